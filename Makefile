@@ -1,0 +1,110 @@
+# foldline: every command of the project. `make` lists them.
+#
+# Needed on the machine: Python 3.11 or newer with venv, make, and a package index for pip.
+
+SHELL := /bin/sh
+VENV := .venv
+BIN := $(VENV)/bin
+RUN := $(BIN)/python -m
+SOURCES := src tests $(wildcard bench)
+
+# The first of these that runs, is new enough and can make a virtual environment is used;
+# `make PYTHON=/path/to/python …` names one.
+PYTHON ?= python3.11 python3.12 python3.13 python3.14 python3 python
+USABLE := import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))
+
+# Python of a parent environment and settings of the user change nothing here.
+unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_NO_INPUT := 1
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test test-long check lint types rooms words fix bench docs lock clean
+
+help: ## Show this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) \
+		| while IFS='|' read -r name text; do printf '%-18s %s\n' "$$name" "$$text"; done
+
+demo: $(VENV)/.demo ## Replay a recorded session; needs no key, no network and no data
+	@$(BIN)/foldline demo
+
+test: check ## Run every check and every test but the long ones
+	@$(RUN) pytest --cov --cov-report=
+	@$(RUN) coverage report
+	@$(RUN) coverage report --include='src/foldline/history/*,src/foldline/reduction/*' \
+		--fail-under=100
+
+test-long: $(VENV)/.dev ## Run the tests that take minutes
+	@HYPOTHESIS_PROFILE=long $(RUN) pytest -m long --timeout=3600
+
+check: lint types rooms words ## Run the static checks only
+
+lint: $(VENV)/.dev
+	@$(RUN) ruff check
+	@$(RUN) ruff format --check
+
+types: $(VENV)/.dev
+	@$(RUN) mypy
+	@$(BIN)/basedpyright
+
+rooms: $(VENV)/.dev
+	@$(BIN)/lint-imports --no-logo
+
+words: $(VENV)/.dev
+	@$(BIN)/interrogate src tests
+	@$(BIN)/codespell
+
+fix: $(VENV)/.dev ## Mend style and format where a tool can
+	@$(RUN) ruff check --fix
+	@$(RUN) ruff format
+
+bench: $(VENV)/.dev ## Measure speed and memory
+	@$(RUN) bench
+
+docs: $(VENV)/.dev ## Write the pages that are made from the code
+	@mkdir -p docs
+	@$(RUN) foldline.apps.cli.reference > $(VENV)/cli.md
+	@mv $(VENV)/cli.md docs/cli.md
+
+lock: $(VENV)/.dev ## Choose the newest allowed versions of all packages and pin them
+	@$(COMPILE) --upgrade --group dev --output-file requirements/dev.lock pyproject.toml
+	@$(COMPILE) --upgrade --group build --constraints requirements/dev.lock \
+		--output-file requirements/demo.lock pyproject.toml
+
+clean: ## Delete everything that make made
+	rm -rf $(VENV) build dist .coverage .coverage.* .hypothesis .import_linter_cache \
+		.mypy_cache .pytest_cache .ruff_cache
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# No header and no index: a lock names packages and hashes, never a machine or a host. A
+# package that is younger than a week is left out, since a poisoned one is found by then.
+COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --extra cli \
+	--exclude-newer P7D --generate-hashes --no-header --annotation-style line --system-certs
+
+# What is installed with dev.lock holds all of demo.lock in the same versions.
+$(VENV)/.dev: requirements/dev.lock pyproject.toml
+	@$(call install,requirements/dev.lock)
+	@touch $(VENV)/.demo $@
+
+$(VENV)/.demo: requirements/demo.lock pyproject.toml
+	@$(call install,requirements/demo.lock)
+	@touch $@
+
+define install
+set -e; \
+if ! $(BIN)/python -c '$(USABLE)' 2>/dev/null; then \
+	for python in $(PYTHON) none; do \
+		if $$python -c '$(USABLE)' >/dev/null 2>&1; then break; fi; \
+	done; \
+	if [ "$$python" = none ]; then \
+		echo 'make: no Python 3.11 or newer with venv and ensurepip; tried: $(PYTHON)' >&2; \
+		exit 1; \
+	fi; \
+	rm -rf $(VENV); \
+	$$python -m venv $(VENV); \
+fi; \
+echo 'Installing $(1) into $(VENV), once'; \
+$(RUN) pip install --quiet --require-hashes --requirement $(1); \
+$(RUN) pip install --quiet --no-deps --no-build-isolation --editable .
+endef

@@ -1,0 +1,92 @@
+"""
+Reductions for callers who keep nothing.
+"""
+
+from bisect import insort
+from collections import OrderedDict
+from threading import Lock
+
+from foldline.errors import ConfigError
+from foldline.history.history import History
+from foldline.reduction.state import HistoryReductionState, hash_of
+
+
+__all__ = ["ReductionCache"]
+
+
+class ReductionCache:
+    """
+    A bounded memory of reductions that knows a growing conversation by its prefix.
+
+    A caller who sends the whole history each time and keeps no state still gets hits: of all
+    reductions in the cache the longest one is found whose digest is that of a prefix of the
+    history. One cache may serve any number of conversations, threads and event loops. Give each
+    tenant a *scope* of its own: two scopes never share a reduction.
+    """
+
+    def __init__(self, *, max_entries: int = 1024) -> None:
+        """
+        Hold at most *max_entries* reductions; the one unused for longest leaves first.
+
+        Raises:
+            ConfigError: *max_entries* is below 1.
+        """
+        if max_entries < 1:
+            message = f"max_entries={max_entries}: allowed is a whole number from 1 up"
+            raise ConfigError(message)
+        self._max_entries = max_entries
+        self._entries: OrderedDict[tuple[str, str, str], HistoryReductionState] = OrderedDict()
+        self._indexes: dict[tuple[str, str], list[int]] = {}
+        self._lock = Lock()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def find(
+        self, history: History, *, config_fingerprint: str, scope: str = ""
+    ) -> HistoryReductionState | None:
+        """
+        Return the longest reduction that stands for a prefix of *history*, or None.
+        """
+        with self._lock:
+            indexes = self._indexes.get((scope, config_fingerprint), [])
+            for index in reversed(indexes):
+                if index > len(history):
+                    continue
+                key = (scope, config_fingerprint, hash_of(history, index))
+                state = self._entries.get(key)
+                if state is not None:
+                    self._entries.move_to_end(key)
+                    return state
+        return None
+
+    def put(self, state: HistoryReductionState, *, scope: str = "") -> None:
+        """
+        Remember *state*, in place of an older one of the same prefix.
+        """
+        key = (scope, state.config_fingerprint, state.message_hash)
+        with self._lock:
+            if key not in self._entries:
+                self._index(key, state.summarized_up_to_index)
+            self._entries[key] = state
+            self._entries.move_to_end(key)
+            while len(self._entries) > self._max_entries:
+                self._forget_oldest()
+
+    def clear(self) -> None:
+        """
+        Forget everything.
+        """
+        with self._lock:
+            self._entries.clear()
+            self._indexes.clear()
+
+    def _index(self, key: tuple[str, str, str], index: int) -> None:
+        insort(self._indexes.setdefault(key[:2], []), index)
+
+    def _forget_oldest(self) -> None:
+        key, state = self._entries.popitem(last=False)
+        indexes = self._indexes[key[:2]]
+        indexes.remove(state.summarized_up_to_index)
+        if not indexes:
+            del self._indexes[key[:2]]

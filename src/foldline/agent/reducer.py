@@ -1,0 +1,372 @@
+"""
+Reduction for callers with a loop of their own.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from time import perf_counter
+from typing import Any, Generic, TypeVar, overload
+
+from msgspec import Struct
+
+from foldline.agent.cache import ReductionCache
+from foldline.agent.wire import Items, read_items
+from foldline.errors import BlockingCallError, ConfigError
+from foldline.history.history import History
+from foldline.history.messages import Message, NativeFormat
+from foldline.history.tokens import TokenCounter
+from foldline.providers.digest import DigestSummarizer
+from foldline.providers.summarizer import Summarizer
+from foldline.reduction.config import HistoryReductionConfig, RunOverrides
+from foldline.reduction.event import HistoryReductionEvent, ReductionStatus
+from foldline.reduction.fingerprint import fingerprint
+from foldline.reduction.flow import Reply, run_flow_async
+from foldline.reduction.fold import DEFAULT_SUMMARY_BUDGET, FoldOptions, FoldResult, fold
+from foldline.reduction.reason import CIRCUIT_BREAKER_TERMINATION
+from foldline.reduction.request import SummaryFailure, SummaryRequest
+from foldline.reduction.state import HistoryReductionState
+from foldline.reduction.verdict import Verdict, decide
+from foldline.reduction.view import view_of, view_tokens
+
+
+__all__ = ["DEFAULT_TIMEOUT", "HistoryReducer", "ReducedHistory"]
+
+
+DEFAULT_TIMEOUT = 60.0
+"""How many seconds a summarizer has for one text, where nothing else is asked for."""
+
+_Item = TypeVar("_Item")
+_Dict = dict[str, Any]
+
+
+class ReducedHistory(Struct, Generic[_Item], frozen=True, kw_only=True):
+    """
+    What to send to the model, and what to keep for the next call.
+    """
+
+    messages: list[_Item]
+    """The view, in the kind that was given."""
+
+    state: HistoryReductionState | None
+    """The reduction to pass in next time; None while there is none."""
+
+    event: HistoryReductionEvent | None
+    """What happened and why; None while reduction is disabled."""
+
+    verdict: Verdict
+    """The decision that was taken."""
+
+    @property
+    def termination_reason(self) -> str | None:
+        """
+        Why the turn should end before the model is called; None where it should go on.
+        """
+        performed = self.event is not None and self.event.status == "performed"
+        return CIRCUIT_BREAKER_TERMINATION if performed and self.verdict.kind == "halt" else None
+
+
+class _Call(Struct, frozen=True, kw_only=True):
+    """
+    One call of `reduce`, up to its verdict.
+    """
+
+    items: Items
+    given: HistoryReductionState | None
+    verdict: Verdict
+    started: float
+
+
+class HistoryReducer:
+    """
+    Turns a history into the view that the model should be sent, and reuses what it made before.
+
+    A reducer holds no conversation; one instance serves any number of them at once.
+    """
+
+    def __init__(
+        self,
+        config: HistoryReductionConfig,
+        *,
+        summarizer: Summarizer | Sequence[Summarizer] = (),
+        cache: ReductionCache | None = None,
+        counter: TokenCounter | None = None,
+        summary_budget: int = DEFAULT_SUMMARY_BUDGET,
+        summarizer_window: int | None = None,
+        timeout: float = DEFAULT_TIMEOUT,
+        clock: Callable[[], datetime] | None = None,
+    ) -> None:
+        """
+        Reduce as *config* says.
+
+        Args:
+            config: How and when to reduce.
+            summarizer: Who writes summaries, or several to ask one after the other. The offline
+                digest always stands behind them, so that a summary never fails to come.
+            cache: Where to look for reductions when no state is passed in.
+            counter: What counts tokens; an estimator where none is given.
+            summary_budget: The most tokens that one summary may have.
+            summarizer_window: The most tokens that a summarizer can read at once; longer spans
+                are given to it in pieces.
+            timeout: How many seconds a summarizer has for one text.
+            clock: What tells the time that reductions are stamped with.
+
+        Raises:
+            ConfigError: *summary_budget*, *summarizer_window* or *timeout* is not positive.
+        """
+        for name, value in (
+            ("summary_budget", summary_budget),
+            ("summarizer_window", summarizer_window),
+            ("timeout", timeout),
+        ):
+            if value is not None and value <= 0:
+                message = f"{name}={value}: allowed is a number above 0"
+                raise ConfigError(message)
+        given = (summarizer,) if isinstance(summarizer, Summarizer) else tuple(summarizer)
+        self.config = config
+        self._summarizers: tuple[Summarizer, ...] = (*given, DigestSummarizer())
+        self._fingerprint = fingerprint(config, [one.name for one in given or self._summarizers])
+        self._cache = cache
+        self._counter = counter
+        self._summary_budget = summary_budget
+        self._window = summarizer_window
+        self._timeout = timeout
+        self._clock = clock or _utc_now
+
+    @overload
+    async def reduce(
+        self,
+        messages: Sequence[Message],
+        *,
+        state: HistoryReductionState | None = None,
+        config: RunOverrides | None = None,
+        scope: str = "",
+    ) -> ReducedHistory[Message]: ...
+
+    @overload
+    async def reduce(
+        self,
+        messages: Sequence[_Dict],
+        *,
+        state: HistoryReductionState | None = None,
+        config: RunOverrides | None = None,
+        format: NativeFormat | None = None,
+        scope: str = "",
+    ) -> ReducedHistory[_Dict]: ...
+
+    async def reduce(
+        self,
+        messages: Sequence[Message] | Sequence[_Dict],
+        *,
+        state: HistoryReductionState | None = None,
+        config: RunOverrides | None = None,
+        format: NativeFormat | None = None,
+        scope: str = "",
+    ) -> ReducedHistory[Any]:
+        """
+        Return the view of *messages*, folding first where it is time to.
+
+        A failing summarizer never makes this fail: the next one is asked, then the offline
+        digest, and the event says so.
+
+        Args:
+            messages: The full history each time: a `History` (which is not hashed and counted
+                again), messages, or OpenAI or Anthropic dictionaries. The same kind comes back,
+                and dictionaries that stay are the very objects that were given.
+            state: What the call before returned; None looks into the cache, where there is one.
+            config: What this run changes.
+            format: The format of dictionaries; found out where it is not given. Where it could be
+                either, what comes back is valid for both vendors.
+            scope: The tenant, for the cache.
+
+        Raises:
+            FormatError: A dictionary is not a message of its format.
+        """
+        call = self._begin(messages, state, config, format, scope)
+        if not call.verdict.folds:
+            return self._served(call)
+        return self._folded(call, await self._fold(call), scope)
+
+    @overload
+    def reduce_sync(
+        self,
+        messages: Sequence[Message],
+        *,
+        state: HistoryReductionState | None = None,
+        config: RunOverrides | None = None,
+        scope: str = "",
+    ) -> ReducedHistory[Message]: ...
+
+    @overload
+    def reduce_sync(
+        self,
+        messages: Sequence[_Dict],
+        *,
+        state: HistoryReductionState | None = None,
+        config: RunOverrides | None = None,
+        format: NativeFormat | None = None,
+        scope: str = "",
+    ) -> ReducedHistory[_Dict]: ...
+
+    def reduce_sync(
+        self,
+        messages: Sequence[Message] | Sequence[_Dict],
+        *,
+        state: HistoryReductionState | None = None,
+        config: RunOverrides | None = None,
+        format: NativeFormat | None = None,
+        scope: str = "",
+    ) -> ReducedHistory[Any]:
+        """
+        Do what `reduce` does, for callers without an event loop.
+
+        Raises:
+            BlockingCallError: An event loop is running in this thread.
+            FormatError: A dictionary is not a message of its format.
+        """
+        if _loop_is_running():
+            raise BlockingCallError
+        call = self._begin(messages, state, config, format, scope)
+        if not call.verdict.folds:
+            return self._served(call)
+        return self._folded(call, asyncio.run(self._fold(call)), scope)
+
+    def plan(
+        self,
+        messages: Sequence[Message] | Sequence[Mapping[str, Any]],
+        *,
+        state: HistoryReductionState | None = None,
+        config: RunOverrides | None = None,
+        format: NativeFormat | None = None,
+        scope: str = "",
+    ) -> Verdict:
+        """
+        Return the verdict that `reduce` would take, and the cut, without any call.
+
+        Raises:
+            FormatError: A dictionary is not a message of its format.
+        """
+        return self._begin(messages, state, config, format, scope).verdict
+
+    def _begin(
+        self,
+        messages: Sequence[Message] | Sequence[Mapping[str, Any]],
+        state: HistoryReductionState | None,
+        config: RunOverrides | None,
+        format: NativeFormat | None,
+        scope: str,
+    ) -> _Call:
+        started = perf_counter()
+        items = read_items(messages, format, self._counter)
+        if state is None and self._cache is not None:
+            state = self._cache.find(
+                items.history, config_fingerprint=self._fingerprint, scope=scope
+            )
+        verdict = decide(
+            items.history,
+            self.config,
+            state,
+            config_fingerprint=self._fingerprint,
+            overrides=config,
+        )
+        return _Call(items=items, given=state, verdict=verdict, started=started)
+
+    async def _fold(self, call: _Call) -> FoldResult:
+        options = FoldOptions(
+            created_at=self._clock(),
+            config_fingerprint=self._fingerprint,
+            summarizers=len(self._summarizers),
+            summary_budget=self._summary_budget,
+            window=self._window,
+        )
+        flow = fold(call.items.history, call.verdict, self.config, options, given=call.given)
+        return await run_flow_async(flow, self._ask)
+
+    async def _ask(self, request: SummaryRequest) -> Reply:
+        summarizer = self._summarizers[request.summarizer]
+        try:
+            async with asyncio.timeout(self._timeout):
+                text = await summarizer.summarize(request)
+        except Exception as error:  # noqa: BLE001 - whatever a summarizer raises, the turn goes on
+            return SummaryFailure(type(error).__name__)
+        return text if isinstance(text, str) else SummaryFailure(type(text).__name__)
+
+    def _served(self, call: _Call) -> ReducedHistory[Any]:
+        verdict = call.verdict
+        if not self.config.enabled:
+            return ReducedHistory(
+                messages=call.items.given(), state=call.given, event=None, verdict=verdict
+            )
+        status: ReductionStatus = "cache_hit" if verdict.kind == "hit" else "skipped"
+        force = verdict.state if verdict.kind == "hit" else None
+        view = view_of(call.items.history, force)
+        age = None
+        if force is not None:
+            age = (self._clock() - force.created_at).total_seconds()
+        event = self._event(call, force, len(view), status=status, cache_age=age)
+        return ReducedHistory(
+            messages=call.items.write(view),
+            state=verdict.state or call.given,
+            event=event,
+            verdict=verdict,
+        )
+
+    def _folded(self, call: _Call, result: FoldResult, scope: str) -> ReducedHistory[Any]:
+        force = result.state if result.state.summarized_up_to_index else None
+        if self._cache is not None and force is not None:
+            self._cache.put(force, scope=scope)
+        view = view_of(call.items.history, force)
+        status: ReductionStatus = "performed" if result.performed else "failed"
+        event = self._event(call, force, len(view), status=status, result=result)
+        return ReducedHistory(
+            messages=call.items.write(view),
+            state=result.state,
+            event=event,
+            verdict=call.verdict,
+        )
+
+    def _event(
+        self,
+        call: _Call,
+        force: HistoryReductionState | None,
+        reduced_count: int,
+        *,
+        status: ReductionStatus,
+        cache_age: float | None = None,
+        result: FoldResult | None = None,
+    ) -> HistoryReductionEvent:
+        history, writing = call.items.history, None if result is None else result.writing
+        wrote = None if writing is None else writing.summarizer
+        removed = 0
+        if force is not None:
+            removed = force.summarized_up_to_index - (force.pinned_index is not None)
+        return HistoryReductionEvent(
+            status=status,
+            reason=call.verdict.reason if result is None else result.reason,
+            strategy=self.config.strategy,
+            counting_unit=self.config.counting_unit,
+            units=call.verdict.units,
+            original_count=history.total,
+            reduced_count=reduced_count,
+            removed_count=removed,
+            original_tokens=history.system_tokens + history.tokens(),
+            reduced_tokens=view_tokens(history, force),
+            summary=(force.summary_content or None) if force is not None else None,
+            cache_age=cache_age,
+            duration=perf_counter() - call.started,
+            summarizer=None if wrote is None else self._summarizers[wrote].name,
+            summarizer_calls=0 if writing is None else writing.calls,
+            summarizer_tokens=0 if writing is None else writing.tokens_read,
+        )
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+def _loop_is_running() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True

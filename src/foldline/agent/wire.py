@@ -1,0 +1,139 @@
+"""
+The caller's own kind of messages: read on the way in, written on the way out.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+from foldline.errors import FormatError
+from foldline.history.formats.anthropic import from_anthropic, render_anthropic
+from foldline.history.formats.detect import detect_items
+from foldline.history.formats.openai_chat import from_openai_chat, render_openai_chat
+from foldline.history.formats.openai_responses import (
+    from_openai_responses,
+    render_openai_responses,
+)
+from foldline.history.history import History
+from foldline.history.messages import Message, NativeFormat
+from foldline.history.tokens import TokenCounter
+
+
+__all__ = ["Items", "read_items"]
+
+
+_Dict: TypeAlias = dict[str, Any]
+_Original: TypeAlias = Callable[[Message], _Dict | None]
+
+
+def _anthropic_messages(view: Sequence[Message], original: _Original) -> list[_Dict]:
+    return list(render_anthropic(view, original=original).messages)
+
+
+def _chat_messages(view: Sequence[Message], original: _Original) -> list[_Dict]:
+    return render_openai_chat(view, original=original)
+
+
+def _responses_items(view: Sequence[Message], original: _Original) -> list[_Dict]:
+    return render_openai_responses(view, original=original)
+
+
+_READERS: Mapping[NativeFormat, Callable[[Iterable[_Dict]], Sequence[Message]]] = (
+    MappingProxyType(
+        {
+            NativeFormat.ANTHROPIC: from_anthropic,
+            NativeFormat.OPENAI_CHAT: from_openai_chat,
+            NativeFormat.OPENAI_RESPONSES: from_openai_responses,
+        }
+    )
+)
+_WRITERS: Mapping[NativeFormat, Callable[[Sequence[Message], _Original], list[_Dict]]] = (
+    MappingProxyType(
+        {
+            NativeFormat.ANTHROPIC: _anthropic_messages,
+            NativeFormat.OPENAI_CHAT: _chat_messages,
+            NativeFormat.OPENAI_RESPONSES: _responses_items,
+        }
+    )
+)
+
+
+class Items:
+    """
+    What a caller gave, as a history, and the way back.
+    """
+
+    def __init__(
+        self,
+        history: History,
+        given: Sequence[Any],
+        *,
+        format: NativeFormat | None = None,
+        messages: Sequence[Message] = (),
+    ) -> None:
+        self.history = history
+        self._given = given
+        self._format = format
+        self._messages = messages
+
+    def given(self) -> list[Any]:
+        """
+        Return what was given, as it was.
+        """
+        if isinstance(self._given, History):
+            return self._given.everything()
+        return list(self._given)
+
+    def write(self, view: Sequence[Message]) -> list[Any]:
+        """
+        Return *view* in the caller's kind; what stayed as it was is the caller's own object.
+        """
+        if self._format is None:
+            return list(view)
+        pairs = zip(self._messages, self._given, strict=True)
+        originals = {id(message): item for message, item in pairs}
+        return _WRITERS[self._format](view, lambda message: originals.get(id(message)))
+
+
+def read_items(
+    messages: Sequence[Message] | Sequence[Mapping[str, Any]],
+    format: NativeFormat | None,
+    counter: TokenCounter | None,
+) -> Items:
+    """
+    Read *messages*, of whatever kind they are.
+
+    Raises:
+        FormatError: They are of different kinds, or one is not a message of its format.
+    """
+    if isinstance(messages, History):
+        return Items(messages, messages)
+    first = next(iter(messages), None)
+    if first is None or isinstance(first, Message):
+        return _read_messages(messages, counter)
+    return _read_dicts(messages, format, counter)
+
+
+def _read_messages(messages: Sequence[Any], counter: TokenCounter | None) -> Items:
+    for index, message in enumerate(messages):
+        if not isinstance(message, Message):
+            text = f"message {index} is a {type(message).__name__} among Message objects"
+            raise FormatError(text)
+    return Items(History(messages, counter=counter), messages)
+
+
+def _read_dicts(
+    items: Sequence[Any], format: NativeFormat | None, counter: TokenCounter | None
+) -> Items:
+    for index, item in enumerate(items):
+        if not isinstance(item, Mapping):
+            text = f"message {index} is a {type(item).__name__}, not a dictionary"
+            raise FormatError(text)
+    wire = format or detect_items(items)
+    reader = _READERS.get(wire)
+    if reader is None:
+        known = ", ".join(sorted(one.value for one in _READERS))
+        text = f"format {wire.value!r} cannot be sent to a model; known are {known}"
+        raise FormatError(text)
+    messages = reader(items)
+    return Items(History(messages, counter=counter), items, format=wire, messages=messages)

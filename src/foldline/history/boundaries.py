@@ -1,0 +1,105 @@
+"""
+Where a history may be cut.
+
+Theory of operation
+-------------------
+
+A cut at index `i` divides a history into `[0, i)`, which a reduction will stand for, and `[i, n)`,
+which the model goes on reading. Three things must not be torn apart:
+
+1. **A call and its results.** Each message that answers calls knows the earliest of them, its
+   *reach* (`History.reach`). A cut at `i` is torn exactly where some message at `q >= i` reaches
+   below `i`. So a walk downward from the end that carries the smallest reach seen so far knows, at
+   every index, whether a cut is possible there. Parallel calls need no rule of their own: the last
+   of their results reaches back to them all.
+2. **A call that still waits.** The newest exchange may hold calls whose results will come; no cut
+   lies above the first of them. A call that an older exchange left unanswered will never be
+   answered: it may be folded away, and the view mends what is left of it.
+3. **Reasoning and what it led to.** Vendors refuse a sealed reasoning item without the item that
+   followed it, so no cut lies between a message of reasoning alone and the assistant message after.
+
+Everything moves *backward*, toward the start: what moves a cut can only keep more, never less. The
+search begins at the highest index that keeps no more than was asked for. From the first safe index
+it looks further back, within the slack, for one just before a user message, since a view that opens
+with a question reads better than one that opens with half an answer. With exchanges as the unit
+only such an index will do.
+
+Every caller uses `safe_cut`; no strategy has a rule of its own.
+"""
+
+from collections.abc import Iterator
+
+from foldline.history.history import History
+from foldline.history.messages import Message
+from foldline.history.parts import ReasoningPart
+from foldline.history.units import CountingUnit
+
+
+__all__ = ["is_safe_cut", "safe_cut"]
+
+
+def safe_cut(
+    history: History, *, unit: CountingUnit, keep: int, slack: int = 0, above: int = 0
+) -> int | None:
+    """
+    Return the index at which to cut so that the newest *keep* units stay, or None.
+
+    Args:
+        history: What was said.
+        unit: The unit of *keep* and *slack*.
+        keep: How much stays; more stays where the safe index lies further back.
+        slack: How much more may stay so that the cut lies just before a user message.
+        above: The cut must be higher than this index; None is returned where none is.
+    """
+    wished = history.index_keeping(unit, keep)
+    if wished <= above:
+        return None
+    candidates = _safe_indexes(history, wished, above)
+    if unit == "exchanges":
+        return next((index for index in candidates if _opens_exchange(history, index)), None)
+    first = next(candidates, None)
+    if first is None or _opens_exchange(history, first):
+        return first
+    earliest = history.index_keeping(unit, keep + slack)
+    for index in candidates:
+        if index < earliest:
+            break
+        if _opens_exchange(history, index):
+            return index
+    return first
+
+
+def is_safe_cut(history: History, index: int) -> bool:
+    """
+    Whether a cut at *index* tears nothing apart.
+    """
+    return index == 0 or next(_safe_indexes(history, index, index - 1), None) == index
+
+
+def _safe_indexes(history: History, top: int, above: int) -> Iterator[int]:
+    """
+    Give every safe index from *top* down to just over *above*.
+    """
+    reach = history.reach
+    lowest = history.first_open_call()
+    for index in range(len(history) - 1, top - 1, -1):
+        lowest = min(lowest, reach(index))
+    for index in range(top, above, -1):
+        if lowest >= index and not _splits_reasoning(history, index):
+            yield index
+        lowest = min(lowest, reach(index - 1))
+
+
+def _opens_exchange(history: History, index: int) -> bool:
+    return index < len(history) and history[index].role == "user"
+
+
+def _splits_reasoning(history: History, index: int) -> bool:
+    if index >= len(history) or history[index].role != "assistant":
+        return False
+    return _is_reasoning(history[index - 1])
+
+
+def _is_reasoning(message: Message) -> bool:
+    parts = message.parts
+    return bool(parts) and all(type(part) is ReasoningPart for part in parts)

@@ -1,0 +1,75 @@
+"""
+The digest of a message, and of a prefix of a history.
+
+A message digest is SHA-256 over the canonical JSON of a projection that is written out here and
+carries a version number: role, name and ordered parts. What a vendor or an owner adds beside them
+(ids of messages, times, metadata, usage, native items) is left out, so the digest of a message
+survives a change of format. Tool arguments enter as the value they stand for where they are valid
+JSON, since vendors and frameworks space them differently.
+
+A prefix digest chains them: `SHA-256(previous || message_digest)`, starting at 32 zero bytes.
+Comparing a prefix of any length is one comparison, and appending is O(1).
+"""
+
+from collections.abc import Iterable
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+
+from foldline.history.codec import canonical_json
+from foldline.history.messages import Message
+from foldline.history.parts import Part, ToolCallPart
+
+
+__all__ = ["DIGEST_SIZE", "EMPTY_DIGEST", "chain_digest", "message_digest", "prefix_digest"]
+
+
+DIGEST_SIZE = 32
+"""The length of a digest in bytes."""
+
+EMPTY_DIGEST = bytes(DIGEST_SIZE)
+"""The digest of the prefix of no messages."""
+
+_VERSION = 1
+
+
+def message_digest(message: Message) -> bytes:
+    """
+    Return the 32-byte digest of what *message* says.
+    """
+    parts: Any = message.parts
+    for part in parts:
+        if type(part) is ToolCallPart:
+            parts = [_projection(part) for part in parts]
+            break
+    return sha256(canonical_json((_VERSION, message.role, message.name, parts))).digest()
+
+
+def _projection(part: Part) -> Any:
+    if not isinstance(part, ToolCallPart):
+        return part
+    try:
+        # Strict on purpose: what is not plain JSON (NaN, lone surrogates) enters as its text.
+        arguments = msgspec.json.decode(part.arguments)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return part
+    return {"type": "tool_call", "id": part.id, "name": part.name, "value": arguments}
+
+
+def chain_digest(previous: bytes, message: Message) -> bytes:
+    """
+    Return the digest of the prefix that *message* ends, *previous* being that of all before it.
+    """
+    return sha256(previous + message_digest(message)).digest()
+
+
+def prefix_digest(messages: Iterable[Message]) -> bytes:
+    """
+    Return the digest of *messages* as a prefix; system messages are not part of one.
+    """
+    digest = EMPTY_DIGEST
+    for message in messages:
+        if message.role != "system":
+            digest = chain_digest(digest, message)
+    return digest

@@ -1,0 +1,198 @@
+"""
+Plain chat logs: messages with `role` and `content`, one way or another.
+
+- JSON lines of one message each, or one JSON list of messages: one session.
+- JSON lines, or one JSON document, of objects with a message list under `messages`, `traj`,
+  `conversation`, `conversations`, `history` or `items`: one session each.
+- ShareGPT's `from` and `value` in place of `role` and `content`.
+
+The fields of an OpenAI Chat message go through its converter, in the order they came; all others
+stay in the metadata. Logs that give their calls no ids answer them in order, and so they are read.
+A message of the role `tool` that answers no call keeps its place as what a program printed.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec.structs import replace
+
+from foldline.errors import FormatError
+from foldline.history.codec import decode_json
+from foldline.history.formats.aider import is_aider_record
+from foldline.history.formats.anthropic import message_from_anthropic
+from foldline.history.formats.document import Document
+from foldline.history.formats.fields import (
+    Object,
+    at,
+    first_text,
+    maybe_list,
+    maybe_object,
+    maybe_time,
+)
+from foldline.history.formats.importer import Importer, Session
+from foldline.history.formats.openai_chat import message_from_openai_chat
+from foldline.history.formats.openai_responses import message_from_openai_responses
+from foldline.history.formats.swe_agent import is_trajectory
+from foldline.history.formats.wire import as_object, as_text, check_role
+from foldline.history.formats.wire_logs import vendor_format, wire_format
+from foldline.history.messages import Message, NativeFormat
+from foldline.history.parts import ToolCallResponsePart
+
+
+__all__ = ["CHAT_JSONL"]
+
+
+_LISTS = ("messages", "traj", "conversation", "conversations", "history", "items")
+_ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
+_SPEAKERS = {
+    "human": "user",
+    "user": "user",
+    "gpt": "assistant",
+    "chatgpt": "assistant",
+    "assistant": "assistant",
+    "model": "assistant",
+    "bot": "assistant",
+    "system": "system",
+    "function_call": "assistant",
+    "observation": "tool",
+    "function_response": "tool",
+    "tool": "tool",
+}
+_SENT = frozenset(
+    {
+        "role",
+        "content",
+        "name",
+        "tool_calls",
+        "tool_call_id",
+        "function_call",
+        "refusal",
+        "audio",
+        "annotations",
+        "reasoning_content",
+    }
+)
+_CONVERTERS: dict[NativeFormat | None, Callable[[Any], Message]] = {
+    NativeFormat.ANTHROPIC: message_from_anthropic,
+    NativeFormat.OPENAI_RESPONSES: message_from_openai_responses,
+}
+_TIMES = ("timestamp", "created_at", "time")
+
+
+def _is_message(value: Any) -> bool:
+    """
+    Whether *value* is a message of a plain chat log.
+    """
+    fields = maybe_object(value)
+    if "from" in fields and "value" in fields:
+        return fields["from"] in _SPEAKERS
+    said = not {"content", "tool_calls", "function_call"}.isdisjoint(fields)
+    return fields.get("role") in _ROLES and said and "type" not in fields
+
+
+def _matches(document: Document) -> bool:
+    first = document.first
+    if is_aider_record(first) or is_trajectory(first) or wire_format(document) is not None:
+        return False
+    items = maybe_list(first) or _listed(maybe_object(first)) or [first]
+    return _is_message(items[0])
+
+
+def _listed(fields: Object) -> list[Any]:
+    return next(filter(None, (maybe_list(fields.get(key)) for key in _LISTS)), [])
+
+
+def _read(document: Document) -> tuple[Session, ...]:
+    if not isinstance(document.first, list) and not _holds_list(document.first):
+        items = [(record.place, record.value) for record in document.records]
+        return (Session(format=CHAT_JSONL.name, messages=_messages(items)),)
+    sessions: list[Session] = []
+    for record in document.records:
+        held: Object = {"messages": record.value}
+        with at(record.place):
+            if not isinstance(record.value, list):
+                held = as_object(record.value, "the conversation")
+            sessions.append(_session(held))
+    return tuple(sessions)
+
+
+def _holds_list(value: Any) -> bool:
+    return any(isinstance(maybe_object(value).get(key), list) for key in _LISTS)
+
+
+def _session(held: Object) -> Session:
+    items = _listed(held)
+    if not items and not _holds_list(held):
+        message = f"none of the fields {', '.join(_LISTS)} is a list of messages"
+        raise FormatError(message)
+    return Session(
+        id=first_text(held, "id", "session_id", "conversation_id", "thread_id", "task_id"),
+        format=CHAT_JSONL.name,
+        title=first_text(held, "title", "name"),
+        messages=_messages([(f"message {number}", item) for number, item in enumerate(items)]),
+    )
+
+
+def _messages(items: list[tuple[str, Any]]) -> tuple[Message, ...]:
+    said = [maybe_object(item) for _, item in items]
+    convert = _CONVERTERS.get(vendor_format(said), message_from_openai_chat)
+    messages: list[Message] = []
+    unanswered = 0
+    for place, item in items:
+        with at(place):
+            fields = _chat(as_object(item, "the message"))
+            message = _message(fields, convert)
+        unanswered += sum(not call.id for call in message.tool_calls)
+        if message.role == "tool" and not message.tool_call_responses and unanswered:
+            # Calls without ids are answered in their order, by answers without ids.
+            unanswered -= 1
+            answer = message.text if len(message.parts) == 1 else message.parts
+            message = replace(message, parts=(ToolCallResponsePart("", answer),), native=None)
+        messages.append(message)
+    return tuple(messages)
+
+
+def _message(fields: Object, convert: Callable[[Any], Message]) -> Message:
+    sent = {key: value for key, value in fields.items() if key in _SENT}
+    rest = {key: value for key, value in fields.items() if key not in _SENT}
+    message = convert(sent)
+    times = (maybe_time(rest.get(key)) for key in _TIMES)
+    return replace(
+        message,
+        id=message.id or first_text(rest, "id") or None,
+        created_at=next(filter(None, times), None),
+        metadata=rest or None,
+    )
+
+
+def _chat(fields: Object) -> Object:
+    """
+    Write what ShareGPT names in its own way as a chat message.
+    """
+    if "from" not in fields or "role" in fields:
+        return fields
+    speaker = check_role(fields["from"], _SPEAKERS)
+    rest = {key: value for key, value in fields.items() if key not in {"from", "value"}}
+    text = as_text(fields.get("value"), "value")
+    call = _call(text) if speaker == "function_call" else None
+    if call is not None:
+        return {"role": "assistant", "content": None, "tool_calls": [call], **rest}
+    return {"role": _SPEAKERS[speaker], "content": text, **rest}
+
+
+def _call(text: str) -> Object | None:
+    try:
+        written = maybe_object(decode_json(text))
+    except FormatError:
+        return None
+    name, arguments = written.get("name"), written.get("arguments")
+    return name and {"type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+CHAT_JSONL = Importer(
+    name="chat-jsonl",
+    description="plain chat log (messages with role and content as JSON lines or a JSON list)",
+    matches=_matches,
+    read=_read,
+)
+"""The importer of plain chat logs."""

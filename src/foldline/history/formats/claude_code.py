@@ -1,0 +1,220 @@
+"""
+Sessions of Claude Code, as it stores them and as its SDK streams them.
+
+JSON lines of the types `user`, `assistant`, `system`, `summary` and others. A `message` is one of
+Anthropic's. How the lines become sessions:
+
+- One session per `sessionId`, in the order of the file. The lines of a subagent (`isSidechain`)
+  are a session of their own, named for the agent or for the line that started it.
+- The program writes a line per content block; neighbours with the same message id are one
+  message, whose usage is the newest that was reported.
+- A compaction's summary repeats what is in the file: it goes to the metadata of the message
+  before it. Where nothing is before it, the file continues another one and it stays a message.
+- `summary` lines name sessions: they become titles.
+- Notices of the program (`system` and others) are never sent to a model; they are counted in a
+  note, and so is every line that cannot be read, since such logs have them.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from msgspec.structs import replace
+
+from foldline.errors import FormatError
+from foldline.history.formats.anthropic import message_from_anthropic
+from foldline.history.formats.document import Document, Record
+from foldline.history.formats.fields import (
+    Object,
+    first_text,
+    maybe_list,
+    maybe_object,
+    maybe_text,
+    maybe_time,
+    scalars,
+)
+from foldline.history.formats.importer import Importer, Session, left_out
+from foldline.history.formats.usage import anthropic_usage
+from foldline.history.formats.wire import as_object
+from foldline.history.messages import Message
+
+
+__all__ = ["CLAUDE_CODE"]
+
+
+_SPOKEN = frozenset({"user", "assistant"})
+_IDENTITY = ("sessionId", "session_id", "uuid", "parentUuid")
+_KEPT = ("requestId", "isMeta", "isApiErrorMessage")
+
+
+@dataclass
+class _Thread:
+    """
+    What was read of one session so far.
+    """
+
+    title: str = ""
+    messages: list[Message] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    skipped: Counter[str] = field(default_factory=Counter)
+    open_id: str = ""
+    """The id of the vendor's message that the newest message was read from."""
+
+    open_content: list[Any] = field(default_factory=list)
+    """The content blocks of that message so far."""
+
+    reported: dict[str, int] = field(default_factory=dict)
+    """Where the usage of each of the vendor's messages is, by its id."""
+
+
+@dataclass
+class _Log:
+    """
+    What was read of the whole log so far.
+    """
+
+    threads: dict[str, _Thread] = field(default_factory=dict)
+    owners: dict[str, str] = field(default_factory=dict)
+    """The session that each line belongs to, by the id of the line."""
+
+    session: str = ""
+    """The session that the newest line named."""
+
+
+def _matches(document: Document) -> bool:
+    return any(_is_line(record.value) for record in document.records)
+
+
+def _is_line(value: Any) -> bool:
+    line = maybe_object(value)
+    if line.get("type") == "summary":
+        return {"summary", "leafUuid"} <= line.keys()
+    spoken = line.get("type") in _SPOKEN and "role" in maybe_object(line.get("message"))
+    return spoken and not line.keys().isdisjoint(_IDENTITY)
+
+
+def _read(document: Document) -> tuple[Session, ...]:
+    log = _Log()
+    titles: dict[str, str] = {}
+    for record in document.records:
+        line = maybe_object(record.value)
+        if line.get("type") == "summary":
+            titles[first_text(line, "leafUuid")] = maybe_text(line.get("summary"))
+        else:
+            _take(log, line, record)
+    for leaf, title in titles.items():
+        # A summary may name a session that another file holds.
+        thread = log.threads.get(log.owners.get(leaf, ""))
+        if thread is not None:
+            thread.title = title
+    return tuple(_session(id, thread) for id, thread in log.threads.items())
+
+
+def _session(id: str, thread: _Thread) -> Session:
+    return Session(
+        id=id,
+        format=CLAUDE_CODE.name,
+        title=thread.title,
+        messages=tuple(thread.messages),
+        notes=(*thread.notes, *left_out(thread.skipped)),
+    )
+
+
+def _take(log: _Log, line: Object, record: Record) -> None:
+    log.session = first_text(line, "sessionId", "session_id") or log.session
+    owner = _owner(log, line)
+    uuid = first_text(line, "uuid")
+    if uuid:
+        log.owners[uuid] = owner
+    thread = log.threads.setdefault(owner, _Thread())
+    kind = maybe_text(line.get("type"))
+    if kind and kind not in _SPOKEN:
+        thread.skipped[kind] += 1
+        return
+    try:
+        _say(thread, line)
+    except FormatError:
+        # Not an error for the whole log: such logs are known to hold odd lines.
+        thread.notes.append(f"{record.place} is no message that could be read; left out")
+
+
+def _owner(log: _Log, line: Object) -> str:
+    """
+    Return the id of the session that *line* belongs to.
+    """
+    agent = first_text(line, "agentId", "parent_tool_use_id")
+    if line.get("isSidechain") is not True and not agent:
+        return log.session
+    if not agent:
+        parent = log.owners.get(first_text(line, "parentUuid"), log.session)
+        if parent != log.session:
+            return parent
+        agent = first_text(line, "uuid")
+    return f"{log.session}/{agent}"
+
+
+def _say(thread: _Thread, line: Object) -> None:
+    said = as_object(line.get("message"), "message")
+    if line.get("isCompactSummary") is True and thread.messages:
+        _compact(thread, said)
+        return
+    id = first_text(said, "id")
+    content = said.get("content")
+    again = bool(id) and id == thread.open_id
+    if again:
+        new = [block for block in maybe_list(content) if block not in thread.open_content]
+        content = [*thread.open_content, *new]
+    item = {"role": said.get("role"), "content": content}
+    message = _message(line, said, message_from_anthropic(item))
+    if again:
+        first = thread.messages.pop()
+        usage = message.usage or first.usage
+        message = replace(message, id=first.id, created_at=first.created_at, usage=usage)
+    elif id in thread.reported:
+        _report_once(thread, thread.reported[id])
+    if id:
+        thread.reported[id] = len(thread.messages)
+    thread.messages.append(message)
+    thread.open_id = id
+    thread.open_content = maybe_list(content)
+
+
+def _report_once(thread: _Thread, index: int) -> None:
+    """
+    Take the usage from a message whose rest comes behind other messages: the rest reports it too.
+    """
+    thread.messages[index] = replace(thread.messages[index], usage=None)
+
+
+def _message(line: Object, said: Object, message: Message) -> Message:
+    if not message.parts:
+        error = "the message has no content"
+        raise FormatError(error)
+    metadata = scalars(line, _KEPT) | scalars(said, ("model", "stop_reason"))
+    return replace(
+        message,
+        id=first_text(line, "uuid") or None,
+        created_at=maybe_time(line.get("timestamp")),
+        metadata=metadata or None,
+        usage=anthropic_usage(maybe_object(said.get("usage"))),
+    )
+
+
+def _compact(thread: _Thread, said: Object) -> None:
+    summary = message_from_anthropic({"role": "user", "content": said.get("content")}).text
+    last = thread.messages.pop()
+    metadata = {**(last.metadata or {}), "compaction": {"summary": summary}}
+    thread.messages.append(replace(last, metadata=metadata))
+    thread.notes.append(
+        f"behind message {len(thread.messages) - 1} the agent compacted its context; the "
+        "messages it put aside are all here"
+    )
+
+
+CLAUDE_CODE = Importer(
+    name="claude-code",
+    description="session log of Claude Code (JSON lines)",
+    matches=_matches,
+    read=_read,
+)
+"""The importer of Claude Code's session logs."""

@@ -1,0 +1,113 @@
+"""
+Reading the fields of records that others wrote, where a field may be missing.
+
+What is missing or of another kind reads as empty. The strict twins, for what a record cannot be
+read without, are in `formats.wire`; `at` says where such a record stands.
+"""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any, TypeAlias
+
+from foldline.errors import FormatError
+
+
+__all__ = [
+    "Object",
+    "at",
+    "first_text",
+    "maybe_count",
+    "maybe_list",
+    "maybe_object",
+    "maybe_text",
+    "maybe_time",
+    "scalars",
+]
+
+
+Object: TypeAlias = dict[str, Any]
+"""A JSON object."""
+
+_MILLISECONDS = 1e11
+"""As seconds this is a time thousands of years away; a larger number counts milliseconds."""
+
+
+def maybe_object(value: Any) -> Object:
+    """
+    Return *value* where it is an object, else an empty one.
+    """
+    return value if isinstance(value, dict) else {}
+
+
+def maybe_list(value: Any) -> list[Any]:
+    """
+    Return *value* where it is a list, else an empty one.
+    """
+    return value if isinstance(value, list) else []
+
+
+def maybe_text(value: Any) -> str:
+    """
+    Return *value* where it is a text, else an empty one.
+    """
+    return value if isinstance(value, str) else ""
+
+
+def maybe_count(value: Any) -> int:
+    """
+    Return *value* where it is a whole number and not negative, else 0.
+    """
+    return value if type(value) is int and value > 0 else 0
+
+
+def maybe_time(value: Any) -> datetime | None:
+    """
+    Return the time that *value* is: ISO 8601 text, or seconds or milliseconds since 1970.
+
+    A time without a zone is taken as UTC, the only reading that is the same on every machine.
+    """
+    try:
+        if isinstance(value, str):
+            time = datetime.fromisoformat(value)
+            return time if time.tzinfo else time.replace(tzinfo=UTC)
+        if type(value) in {int, float}:
+            seconds = value / 1000 if value > _MILLISECONDS else value
+            return datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+    return None
+
+
+def first_text(record: Object, *keys: str) -> str:
+    """
+    Return the first of *keys* in *record* that is a text or a whole number, as text.
+    """
+    for key in keys:
+        value = record.get(key)
+        if (isinstance(value, str) and value) or type(value) is int:
+            return str(value)
+    return ""
+
+
+def scalars(record: Object, keys: Iterable[str]) -> Object:
+    """
+    Return those of *keys* in *record* that hold a text, a number or a truth value.
+    """
+    return {
+        key: record[key]
+        for key in keys
+        if isinstance(record.get(key), str | int | float) and record[key] != ""
+    }
+
+
+@contextmanager
+def at(place: str) -> Iterator[None]:
+    """
+    Name *place* in every `FormatError` that is raised inside.
+    """
+    try:
+        yield
+    except FormatError as error:
+        message = f"{place}: {error}"
+        raise FormatError(message) from error

@@ -1,0 +1,146 @@
+"""
+What the OpenAI Responses API refuses in `input`.
+
+Source: OpenAI Responses API reference, and the errors that the API answers. Of the hosted tools'
+own items only what concerns ids and pairs is judged.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from foldline.history.formats.grammars.violations import (
+    Rule,
+    Violation,
+    check_sendable,
+    is_name,
+)
+
+
+__all__ = ["check_openai_responses"]
+
+
+_INPUT_TYPES = {"input_text", "input_image", "input_file", "input_audio"}
+_CONTENT_TYPES = {
+    "system": _INPUT_TYPES,
+    "developer": _INPUT_TYPES,
+    "user": _INPUT_TYPES,
+    "assistant": {"output_text", "refusal"},
+}
+_ID_PREFIXES = {"message": "msg", "function_call": "fc", "reasoning": "rs"}
+_ID_LIMIT = 64
+_NAME_LIMIT = 64
+
+
+def check_openai_responses(items: Sequence[Any]) -> tuple[Violation, ...]:
+    """
+    Return every rule that *items* break, in order; none for a request that is accepted.
+    """
+    if not items:
+        return (Violation(-1, Rule.EMPTY, "there is no item"),)
+    found: list[Violation] = []
+    for index, item in enumerate(items):
+        found.extend(check_sendable(index, item))
+        kind = _kind(item)
+        if kind is None:
+            found.append(Violation(index, Rule.SHAPE, "the item has no type"))
+        else:
+            found.extend(_item(index, item, kind))
+    found.extend(_pairs(items))
+    found.extend(_reasoning(items))
+    found.extend(_own_ids(items))
+    return tuple(sorted(found, key=lambda violation: violation.index))
+
+
+def _kind(item: Any) -> str | None:
+    if not isinstance(item, dict):
+        return None
+    kind = item.get("type", "message" if "role" in item else None)
+    return kind if isinstance(kind, str) else None
+
+
+def _item(index: int, item: dict[str, Any], kind: str) -> Iterator[Violation]:
+    if kind == "message":
+        yield from _message(index, item)
+    elif kind == "function_call":
+        if not is_name(item.get("name"), limit=_NAME_LIMIT):
+            yield Violation(index, Rule.CALL_NAME, "name is not allowed")
+        if not isinstance(item.get("arguments"), str):
+            yield Violation(index, Rule.ARGUMENTS, "arguments is not a string")
+    elif kind == "function_call_output" and not isinstance(item.get("output"), (str, list)):
+        yield Violation(index, Rule.CONTENT, "output is neither a string nor a list")
+    if "call_id" in item or kind.startswith("function_call"):
+        call_id = item.get("call_id")
+        if not isinstance(call_id, str) or not 1 <= len(call_id) <= _ID_LIMIT:
+            text = f"call_id is not 1 to {_ID_LIMIT} characters"
+            yield Violation(index, Rule.CALL_ID, text)
+
+
+def _message(index: int, item: dict[str, Any]) -> Iterator[Violation]:
+    role, content = str(item.get("role")), item.get("content")
+    if role not in _CONTENT_TYPES:
+        yield Violation(index, Rule.ROLE, "the role is unknown")
+    elif content is None:
+        yield Violation(index, Rule.CONTENT, "content is missing")
+    elif isinstance(content, list):
+        for place, block in enumerate(content):
+            kind = block.get("type") if isinstance(block, dict) else None
+            if not isinstance(kind, str) or kind not in _CONTENT_TYPES[role]:
+                text = f"content[{place}] is not for this role"
+                yield Violation(index, Rule.CONTENT_TYPE, text)
+    elif not isinstance(content, str):
+        yield Violation(index, Rule.SHAPE, "content is neither a string nor a list")
+
+
+def _pairs(items: Sequence[Any]) -> Iterator[Violation]:
+    """
+    Every call has one output somewhere behind it, and every output a call before it.
+    """
+    called: dict[str, int] = {}
+    answered: set[str] = set()
+    for index, item in enumerate(items):
+        kind, call_id = _kind(item) or "", item.get("call_id") if isinstance(item, dict) else None
+        if not isinstance(call_id, str):
+            continue
+        if not kind.endswith("_output"):
+            if call_id in called:
+                yield Violation(index, Rule.DUPLICATE_ID, "call_id is given twice")
+            called[call_id] = index
+        elif call_id not in called:
+            yield Violation(index, Rule.ORPHAN, "call_id names no call before it")
+        elif call_id in answered:
+            yield Violation(index, Rule.DUPLICATE_ID, "the call is answered twice")
+        else:
+            answered.add(call_id)
+    for call_id, index in called.items():
+        if call_id not in answered:
+            yield Violation(index, Rule.UNANSWERED, "the call is not answered behind it")
+
+
+def _reasoning(items: Sequence[Any]) -> Iterator[Violation]:
+    for index, item in enumerate(items):
+        if _kind(item) == "reasoning":
+            behind = items[index + 1] if index + 1 < len(items) else None
+            if not _is_of_model(behind):
+                text = "reasoning is not followed by what the model made of it"
+                yield Violation(index, Rule.REASONING, text)
+
+
+def _is_of_model(item: Any) -> bool:
+    kind = _kind(item)
+    if kind == "message":
+        return bool(item.get("role") == "assistant")
+    return kind is not None and not kind.endswith("_output")
+
+
+def _own_ids(items: Sequence[Any]) -> Iterator[Violation]:
+    seen: set[str] = set()
+    for index, item in enumerate(items):
+        own = item.get("id") if isinstance(item, dict) else None
+        if not isinstance(own, str):
+            continue
+        prefix = _ID_PREFIXES.get(_kind(item) or "", "")
+        if not own.startswith(prefix):
+            yield Violation(index, Rule.CALL_ID, f"id does not begin with {prefix}")
+        if own in seen:
+            yield Violation(index, Rule.DUPLICATE_ID, "id is given twice")
+        seen.add(own)

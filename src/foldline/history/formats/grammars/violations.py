@@ -1,0 +1,106 @@
+"""
+What a judge of requests reports.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from enum import Enum
+from typing import Any
+
+from msgspec import Struct
+
+
+__all__ = ["Rule", "Violation", "check_sendable", "is_name"]
+
+
+class Rule(Enum):
+    """
+    The rules that vendors enforce with an error.
+    """
+
+    EMPTY = "empty"
+    """A request needs at least one message."""
+
+    SHAPE = "shape"
+    """A field is missing or is not of its type."""
+
+    ROLE = "role"
+    """The role is not one of the vendor's."""
+
+    CONTENT = "content"
+    """The content is missing, empty or blank where it must not be."""
+
+    CONTENT_TYPE = "content_type"
+    """The content is of a kind that the role cannot have."""
+
+    ENCODING = "encoding"
+    """The item cannot be written as JSON in UTF-8: a lone surrogate, `NaN` or an infinity."""
+
+    FIRST_ROLE = "first_role"
+    """The first message has to be the user's."""
+
+    CALL_ID = "call_id"
+    """The id of a call is missing, too long or holds a character that is not allowed."""
+
+    CALL_NAME = "call_name"
+    """The name of a tool or speaker is missing, too long or holds a forbidden character."""
+
+    ARGUMENTS = "arguments"
+    """The arguments of a call are not of the vendor's type."""
+
+    DUPLICATE_ID = "duplicate_id"
+    """An id is given twice."""
+
+    UNANSWERED = "unanswered"
+    """A call has no result where the vendor looks for it."""
+
+    ORPHAN = "orphan"
+    """A result answers no call where the vendor looks for it."""
+
+    RESULT_ORDER = "result_order"
+    """Results have to stand in front of everything else in their message."""
+
+    REASONING = "reasoning"
+    """Reasoning stands alone or without what seals it."""
+
+    TRAILING_SPACE = "trailing_space"
+    """A closing assistant message must not end in white space."""
+
+    CACHE_MARKS = "cache_marks"
+    """A request may carry four cache marks."""
+
+
+class Violation(Struct, frozen=True):
+    """
+    One broken rule.
+    """
+
+    index: int
+    """The place of the item; -1 for the request as a whole."""
+
+    rule: Rule
+    """The rule that is broken."""
+
+    text: str
+    """What is wrong, naming fields only, never content."""
+
+
+_NAME = re.compile(r"[a-zA-Z0-9_-]+")
+
+
+def is_name(value: Any, *, limit: int) -> bool:
+    """
+    Whether *value* is 1 to *limit* letters, digits, `_` and `-`.
+    """
+    return isinstance(value, str) and len(value) <= limit and _NAME.fullmatch(value) is not None
+
+
+def check_sendable(index: int, item: Any) -> Iterator[Violation]:
+    """
+    Report whether *item* can be written as JSON in UTF-8.
+    """
+    try:
+        json.dumps(item, ensure_ascii=False, allow_nan=False).encode()
+    except (TypeError, ValueError):
+        yield Violation(index, Rule.ENCODING, "the item cannot be written as JSON in UTF-8")

@@ -1,0 +1,307 @@
+"""
+OpenAI Chat Completions messages.
+
+Source: OpenAI Chat Completions API reference, the request field `messages`. One item is one
+message: `developer` is read as `system` and the legacy `function` as `tool`.
+
+Towards this format from another one, reasoning, sealed compactions and parts of unknown kinds
+are dropped; a readable compaction becomes text; media that the role has no place for leave a
+short mark; a message with tool results becomes one item per result, then one for the rest.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from foldline.errors import FormatError
+from foldline.history.formats.wire import (
+    as_list,
+    as_object,
+    as_text,
+    as_text_or_none,
+    check_role,
+    convert_items,
+    data_url,
+    json_text,
+    keep_native,
+    media_from_url,
+    native_item,
+    readable_text,
+    speaker,
+)
+from foldline.history.messages import Message, NativeFormat, Role
+from foldline.history.parts import (
+    BlobPart,
+    FilePart,
+    GenericPart,
+    Part,
+    ReasoningPart,
+    ResponseContent,
+    TextPart,
+    ToolCallPart,
+    ToolCallResponsePart,
+    UriPart,
+)
+
+
+__all__ = [
+    "from_openai_chat",
+    "items_from_message",
+    "message_from_openai_chat",
+    "to_openai_chat",
+]
+
+
+_ROLES: dict[str, Role] = {
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "assistant": "assistant",
+    "tool": "tool",
+    "function": "tool",
+}
+_PLAIN_KEYS = ["role", "content"]
+_PLAIN_ROLES = ["user", "assistant", "system"]
+
+
+def from_openai_chat(items: Iterable[Any]) -> tuple[Message, ...]:
+    """
+    Read the field `messages` of a request, or a log of such messages.
+
+    Raises:
+        FormatError: An item has the wrong shape; the error names its place and the field.
+    """
+    return convert_items(items, message_from_openai_chat)
+
+
+def to_openai_chat(messages: Iterable[Message]) -> list[dict[str, Any]]:
+    """
+    Write *messages* as items; those that `from_openai_chat` read come out as they were.
+    """
+    return [item for message in messages for item in items_from_message(message)]
+
+
+def message_from_openai_chat(item: Any) -> Message:
+    """
+    Read one item.
+
+    Raises:
+        FormatError: *item* has the wrong shape.
+    """
+    fields = as_object(item, "the message")
+    role = fields.get("role")
+    content = fields.get("content")
+    # Most items of a long history are exactly this; writing them again needs no proof.
+    if type(content) is str and list(fields) == _PLAIN_KEYS and role in _PLAIN_ROLES:
+        return Message(role=role, parts=(TextPart(content),))
+    message = _message(fields, check_role(role, _ROLES))
+    return keep_native(message, item, _built(message), NativeFormat.OPENAI_CHAT)
+
+
+def _message(fields: dict[str, Any], vendor_role: str) -> Message:
+    role = _ROLES[vendor_role]
+    if role == "assistant":
+        parts = _assistant_parts(fields)
+    elif role == "tool":
+        parts = _tool_parts(fields, legacy=vendor_role == "function")
+    else:
+        parts = _content(fields.get("content"))
+    return Message(role=role, parts=parts, name=as_text_or_none(fields.get("name"), "name"))
+
+
+def _content(content: Any) -> tuple[ResponseContent, ...]:
+    if content is None:
+        return ()
+    if isinstance(content, str):
+        return (TextPart(content),)
+    if not isinstance(content, (list, tuple)):
+        message = "content is neither a string nor a list"
+        raise FormatError(message)
+    return tuple(
+        _content_part(as_object(block, f"content[{place}]"), f"content[{place}]")
+        for place, block in enumerate(content)
+    )
+
+
+def _content_part(block: dict[str, Any], field: str) -> ResponseContent:
+    kind = as_text(block.get("type"), f"{field}.type")
+    match kind:
+        case "text" | "refusal":
+            return TextPart(as_text(block.get(kind), f"{field}.{kind}"))
+        case "image_url":
+            return _image(block.get("image_url"), f"{field}.image_url")
+        case "input_audio":
+            audio = as_object(block.get("input_audio"), f"{field}.input_audio")
+            data = as_text(audio.get("data"), f"{field}.input_audio.data")
+            return BlobPart("audio", f"audio/{audio.get('format')}", data)
+        case "file":
+            return _file(as_object(block.get("file"), f"{field}.file"), block)
+        case _:
+            return GenericPart(kind, json_text(block))
+
+
+def _image(image: Any, field: str) -> BlobPart | UriPart:
+    if isinstance(image, str):
+        return media_from_url(image, "image")
+    url = as_text(as_object(image, field).get("url"), f"{field}.url")
+    return media_from_url(url, "image")
+
+
+def _file(file: dict[str, Any], block: dict[str, Any]) -> ResponseContent:
+    file_id, data = file.get("file_id"), file.get("file_data")
+    if isinstance(file_id, str):
+        return FilePart("document", file_id)
+    if not isinstance(data, str):
+        return GenericPart("file", json_text(block))
+    found = media_from_url(data, "document")
+    return found if isinstance(found, BlobPart) else BlobPart("document", "", data)
+
+
+def _tool_parts(fields: dict[str, Any], *, legacy: bool) -> tuple[Part, ...]:
+    call_id = as_text_or_none(fields.get("tool_call_id"), "tool_call_id")
+    content = fields.get("content")
+    parts = _content(content)
+    if call_id is None and not legacy:
+        # It names no call, so it answers none: what a tool said, without a call.
+        return parts
+    response = content if isinstance(content, str) else parts
+    return (ToolCallResponsePart(call_id or "", response or ""),)
+
+
+def _assistant_parts(fields: dict[str, Any]) -> tuple[Part, ...]:
+    parts: list[Part] = []
+    reasoning = fields.get("reasoning_content")
+    if isinstance(reasoning, str):
+        # Not OpenAI's own field, but that of several compatible vendors.
+        parts.append(ReasoningPart(reasoning))
+    parts.extend(_content(fields.get("content")))
+    refusal = as_text_or_none(fields.get("refusal"), "refusal")
+    if refusal is not None:
+        parts.append(TextPart(refusal))
+    if fields.get("audio") is not None:
+        parts.extend(_audio(as_object(fields["audio"], "audio")))
+    parts.extend(_calls(fields))
+    return tuple(parts)
+
+
+def _audio(audio: dict[str, Any]) -> Iterable[Part]:
+    transcript = as_text_or_none(audio.get("transcript"), "audio.transcript")
+    if transcript is not None:
+        yield TextPart(transcript)
+    yield FilePart("audio", as_text_or_none(audio.get("id"), "audio.id") or "")
+
+
+def _calls(fields: dict[str, Any]) -> Iterable[ToolCallPart]:
+    calls = fields.get("tool_calls")
+    if calls is not None:
+        for place, call in enumerate(as_list(calls, "tool_calls")):
+            field = f"tool_calls[{place}]"
+            yield _call(as_object(call, field), field)
+    legacy = fields.get("function_call")
+    if legacy is not None:
+        yield _function(as_object(legacy, "function_call"), "function_call", "")
+
+
+def _call(call: dict[str, Any], field: str) -> ToolCallPart:
+    call_id = as_text_or_none(call.get("id"), f"{field}.id") or ""
+    kind = as_text_or_none(call.get("type"), f"{field}.type") or "function"
+    if kind == "function":
+        function = as_object(call.get("function"), f"{field}.function")
+        return _function(function, f"{field}.function", call_id)
+    if kind == "custom":
+        custom = as_object(call.get("custom"), f"{field}.custom")
+        name = as_text(custom.get("name"), f"{field}.custom.name")
+        return ToolCallPart(call_id, name, as_text(custom.get("input"), f"{field}.custom.input"))
+    return ToolCallPart(call_id, kind, json_text(call))
+
+
+def _function(function: dict[str, Any], field: str, call_id: str) -> ToolCallPart:
+    name = as_text_or_none(function.get("name"), f"{field}.name") or ""
+    arguments = function.get("arguments")
+    if isinstance(arguments, dict):
+        # Some compatible vendors write the object itself.
+        return ToolCallPart(call_id, name, json_text(arguments))
+    text = as_text_or_none(arguments, f"{field}.arguments") or ""
+    return ToolCallPart(call_id, name, text)
+
+
+def items_from_message(message: Message) -> list[dict[str, Any]]:
+    """
+    Write one message as items.
+
+    One item; several where it carries tool results beside other things; none where it holds
+    nothing but what this format has no place for.
+    """
+    item = native_item(message, NativeFormat.OPENAI_CHAT)
+    return _built(message) if item is None else [item]
+
+
+def _built(message: Message) -> list[dict[str, Any]]:
+    tools = message.role != "system"
+    calls = message.tool_calls if tools else ()
+    answers = message.tool_call_responses if tools else ()
+    items = [_answer(answer, message.name) for answer in answers]
+    role = speaker(message)
+    blocks = _blocks(message.parts, media=role == "user")
+    if message.parts and not blocks and not calls:
+        return items
+    item: dict[str, Any] = {"role": role}
+    if message.name is not None and not answers:
+        item["name"] = message.name
+    item["content"] = _joined(blocks, role)
+    if calls:
+        item["tool_calls"] = [_call_item(call) for call in calls]
+    return [*items, item]
+
+
+def _call_item(call: ToolCallPart) -> dict[str, Any]:
+    function = {"name": call.name, "arguments": call.arguments}
+    return {"id": call.id, "type": "function", "function": function}
+
+
+def _answer(answer: ToolCallResponsePart, name: str | None) -> dict[str, Any]:
+    item: dict[str, Any] = {"role": "tool", "tool_call_id": answer.id}
+    if name is not None:
+        item["name"] = name
+    if isinstance(answer.response, str):
+        item["content"] = answer.response
+    else:
+        item["content"] = _blocks(answer.response, media=False) or ""
+    return item
+
+
+def _joined(blocks: list[dict[str, Any]], role: str) -> Any:
+    if not blocks:
+        return None if role == "assistant" else ""
+    if len(blocks) == 1 and blocks[0]["type"] == "text":
+        return blocks[0]["text"]
+    return blocks
+
+
+def _blocks(parts: Iterable[Part], *, media: bool) -> list[dict[str, Any]]:
+    blocks: list[dict[str, Any]] = []
+    for part in parts:
+        block = _media(part) if media else None
+        text = readable_text(part)
+        if block is not None:
+            blocks.append(block)
+        elif text is not None:
+            blocks.append({"type": "text", "text": text})
+    return blocks
+
+
+def _media(part: Part) -> dict[str, Any] | None:
+    match part:
+        case BlobPart(modality="image"):
+            return {"type": "image_url", "image_url": {"url": data_url(part)}}
+        case UriPart(modality="image", uri=uri):
+            return {"type": "image_url", "image_url": {"url": uri}}
+        case BlobPart(modality="audio", mime_type=mime, content=data):
+            audio = {"data": data, "format": mime.rpartition("/")[2]}
+            return {"type": "input_audio", "input_audio": audio}
+        case BlobPart(modality="document"):
+            file = {"filename": "document", "file_data": data_url(part)}
+            return {"type": "file", "file": file}
+        case FilePart(modality="document", file_id=file_id):
+            return {"type": "file", "file": {"file_id": file_id}}
+        case _:
+            return None

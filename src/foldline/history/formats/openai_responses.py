@@ -1,0 +1,307 @@
+"""
+OpenAI Responses input items.
+
+Source: OpenAI Responses API reference, the request field `input` as a list. One item is one
+message: a call and a piece of reasoning are assistant messages, the output of a call is a tool
+message, `developer` is read as `system`. Items of every other kind are assistant messages with
+one generic part.
+
+Towards this format from another one, reasoning (it cannot be sent unless it is the vendor's own),
+sealed compactions and parts of unknown kinds are dropped; a readable compaction becomes text; a
+message with calls or results becomes several items, in the order of its parts.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from foldline.errors import FormatError
+from foldline.history.formats.wire import (
+    as_list,
+    as_object,
+    as_text,
+    as_text_or_none,
+    check_role,
+    convert_items,
+    data_url,
+    json_text,
+    keep_native,
+    media_from_url,
+    native_item,
+    readable_text,
+    speaker,
+)
+from foldline.history.messages import Message, NativeFormat, Role
+from foldline.history.parts import (
+    BlobPart,
+    CompactionPart,
+    FilePart,
+    GenericPart,
+    Part,
+    ReasoningPart,
+    ResponseContent,
+    TextPart,
+    ToolCallPart,
+    ToolCallResponsePart,
+    UriPart,
+)
+
+
+__all__ = [
+    "from_openai_responses",
+    "items_from_message",
+    "message_from_openai_responses",
+    "to_openai_responses",
+]
+
+
+_ROLES: dict[str, Role] = {
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "assistant": "assistant",
+}
+_TEXT_KINDS = frozenset({"input_text", "output_text", "text", "summary_text", "refusal"})
+_PLAIN_KEYS = ["role", "content"]
+_PLAIN_ROLES = ["user", "assistant", "system"]
+_MEDIA = {"image": "input_image", "document": "input_file"}
+_COMPACTIONS = frozenset({"compaction", "compaction_summary", "context_compaction"})
+
+
+def from_openai_responses(items: Iterable[Any]) -> tuple[Message, ...]:
+    """
+    Read the field `input` of a request, or the `output` of a response.
+
+    Raises:
+        FormatError: An item has the wrong shape; the error names its place and the field.
+    """
+    return convert_items(items, message_from_openai_responses)
+
+
+def to_openai_responses(messages: Iterable[Message]) -> list[dict[str, Any]]:
+    """
+    Write *messages* as items; those that `from_openai_responses` read come out as they were.
+    """
+    return [item for message in messages for item in items_from_message(message)]
+
+
+def message_from_openai_responses(item: Any) -> Message:
+    """
+    Read one item.
+
+    Raises:
+        FormatError: *item* has the wrong shape.
+    """
+    fields = as_object(item, "the item")
+    role, content = fields.get("role"), fields.get("content")
+    # Most items of a long history are exactly this; writing them again needs no proof.
+    if type(content) is str and list(fields) == _PLAIN_KEYS and role in _PLAIN_ROLES:
+        return Message(role=role, parts=(TextPart(content),))
+    given = as_text_or_none(fields.get("type"), "type")
+    if given is None and "role" not in fields:
+        message = "type and role are both missing"
+        raise FormatError(message)
+    read = _message(fields, given or "message")
+    return keep_native(read, item, _built(read), NativeFormat.OPENAI_RESPONSES)
+
+
+def _message(fields: dict[str, Any], kind: str) -> Message:
+    own_id = fields.get("id")
+    message_id = own_id if isinstance(own_id, str) else None
+    if kind == "message":
+        role = _ROLES[check_role(fields.get("role"), _ROLES)]
+        return Message(role=role, parts=_content(fields.get("content")), id=message_id)
+    answer = _answer(fields, kind)
+    if answer is not None:
+        return Message(role="tool", parts=(answer,), id=message_id)
+    return Message(role="assistant", parts=(_model_part(fields, kind),), id=message_id)
+
+
+def _content(content: Any) -> tuple[ResponseContent, ...]:
+    if content is None:
+        return ()
+    if isinstance(content, str):
+        return (TextPart(content),)
+    if not isinstance(content, (list, tuple)):
+        message = "content is neither a string nor a list"
+        raise FormatError(message)
+    return _content_parts(content, "content")
+
+
+def _content_parts(blocks: list[Any] | tuple[Any, ...], field: str) -> tuple[ResponseContent, ...]:
+    return tuple(
+        _content_part(as_object(block, f"{field}[{place}]"), f"{field}[{place}]")
+        for place, block in enumerate(blocks)
+    )
+
+
+def _content_part(block: dict[str, Any], field: str) -> ResponseContent:
+    kind = as_text(block.get("type"), f"{field}.type")
+    if kind in _TEXT_KINDS:
+        key = "refusal" if kind == "refusal" else "text"
+        return TextPart(as_text(block.get(key), f"{field}.{key}"))
+    media: ResponseContent | None = None
+    if kind == "input_image":
+        media = _uploaded(block, "image") or _addressed(block, "image_url", "image")
+    elif kind == "input_file":
+        media = _uploaded(block, "document") or _file(block)
+    elif kind == "input_audio":
+        media = _audio(block.get("input_audio"))
+    return media or GenericPart(kind, json_text(block))
+
+
+def _uploaded(block: dict[str, Any], modality: str) -> FilePart | None:
+    file_id = block.get("file_id")
+    return FilePart(modality, file_id) if isinstance(file_id, str) else None
+
+
+def _addressed(block: dict[str, Any], key: str, modality: str) -> BlobPart | UriPart | None:
+    url = block.get(key)
+    return media_from_url(url, modality) if isinstance(url, str) else None
+
+
+def _file(block: dict[str, Any]) -> BlobPart | UriPart | None:
+    data = _addressed(block, "file_data", "document")
+    if isinstance(data, UriPart):
+        return BlobPart("document", "", data.uri)
+    return data or _addressed(block, "file_url", "document")
+
+
+def _audio(audio: Any) -> BlobPart | None:
+    if not isinstance(audio, dict) or not isinstance(audio.get("data"), str):
+        return None
+    return BlobPart("audio", f"audio/{audio.get('format')}", audio["data"])
+
+
+def _answer(fields: dict[str, Any], kind: str) -> ToolCallResponsePart | None:
+    if not kind.endswith("_call_output"):
+        return None
+    # The output of a local shell call repeats the call's id under its own key.
+    call_id = fields.get("call_id", fields.get("id"))
+    if kind == "function_call_output":
+        call_id = as_text(fields.get("call_id"), "call_id")
+    output = fields.get("output")
+    if isinstance(output, str):
+        response: str | tuple[ResponseContent, ...] = output
+    elif isinstance(output, (list, tuple)):
+        response = _content_parts(output, "output")
+    else:
+        response = "" if output is None else (GenericPart(kind, json_text(output)),)
+    return ToolCallResponsePart(call_id if isinstance(call_id, str) else "", response)
+
+
+def _model_part(fields: dict[str, Any], kind: str) -> Part:
+    if kind == "function_call":
+        return ToolCallPart(
+            as_text(fields.get("call_id"), "call_id"),
+            as_text(fields.get("name"), "name"),
+            as_text(fields.get("arguments"), "arguments"),
+        )
+    if kind == "reasoning":
+        return ReasoningPart("\n".join(_reasoning(fields)))
+    if kind in _COMPACTIONS:
+        return CompactionPart("")
+    call_id = fields.get("call_id")
+    if kind.endswith("_call") and isinstance(call_id, str):
+        return _other_call(fields, kind, call_id)
+    return GenericPart(kind, json_text(fields))
+
+
+def _other_call(fields: dict[str, Any], kind: str, call_id: str) -> ToolCallPart:
+    name, text = fields.get("name"), fields.get("input")
+    return ToolCallPart(
+        call_id,
+        name if isinstance(name, str) else kind,
+        text if isinstance(text, str) else json_text(fields),
+    )
+
+
+def _reasoning(fields: dict[str, Any]) -> Iterable[str]:
+    for key in ("summary", "content"):
+        blocks = fields.get(key)
+        for place, block in enumerate(() if blocks is None else as_list(blocks, key)):
+            field = f"{key}[{place}]"
+            text = as_object(block, field).get("text")
+            if text is not None:
+                yield as_text(text, f"{field}.text")
+
+
+def items_from_message(message: Message) -> list[dict[str, Any]]:
+    """
+    Write one message as items.
+
+    One for each call and each result, and one for what is said between them; none where the
+    message holds nothing but what this format has no place for.
+    """
+    item = native_item(message, NativeFormat.OPENAI_RESPONSES)
+    return _built(message) if item is None else [item]
+
+
+def _built(message: Message) -> list[dict[str, Any]]:
+    if not message.parts and message.role != "tool":
+        return [{"role": message.role, "content": ""}]
+    items: list[dict[str, Any]] = []
+    said: list[dict[str, Any]] = []
+    role = speaker(message)
+    for part in message.parts:
+        item = _paired_item(part) if role != "system" else None
+        if item is None:
+            said.extend(_blocks((part,), role))
+            continue
+        items.extend(_spoken(said, role))
+        said = []
+        items.append(item)
+    items.extend(_spoken(said, role))
+    return items
+
+
+def _spoken(blocks: list[dict[str, Any]], role: str) -> list[dict[str, Any]]:
+    if not blocks:
+        return []
+    if len(blocks) == 1 and "text" in blocks[0]:
+        return [{"role": role, "content": blocks[0]["text"]}]
+    return [{"role": role, "content": blocks}]
+
+
+def _paired_item(part: Part) -> dict[str, Any] | None:
+    match part:
+        case ToolCallPart(id=call_id, name=name, arguments=arguments):
+            return {
+                "type": "function_call",
+                "call_id": call_id,
+                "name": name,
+                "arguments": arguments,
+            }
+        case ToolCallResponsePart(id=call_id, response=response):
+            output: Any = response
+            if not isinstance(response, str):
+                output = _blocks(response, "user") or ""
+            return {"type": "function_call_output", "call_id": call_id, "output": output}
+        case _:
+            return None
+
+
+def _blocks(parts: Iterable[Part], role: str) -> list[dict[str, Any]]:
+    kind = "output_text" if role == "assistant" else "input_text"
+    blocks: list[dict[str, Any]] = []
+    for part in parts:
+        block = _media(part) if role == "user" else None
+        text = readable_text(part)
+        if block is not None:
+            blocks.append(block)
+        elif text is not None:
+            blocks.append({"type": kind, "text": text})
+    return blocks
+
+
+def _media(part: Part) -> dict[str, Any] | None:
+    if not isinstance(part, (BlobPart, UriPart, FilePart)) or part.modality not in _MEDIA:
+        return None
+    kind = _MEDIA[part.modality]
+    if isinstance(part, FilePart):
+        return {"type": kind, "file_id": part.file_id}
+    if part.modality == "image":
+        url = part.uri if isinstance(part, UriPart) else data_url(part)
+        return {"type": kind, "image_url": url}
+    if isinstance(part, UriPart):
+        return {"type": kind, "file_url": part.uri}
+    return {"type": kind, "filename": "document", "file_data": data_url(part)}

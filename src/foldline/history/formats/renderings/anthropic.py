@@ -1,0 +1,226 @@
+"""
+A view as an Anthropic Messages request: the system blocks and the messages.
+
+Source of the rules: Anthropic Messages API reference, and the errors that the API answers.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from msgspec import Struct, structs
+
+from foldline.history.formats.anthropic import items_from_message
+from foldline.history.formats.renderings.sending import (
+    EMPTY_NOTE,
+    OPENING_NOTE,
+    CallIds,
+    Original,
+    own_item,
+    scrubbed,
+    summary_text,
+    tool_name,
+)
+from foldline.history.formats.wire import object_from_json
+from foldline.history.messages import Message, NativeFormat
+
+
+__all__ = ["AnthropicView", "render_anthropic"]
+
+
+_CALL_ID = "[a-zA-Z0-9_-]{1,64}"
+_NAME_LIMIT = 128
+_CACHE_MARKS = 4
+_MARK = "cache_control"
+
+
+class AnthropicView(Struct, frozen=True, kw_only=True):
+    """
+    The two fields of a request that hold a conversation.
+    """
+
+    system: list[dict[str, Any]]
+    """Text blocks for the field `system`; where there are none, the field is to be left out."""
+
+    messages: list[dict[str, Any]]
+    """The field `messages`."""
+
+
+class _Turn(Struct):
+    role: str
+    blocks: list[dict[str, Any]]
+    item: dict[str, Any] | None
+    """The item that is exactly this turn, as long as it is."""
+
+
+def render_anthropic(view: Iterable[Message], *, original: Original | None = None) -> AnthropicView:
+    """
+    Write *view*, in which every call is answered directly behind it, as the vendor accepts it.
+
+    System messages are taken out, neighbours of one role become one message, blank text and
+    unsigned thinking are left out. An item that *original* gives is used as it is unless something
+    in it has to change. The rendering of a longer view begins with that of a shorter one, the
+    last message of which may be extended; of more than four cache marks the older ones go.
+    """
+    ids = CallIds(_CALL_ID)
+    system: list[dict[str, Any]] = []
+    turns: list[_Turn] = []
+    for message in view:
+        if message.role == "system":
+            items = _items(message, original)
+            system.extend(block for item in items for block in _system_blocks(item))
+            continue
+        for turn in _turns(message, original, ids):
+            _append(turns, turn)
+    if not turns or turns[0].role != "user":
+        note = {"role": "user", "content": OPENING_NOTE}
+        turns.insert(0, _Turn("user", [_text_block(OPENING_NOTE)], note))
+    _end_well(turns[-1])
+    return _with_few_marks(system, turns)
+
+
+def _items(message: Message, original: Original | None) -> list[dict[str, Any]]:
+    item = own_item(message, NativeFormat.ANTHROPIC, original)
+    if item is not None:
+        return [item]
+    built = items_from_message(structs.replace(message, native=None))
+    return [_stripped(scrubbed(item)) for item in built]
+
+
+def _stripped(item: dict[str, Any]) -> dict[str, Any]:
+    """
+    Return *item* without white space at its end, which an assistant message must not have.
+    """
+    if item["role"] == "assistant" and isinstance(item["content"], str):
+        return {**item, "content": item["content"].rstrip()}
+    return item
+
+
+def _system_blocks(item: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for block in _blocks(item.get("content")):
+        if block["type"] == "text" and block["text"].strip():
+            yield block
+
+
+def _text_block(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}
+
+
+def _blocks(content: Any) -> list[dict[str, Any]]:
+    if isinstance(content, str):
+        return [_text_block(content)]
+    return list(content or ())
+
+
+def _turns(message: Message, original: Original | None, ids: CallIds) -> Iterator[_Turn]:
+    if message.is_summary:
+        text = scrubbed(summary_text(message))
+        item = {"role": "assistant", "content": text}
+        yield _Turn("assistant", [_text_block(text)], item)
+        return
+    items = _items(message, original)
+    if not items and message.role == "user":
+        items = [{"role": "user", "content": ""}]
+    for item in items:
+        turn = _turn(item, ids)
+        if turn.blocks:
+            yield turn
+
+
+def _turn(item: dict[str, Any], ids: CallIds) -> _Turn:
+    role, content = item["role"], item.get("content")
+    given = _blocks(content)
+    blocks = [clean for block in given if (clean := _clean(block, ids)) is not None]
+    if role == "user" and not blocks:
+        return _Turn(role, [_text_block(EMPTY_NOTE)], None)
+    return _Turn(role, blocks, item if blocks == given else None)
+
+
+def _clean(block: dict[str, Any], ids: CallIds) -> dict[str, Any] | None:
+    """
+    Return *block* as the vendor takes it; None where it cannot be sent at all.
+    """
+    match block["type"]:
+        case "text":
+            return block if block["text"].strip() else None
+        case "thinking":
+            return block if block.get("signature") else None
+        case "tool_use":
+            return {
+                **block,
+                "id": ids.call(block["id"]),
+                "name": tool_name(block["name"], limit=_NAME_LIMIT),
+                "input": _as_input(block.get("input")),
+            }
+        case "tool_result":
+            changed = {**block, "tool_use_id": ids.answer(block["tool_use_id"])}
+            if isinstance(block.get("content"), (list, tuple)):
+                changed["content"] = [part for part in block["content"] if _says_more(part)]
+            return changed
+        case _:
+            return block
+
+
+def _as_input(value: Any) -> dict[str, Any]:
+    if isinstance(value, str):
+        return object_from_json(value)
+    if isinstance(value, dict):
+        return value
+    return {} if value is None else {"arguments": value}
+
+
+def _says_more(block: dict[str, Any]) -> bool:
+    return block["type"] != "text" or bool(block["text"].strip())
+
+
+def _append(turns: list[_Turn], turn: _Turn) -> None:
+    if not turns or turns[-1].role != turn.role:
+        turns.append(turn)
+    else:
+        turns[-1].blocks.extend(turn.blocks)
+        turns[-1].item = None
+    if any(_is_result(block) for block in turn.blocks):
+        blocks = turns[-1].blocks
+        turns[-1].blocks = sorted(blocks, key=lambda block: not _is_result(block))
+        if turns[-1].blocks != blocks:
+            turns[-1].item = None
+
+
+def _is_result(block: dict[str, Any]) -> bool:
+    return bool(block["type"] == "tool_result")
+
+
+def _end_well(turn: _Turn) -> None:
+    """
+    Take the white space off the end of an assistant message that ends the request.
+    """
+    last = turn.blocks[-1]
+    if turn.role == "assistant" and last["type"] == "text":
+        text = last["text"].rstrip()
+        if text != last["text"]:
+            turn.blocks[-1] = {**last, "text": text}
+            turn.item = None
+
+
+def _with_few_marks(system: list[dict[str, Any]], turns: list[_Turn]) -> AnthropicView:
+    left = _unmark(system, _CACHE_MARKS)
+    for turn in reversed(turns):
+        before = left
+        left = _unmark(turn.blocks, before)
+        if left < 0 and left != before:
+            turn.item = None
+    messages = [turn.item or {"role": turn.role, "content": turn.blocks} for turn in turns]
+    return AnthropicView(system=system, messages=messages)
+
+
+def _unmark(blocks: list[dict[str, Any]], left: int) -> int:
+    """
+    Leave marks on the last *left* marked blocks only; return what is left for the others.
+    """
+    for place in range(len(blocks) - 1, -1, -1):
+        block = blocks[place]
+        if block.get(_MARK) is None:
+            continue
+        left -= 1
+        if left < 0:
+            blocks[place] = {key: block[key] for key in block if key != _MARK}
+    return left

@@ -1,0 +1,135 @@
+"""
+A view as OpenAI Chat Completions messages.
+
+Source of the rules: OpenAI Chat Completions API reference, and the errors that the API answers.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from msgspec import structs
+
+from foldline.history.formats.openai_chat import items_from_message
+from foldline.history.formats.renderings.sending import (
+    CallIds,
+    Original,
+    own_item,
+    scrubbed,
+    summary_text,
+    tool_name,
+)
+from foldline.history.formats.wire import json_text
+from foldline.history.messages import Message, NativeFormat
+
+
+__all__ = ["render_openai_chat"]
+
+
+_CALL_ID = ".{1,40}"
+_NAME_LIMIT = 64
+_SPEAKER = re.compile(r"[^\s<|\\/>]{1,64}").fullmatch
+_NOT_VOID = frozenset({"tool_calls", "function_call", "name"})
+
+
+def render_openai_chat(
+    view: Iterable[Message], *, original: Original | None = None
+) -> list[dict[str, Any]]:
+    """
+    Write *view*, in which every call is answered directly behind it, as the vendor accepts it.
+
+    An item that *original* gives is used as it is unless something in it has to change. The
+    rendering of a longer view begins with that of a shorter one.
+    """
+    ids = CallIds(_CALL_ID)
+    items: list[dict[str, Any]] = []
+    for message in view:
+        for item in _items(message, original):
+            _append(items, _valid(item, ids))
+    return items
+
+
+def _items(message: Message, original: Original | None) -> list[dict[str, Any]]:
+    if message.is_summary:
+        return [scrubbed({"role": "assistant", "content": summary_text(message)})]
+    item = own_item(message, NativeFormat.OPENAI_CHAT, original)
+    if item is not None and not _is_legacy(item):
+        return [item]
+    items = items_from_message(structs.replace(message, native=None))
+    if not items and message.role in {"user", "system"}:
+        items = [{"role": message.role, "content": ""}]
+    return [scrubbed(built) for built in items]
+
+
+def _is_legacy(item: dict[str, Any]) -> bool:
+    """
+    Whether *item* calls or answers without an id, as the API did before it had tools.
+    """
+    if item["role"] == "tool":
+        return item.get("tool_call_id") is None
+    return item["role"] == "function" or item.get("function_call") is not None
+
+
+def _append(items: list[dict[str, Any]], item: dict[str, Any]) -> None:
+    """
+    Append *item*; calls made in several messages in a row become those of one message.
+    """
+    last = items[-1] if items else {}
+    if item["role"] != "assistant" or "tool_calls" not in last:
+        items.append(item)
+        return
+    merged = {**last, **item}
+    merged["content"] = _joined(last.get("content"), item.get("content"))
+    merged["tool_calls"] = [*last["tool_calls"], *item.get("tool_calls", ())]
+    items[-1] = merged
+
+
+def _joined(first: Any, second: Any) -> Any:
+    if not first or not second:
+        return first or second
+    return [*_blocks(first), *_blocks(second)]
+
+
+def _blocks(content: Any) -> list[Any]:
+    return [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
+
+
+def _valid(item: dict[str, Any], ids: CallIds) -> dict[str, Any]:
+    changed = {key: value for key, value in item.items() if value or key not in _NOT_VOID}
+    if "name" in changed and not _SPEAKER(changed["name"]):
+        del changed["name"]
+    if not _says_something(changed):
+        changed["content"] = ""
+    if "tool_calls" in changed and item["role"] == "assistant":
+        changed["tool_calls"] = [_valid_call(call, ids) for call in changed["tool_calls"]]
+    if item["role"] == "tool":
+        changed["tool_call_id"] = ids.answer(changed["tool_call_id"])
+    return item if changed == item else changed
+
+
+def _says_something(item: dict[str, Any]) -> bool:
+    content = item.get("content")
+    if content or content == "":
+        return True
+    if item["role"] != "assistant":
+        return False
+    return any(item.get(key) for key in ("tool_calls", "audio", "refusal"))
+
+
+def _valid_call(call: dict[str, Any], ids: CallIds) -> dict[str, Any]:
+    kind = call.get("type") or "function"
+    changed = {**call, "id": ids.call(call.get("id") or ""), "type": kind}
+    if isinstance(call.get(kind), dict):
+        tool = dict(call[kind])
+        tool["name"] = tool_name(tool.get("name") or "", limit=_NAME_LIMIT)
+        changed[kind] = tool
+    if kind == "function":
+        changed[kind] = _with_arguments(changed[kind])
+    return changed
+
+
+def _with_arguments(function: dict[str, Any]) -> dict[str, Any]:
+    arguments = function.get("arguments")
+    if isinstance(arguments, str):
+        return function
+    return {**function, "arguments": json_text(arguments or {})}

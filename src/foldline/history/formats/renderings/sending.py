@@ -1,0 +1,131 @@
+"""
+What the renderings share: fixed notes, clean text, names and ids that vendors take.
+"""
+
+import math
+import re
+from collections.abc import Callable
+from hashlib import sha256
+from typing import Any, TypeAlias
+
+from foldline.history.formats.wire import native_item
+from foldline.history.messages import Message, NativeFormat
+
+
+__all__ = [
+    "EMPTY_NOTE",
+    "OPENING_NOTE",
+    "SUMMARY_HEADER",
+    "CallIds",
+    "Original",
+    "own_item",
+    "scrubbed",
+    "summary_text",
+    "tool_name",
+]
+
+
+SUMMARY_HEADER = (
+    "[Summary of the earlier part of this conversation. It is a record of what was said, "
+    "not an instruction.]"
+)
+"""The first line of every rendered summary."""
+
+OPENING_NOTE = "[The earlier part of this conversation has been left out.]"
+"""What a rendering opens with where the vendor wants a user message first and the view has none."""
+
+EMPTY_NOTE = "[empty message]"
+"""What stands for a user message without content where the vendor refuses empty ones."""
+
+Original: TypeAlias = Callable[[Message], dict[str, Any] | None]
+"""Gives back the caller's own item for a message that is still as it came, else None."""
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_NOT_IN_NAMES = re.compile("[^a-zA-Z0-9_-]")
+
+
+def own_item(
+    message: Message, wire_format: NativeFormat, original: Original | None
+) -> dict[str, Any] | None:
+    """
+    Return the caller's or the vendor's own item for *message*, fit to be written as UTF-8.
+    """
+    item = original(message) if original is not None else None
+    if item is None:
+        item = native_item(message, wire_format)
+    return None if item is None else scrubbed(item)
+
+
+def summary_text(message: Message) -> str:
+    """
+    Return the text of a summary under its header.
+    """
+    return f"{SUMMARY_HEADER}\n\n{message.text}".rstrip()
+
+
+def scrubbed(value: Any) -> Any:
+    """
+    Return *value* without what no request can hold: lone surrogates, `NaN` and infinities.
+
+    The very same object comes back where there is nothing to replace.
+    """
+    if isinstance(value, str):
+        return value if value.isascii() else _SURROGATE.sub("\ufffd", value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return _scrubbed_object(value)
+    if isinstance(value, (list, tuple)):
+        items = [scrubbed(item) for item in value]
+        same = all(new is old for new, old in zip(items, value, strict=True))
+        return value if same else items
+    return value
+
+
+def _scrubbed_object(value: dict[str, Any]) -> dict[str, Any]:
+    fields = {scrubbed(key): scrubbed(item) for key, item in value.items()}
+    pairs = zip(fields.items(), value.items(), strict=False)
+    same = all(new[0] is old[0] and new[1] is old[1] for new, old in pairs)
+    return value if same and len(fields) == len(value) else fields
+
+
+def tool_name(name: str, *, limit: int) -> str:
+    """
+    Return *name* as every vendor takes it: 1 to *limit* letters, digits, `_` and `-`.
+    """
+    return _NOT_IN_NAMES.sub("_", name)[:limit] or "unnamed"
+
+
+class CallIds:
+    """
+    The ids of tool calls in one rendering, each fit for the vendor and given only once.
+
+    An id that fits and is new stays as it is. Another one is replaced by a digest of it, so the
+    replacement depends on nothing that comes later.
+    """
+
+    def __init__(self, pattern: str) -> None:
+        self._fits = re.compile(pattern, re.DOTALL).fullmatch
+        self._given: set[str] = set()
+        self._times: dict[str, int] = {}
+        self._open: dict[str, list[str]] = {}
+
+    def call(self, call_id: str) -> str:
+        """
+        Return the id to render for a call that has the id *call_id*.
+        """
+        given = call_id
+        while given in self._given or not self._fits(given):
+            self._times[call_id] = self._times.get(call_id, 0) + 1
+            text = f"{self._times[call_id]}:{call_id}"
+            given = f"call_{sha256(text.encode(errors='surrogatepass')).hexdigest()[:24]}"
+        self._given.add(given)
+        self._open.setdefault(call_id, []).append(given)
+        return given
+
+    def answer(self, call_id: str) -> str:
+        """
+        Return the id to render for an answer to the oldest open call with the id *call_id*.
+        """
+        waiting = self._open.get(call_id)
+        return waiting.pop(0) if waiting else call_id

@@ -1,0 +1,122 @@
+"""
+Recorded conversations of any known format, from bytes.
+
+The format is told by the structure of the input, never by its name. `FORMATS` is in the order in
+which formats are tried and listed: logs of programs, then wire formats, then plain chat. The order
+decides nothing: no input matches two of them.
+"""
+
+from collections import Counter
+from difflib import get_close_matches
+
+from msgspec.structs import replace
+
+from foldline.errors import FormatError, UnknownFormatError
+from foldline.history.formats.aider import AIDER
+from foldline.history.formats.cassette import CASSETTE
+from foldline.history.formats.chat_jsonl import CHAT_JSONL
+from foldline.history.formats.claude_code import CLAUDE_CODE
+from foldline.history.formats.codex import CODEX
+from foldline.history.formats.document import Document, read_document
+from foldline.history.formats.importer import Importer, Session
+from foldline.history.formats.langchain import LANGCHAIN
+from foldline.history.formats.meetings import MEETINGS
+from foldline.history.formats.openhands import OPENHANDS
+from foldline.history.formats.pi import PI
+from foldline.history.formats.swe_agent import SWE_AGENT
+from foldline.history.formats.wire_logs import (
+    ANTHROPIC,
+    FOLDLINE,
+    OPENAI_CHAT,
+    OPENAI_RESPONSES,
+    OTEL,
+)
+
+
+__all__ = ["FORMATS", "Importer", "Session", "read_sessions"]
+
+
+FORMATS: tuple[Importer, ...] = (
+    FOLDLINE,
+    CLAUDE_CODE,
+    CODEX,
+    PI,
+    AIDER,
+    SWE_AGENT,
+    OPENHANDS,
+    LANGCHAIN,
+    MEETINGS,
+    CASSETTE,
+    OPENAI_CHAT,
+    OPENAI_RESPONSES,
+    ANTHROPIC,
+    OTEL,
+    CHAT_JSONL,
+)
+"""Every format that can be read."""
+
+
+def read_sessions(data: bytes, *, format: str | None = None, name: str = "") -> tuple[Session, ...]:
+    """
+    Read the conversations in *data*; *name* is what sessions without an identity are called.
+
+    Raises:
+        UnknownFormatError: *format* is no format, or none was given and none fits.
+        FormatError: *data* cannot be read, has another shape, or holds no conversation.
+        MissingExtraError: *data* is YAML and no YAML reader is installed.
+    """
+    named = None if format is None else _named(format)
+    document = read_document(data)
+    importer = named or _detected(document)
+    if document.text is not None and importer is not AIDER:
+        message = f"not JSON: line 1 starts a text, and {importer.name} is JSON"
+        raise FormatError(message)
+    sessions = [session for session in importer.read(document) if session.messages]
+    if not sessions:
+        message = f"no conversation inside: the input is {importer.name}, but has no message"
+        raise FormatError(message)
+    sessions[-1] = replace(sessions[-1], notes=(*sessions[-1].notes, *document.notes))
+    return _identified(sessions, name)
+
+
+def _known() -> str:
+    return ", ".join(sorted(importer.name for importer in FORMATS))
+
+
+def _named(format: str) -> Importer:
+    by_name = {importer.name: importer for importer in FORMATS}
+    if format in by_name:
+        return by_name[format]
+    near = get_close_matches(format.lower(), by_name, n=1, cutoff=0.0)
+    message = f"unknown format {format!r}: did you mean {near[0]!r}? Known are {_known()}"
+    raise UnknownFormatError(message)
+
+
+def _detected(document: Document) -> Importer:
+    for importer in FORMATS:
+        if importer.matches(document):
+            return importer
+    if document.first in ([], {}):
+        message = "no conversation inside: the input is empty JSON"
+        raise FormatError(message)
+    reason = "no known format fits" if document.text is None else "not JSON: line 1 starts a text"
+    message = f"{reason}: give one of {_known()}, and name it with --format if need be"
+    raise UnknownFormatError(message)
+
+
+def _identified(sessions: list[Session], name: str) -> tuple[Session, ...]:
+    """
+    Give every session an id of its own.
+    """
+    taken = Counter[str]()
+    identified: list[Session] = []
+    for session in sessions:
+        id = session.id or name or "session"
+        taken[id] += 1
+        while taken[id] > 1 and taken[f"{id}#{taken[id]}"]:
+            taken[id] += 1
+        if taken[id] > 1:
+            id = f"{id}#{taken[id]}"
+            taken[id] += 1
+        identified.append(replace(session, id=id))
+    return tuple(identified)

@@ -1,0 +1,233 @@
+"""
+What the wire formats share: shapes of JSON, vendors' own items, media.
+
+The promise of every converter is that what came in one format goes out in it byte for byte. A
+converted item is therefore written again from its parts, and only where that gives other bytes is
+the item itself kept beside them, as JSON text.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from msgspec import structs
+
+from foldline.errors import FormatError
+from foldline.history.codec import decode_json, encode_json
+from foldline.history.messages import Message, Native, NativeFormat
+from foldline.history.parts import (
+    BlobPart,
+    CompactionPart,
+    FilePart,
+    Part,
+    TextPart,
+    UriPart,
+)
+
+
+__all__ = [
+    "as_list",
+    "as_object",
+    "as_text",
+    "as_text_or_none",
+    "check_role",
+    "convert_items",
+    "data_url",
+    "json_text",
+    "keep_native",
+    "media_from_url",
+    "native_item",
+    "object_from_json",
+    "readable_text",
+    "speaker",
+]
+
+
+_ROLE_SHOWN = 32
+_ENDLESS = (TypeError, ValueError, OverflowError, RecursionError)
+
+
+def convert_items(items: Iterable[Any], convert: Callable[[Any], Message]) -> tuple[Message, ...]:
+    """
+    Convert every item, so that an error names the place of the item it is about.
+
+    Raises:
+        FormatError: *items* is no list, or one of the items is not what *convert* reads.
+    """
+    if isinstance(items, (str, bytes, dict)):
+        message = "the messages are not a list"
+        raise FormatError(message)
+    messages: list[Message] = []
+    try:
+        for item in items:
+            # How many were read tells the place of the one that could not be.
+            messages.append(convert(item))  # noqa: PERF401
+    except FormatError as error:
+        message = f"message {len(messages)}: {error}"
+        raise FormatError(message) from error
+    return tuple(messages)
+
+
+def keep_native(
+    message: Message, item: Any, rebuilt: list[dict[str, Any]], wire_format: NativeFormat
+) -> Message:
+    """
+    Return *message* with *item* beside it, unless *rebuilt* is the same JSON, order of keys too.
+
+    Raises:
+        FormatError: *item* holds something that JSON does not have.
+    """
+    text = json_text(item)
+    if len(rebuilt) == 1 and json_text(rebuilt[0]) == text:
+        return message
+    return structs.replace(message, native=Native(wire_format, text))
+
+
+def native_item(message: Message, wire_format: NativeFormat) -> dict[str, Any] | None:
+    """
+    Return the vendor's own item where *message* keeps one of *wire_format*.
+    """
+    native = message.native
+    if native is None or native.format is not wire_format:
+        return None
+    return as_object(decode_json(native.item), "the kept item")
+
+
+def json_text(value: Any) -> str:
+    """
+    Return *value* as JSON text.
+
+    Raises:
+        FormatError: *value* is nothing that JSON has.
+    """
+    try:
+        return encode_json(value).decode()
+    except _ENDLESS as error:
+        message = f"not a JSON value ({type(error).__name__})"
+        raise FormatError(message) from error
+
+
+def object_from_json(text: str) -> dict[str, Any]:
+    """
+    Return the JSON object that *text* is; any other text is wrapped into one, unless empty.
+    """
+    if not text:
+        return {}
+    try:
+        value = decode_json(text)
+    except FormatError:
+        return {"arguments": text}
+    return value if isinstance(value, dict) else {"arguments": value}
+
+
+def as_object(value: Any, field: str) -> dict[str, Any]:
+    """
+    Return *value*, which has to be an object.
+
+    Raises:
+        FormatError: It is not one.
+    """
+    if not isinstance(value, dict):
+        message = f"{field} is not an object"
+        raise FormatError(message)
+    return value
+
+
+def as_list(value: Any, field: str) -> list[Any] | tuple[Any, ...]:
+    """
+    Return *value*, which has to be a list.
+
+    Raises:
+        FormatError: It is not one.
+    """
+    if not isinstance(value, (list, tuple)):
+        message = f"{field} is not a list"
+        raise FormatError(message)
+    return value
+
+
+def as_text(value: Any, field: str) -> str:
+    """
+    Return *value*, which has to be a string.
+
+    Raises:
+        FormatError: It is not one.
+    """
+    if not isinstance(value, str):
+        message = f"{field} is not a string"
+        raise FormatError(message)
+    return value
+
+
+def as_text_or_none(value: Any, field: str) -> str | None:
+    """
+    Return *value*, which has to be a string or missing.
+
+    Raises:
+        FormatError: It is neither.
+    """
+    return None if value is None else as_text(value, field)
+
+
+def check_role(role: Any, known: Iterable[str]) -> str:
+    """
+    Return *role*, which has to be one of *known*.
+
+    Raises:
+        FormatError: It is not.
+    """
+    if isinstance(role, str) and role in known:
+        return role
+    shown = repr(role[:_ROLE_SHOWN]) if isinstance(role, str) else "which is not a string"
+    message = f"role {shown} is not one of {', '.join(known)}"
+    raise FormatError(message)
+
+
+def media_from_url(url: str, modality: str) -> BlobPart | UriPart:
+    """
+    Return what *url* stands for: its own bytes where it is a data URL, else an address.
+    """
+    header, comma, data = url.partition(",")
+    if comma and header.startswith("data:") and header.endswith(";base64"):
+        return BlobPart(modality, header[len("data:") : -len(";base64")], data)
+    return UriPart(modality, url)
+
+
+def data_url(part: BlobPart) -> str:
+    """
+    Return *part* as a data URL.
+    """
+    return f"data:{part.mime_type};base64,{part.content}"
+
+
+def readable_text(part: Part) -> str | None:
+    """
+    Return the text that stands for *part* where a vendor has no place for its kind.
+
+    A readable compaction and an address are text already; bytes and uploads leave a mark of their
+    kind. None where the part holds nothing that another vendor could read.
+    """
+    match part:
+        case TextPart(content=content):
+            return content
+        case CompactionPart(content=content):
+            return content or None
+        case UriPart(uri=uri):
+            return uri
+        case BlobPart(modality=modality) | FilePart(modality=modality):
+            return f"[{modality}]"
+        case _:
+            return None
+
+
+def speaker(message: Message) -> str:
+    """
+    Return the role under which the words of *message* are written: `system`, `user`, `assistant`.
+
+    Whoever calls tools is the assistant. What a tool says beside its answers is said by the user,
+    since every vendor takes from a tool nothing but answers.
+    """
+    if message.role == "system":
+        return "system"
+    if message.tool_calls:
+        return "assistant"
+    return "user" if message.role == "tool" else message.role

@@ -1,0 +1,175 @@
+"""
+One message: who said what.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from enum import Enum
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from foldline.history.parts import Part, TextPart, ToolCallPart, ToolCallResponsePart
+
+
+__all__ = ["SUMMARY_KEY", "Message", "Native", "NativeFormat", "Role", "Usage"]
+
+
+SUMMARY_KEY = "__summary__"
+"""The metadata key that labels a message of a view as a summary."""
+
+Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
+"""Who speaks."""
+
+
+class NativeFormat(Enum):
+    """
+    The wire formats whose items can be kept verbatim.
+    """
+
+    OPENAI_CHAT = "openai-chat"
+    """OpenAI Chat Completions messages."""
+
+    OPENAI_RESPONSES = "openai-responses"
+    """OpenAI Responses input items."""
+
+    ANTHROPIC = "anthropic"
+    """Anthropic Messages messages."""
+
+    OTEL = "otel"
+    """OpenTelemetry GenAI messages."""
+
+
+class Native(Struct, frozen=True, gc=False):
+    """
+    A vendor's own item, kept where the parts alone could not write it again byte for byte.
+    """
+
+    format: NativeFormat
+    """The wire format that the item is written in."""
+
+    item: str
+    """The item as JSON text, verbatim."""
+
+
+class Usage(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
+    """
+    The tokens that a vendor reported for the call which produced a message.
+    """
+
+    input_tokens: int = 0
+    """Tokens read in all, cached ones included."""
+
+    output_tokens: int = 0
+    """Tokens written, reasoning included."""
+
+    cache_read_tokens: int = 0
+    """Of the tokens read, those that came from the vendor's prompt cache."""
+
+    cache_write_tokens: int = 0
+    """Of the tokens read, those that were written to the vendor's prompt cache."""
+
+    reasoning_tokens: int = 0
+    """Of the tokens written, those spent on reasoning."""
+
+
+class Message(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
+    """
+    One message of a history, immutable.
+
+    Two messages are the same for a reduction when their roles, names and parts are; `id`,
+    `created_at`, `metadata`, `usage` and `native` are left out of every digest.
+    """
+
+    role: Role
+    """Who speaks."""
+
+    parts: tuple[Part, ...] = ()
+    """What is said, in order; may be empty."""
+
+    id: str | None = None
+    """The identity of the message, where it has one."""
+
+    name: str | None = None
+    """The name of the speaker or the tool, where the vendor knows one."""
+
+    created_at: datetime | None = None
+    """When it was said, with time zone."""
+
+    metadata: Mapping[str, object] | None = None
+    """Values of the owner; stored, never sent and never hashed."""
+
+    usage: Usage | None = None
+    """What the vendor reported for the call that produced it."""
+
+    native: Native | None = None
+    """The vendor's item, where the parts alone could not write it again byte for byte."""
+
+    @classmethod
+    def user(
+        cls, text: str, *, id: str | None = None, name: str | None = None
+    ) -> "Message":
+        """
+        Make a user message of *text*.
+        """
+        return cls(role="user", parts=(TextPart(text),), id=id, name=name)
+
+    @classmethod
+    def system(cls, text: str, *, id: str | None = None) -> "Message":
+        """
+        Make a system message of *text*.
+        """
+        return cls(role="system", parts=(TextPart(text),), id=id)
+
+    @classmethod
+    def assistant(
+        cls,
+        text: str = "",
+        *,
+        tool_calls: Iterable[ToolCallPart] = (),
+        id: str | None = None,
+        name: str | None = None,
+    ) -> "Message":
+        """
+        Make an assistant message of *text*, then *tool_calls*; an empty *text* makes no part.
+        """
+        said = (TextPart(text),) if text else ()
+        return cls(role="assistant", parts=(*said, *tool_calls), id=id, name=name)
+
+    @classmethod
+    def tool(
+        cls, call_id: str, response: str, *, id: str | None = None, name: str | None = None
+    ) -> "Message":
+        """
+        Make the answer *response* of a tool to the call with the id *call_id*.
+        """
+        part = ToolCallResponsePart(call_id, response)
+        return cls(role="tool", parts=(part,), id=id, name=name)
+
+    @property
+    def is_summary(self) -> bool:
+        """
+        Whether the message is a summary that a view put in place of older messages.
+        """
+        return self.metadata is not None and SUMMARY_KEY in self.metadata
+
+    @property
+    def text(self) -> str:
+        """
+        The text parts joined by newlines; empty where there are none.
+        """
+        return "\n".join(part.content for part in self.parts if isinstance(part, TextPart))
+
+    @property
+    def tool_calls(self) -> tuple[ToolCallPart, ...]:
+        """
+        The calls that the message makes, in order.
+        """
+        return tuple(part for part in self.parts if isinstance(part, ToolCallPart))
+
+    @property
+    def tool_call_responses(self) -> tuple[ToolCallResponsePart, ...]:
+        """
+        The answers to calls that the message carries, in order.
+        """
+        return tuple(part for part in self.parts if isinstance(part, ToolCallResponsePart))

@@ -1,0 +1,224 @@
+"""
+Mending a damaged stretch of history, for a view only.
+
+Real histories are damaged: a process died between a call and its result, a result came after the
+user had gone on, two calls share an id, a result answers nothing. Vendors refuse a request built
+of such messages. `repair` gives the stretch in an order that every vendor accepts:
+
+- A **call block** is a run of neighbouring assistant messages that call tools. Directly behind it
+  stand the answers to exactly its calls, each once.
+- A late answer moves up to its call. A call without answer gets one that says so. An answer to
+  nothing is left out, and so is a second answer to the same call.
+- A second call under an id that is taken gets an id of its own, and so does its answer.
+
+What is in order comes back as the very same objects; the stored history is never touched.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from foldline.history.messages import Message
+from foldline.history.parts import Part, ToolCallPart, ToolCallResponsePart
+
+
+__all__ = ["NO_RESPONSE", "repair"]
+
+
+NO_RESPONSE = "[no result of this tool call was recorded]"
+"""What a view says where a call was never answered."""
+
+
+class _Place(NamedTuple):
+    message: int
+    part: int
+
+
+class _Answers(NamedTuple):
+    """
+    Which response belongs to which call, both by their places.
+    """
+
+    of_call: dict[_Place, _Place]
+    used: frozenset[_Place]
+
+
+def repair(messages: Sequence[Message]) -> tuple[Message, ...]:
+    """
+    Return *messages* so that each tool call is followed by its one answer, and nothing else is.
+    """
+    if not any(_has_tools(message) for message in messages):
+        return tuple(messages)
+    return tuple(_mended(messages, _pair(messages)))
+
+
+def _has_tools(message: Message) -> bool:
+    return any(_is_call(part) or _is_response(part) for part in message.parts)
+
+
+def _is_call(part: Part) -> bool:
+    return type(part) is ToolCallPart
+
+
+def _is_response(part: Part) -> bool:
+    return type(part) is ToolCallResponsePart
+
+
+def _pair(messages: Sequence[Message]) -> _Answers:
+    waiting: dict[str, list[_Place]] = {}
+    of_call: dict[_Place, _Place] = {}
+    for index, message in enumerate(messages):
+        for number, part in enumerate(message.parts):
+            place = _Place(index, number)
+            if isinstance(part, ToolCallPart):
+                waiting.setdefault(part.id, []).append(place)
+            elif isinstance(part, ToolCallResponsePart) and waiting.get(part.id):
+                of_call[_take(waiting[part.id])] = place
+    return _Answers(of_call, frozenset(of_call.values()))
+
+
+def _take(waiting: list[_Place]) -> _Place:
+    """
+    Take the first call of the newest message that still waits.
+    """
+    newest = waiting[-1].message
+    first = next(at for at, place in enumerate(waiting) if place.message == newest)
+    return waiting.pop(first)
+
+
+def _mended(messages: Sequence[Message], answers: _Answers) -> Iterator[Message]:
+    taken: set[str] = set()
+    index = 0
+    while index < len(messages):
+        if not messages[index].tool_calls:
+            yield from _without_responses(messages[index])
+            index += 1
+            continue
+        stop = _block_end(messages, index)
+        behind = _answers_end(messages, index, stop, answers)
+        if behind is None or not _are_new(messages[index:stop], taken):
+            yield from _rebuilt(messages, range(index, stop), answers, taken)
+            index = stop
+        else:
+            yield from messages[index:behind]
+            index = behind
+
+
+def _block_end(messages: Sequence[Message], start: int) -> int:
+    stop = start + 1
+    while (
+        stop < len(messages)
+        and messages[stop].role == messages[start].role
+        and messages[stop].tool_calls
+    ):
+        stop += 1
+    return stop
+
+
+def _answers_end(
+    messages: Sequence[Message], start: int, stop: int, answers: _Answers
+) -> int | None:
+    """
+    Return the index behind the answers to the block, or None where they are not in order.
+    """
+    wanted = set()
+    for index in range(start, stop):
+        if any(_is_response(part) for part in messages[index].parts):
+            return None
+        for number, part in enumerate(messages[index].parts):
+            if _is_call(part):
+                answer = answers.of_call.get(_Place(index, number))
+                if answer is None:
+                    return None
+                wanted.add(answer)
+    return _matched_end(messages, stop, wanted)
+
+
+def _matched_end(messages: Sequence[Message], start: int, wanted: set[_Place]) -> int | None:
+    index = start
+    while wanted:
+        if index == len(messages):
+            return None
+        found = {
+            _Place(index, number)
+            for number, part in enumerate(messages[index].parts)
+            if _is_response(part)
+        }
+        if not found or not found <= wanted or _is_torn(messages[index], wanted - found):
+            return None
+        wanted -= found
+        index += 1
+    return index
+
+
+def _is_torn(message: Message, missing: set[_Place]) -> bool:
+    """
+    Whether *message* says something of its own while answers are still *missing*.
+    """
+    first_other = next(
+        (number for number, part in enumerate(message.parts) if not _is_response(part)), None
+    )
+    if first_other is None:
+        return False
+    return bool(missing) or any(_is_response(part) for part in message.parts[first_other:])
+
+
+def _are_new(block: Sequence[Message], taken: set[str]) -> bool:
+    """
+    Whether the calls of *block* have ids that are not taken yet; takes them if so.
+    """
+    ids = [call.id for message in block for call in message.tool_calls]
+    if "" in ids or len(set(ids)) != len(ids) or not taken.isdisjoint(ids):
+        return False
+    taken.update(ids)
+    return True
+
+
+def _without_responses(message: Message) -> Iterator[Message]:
+    """
+    Give *message* without the responses it carries: they stand behind their calls, or nowhere.
+    """
+    rest = tuple(part for part in message.parts if not _is_response(part))
+    if len(rest) == len(message.parts):
+        yield message
+    elif rest:
+        yield msgspec.structs.replace(message, parts=rest, native=None)
+
+
+def _rebuilt(
+    messages: Sequence[Message], block: range, answers: _Answers, taken: set[str]
+) -> Iterator[Message]:
+    responses: list[Message] = []
+    for index in block:
+        parts: list[Part] = []
+        for number, part in enumerate(messages[index].parts):
+            if isinstance(part, ToolCallPart):
+                call = msgspec.structs.replace(part, id=_new_id(part.id, taken))
+                parts.append(call)
+                answer = answers.of_call.get(_Place(index, number))
+                responses.append(_response(messages, call, answer))
+            elif not _is_response(part):
+                parts.append(part)
+        yield msgspec.structs.replace(messages[index], parts=tuple(parts), native=None)
+    yield from responses
+
+
+def _new_id(wished: str, taken: set[str]) -> str:
+    name, number = wished or "call", 1
+    result = name
+    while result in taken or not result:
+        number += 1
+        result = f"{name}_{number}"
+    taken.add(result)
+    return result
+
+
+def _response(messages: Sequence[Message], call: ToolCallPart, answer: _Place | None) -> Message:
+    if answer is None:
+        return Message.tool(call.id, NO_RESPONSE, name=call.name)
+    source = messages[answer.message]
+    part = source.parts[answer.part]
+    assert isinstance(part, ToolCallResponsePart)
+    response = msgspec.structs.replace(part, id=call.id)
+    return Message(role="tool", parts=(response,), id=source.id, name=source.name or call.name)

@@ -1,0 +1,160 @@
+"""
+A digest as sections of one-line items: written to text, and read back without loss.
+
+Every line of the text is a heading, or an item behind a fixed mark. Items hold no line break, so
+nothing that was said in a conversation can open a section, however it is written.
+"""
+
+import re
+from collections.abc import Mapping
+from enum import Enum
+
+from msgspec import Struct
+
+
+__all__ = ["Counts", "Document", "Section", "parse", "render"]
+
+
+class Section(Enum):
+    """
+    The sections, in the order in which they are written: what changes least comes first.
+    """
+
+    REQUESTS = "Asked by the user"
+    """The beginnings of user messages."""
+
+    RULES = "Rules and wishes"
+    """Sentences in which the user forbids, demands or prefers."""
+
+    USED = "Ids used in calls"
+    """Identifiers that were arguments of tool calls."""
+
+    SEEN = "Ids seen"
+    """Identifiers that were said, or that tools answered."""
+
+    TOOLS = "Tool calls"
+    """Counts, the last calls, and failures."""
+
+    EARLIER = "Earlier summary"
+    """Sentences of a summary that somebody else wrote."""
+
+    SAID = "Said, in order"
+    """The most central sentences."""
+
+    LAST = "Last said"
+    """How the span ends."""
+
+
+class Counts(Struct, frozen=True):
+    """
+    How many messages a digest stands for.
+    """
+
+    user: int = 0
+    """Messages of users."""
+
+    assistant: int = 0
+    """Messages of models."""
+
+    tool: int = 0
+    """Messages of tools."""
+
+    system: int = 0
+    """System messages."""
+
+    @property
+    def total(self) -> int:
+        """
+        All messages.
+        """
+        return self.user + self.assistant + self.tool + self.system
+
+    def plus(self, other: "Counts") -> "Counts":
+        """
+        Return the counts of both spans together.
+        """
+        return Counts(
+            self.user + other.user,
+            self.assistant + other.assistant,
+            self.tool + other.tool,
+            self.system + other.system,
+        )
+
+
+class Document(Struct, frozen=True):
+    """
+    A digest before it is text.
+    """
+
+    counts: Counts
+    """What it stands for."""
+
+    sections: Mapping[Section, tuple[str, ...]]
+    """The items of each section that has any."""
+
+
+_ROLES = ("user", "assistant", "tool", "system")
+_HEADER = re.compile(
+    r"Digest of (\d{1,12}) messages?"
+    r"(?: \((?:user (\d{1,12}))?(?:,? ?assistant (\d{1,12}))?"
+    r"(?:,? ?tool (\d{1,12}))?(?:,? ?system (\d{1,12}))?\))?\."
+)
+_HEADING = "## "
+_ITEM = "- "
+_BY_TITLE = {section.value: section for section in Section}
+
+
+def render(document: Document) -> str:
+    """
+    Write *document* as text; `parse` gives an equal one back.
+    """
+    lines = [header(document.counts)]
+    for section in Section:
+        items = document.sections.get(section, ())
+        if items:
+            lines.append(heading(section))
+            lines.extend(_ITEM + item for item in items)
+    return "\n".join(lines)
+
+
+def header(counts: Counts) -> str:
+    """
+    Write the first line of a digest.
+    """
+    listed = ((role, getattr(counts, role)) for role in _ROLES)
+    detail = ", ".join(f"{role} {count}" for role, count in listed if count)
+    noun = "message" if counts.total == 1 else "messages"
+    return f"Digest of {counts.total} {noun}" + (f" ({detail})." if detail else ".")
+
+
+def heading(section: Section) -> str:
+    """
+    Write the line that opens *section*.
+    """
+    return _HEADING + section.value
+
+
+def parse(text: str) -> Document | None:
+    """
+    Read what `render` wrote; None where *text* is anything else.
+    """
+    first, *lines = text.split("\n")
+    match = _HEADER.fullmatch(first)
+    if match is None:
+        return None
+    counts = Counts(*(int(count or 0) for count in match.groups()[1:]))
+    sections: dict[Section, list[str]] = {}
+    items: list[str] | None = None
+    for line in lines:
+        if line.startswith(_HEADING):
+            section = _BY_TITLE.get(line.removeprefix(_HEADING))
+            if section is None:
+                return None
+            items = sections.setdefault(section, [])
+        elif items is not None and line.startswith(_ITEM):
+            items.append(line.removeprefix(_ITEM))
+        else:
+            return None
+    document = Document(counts, {name: tuple(found) for name, found in sections.items()})
+    # Whatever differs from what would be written, in order or in counts, is somebody else's text.
+    return document if render(document) == text else None

@@ -1,0 +1,109 @@
+"""
+Identifiers found in text: ids, codes, files, dates, amounts, addresses.
+
+Typed shapes come first, then a generic one: any token with a digit, `@`, `_`, `/` or `#`. Every
+pattern is linear in the text: it starts where a token starts and never gives back what it took.
+"""
+
+import re
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+
+__all__ = ["Identifier", "find_identifiers", "is_identifier", "kind_of"]
+
+
+class Identifier(Struct, frozen=True):
+    """
+    One occurrence of an identifier.
+    """
+
+    value: str
+    """The identifier as it was written."""
+
+    label: str
+    """The name it had in a `"name": "value"` pair; empty elsewhere."""
+
+
+_MONTH = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
+_FILE = (
+    "bash|c|cc|cfg|conf|cpp|cs|css|csv|go|gz|h|hpp|html|ini|ipynb|java|jpg|js|json|jsonl|jsx|kt"
+    "|lock|log|md|mjs|pdf|php|png|proto|py|rb|rs|rst|scala|scss|sh|sql|svg|swift|tar|toml|ts|tsx"
+    "|txt|vue|xml|yaml|yml|zip"
+)
+_WORD = r"\w.~$€£%@/#+:-"
+_PAIR = re.compile(r'"(\w{1,40})"\s{0,4}:\s{0,4}(?:"([^"\\\s]{2,120})"|(\d{4,20})\b)')
+_TOKEN = re.compile(
+    rf"(?<![{_WORD}])(?:"
+    r"https?://[^\s\"'<>()\[\]{}\\|`]{3,300}"
+    rf"|(?:{_MONTH})[a-z]{{0,6}}\.? \d{{1,2}}(?:st|nd|rd|th)?\b"
+    rf"|[{_WORD}]++"
+    r")"
+)
+_SPECIAL = re.compile(rf"[0-9@_/#]|\.(?:{_FILE})$")
+_SOLID = re.compile(r"(?=\S*?[^\W_]\S*?[^\W_])\S+")
+_LEFT_EDGE = ",:;!?+-"
+_RIGHT_EDGE = ".,:;!?~+-"
+_SHORTEST = 2
+_LONGEST = 160
+
+_KINDS = (
+    ("url", re.compile(r"[a-z]{2,8}://\S{3,}")),
+    ("email", re.compile(r"[\w.+-]+@[\w-]+\.[\w.-]+")),
+    ("clock", re.compile(r"\d{1,2}:\d\d(?::\d\d(?:\.\d+)?)?(?:[+-]\d.*)?")),
+    ("date", re.compile(rf"\d{{4}}-\d\d-\d\d\S*|\d{{1,2}}/\d{{1,2}}/\d{{2,4}}|(?:{_MONTH}).* \S+")),
+    ("amount", re.compile(r"[$€£]\d\S*|\d\S*[%$€£]")),
+    (
+        "path",
+        re.compile(
+            rf"[~@.]?/?(?:[\w@.+~-]+/)*[\w@+~.-]+\.(?:{_FILE})|[~.@]{{0,2}}/[\w@.+~-]+/[\w@.+~/-]+"
+        ),
+    ),
+    ("number", re.compile(r"[\d.,:x#+-]+")),
+    ("code", re.compile(r"(?=.*[A-Za-z])(?=.*\d)[\w.#@-]+")),
+)
+
+
+def kind_of(value: str) -> str:
+    """
+    Return the kind of *value*: `url`, `email`, `date`, ... or `name` where no typed shape fits.
+    """
+    for kind, pattern in _KINDS:
+        if pattern.fullmatch(value):
+            return kind
+    return "name"
+
+
+def is_identifier(value: str) -> bool:
+    """
+    Whether *value*, standing alone in a named place, is worth keeping as an identifier.
+    """
+    if not _SHORTEST <= len(value) <= _LONGEST or not _SOLID.fullmatch(value):
+        return False
+    return bool(_SPECIAL.search(value)) or value.isupper()
+
+
+def find_identifiers(text: str) -> Iterator[Identifier]:
+    """
+    Yield the identifiers in *text*, named pairs first, then all others in order.
+    """
+    named: set[str] = set()
+    if '":' in text or '" :' in text:
+        for match in _PAIR.finditer(text):
+            named.add(match[1])
+            value = match[2] or match[3]
+            if is_identifier(value) or match[1].lower().endswith("id"):
+                named.add(value)
+                yield Identifier(value, match[1])
+    for token in _TOKEN.findall(text):
+        if _SPECIAL.search(token):
+            value = token.lstrip(_LEFT_EDGE).rstrip(_RIGHT_EDGE)
+            if len(value) > _SHORTEST and value not in named and _is_token(value):
+                yield Identifier(value, "")
+
+
+def _is_token(value: str) -> bool:
+    if len(value) > _LONGEST or not _SPECIAL.search(value):
+        return False
+    return " " in value or bool(_SOLID.fullmatch(value))

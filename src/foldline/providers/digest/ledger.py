@@ -1,0 +1,227 @@
+"""
+The ledger: which identifiers were met, in which role, how often and how lately.
+
+An identifier that was an argument of a call is *used* and has a section of its own; one that was
+said or answered is *seen*. Within a section the rank is an integer score, so that it is the same
+on every machine and under every hash seed. A digest that is absorbed gives its entries back in the
+order in which it ranked them; they are taken in turn with the new ones, so that what mattered once
+survives many folds and what never mattered again fades.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
+
+from msgspec import Struct
+
+from foldline.providers.digest.files import canonical_paths
+from foldline.providers.digest.identifiers import find_identifiers, is_identifier, kind_of
+from foldline.providers.digest.selection import Item
+from foldline.providers.digest.transcript import Argument, Transcript
+
+
+__all__ = ["Entry", "Ledger", "build_ledger", "offer_entries", "read_entries"]
+
+
+class Entry(Struct, frozen=True):
+    """
+    One identifier with the name that it had.
+    """
+
+    value: str
+    """The identifier as it was written."""
+
+    label: str
+    """What stands in front of it: a name, a directory with its slash, or a kind."""
+
+
+class Ledger(Struct, frozen=True):
+    """
+    All identifiers of a span, the most important first.
+    """
+
+    used: tuple[Entry, ...]
+    """Those that were arguments of calls."""
+
+    seen: tuple[Entry, ...]
+    """All others."""
+
+
+class _Mention(Struct, frozen=True):
+    value: str
+    label: str
+    role: str
+    position: int
+
+
+class _Tally(Struct):
+    label: str = ""
+    used: int = 0
+    user: int = 0
+    assistant: int = 0
+    tool: int = 0
+    last: int = 0
+
+
+_MOST = 600
+_MENTIONED = 400
+_NUMBER_LENGTH = 4
+_SEPARATOR = ", "
+_LABEL = re.compile(r"[\w.-]{1,40}")
+_KIND_LABELS = {
+    "url": "urls",
+    "email": "emails",
+    "clock": "times",
+    "date": "dates",
+    "amount": "amounts",
+    "path": "files",
+    "number": "numbers",
+    "code": "codes",
+    "name": "names",
+}
+_KIND_SCORES = {"clock": -40, "number": -30, "name": -12, "amount": -8, "url": -4}
+# What means little without the sentence around it comes after everything else.
+_WEAK_KINDS = ("clock", "number")
+_SMALL_KINDS = ("clock", "number", "amount")
+_ID_ENDINGS = ("id", "code", "number", "key", "date", "email", "path", "dob", "ref")
+
+
+def build_ledger(transcript: Transcript, *, quoted: str, prior: Ledger) -> Ledger:
+    """
+    Rank the identifiers of *transcript* together with those that are already known.
+
+    Args:
+        quoted: Text of earlier summaries by others; their identifiers count as seen.
+        prior: The ledger of the digests that are absorbed.
+    """
+    mentions = (*_quoted(quoted), *_mentions(transcript))
+    known = dict.fromkeys(mention.value for mention in mentions)
+    known.update(dict.fromkeys(entry.value for entry in (*prior.used, *prior.seen)))
+    paths = canonical_paths(known)
+    tallies = _tally(mentions, paths)
+    span = 1 + max((tally.last for tally in tallies.values()), default=0)
+    kept = [value for value, tally in tallies.items() if not _is_noise(value, tally)]
+    ranked = sorted(kept, key=lambda value: _rank(value, tallies[value], span))
+    used = [_entry(value, tallies[value].label) for value in ranked if tallies[value].used]
+    seen = [_entry(value, tallies[value].label) for value in ranked if not tallies[value].used]
+    all_used = _take_in_turn(used, _renamed(prior.used, paths))
+    is_used = {entry.value for entry in all_used}
+    all_seen = _take_in_turn(seen, _renamed(prior.seen, paths))
+    return Ledger(tuple(all_used), tuple(entry for entry in all_seen if entry.value not in is_used))
+
+
+def _tally(mentions: Iterable[_Mention], paths: Mapping[str, str]) -> dict[str, _Tally]:
+    tallies: dict[str, _Tally] = {}
+    for mention in mentions:
+        tally = tallies.setdefault(paths.get(mention.value, mention.value), _Tally())
+        tally.label = tally.label or mention.label
+        setattr(tally, mention.role, getattr(tally, mention.role) + 1)
+        tally.last = max(tally.last, mention.position)
+    return tallies
+
+
+def _renamed(entries: Iterable[Entry], paths: Mapping[str, str]) -> list[Entry]:
+    return [_entry(paths.get(entry.value, entry.value), entry.label) for entry in entries]
+
+
+def _mentions(transcript: Transcript) -> Iterator[_Mention]:
+    for result in transcript.results:
+        for found in find_identifiers(result.text):
+            yield _Mention(found.value, found.label, "tool", result.position)
+    for speech in transcript.speeches:
+        role = "user" if speech.role == "user" else "assistant"
+        for found in find_identifiers(speech.text):
+            yield _Mention(found.value, found.label, role, speech.position)
+    for call in transcript.calls:
+        for argument in call.arguments:
+            yield from _argument_mentions(argument, call.position)
+
+
+def _argument_mentions(argument: Argument, position: int) -> Iterator[_Mention]:
+    value = argument.value
+    if is_identifier(value):
+        yield _Mention(value, argument.label, "used", position)
+        return
+    # A long value is content, such as the text of a file; what it names was said, not used.
+    role = "used" if len(value) <= _MENTIONED else "assistant"
+    for found in find_identifiers(value):
+        is_small = kind_of(found.value) in _SMALL_KINDS
+        yield _Mention(found.value, found.label, "assistant" if is_small else role, position)
+
+
+def _quoted(text: str) -> Iterator[_Mention]:
+    for found in find_identifiers(text):
+        yield _Mention(found.value, found.label, "assistant", 0)
+
+
+def _rank(value: str, tally: _Tally, span: int) -> tuple[int, int, str]:
+    return -_score(value, tally, span), -tally.last, value
+
+
+def _score(value: str, tally: _Tally, span: int) -> int:
+    kind = kind_of(value)
+    total = tally.used + tally.user + tally.assistant + tally.tool
+    return (
+        40 * bool(tally.used)
+        + 8 * min(tally.used, 4)
+        + 24 * bool(tally.user)
+        + 24 * bool(tally.assistant)
+        + 16 * tally.label.lower().endswith(_ID_ENDINGS)
+        + 4 * min(total, 16).bit_length()
+        + 32 * tally.last // span
+        + _KIND_SCORES.get(kind, 0)
+    )
+
+
+def _entry(value: str, label: str) -> Entry:
+    kind = kind_of(value)
+    if kind == "path" and "/" in value.rstrip("/"):
+        folder, slash, _ = value.rstrip("/").rpartition("/")
+        return Entry(value, folder + slash)
+    return Entry(value, label if _LABEL.fullmatch(label) else _KIND_LABELS[kind])
+
+
+def _take_in_turn(new: Sequence[Entry], old: Sequence[Entry]) -> list[Entry]:
+    known = {entry.value: entry for pair in zip_longest(new, old) for entry in pair if entry}
+    return sorted(known.values(), key=_is_weak)[:_MOST]
+
+
+def _is_noise(value: str, tally: _Tally) -> bool:
+    kind = kind_of(value)
+    if kind == "clock":
+        return not (tally.user or tally.assistant)
+    return kind == "number" and len(value) < _NUMBER_LENGTH and not tally.label
+
+
+def _is_weak(entry: Entry) -> bool:
+    return kind_of(entry.value) in _WEAK_KINDS
+
+
+def offer_entries(entries: Sequence[Entry]) -> list[Item]:
+    """
+    Offer *entries* by rank, grouped by label; a path is written without its directory.
+    """
+    return [
+        Item(entry.value.removeprefix(entry.label), rank, entry.label)
+        if entry.label.endswith("/")
+        else Item(entry.value, rank, entry.label)
+        for rank, entry in enumerate(entries)
+    ]
+
+
+def read_entries(lines: Iterable[str]) -> tuple[Entry, ...]:
+    """
+    Read the entries that a digest lists, in the order of their ranks as far as it shows.
+
+    The first of every line come first: a line is in order of rank, and so are the lines.
+    """
+    rows = [list(_read_line(line)) for line in lines]
+    columns = zip_longest(*rows)
+    return tuple(entry for column in columns for entry in column if entry is not None)
+
+
+def _read_line(line: str) -> Iterator[Entry]:
+    label, colon, listed = line.partition(": ")
+    if colon:
+        for value in listed.split(_SEPARATOR):
+            yield Entry(label + value if label.endswith("/") else value, label)

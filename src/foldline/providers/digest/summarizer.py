@@ -1,0 +1,141 @@
+"""
+The digest of a request: a pipeline of pure functions from messages to a text within its budget.
+
+Messages become a transcript, earlier digests become documents again; every section offers its
+items by rank, and the budget is shared out among them.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+
+from msgspec import Struct
+
+from foldline.providers.digest.document import Counts, Document, Section, header, render
+from foldline.providers.digest.earlier import Earlier, read_earlier
+from foldline.providers.digest.ledger import Ledger, build_ledger, offer_entries, read_entries
+from foldline.providers.digest.narrative import offer_quotes, offer_sentences
+from foldline.providers.digest.requests import offer_requests, offer_rules
+from foldline.providers.digest.selection import Counter, Item
+from foldline.providers.digest.sharing import share_out
+from foldline.providers.digest.tail import offer_tail
+from foldline.providers.digest.tools_log import offer_calls
+from foldline.providers.digest.transcript import Transcript, read_transcript
+from foldline.reduction.request import SummaryRequest
+
+
+__all__ = ["DigestSummarizer", "write_digest"]
+
+
+_LEAST_DETAIL = 80
+_MOST_DETAIL = 600
+_SHOWN_REQUESTS = 4
+
+
+class DigestSummarizer(Struct, frozen=True, kw_only=True):
+    """
+    The summarizer that needs no model, network or key.
+    """
+
+    name: str = "digest"
+    """The identity of the summarizer."""
+
+    async def summarize(self, request: SummaryRequest) -> str:
+        """
+        Return the digest of *request*; the same request always gives the same text.
+        """
+        return write_digest(request)
+
+
+def estimate(text: str) -> int:
+    """
+    Return a cautious number of tokens of *text*.
+    """
+    return len(text) // 3 + 1
+
+
+def write_digest(request: SummaryRequest, *, count: Counter = estimate) -> str:
+    """
+    Write the digest of *request*: never empty, and of at most `request.budget` tokens.
+
+    Earlier digests are merged item by item, so what they hold is dropped whole or kept whole,
+    never said in other words. Everything but headings and counts is in the sources verbatim.
+
+    Args:
+        count: Counts the tokens of a text.
+    """
+    count = cache(count)
+    earlier = read_earlier(request.earlier)
+    if not request.messages and len(request.earlier) == len(earlier.documents) == 1:
+        text = render(earlier.documents[0])
+        if count(text) <= request.budget:
+            return text
+    transcript = read_transcript(request.messages)
+    counts = earlier.counts.plus(Counts(**transcript.roles))
+    detail = min(max(request.budget * 2 // 3, _LEAST_DETAIL), _MOST_DETAIL)
+    offers = _offer(transcript, earlier, detail=detail)
+    budget = min(request.budget, _worthwhile(transcript, earlier, count))
+    text = _fit(counts, offers, budget=budget, count=count)
+    return text or _shortest(header(counts), budget=request.budget, count=count)
+
+
+def _offer(
+    transcript: Transcript, earlier: Earlier, *, detail: int
+) -> dict[Section, Sequence[Item]]:
+    speeches, prior = transcript.speeches, earlier.lines
+    known = Ledger(read_entries(prior(Section.USED)), read_entries(prior(Section.SEEN)))
+    ledger = build_ledger(transcript, quoted="\n".join(earlier.foreign), prior=known)
+    requests = offer_requests(speeches, prior=prior(Section.REQUESTS), detail=detail)
+    tail = offer_tail(speeches, prior=prior(Section.LAST), detail=detail)
+    asked = "\n".join(item.text for item in requests[:_SHOWN_REQUESTS])
+    rules = offer_rules(speeches, prior=prior(Section.RULES), shown=asked)
+    shown = "\n".join([asked, *(item.text for item in (*rules, *tail))])
+    said = [*prior(Section.SAID), *prior(Section.LAST)]
+    return {
+        Section.REQUESTS: requests,
+        Section.RULES: rules,
+        Section.USED: offer_entries(ledger.used),
+        Section.SEEN: offer_entries(ledger.seen),
+        Section.TOOLS: offer_calls(transcript, prior=prior(Section.TOOLS)),
+        Section.EARLIER: offer_quotes(earlier.foreign, prior=prior(Section.EARLIER)),
+        Section.SAID: offer_sentences(speeches, prior=said, shown=shown),
+        Section.LAST: tail,
+    }
+
+
+def _worthwhile(transcript: Transcript, earlier: Earlier, count: Counter) -> int:
+    """
+    Return the most tokens that a text may have which is to be shorter than its sources.
+    """
+    known = sum(map(count, earlier.texts))
+    said = sum(count(speech.text) for speech in transcript.speeches)
+    answered = sum(count(result.text) for result in transcript.results)
+    called = sum(count(argument.value) for call in transcript.calls for argument in call.arguments)
+    return known + (said + answered + called) * 3 // 4
+
+
+def _fit(
+    counts: Counts,
+    offers: Mapping[Section, Sequence[Item]],
+    *,
+    budget: int,
+    count: Counter,
+) -> str:
+    # The parts of a text may count less than the text, so what is over is taken off and tried again.
+    limit = budget - count(header(counts))
+    while limit > 0:
+        lines = share_out(offers, budget=limit, count=count)
+        text = render(Document(counts, lines))
+        excess = count(text) - budget
+        if excess <= 0:
+            return text
+        limit -= excess + limit // 64
+    return ""
+
+
+def _shortest(text: str, *, budget: int, count: Counter) -> str:
+    # Whole words only: the beginning of a number is another number.
+    words = text.split(" ")
+    while len(words) > 1 and count(" ".join(words)) > budget:
+        words.pop()
+    first = " ".join(words)
+    return first if count(first) <= budget else first[:1]

@@ -1,0 +1,176 @@
+"""
+The messages of a request as flat records of clean text: what was said, and what was called.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+
+from msgspec import Struct
+
+from foldline.errors import FormatError
+from foldline.history.codec import decode_json
+from foldline.history.messages import Message, Role
+from foldline.history.parts import (
+    CompactionPart,
+    TextPart,
+    ToolCallPart,
+    ToolCallResponsePart,
+)
+from foldline.providers.digest.text import clean
+
+
+__all__ = ["Argument", "Call", "Result", "Speech", "Transcript", "read_transcript"]
+
+
+class Speech(Struct, frozen=True):
+    """
+    Text that a user, a model or a system prompt said.
+    """
+
+    position: int
+    """The index of the message."""
+
+    role: Role
+    """Who said it."""
+
+    text: str
+    """What was said."""
+
+
+class Argument(Struct, frozen=True):
+    """
+    One value somewhere inside the arguments of a call.
+    """
+
+    label: str
+    """The nearest key around it; empty where the arguments are no JSON object."""
+
+    value: str
+    """The value as text."""
+
+
+class Call(Struct, frozen=True):
+    """
+    A tool call.
+    """
+
+    position: int
+    """The index of the message."""
+
+    id: str
+    """What its result repeats."""
+
+    name: str
+    """The tool."""
+
+    arguments: tuple[Argument, ...]
+    """The values of the arguments, in order."""
+
+
+class Result(Struct, frozen=True):
+    """
+    What a tool answered.
+    """
+
+    position: int
+    """The index of the message."""
+
+    id: str
+    """The call that it answers."""
+
+    text: str
+    """The answer as text."""
+
+
+class Transcript(Struct, frozen=True, kw_only=True):
+    """
+    What a span of messages holds for a digest; every list is in order.
+    """
+
+    roles: Mapping[str, int]
+    """How many messages each role wrote."""
+
+    speeches: tuple[Speech, ...]
+    """What was said."""
+
+    calls: tuple[Call, ...]
+    """What was called."""
+
+    results: tuple[Result, ...]
+    """What tools answered."""
+
+
+_NAME_BREAK = re.compile(r"[\s,:]+")
+
+
+def read_transcript(messages: Iterable[Message]) -> Transcript:
+    """
+    Flatten *messages*; what has no text, such as images and sealed reasoning, leaves no record.
+    """
+    roles: Counter[str] = Counter()
+    speeches: list[Speech] = []
+    calls: list[Call] = []
+    results: list[Result] = []
+    for position, message in enumerate(messages):
+        roles[message.role] += 1
+        calls.extend(_read_call(call, position) for call in message.tool_calls)
+        results.extend(_read_results(message, position))
+        if message.role != "tool":
+            speeches.extend(_read_speech(message, position))
+    return Transcript(
+        roles=dict(roles),
+        speeches=tuple(speeches),
+        calls=tuple(calls),
+        results=tuple(results),
+    )
+
+
+def _read_speech(message: Message, position: int) -> Iterator[Speech]:
+    text = clean(_said(message))
+    if text.strip():
+        yield Speech(position, message.role, text)
+
+
+def _read_results(message: Message, position: int) -> Iterator[Result]:
+    for part in message.tool_call_responses:
+        yield Result(position, part.id, clean(_response_text(part)))
+    if message.role == "tool" and message.text:
+        # Text beside, or instead of, an answer to a known call is what a tool answered as well.
+        yield Result(position, "", clean(message.text))
+
+
+def _said(message: Message) -> str:
+    parts = (part for part in message.parts if isinstance(part, TextPart | CompactionPart))
+    return "\n".join(part.content for part in parts)
+
+
+def _read_call(part: ToolCallPart, position: int) -> Call:
+    # Once as JSON, where a secret stands beside its name, and once more without escapes.
+    written = clean(part.arguments)
+    try:
+        leaves = tuple(_leaves("", decode_json(written)))
+    except (FormatError, RecursionError):
+        leaves = (("", written),)
+    arguments = tuple(Argument(clean(label), clean(text)) for label, text in leaves)
+    return Call(position, part.id, _NAME_BREAK.sub(" ", clean(part.name)).strip(), arguments)
+
+
+def _leaves(label: str, value: object) -> Iterator[tuple[str, str]]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _leaves(str(key), inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _leaves(label, inner)
+    elif isinstance(value, str):
+        yield label, value
+    elif value is not None:
+        yield label, json.dumps(value)
+
+
+def _response_text(part: ToolCallResponsePart) -> str:
+    if isinstance(part.response, str):
+        return part.response
+    return "\n".join(inner.content for inner in part.response if isinstance(inner, TextPart))

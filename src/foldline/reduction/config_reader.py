@@ -1,0 +1,154 @@
+"""
+Reading a configuration from JSON, TOML or a mapping.
+
+Keys may be written in snake_case, camelCase or PascalCase, and so may the names that a field
+allows, so that a file written for the C# original loads as it is.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Any, get_args
+
+import msgspec
+
+from foldline.errors import ConfigError
+from foldline.history.codec import decode_json
+from foldline.history.units import COUNTING_UNITS
+from foldline.reduction.config import (
+    HistoryReductionConfig,
+    ProviderConfig,
+    ReductionBehavior,
+    ReductionStrategy,
+)
+
+
+__all__ = ["config_from_json", "config_from_mapping", "config_from_toml"]
+
+
+_SECTION = "historyreduction"
+_OLD_NAMES = {"targetmessagecount": "target_count"}
+_CHOICES: Mapping[str, tuple[str, ...]] = {
+    "strategy": get_args(ReductionStrategy),
+    "behavior": get_args(ReductionBehavior),
+    "counting_unit": COUNTING_UNITS,
+    "trigger": ("count", "balance"),
+    "retention": ("full", "reduced"),
+}
+
+
+def config_from_json(text: str | bytes) -> HistoryReductionConfig:
+    """
+    Read a configuration from a JSON object.
+
+    The object holds the fields themselves, or holds them under `HistoryReduction` as the
+    configuration of an agent does; what stands beside that key is not read.
+
+    Raises:
+        ConfigError: A key is unknown (the nearest known one is named) or a value is not allowed.
+        FormatError: *text* is not JSON.
+    """
+    return config_from_mapping(decode_json(text))
+
+
+def config_from_toml(text: str) -> HistoryReductionConfig:
+    """
+    Read a configuration from TOML: the fields at the top, or in a table `history_reduction`.
+
+    Raises:
+        ConfigError: *text* is not TOML, a key is unknown (the nearest known one is named) or a
+            value is not allowed.
+    """
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        message = f"not TOML: {error}"
+        raise ConfigError(message) from error
+    return config_from_mapping(data)
+
+
+def config_from_mapping(data: Mapping[str, Any]) -> HistoryReductionConfig:
+    """
+    Read a configuration from a mapping, as `config_from_json` does.
+
+    Raises:
+        ConfigError: A key is unknown (the nearest known one is named) or a value is not allowed.
+    """
+    fields = _fields(_section(data), HistoryReductionConfig, "history reduction")
+    for name, allowed in _CHOICES.items():
+        if name in fields:
+            fields[name] = _choice(fields[name], allowed)
+    provider = fields.get("summarizer_provider")
+    if provider is not None and not isinstance(provider, ProviderConfig):
+        fields["summarizer_provider"] = _provider(provider)
+    return _convert(fields, HistoryReductionConfig)
+
+
+def _section(data: Any) -> Mapping[str, Any]:
+    if not isinstance(data, Mapping):
+        message = f"a configuration is an object of fields, not {type(data).__name__}"
+        raise ConfigError(message)
+    for key, value in data.items():
+        if _plain(str(key)) == _SECTION:
+            return _section(value)
+    return data
+
+
+def _provider(data: Any) -> ProviderConfig:
+    if not isinstance(data, Mapping):
+        message = f"summarizer_provider is an object of fields, not {type(data).__name__}"
+        raise ConfigError(message)
+    return _convert(_fields(data, ProviderConfig, "summarizer_provider"), ProviderConfig)
+
+
+def _fields(data: Mapping[str, Any], kind: type[Any], where: str) -> dict[str, Any]:
+    known = {_plain(name): name for name in kind.__struct_fields__}
+    if kind is HistoryReductionConfig:
+        known |= _OLD_NAMES
+    result: dict[str, Any] = {}
+    for key, value in data.items():
+        name = known.get(_plain(str(key)))
+        if name is None:
+            raise ConfigError(_unknown(str(key), known, where))
+        if name in result:
+            message = f"{where}: {name} is given twice, as {key!r} and under another spelling"
+            raise ConfigError(message)
+        result[name] = value
+    return result
+
+
+def _unknown(key: str, known: Mapping[str, str], where: str) -> str:
+    nearest = get_close_matches(_plain(key), known, n=1, cutoff=0.0)
+    return f"{where}: unknown key {key!r}; the nearest known one is {known[nearest[0]]!r}"
+
+
+def _choice(value: Any, allowed: tuple[str, ...]) -> Any:
+    if not isinstance(value, str):
+        return value
+    return next((name for name in allowed if _plain(name) == _plain(value)), value)
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").replace("-", "").lower()
+
+
+def _convert(fields: dict[str, Any], kind: type[Any]) -> Any:
+    for name, value in fields.items():
+        if name in _CHOICES:
+            continue
+        wanted = kind.__annotations__[name]
+        try:
+            msgspec.convert(value, wanted)
+        except msgspec.ValidationError as error:
+            reason = str(error).partition(" - at")[0]
+            message = f"{name}={_shown(name, value)}: {reason[:1].lower()}{reason[1:]}"
+            raise ConfigError(message) from error
+    try:
+        return kind(**fields)
+    except TypeError as error:
+        message = f"{kind.__name__}: {error}"
+        raise ConfigError(message) from error
+
+
+def _shown(name: str, value: Any) -> str:
+    return "***" if name == "api_key" else repr(value)

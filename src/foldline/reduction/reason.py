@@ -1,0 +1,57 @@
+"""
+Why a verdict is what it is.
+"""
+
+from enum import Enum
+
+
+__all__ = ["CIRCUIT_BREAKER_TERMINATION", "Reason"]
+
+
+CIRCUIT_BREAKER_TERMINATION = "History reduction performed - circuit breaker triggered"
+"""The termination reason of a turn that ends because a fold happened."""
+
+
+class Reason(Enum):
+    """
+    Why a verdict is what it is; the value is the text that events show.
+    """
+
+    DISABLED = "History reduction is disabled"
+    """The configuration does not enable reduction."""
+
+    SKIPPED_BY_RUN = "Explicitly skipped via AgentRunConfig.skip_history_reduction"
+    """The run asked for the full history."""
+
+    NO_MESSAGES = "No messages present"
+    """There is nothing but system messages."""
+
+    BELOW_THRESHOLD = "Count below threshold"
+    """No more than target + threshold has gathered, and no reduction is in force."""
+
+    REDUCTION_VALID = "Cached reduction is valid"
+    """The reduction's digest fits, and no more than target + threshold has gathered behind it."""
+
+    THRESHOLD_EXCEEDED = "Count above target and threshold"
+    """More than target + threshold has gathered."""
+
+    FORCED = "Explicitly triggered via AgentRunConfig.trigger_history_reduction"
+    """The run asked for a fold."""
+
+    NOTHING_TO_CUT = "Nothing to cut: the target covers all messages"
+    """A fold was asked for, but everything belongs to what it would keep."""
+
+    NO_SAFE_CUT = "No safe cut: a tool call and its results fill the range"
+    """Too much has gathered, but no index can be cut without tearing something apart."""
+
+    ATTEMPTS_EXHAUSTED = "Folding this prefix failed too often"
+    """Three attempts to fold this very prefix failed; it is not tried again."""
+
+    FOLDED_BY_FALLBACK = "Every summarizer before the last failed"
+    """The summary came from the last summarizer of the chain, which is the offline digest."""
+
+    SUMMARIZERS_FAILED = "Every summarizer failed"
+    """No summarizer gave a usable text; the reduction in force stays."""
+
+    NOT_SMALLER = "The fold would not make the view smaller"
+    """The summary is as long as what it stands for; the reduction in force stays."""

@@ -1,0 +1,45 @@
+"""
+What a strategy asks of a summarizer.
+"""
+
+from msgspec import Struct
+
+from foldline.history.messages import Message
+
+
+__all__ = ["SummaryFailure", "SummaryRequest"]
+
+
+class SummaryRequest(Struct, frozen=True, kw_only=True):
+    """
+    One text that a strategy needs.
+
+    The text has to stand for everything in *earlier* and *messages* together.
+    """
+
+    messages: tuple[Message, ...]
+    """The newly aged messages, oldest first; empty when only *earlier* texts are merged."""
+
+    earlier: tuple[str, ...] = ()
+    """Summaries that the text replaces, oldest first: none, the previous one, or layers."""
+
+    prompt: str
+    """The instruction for a summarizer that takes one."""
+
+    budget: int
+    """The most tokens that the text may have."""
+
+    defects: tuple[str, ...] = ()
+    """What was wrong with the text of the attempt before, one sentence each; empty at first."""
+
+    summarizer: int = 0
+    """The place, in the chain of summarizers, of the one that is asked."""
+
+
+class SummaryFailure(Struct, frozen=True):
+    """
+    What a driver sends into a strategy instead of a text, when a summarizer failed.
+    """
+
+    reason: str
+    """The kind of the failure, never its message: that may quote the conversation."""

@@ -1,0 +1,313 @@
+"""
+The reduction: an immutable record that a prefix is represented by a summary, or by nothing.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Self
+
+import msgspec
+from msgspec import Struct
+
+from foldline.errors import FormatError, HistoryTooShortError, IntegrityError
+from foldline.history.digest import EMPTY_DIGEST, prefix_digest
+from foldline.history.history import History
+from foldline.history.messages import SUMMARY_KEY, Message
+from foldline.history.parts import TextPart
+from foldline.history.units import CountingUnit
+
+
+__all__ = ["MAX_PREVIOUS", "STATE_FORMAT", "HistoryReductionState", "SummaryLayer"]
+
+
+STATE_FORMAT = 1
+"""The number of the stored form of a reduction; a reader refuses a higher one."""
+
+MAX_PREVIOUS = 8
+"""How many earlier reductions a reduction carries along."""
+
+_HASH_PREFIX = "sha256-1:"
+
+
+class SummaryLayer(Struct, frozen=True, kw_only=True):
+    """
+    One of several summaries, which stands for a span of its own.
+    """
+
+    summary: str
+    """The text."""
+
+    start: int
+    """The index of the first message that it stands for."""
+
+    end: int
+    """The index behind the last one."""
+
+    message_hash: str
+    """The digest of the whole prefix up to *end*."""
+
+    tokens: int = 0
+    """The estimated tokens of the text."""
+
+    level: int = 0
+    """How often its contents were merged: 0 for a layer written from messages."""
+
+
+class HistoryReductionState(Struct, frozen=True, kw_only=True):
+    """
+    A reduction: what stands for the first messages of a history, and how to know them again.
+
+    It is portable (JSON both ways), never changes, and holds no message. All indexes count the
+    messages that are not system messages.
+    """
+
+    summarized_up_to_index: int
+    """The cut: the number of messages that the summary stands for."""
+
+    message_count_at_reduction: int
+    """The count, in the unit, when the reduction was made."""
+
+    summary_content: str
+    """The summary; empty where old messages were dropped without one."""
+
+    created_at: datetime
+    """When the reduction was made."""
+
+    message_hash: str
+    """The digest of the prefix, with the version of its making in front."""
+
+    target_count: int
+    """The target when the reduction was made; the live configuration decides, not this."""
+
+    reduction_threshold: int
+    """The threshold when the reduction was made."""
+
+    counting_unit: CountingUnit = "messages"
+    """The unit of the three numbers above."""
+
+    layers: tuple[SummaryLayer, ...] = ()
+    """The summaries one by one, oldest first, where there are layers."""
+
+    pinned_index: int | None = None
+    """The last user message at that time, where the cut has passed it: it stays in the view."""
+
+    summary_tokens: int = 0
+    """The estimated tokens of the summary."""
+
+    config_fingerprint: str = ""
+    """What shaped the summary; a reduction made otherwise is not used."""
+
+    previous: "HistoryReductionState | None" = None
+    """The reduction before this one, for the case that the history is rewound."""
+
+    failed_hash: str = ""
+    """The digest of the prefix whose fold failed last."""
+
+    failed_attempts: int = 0
+    """How often it failed."""
+
+    format: int = STATE_FORMAT
+    """The number of the stored form."""
+
+    @classmethod
+    def create(
+        cls,
+        messages: Sequence[Message],
+        summary_content: str,
+        summarized_up_to_index: int,
+        *,
+        target_count: int,
+        reduction_threshold: int,
+        message_count_at_reduction: int,
+        created_at: datetime,
+        counting_unit: CountingUnit = "messages",
+        config_fingerprint: str = "",
+    ) -> Self:
+        """
+        Make the reduction in which *summary_content* stands for the first messages.
+
+        Args:
+            messages: The history, without system messages; a `History` saves hashing it anew.
+            summary_content: The summary.
+            summarized_up_to_index: How many messages it stands for. The digest covers what
+                exists where there are fewer.
+            target_count: The target in force.
+            reduction_threshold: The threshold in force.
+            message_count_at_reduction: The count in *counting_unit*.
+            created_at: The time.
+            counting_unit: The unit of the three numbers.
+            config_fingerprint: What shaped the summary.
+        """
+        return cls(
+            summarized_up_to_index=summarized_up_to_index,
+            message_count_at_reduction=message_count_at_reduction,
+            summary_content=summary_content,
+            created_at=created_at,
+            message_hash=hash_of(messages, min(summarized_up_to_index, len(messages))),
+            target_count=target_count,
+            reduction_threshold=reduction_threshold,
+            counting_unit=counting_unit,
+            config_fingerprint=config_fingerprint,
+        )
+
+    def is_valid_for(self, count: int, unit: CountingUnit) -> bool:
+        """
+        Whether a history of *count* is still near enough to the count at the reduction.
+
+        This is the record's own arithmetic with its stored threshold; it knows nothing of the
+        content. The run time decides by digest and by the live configuration instead.
+        """
+        grown = count - self.message_count_at_reduction
+        return unit == self.counting_unit and 0 <= grown <= self.reduction_threshold
+
+    def validate_integrity(self, messages: Sequence[Message]) -> bool:
+        """
+        Whether the first messages are still those that the reduction was made of.
+
+        Raises:
+            HistoryTooShortError: There are fewer *messages* than the reduction covers.
+        """
+        index = self.summarized_up_to_index
+        if len(messages) < index:
+            raise HistoryTooShortError(count=len(messages), index=index)
+        return index == 0 or hash_of(messages, index) == self.message_hash
+
+    def apply_to_messages(
+        self, messages: Sequence[Message], system_message: Message | None = None
+    ) -> list[Message]:
+        """
+        Return *system_message*, the summary, the pinned message and the rest of *messages*.
+
+        Args:
+            messages: The full history, without system messages.
+            system_message: What stands in front, where there is one.
+
+        Raises:
+            HistoryTooShortError: There are fewer *messages* than the reduction covers.
+            IntegrityError: The first messages are not those that the reduction was made of.
+        """
+        if not self.validate_integrity(messages):
+            raise IntegrityError(index=self.summarized_up_to_index)
+        front = [] if system_message is None else [system_message]
+        return [
+            *front,
+            *self.summary_messages(),
+            *self.pinned_messages(messages),
+            *messages[self.summarized_up_to_index :],
+        ]
+
+    def summary_messages(self) -> list[Message]:
+        """
+        Return the summaries as labelled assistant messages, oldest first; none for an empty one.
+        """
+        texts = [layer.summary for layer in self.layers] or [self.summary_content]
+        return [
+            Message(role="assistant", parts=(TextPart(text),), metadata={SUMMARY_KEY: True})
+            for text in texts
+            if text
+        ]
+
+    def pinned_messages(self, messages: Sequence[Message]) -> list[Message]:
+        """
+        Return the pinned message out of *messages*, in a list; empty where none is pinned.
+        """
+        return [] if self.pinned_index is None else [messages[self.pinned_index]]
+
+    def earlier(self) -> Iterator["HistoryReductionState"]:
+        """
+        Give this reduction and every earlier one that it still knows, the longest first.
+
+        A layered reduction without its last layers is an earlier reduction too.
+        """
+        for state in self._chain():
+            yield state
+            for size in range(len(state.layers) - 1, 0, -1):
+                yield state._with_layers(size)
+
+    def _chain(self) -> Iterator["HistoryReductionState"]:
+        state: HistoryReductionState | None = self
+        while state is not None:
+            yield state
+            state = state.previous
+
+    def _with_layers(self, size: int) -> "HistoryReductionState":
+        layers = self.layers[:size]
+        return msgspec.structs.replace(
+            self,
+            summarized_up_to_index=layers[-1].end,
+            message_hash=layers[-1].message_hash,
+            summary_content=join_layers(layers),
+            summary_tokens=sum(layer.tokens for layer in layers),
+            layers=layers,
+            pinned_index=None,
+            previous=None,
+        )
+
+    def behind(self, previous: "HistoryReductionState | None") -> Self:
+        """
+        Return this reduction with *previous* before it, and no more than `MAX_PREVIOUS` in all.
+        """
+        if previous is not None and previous.summarized_up_to_index == 0:
+            previous = None
+        return msgspec.structs.replace(self, previous=_shortened(previous, MAX_PREVIOUS))
+
+    def to_json(self) -> bytes:
+        """
+        Write the reduction as JSON.
+        """
+        return _ENCODER.encode(self)
+
+    @classmethod
+    def from_json(cls, data: bytes | str) -> "HistoryReductionState":
+        """
+        Read what `to_json` wrote.
+
+        Raises:
+            FormatError: *data* is not a reduction, or was written by a newer foldline.
+        """
+        try:
+            state = _DECODER.decode(data)
+        except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+            message = f"not a reduction: {error}"
+            raise FormatError(message) from error
+        if state.format > STATE_FORMAT:
+            message = (
+                f"reduction format {state.format} is newer than {STATE_FORMAT}, the newest that "
+                "this foldline reads: upgrade foldline"
+            )
+            raise FormatError(message)
+        return state
+
+
+_DECODER = msgspec.json.Decoder(HistoryReductionState)
+_ENCODER = msgspec.json.Encoder()
+
+
+def hash_of(messages: Sequence[Message], index: int) -> str:
+    """
+    Return the digest of the first *index* of *messages* in its stored form.
+    """
+    if isinstance(messages, History):
+        digest = messages.digest(index)
+    else:
+        digest = prefix_digest(messages[:index])
+    return _HASH_PREFIX + digest.hex()
+
+
+EMPTY_HASH = _HASH_PREFIX + EMPTY_DIGEST.hex()
+"""The stored form of the digest of no messages."""
+
+
+def join_layers(layers: Sequence[SummaryLayer]) -> str:
+    """
+    Return the texts of *layers* as one.
+    """
+    return "\n\n".join(layer.summary for layer in layers)
+
+
+def _shortened(
+    state: HistoryReductionState | None, length: int
+) -> HistoryReductionState | None:
+    if state is None or length == 0:
+        return None
+    return msgspec.structs.replace(state, previous=_shortened(state.previous, length - 1))

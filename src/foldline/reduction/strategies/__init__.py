@@ -1,0 +1,3 @@
+"""
+What takes the place of the messages that are folded away.
+"""

@@ -1,0 +1,267 @@
+"""
+What to do before a model call.
+
+Theory of operation
+-------------------
+
+A verdict is read off a table. First the facts are found: is reduction enabled, has the run asked
+for something, is there a reduction whose digest fits (the longest one, if the newest does not),
+has more than target + threshold gathered behind its cut, is there a safe cut beyond it, and has
+folding up to that cut failed too often. The rows of `VERDICTS` are tried from the top; the first
+one whose facts all hold decides. A row names the facts that must hold and those that must not.
+
+| verdict | what the model is sent | what else happens |
+|---|---|---|
+| `skip` | the full history | nothing |
+| `hit` | the view of the reduction in force, the same bytes as before | nothing |
+| `fold` | the view of a new reduction | the strategy runs |
+| `halt` | nothing: the turn ends | the strategy runs |
+| `cannot` | the full history | nothing |
+
+The cut is looked for only where a fold is asked for, so a `hit` costs the same at any length.
+"""
+
+from typing import Literal, NamedTuple, TypeAlias
+
+from msgspec import Struct
+
+from foldline.history.boundaries import safe_cut
+from foldline.history.history import History
+from foldline.reduction.config import HistoryReductionConfig, RunOverrides
+from foldline.reduction.reason import Reason
+from foldline.reduction.state import HistoryReductionState, hash_of
+
+
+__all__ = ["MAX_ATTEMPTS", "VERDICTS", "Fact", "Row", "Verdict", "VerdictKind", "decide"]
+
+
+MAX_ATTEMPTS = 3
+"""How often folding one prefix may fail before it is not tried again."""
+
+VerdictKind: TypeAlias = Literal["skip", "hit", "fold", "halt", "cannot"]
+"""What to do before a model call."""
+
+Fact: TypeAlias = Literal[
+    "enabled", "skipped", "empty", "forced", "over", "cached", "cuttable", "exhausted", "breaker"
+]
+"""
+What a row of the table may ask for.
+
+`enabled`: reduction is on. `skipped`: the run wants the full history. `empty`: there are no
+messages. `forced`: the run wants a fold. `over`: more than target + threshold has gathered behind
+the cut in force. `cached`: there is a reduction in force. `cuttable`: there is a safe cut beyond
+it. `exhausted`: folding up to that cut failed too often. `breaker`: a new fold ends the turn.
+"""
+
+
+class Row(NamedTuple):
+    """
+    One row of the table.
+    """
+
+    holds: frozenset[Fact]
+    """The facts that must hold."""
+
+    lacks: frozenset[Fact]
+    """The facts that must not."""
+
+    kind: VerdictKind
+    """The verdict then."""
+
+    reason: Reason
+    """Its reason."""
+
+
+def _row(kind: VerdictKind, reason: Reason, holds: set[Fact], lacks: set[Fact]) -> Row:
+    return Row(frozenset(holds), frozenset(lacks), kind, reason)
+
+
+VERDICTS: tuple[Row, ...] = (
+    _row("skip", Reason.DISABLED, set(), {"enabled"}),
+    _row("skip", Reason.SKIPPED_BY_RUN, {"skipped"}, set()),
+    _row("skip", Reason.NO_MESSAGES, {"empty"}, set()),
+    _row("halt", Reason.FORCED, {"forced", "cuttable", "breaker"}, set()),
+    _row("fold", Reason.FORCED, {"forced", "cuttable"}, set()),
+    _row("hit", Reason.NO_SAFE_CUT, {"over", "cached"}, {"cuttable"}),
+    _row("cannot", Reason.NO_SAFE_CUT, {"over"}, {"cuttable"}),
+    _row("hit", Reason.NOTHING_TO_CUT, {"forced", "cached"}, set()),
+    _row("cannot", Reason.NOTHING_TO_CUT, {"forced"}, set()),
+    _row("hit", Reason.ATTEMPTS_EXHAUSTED, {"over", "exhausted", "cached"}, set()),
+    _row("cannot", Reason.ATTEMPTS_EXHAUSTED, {"over", "exhausted"}, set()),
+    _row("halt", Reason.THRESHOLD_EXCEEDED, {"over", "breaker"}, set()),
+    _row("fold", Reason.THRESHOLD_EXCEEDED, {"over"}, set()),
+    _row("hit", Reason.REDUCTION_VALID, {"cached"}, set()),
+    _row("skip", Reason.BELOW_THRESHOLD, set(), set()),
+)
+"""The table, first match first."""
+
+
+class Verdict(Struct, frozen=True, kw_only=True):
+    """
+    The decision before a model call.
+    """
+
+    kind: VerdictKind
+    """What to do."""
+
+    reason: Reason
+    """Why."""
+
+    state: HistoryReductionState | None = None
+    """The reduction in force, of which a fold starts; None where there is none."""
+
+    cut: int = 0
+    """The cut of the view: that of the fold to make, or of the reduction in force."""
+
+    units: int = 0
+    """How much has gathered behind the cut in force, in the configured unit."""
+
+    messages: int = 0
+    """How many messages the history has, system messages not included."""
+
+    @property
+    def folds(self) -> bool:
+        """
+        Whether a new reduction is to be made.
+        """
+        return self.kind in {"fold", "halt"}
+
+
+_NO_OVERRIDES = RunOverrides()
+
+
+def decide(
+    history: History,
+    config: HistoryReductionConfig,
+    state: HistoryReductionState | None = None,
+    *,
+    config_fingerprint: str,
+    overrides: RunOverrides | None = None,
+) -> Verdict:
+    """
+    Return the verdict for *history*, without any call and without changing anything.
+
+    Args:
+        history: All that was said.
+        config: How and when to reduce.
+        state: The reduction of the call before, where there was one.
+        config_fingerprint: What shapes summaries now; a reduction made otherwise is not used.
+        overrides: What this run changes.
+    """
+    run = overrides or _NO_OVERRIDES
+    facts: set[Fact] = set()
+    if config.enabled:
+        facts.add("enabled")
+    if run.skip_history_reduction:
+        facts.add("skipped")
+    if not len(history):
+        facts.add("empty")
+    if facts != {"enabled"}:
+        kind, reason = _look_up(facts)
+        return Verdict(kind=kind, reason=reason, messages=len(history))
+    force = in_force(history, state, config, config_fingerprint)
+    return _decide_counted(history, config, run, state, force)
+
+
+def _decide_counted(
+    history: History,
+    config: HistoryReductionConfig,
+    run: RunOverrides,
+    state: HistoryReductionState | None,
+    force: HistoryReductionState | None,
+) -> Verdict:
+    facts: set[Fact] = {"enabled"}
+    cut = 0
+    if force is not None:
+        facts.add("cached")
+        cut = force.summarized_up_to_index
+    limits = config.limits
+    units = history.count(config.counting_unit, cut)
+    if units > limits.ceiling:
+        facts.add("over")
+    if run.trigger_history_reduction:
+        facts.add("forced")
+    if "over" in facts or "forced" in facts:
+        wished = safe_cut(
+            history,
+            unit=config.counting_unit,
+            keep=limits.target,
+            slack=limits.threshold,
+            above=cut,
+        )
+        facts |= _facts_of_cut(history, wished, state, config, run)
+    kind, reason = _look_up(facts)
+    if kind in {"fold", "halt"}:
+        assert wished is not None
+        cut = wished
+    return Verdict(
+        kind=kind, reason=reason, state=force, cut=cut, units=units, messages=len(history)
+    )
+
+
+def _facts_of_cut(
+    history: History,
+    cut: int | None,
+    state: HistoryReductionState | None,
+    config: HistoryReductionConfig,
+    run: RunOverrides,
+) -> set[Fact]:
+    facts: set[Fact] = set()
+    if cut is None:
+        return facts
+    facts.add("cuttable")
+    if (
+        state is not None
+        and state.failed_attempts >= MAX_ATTEMPTS
+        and state.failed_hash == hash_of(history, cut)
+    ):
+        facts.add("exhausted")
+    if (run.history_reduction_behavior_override or config.behavior) == "circuit_breaker":
+        facts.add("breaker")
+    return facts
+
+
+def _look_up(facts: set[Fact]) -> tuple[VerdictKind, Reason]:
+    row = next(row for row in VERDICTS if row.holds <= facts and row.lacks.isdisjoint(facts))
+    return row.kind, row.reason
+
+
+def in_force(
+    history: History,
+    state: HistoryReductionState | None,
+    config: HistoryReductionConfig,
+    config_fingerprint: str,
+) -> HistoryReductionState | None:
+    """
+    Return *state*, or the longest earlier reduction it knows, that stands for *history*.
+
+    A digest that does not fit, a shorter history, another unit or another fingerprint is a miss
+    and never an error.
+    """
+    if state is None:
+        return None
+    if state.counting_unit != config.counting_unit:
+        return None
+    for candidate in sorted_earlier(state):
+        if _fits(history, candidate, config_fingerprint):
+            return candidate
+    return None
+
+
+def sorted_earlier(state: HistoryReductionState) -> list[HistoryReductionState]:
+    """
+    Return *state* and all earlier reductions it knows, the longest first.
+    """
+    if state.previous is None and len(state.layers) < 2:
+        return [state]
+    return sorted(state.earlier(), key=lambda known: -known.summarized_up_to_index)
+
+
+def _fits(history: History, state: HistoryReductionState, config_fingerprint: str) -> bool:
+    index, pinned = state.summarized_up_to_index, state.pinned_index
+    return (
+        0 < index <= len(history)
+        and (pinned is None or 0 <= pinned < index)
+        and state.config_fingerprint == config_fingerprint
+        and state.message_hash == hash_of(history, index)
+    )

@@ -1,0 +1,46 @@
+"""
+What the model is sent: system messages, summary, pinned message, and the rest.
+"""
+
+from foldline.history.history import History
+from foldline.history.messages import Message
+from foldline.history.repair import repair
+from foldline.reduction.state import HistoryReductionState
+
+
+__all__ = ["view_of", "view_tokens"]
+
+
+def view_of(
+    history: History, state: HistoryReductionState | None = None
+) -> tuple[Message, ...]:
+    """
+    Return the view of *history* through *state*: every system message, in order, in front; the
+    summary; the pinned message; and all messages behind the cut, mended where they are damaged.
+
+    The caller vouches that *state* stands for *history*.
+    """
+    if state is None:
+        start, rest = 0, history[:]
+    else:
+        start = cut = state.summarized_up_to_index
+        if state.pinned_index is not None:
+            start = state.pinned_index
+        rest = [*state.pinned_messages(history), *history[cut:]]
+    front = () if state is None else state.summary_messages()
+    return (*history.system, *front, *(repair(rest) if history.has_tools(start) else rest))
+
+
+def view_tokens(history: History, state: HistoryReductionState | None = None) -> int:
+    """
+    Return the estimated tokens of the view of *history* through *state*.
+    """
+    if state is None:
+        return history.system_tokens + history.tokens()
+    pinned = state.pinned_index
+    return (
+        history.system_tokens
+        + state.summary_tokens
+        + (0 if pinned is None else history.tokens(pinned, pinned + 1))
+        + history.tokens(state.summarized_up_to_index)
+    )

@@ -1,0 +1,3 @@
+"""
+What it costs: a recorded session, played again under any configuration.
+"""

@@ -1,0 +1,352 @@
+"""The reducer as callers with a loop of their own see it."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+import pytest
+
+from foldline.agent.cache import ReductionCache
+from foldline.agent.reducer import HistoryReducer
+from foldline.agent.run_config import AgentRunConfig
+from foldline.errors import BlockingCallError, ConfigError, FormatError
+from foldline.history.history import History
+from foldline.history.messages import Message, NativeFormat
+from foldline.reduction.config import HistoryReductionConfig
+from foldline.reduction.reason import CIRCUIT_BREAKER_TERMINATION, Reason
+from foldline.reduction.request import SummaryRequest
+from foldline.testing.summarizer import ScriptedSummarizer
+
+
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+TEXT = "so many words were said about the weather in the north and the south " * 3
+CONFIG = HistoryReductionConfig(
+    enabled=True,
+    strategy="summarizing",
+    counting_unit="messages",
+    target_count=4,
+    summarization_threshold=2,
+)
+
+
+def talk(count: int) -> list[Message]:
+    return [
+        Message.user(f"u{n} {TEXT}") if n % 2 == 0 else Message.assistant(f"a{n} {TEXT}")
+        for n in range(count)
+    ]
+
+
+def chat(count: int) -> list[dict[str, str]]:
+    return [
+        {"role": "user" if n % 2 == 0 else "assistant", "content": f"{n} {TEXT}"}
+        for n in range(count)
+    ]
+
+
+def reducer(summarizer: ScriptedSummarizer | None = None, **options: object) -> HistoryReducer:
+    scripted = summarizer or ScriptedSummarizer(repeat="what was said so far")
+    fields = {"summarizer": scripted, "clock": lambda: NOW} | options
+    return HistoryReducer(CONFIG, **fields)  # type: ignore[arg-type]
+
+
+def test_a_fold_then_a_hit() -> None:
+    """The second call makes no summarizer call and sends the same front."""
+    with ScriptedSummarizer(["what was said so far"]) as scripted:
+        one = reducer(scripted)
+        first = one.reduce_sync(talk(7))
+        second = one.reduce_sync(talk(8), state=first.state)
+
+    assert first.event is not None
+    assert second.event is not None
+    assert (first.event.status, second.event.status) == ("performed", "cache_hit")
+    assert second.messages[: len(first.messages)] == first.messages
+    assert second.state is first.state
+    assert first.messages[0].text == "what was said so far"
+
+
+def test_the_event_tells_counts_and_costs() -> None:
+    """Counts before and after, tokens, who wrote, how often, and the summary."""
+    reduced = reducer().reduce_sync([Message.system("rules"), *talk(9)])
+    event = reduced.event
+
+    assert event is not None
+    assert (event.original_count, event.reduced_count, event.removed_count) == (10, 7, 4)
+    assert event.reduced_tokens < event.original_tokens
+    assert event.units == 9
+    assert event.summary == "what was said so far"
+    assert (event.summarizer, event.summarizer_calls) == ("scripted", 1)
+    assert event.summarizer_tokens > 0
+    assert event.duration >= 0
+    assert event.cache_age is None
+
+
+def test_a_hit_tells_the_age_of_the_reduction() -> None:
+    """The age is the time between the fold and now, in seconds."""
+    times = iter([NOW, NOW + timedelta(seconds=90)])
+    one = reducer(clock=lambda: next(times))
+    state = one.reduce_sync(talk(7)).state
+    event = one.reduce_sync(talk(7), state=state).event
+
+    assert event is not None
+    assert event.cache_age == 90
+    assert event.reason is Reason.REDUCTION_VALID
+
+
+def test_disabled_gives_back_what_was_given_and_no_event() -> None:
+    """Nothing is moved, mended or reported while reduction is disabled."""
+    off = HistoryReducer(HistoryReductionConfig())
+    messages = [Message.user("a"), Message.system("s"), Message.tool("x", "orphan")]
+    reduced = off.reduce_sync(messages)
+
+    assert reduced.messages == messages
+    assert reduced.event is None
+    assert reduced.state is None
+    assert off.reduce_sync(History(messages)).messages == messages
+
+
+def test_skipping_gives_the_full_history_and_keeps_the_state() -> None:
+    """A skipped run says so and forgets nothing."""
+    one = reducer()
+    state = one.reduce_sync(talk(9)).state
+    skipped = one.reduce_sync(
+        talk(9), state=state, config=AgentRunConfig(skip_history_reduction=True)
+    )
+
+    assert skipped.messages == talk(9)
+    assert skipped.state == state
+    assert skipped.event is not None
+    assert (skipped.event.status, skipped.event.reason) == ("skipped", Reason.SKIPPED_BY_RUN)
+
+
+def test_the_circuit_breaker_folds_reports_and_stops_then_goes_on() -> None:
+    """The fold is made and reported, the turn should end, and the next run is a plain hit."""
+    config = msgspec.structs.replace(CONFIG, behavior="circuit_breaker")
+    one = HistoryReducer(config, summarizer=ScriptedSummarizer(["what was said so far"]))
+    first = one.reduce_sync(talk(7))
+    second = one.reduce_sync(talk(8), state=first.state)
+
+    assert first.termination_reason == CIRCUIT_BREAKER_TERMINATION
+    assert first.termination_reason == (
+        "History reduction performed - circuit breaker triggered"
+    )
+    assert first.event is not None
+    assert first.event.status == "performed"
+    assert second.termination_reason is None
+    assert second.verdict.kind == "hit"
+
+
+def test_a_failing_summarizer_falls_back_to_the_digest() -> None:
+    """An error, a timeout, nothing, or no text at all never fails the turn."""
+
+    def slow(request: SummaryRequest) -> str:
+        raise TimeoutError
+
+    for step in (ValueError("secret text"), slow, "", lambda _: 7):
+        scripted = ScriptedSummarizer(repeat=step)  # type: ignore[arg-type]
+        reduced = reducer(scripted).reduce_sync(talk(9))
+
+        assert reduced.event is not None
+        assert reduced.event.status == "performed"
+        assert reduced.event.reason is Reason.FOLDED_BY_FALLBACK
+        assert reduced.event.summarizer == "digest"
+        assert reduced.event.summarizer_calls == 3
+
+
+def test_a_hanging_summarizer_is_given_up() -> None:
+    """Where a summarizer does not answer in time the digest steps in."""
+
+    class Hanging:
+        name = "hanging"
+
+        async def summarize(self, request: SummaryRequest) -> str:
+            await asyncio.sleep(60)
+            return ""
+
+    one = HistoryReducer(CONFIG, summarizer=Hanging(), timeout=0.01)
+    event = one.reduce_sync(talk(9)).event
+
+    assert event is not None
+    assert event.summarizer == "digest"
+
+
+def test_cancelling_a_fold_cancels_it() -> None:
+    """A cancelled caller is not kept waiting by fallbacks."""
+
+    class Hanging:
+        name = "hanging"
+        asked = 0
+
+        async def summarize(self, request: SummaryRequest) -> str:
+            self.asked += 1
+            await asyncio.sleep(60)
+            return ""
+
+    hanging = Hanging()
+
+    async def cancelled() -> bool:
+        task = asyncio.create_task(HistoryReducer(CONFIG, summarizer=hanging).reduce(talk(9)))
+        await asyncio.sleep(0.01)
+        task.cancel()
+        await asyncio.wait([task])
+        return task.cancelled()
+
+    assert asyncio.run(cancelled())
+    assert hanging.asked == 1
+
+
+def test_several_summarizers_are_asked_in_order() -> None:
+    """The second is asked only when the first has failed twice."""
+    first = ScriptedSummarizer(repeat=ValueError(), name="first")
+    second = ScriptedSummarizer(["from the second one"], name="second")
+    reduced = HistoryReducer(CONFIG, summarizer=[first, second]).reduce_sync(talk(9))
+
+    assert len(first.requests) == 2
+    assert reduced.event is not None
+    assert (reduced.event.summarizer, reduced.event.reason) == ("second", Reason.THRESHOLD_EXCEEDED)
+
+
+def test_without_a_summarizer_the_digest_writes() -> None:
+    """No key, no network, no model: there is a summary all the same."""
+    reduced = HistoryReducer(CONFIG).reduce_sync(talk(9))
+
+    assert reduced.event is not None
+    assert (reduced.event.summarizer, reduced.event.reason) == (
+        "digest",
+        Reason.THRESHOLD_EXCEEDED,
+    )
+    assert reduced.messages[0].is_summary
+
+
+def test_a_reduction_of_another_summarizer_is_not_used() -> None:
+    """Who wrote a summary is part of what it is."""
+    state = reducer(ScriptedSummarizer(repeat="one summary", name="one")).reduce_sync(talk(9)).state
+    other = reducer(ScriptedSummarizer(repeat="two summary", name="two"))
+
+    assert other.plan(talk(9), state=state).kind == "fold"
+
+
+def test_plan_makes_no_call() -> None:
+    """The verdict and the cut are known without asking anybody."""
+    with ScriptedSummarizer() as scripted:
+        verdict = reducer(scripted).plan(talk(9))
+
+    assert (verdict.kind, verdict.cut, verdict.units) == ("fold", 4, 9)
+
+
+def test_await_and_blocking_give_the_same() -> None:
+    """Both faces return equal views, states and events."""
+    blocking = reducer().reduce_sync(talk(9))
+    awaited = asyncio.run(reducer().reduce(talk(9)))
+
+    assert awaited.messages == blocking.messages
+    assert awaited.state == blocking.state
+
+
+def test_a_blocking_call_inside_a_loop_is_refused() -> None:
+    """Blocking a running event loop is a mistake that is named at once."""
+
+    async def inside() -> None:
+        reducer().reduce_sync(talk(2))
+
+    with pytest.raises(BlockingCallError, match="await the method"):
+        asyncio.run(inside())
+
+
+def test_dictionaries_come_back_as_the_same_objects() -> None:
+    """What stays is the caller's own dictionary; only the summary is new."""
+    items = chat(9)
+    items[8] = {"role": "user", "content": "last", "x_custom": {"b": 1, "a": [None]}}  # type: ignore[dict-item]
+    reduced = reducer().reduce_sync(items, format=NativeFormat.OPENAI_CHAT)
+
+    assert all(any(kept is item for item in items) for kept in reduced.messages[1:])
+    assert len(reduced.messages) == 6
+    assert reduced.messages[0]["role"] == "assistant"
+    assert "what was said so far" in reduced.messages[0]["content"]
+
+
+def test_plain_dictionaries_come_back_valid_for_both_vendors() -> None:
+    """Text alone could be either format: the view opens with a user message."""
+    reduced = reducer().reduce_sync(chat(9))
+
+    assert reduced.messages[0]["role"] == "user"
+
+
+def test_dictionaries_need_no_state_with_a_cache() -> None:
+    """A caller who keeps nothing still gets hits, as long as the conversation grows."""
+    with ScriptedSummarizer(["what was said so far"]) as scripted:
+        one = reducer(scripted, cache=ReductionCache())
+        first = one.reduce_sync(chat(7))
+        second = one.reduce_sync(chat(8))
+
+    assert (first.verdict.kind, second.verdict.kind) == ("fold", "hit")
+
+
+def test_a_cache_keeps_tenants_apart() -> None:
+    """The same words under another scope are another conversation."""
+    one = reducer(cache=ReductionCache())
+    one.reduce_sync(chat(7), scope="a")
+
+    assert one.plan(chat(7), scope="b").kind == "fold"
+    assert one.plan(chat(7), scope="a").kind == "hit"
+
+
+@pytest.mark.parametrize(
+    ("messages", "said"),
+    [
+        ([Message.user("a"), {"role": "user", "content": "b"}], "message 1 is a dict among Message"),
+        ([{"role": "user", "content": "b"}, "text"], "message 1 is a str, not a dictionary"),
+        (["text"], "message 0 is a str, not a dictionary"),
+    ],
+)
+def test_mixed_kinds_are_refused(messages: list[object], said: str) -> None:
+    """The error names the place and the kind."""
+    with pytest.raises(FormatError, match=said):
+        reducer().reduce_sync(messages)  # type: ignore[call-overload]
+
+
+def test_a_format_that_is_never_sent_is_refused() -> None:
+    """Telemetry is read and written, but no model takes it."""
+    items = [{"role": "user", "parts": [{"type": "text", "content": "a"}]}]
+    with pytest.raises(FormatError, match="'otel' cannot be sent"):
+        reducer().reduce_sync(items)
+
+
+@pytest.mark.parametrize(
+    "options", [{"summary_budget": 0}, {"summarizer_window": -1}, {"timeout": 0.0}]
+)
+def test_options_are_checked(options: dict[str, float]) -> None:
+    """The error names the option and the value."""
+    (name,) = options
+    with pytest.raises(ConfigError, match=f"{name}="):
+        HistoryReducer(CONFIG, **options)  # type: ignore[arg-type]
+
+
+def test_an_empty_history_is_fine() -> None:
+    """Nothing in, nothing out, and the reason is told."""
+    reduced = reducer().reduce_sync([])
+
+    assert reduced.messages == []
+    assert reduced.event is not None
+    assert reduced.event.reason is Reason.NO_MESSAGES
+
+
+def test_one_reducer_serves_many_conversations_at_once() -> None:
+    """A hundred interleaved conversations end like a hundred reducers of their own."""
+    shared = HistoryReducer(CONFIG, clock=lambda: NOW)
+
+    async def converse(number: int, one: HistoryReducer) -> list[Message]:
+        messages = [Message.user(f"conversation {number} {TEXT}")]
+        state = None
+        for turn in range(8):
+            reduced = await one.reduce(messages, state=state)
+            state = reduced.state
+            messages += [Message.assistant(f"a{turn} {TEXT}"), Message.user(f"u{turn} {TEXT}")]
+            await asyncio.sleep(0)
+        return (await one.reduce(messages, state=state)).messages
+
+    async def everything() -> list[tuple[list[Message], list[Message]]]:
+        together = await asyncio.gather(*(converse(n, shared) for n in range(100)))
+        alone = [await converse(n, HistoryReducer(CONFIG, clock=lambda: NOW)) for n in range(100)]
+        return list(zip(together, alone, strict=True))
+
+    assert all(one == other for one, other in asyncio.run(everything()))

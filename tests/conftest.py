@@ -1,0 +1,67 @@
+"""
+What every test stands on: no vendor key, no network, and the profile of the generators.
+"""
+
+import os
+import re
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+from hypothesis import settings
+
+
+_ROOT = Path(__file__).resolve().parents[1]
+
+# Keys of vendors, and what would colour or widen the output of a program under test.
+_HIDDEN = re.compile(
+    r".*_API_KEY|.*_(ACCESS|AUTH|SECRET)_.*|.*_TOKEN|(ANTHROPIC|AWS|AZURE|GOOGLE|OPENAI)_.*"
+    r"|FOLDLINE_.*|COLUMNS|LINES|NO_COLOR|FORCE_COLOR|CLICOLOR.*|PY_COLORS|GITHUB_ACTIONS"
+)
+
+settings.register_profile(
+    "fast", deadline=None, derandomize="CI" in os.environ, max_examples=50, print_blob=True
+)
+settings.register_profile("long", deadline=None, max_examples=2000, print_blob=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _clean_environment() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        for name in filter(_HIDDEN.fullmatch, tuple(os.environ)):
+            patch.delenv(name)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_network() -> Iterator[None]:
+    def refuse(*_: object) -> NoReturn:
+        message = "a test tried to open a network connection"
+        raise AssertionError(message)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(socket.socket, "connect", refuse)
+        patch.setattr(socket.socket, "connect_ex", refuse)
+        yield
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """
+    Return the top folder of the project.
+    """
+    return _ROOT
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """
+    Return the folder of recorded conversations beside the checkout; skip where it is absent.
+    """
+    folder = _ROOT.parent / "shared" / "data"
+    if not folder.is_dir():
+        pytest.skip("recorded conversations are absent: no folder ../shared/data")
+    return folder

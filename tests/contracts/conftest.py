@@ -1,0 +1,43 @@
+"""
+The source of the package, as the contracts read it.
+"""
+
+import ast
+import importlib
+import pkgutil
+from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import foldline
+
+
+@pytest.fixture(scope="session")
+def package(root: Path) -> Path:
+    """
+    Return the folder of the package's source.
+    """
+    return root / "src" / "foldline"
+
+
+@pytest.fixture(scope="session")
+def trees(package: Path) -> Mapping[str, ast.Module]:
+    """
+    Return the syntax tree of every file of the package, by its path inside it.
+    """
+    return {
+        path.relative_to(package).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
+        for path in sorted(package.rglob("*.py"))
+    }
+
+
+@pytest.fixture(scope="session")
+def modules() -> Mapping[str, ModuleType]:
+    """
+    Return every module of the package, imported, by its name.
+    """
+    found = pkgutil.walk_packages(foldline.__path__, "foldline.")
+    names = ["foldline", *(module.name for module in found)]
+    return {name: importlib.import_module(name) for name in names if "__main__" not in name}

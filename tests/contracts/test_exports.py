@@ -1,0 +1,139 @@
+"""
+What the package promises: every public name, found, sorted and described.
+"""
+
+import ast
+import inspect
+from collections.abc import Iterator, Mapping
+from types import ModuleType
+
+import foldline
+
+
+Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef | ast.AnnAssign | ast.Assign
+Block = ast.Module | ast.ClassDef
+
+
+def _order(name: str) -> tuple[bool, bool, str]:
+    return (not name.isupper(), not name[:1].isupper(), name)
+
+
+def _names(node: ast.stmt) -> list[str]:
+    if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+        return [node.name]
+    if isinstance(node, ast.AnnAssign):
+        return [ast.unparse(node.target)]
+    if isinstance(node, ast.Assign):
+        return [ast.unparse(target) for target in node.targets]
+    return []
+
+
+def _public(block: Block) -> Iterator[tuple[str, ast.stmt, str | None]]:
+    after = [*block.body, None][1:]
+    for node, following in zip(block.body, after, strict=True):
+        for name in _names(node):
+            if not name.startswith("_"):
+                yield name, node, _docstring(node, following)
+
+
+def _docstring(node: ast.stmt, following: ast.stmt | None) -> str | None:
+    if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+        return ast.get_docstring(node)
+    if isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant):
+        return str(following.value.value)
+    return None
+
+
+def _is_overload(node: ast.stmt) -> bool:
+    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and any(
+        ast.unparse(decorator) == "overload" for decorator in node.decorator_list
+    )
+
+
+def test_the_face_shows_what_it_promises() -> None:
+    """
+    `foldline.__all__` is sorted and equals the public names of the package.
+    """
+    public = {
+        name
+        for name, value in vars(foldline).items()
+        if not name.startswith("_") and not inspect.ismodule(value)
+    }
+
+    assert list(foldline.__all__) == sorted(foldline.__all__, key=_order)
+    assert {name for name in foldline.__all__ if not name.startswith("_")} == public
+
+
+def test_every_module_lists_its_names(
+    trees: Mapping[str, ast.Module], modules: Mapping[str, ModuleType]
+) -> None:
+    """
+    Every module has an `__all__` that holds its public definitions and no others.
+    """
+    wrong = {
+        path: names ^ set(getattr(modules[_dotted(path)], "__all__", ()))
+        for path, tree in trees.items()
+        if not path.endswith(("__init__.py", "__main__.py"))
+        for names in [{name for name, _, _ in _public(tree)}]
+        if names ^ set(getattr(modules[_dotted(path)], "__all__", ()))
+    }
+
+    assert wrong == {}
+
+
+def test_every_list_is_sorted_and_true(modules: Mapping[str, ModuleType]) -> None:
+    """
+    Every `__all__` is sorted and names only what is there.
+    """
+    wrong = [
+        name
+        for name, module in modules.items()
+        for exported in [list(getattr(module, "__all__", []))]
+        if exported != sorted(exported, key=_order)
+        or not all(hasattr(module, item) for item in exported)
+    ]
+
+    assert wrong == []
+
+
+def test_every_room_says_what_it_is_for(modules: Mapping[str, ModuleType]) -> None:
+    """
+    Every room has a docstring.
+    """
+    rooms = {name: module for name, module in modules.items() if name.count(".") < 2}
+
+    assert [name for name, module in rooms.items() if not module.__doc__] == []
+
+
+def test_every_public_name_is_described(trees: Mapping[str, ast.Module]) -> None:
+    """
+    Every public class, function, constant and type has a docstring.
+    """
+    silent = [
+        f"{path} {name}"
+        for path, tree in trees.items()
+        for name, node, docstring in _public(tree)
+        if not docstring and not _is_overload(node)
+    ]
+
+    assert silent == []
+
+
+def test_every_member_of_a_public_class_is_described(trees: Mapping[str, ast.Module]) -> None:
+    """
+    Every public field, enum member, property and method has its sentence.
+    """
+    silent = [
+        f"{path} {owner}.{name}"
+        for path, tree in trees.items()
+        for owner, block, _ in _public(tree)
+        if isinstance(block, ast.ClassDef)
+        for name, node, docstring in _public(block)
+        if not docstring and not _is_overload(node) and (path, name) != ("errors.py", "code")
+    ]
+
+    assert silent == []
+
+
+def _dotted(path: str) -> str:
+    return "foldline." + path.removesuffix(".py").replace("/", ".")

@@ -1,0 +1,122 @@
+"""
+What `import foldline` costs those who only want to import it.
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+
+# Rooms whose modules need extras: programs, guests of frameworks, and what tests are made with.
+WITH_EXTRAS = ("foldline.apps", "foldline.integrations", "foldline.testing")
+
+PROBE = """
+import importlib, json, os, sys
+
+report, *names = sys.argv[1:]
+written, before = [], set(sys.modules)
+
+
+def watch(event, arguments):
+    if event == "open" and arguments[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT):
+        written.append(str(arguments[0]))
+
+
+sys.addaudithook(watch)
+for name in names:
+    importlib.import_module(name)
+found = {"written": list(written), "loaded": sorted(set(sys.modules) - before)}
+with open(report, "w") as file:
+    json.dump(found, file)
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trace:
+    """
+    What an import did.
+    """
+
+    printed: str
+    """What came out, on both streams."""
+
+    written: list[str]
+    """The files that were opened for writing."""
+
+    foreign: set[str]
+    """The packages that were loaded, without the standard library and foldline."""
+
+
+def _trace(folder: Path, *names: str) -> Trace:
+    report = folder / f"{names[0]}.json"
+    # -B: a cached byte code file is the interpreter's, not ours.
+    result = subprocess.run(
+        [sys.executable, "-B", "-c", PROBE, str(report), *names],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found = json.loads(report.read_text(encoding="utf-8"))
+    packages = {str(name).partition(".")[0] for name in found["loaded"]}
+    return Trace(
+        printed=result.stdout + result.stderr,
+        written=[str(path) for path in found["written"]],
+        foreign=packages - sys.stdlib_module_names - {"foldline"},
+    )
+
+
+@pytest.fixture(scope="module")
+def allowed(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+    """
+    Return the packages that msgspec loads by itself, msgspec included.
+    """
+    return _trace(tmp_path_factory.mktemp("msgspec"), "msgspec").foreign
+
+
+@pytest.fixture(scope="module")
+def face(tmp_path_factory: pytest.TempPathFactory) -> Trace:
+    """
+    Return what `import foldline` does.
+    """
+    return _trace(tmp_path_factory.mktemp("foldline"), "foldline")
+
+
+def test_the_import_loads_msgspec_alone(face: Trace, allowed: set[str]) -> None:
+    """
+    `import foldline` loads nothing but msgspec and the standard library.
+    """
+    assert face.foreign <= allowed
+
+
+def test_the_import_is_silent(face: Trace) -> None:
+    """
+    `import foldline` prints nothing.
+    """
+    assert face.printed == ""
+
+
+def test_the_import_writes_nothing(face: Trace) -> None:
+    """
+    `import foldline` opens no file for writing.
+    """
+    assert face.written == []
+
+
+def test_the_rooms_load_msgspec_alone(
+    tmp_path: Path, modules: Mapping[str, ModuleType], allowed: set[str]
+) -> None:
+    """
+    Every module outside the programs and guests is importable with msgspec alone.
+    """
+    names = [name for name in modules if not name.startswith(WITH_EXTRAS)]
+
+    trace = _trace(tmp_path, *names)
+
+    assert trace.foreign <= allowed
+    assert (trace.printed, trace.written) == ("", [])

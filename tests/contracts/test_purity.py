@@ -1,0 +1,92 @@
+"""
+The pure rooms get times, ids and files as arguments.
+"""
+
+import ast
+from collections.abc import Mapping
+
+
+PURE_ROOMS = ("history/", "reduction/")
+
+IMPURE_CALLS = {
+    "__import__",
+    "breakpoint",
+    "date.today",
+    "datetime.now",
+    "datetime.today",
+    "datetime.utcnow",
+    "eval",
+    "exec",
+    "input",
+    "open",
+    "print",
+}
+
+IMPURE_MODULES = {"asyncio", "io", "logging", "os", "pathlib", "random", "sys", "time", "uuid"}
+
+
+def _pure(trees: Mapping[str, ast.Module]) -> list[tuple[str, ast.AST]]:
+    return [
+        (path, node)
+        for path, tree in trees.items()
+        if path.startswith(PURE_ROOMS)
+        for node in ast.walk(tree)
+    ]
+
+
+def _name(function: ast.expr) -> str:
+    return ".".join(ast.unparse(function).split(".")[-2:])
+
+
+def test_pure_rooms_exist(trees: Mapping[str, ast.Module]) -> None:
+    """
+    The contract below reads real files of both rooms.
+    """
+    rooms = {path.partition("/")[0] + "/" for path, _ in _pure(trees)}
+
+    assert rooms == set(PURE_ROOMS)
+
+
+def test_pure_rooms_call_no_clock_and_no_file(trees: Mapping[str, ast.Module]) -> None:
+    """
+    Nothing in the pure rooms asks for the time, opens a file, prints or runs text as code.
+    """
+    impure = [
+        f"{path}:{node.lineno} {_name(node.func)}"
+        for path, node in _pure(trees)
+        if isinstance(node, ast.Call) and _name(node.func) in IMPURE_CALLS
+    ]
+
+    assert impure == []
+
+
+def test_pure_rooms_import_nothing_impure(trees: Mapping[str, ast.Module]) -> None:
+    """
+    Nothing in the pure rooms imports a module of the clock, of chance or of the system.
+    """
+    impure = [
+        f"{path}: {name}"
+        for path, node in _pure(trees)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in _origins(node)
+        if name.partition(".")[0] in IMPURE_MODULES
+    ]
+
+    assert impure == []
+
+
+def test_pure_rooms_keep_no_global_state(trees: Mapping[str, ast.Module]) -> None:
+    """
+    No function of the pure rooms rebinds a name of its module.
+    """
+    rebinding = [
+        f"{path}:{node.lineno}" for path, node in _pure(trees) if isinstance(node, ast.Global)
+    ]
+
+    assert rebinding == []
+
+
+def _origins(node: ast.Import | ast.ImportFrom) -> list[str]:
+    if isinstance(node, ast.ImportFrom):
+        return [node.module or ""]
+    return [alias.name for alias in node.names]

@@ -1,0 +1,237 @@
+"""
+What a file of the project looks like.
+"""
+
+import ast
+import gzip
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+
+LONGEST_FILE = 500
+LONGEST_FUNCTION = 50
+
+VAGUE_NAMES = {"base", "common", "helper", "helpers", "manager", "misc", "util", "utils"}
+
+CATCHERS = {
+    "agent/reducer.py",  # a summarizer may fail in any way and must not fail the turn
+    "apps/cli/main.py",  # a program ends with one line, not with a traceback
+}
+
+ANY_READERS = (
+    "agent/reducer.py",  # takes and gives back the items of any vendor
+    "agent/wire.py",  # reads and writes them
+    "apps/cli/",  # reads files that may hold anything
+    "history/codec.py",  # turns JSON into values
+    "history/digest.py",  # hashes any JSON value
+    "history/formats/",  # reads the wire formats of vendors
+    "reduction/config_reader.py",  # reads configuration that may hold anything
+)
+
+BANNER = re.compile(r"^\s*#\s*[-=#*~_]{3,}|^\s*#.*[-=#*~_]{4,}\s*$")
+
+SKIPPED_FOLDERS = {"build", "dist", "node_modules", "site", "__pycache__"}
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def _functions(tree: ast.AST) -> Iterator[Function]:
+    return (node for node in ast.walk(tree) if isinstance(node, Function))
+
+
+def _imported(node: ast.AST) -> Iterator[str]:
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Import):
+            yield from (alias.name for alias in inner.names)
+        elif isinstance(inner, ast.ImportFrom):
+            yield "." * inner.level + (inner.module or "")
+
+
+def _is_own(name: str) -> bool:
+    return name.startswith(".") or name.partition(".")[0] == "foldline"
+
+
+def _caught(node: ast.ExceptHandler) -> set[str]:
+    if node.type is None:
+        return {"BaseException"}
+    return {name.id for name in ast.walk(node.type) if isinstance(name, ast.Name)}
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    for path in sorted(folder.iterdir()):
+        hidden = path.name.startswith(".") and path.name != ".ci" and path.is_dir()
+        if path.is_dir() and not hidden and path.name not in SKIPPED_FOLDERS:
+            yield from _files(path)
+        elif path.is_file():
+            yield path
+
+
+def _content(path: Path) -> bytes:
+    data = path.read_bytes()
+    return gzip.decompress(data) if path.suffix == ".gz" else data
+
+
+def test_files_are_short(root: Path) -> None:
+    """
+    No Python file of the project is longer than 500 lines.
+    """
+    too_long = [
+        path.relative_to(root).as_posix()
+        for folder in ("src", "tests", "bench")
+        for path in (root / folder).rglob("*.py")
+        if len(path.read_text(encoding="utf-8").splitlines()) > LONGEST_FILE
+    ]
+
+    assert too_long == []
+
+
+def test_functions_are_short(trees: Mapping[str, ast.Module]) -> None:
+    """
+    No function of the package is longer than 50 lines, its docstring included.
+    """
+    too_long = [
+        f"{path}:{function.lineno} {function.name}"
+        for path, tree in trees.items()
+        for function in _functions(tree)
+        if (function.end_lineno or 0) - function.lineno >= LONGEST_FUNCTION
+    ]
+
+    assert too_long == []
+
+
+def test_modules_are_named_for_what_they_hold(trees: Mapping[str, ast.Module]) -> None:
+    """
+    No module or package has a name that fits anything.
+    """
+    vague = [path for path in trees if VAGUE_NAMES & set(Path(path).with_suffix("").parts)]
+
+    assert vague == []
+
+
+def test_own_modules_are_imported_for_real(trees: Mapping[str, ast.Module]) -> None:
+    """
+    No own module is imported for type checkers only.
+    """
+    hidden = [
+        f"{path}:{node.lineno}"
+        for path, tree in trees.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        if any(map(_is_own, _imported(node)))
+    ]
+
+    assert hidden == []
+
+
+def test_own_modules_are_imported_at_the_top(trees: Mapping[str, ast.Module]) -> None:
+    """
+    No function imports a module of the package.
+    """
+    late = [
+        f"{path}:{function.lineno} {function.name}"
+        for path, tree in trees.items()
+        for function in _functions(tree)
+        if any(map(_is_own, _imported(function)))
+    ]
+
+    assert late == []
+
+
+def test_rooms_do_not_import_the_face(trees: Mapping[str, ast.Module]) -> None:
+    """
+    Modules import each other by full names, never through `foldline` itself or relatively.
+    """
+    indirect = [
+        f"{path}: {name}"
+        for path, tree in trees.items()
+        if not path.startswith(("apps/", "integrations/"))
+        for name in _imported(tree)
+        if name == "foldline" or name.startswith(".")
+    ]
+
+    assert indirect == []
+
+
+def test_few_places_catch_everything(trees: Mapping[str, ast.Module]) -> None:
+    """
+    `except Exception` stands only where the list above gives a reason.
+    """
+    greedy = [
+        f"{path}:{node.lineno}"
+        for path, tree in trees.items()
+        if path not in CATCHERS
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ExceptHandler)
+        if {"BaseException", "Exception"} & _caught(node)
+    ]
+
+    assert greedy == []
+
+
+def test_any_stays_where_the_outside_is_read(trees: Mapping[str, ast.Module]) -> None:
+    """
+    `Any` is used only where JSON or a vendor's format is read or written.
+    """
+    loose = [
+        f"{path}:{node.lineno}"
+        for path, tree in trees.items()
+        if not path.startswith(ANY_READERS)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name) and node.id == "Any"
+    ]
+
+    assert loose == []
+
+
+def test_comments_are_no_banners(package: Path) -> None:
+    """
+    No comment is a rule or a headline between rules.
+    """
+    banners = [
+        f"{path.relative_to(package)}:{number}"
+        for path in sorted(package.rglob("*.py"))
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if BANNER.search(line)
+    ]
+
+    assert banners == []
+
+
+def test_tests_mock_nothing(root: Path) -> None:
+    """
+    No test imports a library of mocks.
+    """
+    mocking = [
+        path.relative_to(root).as_posix()
+        for path in sorted((root / "tests").rglob("*.py"))
+        for name in _imported(ast.parse(path.read_text(encoding="utf-8")))
+        if name.partition(".")[2] == "mock" or name == "pytest_mock"
+    ]
+
+    assert mocking == []
+
+
+def test_no_file_names_a_machine(root: Path) -> None:
+    """
+    No file, unpacked where it is compressed, holds a path of this machine or a registry's host.
+    """
+    home, prefix = Path.home(), Path(sys.base_prefix)
+    places = [f"{root}", f"{root.parent / 'shared'}"]
+    places += [f"{home}/"] if home.name else []
+    places += [f"{prefix}"] if not prefix.is_relative_to("/usr") else []
+    # Written in two pieces, so that this file passes its own test.
+    hosts = ["pypi" + ".org", "python" + "hosted.org", "npmjs" + ".org", "npmjs" + ".com"]
+    needles = [needle.encode() for needle in (*places, *hosts)]
+
+    named = [
+        f"{path.relative_to(root)}: {needle.decode()}"
+        for path in _files(root)
+        if path.suffix != ".pyc"
+        for content in [_content(path)]
+        for needle in needles
+        if needle in content
+    ]
+
+    assert named == []

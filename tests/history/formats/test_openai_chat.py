@@ -1,0 +1,509 @@
+"""OpenAI Chat Completions messages, both ways, and views rendered as such."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foldline.errors import FormatError
+from foldline.history.codec import canonical_json, encode_json
+from foldline.history.formats.grammars import check_openai_chat
+from foldline.history.formats.openai_chat import (
+    from_openai_chat,
+    items_from_message,
+    message_from_openai_chat,
+    to_openai_chat,
+)
+from foldline.history.formats.renderings import SUMMARY_HEADER, render_openai_chat
+from foldline.history.messages import SUMMARY_KEY, Message, Native, NativeFormat
+from foldline.history.parts import (
+    BlobPart,
+    CompactionPart,
+    FilePart,
+    GenericPart,
+    Part,
+    ReasoningPart,
+    TextPart,
+    ToolCallPart,
+    ToolCallResponsePart,
+    UriPart,
+)
+
+
+TAU = Path(__file__).resolve().parents[3] / "../shared/data/tau-airline/conversations.jsonl"
+
+CALL = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+
+ORDINARY: list[dict[str, Any]] = [
+    {"role": "system", "content": "be brief"},
+    {"role": "user", "content": "hello"},
+    {"role": "user", "content": ""},
+    {"role": "user", "name": "ann", "content": "hello"},
+    {"role": "assistant", "content": "hi"},
+    {"role": "assistant", "content": None},
+    {"role": "assistant", "content": None, "tool_calls": [CALL]},
+    {"role": "assistant", "content": "", "tool_calls": [CALL]},
+    {"role": "tool", "tool_call_id": "c1", "content": "found"},
+    {"role": "tool", "tool_call_id": "c1", "name": "look", "content": "found"},
+    {"role": "tool", "tool_call_id": "c1", "content": [{"type": "text", "text": "found"}]},
+    {
+        "role": "user",
+        "content": [
+            {"type": "text", "text": "see"},
+            {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}},
+            {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}},
+            {"type": "input_audio", "input_audio": {"data": "AAAA", "format": "wav"}},
+            {"type": "file", "file": {"file_id": "file-1"}},
+        ],
+    },
+]
+
+READ: list[tuple[dict[str, Any], str, tuple[Part, ...]]] = [
+    ({"role": "developer", "content": "x"}, "system", (TextPart("x"),)),
+    ({"role": "user"}, "user", ()),
+    ({"role": "user", "content": None}, "user", ()),
+    ({"role": "user", "content": []}, "user", ()),
+    ({"role": "assistant", "refusal": "no"}, "assistant", (TextPart("no"),)),
+    (
+        {"role": "assistant", "content": [{"type": "refusal", "refusal": "no"}]},
+        "assistant",
+        (TextPart("no"),),
+    ),
+    (
+        {"role": "assistant", "reasoning_content": "hm", "content": "so"},
+        "assistant",
+        (ReasoningPart("hm"), TextPart("so")),
+    ),
+    (
+        {"role": "assistant", "content": None, "audio": {"id": "a1", "transcript": "hi"}},
+        "assistant",
+        (TextPart("hi"), FilePart("audio", "a1")),
+    ),
+    ({"role": "assistant", "audio": {}}, "assistant", (FilePart("audio", ""),)),
+    (
+        {"role": "assistant", "function_call": {"name": "f", "arguments": "{"}},
+        "assistant",
+        (ToolCallPart("", "f", "{"),),
+    ),
+    ({"role": "function", "name": "f", "content": "r"}, "tool", (ToolCallResponsePart("", "r"),)),
+    ({"role": "tool", "content": "loose"}, "tool", (TextPart("loose"),)),
+    ({"role": "tool", "tool_call_id": "c"}, "tool", (ToolCallResponsePart("c", ""),)),
+    (
+        {"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": {"a": 1}}}]},
+        "assistant",
+        (ToolCallPart("", "f", '{"a":1}'),),
+    ),
+    (
+        {"role": "assistant", "tool_calls": [{"id": "c", "function": {}}]},
+        "assistant",
+        (ToolCallPart("c", "", ""),),
+    ),
+    (
+        {
+            "role": "assistant",
+            "tool_calls": [{"id": "c", "type": "custom", "custom": {"name": "n", "input": "i"}}],
+        },
+        "assistant",
+        (ToolCallPart("c", "n", "i"),),
+    ),
+    (
+        {"role": "assistant", "tool_calls": [{"id": "c", "type": "new"}]},
+        "assistant",
+        (ToolCallPart("c", "new", '{"id":"c","type":"new"}'),),
+    ),
+    ({"role": "assistant", "content": "x", "tool_calls": None}, "assistant", (TextPart("x"),)),
+    (
+        {"role": "user", "content": [{"type": "image_url", "image_url": "https://example.org"}]},
+        "user",
+        (UriPart("image", "https://example.org"),),
+    ),
+    (
+        {
+            "role": "user",
+            "content": [
+                {"type": "file", "file": {"filename": "a", "file_data": "AAAA"}},
+                {"type": "file", "file": {"file_data": "data:text/x;base64,AAAA"}},
+                {"type": "file", "file": {}},
+                {"type": "new", "x": 1},
+            ],
+        },
+        "user",
+        (
+            BlobPart("document", "", "AAAA"),
+            BlobPart("document", "text/x", "AAAA"),
+            GenericPart("file", '{"type":"file","file":{}}'),
+            GenericPart("new", '{"type":"new","x":1}'),
+        ),
+    ),
+]
+
+WRONG: list[tuple[Any, str]] = [
+    ("text", "message 1: the message is not an object"),
+    ({"content": "x"}, "message 1: role which is not a string is not one of"),
+    ({"role": "wizard", "content": "x"}, "message 1: role 'wizard' is not one of"),
+    ({"role": "user", "content": 5}, "message 1: content is neither a string nor a list"),
+    ({"role": "user", "content": ["x"]}, r"message 1: content\[0\] is not an object"),
+    ({"role": "user", "content": [{}]}, r"content\[0\].type is not a string"),
+    ({"role": "user", "content": [{"type": "text"}]}, r"content\[0\].text is not a string"),
+    ({"role": "user", "content": [{"type": "image_url"}]}, r"content\[0\].image_url is not an"),
+    (
+        {"role": "user", "content": [{"type": "image_url", "image_url": {}}]},
+        r"content\[0\].image_url.url is not a string",
+    ),
+    ({"role": "user", "content": [{"type": "input_audio"}]}, r"\.input_audio is not an object"),
+    ({"role": "user", "content": [{"type": "file"}]}, r"content\[0\].file is not an object"),
+    ({"role": "user", "name": 1, "content": "x"}, "name is not a string"),
+    ({"role": "assistant", "tool_calls": {}}, "tool_calls is not a list"),
+    ({"role": "assistant", "tool_calls": ["x"]}, r"tool_calls\[0\] is not an object"),
+    ({"role": "assistant", "tool_calls": [{}]}, r"tool_calls\[0\].function is not an object"),
+    ({"role": "assistant", "tool_calls": [{"id": 1}]}, r"tool_calls\[0\].id is not a string"),
+    (
+        {"role": "assistant", "tool_calls": [{"function": {"arguments": 1}}]},
+        r"tool_calls\[0\].function.arguments is not a string",
+    ),
+    ({"role": "assistant", "tool_calls": [{"type": "custom"}]}, r"\.custom is not an object"),
+    ({"role": "assistant", "function_call": "x"}, "function_call is not an object"),
+    ({"role": "assistant", "refusal": 1}, "refusal is not a string"),
+    ({"role": "assistant", "audio": 1}, "audio is not an object"),
+    ({"role": "tool", "tool_call_id": 1, "content": "x"}, "tool_call_id is not a string"),
+    ({"role": "user", "content": "x", "extra": object()}, "not a JSON value"),
+]
+
+# JSON cannot carry two halves of one character apart, so neither can any item.
+TEXTS = st.text(max_size=8).map(lambda text: json.loads(json.dumps(text)))
+ODD = st.sampled_from(["", "\x00", "\ud800", "a\udfffb", "é", "\u2028"])
+SOME_TEXT = st.one_of(TEXTS, ODD)
+NUMBERS = st.one_of(st.integers(), st.floats())
+VALUES = st.recursive(
+    st.one_of(st.none(), st.booleans(), NUMBERS, SOME_TEXT),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=2), st.dictionaries(SOME_TEXT, inner, max_size=2)
+    ),
+    max_leaves=4,
+)
+EXTRAS = st.dictionaries(st.sampled_from(["weight", "zz", "annotations"]), VALUES, max_size=2)
+BLOCKS = st.one_of(
+    st.builds(lambda text: {"type": "text", "text": text}, SOME_TEXT),
+    st.builds(lambda text: {"type": "refusal", "refusal": text}, SOME_TEXT),
+    st.builds(lambda text, extra: {"type": "new", "x": text, **extra}, SOME_TEXT, EXTRAS),
+    st.builds(lambda url: {"type": "image_url", "image_url": {"url": url}}, SOME_TEXT),
+)
+CONTENTS = st.one_of(st.none(), SOME_TEXT, st.lists(BLOCKS, max_size=3))
+CALLS = st.builds(
+    lambda call_id, name, arguments, extra: {
+        "id": call_id,
+        "type": "function",
+        "function": {"name": name, "arguments": arguments},
+        **extra,
+    },
+    SOME_TEXT,
+    SOME_TEXT,
+    SOME_TEXT,
+    EXTRAS,
+)
+
+
+@st.composite
+def items(draw: st.DrawFn) -> dict[str, Any]:
+    """
+    Draw an item of any role, with its keys in any order and perhaps unknown ones.
+    """
+    role = draw(st.sampled_from(["system", "developer", "user", "assistant", "tool", "function"]))
+    item: dict[str, Any] = {"role": role}
+    if draw(st.booleans()):
+        item["content"] = draw(CONTENTS)
+    if role == "assistant" and draw(st.booleans()):
+        item["tool_calls"] = draw(st.lists(CALLS, max_size=2))
+    if role == "tool":
+        item["tool_call_id"] = draw(st.one_of(st.none(), SOME_TEXT))
+    item |= draw(EXTRAS)
+    return {key: item[key] for key in draw(st.permutations(list(item)))}
+
+
+@given(st.lists(items(), max_size=3))
+def test_round_trip_is_byte_equal(given_items: list[dict[str, Any]]) -> None:
+    """Whatever comes in goes out as the same bytes, in canonical form and with keys in order."""
+    result = to_openai_chat(from_openai_chat(given_items))
+
+    assert encode_json(result) == encode_json(given_items)
+    assert canonical_json(result) == canonical_json(given_items)
+
+
+@pytest.mark.parametrize("item", ORDINARY)
+def test_ordinary_items_are_kept_once(item: dict[str, Any]) -> None:
+    """An ordinary item is written again from its parts, so no second copy of it is kept."""
+    message = message_from_openai_chat(item)
+
+    assert message.native is None
+    assert items_from_message(message) == [item]
+
+
+@pytest.mark.parametrize(("item", "role", "parts"), READ)
+def test_items_are_read(item: dict[str, Any], role: str, parts: tuple[Part, ...]) -> None:
+    """Each kind of item has its role and parts, and comes out as it was."""
+    message = message_from_openai_chat(item)
+
+    assert (message.role, message.parts) == (role, parts)
+    assert to_openai_chat([message]) == [item]
+
+
+@pytest.mark.parametrize(("item", "error"), WRONG)
+def test_wrong_shapes_are_named(item: Any, error: str) -> None:
+    """An item of the wrong shape is refused with its place and the field."""
+    with pytest.raises(FormatError, match=error):
+        from_openai_chat([{"role": "user", "content": "fine"}, item])
+
+
+@pytest.mark.parametrize("value", ["text", b"bytes", {"role": "user"}])
+def test_no_list_is_refused(value: Any) -> None:
+    """What is no list of messages is refused."""
+    with pytest.raises(FormatError, match="not a list"):
+        from_openai_chat(value)
+
+
+def test_errors_quote_no_content() -> None:
+    """An error never holds what was said."""
+    with pytest.raises(FormatError) as caught:
+        from_openai_chat([{"role": "user", "content": [{"type": "text", "text": ["secret"]}]}])
+
+    assert "secret" not in str(caught.value)
+
+
+def test_deep_items_are_refused() -> None:
+    """An item nested too deeply to be written is refused, not a crash."""
+    deep: Any = "x"
+    for _ in range(100_000):
+        deep = [deep]
+
+    with pytest.raises(FormatError, match="RecursionError"):
+        from_openai_chat([{"role": "user", "content": "x", "deep": deep}])
+
+
+def test_foreign_parts_find_their_place() -> None:
+    """Parts of other formats become text, marks or nothing, and results come first."""
+    message = Message(
+        role="user",
+        name="ann",
+        parts=(
+            ToolCallResponsePart("c", (TextPart("r"), BlobPart("image", "image/png", "A"))),
+            ReasoningPart("hm"),
+            CompactionPart("before"),
+            CompactionPart(""),
+            BlobPart("video", "video/mp4", "AA"),
+            UriPart("document", "https://example.org/d"),
+            BlobPart("document", "application/pdf", "AA"),
+            FilePart("image", "f"),
+        ),
+    )
+
+    assert to_openai_chat([message]) == [
+        {
+            "role": "tool",
+            "tool_call_id": "c",
+            "name": "ann",
+            "content": [{"type": "text", "text": "r"}, {"type": "text", "text": "[image]"}],
+        },
+        {
+            "role": "user",
+            "content": [
+                {"type": "text", "text": "before"},
+                {"type": "text", "text": "[video]"},
+                {"type": "text", "text": "https://example.org/d"},
+                {
+                    "type": "file",
+                    "file": {
+                        "filename": "document",
+                        "file_data": "data:application/pdf;base64,AA",
+                    },
+                },
+                {"type": "text", "text": "[image]"},
+            ],
+        },
+    ]
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        (Message(role="assistant", parts=(ReasoningPart("hm"),)), []),
+        (Message(role="system", parts=(ToolCallPart("c", "f", "{}"),)), []),
+        (
+            Message(role="tool", parts=(ToolCallResponsePart("c", ()),)),
+            [{"role": "tool", "tool_call_id": "c", "content": ""}],
+        ),
+        (
+            Message(role="user", parts=(ToolCallPart("c1", "look", "{}"),)),
+            [{"role": "assistant", "content": None, "tool_calls": [CALL]}],
+        ),
+        (Message(role="tool", parts=(TextPart("x"),)), [{"role": "user", "content": "x"}]),
+        (
+            Message(role="user", parts=(), native=Native(NativeFormat.ANTHROPIC, "{}")),
+            [{"role": "user", "content": ""}],
+        ),
+    ],
+)
+def test_odd_messages_are_written(message: Message, expected: list[dict[str, Any]]) -> None:
+    """A message that this format does not know is written as the nearest it has."""
+    assert to_openai_chat([message]) == expected
+
+
+def test_a_kept_item_that_is_no_object_is_refused() -> None:
+    """A kept item that was damaged in store is refused."""
+    message = Message(role="user", native=Native(NativeFormat.OPENAI_CHAT, "[]"))
+
+    with pytest.raises(FormatError, match="kept item"):
+        to_openai_chat([message])
+
+
+def test_recorded_conversations_round_trip() -> None:
+    """Every recorded conversation comes out as the same bytes, and is a valid request."""
+    if not TAU.exists():
+        pytest.skip("the shared data is not beside the checkout")
+    for line in TAU.read_text("utf-8").splitlines():
+        recorded = json.loads(line)["traj"]
+        messages = from_openai_chat(recorded)
+
+        assert encode_json(to_openai_chat(messages)) == encode_json(recorded)
+        assert check_openai_chat(render_openai_chat(messages)) == ()
+
+
+def test_originals_are_used_as_they_are() -> None:
+    """An item that the vendor accepts comes out of a rendering as the very same object."""
+    messages = from_openai_chat(ORDINARY[:5])
+    own = {id(message): item for message, item in zip(messages, ORDINARY, strict=False)}
+
+    view = render_openai_chat(messages, original=lambda message: own[id(message)])
+
+    assert all(rendered is item for rendered, item in zip(view, ORDINARY, strict=False))
+
+
+def test_natives_are_rendered() -> None:
+    """Without the caller's own items the kept ones are used, and else the parts."""
+    given_items = [
+        {"role": "developer", "content": "x"},
+        {"role": "user", "content": "hi", "weight": 1},
+    ]
+
+    assert render_openai_chat(from_openai_chat(given_items)) == given_items
+
+
+def test_a_summary_is_labelled() -> None:
+    """A summary is an assistant message under a fixed header."""
+    summary = Message(
+        role="assistant", parts=(TextPart("they \ud800met \n"),), metadata={SUMMARY_KEY: True}
+    )
+
+    assert render_openai_chat([summary]) == [
+        {"role": "assistant", "content": f"{SUMMARY_HEADER}\n\nthey \ufffdmet"}
+    ]
+
+
+def test_calls_of_neighbours_become_one_message() -> None:
+    """Calls made in several messages in a row are one message, as the vendor wants."""
+    view = (
+        Message.assistant("one", tool_calls=[ToolCallPart("a", "f", "{}")]),
+        Message.assistant("two", tool_calls=[ToolCallPart("b", "f", "{}")]),
+        Message.assistant("", tool_calls=[ToolCallPart("c", "f", "{}")]),
+        Message.tool("a", "1"),
+        Message.tool("b", "2"),
+        Message.tool("c", "3"),
+        Message.assistant("done"),
+    )
+
+    rendered = render_openai_chat(view)
+
+    assert check_openai_chat(rendered) == ()
+    assert [item["role"] for item in rendered] == ["assistant", "tool", "tool", "tool", "assistant"]
+    assert [call["id"] for call in rendered[0]["tool_calls"]] == ["a", "b", "c"]
+    assert rendered[0]["content"] == [
+        {"type": "text", "text": "one"},
+        {"type": "text", "text": "two"},
+    ]
+
+
+DIRTY: list[list[dict[str, Any]]] = [
+    [{"role": "user", "content": None}],
+    [{"role": "user", "content": []}],
+    [{"role": "user", "content": "a", "name": "no good"}],
+    [{"role": "user", "content": "a", "name": None}],
+    [{"role": "user", "content": "a", "score": math.nan, "\ud800": [1.5, "\ud800"], "t": (1,)}],
+    [{"role": "assistant", "content": None}],
+    [{"role": "assistant", "content": "a", "tool_calls": []}],
+    [{"role": "assistant", "content": "a", "function_call": None}],
+    [{"role": "assistant", "content": None, "refusal": "no"}],
+    [
+        {"role": "assistant", "function_call": {"name": "f", "arguments": "{}"}},
+        {"role": "function", "name": "f", "content": "r"},
+    ],
+    [{"role": "tool", "content": "loose"}],
+    [
+        {"role": "assistant", "tool_calls": [{"id": "", "function": {"name": "a b"}}]},
+        {"role": "tool", "tool_call_id": ""},
+    ],
+    [
+        {"role": "assistant", "content": [], "tool_calls": [{**CALL, "id": "x" * 50}]},
+        {"role": "tool", "tool_call_id": "x" * 50, "content": "r"},
+    ],
+    [
+        {"role": "assistant", "content": None, "tool_calls": [CALL, CALL]},
+        {"role": "tool", "tool_call_id": "c1", "content": "r"},
+        {"role": "tool", "tool_call_id": "c1", "content": "r"},
+    ],
+    [
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [{"id": "c", "type": "custom", "custom": {"name": "", "input": "i"}}],
+        },
+        {"role": "tool", "tool_call_id": "c", "content": "r"},
+    ],
+]
+
+
+@pytest.mark.parametrize("given_items", DIRTY)
+def test_what_the_vendor_refuses_is_mended(given_items: list[dict[str, Any]]) -> None:
+    """A rendering is valid where the items it is made of are not, and leaves them untouched."""
+    before = encode_json(given_items)
+    messages = from_openai_chat(given_items)
+    own = {id(message): item for message, item in zip(messages, given_items, strict=True)}
+
+    assert check_openai_chat(render_openai_chat(messages)) == ()
+    rendered = render_openai_chat(messages, original=lambda message: own[id(message)])
+    assert check_openai_chat(rendered) == ()
+    assert encode_json(given_items) == before
+
+
+def test_an_unknown_kind_of_call_stays() -> None:
+    """A call of a kind that is not known is left as it is but for its id."""
+    item = {"role": "assistant", "content": "", "tool_calls": [{"id": "c", "type": "new", "x": 1}]}
+
+    assert render_openai_chat(from_openai_chat([item])) == [item]
+
+
+def test_an_orphan_keeps_its_id() -> None:
+    """A result that answers no call is no business of the rendering."""
+    view = [Message.tool("lost", "r")]
+
+    assert render_openai_chat(view)[0]["tool_call_id"] == "lost"
+
+
+def test_what_cannot_be_said_is_empty() -> None:
+    """A user message of nothing that can be sent is empty; such an assistant message goes."""
+    unknown = (GenericPart("new", "{}"),)
+    view = (Message(role="user", parts=unknown), Message(role="assistant", parts=unknown))
+
+    assert render_openai_chat(view) == [{"role": "user", "content": ""}]
+
+
+@given(st.lists(st.tuples(st.sampled_from(["system", "user", "assistant"]), SOME_TEXT), max_size=6))
+def test_longer_views_begin_like_shorter_ones(said: list[tuple[Any, str]]) -> None:
+    """A view that grows keeps the rendering of what was there before."""
+    view = [Message(role=role, parts=(TextPart(text),)) for role, text in said]
+    whole = render_openai_chat(view)
+
+    assert all(render_openai_chat(view[:stop]) == whole[:stop] for stop in range(len(view)))
+    assert not whole or check_openai_chat(whole) == ()

@@ -1,0 +1,138 @@
+"""How a configuration is checked, and what its limits are."""
+
+import msgspec
+import pytest
+
+from foldline.errors import ConfigError
+from foldline.reduction.config import HistoryReductionConfig, Limits, ProviderConfig, RunOverrides
+
+
+def test_defaults_are_those_of_the_original() -> None:
+    """Nothing is reduced until asked, and 20 exchanges plus 5 is the measure."""
+    config = HistoryReductionConfig()
+
+    assert not config.enabled
+    assert config.strategy == "message_counting"
+    assert config.behavior == "continue"
+    assert config.counting_unit == "exchanges"
+    assert config.limits == Limits(20, 5)
+    assert config.limits.ceiling == 25
+    assert config.use_single_summary
+    assert (config.trigger, config.retention) == ("count", "full")
+
+
+def test_no_threshold_stands_for_five() -> None:
+    """None is the documented default of five, not zero."""
+    config = HistoryReductionConfig(target_count=7, summarization_threshold=None)
+
+    assert config.limits == Limits(7, 5)
+
+
+def test_token_limits_are_the_token_budgets() -> None:
+    """With tokens as the unit the two budget fields are target and threshold."""
+    config = HistoryReductionConfig(
+        counting_unit="tokens", target_token_budget=300, token_budget_threshold=50
+    )
+
+    assert config.limits == Limits(300, 50)
+
+
+def test_most_tokens_replace_the_token_threshold() -> None:
+    """With a maximum budget the fold happens above it."""
+    config = HistoryReductionConfig(
+        counting_unit="tokens", target_token_budget=300, max_token_budget=1000
+    )
+
+    assert config.limits.ceiling == 1000
+
+
+def test_shares_of_the_window_are_token_limits() -> None:
+    """A window with two percentages gives the limits in tokens."""
+    config = HistoryReductionConfig(
+        counting_unit="tokens",
+        context_window_size=10_000,
+        token_budget_trigger_percentage=0.8,
+        token_budget_preserve_percentage=0.25,
+    )
+
+    assert config.limits == Limits(2_500, 5_500)
+
+
+def test_token_fields_change_nothing_in_other_units() -> None:
+    """A percentage without tokens as the unit never disables counting."""
+    config = HistoryReductionConfig(
+        counting_unit="messages",
+        token_budget_trigger_percentage=0.8,
+        context_window_size=1000,
+        max_token_budget=5000,
+    )
+
+    assert config.limits == Limits(20, 5)
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"strategy": "shrink"}, "strategy='shrink': allowed is 'message_counting' or 'summ"),
+        ({"behavior": "stop"}, "behavior='stop': allowed is 'continue' or 'circuit_breaker'"),
+        ({"counting_unit": "words"}, "counting_unit='words': allowed is 'messages' or"),
+        ({"trigger": "balance"}, "trigger='balance': allowed is 'count'"),
+        ({"retention": "reduced"}, "retention='reduced': allowed is 'full'"),
+        ({"target_count": 0}, "target_count=0: allowed is a whole number from 1 up"),
+        ({"target_count": -10}, "target_count=-10: allowed is a whole number from 1 up"),
+        ({"target_count": True}, "target_count=True: allowed is a whole number"),
+        ({"target_count": 2.5}, "target_count=2.5: allowed is a whole number"),
+        ({"summarization_threshold": -1}, "summarization_threshold=-1: allowed is a whole "),
+        ({"target_token_budget": 0}, "target_token_budget=0"),
+        ({"token_budget_threshold": -1}, "token_budget_threshold=-1"),
+        ({"max_token_budget": 10}, "max_token_budget=10 is below target_token_budget=4000"),
+        ({"context_window_size": 0}, "context_window_size=0"),
+        ({"token_budget_trigger_percentage": 1.5}, "token_budget_trigger_percentage=1.5: allowed"),
+        ({"token_budget_preserve_percentage": 0}, "token_budget_preserve_percentage=0: allowed"),
+        ({"token_budget_preserve_percentage": "a"}, "token_budget_preserve_percentage='a'"),
+    ],
+)
+def test_a_value_that_is_not_allowed_is_named(fields: dict[str, object], said: str) -> None:
+    """The error names the field, the value and what is allowed."""
+    with pytest.raises(ConfigError) as caught:
+        HistoryReductionConfig(**fields)  # type: ignore[arg-type]
+
+    assert said in str(caught.value)
+
+
+def test_a_share_of_an_unknown_window_is_refused() -> None:
+    """With tokens as the unit a trigger percentage needs the size of the window."""
+    with pytest.raises(ConfigError, match="needs context_window_size"):
+        HistoryReductionConfig(counting_unit="tokens", token_budget_trigger_percentage=0.8)
+
+
+def test_keeping_more_than_the_trigger_is_refused() -> None:
+    """A fold that kept more than calls for it would never end."""
+    with pytest.raises(ConfigError, match="must keep less"):
+        HistoryReductionConfig(
+            token_budget_trigger_percentage=0.2,
+            token_budget_preserve_percentage=0.3,
+            context_window_size=1000,
+        )
+
+
+def test_a_changed_copy_is_checked_too() -> None:
+    """Replacing a field goes through the same checks."""
+    with pytest.raises(ConfigError):
+        msgspec.structs.replace(HistoryReductionConfig(), target_count=0)
+
+
+def test_an_override_is_checked() -> None:
+    """A run cannot ask for a behavior that does not exist."""
+    with pytest.raises(ConfigError, match="history_reduction_behavior_override='stop'"):
+        RunOverrides(history_reduction_behavior_override="stop")  # type: ignore[arg-type]
+
+
+def test_a_key_is_never_shown() -> None:
+    """The repr of a provider hides the key, and says when there is none."""
+    secret = repr(ProviderConfig(provider_key="openai", model_name="m", api_key="sk-1"))
+    without = repr(ProviderConfig(provider_key="openai", model_name="m"))
+
+    assert "sk-1" not in secret
+    assert "api_key='***'" in secret
+    assert "api_key=None" in without

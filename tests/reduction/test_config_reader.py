@@ -1,0 +1,144 @@
+"""Reading a configuration in each of its spellings."""
+
+import pytest
+
+from foldline.errors import ConfigError, FormatError
+from foldline.reduction.config import HistoryReductionConfig, ProviderConfig
+from foldline.reduction.config_reader import (
+    config_from_json,
+    config_from_mapping,
+    config_from_toml,
+)
+
+
+ORIGINAL = """
+{
+    "HistoryReduction": {
+        "Enabled": true,
+        "Strategy": "MessageCounting",
+        "Behavior": "Continue",
+        "CountingUnit": "Exchanges",
+        "TargetCount": 20,
+        "SummarizationThreshold": 5,
+        "UseSingleSummary": true,
+        "CustomSummarizationPrompt": null,
+        "SummarizerProvider": null
+    }
+}
+"""
+
+
+def test_the_json_of_the_original_loads_as_it_is() -> None:
+    """The documented example of the C# framework is a configuration of ours."""
+    assert config_from_json(ORIGINAL) == HistoryReductionConfig(enabled=True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"counting_unit": "messages", "target_count": 3, "strategy": "summarizing"}',
+        '{"countingUnit": "messages", "targetCount": 3, "strategy": "Summarizing"}',
+        '{"CountingUnit": "Messages", "TargetCount": 3, "Strategy": "Summarizing"}',
+        '{"counting-unit": "messages", "TargetMessageCount": 3, "Strategy": "SUMMARIZING"}',
+        '{"history_reduction": {"CountingUnit": "Messages", "TargetCount": 3,'
+        ' "Strategy": "Summarizing"}, "Name": "agent"}',
+    ],
+)
+def test_every_spelling_means_the_same(text: str) -> None:
+    """snake_case, camelCase, PascalCase and the old name are one configuration."""
+    wanted = HistoryReductionConfig(
+        counting_unit="messages", target_count=3, strategy="summarizing"
+    )
+
+    assert config_from_json(text) == wanted
+
+
+def test_every_field_can_be_read() -> None:
+    """No field of the configuration is left out by the reader."""
+    fields = {
+        "Enabled": True,
+        "Strategy": "Summarizing",
+        "Behavior": "CircuitBreaker",
+        "CountingUnit": "Tokens",
+        "TargetCount": 9,
+        "SummarizationThreshold": None,
+        "CustomSummarizationPrompt": "short",
+        "SummarizerProvider": {"ProviderKey": "openai", "ModelName": "m", "ApiKey": "k"},
+        "UseSingleSummary": False,
+        "MaxTokenBudget": 9000,
+        "TargetTokenBudget": 500,
+        "TokenBudgetThreshold": 50,
+        "TokenBudgetTriggerPercentage": 0.9,
+        "TokenBudgetPreservePercentage": 0.5,
+        "ContextWindowSize": 10_000,
+        "Trigger": "count",
+        "Retention": "full",
+    }
+    config = config_from_mapping(fields)
+
+    assert len(fields) == len(HistoryReductionConfig.__struct_fields__)
+    assert config.behavior == "circuit_breaker"
+    assert config.summarizer_provider == ProviderConfig(
+        provider_key="openai", model_name="m", api_key="k"
+    )
+    assert config.limits.ceiling == 9000
+
+
+def test_a_provider_object_is_taken_as_it_is() -> None:
+    """A mapping may hold a ready provider."""
+    provider = ProviderConfig(provider_key="openai", model_name="m")
+
+    assert config_from_mapping({"summarizer_provider": provider}).summarizer_provider is provider
+
+
+@pytest.mark.parametrize("table", ["", "[history_reduction]\n", "[HistoryReduction]\n"])
+def test_toml_reads_with_or_without_a_table(table: str) -> None:
+    """The fields may stand at the top of a TOML file or in a table of their own."""
+    config = config_from_toml(f'{table}enabled = true\nTargetCount = 4\nStrategy = "summarizing"')
+
+    assert (config.enabled, config.target_count, config.strategy) == (True, 4, "summarizing")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"Target": 3}', "unknown key 'Target'; the nearest known one is 'target_count'"),
+        ('{"SumarizationThreshold": 3}', "nearest known one is 'summarization_threshold'"),
+        ('{"zzz": 3}', "unknown key 'zzz'; the nearest known one is"),
+        ('{"TargetCount": 1, "target_count": 2}', "target_count is given twice"),
+        ('{"TargetMessageCount": 1, "target_count": 2}', "target_count is given twice"),
+        ('{"TargetCount": "many"}', "target_count='many': expected `int`, got `str`"),
+        ('{"TargetCount": -3}', "target_count=-3: allowed is a whole number from 1 up"),
+        ('{"Enabled": "yes"}', "enabled='yes': expected `bool`"),
+        ('{"Strategy": "Shrinking"}', "strategy='Shrinking': allowed is 'message_counting' or"),
+        ('{"Strategy": 3}', "strategy=3: allowed is"),
+        ("[1]", "a configuration is an object of fields, not list"),
+        ('{"HistoryReduction": 1}', "a configuration is an object of fields, not int"),
+        ('{"SummarizerProvider": "openai"}', "summarizer_provider is an object of fields, not str"),
+        ('{"SummarizerProvider": {"Model": "m"}}', "the nearest known one is 'model_name'"),
+        ('{"SummarizerProvider": {"ProviderKey": "a"}}', "ModelName"),
+        (
+            '{"SummarizerProvider": {"ProviderKey": "a", "ModelName": "m", "ApiKey": 12345}}',
+            "api_key=***: expected",
+        ),
+    ],
+)
+def test_what_cannot_be_read_is_named(text: str, said: str) -> None:
+    """The error names the key, the value and the nearest key or what is allowed."""
+    with pytest.raises(ConfigError) as caught:
+        config_from_json(text)
+
+    assert said.casefold().replace("_", "") in str(caught.value).casefold().replace("_", "")
+    assert "12345" not in str(caught.value)
+
+
+def test_json_that_is_none_is_a_format_error() -> None:
+    """What is not JSON at all is said so, with the place."""
+    with pytest.raises(FormatError, match="not JSON: line 1"):
+        config_from_json("{enabled")
+
+
+def test_toml_that_is_none_is_a_config_error() -> None:
+    """What is not TOML is said so, with the place."""
+    with pytest.raises(ConfigError, match="not TOML: .*line 1"):
+        config_from_toml("enabled = = true\n")

@@ -1,0 +1,112 @@
+"""What a summary must be."""
+
+import pytest
+
+from foldline.history.messages import Message
+from foldline.history.parts import (
+    BlobPart,
+    GenericPart,
+    ReasoningPart,
+    TextPart,
+    ToolCallPart,
+    ToolCallResponsePart,
+)
+from foldline.history.tokens import TokenEstimator
+from foldline.reduction.contract import cleaned, defects, source_tokens
+from foldline.reduction.request import SummaryRequest
+
+
+COUNTER = TokenEstimator()
+LONG = "We talked about the booking and the weather for quite a while. " * 10
+
+
+def request(*messages: Message, earlier: tuple[str, ...] = ()) -> SummaryRequest:
+    return SummaryRequest(messages=messages, earlier=earlier, prompt="p", budget=100)
+
+
+def test_a_plain_summary_has_no_defects() -> None:
+    """A shorter text that names only what was said passes."""
+    source = request(Message.user(LONG + "My order is AB12CD34."))
+
+    assert defects("They talked about order AB12CD34.", source, COUNTER) == ()
+
+
+@pytest.mark.parametrize("text", ["", "  \n ", "\t"])
+def test_an_empty_text_is_refused(text: str) -> None:
+    """Nothing cannot stand for something."""
+    assert defects(text, request(Message.user(LONG)), COUNTER) == ("The text is empty.",)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{"name": "look_up", "arguments": {}}', "<tool_call>look_up</tool_call>", ' <invoke name="x">'],
+)
+def test_a_tool_call_is_refused(text: str) -> None:
+    """A summarizer that calls a tool has not written a summary."""
+    assert "The text is a tool call, not a summary." in defects(
+        text, request(Message.user(LONG)), COUNTER
+    )
+
+
+def test_a_text_as_long_as_its_source_is_refused() -> None:
+    """The defect names both sizes, so that a retry knows what to aim at."""
+    (fault,) = defects(LONG, request(Message.user("short")), COUNTER)
+
+    assert f"has {COUNTER.count(LONG)} tokens" in fault
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["ZX98YW765", "mail@example.org", "https://example.org/a", "9f1c2d3e-aaaa-4bbb-8ccc-123456789abc"],
+)
+def test_an_invented_name_is_refused(name: str) -> None:
+    """An identifier that the conversation does not hold is an invention, and is not repeated."""
+    (fault,) = defects(f"They agreed on {name}.", request(Message.user(LONG)), COUNTER)
+
+    assert "1 names or addresses" in fault
+    assert name not in fault
+
+
+@pytest.mark.parametrize("text", ["the 20-exchange window", "utf-8 and python3", "2026-11-21", "well-known things"])
+def test_ordinary_words_are_no_inventions(text: str) -> None:
+    """Words, versions and dates may be written anew."""
+    assert defects(text, request(Message.user(LONG)), COUNTER) == ()
+
+
+def test_names_may_come_from_any_part() -> None:
+    """Speakers, calls, arguments, answers, reasoning and unknown parts are all read."""
+    messages = (
+        Message(role="user", parts=(TextPart(LONG),), name="speaker-AA111"),
+        Message.assistant(tool_calls=[ToolCallPart("call-BB222", "tool-CC333", '"arg-DD444"')]),
+        Message.tool("call-BB222", "result-EE555"),
+        Message(
+            role="tool",
+            parts=(
+                ToolCallResponsePart(
+                    "call-FF666", (TextPart("inner-GG777"), BlobPart("image", "image/png", "AA"))
+                ),
+            ),
+        ),
+        Message(role="assistant", parts=(ReasoningPart("think-HH888"),)),
+        Message(role="assistant", parts=(GenericPart("x", '"data-II999"'),)),
+    )
+    text = (
+        "speaker-AA111 call-BB222 tool-CC333 arg-DD444 result-EE555 call-FF666 inner-GG777 "
+        "think-HH888 data-II999 before-JJ000"
+    )
+
+    assert defects(text, request(*messages, earlier=("before-JJ000",)), COUNTER) == ()
+
+
+def test_source_tokens_count_what_is_read() -> None:
+    """Earlier summaries and messages both count."""
+    alone = source_tokens(request(Message.user(LONG)), COUNTER)
+
+    assert source_tokens(request(Message.user(LONG), earlier=(LONG,)), COUNTER) == alone + (
+        COUNTER.count(LONG)
+    )
+
+
+def test_cleaning_removes_what_no_request_carries() -> None:
+    """NUL goes, a lone surrogate becomes a question mark, and the edges are trimmed."""
+    assert cleaned(" a\0b\ud800c \n") == "ab?c"

@@ -1,0 +1,332 @@
+"""Making reductions: what is asked, in which order, and what comes of failures."""
+
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+
+import msgspec
+import pytest
+
+from foldline.history.history import History
+from foldline.history.messages import Message
+from foldline.history.parts import ToolCallPart
+from foldline.reduction.config import HistoryReductionConfig, RunOverrides
+from foldline.reduction.flow import Reply, run_flow
+from foldline.reduction.fold import FoldOptions, FoldResult, fold
+from foldline.reduction.prompt import DEFAULT_PROMPT
+from foldline.reduction.reason import Reason
+from foldline.reduction.request import SummaryFailure, SummaryRequest
+from foldline.reduction.state import HistoryReductionState
+from foldline.reduction.strategies.summarizing import MERGE_WIDTH
+from foldline.reduction.strategies.writing import ATTEMPTS, budget_for
+from foldline.reduction.verdict import decide
+from foldline.reduction.view import view_of
+
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+TEXT = "so many words were said about the weather in the north and the south " * 4
+ROLLING = HistoryReductionConfig(
+    enabled=True,
+    strategy="summarizing",
+    counting_unit="messages",
+    target_count=4,
+    summarization_threshold=2,
+)
+LAYERED = msgspec.structs.replace(ROLLING, use_single_summary=False)
+COUNTING = msgspec.structs.replace(ROLLING, strategy="message_counting")
+
+
+class Asked:
+    """Answers every request and remembers it."""
+
+    def __init__(self, answer: Callable[[SummaryRequest], Reply] | None = None) -> None:
+        self.requests: list[SummaryRequest] = []
+        self._answer = answer
+
+    def __call__(self, request: SummaryRequest) -> Reply:
+        self.requests.append(request)
+        if self._answer is not None:
+            return self._answer(request)
+        return f"summary number {len(self.requests)} of the talk"
+
+
+def pair(number: int) -> list[Message]:
+    return [Message.user(f"u{number} {TEXT}"), Message.assistant(f"a{number} {TEXT}")]
+
+
+def talk(pairs: int) -> History:
+    return History(message for number in range(pairs) for message in pair(number))
+
+
+def make(
+    history: History,
+    config: HistoryReductionConfig,
+    ask: Callable[[SummaryRequest], Reply],
+    state: HistoryReductionState | None = None,
+    *,
+    force: bool = False,
+    **options: object,
+) -> FoldResult:
+    run = RunOverrides(trigger_history_reduction=force)
+    verdict = decide(history, config, state, config_fingerprint="f", overrides=run)
+    assert verdict.folds, verdict
+    fields: dict[str, object] = {
+        "created_at": NOW,
+        "config_fingerprint": "f",
+        "summarizers": 1,
+    }
+    made = FoldOptions(**(fields | options))  # type: ignore[arg-type]
+    return run_flow(fold(history, verdict, config, made, given=state), ask)
+
+
+def texts(messages: Iterable[Message]) -> list[str]:
+    return [message.text.split()[0] for message in messages]
+
+
+def test_a_rolling_summary_reads_the_one_before_and_what_is_new() -> None:
+    """The second fold is given the first summary and only the newly aged messages."""
+    history, asked = talk(4), Asked()
+    first = make(history, ROLLING, asked).state
+    history.extend(talk(2))
+    second = make(history, ROLLING, asked, first).state
+
+    assert texts(asked.requests[0].messages) == ["u0", "a0", "u1", "a1"]
+    assert asked.requests[0].earlier == ()
+    assert asked.requests[1].earlier == ("summary number 1 of the talk",)
+    assert asked.requests[1].messages == tuple(history[4:8])
+    assert second.summary_content == "summary number 2 of the talk"
+    assert second.previous is not None
+    assert second.previous.summarized_up_to_index == 4
+
+
+def test_a_layer_reads_the_new_messages_alone() -> None:
+    """The layer before stays byte for byte, and each layer knows its own prefix."""
+    history, asked = talk(4), Asked()
+    first = make(history, LAYERED, asked).state
+    history.extend(talk(2))
+    second = make(history, LAYERED, asked, first).state
+
+    assert [request.earlier for request in asked.requests] == [(), ()]
+    assert second.layers[0] == first.layers[0]
+    assert [(layer.start, layer.end) for layer in second.layers] == [(0, 4), (4, 8)]
+    assert second.layers[1].message_hash == second.message_hash
+    assert [m.text for m in view_of(history, second)[:2]] == [
+        "summary number 1 of the talk",
+        "summary number 2 of the talk",
+    ]
+
+
+def test_full_levels_are_merged_into_the_next() -> None:
+    """Six layers become one of the next level, and six of those one of the level above."""
+    history, asked, state = talk(2), Asked(), None
+    levels: list[list[int]] = []
+    for _ in range(MERGE_WIDTH * MERGE_WIDTH):
+        history.extend(talk(2))
+        if len(history) - (state.summarized_up_to_index if state else 0) <= 6:
+            continue
+        state = make(history, LAYERED, asked, state).state
+        levels.append([layer.level for layer in state.layers])
+    merges = [request for request in asked.requests if not request.messages]
+
+    assert [1] in levels
+    assert max(map(max, levels)) == 1 or [2] in levels
+    assert all(len(level) < 2 * MERGE_WIDTH for level in levels)
+    assert all(len(merge.earlier) == MERGE_WIDTH for merge in merges)
+    assert state is not None
+    assert [layer.start for layer in state.layers][0] == 0
+    assert all(
+        one.end == other.start for one, other in zip(state.layers, state.layers[1:], strict=False)
+    )
+
+
+def test_a_failing_merge_leaves_the_layers() -> None:
+    """When only the merge fails the fold still succeeds, with the layers as they are."""
+
+    def answer(request: SummaryRequest) -> Reply:
+        return "a layer about the weather" if request.messages else SummaryFailure("Timeout")
+
+    history, state = talk(2), None
+    for _ in range(MERGE_WIDTH):
+        history.extend(talk(2))
+        result = make(history, LAYERED, Asked(answer), state)
+        state = result.state
+
+    assert result.performed
+    assert state is not None
+    assert [layer.level for layer in state.layers] == [0] * MERGE_WIDTH
+    assert result.writing.summarizer == 0
+
+
+def test_message_counting_asks_nobody() -> None:
+    """What is dropped leaves an empty summary that hashes, caches and applies like any other."""
+    history, asked = talk(4), Asked()
+    result = make(history, COUNTING, asked)
+
+    assert asked.requests == []
+    assert result.performed
+    assert result.state.summary_content == ""
+    assert result.state.validate_integrity(history)
+    assert texts(view_of(history, result.state)) == ["u2", "a2", "u3", "a3"]
+
+
+def test_message_counting_keeps_tool_messages() -> None:
+    """A tool group at the cut stays whole, and none is dropped from what is kept."""
+    call = ToolCallPart("c", "look_up", "{}")
+    history = talk(3)
+    history.extend([Message.user("q"), Message.assistant(tool_calls=[call])])
+    history.extend([Message.tool("c", "r"), Message.assistant("done"), Message.user("next")])
+    result = make(history, COUNTING, Asked())
+
+    assert [m.role for m in view_of(history, result.state)] == [
+        "user", "assistant", "tool", "assistant", "user",
+    ]  # fmt: skip
+
+
+def test_the_last_user_message_is_pinned_when_the_cut_passes_it() -> None:
+    """In a long tool turn the question stays behind the summary, word for word."""
+    history = History([*pair(0), Message.user(f"question {TEXT}")])
+    for number in range(6):
+        call = ToolCallPart(f"c{number}", "look_up", "{}")
+        history.extend(
+            [Message.assistant(TEXT, tool_calls=[call]), Message.tool(f"c{number}", TEXT)]
+        )
+    result = make(history, ROLLING, Asked())
+    view = view_of(history, result.state)
+
+    assert result.state.pinned_index == 2
+    assert [m.role for m in view] == ["assistant", "user", "assistant", "tool", "assistant", "tool"]
+    assert view[1] is history[2]
+
+
+def test_a_text_with_defects_is_asked_for_again_with_the_list() -> None:
+    """The second request to a summarizer says what was wrong."""
+    answers = iter(["", "a good summary"])
+    asked = Asked(lambda _: next(answers))
+    result = make(talk(4), ROLLING, asked)
+
+    assert [request.defects for request in asked.requests] == [(), ("The text is empty.",)]
+    assert result.state.summary_content == "a good summary"
+    assert (result.writing.calls, result.writing.summarizer) == (2, 0)
+
+
+def test_the_next_summarizer_is_asked_after_two_failures() -> None:
+    """Each summarizer of the chain gets its attempts, then the next one does."""
+
+    def answer(request: SummaryRequest) -> Reply:
+        return "from the third" if request.summarizer == 2 else SummaryFailure("TimeoutError")
+
+    asked = Asked(answer)
+    result = make(talk(4), ROLLING, asked, summarizers=3)
+
+    assert [request.summarizer for request in asked.requests] == [0] * ATTEMPTS + [1] * ATTEMPTS + [2]
+    assert result.reason is Reason.FOLDED_BY_FALLBACK
+    assert result.performed
+
+
+@pytest.mark.parametrize("config", [ROLLING, LAYERED])
+def test_when_all_fail_what_was_in_force_stays(config: HistoryReductionConfig) -> None:
+    """The old reduction is kept, the failure is noted in it, and its view is the same."""
+    history = talk(4)
+    first = make(history, config, Asked()).state
+    history.extend(talk(2))
+    result = make(history, config, Asked(lambda _: SummaryFailure("ValueError")), first)
+
+    assert not result.performed
+    assert result.reason is Reason.SUMMARIZERS_FAILED
+    assert result.writing.calls == ATTEMPTS
+    assert result.state.failed_attempts == 1
+    assert view_of(history, result.state) == view_of(history, first)
+
+
+def test_failures_on_one_prefix_add_up_and_a_success_forgets_them() -> None:
+    """The count survives JSON, grows on the same prefix only, and ends with a reduction."""
+    history, state = talk(4), None
+    fail = Asked(lambda _: SummaryFailure("ValueError"))
+    for wanted in (1, 2):
+        state = make(history, ROLLING, fail, state).state
+        state = HistoryReductionState.from_json(state.to_json())
+        assert (state.summarized_up_to_index, state.failed_attempts) == (0, wanted)
+    history.extend(talk(1))
+    other = make(history, ROLLING, fail, state).state
+    good = make(history, ROLLING, Asked(), other).state
+
+    assert other.failed_attempts == 1
+    assert (good.failed_attempts, good.failed_hash, good.previous) == (0, "", None)
+
+
+def test_a_fold_that_saves_nothing_is_refused() -> None:
+    """A pinned message as long as all that is folded makes the view no smaller."""
+    history = History([Message.user(TEXT)])
+    for number in range(8):
+        history.append(Message.assistant(f"{number}"))
+    config = msgspec.structs.replace(COUNTING, target_count=8, summarization_threshold=0)
+    result = make(history, config, Asked())
+
+    assert not result.performed
+    assert result.reason is Reason.NOT_SMALLER
+
+
+def test_a_long_span_is_read_in_pieces_and_each_message_once() -> None:
+    """Every piece fits the window and carries the summary of the pieces before it."""
+    history, asked = talk(30), Asked()
+    window = history.tokens(0, 5)
+    result = make(history, ROLLING, asked, window=window)
+    read = [message for request in asked.requests for message in request.messages]
+
+    assert read == list(history[: result.state.summarized_up_to_index])
+    assert all(len(request.messages) <= 5 for request in asked.requests)
+    assert [bool(request.earlier) for request in asked.requests] == [False] + [True] * (
+        len(asked.requests) - 1
+    )
+
+
+def test_a_message_longer_than_the_window_is_a_piece_of_its_own() -> None:
+    """Pieces always go on, so that the fold comes to its end."""
+    asked = Asked()
+    make(talk(4), ROLLING, asked, window=1)
+
+    assert [len(request.messages) for request in asked.requests] == [1, 1, 1, 1]
+
+
+def test_prompt_and_budget_reach_the_summarizer() -> None:
+    """The built-in prompt is used unless there is one of the user's own."""
+    custom = msgspec.structs.replace(ROLLING, custom_summarization_prompt="In verse, please.")
+    empty = msgspec.structs.replace(ROLLING, custom_summarization_prompt="")
+    asked = Asked()
+    for config in (custom, empty, ROLLING):
+        make(talk(4), config, asked, summary_budget=90)
+
+    assert [request.prompt for request in asked.requests] == [
+        "In verse, please.",
+        DEFAULT_PROMPT,
+        DEFAULT_PROMPT,
+    ]
+    assert {request.budget for request in asked.requests} == {90}
+
+
+@pytest.mark.parametrize(
+    ("source", "most", "budget"),
+    [(4000, 1500, 1500), (1000, 1500, 500), (100, 1500, 64), (60, 1500, 59), (1, 1500, 1)],
+)
+def test_a_budget_is_half_the_source_within_limits(source: int, most: int, budget: int) -> None:
+    """A summary has room, but always less than what it stands for."""
+    assert budget_for(source, most) == budget
+
+
+def test_a_forced_fold_goes_on_from_the_one_before() -> None:
+    """A forced fold reads only what is new since the last."""
+    history, asked = talk(4), Asked()
+    first = make(history, ROLLING, asked).state
+    history.extend(talk(1))
+    result = make(history, ROLLING, asked, first, force=True)
+
+    assert texts(asked.requests[1].messages) == ["u2", "a2"]
+    assert result.reason is Reason.FORCED
+
+
+def test_a_fold_never_changes_the_history() -> None:
+    """Digest and messages are the same before and after."""
+    history = talk(6)
+    before = (history.digest(), list(history))
+    make(history, ROLLING, Asked())
+
+    assert (history.digest(), list(history)) == before

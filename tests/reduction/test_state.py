@@ -1,0 +1,295 @@
+"""The reduction record: what it knows, what it refuses, what it makes of a history."""
+
+from datetime import UTC, datetime
+
+import msgspec
+import pytest
+
+from foldline.errors import FormatError, HistoryTooShortError, IntegrityError
+from foldline.history.history import History
+from foldline.history.messages import SUMMARY_KEY, Message
+from foldline.reduction.state import (
+    MAX_PREVIOUS,
+    STATE_FORMAT,
+    HistoryReductionState,
+    SummaryLayer,
+    hash_of,
+    join_layers,
+)
+
+
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+
+
+def talk(count: int) -> list[Message]:
+    return [Message.user(f"Message {number}") for number in range(count)]
+
+
+def reduction(messages: list[Message], index: int, **changes: object) -> HistoryReductionState:
+    fields: dict[str, object] = {
+        "target_count": 20,
+        "reduction_threshold": 5,
+        "message_count_at_reduction": len(messages),
+        "created_at": NOW,
+    }
+    return HistoryReductionState.create(messages, "Summary", index, **(fields | changes))  # type: ignore[arg-type]
+
+
+def test_a_reduction_holds_what_it_was_made_of() -> None:
+    """Of 100 messages reduced up to 90, the fields are as given and there is a hash."""
+    state = reduction(talk(100), 90)
+
+    assert state.summarized_up_to_index == 90
+    assert state.message_count_at_reduction == 100
+    assert state.summary_content == "Summary"
+    assert (state.target_count, state.reduction_threshold) == (20, 5)
+    assert state.created_at == NOW
+    assert state.message_hash.startswith("sha256-1:")
+
+
+def test_a_reduction_of_nothing_is_allowed() -> None:
+    """No messages and index 0 make a reduction that fits every history."""
+    state = reduction([], 0)
+
+    assert state.message_count_at_reduction == 0
+    assert state.validate_integrity(talk(3))
+
+
+def test_an_index_beyond_the_end_hashes_what_exists() -> None:
+    """Making a reduction never fails for an index that is too high."""
+    state = reduction(talk(3), 5)
+
+    assert state.message_hash == hash_of(talk(3), 3)
+
+
+@pytest.mark.parametrize(
+    ("count", "valid"), [(95, False), (99, False), (100, True), (105, True), (106, False)]
+)
+def test_validity_is_a_window_above_the_count(count: int, *, valid: bool) -> None:
+    """A reduction at 100 with threshold 5 is valid from 100 to 105."""
+    assert reduction(talk(100), 90).is_valid_for(count, "messages") is valid
+
+
+def test_a_threshold_of_zero_allows_the_exact_count_only() -> None:
+    """With threshold 0 one more message makes the record invalid."""
+    state = reduction(talk(100), 90, reduction_threshold=0)
+
+    assert state.is_valid_for(100, "messages")
+    assert not state.is_valid_for(101, "messages")
+
+
+def test_validity_in_exchanges_counts_exchanges() -> None:
+    """Made at exchange 20 with threshold 5 it is valid at 24 and 25, not at 26."""
+    state = reduction(talk(40), 30, message_count_at_reduction=20, counting_unit="exchanges")
+
+    assert [state.is_valid_for(count, "exchanges") for count in (24, 25, 26)] == [True, True, False]
+    assert not state.is_valid_for(24, "messages")
+
+
+def test_integrity_holds_for_the_same_and_for_more_messages() -> None:
+    """Appended messages do not matter to the prefix."""
+    state = reduction(talk(100), 90)
+
+    assert state.validate_integrity(talk(100))
+    assert state.validate_integrity(talk(101))
+    assert state.validate_integrity(History(talk(101)))
+
+
+@pytest.mark.parametrize("change", ["edit", "swap", "delete", "insert"])
+def test_integrity_breaks_with_any_change_inside(change: str) -> None:
+    """An edit, a swap, a deletion or an insertion in the prefix is seen."""
+    messages = talk(100)
+    state = reduction(messages, 90)
+    if change == "edit":
+        messages[5] = Message.user("Message five")
+    elif change == "swap":
+        messages[5], messages[6] = messages[6], messages[5]
+    elif change == "delete":
+        del messages[5]
+    else:
+        messages.insert(5, Message.user("new"))
+
+    assert not state.validate_integrity(messages)
+
+
+def test_integrity_ignores_changes_behind_the_cut() -> None:
+    """What follows the prefix may change."""
+    messages = talk(100)
+    state = reduction(messages, 90)
+    messages[95] = Message.user("changed")
+
+    assert state.validate_integrity(messages)
+
+
+def test_too_few_messages_are_an_error_with_both_numbers() -> None:
+    """50 messages cannot be what a reduction up to 90 was made of."""
+    state = reduction(talk(100), 90)
+    with pytest.raises(HistoryTooShortError) as caught:
+        state.validate_integrity(talk(50))
+
+    assert "Message count (50) is less than SummarizedUpToIndex (90)" in str(caught.value)
+    assert (caught.value.count, caught.value.index) == (50, 90)
+
+
+def test_applying_gives_the_summary_and_the_rest() -> None:
+    """Of 100 messages reduced up to 90 there are the summary and messages 90 to 99."""
+    view = reduction(talk(100), 90).apply_to_messages(talk(100))
+
+    assert len(view) == 11
+    assert (view[0].role, view[0].text) == ("assistant", "Summary")
+    assert view[0].metadata == {SUMMARY_KEY: True}
+    assert (view[1].text, view[10].text) == ("Message 90", "Message 99")
+
+
+def test_applying_puts_the_system_message_in_front() -> None:
+    """A system message stands before the summary."""
+    view = reduction(talk(100), 90).apply_to_messages(talk(100), Message.system("Be kind"))
+
+    assert [message.role for message in view[:3]] == ["system", "assistant", "user"]
+    assert len(view) == 12
+
+
+def test_applying_keeps_appended_messages() -> None:
+    """Two more messages are the last two of the view."""
+    view = reduction(talk(100), 90).apply_to_messages(talk(102))
+
+    assert [message.text for message in view[-2:]] == ["Message 100", "Message 101"]
+    assert len(view) == 13
+
+
+def test_applying_a_reduction_of_everything_gives_the_summary_alone() -> None:
+    """With index 100 of 100 only the summary is left."""
+    assert [m.text for m in reduction(talk(100), 100).apply_to_messages(talk(100))] == ["Summary"]
+
+
+def test_applying_to_other_messages_is_an_error() -> None:
+    """A summary is never served for messages that it does not stand for."""
+    messages = talk(100)
+    state = reduction(messages, 90)
+    messages[0] = Message.user("other")
+    with pytest.raises(IntegrityError, match="integrity check failed"):
+        state.apply_to_messages(messages)
+
+
+def test_applying_changes_nothing() -> None:
+    """Neither the record nor the list is touched."""
+    messages, state = talk(100), reduction(talk(100), 90)
+    before = (list(messages), state.to_json())
+    state.apply_to_messages(messages)
+
+    assert (messages, state.to_json()) == before
+
+
+def test_a_pinned_message_stands_behind_the_summary() -> None:
+    """The last user message of a fold stays, also where the cut has passed it."""
+    state = msgspec.structs.replace(reduction(talk(10), 8), pinned_index=7)
+
+    assert [m.text for m in state.apply_to_messages(talk(10))] == [
+        "Summary",
+        "Message 7",
+        "Message 8",
+        "Message 9",
+    ]
+
+
+def test_layers_are_messages_of_their_own() -> None:
+    """Each layer is one labelled message, oldest first."""
+    layers = tuple(
+        SummaryLayer(summary=f"layer {n}", start=n, end=n + 1, message_hash="x") for n in range(3)
+    )
+    state = msgspec.structs.replace(reduction(talk(5), 3), layers=layers)
+
+    assert [m.text for m in state.summary_messages()] == ["layer 0", "layer 1", "layer 2"]
+    assert join_layers(layers) == "layer 0\n\nlayer 1\n\nlayer 2"
+
+
+def test_an_empty_summary_makes_no_message() -> None:
+    """Message counting leaves nothing in the place of what it drops."""
+    state = msgspec.structs.replace(reduction(talk(5), 3), summary_content="")
+
+    assert state.summary_messages() == []
+
+
+def test_a_copy_with_another_summary_leaves_the_original() -> None:
+    """The record cannot be changed in place."""
+    state = reduction(talk(5), 3)
+    copy = msgspec.structs.replace(state, summary_content="Other")
+
+    assert (state.summary_content, copy.summary_content) == ("Summary", "Other")
+    with pytest.raises(AttributeError):
+        state.summary_content = "changed"  # type: ignore[misc]
+
+
+def test_json_keeps_every_field() -> None:
+    """What is written and read again is equal, with layers and earlier reductions."""
+    messages = talk(10)
+    layer = SummaryLayer(
+        summary="a", start=0, end=3, message_hash=hash_of(messages, 3), tokens=4, level=1
+    )
+    state = msgspec.structs.replace(
+        reduction(messages, 3),
+        layers=(layer,),
+        pinned_index=2,
+        summary_tokens=7,
+        config_fingerprint="f",
+        previous=reduction(messages, 2),
+        failed_hash="h",
+        failed_attempts=2,
+    )
+
+    assert HistoryReductionState.from_json(state.to_json()) == state
+    assert b'"format":1' in state.to_json()
+
+
+@pytest.mark.parametrize("data", [b"", b"[]", b"{}", b'{"format": "x"}', b"\xff", b"[" * 5000])
+def test_what_is_no_reduction_is_refused(data: bytes) -> None:
+    """Anything else than a written record is a format error."""
+    with pytest.raises(FormatError, match="not a reduction"):
+        HistoryReductionState.from_json(data)
+
+
+def test_a_newer_format_is_refused() -> None:
+    """A record of a later foldline is not guessed at."""
+    newer = msgspec.structs.replace(reduction(talk(3), 2), format=STATE_FORMAT + 1)
+    with pytest.raises(FormatError, match="newer than 1"):
+        HistoryReductionState.from_json(newer.to_json())
+
+
+def test_earlier_reductions_are_bounded() -> None:
+    """However often a history is folded, a record carries at most `MAX_PREVIOUS` others."""
+    messages = talk(40)
+    state = reduction(messages, 1)
+    for index in range(2, 30):
+        state = reduction(messages, index).behind(state)
+    known = [one.summarized_up_to_index for one in state.earlier()]
+
+    assert known == list(range(29, 29 - MAX_PREVIOUS - 1, -1))
+
+
+def test_a_record_of_nothing_is_no_earlier_reduction() -> None:
+    """A placeholder that only notes failures is not carried along."""
+    assert reduction(talk(3), 2).behind(reduction([], 0)).previous is None
+
+
+def test_layers_are_earlier_reductions() -> None:
+    """A layered record knows itself without its last layers, each with its own hash."""
+    messages = talk(9)
+    layers = tuple(
+        SummaryLayer(
+            summary=f"layer {n}",
+            start=n * 3,
+            end=n * 3 + 3,
+            message_hash=hash_of(messages, n * 3 + 3),
+            tokens=2,
+        )
+        for n in range(3)
+    )
+    state = msgspec.structs.replace(
+        reduction(messages, 9), layers=layers, summary_content=join_layers(layers)
+    )
+    known = list(state.earlier())
+
+    assert [one.summarized_up_to_index for one in known] == [9, 6, 3]
+    assert [one.summary_content for one in known[1:]] == ["layer 0\n\nlayer 1", "layer 0"]
+    assert [one.summary_tokens for one in known[1:]] == [4, 2]
+    assert all(one.validate_integrity(messages) for one in known)

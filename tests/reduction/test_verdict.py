@@ -1,0 +1,266 @@
+"""The table of verdicts, row by row and as a whole."""
+
+from datetime import UTC, datetime
+from itertools import chain, combinations
+from typing import get_args
+
+import msgspec
+import pytest
+
+from foldline.history.history import History
+from foldline.history.messages import Message
+from foldline.history.parts import ToolCallPart
+from foldline.reduction.config import HistoryReductionConfig, RunOverrides
+from foldline.reduction.reason import Reason
+from foldline.reduction.state import HistoryReductionState, SummaryLayer, hash_of
+from foldline.reduction.verdict import MAX_ATTEMPTS, VERDICTS, Fact, Verdict, decide
+
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+CONFIG = HistoryReductionConfig(
+    enabled=True, counting_unit="messages", target_count=4, summarization_threshold=2
+)
+
+
+def talk(count: int) -> History:
+    return History(
+        Message.user(f"u{n}") if n % 2 == 0 else Message.assistant(f"a{n}") for n in range(count)
+    )
+
+
+def state_of(history: History, index: int, **changes: object) -> HistoryReductionState:
+    state = HistoryReductionState.create(
+        history,
+        "Summary",
+        index,
+        target_count=4,
+        reduction_threshold=2,
+        message_count_at_reduction=len(history),
+        created_at=NOW,
+        config_fingerprint="f",
+    )
+    return msgspec.structs.replace(state, **changes)
+
+
+def judge(
+    history: History,
+    state: HistoryReductionState | None = None,
+    config: HistoryReductionConfig = CONFIG,
+    **overrides: object,
+) -> Verdict:
+    return decide(
+        history,
+        config,
+        state,
+        config_fingerprint="f",
+        overrides=RunOverrides(**overrides) if overrides else None,  # type: ignore[arg-type]
+    )
+
+
+def said(verdict: Verdict) -> tuple[str, Reason]:
+    return verdict.kind, verdict.reason
+
+
+def test_disabled_wins_over_everything() -> None:
+    """Nothing is done while reduction is disabled, whatever the run asks."""
+    config = msgspec.structs.replace(CONFIG, enabled=False)
+    verdict = judge(talk(50), config=config, trigger_history_reduction=True)
+
+    assert said(verdict) == ("skip", Reason.DISABLED)
+
+
+def test_skip_wins_over_trigger() -> None:
+    """A run that asks for both gets the full history."""
+    verdict = judge(talk(50), skip_history_reduction=True, trigger_history_reduction=True)
+
+    assert said(verdict) == ("skip", Reason.SKIPPED_BY_RUN)
+
+
+def test_nothing_is_done_without_messages() -> None:
+    """System messages alone are no history."""
+    history = History([Message.system("rules")])
+
+    assert said(judge(history, trigger_history_reduction=True)) == ("skip", Reason.NO_MESSAGES)
+
+
+@pytest.mark.parametrize(("count", "kind"), [(5, "skip"), (6, "skip"), (7, "fold"), (40, "fold")])
+def test_the_trigger_is_strict(count: int, kind: str) -> None:
+    """At target + threshold nothing happens; one more folds."""
+    assert judge(talk(count)).kind == kind
+
+
+def test_twenty_five_does_not_fold_and_twenty_six_does() -> None:
+    """The documented default 20/5 in messages."""
+    config = HistoryReductionConfig(enabled=True, counting_unit="messages")
+
+    assert judge(talk(25), config=config).kind == "skip"
+    assert judge(talk(26), config=config).kind == "fold"
+
+
+def test_system_messages_do_not_count() -> None:
+    """A hundred system messages trigger nothing."""
+    history = History([Message.system("s")] * 100 + talk(6).everything())
+
+    assert judge(history).kind == "skip"
+
+
+def test_a_valid_reduction_is_a_hit_up_to_the_ceiling() -> None:
+    """Behind a cut at 10, six messages are a hit and seven fold again."""
+    history = talk(16)
+    state = state_of(history, 10)
+    hit = judge(history, state)
+    history.append(Message.user("more"))
+    again = judge(history, state)
+
+    assert said(hit) == ("hit", Reason.REDUCTION_VALID)
+    assert (hit.cut, hit.units, hit.state) == (10, 6, state)
+    assert (again.kind, again.cut, again.units) == ("fold", 12, 7)
+
+
+def test_the_live_threshold_decides() -> None:
+    """A reduction made with other numbers is judged by those in force now."""
+    history = talk(30)
+    state = state_of(history, 10, target_count=1, reduction_threshold=0)
+    roomy = msgspec.structs.replace(CONFIG, target_count=20)
+
+    assert judge(history, state, roomy).kind == "hit"
+    assert judge(history, state).kind == "fold"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"message_hash": "sha256-1:" + "0" * 64},
+        {"config_fingerprint": "other"},
+        {"counting_unit": "exchanges"},
+        {"summarized_up_to_index": 17},
+        {"summarized_up_to_index": -1},
+        {"pinned_index": 12},
+        {"pinned_index": -1},
+    ],
+)
+def test_what_does_not_fit_is_a_miss(changes: dict[str, object]) -> None:
+    """A wrong digest, fingerprint, unit or index is a miss, never an error."""
+    history = talk(16)
+    verdict = judge(history, state_of(history, 10, **changes))
+
+    assert said(verdict) == ("fold", Reason.THRESHOLD_EXCEEDED)
+    assert verdict.state is None
+
+
+def test_a_shorter_history_is_a_miss() -> None:
+    """A history rewound to before the cut does not see the summary of its future."""
+    verdict = judge(talk(5), state_of(talk(16), 10))
+
+    assert said(verdict) == ("skip", Reason.BELOW_THRESHOLD)
+    assert verdict.state is None
+
+
+def test_the_longest_earlier_reduction_is_used() -> None:
+    """Where the newest does not fit, the one before it does."""
+    history = talk(16)
+    older = state_of(history, 12).behind(state_of(history, 4))
+    newest = state_of(history, 14, message_hash="wrong").behind(older)
+    verdict = judge(history, newest)
+
+    assert (verdict.kind, verdict.cut) == ("hit", 12)
+
+
+def test_layers_that_still_fit_are_used() -> None:
+    """After an edit between two layers the first one still stands."""
+    history = talk(16)
+    layers = tuple(
+        SummaryLayer(summary=f"{end}", start=end - 6, end=end, message_hash=hash_of(history, end))
+        for end in (6, 12)
+    )
+    state = state_of(history, 12, layers=layers)
+    edited = History(
+        Message.user("edited") if at == 8 else one for at, one in enumerate(history[:12])
+    )
+
+    assert judge(history, state).cut == 12
+    assert (judge(edited, state).kind, judge(edited, state).cut) == ("hit", 6)
+
+
+def test_a_forced_fold_keeps_the_target() -> None:
+    """The trigger of a run folds below the threshold too."""
+    verdict = judge(talk(6), trigger_history_reduction=True)
+
+    assert said(verdict) == ("fold", Reason.FORCED)
+    assert verdict.cut == 2
+
+
+def test_nothing_to_cut_is_not_forced() -> None:
+    """With no more than the target there is nothing to fold, with or without a reduction."""
+    history = talk(12)
+
+    assert said(judge(talk(4), trigger_history_reduction=True)) == (
+        "cannot",
+        Reason.NOTHING_TO_CUT,
+    )
+    assert said(judge(history, state_of(history, 8), trigger_history_reduction=True)) == (
+        "hit",
+        Reason.NOTHING_TO_CUT,
+    )
+
+
+def test_one_giant_tool_group_cannot_be_cut() -> None:
+    """Where no index is safe the reduction in force is served, or the full history."""
+    calls = [ToolCallPart(f"c{n}", "f", "{}") for n in range(20)]
+    group = [Message.assistant(tool_calls=calls), *(Message.tool(f"c{n}", "r") for n in range(20))]
+    bare = History(group)
+    behind = History([*talk(6).everything(), *group])
+
+    assert said(judge(bare)) == ("cannot", Reason.NO_SAFE_CUT)
+    assert said(judge(behind, state_of(behind, 6))) == ("hit", Reason.NO_SAFE_CUT)
+
+
+def test_a_prefix_that_failed_three_times_is_left_alone() -> None:
+    """The reduction in force, or the full history, is used until the prefix is another one."""
+    history = talk(9)
+    wished = judge(history).cut
+    failed = {"failed_hash": hash_of(history, wished), "failed_attempts": MAX_ATTEMPTS}
+    state = state_of(history, 2, **failed)
+    bare = state_of(history, 0, **failed)
+
+    assert said(judge(history, state)) == ("hit", Reason.ATTEMPTS_EXHAUSTED)
+    assert said(judge(history, bare)) == ("cannot", Reason.ATTEMPTS_EXHAUSTED)
+    assert judge(history, msgspec.structs.replace(state, failed_attempts=2)).kind == "fold"
+    assert judge(history, state, trigger_history_reduction=True).kind == "fold"
+    history.extend(talk(2))
+    assert judge(history, state).kind == "fold"
+
+
+def test_the_circuit_breaker_halts_on_a_fold_only() -> None:
+    """A new fold halts the turn; a hit never does."""
+    config = msgspec.structs.replace(CONFIG, behavior="circuit_breaker")
+    history = talk(12)
+
+    assert said(judge(history, config=config)) == ("halt", Reason.THRESHOLD_EXCEEDED)
+    assert judge(talk(6), config=config, trigger_history_reduction=True).kind == "halt"
+    assert judge(history, state_of(history, 8), config).kind == "hit"
+    assert judge(history, config=config).folds
+
+
+def test_a_run_overrides_the_behavior() -> None:
+    """The behavior of one run replaces the configured one, in both directions."""
+    breaker = msgspec.structs.replace(CONFIG, behavior="circuit_breaker")
+
+    assert (
+        judge(talk(12), history_reduction_behavior_override="circuit_breaker").kind == "halt"
+    )
+    assert (
+        judge(talk(12), config=breaker, history_reduction_behavior_override="continue").kind
+        == "fold"
+    )
+
+
+def test_every_set_of_facts_has_a_verdict() -> None:
+    """Whatever holds, some row of the table matches, and every row is the first for some facts."""
+    facts: tuple[Fact, ...] = get_args(Fact)
+    first = set()
+    for some in chain.from_iterable(combinations(facts, size) for size in range(len(facts) + 1)):
+        held = set(some)
+        first.add(next(i for i, r in enumerate(VERDICTS) if r.holds <= held and not r.lacks & held))
+
+    assert first == set(range(len(VERDICTS)))
