@@ -6,7 +6,6 @@ SHELL := /bin/sh
 VENV := .venv
 BIN := $(VENV)/bin
 RUN := $(BIN)/python -m
-SOURCES := src tests $(wildcard bench)
 
 # The first of these that runs, is new enough and can make a virtual environment is used;
 # `make PYTHON=/path/to/python …` names one.

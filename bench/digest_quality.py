@@ -20,11 +20,13 @@ from typing import Any, TypeAlias
 
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
+from foldline.history.tokens import TokenEstimator
 from foldline.providers.digest import write_digest
 from foldline.reduction.request import SummaryRequest
 
 
 DATA = Path(__file__).resolve().parents[1] / "../shared/data"
+ESTIMATOR = TokenEstimator()
 SEED = 7
 CUT = 0.6
 SHARE = 0.15
@@ -126,7 +128,7 @@ def meetings(*, everything: bool) -> list[tuple[list[Message], str]]:
 
 
 def count(text: str) -> int:
-    return len(text) // 3 + 1
+    return ESTIMATOR.count(text)
 
 
 def plain(message: Message) -> str:

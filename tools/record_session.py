@@ -34,6 +34,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from itertools import count
 from pathlib import Path
+from threading import Lock
 from typing import Any, TypeAlias
 
 
@@ -42,6 +43,7 @@ _TEMP = Path(tempfile.gettempdir())
 _SHELL_LIMIT = 6_000
 _FILE_LIMIT = 12_000
 _TIMEOUT = 300
+_WRITING = Lock()
 _SHORTEST_SECRET = 8
 _LEFT_BEHIND = re.compile(r"(?<![\w.<~])/(?:work|tmp|root|home|Users)\b|[A-Z_]*(?:KEY|TOKEN)=\S")
 
@@ -80,7 +82,8 @@ def _replacements() -> Iterator[tuple[re.Pattern[str], str]]:
     for place in sorted(places, key=len, reverse=True):
         yield re.compile(rf"(?<![\w.~>-]){re.escape(place)}(?![\w-])"), places[place]
     yield re.compile(r"pytest-of-\w+"), "pytest-of-user"
-    for value in sorted(set(os.environ.values()), key=lambda value: (-len(value), value)):
+    values = {value for name, value in os.environ.items() if name != "SHELL"}
+    for value in sorted(values, key=lambda value: (-len(value), value)):
         if len(value) >= _SHORTEST_SECRET:
             yield re.compile(re.escape(value)), "<environment>"
     host, user = re.escape(platform.node()), re.escape(getpass.getuser())
@@ -145,10 +148,12 @@ def _write_file(path: str, content: str) -> str:
 
 def _edit_file(path: str, old: str, new: str) -> str:
     target = _ROOT / path
-    text = target.read_text(encoding="utf-8")
-    if text.count(old) != 1:
-        return f"error: the old text stands {text.count(old)} times in {path}, not once"
-    target.write_text(text.replace(old, new), encoding="utf-8")
+    # Edits of one file that are asked for at once must not undo each other.
+    with _WRITING:
+        text = target.read_text(encoding="utf-8")
+        if text.count(old) != 1:
+            return f"error: the old text stands {text.count(old)} times in {path}, not once"
+        target.write_text(text.replace(old, new), encoding="utf-8")
     line = text[: text.index(old)].count("\n") + 1
     return f"edited {path} at line {line}"
 

@@ -145,6 +145,4 @@ class MissingExtraError(ExternalError, ImportError):
     def __init__(self, *, package: str, extra: str) -> None:
         self.package = package
         self.extra = extra
-        super().__init__(
-            f"{package} is not installed: pip install 'foldline[{extra}]'"
-        )
+        super().__init__(f"{package} is not installed: pip install 'foldline[{extra}]'")

@@ -126,9 +126,7 @@ def test_the_circuit_breaker_folds_reports_and_stops_then_goes_on() -> None:
     second = one.reduce_sync(talk(8), state=first.state)
 
     assert first.termination_reason == CIRCUIT_BREAKER_TERMINATION
-    assert first.termination_reason == (
-        "History reduction performed - circuit breaker triggered"
-    )
+    assert first.termination_reason == ("History reduction performed - circuit breaker triggered")
     assert first.event is not None
     assert first.event.status == "performed"
     assert second.termination_reason is None
@@ -293,7 +291,10 @@ def test_a_cache_keeps_tenants_apart() -> None:
 @pytest.mark.parametrize(
     ("messages", "said"),
     [
-        ([Message.user("a"), {"role": "user", "content": "b"}], "message 1 is a dict among Message"),
+        (
+            [Message.user("a"), {"role": "user", "content": "b"}],
+            "message 1 is a dict among Message",
+        ),
         ([{"role": "user", "content": "b"}, "text"], "message 1 is a str, not a dictionary"),
         (["text"], "message 0 is a str, not a dictionary"),
     ],
@@ -301,7 +302,7 @@ def test_a_cache_keeps_tenants_apart() -> None:
 def test_mixed_kinds_are_refused(messages: list[object], said: str) -> None:
     """The error names the place and the kind."""
     with pytest.raises(FormatError, match=said):
-        reducer().reduce_sync(messages)  # type: ignore[call-overload]
+        reducer().reduce_sync(messages)  # type: ignore[arg-type]
 
 
 def test_a_format_that_is_never_sent_is_refused() -> None:

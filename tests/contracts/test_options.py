@@ -11,12 +11,15 @@ import msgspec
 
 
 MOST_POSITIONAL = 3
+ROOM_DEPTH = 2
 
 
 def _classes(modules: Mapping[str, ModuleType]) -> dict[str, type[object]]:
     return {
         name: value
         for module in modules.values()
+        # What lies deeper belongs to its room alone.
+        if module.__name__.count(".") <= ROOM_DEPTH
         for name in getattr(module, "__all__", ())
         for value in [getattr(module, name)]
         if inspect.isclass(value)

@@ -32,8 +32,6 @@ ANY_READERS = (
 
 BANNER = re.compile(r"^\s*#\s*[-=#*~_]{3,}|^\s*#.*[-=#*~_]{4,}\s*$")
 
-SKIPPED_FOLDERS = {"build", "dist", "node_modules", "site", "__pycache__"}
-
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -59,12 +57,13 @@ def _caught(node: ast.ExceptHandler) -> set[str]:
     return {name.id for name in ast.walk(node.type) if isinstance(name, ast.Name)}
 
 
-def _files(folder: Path) -> Iterator[Path]:
+def _files(folder: Path, ignored: list[str]) -> Iterator[Path]:
     for path in sorted(folder.iterdir()):
-        hidden = path.name.startswith(".") and path.name != ".ci" and path.is_dir()
-        if path.is_dir() and not hidden and path.name not in SKIPPED_FOLDERS:
-            yield from _files(path)
-        elif path.is_file():
+        if any(path.match(pattern) for pattern in ignored):
+            continue
+        if path.is_dir():
+            yield from _files(path, ignored)
+        else:
             yield path
 
 
@@ -79,7 +78,7 @@ def test_files_are_short(root: Path) -> None:
     """
     too_long = [
         path.relative_to(root).as_posix()
-        for folder in ("src", "tests", "bench")
+        for folder in ("src", "tests", "bench", "tools")
         for path in (root / folder).rglob("*.py")
         if len(path.read_text(encoding="utf-8").splitlines()) > LONGEST_FILE
     ]
@@ -225,10 +224,11 @@ def test_no_file_names_a_machine(root: Path) -> None:
     hosts = ["pypi" + ".org", "python" + "hosted.org", "npmjs" + ".org", "npmjs" + ".com"]
     needles = [needle.encode() for needle in (*places, *hosts)]
 
+    ignored = [".git", *(root / ".gitignore").read_text(encoding="utf-8").split()]
+
     named = [
         f"{path.relative_to(root)}: {needle.decode()}"
-        for path in _files(root)
-        if path.suffix != ".pyc"
+        for path in _files(root, ignored)
         for content in [_content(path)]
         for needle in needles
         if needle in content

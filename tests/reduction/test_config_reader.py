@@ -40,8 +40,8 @@ def test_the_json_of_the_original_loads_as_it_is() -> None:
         '{"countingUnit": "messages", "targetCount": 3, "strategy": "Summarizing"}',
         '{"CountingUnit": "Messages", "TargetCount": 3, "Strategy": "Summarizing"}',
         '{"counting-unit": "messages", "TargetMessageCount": 3, "Strategy": "SUMMARIZING"}',
-        '{"history_reduction": {"CountingUnit": "Messages", "TargetCount": 3,'
-        ' "Strategy": "Summarizing"}, "Name": "agent"}',
+        """{"history_reduction": {"CountingUnit": "Messages", "TargetCount": 3,
+        "Strategy": "Summarizing"}, "Name": "agent"}""",
     ],
 )
 def test_every_spelling_means_the_same(text: str) -> None:
@@ -140,5 +140,5 @@ def test_json_that_is_none_is_a_format_error() -> None:
 
 def test_toml_that_is_none_is_a_config_error() -> None:
     """What is not TOML is said so, with the place."""
-    with pytest.raises(ConfigError, match="not TOML: .*line 1"):
+    with pytest.raises(ConfigError, match=r"not TOML: .*line 1"):
         config_from_toml("enabled = = true\n")

@@ -5,14 +5,16 @@ import pytest
 from foldline.history.messages import Message
 from foldline.history.parts import (
     BlobPart,
+    FilePart,
     GenericPart,
     ReasoningPart,
     TextPart,
     ToolCallPart,
     ToolCallResponsePart,
+    UriPart,
 )
-from foldline.history.tokens import TokenEstimator
-from foldline.reduction.contract import cleaned, defects, source_tokens
+from foldline.history.tokens import TokenEstimator, count_message
+from foldline.reduction.contract import cleaned, defects
 from foldline.reduction.request import SummaryRequest
 
 
@@ -24,53 +26,68 @@ def request(*messages: Message, earlier: tuple[str, ...] = ()) -> SummaryRequest
     return SummaryRequest(messages=messages, earlier=earlier, prompt="p", budget=100)
 
 
+def judge(text: str, asked: SummaryRequest) -> tuple[str, ...]:
+    earlier = sum(COUNTER.count(one) for one in asked.earlier)
+    source = earlier + sum(count_message(message, COUNTER) for message in asked.messages)
+    return defects(text, asked, tokens=COUNTER.count(text), source=source)
+
+
 def test_a_plain_summary_has_no_defects() -> None:
     """A shorter text that names only what was said passes."""
     source = request(Message.user(LONG + "My order is AB12CD34."))
 
-    assert defects("They talked about order AB12CD34.", source, COUNTER) == ()
+    assert judge("They talked about order AB12CD34.", source) == ()
 
 
 @pytest.mark.parametrize("text", ["", "  \n ", "\t"])
 def test_an_empty_text_is_refused(text: str) -> None:
     """Nothing cannot stand for something."""
-    assert defects(text, request(Message.user(LONG)), COUNTER) == ("The text is empty.",)
+    assert judge(text, request(Message.user(LONG))) == ("The text is empty.",)
 
 
 @pytest.mark.parametrize(
     "text",
-    ['{"name": "look_up", "arguments": {}}', "<tool_call>look_up</tool_call>", ' <invoke name="x">'],
+    [
+        '{"name": "look_up", "arguments": {}}',
+        "<tool_call>look_up</tool_call>",
+        ' <invoke name="x">',
+    ],
 )
 def test_a_tool_call_is_refused(text: str) -> None:
     """A summarizer that calls a tool has not written a summary."""
-    assert "The text is a tool call, not a summary." in defects(
-        text, request(Message.user(LONG)), COUNTER
-    )
+    assert "The text is a tool call, not a summary." in judge(text, request(Message.user(LONG)))
 
 
 def test_a_text_as_long_as_its_source_is_refused() -> None:
     """The defect names both sizes, so that a retry knows what to aim at."""
-    (fault,) = defects(LONG, request(Message.user("short")), COUNTER)
+    (fault,) = judge(LONG, request(Message.user("short")))
 
     assert f"has {COUNTER.count(LONG)} tokens" in fault
 
 
 @pytest.mark.parametrize(
     "name",
-    ["ZX98YW765", "mail@example.org", "https://example.org/a", "9f1c2d3e-aaaa-4bbb-8ccc-123456789abc"],
+    [
+        "ZX98YW765",
+        "mail@example.org",
+        "https://example.org/a",
+        "9f1c2d3e-aaaa-4bbb-8ccc-123456789abc",
+    ],
 )
 def test_an_invented_name_is_refused(name: str) -> None:
     """An identifier that the conversation does not hold is an invention, and is not repeated."""
-    (fault,) = defects(f"They agreed on {name}.", request(Message.user(LONG)), COUNTER)
+    (fault,) = judge(f"They agreed on {name}.", request(Message.user(LONG)))
 
     assert "1 names or addresses" in fault
     assert name not in fault
 
 
-@pytest.mark.parametrize("text", ["the 20-exchange window", "utf-8 and python3", "2026-11-21", "well-known things"])
+@pytest.mark.parametrize(
+    "text", ["the 20-exchange window", "utf-8 and python3", "2026-11-21", "well-known things"]
+)
 def test_ordinary_words_are_no_inventions(text: str) -> None:
     """Words, versions and dates may be written anew."""
-    assert defects(text, request(Message.user(LONG)), COUNTER) == ()
+    assert judge(text, request(Message.user(LONG))) == ()
 
 
 def test_names_may_come_from_any_part() -> None:
@@ -89,22 +106,17 @@ def test_names_may_come_from_any_part() -> None:
         ),
         Message(role="assistant", parts=(ReasoningPart("think-HH888"),)),
         Message(role="assistant", parts=(GenericPart("x", '"data-II999"'),)),
+        Message(role="user", parts=(UriPart("image", "https://example.org/KK111"),)),
+        Message(role="user", parts=(FilePart("document", "file-LL222"),)),
+        Message.assistant(tool_calls=[ToolCallPart("c", "t", '"https:\\/\\/example.org\\/b"')]),
     )
     text = (
         "speaker-AA111 call-BB222 tool-CC333 arg-DD444 result-EE555 call-FF666 inner-GG777 "
-        "think-HH888 data-II999 before-JJ000"
+        "think-HH888 data-II999 before-JJ000 "
+        "https://example.org/KK111 file-LL222 https://example.org/b"
     )
 
-    assert defects(text, request(*messages, earlier=("before-JJ000",)), COUNTER) == ()
-
-
-def test_source_tokens_count_what_is_read() -> None:
-    """Earlier summaries and messages both count."""
-    alone = source_tokens(request(Message.user(LONG)), COUNTER)
-
-    assert source_tokens(request(Message.user(LONG), earlier=(LONG,)), COUNTER) == alone + (
-        COUNTER.count(LONG)
-    )
+    assert judge(text, request(*messages, earlier=("before-JJ000",))) == ()
 
 
 def test_cleaning_removes_what_no_request_carries() -> None:

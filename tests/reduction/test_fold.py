@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
+from itertools import pairwise
 
 import msgspec
 import pytest
@@ -132,10 +133,8 @@ def test_full_levels_are_merged_into_the_next() -> None:
     assert all(len(level) < 2 * MERGE_WIDTH for level in levels)
     assert all(len(merge.earlier) == MERGE_WIDTH for merge in merges)
     assert state is not None
-    assert [layer.start for layer in state.layers][0] == 0
-    assert all(
-        one.end == other.start for one, other in zip(state.layers, state.layers[1:], strict=False)
-    )
+    assert state.layers[0].start == 0
+    assert all(one.end == other.start for one, other in pairwise(state.layers))
 
 
 def test_a_failing_merge_leaves_the_layers() -> None:
@@ -217,7 +216,9 @@ def test_the_next_summarizer_is_asked_after_two_failures() -> None:
     asked = Asked(answer)
     result = make(talk(4), ROLLING, asked, summarizers=3)
 
-    assert [request.summarizer for request in asked.requests] == [0] * ATTEMPTS + [1] * ATTEMPTS + [2]
+    assert [request.summarizer for request in asked.requests] == [0] * ATTEMPTS + [1] * ATTEMPTS + [
+        2
+    ]
     assert result.reason is Reason.FOLDED_BY_FALLBACK
     assert result.performed
 

@@ -246,9 +246,7 @@ def test_a_run_overrides_the_behavior() -> None:
     """The behavior of one run replaces the configured one, in both directions."""
     breaker = msgspec.structs.replace(CONFIG, behavior="circuit_breaker")
 
-    assert (
-        judge(talk(12), history_reduction_behavior_override="circuit_breaker").kind == "halt"
-    )
+    assert judge(talk(12), history_reduction_behavior_override="circuit_breaker").kind == "halt"
     assert (
         judge(talk(12), config=breaker, history_reduction_behavior_override="continue").kind
         == "fold"

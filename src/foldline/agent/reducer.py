@@ -13,7 +13,6 @@ from msgspec import Struct
 from foldline.agent.cache import ReductionCache
 from foldline.agent.wire import Items, read_items
 from foldline.errors import BlockingCallError, ConfigError
-from foldline.history.history import History
 from foldline.history.messages import Message, NativeFormat
 from foldline.history.tokens import TokenCounter
 from foldline.providers.digest import DigestSummarizer
@@ -132,6 +131,13 @@ class HistoryReducer:
         self._window = summarizer_window
         self._timeout = timeout
         self._clock = clock or _utc_now
+
+    @property
+    def config_fingerprint(self) -> str:
+        """
+        What shapes the reductions made here; those of another fingerprint are not used.
+        """
+        return self._fingerprint
 
     @overload
     async def reduce(
@@ -289,7 +295,8 @@ class HistoryReducer:
                 text = await summarizer.summarize(request)
         except Exception as error:  # noqa: BLE001 - whatever a summarizer raises, the turn goes on
             return SummaryFailure(type(error).__name__)
-        return text if isinstance(text, str) else SummaryFailure(type(text).__name__)
+        # A summarizer of the caller's own may return anything, whatever its annotation says.
+        return text if isinstance(text, str) else SummaryFailure("no text")  # type: ignore[redundant-expr]
 
     def _served(self, call: _Call) -> ReducedHistory[Any]:
         verdict = call.verdict

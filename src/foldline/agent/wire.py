@@ -7,13 +7,13 @@ from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from foldline.errors import FormatError
-from foldline.history.formats.anthropic import from_anthropic, render_anthropic
+from foldline.history.formats.anthropic import from_anthropic
 from foldline.history.formats.detect import detect_items
-from foldline.history.formats.openai_chat import from_openai_chat, render_openai_chat
-from foldline.history.formats.openai_responses import (
-    from_openai_responses,
-    render_openai_responses,
-)
+from foldline.history.formats.openai_chat import from_openai_chat
+from foldline.history.formats.openai_responses import from_openai_responses
+from foldline.history.formats.renderings.anthropic import render_anthropic
+from foldline.history.formats.renderings.openai_chat import render_openai_chat
+from foldline.history.formats.renderings.openai_responses import render_openai_responses
 from foldline.history.history import History
 from foldline.history.messages import Message, NativeFormat
 from foldline.history.tokens import TokenCounter
@@ -38,14 +38,12 @@ def _responses_items(view: Sequence[Message], original: _Original) -> list[_Dict
     return render_openai_responses(view, original=original)
 
 
-_READERS: Mapping[NativeFormat, Callable[[Iterable[_Dict]], Sequence[Message]]] = (
-    MappingProxyType(
-        {
-            NativeFormat.ANTHROPIC: from_anthropic,
-            NativeFormat.OPENAI_CHAT: from_openai_chat,
-            NativeFormat.OPENAI_RESPONSES: from_openai_responses,
-        }
-    )
+_READERS: Mapping[NativeFormat, Callable[[Iterable[_Dict]], Sequence[Message]]] = MappingProxyType(
+    {
+        NativeFormat.ANTHROPIC: from_anthropic,
+        NativeFormat.OPENAI_CHAT: from_openai_chat,
+        NativeFormat.OPENAI_RESPONSES: from_openai_responses,
+    }
 )
 _WRITERS: Mapping[NativeFormat, Callable[[Sequence[Message], _Original], list[_Dict]]] = (
     MappingProxyType(

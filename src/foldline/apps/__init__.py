@@ -1,0 +1,3 @@
+"""
+Programs: they parse, call and print.
+"""

@@ -9,9 +9,9 @@ which the model goes on reading. Three things must not be torn apart:
 
 1. **A call and its results.** Each message that answers calls knows the earliest of them, its
    *reach* (`History.reach`). A cut at `i` is torn exactly where some message at `q >= i` reaches
-   below `i`. So a walk downward from the end that carries the smallest reach seen so far knows, at
-   every index, whether a cut is possible there. Parallel calls need no rule of their own: the last
-   of their results reaches back to them all.
+   below `i`. What is torn once stays torn, so a history crosses those indexes out when the message
+   is appended, and those that are whole are at hand (`History.whole_indexes`). Parallel calls need
+   no rule of their own: the last of their results reaches back to them all.
 2. **A call that still waits.** The newest exchange may hold calls whose results will come; no cut
    lies above the first of them. A call that an older exchange left unanswered will never be
    answered: it may be folded away, and the view mends what is left of it.
@@ -19,7 +19,7 @@ which the model goes on reading. Three things must not be torn apart:
    followed it, so no cut lies between a message of reasoning alone and the assistant message after.
 
 Everything moves *backward*, toward the start: what moves a cut can only keep more, never less. The
-search begins at the highest index that keeps no more than was asked for. From the first safe index
+search begins at the lowest index that keeps no more than was asked for. From the first safe index
 it looks further back, within the slack, for one just before a user message, since a view that opens
 with a question reads better than one that opens with half an answer. With exchanges as the unit
 only such an index will do.
@@ -71,23 +71,20 @@ def safe_cut(
 
 def is_safe_cut(history: History, index: int) -> bool:
     """
-    Whether a cut at *index* tears nothing apart.
+    Whether a cut at *index* tears nothing apart; there is none outside of the history.
     """
-    return index == 0 or next(_safe_indexes(history, index, index - 1), None) == index
+    if not 0 < index <= len(history):
+        return index == 0
+    return next(_safe_indexes(history, index, index - 1), None) == index
 
 
 def _safe_indexes(history: History, top: int, above: int) -> Iterator[int]:
     """
     Give every safe index from *top* down to just over *above*.
     """
-    reach = history.reach
-    lowest = history.first_open_call()
-    for index in range(len(history) - 1, top - 1, -1):
-        lowest = min(lowest, reach(index))
-    for index in range(top, above, -1):
-        if lowest >= index and not _splits_reasoning(history, index):
+    for index in history.whole_indexes(min(top, history.first_open_call()), above):
+        if not _splits_reasoning(history, index):
             yield index
-        lowest = min(lowest, reach(index - 1))
 
 
 def _opens_exchange(history: History, index: int) -> bool:

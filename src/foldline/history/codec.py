@@ -6,8 +6,9 @@ surrogates (written as escapes) and, in a vendor's unknown fields, `NaN` and inf
 """
 
 import json
+import re
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -35,8 +36,17 @@ _PLAIN = msgspec.json.Encoder()
 _UNREADABLE = (msgspec.MsgspecError, UnicodeError, RecursionError)
 
 
-class _Document(msgspec.Struct, kw_only=True):
+# A value that msgspec quotes as Python would, up to the place where it stands.
+_QUOTED = re.compile(r""" (['"]).*\1(?= - at |$)""", re.DOTALL)
+
+_Kind = TypeVar("_Kind")
+
+
+class _Header(msgspec.Struct, kw_only=True):
     format: int
+
+
+class _Document(_Header, kw_only=True):
     messages: tuple[Message, ...]
 
 
@@ -61,7 +71,8 @@ def canonical_json(value: Any) -> bytes:
     Write *value* as the one byte string that stands for it: sorted keys, no spaces, UTF-8.
 
     A value that holds a lone surrogate has no UTF-8 form. It is written with escapes behind a
-    byte that starts no JSON text, so that two different values never share a form.
+    byte that starts no JSON text, so that it never shares a form with those escapes spelt out.
+    The form is for the values that JSON has: a number that is not finite is written as null.
     """
     try:
         return _SORTED.encode(value)
@@ -99,16 +110,24 @@ def _loads(data: bytes | str) -> Any:
     except RecursionError as error:
         message = "not readable JSON: nested too deeply"
         raise FormatError(message) from error
+    except ValueError as error:
+        message = "not readable JSON: a number has too many digits"
+        raise FormatError(message) from error
 
 
 def encode_message(message: Message) -> bytes:
     """
     Write one message as JSON; `decode_message` gives an equal one back.
+
+    One difference is beyond JSON: a surrogate pair in two halves comes back as one character.
     """
     try:
-        return _SORTED.encode(message)
+        data = _SORTED.encode(message)
     except UnicodeEncodeError:
         return _escaped(message, sort_keys=True)
+    # Metadata alone can hold a NaN, which msgspec writes as null.
+    lossy = message.metadata is not None and b"null" in data
+    return _escaped(message, sort_keys=True) if lossy else data
 
 
 def decode_message(data: bytes | str) -> Message:
@@ -121,7 +140,7 @@ def decode_message(data: bytes | str) -> Message:
     try:
         return _MESSAGE.decode(data)
     except _UNREADABLE:
-        return _convert(_loads(data), Message)
+        return _convert(_loads(data), Message, name="message")
 
 
 def encode_history(messages: Iterable[Message]) -> bytes:
@@ -142,20 +161,27 @@ def decode_history(data: bytes | str) -> tuple[Message, ...]:
     try:
         document = _DOCUMENT.decode(data)
     except _UNREADABLE:
-        document = _convert(_loads(data), _Document)
-    if document.format > HISTORY_FORMAT:
-        message = (
-            f"history format {document.format} is newer than {HISTORY_FORMAT}, the newest that "
-            "this foldline reads: upgrade foldline"
-        )
-        raise FormatError(message)
+        value = _loads(data)
+        # The number first: the messages of a newer format may have another shape.
+        _refuse_newer(_convert(value, _Header, name="document"))
+        document = _convert(value, _Document, name="document")
+    _refuse_newer(document)
     return document.messages
 
 
-def _convert(value: Any, kind: type[Any]) -> Any:
+def _refuse_newer(header: _Header) -> None:
+    if header.format > HISTORY_FORMAT:
+        message = (
+            f"history format {header.format} is newer than {HISTORY_FORMAT}, the newest that "
+            "this foldline reads: upgrade foldline"
+        )
+        raise FormatError(message)
+
+
+def _convert(value: Any, kind: type[_Kind], *, name: str) -> _Kind:
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        # The reason names fields and types; it never quotes a value.
-        message = f"not a foldline {kind.__name__.strip('_').lower()}: {error}"
-        raise FormatError(message) from error
+        message = f"not a foldline {name}: {_QUOTED.sub('', str(error))}"
+    # Outside the handler, since the error of msgspec may quote text of a conversation.
+    raise FormatError(message)

@@ -5,7 +5,7 @@ A message digest is SHA-256 over the canonical JSON of a projection that is writ
 carries a version number: role, name and ordered parts. What a vendor or an owner adds beside them
 (ids of messages, times, metadata, usage, native items) is left out, so the digest of a message
 survives a change of format. Tool arguments enter as the value they stand for where they are valid
-JSON, since vendors and frameworks space them differently.
+JSON that is not nested absurdly deep, since vendors and frameworks space them differently.
 
 A prefix digest chains them: `SHA-256(previous || message_digest)`, starting at 32 zero bytes.
 Comparing a prefix of any length is one comparison, and appending is O(1).
@@ -13,11 +13,11 @@ Comparing a prefix of any length is one comparison, and appending is O(1).
 
 from collections.abc import Iterable
 from hashlib import sha256
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
-from foldline.history.codec import canonical_json
+from foldline.history.codec import canonical_json, decode_message, encode_message
 from foldline.history.messages import Message
 from foldline.history.parts import Part, ToolCallPart
 
@@ -33,17 +33,29 @@ EMPTY_DIGEST = bytes(DIGEST_SIZE)
 
 _VERSION = 1
 
+# How deep a reader gets depends on its stack, and a digest may depend on its message alone.
+_DEEPEST = 100
+
 
 def message_digest(message: Message) -> bytes:
     """
     Return the 32-byte digest of what *message* says.
     """
+    form = _form(message)
+    if form.startswith(b"\\"):
+        # Storage joins a surrogate pair in two halves; the digest has to be the same behind it.
+        said = Message(role=message.role, name=message.name, parts=message.parts)
+        form = _form(decode_message(encode_message(said)))
+    return sha256(form).digest()
+
+
+def _form(message: Message) -> bytes:
     parts: Any = message.parts
     for part in parts:
         if type(part) is ToolCallPart:
             parts = [_projection(part) for part in parts]
             break
-    return sha256(canonical_json((_VERSION, message.role, message.name, parts))).digest()
+    return canonical_json((_VERSION, message.role, message.name, parts))
 
 
 def _projection(part: Part) -> Any:
@@ -54,7 +66,24 @@ def _projection(part: Part) -> Any:
         arguments = msgspec.json.decode(part.arguments)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return part
+    if part.arguments.count("[") + part.arguments.count("{") > _DEEPEST and _is_deep(arguments):
+        return part
     return {"type": "tool_call", "id": part.id, "name": part.name, "value": arguments}
+
+
+def _is_deep(value: object) -> bool:
+    level = [value]
+    for _ in range(_DEEPEST):
+        level = [inner for outer in level for inner in _inside(outer)]
+        if not level:
+            return False
+    return True
+
+
+def _inside(value: object) -> Iterable[object]:
+    if isinstance(value, dict):
+        return cast("dict[str, object]", value).values()
+    return cast("list[object]", value) if isinstance(value, list) else ()
 
 
 def chain_digest(previous: bytes, message: Message) -> bytes:

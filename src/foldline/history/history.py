@@ -35,12 +35,14 @@ class History(Sequence[Message]):
         "_head",
         "_last_tool",
         "_messages",
+        "_open",
         "_reach",
         "_system",
         "_system_at",
         "_system_tokens",
         "_tokens",
         "_users",
+        "_whole",
     )
 
     def __init__(
@@ -59,8 +61,10 @@ class History(Sequence[Message]):
         self._head = EMPTY_DIGEST
         self._tokens = array("q", (0,))
         self._reach = array("q")
+        self._whole = array("q", (0,))
         self._users = array("q")
         self._calls: dict[str, list[int]] = {}
+        self._open: dict[int, int] = {}
         self._last_tool = -1
         self._system: list[Message] = []
         self._system_at = array("q")
@@ -82,9 +86,15 @@ class History(Sequence[Message]):
         self._chain += self._head
         self._messages.append(message)
         self._tokens.append(self._tokens[-1] + tokens)
-        self._reach.append(self._pair(message, position))
         if message.role == "user":
             self._users.append(position)
+            self._open.clear()
+        reach = self._pair(message, position)
+        self._reach.append(reach)
+        # An answer tears every index between its call and itself, for good.
+        while self._whole[-1] > reach:
+            self._whole.pop()
+        self._whole.append(position + 1)
 
     def extend(self, messages: Iterable[Message]) -> None:
         """
@@ -99,11 +109,13 @@ class History(Sequence[Message]):
         """
         reach = position
         for part in message.parts:
-            kind = type(part)
-            if kind is ToolCallPart:
+            if isinstance(part, ToolCallPart):
                 self._last_tool = position
-                self._calls.setdefault(part.id, []).append(position)
-            elif kind is ToolCallResponsePart:
+                # A call by anybody else is damage, which no view keeps: nothing answers it.
+                if message.role == "assistant":
+                    self._calls.setdefault(part.id, []).append(position)
+                    self._open[position] = self._open.get(position, 0) + 1
+            elif isinstance(part, ToolCallResponsePart):
                 self._last_tool = position
                 reach = min(reach, self._answered(part.id, position))
         return reach
@@ -115,6 +127,10 @@ class History(Sequence[Message]):
         call = waiting.pop()
         if not waiting:
             del self._calls[call_id]
+        if call in self._open:
+            self._open[call] -= 1
+            if not self._open[call]:
+                del self._open[call]
         return call
 
     def __len__(self) -> int:
@@ -167,10 +183,18 @@ class History(Sequence[Message]):
         """
         Return all messages, system messages at their places.
         """
-        result = list(self._messages)
-        for shift, (at, message) in enumerate(zip(self._system_at, self._system, strict=True)):
-            result.insert(at + shift, message)
-        return result
+        return self._merged(len(self._messages))
+
+    def _merged(self, stop: int) -> list[Message]:
+        result: list[Message] = []
+        start = 0
+        for at, message in zip(self._system_at, self._system, strict=True):
+            if at > stop:
+                break
+            result += self._messages[start:at]
+            result.append(message)
+            start = at
+        return result + self._messages[start:stop]
 
     def digest(self, index: int | None = None) -> bytes:
         """
@@ -181,11 +205,14 @@ class History(Sequence[Message]):
         """
         if index is None:
             return self._head
+        self._check_prefix(index)
+        start = index * DIGEST_SIZE
+        return bytes(self._chain[start : start + DIGEST_SIZE])
+
+    def _check_prefix(self, index: int) -> None:
         if not 0 <= index <= len(self._messages):
             message = f"no prefix of {index} messages in a history of {len(self._messages)}"
             raise IndexError(message)
-        start = index * DIGEST_SIZE
-        return bytes(self._chain[start : start + DIGEST_SIZE])
 
     def tokens(self, start: int = 0, stop: int | None = None) -> int:
         """
@@ -195,7 +222,7 @@ class History(Sequence[Message]):
 
     def exchanges(self, start: int = 0) -> int:
         """
-        Return how many exchanges the messages from *start* on belong to.
+        Return how many exchanges the messages from *start* on hold, as a history of their own.
         """
         opened = len(self._users) - bisect_left(self._users, start)
         return opened or int(start < len(self._messages))
@@ -214,13 +241,14 @@ class History(Sequence[Message]):
         """
         Return the smallest index behind which there are at most *size* of *unit*.
 
-        The newest message always lies behind it, so that a view never ends before it.
+        The newest message always lies behind it, so that a view never ends before it. With
+        exchanges it is where one opens, so that each of them is kept whole.
         """
         last = len(self._messages) - 1
-        if unit == "messages":
+        if unit == "messages" or size == 0:
             index = len(self._messages) - size
         elif unit == "exchanges":
-            index = self._users[-size] if 0 < size < len(self._users) else 0
+            index = self._users[-size] if size < len(self._users) else 0
         else:
             index = bisect_left(self._tokens, self._tokens[-1] - size)
         return max(0, min(index, last))
@@ -229,9 +257,11 @@ class History(Sequence[Message]):
         """
         Return the highest index up to which the messages from *start* on have at most *tokens*.
 
-        It lies at least one message further, so that a walk over a history comes to its end.
+        It lies at least one message further where there is one, so that a walk over a history
+        comes to its end.
         """
-        return max(start + 1, bisect_right(self._tokens, self._tokens[start] + tokens) - 1)
+        within = bisect_right(self._tokens, self._tokens[start] + tokens) - 1
+        return max(min(start + 1, len(self._messages)), within)
 
     def last_user(self) -> int | None:
         """
@@ -254,9 +284,16 @@ class History(Sequence[Message]):
         It is the number of messages where every call is answered. A call of an older exchange
         was given up: the user spoke after it.
         """
-        opened = self._users[-1] if self._users else 0
-        waiting = (position for positions in self._calls.values() for position in positions)
-        return min((p for p in waiting if p >= opened), default=len(self._messages))
+        return next(iter(self._open), len(self._messages))
+
+    def whole_indexes(self, top: int, above: int) -> Iterator[int]:
+        """
+        Give each index from *top* down to just over *above* that parts no call from its answer.
+        """
+        at = bisect_right(self._whole, top)
+        while at and self._whole[at - 1] > above:
+            at -= 1
+            yield self._whole[at]
 
     def has_tools(self, start: int) -> bool:
         """
@@ -267,11 +304,11 @@ class History(Sequence[Message]):
     def fork(self, at: int) -> "History":
         """
         Return a new history of the first *at* messages, with the system messages among them.
+
+        System messages that stand directly before the message at *at* are among them.
+
+        Raises:
+            IndexError: There are fewer messages than *at*.
         """
-        copy = History(counter=self._counter)
-        system = bisect_right(self._system_at, at)
-        merged = self._messages[:at]
-        for shift in range(system):
-            merged.insert(self._system_at[shift] + shift, self._system[shift])
-        copy.extend(merged)
-        return copy
+        self._check_prefix(at)
+        return History(self._merged(at), counter=self._counter)

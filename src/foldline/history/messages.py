@@ -106,9 +106,7 @@ class Message(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """The vendor's item, where the parts alone could not write it again byte for byte."""
 
     @classmethod
-    def user(
-        cls, text: str, *, id: str | None = None, name: str | None = None
-    ) -> "Message":
+    def user(cls, text: str, *, id: str | None = None, name: str | None = None) -> "Message":
         """
         Make a user message of *text*.
         """

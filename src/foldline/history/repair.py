@@ -10,12 +10,14 @@ of such messages. `repair` gives the stretch in an order that every vendor accep
 - A late answer moves up to its call. A call without answer gets one that says so. An answer to
   nothing is left out, and so is a second answer to the same call.
 - A second call under an id that is taken gets an id of its own, and so does its answer.
+- Only the assistant calls tools, and never answers: a call by anybody else is left out, and an
+  answer inside an assistant message moves behind its call.
 
 What is in order comes back as the very same objects; the stored history is never touched.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 
@@ -35,13 +37,11 @@ class _Place(NamedTuple):
     part: int
 
 
-class _Answers(NamedTuple):
-    """
-    Which response belongs to which call, both by their places.
-    """
+_Answers: TypeAlias = dict[_Place, _Place]
+"""Which response belongs to which call, both by their places."""
 
-    of_call: dict[_Place, _Place]
-    used: frozenset[_Place]
+_Taken: TypeAlias = dict[str, int]
+"""The ids of calls so far, each with the highest number that was tried behind it."""
 
 
 def repair(messages: Sequence[Message]) -> tuple[Message, ...]:
@@ -57,6 +57,10 @@ def _has_tools(message: Message) -> bool:
     return any(_is_call(part) or _is_response(part) for part in message.parts)
 
 
+def _calls(message: Message) -> bool:
+    return message.role == "assistant" and any(_is_call(part) for part in message.parts)
+
+
 def _is_call(part: Part) -> bool:
     return type(part) is ToolCallPart
 
@@ -67,32 +71,33 @@ def _is_response(part: Part) -> bool:
 
 def _pair(messages: Sequence[Message]) -> _Answers:
     waiting: dict[str, list[_Place]] = {}
-    of_call: dict[_Place, _Place] = {}
+    of_call: _Answers = {}
     for index, message in enumerate(messages):
         for number, part in enumerate(message.parts):
             place = _Place(index, number)
-            if isinstance(part, ToolCallPart):
+            if isinstance(part, ToolCallPart) and message.role == "assistant":
                 waiting.setdefault(part.id, []).append(place)
             elif isinstance(part, ToolCallResponsePart) and waiting.get(part.id):
                 of_call[_take(waiting[part.id])] = place
-    return _Answers(of_call, frozenset(of_call.values()))
+    return of_call
 
 
 def _take(waiting: list[_Place]) -> _Place:
     """
     Take the first call of the newest message that still waits.
     """
-    newest = waiting[-1].message
-    first = next(at for at, place in enumerate(waiting) if place.message == newest)
+    newest, first = waiting[-1].message, len(waiting) - 1
+    while first and waiting[first - 1].message == newest:
+        first -= 1
     return waiting.pop(first)
 
 
 def _mended(messages: Sequence[Message], answers: _Answers) -> Iterator[Message]:
-    taken: set[str] = set()
+    taken: _Taken = {}
     index = 0
     while index < len(messages):
-        if not messages[index].tool_calls:
-            yield from _without_responses(messages[index])
+        if not _calls(messages[index]):
+            yield from _without_tools(messages[index])
             index += 1
             continue
         stop = _block_end(messages, index)
@@ -107,11 +112,7 @@ def _mended(messages: Sequence[Message], answers: _Answers) -> Iterator[Message]
 
 def _block_end(messages: Sequence[Message], start: int) -> int:
     stop = start + 1
-    while (
-        stop < len(messages)
-        and messages[stop].role == messages[start].role
-        and messages[stop].tool_calls
-    ):
+    while stop < len(messages) and _calls(messages[stop]):
         stop += 1
     return stop
 
@@ -122,23 +123,20 @@ def _answers_end(
     """
     Return the index behind the answers to the block, or None where they are not in order.
     """
-    wanted = set()
+    wanted: set[_Place] = set()
     for index in range(start, stop):
-        if any(_is_response(part) for part in messages[index].parts):
+        parts = messages[index].parts
+        calls = [_Place(index, number) for number, part in enumerate(parts) if _is_call(part)]
+        if any(map(_is_response, parts)) or not all(call in answers for call in calls):
             return None
-        for number, part in enumerate(messages[index].parts):
-            if _is_call(part):
-                answer = answers.of_call.get(_Place(index, number))
-                if answer is None:
-                    return None
-                wanted.add(answer)
+        wanted.update(answers[call] for call in calls)
     return _matched_end(messages, stop, wanted)
 
 
 def _matched_end(messages: Sequence[Message], start: int, wanted: set[_Place]) -> int | None:
     index = start
     while wanted:
-        if index == len(messages):
+        if index == len(messages) or messages[index].role == "assistant":
             return None
         found = {
             _Place(index, number)
@@ -154,8 +152,10 @@ def _matched_end(messages: Sequence[Message], start: int, wanted: set[_Place]) -
 
 def _is_torn(message: Message, missing: set[_Place]) -> bool:
     """
-    Whether *message* says something of its own while answers are still *missing*.
+    Whether *message* calls, or says something of its own while answers are still *missing*.
     """
+    if any(_is_call(part) for part in message.parts):
+        return True
     first_other = next(
         (number for number, part in enumerate(message.parts) if not _is_response(part)), None
     )
@@ -164,22 +164,24 @@ def _is_torn(message: Message, missing: set[_Place]) -> bool:
     return bool(missing) or any(_is_response(part) for part in message.parts[first_other:])
 
 
-def _are_new(block: Sequence[Message], taken: set[str]) -> bool:
+def _are_new(block: Sequence[Message], taken: _Taken) -> bool:
     """
     Whether the calls of *block* have ids that are not taken yet; takes them if so.
     """
     ids = [call.id for message in block for call in message.tool_calls]
-    if "" in ids or len(set(ids)) != len(ids) or not taken.isdisjoint(ids):
+    if "" in ids or len(set(ids)) != len(ids) or not taken.keys().isdisjoint(ids):
         return False
-    taken.update(ids)
+    taken.update(dict.fromkeys(ids, 1))
     return True
 
 
-def _without_responses(message: Message) -> Iterator[Message]:
+def _without_tools(message: Message) -> Iterator[Message]:
     """
-    Give *message* without the responses it carries: they stand behind their calls, or nowhere.
+    Give *message* without what it carries of tools, and nothing where nothing is left.
+
+    Answers stand behind their calls or nowhere; calls are not its to make.
     """
-    rest = tuple(part for part in message.parts if not _is_response(part))
+    rest = tuple(p for p in message.parts if not _is_response(p) and not _is_call(p))
     if len(rest) == len(message.parts):
         yield message
     elif rest:
@@ -187,7 +189,7 @@ def _without_responses(message: Message) -> Iterator[Message]:
 
 
 def _rebuilt(
-    messages: Sequence[Message], block: range, answers: _Answers, taken: set[str]
+    messages: Sequence[Message], block: range, answers: _Answers, taken: _Taken
 ) -> Iterator[Message]:
     responses: list[Message] = []
     for index in block:
@@ -196,7 +198,7 @@ def _rebuilt(
             if isinstance(part, ToolCallPart):
                 call = msgspec.structs.replace(part, id=_new_id(part.id, taken))
                 parts.append(call)
-                answer = answers.of_call.get(_Place(index, number))
+                answer = answers.get(_Place(index, number))
                 responses.append(_response(messages, call, answer))
             elif not _is_response(part):
                 parts.append(part)
@@ -204,13 +206,14 @@ def _rebuilt(
     yield from responses
 
 
-def _new_id(wished: str, taken: set[str]) -> str:
-    name, number = wished or "call", 1
-    result = name
-    while result in taken or not result:
+def _new_id(wished: str, taken: _Taken) -> str:
+    name = wished or "call"
+    result, number = name, taken.get(name, 1)
+    while result in taken:
         number += 1
         result = f"{name}_{number}"
-    taken.add(result)
+    taken[result] = 1
+    taken[name] = number
     return result
 
 

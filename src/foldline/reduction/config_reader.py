@@ -8,7 +8,7 @@ allows, so that a file written for the C# original loads as it is.
 import tomllib
 from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 import msgspec
 
@@ -25,6 +25,8 @@ from foldline.reduction.config import (
 
 __all__ = ["config_from_json", "config_from_mapping", "config_from_toml"]
 
+
+_Kind = TypeVar("_Kind")
 
 _SECTION = "historyreduction"
 _OLD_NAMES = {"targetmessagecount": "target_count"}
@@ -132,7 +134,7 @@ def _plain(name: str) -> str:
     return name.replace("_", "").replace("-", "").lower()
 
 
-def _convert(fields: dict[str, Any], kind: type[Any]) -> Any:
+def _convert(fields: dict[str, Any], kind: type[_Kind]) -> _Kind:
     for name, value in fields.items():
         if name in _CHOICES:
             continue

@@ -8,21 +8,22 @@ summary at all, or one that invents a name cannot.
 import re
 from collections.abc import Iterator
 
-from foldline.history.messages import Message
 from foldline.history.parts import (
+    BlobPart,
     CompactionPart,
+    FilePart,
     GenericPart,
     Part,
     ReasoningPart,
     TextPart,
     ToolCallPart,
     ToolCallResponsePart,
+    UriPart,
 )
-from foldline.history.tokens import TokenCounter, count_message
 from foldline.reduction.request import SummaryRequest
 
 
-__all__ = ["cleaned", "defects", "source_tokens"]
+__all__ = ["cleaned", "defects"]
 
 
 _TOOL_CALL = re.compile(r"\s*(?:<tool_call|<function_call|<invoke|\{\s*\"(?:name|tool|function)\")")
@@ -42,29 +43,26 @@ def cleaned(text: str) -> str:
     return text.replace("\0", "").encode("utf-8", "replace").decode().strip()
 
 
-def source_tokens(request: SummaryRequest, counter: TokenCounter) -> int:
-    """
-    Return the tokens of everything that *request* gives to read.
-    """
-    earlier = sum(counter.count(text) for text in request.earlier)
-    return earlier + sum(count_message(message, counter) for message in request.messages)
-
-
-def defects(text: str, request: SummaryRequest, counter: TokenCounter) -> tuple[str, ...]:
+def defects(text: str, request: SummaryRequest, *, tokens: int, source: int) -> tuple[str, ...]:
     """
     Return what is wrong with *text* as an answer to *request*, one sentence each.
+
+    Args:
+        text: The answer.
+        request: What was asked.
+        tokens: The tokens of *text*.
+        source: The tokens of everything that *request* gives to read.
     """
     if not text.strip():
         return ("The text is empty.",)
-    return tuple(_faults(text, request, counter))
+    return tuple(_faults(text, request, tokens, source))
 
 
-def _faults(text: str, request: SummaryRequest, counter: TokenCounter) -> Iterator[str]:
+def _faults(text: str, request: SummaryRequest, tokens: int, source: int) -> Iterator[str]:
     if _TOOL_CALL.match(text):
         yield "The text is a tool call, not a summary."
-    source, size = source_tokens(request, counter), counter.count(text)
-    if size >= source:
-        yield f"The text has {size} tokens, and what it stands for has only {source}."
+    if tokens >= source:
+        yield f"The text has {tokens} tokens, and what it stands for has only {source}."
     invented = sum(1 for name in _identifiers(text) if not _occurs(name, request))
     if invented:
         yield f"The text has {invented} names or addresses that the conversation does not have."
@@ -92,14 +90,9 @@ def _occurs(name: str, request: SummaryRequest) -> bool:
 def _source_texts(request: SummaryRequest) -> Iterator[str]:
     yield from request.earlier
     for message in request.messages:
-        yield from _message_texts(message)
-
-
-def _message_texts(message: Message) -> Iterator[str]:
-    if message.name:
-        yield message.name
-    for part in message.parts:
-        yield from _part_texts(part)
+        yield message.name or ""
+        for part in message.parts:
+            yield from _part_texts(part)
 
 
 def _part_texts(part: Part) -> Iterator[str]:
@@ -107,18 +100,24 @@ def _part_texts(part: Part) -> Iterator[str]:
         case TextPart() | ReasoningPart() | CompactionPart():
             yield part.content
         case ToolCallPart():
-            yield part.id
-            yield part.name
-            yield part.arguments
-        case ToolCallResponsePart(response=str() as response):
-            yield part.id
-            yield response
+            # JSON may write a slash with a backslash before it.
+            yield from (part.id, part.name, part.arguments.replace("\\/", "/"))
         case ToolCallResponsePart():
             yield part.id
-            for inner in part.response:
-                if not isinstance(inner, str):
-                    yield from _part_texts(inner)
+            yield from _response_texts(part)
+        case UriPart():
+            yield part.uri
+        case FilePart():
+            yield part.file_id
         case GenericPart():
             yield part.data
-        case _:
+        case BlobPart():
             return
+
+
+def _response_texts(part: ToolCallResponsePart) -> Iterator[str]:
+    if isinstance(part.response, str):
+        yield part.response.replace("\\/", "/")
+        return
+    for inner in part.response:
+        yield from _part_texts(inner)

@@ -17,7 +17,15 @@ from foldline.history.parts import TextPart
 from foldline.history.units import CountingUnit
 
 
-__all__ = ["MAX_PREVIOUS", "STATE_FORMAT", "HistoryReductionState", "SummaryLayer"]
+__all__ = [
+    "EMPTY_HASH",
+    "MAX_PREVIOUS",
+    "STATE_FORMAT",
+    "HistoryReductionState",
+    "SummaryLayer",
+    "hash_of",
+    "join_layers",
+]
 
 
 STATE_FORMAT = 1
@@ -110,7 +118,7 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True):
     """The number of the stored form."""
 
     @classmethod
-    def create(
+    def create(  # noqa: PLR0913 - the fields of the original, each by its name
         cls,
         messages: Sequence[Message],
         summary_content: str,
@@ -222,26 +230,13 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True):
         for state in self._chain():
             yield state
             for size in range(len(state.layers) - 1, 0, -1):
-                yield state._with_layers(size)
+                yield _with_layers(state, size)
 
     def _chain(self) -> Iterator["HistoryReductionState"]:
         state: HistoryReductionState | None = self
         while state is not None:
             yield state
             state = state.previous
-
-    def _with_layers(self, size: int) -> "HistoryReductionState":
-        layers = self.layers[:size]
-        return msgspec.structs.replace(
-            self,
-            summarized_up_to_index=layers[-1].end,
-            message_hash=layers[-1].message_hash,
-            summary_content=join_layers(layers),
-            summary_tokens=sum(layer.tokens for layer in layers),
-            layers=layers,
-            pinned_index=None,
-            previous=None,
-        )
 
     def behind(self, previous: "HistoryReductionState | None") -> Self:
         """
@@ -305,9 +300,21 @@ def join_layers(layers: Sequence[SummaryLayer]) -> str:
     return "\n\n".join(layer.summary for layer in layers)
 
 
-def _shortened(
-    state: HistoryReductionState | None, length: int
-) -> HistoryReductionState | None:
+def _with_layers(state: HistoryReductionState, size: int) -> HistoryReductionState:
+    layers = state.layers[:size]
+    return msgspec.structs.replace(
+        state,
+        summarized_up_to_index=layers[-1].end,
+        message_hash=layers[-1].message_hash,
+        summary_content=join_layers(layers),
+        summary_tokens=sum(layer.tokens for layer in layers),
+        layers=layers,
+        pinned_index=None,
+        previous=None,
+    )
+
+
+def _shortened(state: HistoryReductionState | None, length: int) -> HistoryReductionState | None:
     if state is None or length == 0:
         return None
     return msgspec.structs.replace(state, previous=_shortened(state.previous, length - 1))

@@ -21,7 +21,9 @@ one whose facts all hold decides. A row names the facts that must hold and those
 The cut is looked for only where a fold is asked for, so a `hit` costs the same at any length.
 """
 
-from typing import Literal, NamedTuple, TypeAlias
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 from msgspec import Struct
 
@@ -54,10 +56,25 @@ it. `exhausted`: folding up to that cut failed too often. `breaker`: a new fold 
 """
 
 
+_BITS: Mapping[Fact, int] = MappingProxyType(
+    {fact: 1 << place for place, fact in enumerate(get_args(Fact))}
+)
+# Verdicts are taken before every model call: facts are bits so that a row is one comparison.
+_ENABLED, _SKIPPED, _EMPTY = _BITS["enabled"], _BITS["skipped"], _BITS["empty"]
+_FORCED, _OVER, _CACHED = _BITS["forced"], _BITS["over"], _BITS["cached"]
+_CUTTABLE, _EXHAUSTED, _BREAKER = _BITS["cuttable"], _BITS["exhausted"], _BITS["breaker"]
+
+
 class Row(NamedTuple):
     """
     One row of the table.
     """
+
+    kind: VerdictKind
+    """The verdict where the row matches."""
+
+    reason: Reason
+    """Its reason."""
 
     holds: frozenset[Fact]
     """The facts that must hold."""
@@ -65,15 +82,17 @@ class Row(NamedTuple):
     lacks: frozenset[Fact]
     """The facts that must not."""
 
-    kind: VerdictKind
-    """The verdict then."""
+    mask: int
+    """The bits of both."""
 
-    reason: Reason
-    """Its reason."""
+    wanted: int
+    """The bits of those that must hold."""
 
 
 def _row(kind: VerdictKind, reason: Reason, holds: set[Fact], lacks: set[Fact]) -> Row:
-    return Row(frozenset(holds), frozenset(lacks), kind, reason)
+    wanted = sum(_BITS[fact] for fact in holds)
+    mask = wanted + sum(_BITS[fact] for fact in lacks)
+    return Row(kind, reason, frozenset(holds), frozenset(lacks), mask, wanted)
 
 
 VERDICTS: tuple[Row, ...] = (
@@ -94,6 +113,12 @@ VERDICTS: tuple[Row, ...] = (
     _row("skip", Reason.BELOW_THRESHOLD, set(), set()),
 )
 """The table, first match first."""
+
+# A verdict is taken before every model call, so the table is searched once for each set of facts.
+_ROWS = tuple(
+    next(row for row in VERDICTS if facts & row.mask == row.wanted)
+    for facts in range(1 << len(_BITS))
+)
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
@@ -149,17 +174,17 @@ def decide(
         overrides: What this run changes.
     """
     run = overrides or _NO_OVERRIDES
-    facts: set[Fact] = set()
+    facts = 0
     if config.enabled:
-        facts.add("enabled")
+        facts |= _ENABLED
     if run.skip_history_reduction:
-        facts.add("skipped")
+        facts |= _SKIPPED
     if not len(history):
-        facts.add("empty")
-    if facts != {"enabled"}:
-        kind, reason = _look_up(facts)
+        facts |= _EMPTY
+    if facts != _ENABLED:
+        kind, reason = _ROWS[facts][:2]
         return Verdict(kind=kind, reason=reason, messages=len(history))
-    force = in_force(history, state, config, config_fingerprint)
+    force = _in_force(history, state, config, config_fingerprint)
     return _decide_counted(history, config, run, state, force)
 
 
@@ -170,18 +195,18 @@ def _decide_counted(
     state: HistoryReductionState | None,
     force: HistoryReductionState | None,
 ) -> Verdict:
-    facts: set[Fact] = {"enabled"}
-    cut = 0
+    facts, cut = _ENABLED, 0
     if force is not None:
-        facts.add("cached")
+        facts |= _CACHED
         cut = force.summarized_up_to_index
     limits = config.limits
     units = history.count(config.counting_unit, cut)
     if units > limits.ceiling:
-        facts.add("over")
+        facts |= _OVER
     if run.trigger_history_reduction:
-        facts.add("forced")
-    if "over" in facts or "forced" in facts:
+        facts |= _FORCED
+    wished = None
+    if facts & (_OVER | _FORCED):
         wished = safe_cut(
             history,
             unit=config.counting_unit,
@@ -190,9 +215,8 @@ def _decide_counted(
             above=cut,
         )
         facts |= _facts_of_cut(history, wished, state, config, run)
-    kind, reason = _look_up(facts)
-    if kind in {"fold", "halt"}:
-        assert wished is not None
+    kind, reason = _ROWS[facts][:2]
+    if wished is not None and kind in {"fold", "halt"}:
         cut = wished
     return Verdict(
         kind=kind, reason=reason, state=force, cut=cut, units=units, messages=len(history)
@@ -205,28 +229,22 @@ def _facts_of_cut(
     state: HistoryReductionState | None,
     config: HistoryReductionConfig,
     run: RunOverrides,
-) -> set[Fact]:
-    facts: set[Fact] = set()
+) -> int:
     if cut is None:
-        return facts
-    facts.add("cuttable")
+        return 0
+    facts = _CUTTABLE
     if (
         state is not None
         and state.failed_attempts >= MAX_ATTEMPTS
         and state.failed_hash == hash_of(history, cut)
     ):
-        facts.add("exhausted")
+        facts |= _EXHAUSTED
     if (run.history_reduction_behavior_override or config.behavior) == "circuit_breaker":
-        facts.add("breaker")
+        facts |= _BREAKER
     return facts
 
 
-def _look_up(facts: set[Fact]) -> tuple[VerdictKind, Reason]:
-    row = next(row for row in VERDICTS if row.holds <= facts and row.lacks.isdisjoint(facts))
-    return row.kind, row.reason
-
-
-def in_force(
+def _in_force(
     history: History,
     state: HistoryReductionState | None,
     config: HistoryReductionConfig,
@@ -242,18 +260,18 @@ def in_force(
         return None
     if state.counting_unit != config.counting_unit:
         return None
-    for candidate in sorted_earlier(state):
+    if _fits(history, state, config_fingerprint):
+        return state
+    for candidate in _longest_first(state):
         if _fits(history, candidate, config_fingerprint):
             return candidate
     return None
 
 
-def sorted_earlier(state: HistoryReductionState) -> list[HistoryReductionState]:
+def _longest_first(state: HistoryReductionState) -> list[HistoryReductionState]:
     """
     Return *state* and all earlier reductions it knows, the longest first.
     """
-    if state.previous is None and len(state.layers) < 2:
-        return [state]
     return sorted(state.earlier(), key=lambda known: -known.summarized_up_to_index)
 
 

@@ -11,12 +11,12 @@ from foldline.reduction.state import HistoryReductionState
 __all__ = ["view_of", "view_tokens"]
 
 
-def view_of(
-    history: History, state: HistoryReductionState | None = None
-) -> tuple[Message, ...]:
+def view_of(history: History, state: HistoryReductionState | None = None) -> tuple[Message, ...]:
     """
-    Return the view of *history* through *state*: every system message, in order, in front; the
-    summary; the pinned message; and all messages behind the cut, mended where they are damaged.
+    Return the view of *history* through *state*.
+
+    Every system message stands in front, in order; then the summary, the pinned message, and all
+    messages behind the cut, mended where they are damaged.
 
     The caller vouches that *state* stands for *history*.
     """

@@ -284,6 +284,3 @@ class ReplayReport(Struct, frozen=True, kw_only=True):
 
     calls: tuple[CallRecord, ...]
     """One record per model call."""
-
-    last_view: tuple[int, ...] = ()
-    """The sizes of the messages of the last request, in tokens."""

@@ -1,0 +1,1 @@
+"""For our tests and our users' tests."""

@@ -28,10 +28,34 @@ from foldline.history.parts import (
 __all__ = ["DAMAGES", "damaged_history", "legal_history", "text"]
 
 
-_WORDS = (
-    "the cache holds a summary of every flight booked before noon so ask again about order "
-    "R2-D2-4711 in src/app/main.py line 42 naïve 東京 поезд 🚂 done"
-).split()
+_WORDS = [
+    "the",
+    "cache",
+    "holds",
+    "a",
+    "summary",
+    "of",
+    "every",
+    "flight",
+    "booked",
+    "before",
+    "noon",
+    "so",
+    "ask",
+    "again",
+    "about",
+    "order",
+    "R2-D2-4711",
+    "in",
+    "src/app/main.py",
+    "line",
+    "42",
+    "naïve",
+    "東京",
+    "поезд",
+    "🚂",
+    "done",
+]
 _ODD_TEXTS = ("", " ", "\n", "\0", "a\0b", "\ud800", "x\udfff y", "\u2028", '{"a": 1}', "null")
 _HUGE = 100_000
 
@@ -124,7 +148,9 @@ def _tool_step(random: Random, ids: Sequence[str]) -> list[Message]:
 
 
 def _arguments(random: Random) -> str:
-    return random.choice(("{}", '{"q": "a"}', '{"n":[1,2.5,null]}', "", "not json", '{"a":"\\u0000"}'))
+    return random.choice(
+        ("{}", '{"q": "a"}', '{"n":[1,2.5,null]}', "", "not json", '{"a":"\\u0000"}')
+    )
 
 
 def _response(random: Random) -> str | tuple[TextPart | BlobPart, ...]:

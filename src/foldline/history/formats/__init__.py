@@ -1,0 +1,1 @@
+"""The wire formats of vendors and the logs of tools, read and written."""

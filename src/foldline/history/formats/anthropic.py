@@ -21,6 +21,8 @@ from foldline.history.formats.wire import (
     as_text_or_none,
     check_role,
     convert_items,
+    is_list,
+    is_object,
     json_text,
     keep_native,
     native_item,
@@ -105,7 +107,7 @@ def _parts(content: Any) -> tuple[Part, ...]:
         return ()
     if isinstance(content, str):
         return (TextPart(content),)
-    if not isinstance(content, (list, tuple)):
+    if not is_list(content):
         message = "content is neither a string nor a list"
         raise FormatError(message)
     return tuple(
@@ -141,7 +143,7 @@ def _content_part(block: dict[str, Any], kind: str, field: str) -> ResponseConte
     if kind == "text":
         return TextPart(as_text(block.get("text"), f"{field}.text"))
     source = block.get("source")
-    if kind in _MEDIA and isinstance(source, dict):
+    if kind in _MEDIA and is_object(source):
         return _media_part(source, kind) or GenericPart(kind, json_text(block))
     return GenericPart(kind, json_text(block))
 
@@ -163,7 +165,7 @@ def _media_part(source: dict[str, Any], modality: str) -> ResponseContent | None
 def _response(content: Any, field: str) -> str | tuple[ResponseContent, ...]:
     if content is None or isinstance(content, str):
         return content or ""
-    if not isinstance(content, (list, tuple)):
+    if not is_list(content):
         message = f"{field}.content is neither a string nor a list"
         raise FormatError(message)
     parts: list[ResponseContent] = []
@@ -238,11 +240,10 @@ def _contents(parts: Iterable[Part], *, media: bool) -> list[dict[str, Any]]:
 def _media_block(part: Part) -> dict[str, Any] | None:
     if not isinstance(part, (BlobPart, UriPart, FilePart)) or part.modality not in _MEDIA:
         return None
-    match part:
-        case BlobPart(mime_type=mime, content=data):
-            source = {"type": "base64", "media_type": mime, "data": data}
-        case UriPart(uri=uri):
-            source = {"type": "url", "url": uri}
-        case FilePart(file_id=file_id):
-            source = {"type": "file", "file_id": file_id}
+    if isinstance(part, BlobPart):
+        source = {"type": "base64", "media_type": part.mime_type, "data": part.content}
+    elif isinstance(part, UriPart):
+        source = {"type": "url", "url": part.uri}
+    else:
+        source = {"type": "file", "file_id": part.file_id}
     return {"type": part.modality, "source": source}

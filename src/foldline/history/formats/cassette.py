@@ -7,6 +7,7 @@ then the vendor's answer where it can be read, streamed ones put together. What 
 """
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 from msgspec.structs import replace
@@ -46,22 +47,22 @@ def _matches(document: Document) -> bool:
 
 
 def _read(document: Document) -> tuple[Session, ...]:
-    sessions: list[Session] = []
-    skipped = Counter[str]()
-    for record in document.records:
-        with at(record.place):
-            cassette = as_object(record.value, "the cassette")
-            for number, item in enumerate(as_list(cassette.get("interactions"), "interactions")):
-                with at(f"exchange {number}"):
-                    session = _session(as_object(item, "the exchange"), number)
-                if session is None:
-                    skipped["exchange"] += 1
-                else:
-                    sessions.append(session)
+    found = [session for record in document.records for session in _exchanges(record)]
+    sessions = [session for session in found if session is not None]
     if sessions:
+        skipped = Counter(exchange=found.count(None)) if None in found else Counter[str]()
         last = sessions.pop()
         sessions.append(replace(last, notes=(*last.notes, *left_out(skipped))))
     return tuple(sessions)
+
+
+def _exchanges(record: Record) -> Iterator[Session | None]:
+    with at(record.place):
+        cassette = as_object(record.value, "the cassette")
+        exchanges = as_list(cassette.get("interactions"), "interactions")
+        for number, item in enumerate(exchanges):
+            with at(f"exchange {number}"):
+                yield _session(as_object(item, "the exchange"), number)
 
 
 def _session(exchange: Object, number: int) -> Session | None:

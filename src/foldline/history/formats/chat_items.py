@@ -1,21 +1,39 @@
 """
-OpenAI Chat messages that a log rebuilt from what it knows, so that no bytes of theirs were sent.
+OpenAI Chat messages as logs hold them.
 
-They are put in the vendor's usual order of keys before they are read: then the parts alone can
-write them again, and no second copy is kept beside the parts.
+That is not how they were sent: keys stand in any order, nulls and keys of the log's own between
+them. They are put in the vendor's usual order of keys before they are read. Then the parts alone
+can write them again, and no second copy is kept beside the parts.
 """
 
 from typing import Any
 
-from foldline.history.formats.fields import Object, maybe_list, maybe_object
+from msgspec.structs import replace
+
+from foldline.history.formats.fields import Object, maybe_object
 from foldline.history.formats.openai_chat import message_from_openai_chat
+from foldline.history.formats.wire import as_list
 from foldline.history.messages import Message
 
 
-__all__ = ["chat_message"]
+__all__ = ["CHAT_FIELDS", "chat_message"]
 
 
-_ORDER = ("role", "tool_call_id", "name", "reasoning_content", "content", "refusal", "audio")
+CHAT_FIELDS = (
+    "role",
+    "tool_call_id",
+    "name",
+    "reasoning_content",
+    "content",
+    "refusal",
+    "annotations",
+    "audio",
+    "tool_calls",
+    "function_call",
+)
+"""The fields of a message, in the order in which they are read."""
+
+_EMPTY: tuple[Any, ...] = (None, [])
 _CALL_KEYS = frozenset({"id", "type", "function", "index"})
 
 
@@ -26,12 +44,16 @@ def chat_message(item: Object) -> Message:
     Raises:
         FormatError: *item* has the wrong shape.
     """
-    sent = {key: item[key] for key in _ORDER if item.get(key) is not None}
-    sent.setdefault("content", None)
-    calls = maybe_list(item.get("tool_calls"))
-    if calls:
-        sent["tool_calls"] = [_call(call) for call in calls]
-    return message_from_openai_chat(sent)
+    sent = {
+        key: item.get(key) for key in CHAT_FIELDS if key == "content" or item.get(key) not in _EMPTY
+    }
+    if "tool_calls" in sent:
+        sent["tool_calls"] = [_call(call) for call in as_list(item["tool_calls"], "tool_calls")]
+    message = message_from_openai_chat(sent)
+    if message.role == "tool" and not message.tool_call_responses:
+        # What answers no call was printed; the vendor would refuse the item as it is.
+        return replace(message, native=None)
+    return message
 
 
 def _call(call: Any) -> Any:

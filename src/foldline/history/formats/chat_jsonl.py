@@ -6,12 +6,11 @@ Plain chat logs: messages with `role` and `content`, one way or another.
   `conversation`, `conversations`, `history` or `items`: one session each.
 - ShareGPT's `from` and `value` in place of `role` and `content`.
 
-The fields of an OpenAI Chat message go through its converter, in the order they came; all others
-stay in the metadata. Logs that give their calls no ids answer them in order, and so they are read.
+The fields of an OpenAI Chat message go through its converter (Anthropic's and the Responses API's
+items through theirs, where a log holds such); all others stay in the metadata. Logs that give their calls no ids answer them in order, and so they are read.
 A message of the role `tool` that answers no call keeps its place as what a program printed.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 from msgspec.structs import replace
@@ -20,6 +19,7 @@ from foldline.errors import FormatError
 from foldline.history.codec import decode_json
 from foldline.history.formats.aider import is_aider_record
 from foldline.history.formats.anthropic import message_from_anthropic
+from foldline.history.formats.chat_items import CHAT_FIELDS, chat_message
 from foldline.history.formats.document import Document
 from foldline.history.formats.fields import (
     Object,
@@ -27,10 +27,10 @@ from foldline.history.formats.fields import (
     first_text,
     maybe_list,
     maybe_object,
+    maybe_text,
     maybe_time,
 )
 from foldline.history.formats.importer import Importer, Session
-from foldline.history.formats.openai_chat import message_from_openai_chat
 from foldline.history.formats.openai_responses import message_from_openai_responses
 from foldline.history.formats.swe_agent import is_trajectory
 from foldline.history.formats.wire import as_object, as_text, check_role
@@ -58,24 +58,7 @@ _SPEAKERS = {
     "function_response": "tool",
     "tool": "tool",
 }
-_SENT = frozenset(
-    {
-        "role",
-        "content",
-        "name",
-        "tool_calls",
-        "tool_call_id",
-        "function_call",
-        "refusal",
-        "audio",
-        "annotations",
-        "reasoning_content",
-    }
-)
-_CONVERTERS: dict[NativeFormat | None, Callable[[Any], Message]] = {
-    NativeFormat.ANTHROPIC: message_from_anthropic,
-    NativeFormat.OPENAI_RESPONSES: message_from_openai_responses,
-}
+_ELSEWHERE = frozenset({"type", "parts"})
 _TIMES = ("timestamp", "created_at", "time")
 
 
@@ -85,9 +68,11 @@ def _is_message(value: Any) -> bool:
     """
     fields = maybe_object(value)
     if "from" in fields and "value" in fields:
-        return fields["from"] in _SPEAKERS
+        return maybe_text(fields["from"]) in _SPEAKERS
     said = not {"content", "tool_calls", "function_call"}.isdisjoint(fields)
-    return fields.get("role") in _ROLES and said and "type" not in fields
+    return (
+        maybe_text(fields.get("role")) in _ROLES and said and fields.keys().isdisjoint(_ELSEWHERE)
+    )
 
 
 def _matches(document: Document) -> bool:
@@ -134,32 +119,33 @@ def _session(held: Object) -> Session:
 
 
 def _messages(items: list[tuple[str, Any]]) -> tuple[Message, ...]:
-    said = [maybe_object(item) for _, item in items]
-    convert = _CONVERTERS.get(vendor_format(said), message_from_openai_chat)
+    vendor = vendor_format(item for _, item in items)
     messages: list[Message] = []
     unanswered = 0
     for place, item in items:
         with at(place):
             fields = _chat(as_object(item, "the message"))
-            message = _message(fields, convert)
+            message = _message(fields, vendor)
         unanswered += sum(not call.id for call in message.tool_calls)
-        if message.role == "tool" and not message.tool_call_responses and unanswered:
+        if unanswered and message.role == "tool" and not message.tool_call_responses:
             # Calls without ids are answered in their order, by answers without ids.
             unanswered -= 1
-            answer = message.text if len(message.parts) == 1 else message.parts
-            message = replace(message, parts=(ToolCallResponsePart("", answer),), native=None)
+            answer = ToolCallResponsePart("", message.text)
+            message = replace(message, parts=(answer,), native=None)
         messages.append(message)
     return tuple(messages)
 
 
-def _message(fields: Object, convert: Callable[[Any], Message]) -> Message:
-    sent = {key: value for key, value in fields.items() if key in _SENT}
-    rest = {key: value for key, value in fields.items() if key not in _SENT}
-    message = convert(sent)
+def _message(fields: Object, vendor: NativeFormat | None) -> Message:
+    if vendor is NativeFormat.OPENAI_RESPONSES:
+        return message_from_openai_responses(fields)
+    sent = {key: value for key, value in fields.items() if key in CHAT_FIELDS}
+    rest = {key: value for key, value in fields.items() if key not in CHAT_FIELDS}
+    convert = message_from_anthropic if vendor is NativeFormat.ANTHROPIC else chat_message
     times = (maybe_time(rest.get(key)) for key in _TIMES)
     return replace(
-        message,
-        id=message.id or first_text(rest, "id") or None,
+        convert(sent),
+        id=first_text(rest, "id") or None,
         created_at=next(filter(None, times), None),
         metadata=rest or None,
     )

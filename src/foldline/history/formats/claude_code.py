@@ -89,8 +89,9 @@ def _is_line(value: Any) -> bool:
     line = maybe_object(value)
     if line.get("type") == "summary":
         return {"summary", "leafUuid"} <= line.keys()
-    spoken = line.get("type") in _SPOKEN and "role" in maybe_object(line.get("message"))
-    return spoken and not line.keys().isdisjoint(_IDENTITY)
+    spoken = maybe_text(line.get("type")) in _SPOKEN
+    said = "role" in maybe_object(line.get("message"))
+    return spoken and said and not line.keys().isdisjoint(_IDENTITY)
 
 
 def _read(document: Document) -> tuple[Session, ...]:
@@ -164,7 +165,7 @@ def _say(thread: _Thread, line: Object) -> None:
     if again:
         new = [block for block in maybe_list(content) if block not in thread.open_content]
         content = [*thread.open_content, *new]
-    item = {"role": said.get("role"), "content": content}
+    item = {"role": said.get("role"), "content": _plain(content)}
     message = _message(line, said, message_from_anthropic(item))
     if again:
         first = thread.messages.pop()
@@ -177,6 +178,17 @@ def _say(thread: _Thread, line: Object) -> None:
     thread.messages.append(message)
     thread.open_id = id
     thread.open_content = maybe_list(content)
+
+
+def _plain(content: Any) -> Any:
+    """
+    Return *content* as text where it is a single text: the vendor takes both for the same.
+    """
+    match content:
+        case [{"type": "text", "text": str(text), **rest}] if not rest:
+            return text
+        case _:
+            return content
 
 
 def _report_once(thread: _Thread, index: int) -> None:

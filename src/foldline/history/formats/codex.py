@@ -64,12 +64,14 @@ def _matches(document: Document) -> bool:
 
 def _is_line(value: Any) -> bool:
     line = maybe_object(value)
-    return line.get("type") in _LINES and isinstance(line.get("payload"), dict)
+    return maybe_text(line.get("type")) in _LINES and isinstance(line.get("payload"), dict)
 
 
 def _is_header(value: Any) -> bool:
     header = maybe_object(value)
-    return {"id", "timestamp", "instructions"} <= header.keys() and "type" not in header
+    return {"id", "timestamp", "instructions"} <= header.keys() and header.keys().isdisjoint(
+        {"type", "role"}
+    )
 
 
 def _read(document: Document) -> tuple[Session, ...]:

@@ -5,7 +5,7 @@ What is missing or of another kind reads as empty. The strict twins, for what a 
 read without, are in `formats.wire`; `at` says where such a record stands.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
@@ -102,7 +102,7 @@ def scalars(record: Object, keys: Iterable[str]) -> Object:
 
 
 @contextmanager
-def at(place: str) -> Iterator[None]:
+def at(place: str) -> Generator[None]:
     """
     Name *place* in every `FormatError` that is raised inside.
     """

@@ -74,7 +74,9 @@ def is_langchain_message(value: Any) -> bool:
         return False
     if isinstance(fields.get("data"), dict):
         return "content" in maybe_object(fields["data"])
-    known_elsewhere = {"role", "uuid"} if fields["type"] != "chat" else {"uuid"}
+    known_elsewhere = {"uuid", "sessionId"}
+    if fields.get("type") != "chat":
+        known_elsewhere.add("role")
     return "content" in fields and known_elsewhere.isdisjoint(fields)
 
 
@@ -111,8 +113,8 @@ def _read(document: Document) -> tuple[Session, ...]:
         with at(record.place):
             if not isinstance(record.value, list):
                 held = as_object(record.value, "the conversation")
-            items = _listed(held) or as_list(held.get("messages"), "messages")
-            numbered = [(f"message {number}", item) for number, item in enumerate(items)]
+            said = _listed(held) or as_list(held.get("messages"), "messages")
+            numbered = [(f"message {number}", item) for number, item in enumerate(said)]
             sessions.append(_session(first_text(held, "id", "thread_id"), numbered))
     return tuple(sessions)
 
@@ -166,7 +168,7 @@ def _content(body: Object) -> Iterator[Part]:
         maybe_text(maybe_object(call).get("id")) for call in maybe_list(body.get("tool_calls"))
     }
     for block in _blocks(body):
-        kind = block.get("type")
+        kind = maybe_text(block.get("type"))
         if kind in _CALL_BLOCKS:
             # Beside `tool_calls` it is the same call, as the vendor wrote it.
             if first_text(block, "call_id", "id") not in called:

@@ -21,6 +21,8 @@ from foldline.history.formats.wire import (
     check_role,
     convert_items,
     data_url,
+    is_list,
+    is_object,
     json_text,
     keep_native,
     media_from_url,
@@ -113,7 +115,7 @@ def _content(content: Any) -> tuple[ResponseContent, ...]:
         return ()
     if isinstance(content, str):
         return (TextPart(content),)
-    if not isinstance(content, (list, tuple)):
+    if not is_list(content):
         message = "content is neither a string nor a list"
         raise FormatError(message)
     return tuple(
@@ -217,7 +219,7 @@ def _call(call: dict[str, Any], field: str) -> ToolCallPart:
 def _function(function: dict[str, Any], field: str, call_id: str) -> ToolCallPart:
     name = as_text_or_none(function.get("name"), f"{field}.name") or ""
     arguments = function.get("arguments")
-    if isinstance(arguments, dict):
+    if is_object(arguments):
         # Some compatible vendors write the object itself.
         return ToolCallPart(call_id, name, json_text(arguments))
     text = as_text_or_none(arguments, f"{field}.arguments") or ""

@@ -23,6 +23,8 @@ from foldline.history.formats.wire import (
     check_role,
     convert_items,
     data_url,
+    is_list,
+    is_object,
     json_text,
     keep_native,
     media_from_url,
@@ -121,7 +123,7 @@ def _content(content: Any) -> tuple[ResponseContent, ...]:
         return ()
     if isinstance(content, str):
         return (TextPart(content),)
-    if not isinstance(content, (list, tuple)):
+    if not is_list(content):
         message = "content is neither a string nor a list"
         raise FormatError(message)
     return _content_parts(content, "content")
@@ -167,7 +169,7 @@ def _file(block: dict[str, Any]) -> BlobPart | UriPart | None:
 
 
 def _audio(audio: Any) -> BlobPart | None:
-    if not isinstance(audio, dict) or not isinstance(audio.get("data"), str):
+    if not is_object(audio) or not isinstance(audio.get("data"), str):
         return None
     return BlobPart("audio", f"audio/{audio.get('format')}", audio["data"])
 
@@ -182,7 +184,7 @@ def _answer(fields: dict[str, Any], kind: str) -> ToolCallResponsePart | None:
     output = fields.get("output")
     if isinstance(output, str):
         response: str | tuple[ResponseContent, ...] = output
-    elif isinstance(output, (list, tuple)):
+    elif is_list(output):
         response = _content_parts(output, "output")
     else:
         response = "" if output is None else (GenericPart(kind, json_text(output)),)

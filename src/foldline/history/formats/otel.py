@@ -19,6 +19,8 @@ from foldline.history.formats.wire import (
     as_text_or_none,
     check_role,
     convert_items,
+    is_list,
+    is_object,
     json_text,
     keep_native,
     native_item,
@@ -131,11 +133,11 @@ def _as_json(value: Any) -> str:
 
 
 def _response(value: Any) -> str | tuple[ResponseContent, ...]:
-    if not isinstance(value, list) or not value:
+    if not is_list(value) or not value:
         return _as_json(value)
     parts: list[ResponseContent] = []
     for block in value:
-        if not isinstance(block, dict) or not isinstance(block.get("type"), str):
+        if not is_object(block) or not isinstance(block.get("type"), str):
             return json_text(value)
         parts.append(_response_part(block))
     return tuple(parts)
@@ -216,6 +218,6 @@ def _from_json(text: str) -> Any:
 
 def _generic(kind: str, data: str) -> dict[str, Any]:
     value = _from_json(data)
-    if isinstance(value, dict) and value.get("type") == kind:
+    if is_object(value) and value.get("type") == kind:
         return value
     return {"type": kind, "data": value}

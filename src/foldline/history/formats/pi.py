@@ -73,7 +73,8 @@ def _matches(document: Document) -> bool:
 
 def _is_message(record: Record) -> bool:
     line = maybe_object(record.value)
-    return line.get("type") == "message" and "role" in maybe_object(line.get("message"))
+    said = "role" in maybe_object(line.get("message"))
+    return said and line.get("type") == "message" and "role" not in line
 
 
 def _read(document: Document) -> tuple[Session, ...]:

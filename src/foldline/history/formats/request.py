@@ -5,6 +5,7 @@ A body is taken apart into messages and an envelope, which is the body with the 
 conversation emptied. Written again unchanged it is byte-equal to what came, order of keys too.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -17,7 +18,7 @@ from foldline.history.formats.openai_responses import (
     from_openai_responses,
     to_openai_responses,
 )
-from foldline.history.formats.wire import as_object, as_text, json_text
+from foldline.history.formats.wire import as_object, as_text, is_list, json_text
 from foldline.history.messages import Message, NativeFormat
 from foldline.history.parts import TextPart
 
@@ -51,16 +52,15 @@ def read_request(body: Any, wire_format: NativeFormat) -> Request:
         FormatError: *body* is no such body, or *wire_format* has no request bodies.
     """
     fields = as_object(body, "the request body")
-    match wire_format:
-        case NativeFormat.OPENAI_CHAT:
-            messages, emptied = _read_openai_chat(fields)
-        case NativeFormat.OPENAI_RESPONSES:
-            messages, emptied = _read_openai_responses(fields)
-        case NativeFormat.ANTHROPIC:
-            messages, emptied = _read_anthropic(fields)
-        case NativeFormat.OTEL:
-            message = f"{wire_format.value} has no request bodies"
-            raise FormatError(message)
+    if wire_format is NativeFormat.OPENAI_CHAT:
+        messages, emptied = _read_openai_chat(fields)
+    elif wire_format is NativeFormat.OPENAI_RESPONSES:
+        messages, emptied = _read_openai_responses(fields)
+    elif wire_format is NativeFormat.ANTHROPIC:
+        messages, emptied = _read_anthropic(fields)
+    else:
+        message = f"{wire_format.value} has no request bodies"
+        raise FormatError(message)
     envelope = json_text({**fields, **emptied})
     return Request(format=wire_format, messages=messages, envelope=envelope)
 
@@ -88,9 +88,9 @@ def _read_openai_chat(body: dict[str, Any]) -> tuple[tuple[Message, ...], dict[s
     return from_openai_chat(_items(body)), {"messages": []}
 
 
-def _items(body: dict[str, Any]) -> list[Any]:
+def _items(body: dict[str, Any]) -> Sequence[Any]:
     items = body.get("messages")
-    if not isinstance(items, list):
+    if not is_list(items):
         message = "messages is not a list"
         raise FormatError(message)
     return items

@@ -16,6 +16,7 @@ from foldline.history.formats.anthropic import message_from_anthropic
 from foldline.history.formats.chat_items import chat_message
 from foldline.history.formats.fields import (
     Object,
+    maybe_count,
     maybe_list,
     maybe_object,
     maybe_text,
@@ -30,6 +31,7 @@ from foldline.history.messages import Message, NativeFormat
 __all__ = ["joined_stream", "read_response"]
 
 
+_CUT_OFF = "the stream holds no whole response"
 _COMPACTED = "response.compaction"
 _COMPACTIONS = frozenset({"compaction", "compaction_summary"})
 _FINAL = frozenset({"response.completed", "response.incomplete", "response.failed"})
@@ -44,6 +46,7 @@ def read_response(response: Any, native: NativeFormat) -> tuple[Message, ...]:
     """
     fields = as_object(response, "the response")
     usage = maybe_object(fields.get("usage"))
+    messages: tuple[Message, ...]
     match native:
         case NativeFormat.ANTHROPIC:
             content = as_list(fields.get("content"), "content")
@@ -70,7 +73,11 @@ def _output(fields: Object) -> list[Any]:
     if fields.get("object") != _COMPACTED:
         return output
     # A compacted history repeats messages of the request; only its summary is new.
-    return [item for item in output if maybe_object(item).get("type") in _COMPACTIONS]
+    return [item for item in output if _kind(item) in _COMPACTIONS]
+
+
+def _kind(value: Any) -> str:
+    return maybe_text(maybe_object(value).get("type"))
 
 
 def joined_stream(text: str, native: NativeFormat) -> Object:
@@ -99,25 +106,26 @@ def _events(text: str) -> Iterator[Object]:
 
 def _joined_responses(events: list[Object]) -> Object:
     for event in events:
-        if event.get("type") in _FINAL:
+        if _kind(event) in _FINAL:
             return maybe_object(event.get("response"))
-    message = "the stream ends before the response is complete"
-    raise FormatError(message)
+    raise FormatError(_CUT_OFF)
 
 
 def _joined_anthropic(events: list[Object]) -> Object:
     response: Object = {}
     usage: Object = {}
-    blocks: dict[Any, Object] = {}
+    blocks: dict[int, Object] = {}
     for event in events:
-        match event.get("type"):
+        match _kind(event):
             case "message_start":
                 response = maybe_object(event.get("message"))
                 usage.update(maybe_object(response.get("usage")))
             case "content_block_start":
-                blocks[event.get("index")] = dict(maybe_object(event.get("content_block")))
+                blocks[maybe_count(event.get("index"))] = dict(
+                    maybe_object(event.get("content_block"))
+                )
             case "content_block_delta":
-                block = blocks.setdefault(event.get("index"), {})
+                block = blocks.setdefault(maybe_count(event.get("index")), {})
                 _grow(block, maybe_object(event.get("delta")))
             case "message_delta":
                 # Null means: as reported before.
@@ -125,6 +133,8 @@ def _joined_anthropic(events: list[Object]) -> Object:
                 usage.update({key: value for key, value in report.items() if value is not None})
             case _:
                 pass
+    if not response:
+        raise FormatError(_CUT_OFF)
     return {**response, "content": list(map(_closed, blocks.values())), "usage": usage}
 
 
@@ -154,7 +164,7 @@ def _closed(block: Object) -> Object:
 
 def _joined_chat(events: list[Object]) -> Object:
     message: Object = {"role": "assistant", "content": None}
-    calls: dict[Any, Object] = {}
+    calls: dict[int, Object] = {}
     response: Object = {}
     for event in events:
         response |= scalars(event, ("id", "model")) | {
@@ -163,12 +173,14 @@ def _joined_chat(events: list[Object]) -> Object:
         choices = maybe_list(event.get("choices"))
         delta = maybe_object(maybe_object(choices[0] if choices else None).get("delta"))
         for call in map(maybe_object, maybe_list(delta.get("tool_calls"))):
-            _grow_call(calls.setdefault(call.get("index"), {"function": {}}), call)
+            _grow_call(calls.setdefault(maybe_count(call.get("index")), {"function": {}}), call)
         for key in ("content", "refusal", "reasoning_content"):
             if isinstance(delta.get(key), str):
                 message[key] = maybe_text(message.get(key)) + delta[key]
     if calls:
         message["tool_calls"] = list(calls.values())
+    if message == {"role": "assistant", "content": None}:
+        raise FormatError(_CUT_OFF)
     return {**response, "choices": [{"message": message}]}
 
 

@@ -2,8 +2,8 @@
 Recorded conversations of any known format, from bytes.
 
 The format is told by the structure of the input, never by its name. `FORMATS` is in the order in
-which formats are tried and listed: logs of programs, then wire formats, then plain chat. The order
-decides nothing: no input matches two of them.
+which formats are tried: logs of programs, then wire formats, then plain chat. What a program of
+theirs wrote matches one of them only; the order decides where somebody mixed two by hand.
 """
 
 from collections import Counter
@@ -108,15 +108,14 @@ def _identified(sessions: list[Session], name: str) -> tuple[Session, ...]:
     """
     Give every session an id of its own.
     """
-    taken = Counter[str]()
+    named = Counter[str]()
+    taken: set[str] = set()
     identified: list[Session] = []
     for session in sessions:
-        id = session.id or name or "session"
-        taken[id] += 1
-        while taken[id] > 1 and taken[f"{id}#{taken[id]}"]:
-            taken[id] += 1
-        if taken[id] > 1:
-            id = f"{id}#{taken[id]}"
-            taken[id] += 1
+        given = id = session.id or name or "session"
+        while id in taken:
+            named[given] += 1
+            id = f"{given}#{named[given] + 1}"
+        taken.add(id)
         identified.append(replace(session, id=id))
     return tuple(identified)

@@ -7,7 +7,7 @@ the item itself kept beside them, as JSON text.
 """
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TypeGuard
 
 from msgspec import structs
 
@@ -32,6 +32,8 @@ __all__ = [
     "check_role",
     "convert_items",
     "data_url",
+    "is_list",
+    "is_object",
     "json_text",
     "keep_native",
     "media_from_url",
@@ -116,7 +118,21 @@ def object_from_json(text: str) -> dict[str, Any]:
         value = decode_json(text)
     except FormatError:
         return {"arguments": text}
-    return value if isinstance(value, dict) else {"arguments": value}
+    return value if is_object(value) else {"arguments": value}
+
+
+def is_object(value: Any) -> TypeGuard[dict[str, Any]]:
+    """
+    Whether *value* is a JSON object.
+    """
+    return isinstance(value, dict)
+
+
+def is_list(value: Any) -> TypeGuard[list[Any] | tuple[Any, ...]]:
+    """
+    Whether *value* is a JSON list.
+    """
+    return isinstance(value, (list, tuple))
 
 
 def as_object(value: Any, field: str) -> dict[str, Any]:
@@ -126,7 +142,7 @@ def as_object(value: Any, field: str) -> dict[str, Any]:
     Raises:
         FormatError: It is not one.
     """
-    if not isinstance(value, dict):
+    if not is_object(value):
         message = f"{field} is not an object"
         raise FormatError(message)
     return value
@@ -139,7 +155,7 @@ def as_list(value: Any, field: str) -> list[Any] | tuple[Any, ...]:
     Raises:
         FormatError: It is not one.
     """
-    if not isinstance(value, (list, tuple)):
+    if not is_list(value):
         message = f"{field} is not a list"
         raise FormatError(message)
     return value

@@ -95,7 +95,8 @@ def _sign(item: Object) -> NativeFormat | None:
         return NativeFormat.OPENAI_RESPONSES
     if kind == "message" and "role" in item:
         return NativeFormat.OPENAI_RESPONSES
-    kinds = {maybe_object(block).get("type") for block in maybe_list(item.get("content"))}
+    blocks = map(maybe_object, maybe_list(item.get("content")))
+    kinds = {maybe_text(block.get("type")) for block in blocks}
     if kinds & _RESPONSES_BLOCKS:
         return NativeFormat.OPENAI_RESPONSES
     return NativeFormat.ANTHROPIC if kinds & _ANTHROPIC_BLOCKS else None

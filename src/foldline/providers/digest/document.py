@@ -12,7 +12,7 @@ from enum import Enum
 from msgspec import Struct
 
 
-__all__ = ["Counts", "Document", "Section", "parse", "render"]
+__all__ = ["Counts", "Document", "Section", "header", "heading", "parse", "render"]
 
 
 class Section(Enum):

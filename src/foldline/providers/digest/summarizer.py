@@ -10,6 +10,7 @@ from functools import cache
 
 from msgspec import Struct
 
+from foldline.history.tokens import TokenCounter, TokenEstimator
 from foldline.providers.digest.document import Counts, Document, Section, header, render
 from foldline.providers.digest.earlier import Earlier, read_earlier
 from foldline.providers.digest.ledger import Ledger, build_ledger, offer_entries, read_entries
@@ -31,6 +32,9 @@ _MOST_DETAIL = 600
 _SHOWN_REQUESTS = 4
 
 
+_ESTIMATOR = TokenEstimator()
+
+
 class DigestSummarizer(Struct, frozen=True, kw_only=True):
     """
     The summarizer that needs no model, network or key.
@@ -39,21 +43,17 @@ class DigestSummarizer(Struct, frozen=True, kw_only=True):
     name: str = "digest"
     """The identity of the summarizer."""
 
+    counter: TokenCounter = _ESTIMATOR
+    """Counts tokens; the budget of a request is kept by this count."""
+
     async def summarize(self, request: SummaryRequest) -> str:
         """
         Return the digest of *request*; the same request always gives the same text.
         """
-        return write_digest(request)
+        return write_digest(request, count=self.counter.count)
 
 
-def estimate(text: str) -> int:
-    """
-    Return a cautious number of tokens of *text*.
-    """
-    return len(text) // 3 + 1
-
-
-def write_digest(request: SummaryRequest, *, count: Counter = estimate) -> str:
+def write_digest(request: SummaryRequest, *, count: Counter = _ESTIMATOR.count) -> str:
     """
     Write the digest of *request*: never empty, and of at most `request.budget` tokens.
 

@@ -42,7 +42,7 @@ def shorten(text: str, *, limit: int) -> str:
     end = max(limit - 2, 0)
     while end and _is_inside_word(text, end):
         end -= 1
-    kept = text[:end].removesuffix(ELLIPSIS).rstrip()
+    kept = text[:end].rstrip().removesuffix(ELLIPSIS).rstrip()
     return f"{kept} {ELLIPSIS}" if kept else ""
 
 

@@ -6,6 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -102,6 +103,8 @@ class Transcript(Struct, frozen=True, kw_only=True):
     """What tools answered."""
 
 
+_Json: TypeAlias = "dict[str, _Json] | list[_Json] | str | float | bool | None"
+
 _NAME_BREAK = re.compile(r"[\s,:]+")
 
 
@@ -157,10 +160,10 @@ def _read_call(part: ToolCallPart, position: int) -> Call:
     return Call(position, part.id, _NAME_BREAK.sub(" ", clean(part.name)).strip(), arguments)
 
 
-def _leaves(label: str, value: object) -> Iterator[tuple[str, str]]:
+def _leaves(label: str, value: _Json) -> Iterator[tuple[str, str]]:
     if isinstance(value, dict):
         for key, inner in value.items():
-            yield from _leaves(str(key), inner)
+            yield from _leaves(key, inner)
     elif isinstance(value, list):
         for inner in value:
             yield from _leaves(label, inner)

@@ -33,8 +33,11 @@ def roll(task: Task) -> Flow[Draft]:
     """
     Write one summary of the summary in force and the newly aged messages.
     """
-    before = () if task.base is None else (task.base.summary_content,)
-    writing = yield from _write_span(task, tuple(text for text in before if text))
+    base = task.base
+    before = (
+        None if base is None else Writing(text=base.summary_content, tokens=base.summary_tokens)
+    )
+    writing = yield from _write_span(task, before)
     if writing.text is None:
         return Draft(written=False, writing=writing)
     return Draft(summary=writing.text, tokens=writing.tokens, writing=writing)
@@ -44,7 +47,7 @@ def add_layer(task: Task) -> Flow[Draft]:
     """
     Write one summary of the newly aged messages alone, behind the layers in force.
     """
-    writing = yield from _write_span(task, ())
+    writing = yield from _write_span(task, None)
     if writing.text is None:
         return Draft(written=False, writing=writing)
     layer = SummaryLayer(
@@ -66,20 +69,23 @@ def add_layer(task: Task) -> Flow[Draft]:
     )
 
 
-def _write_span(task: Task, earlier: tuple[str, ...]) -> Flow[Writing]:
+def _write_span(task: Task, before: Writing | None) -> Flow[Writing]:
+    """
+    Write one text of *before* and the newly aged messages, piece by piece.
+    """
     total = Writing()
     for start, stop in _pieces(task):
         request = SummaryRequest(
             messages=tuple(task.history[start:stop]),
-            earlier=earlier,
+            earlier=(before.text,) if before is not None and before.text else (),
             prompt=task.prompt,
             budget=task.summary_budget,
         )
-        writing = yield from write(task, request)
-        total = _added(total, writing)
-        if writing.text is None:
+        source = task.history.tokens(start, stop) + (0 if before is None else before.tokens)
+        before = yield from write(task, request, source)
+        total = _added(total, before)
+        if before.text is None:
             return total
-        earlier = (writing.text,)
     return total
 
 
@@ -107,7 +113,8 @@ def _merge(
             prompt=task.prompt,
             budget=task.summary_budget,
         )
-        writing = yield from write(task, request)
+        source = sum(layer.tokens for layer in group)
+        writing = yield from write(task, request, source)
         total = msgspec.structs.replace(_added(total, writing), summarizer=total.summarizer)
         if writing.text is None:
             # The layers stand for everything as they are; the next fold tries again.

@@ -4,8 +4,7 @@ Asking for one text until it is good: again, then the next summarizer, then the 
 
 import msgspec
 
-from foldline.history.tokens import TokenCounter
-from foldline.reduction.contract import cleaned, defects, source_tokens
+from foldline.reduction.contract import cleaned, defects
 from foldline.reduction.flow import Flow
 from foldline.reduction.request import SummaryFailure, SummaryRequest
 from foldline.reduction.strategies.draft import Task, Writing
@@ -27,14 +26,18 @@ def budget_for(source: int, most: int) -> int:
     return max(1, min(most, max(source // 2, _LEAST_BUDGET), source - 1))
 
 
-def write(task: Task, request: SummaryRequest) -> Flow[Writing]:
+def write(task: Task, request: SummaryRequest, source: int) -> Flow[Writing]:
     """
     Ask the summarizers of *task* in turn until one gives a text that keeps the contract.
 
     The second request to a summarizer lists what was wrong with its first text.
+
+    Args:
+        task: The fold that the text is for.
+        request: What to ask.
+        source: The tokens of everything that *request* gives to read.
     """
     counter = task.history.counter
-    source = source_tokens(request, counter)
     request = msgspec.structs.replace(request, budget=budget_for(source, task.summary_budget))
     calls = 0
     for summarizer in range(task.summarizers):
@@ -42,24 +45,18 @@ def write(task: Task, request: SummaryRequest) -> Flow[Writing]:
         for _ in range(ATTEMPTS):
             calls += 1
             reply = yield request
-            text, faults = _judged(reply, request, counter)
-            if text is not None:
+            if isinstance(reply, SummaryFailure):
+                continue
+            text = cleaned(reply)
+            tokens = counter.count(text)
+            faults = defects(text, request, tokens=tokens, source=source)
+            if not faults:
                 return Writing(
                     text=text,
-                    tokens=counter.count(text),
+                    tokens=tokens,
                     summarizer=summarizer,
                     calls=calls,
                     tokens_read=calls * source,
                 )
             request = msgspec.structs.replace(request, defects=faults)
     return Writing(calls=calls, tokens_read=calls * source)
-
-
-def _judged(
-    reply: str | SummaryFailure, request: SummaryRequest, counter: TokenCounter
-) -> tuple[str | None, tuple[str, ...]]:
-    if isinstance(reply, SummaryFailure):
-        return None, ()
-    text = cleaned(reply)
-    faults = defects(text, request, counter)
-    return (None if faults else text), faults

@@ -11,7 +11,9 @@ from foldline.history.formats.grammars.violations import (
     Rule,
     Violation,
     check_sendable,
+    is_list,
     is_name,
+    is_object,
 )
 
 
@@ -52,63 +54,62 @@ def _system(system: str | Sequence[Any]) -> Iterator[Violation]:
     yield from check_sendable(-1, system)
     if isinstance(system, str):
         return
-    if not isinstance(system, (list, tuple)):
+    if not is_list(system):
         yield Violation(-1, Rule.SHAPE, "system is neither a string nor a list")
         return
     for place, block in enumerate(system):
-        if not isinstance(block, dict) or block.get("type") != "text":
+        if not is_object(block) or block.get("type") != "text":
             yield Violation(-1, Rule.CONTENT_TYPE, f"system[{place}] is not a text block")
         else:
             yield from _text(-1, f"system[{place}]", block)
 
 
 def _objects(content: Any) -> list[dict[str, Any]]:
-    if not isinstance(content, (list, tuple)):
+    if not is_list(content):
         return []
-    return [block for block in content if isinstance(block, dict)]
+    return [block for block in content if is_object(block)]
 
 
 def _role(item: Any) -> Any:
-    return item.get("role") if isinstance(item, dict) else None
+    return item.get("role") if is_object(item) else None
 
 
 def _blocks(item: Any) -> list[dict[str, Any]]:
-    return _objects(item.get("content")) if isinstance(item, dict) else []
+    return _objects(item.get("content")) if is_object(item) else []
 
 
 def _message(index: int, item: Any, *, is_last: bool) -> Iterator[Violation]:
-    if not isinstance(item, dict):
+    if not is_object(item):
         yield Violation(index, Rule.SHAPE, "the message is not an object")
         return
     role, content = str(item.get("role")), item.get("content")
     if role not in {"user", "assistant"}:
         yield Violation(index, Rule.ROLE, "the role is unknown")
-    elif not isinstance(content, (str, list)):
+    elif not isinstance(content, (str, list, tuple)):
         yield Violation(index, Rule.SHAPE, "content is neither a string nor a list")
     elif not content and not (is_last and role == "assistant"):
         yield Violation(index, Rule.CONTENT, "content is empty")
-    elif isinstance(content, str):
-        if content and not content.strip():
-            yield Violation(index, Rule.CONTENT, "content is blank")
-    else:
+    elif is_list(content):
         yield from _content(index, content, role)
+    elif content and not str(content).strip():
+        yield Violation(index, Rule.CONTENT, "content is blank")
     if is_last and role == "assistant" and _ends_in_space(content):
         yield Violation(index, Rule.TRAILING_SPACE, "the text ends in white space")
 
 
 def _ends_in_space(content: Any) -> bool:
     text = content
-    if isinstance(content, list):
+    if is_list(content):
         last = content[-1] if content else None
-        text = last.get("text") if isinstance(last, dict) else None
+        text = last.get("text") if is_object(last) else None
     return isinstance(text, str) and text != text.rstrip()
 
 
-def _content(index: int, content: list[Any], role: str) -> Iterator[Violation]:
+def _content(index: int, content: Sequence[Any], role: str) -> Iterator[Violation]:
     other = False
     for place, block in enumerate(content):
         field = f"content[{place}]"
-        kind = block.get("type") if isinstance(block, dict) else None
+        kind = block.get("type") if is_object(block) else None
         if not isinstance(kind, str):
             yield Violation(index, Rule.SHAPE, f"{field} has no type")
             continue
@@ -148,7 +149,7 @@ def _call(index: int, field: str, block: dict[str, Any]) -> Iterator[Violation]:
         yield Violation(index, Rule.CALL_ID, f"{field}.id is not allowed")
     if not is_name(block.get("name"), limit=_NAME_LIMIT):
         yield Violation(index, Rule.CALL_NAME, f"{field}.name is not allowed")
-    if not isinstance(block.get("input"), dict):
+    if not is_object(block.get("input")):
         yield Violation(index, Rule.ARGUMENTS, f"{field}.input is not an object")
 
 
@@ -156,7 +157,7 @@ def _result(index: int, field: str, block: dict[str, Any]) -> Iterator[Violation
     if not isinstance(block.get("tool_use_id"), str):
         yield Violation(index, Rule.CALL_ID, f"{field}.tool_use_id is not a string")
     content = block.get("content", "")
-    if not isinstance(content, (str, list)):
+    if not isinstance(content, (str, list, tuple)):
         yield Violation(index, Rule.SHAPE, f"{field}.content is neither a string nor a list")
     for place, part in enumerate(_objects(content)):
         if part.get("type") == "text":

@@ -12,7 +12,9 @@ from foldline.history.formats.grammars.violations import (
     Rule,
     Violation,
     check_sendable,
+    is_list,
     is_name,
+    is_object,
 )
 
 
@@ -41,7 +43,7 @@ def check_openai_chat(items: Sequence[Any]) -> tuple[Violation, ...]:
     found: list[Violation] = []
     for index, item in enumerate(items):
         found.extend(check_sendable(index, item))
-        if not isinstance(item, dict):
+        if not is_object(item):
             found.append(Violation(index, Rule.SHAPE, "the message is not an object"))
         elif str(item.get("role")) not in _CONTENT_TYPES:
             found.append(Violation(index, Rule.ROLE, "the role is unknown"))
@@ -62,7 +64,7 @@ def _item(index: int, item: dict[str, Any]) -> Iterator[Violation]:
         yield Violation(index, Rule.CALL_ID, "tool_call_id is not a string")
     if item["role"] == "assistant" and "tool_calls" in item:
         yield from _calls(index, item["tool_calls"])
-    if "function_call" in item and not isinstance(item["function_call"], dict):
+    if "function_call" in item and not is_object(item["function_call"]):
         yield Violation(index, Rule.SHAPE, "function_call is not an object")
 
 
@@ -73,7 +75,7 @@ def _content(index: int, item: dict[str, Any]) -> Iterator[Violation]:
     if content is None:
         if not _may_be_silent(item):
             yield Violation(index, Rule.CONTENT, "content is missing")
-    elif not isinstance(content, list):
+    elif not is_list(content):
         yield Violation(index, Rule.SHAPE, "content is neither a string nor a list")
     elif not content:
         yield Violation(index, Rule.CONTENT, "content is an empty list")
@@ -88,7 +90,7 @@ def _may_be_silent(item: dict[str, Any]) -> bool:
 
 
 def _block(index: int, place: int, block: Any, role: str) -> Iterator[Violation]:
-    kind = block.get("type") if isinstance(block, dict) else None
+    kind = block.get("type") if is_object(block) else None
     if not isinstance(kind, str):
         yield Violation(index, Rule.SHAPE, f"content[{place}] has no type")
     elif kind not in _CONTENT_TYPES[role]:
@@ -98,13 +100,13 @@ def _block(index: int, place: int, block: Any, role: str) -> Iterator[Violation]
 
 
 def _calls(index: int, calls: Any) -> Iterator[Violation]:
-    if not isinstance(calls, list) or not calls:
+    if not is_list(calls) or not calls:
         yield Violation(index, Rule.SHAPE, "tool_calls is not a list of at least one call")
         return
     seen: set[Any] = set()
     for place, call in enumerate(calls):
         field = f"tool_calls[{place}]"
-        if not isinstance(call, dict):
+        if not is_object(call):
             yield Violation(index, Rule.SHAPE, f"{field} is not an object")
             continue
         yield from _call(index, field, call)
@@ -119,7 +121,7 @@ def _call(index: int, field: str, call: dict[str, Any]) -> Iterator[Violation]:
         yield Violation(index, Rule.CALL_ID, f"{field}.id is not 1 to {_ID_LIMIT} characters")
     kind = call.get("type")
     tool = call.get(kind) if isinstance(kind, str) else None
-    if kind not in ("function", "custom") or not isinstance(tool, dict):
+    if kind not in ("function", "custom") or not is_object(tool):
         yield Violation(index, Rule.SHAPE, f"{field} is neither a function nor a custom call")
         return
     if not is_name(tool.get("name"), limit=_NAME_LIMIT):
@@ -134,7 +136,7 @@ def _pairs(items: Sequence[Any]) -> Iterator[Violation]:
     """
     opened_at, known, waiting = -1, set[str](), set[str]()
     for index, item in enumerate(items):
-        if not isinstance(item, dict):
+        if not is_object(item):
             continue
         if item.get("role") == "tool":
             call_id = str(item.get("tool_call_id"))
@@ -154,6 +156,6 @@ def _pairs(items: Sequence[Any]) -> Iterator[Violation]:
 
 def _call_ids(item: dict[str, Any]) -> set[str]:
     calls = item.get("tool_calls") if item.get("role") == "assistant" else None
-    if not isinstance(calls, list):
+    if not is_list(calls):
         return set()
-    return {str(call.get("id")) for call in calls if isinstance(call, dict)}
+    return {str(call.get("id")) for call in calls if is_object(call)}

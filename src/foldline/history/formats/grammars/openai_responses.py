@@ -12,7 +12,9 @@ from foldline.history.formats.grammars.violations import (
     Rule,
     Violation,
     check_sendable,
+    is_list,
     is_name,
+    is_object,
 )
 
 
@@ -52,7 +54,7 @@ def check_openai_responses(items: Sequence[Any]) -> tuple[Violation, ...]:
 
 
 def _kind(item: Any) -> str | None:
-    if not isinstance(item, dict):
+    if not is_object(item):
         return None
     kind = item.get("type", "message" if "role" in item else None)
     return kind if isinstance(kind, str) else None
@@ -66,7 +68,9 @@ def _item(index: int, item: dict[str, Any], kind: str) -> Iterator[Violation]:
             yield Violation(index, Rule.CALL_NAME, "name is not allowed")
         if not isinstance(item.get("arguments"), str):
             yield Violation(index, Rule.ARGUMENTS, "arguments is not a string")
-    elif kind == "function_call_output" and not isinstance(item.get("output"), (str, list)):
+    elif kind == "function_call_output" and not (
+        isinstance(item.get("output"), str) or is_list(item.get("output"))
+    ):
         yield Violation(index, Rule.CONTENT, "output is neither a string nor a list")
     if "call_id" in item or kind.startswith("function_call"):
         call_id = item.get("call_id")
@@ -81,9 +85,9 @@ def _message(index: int, item: dict[str, Any]) -> Iterator[Violation]:
         yield Violation(index, Rule.ROLE, "the role is unknown")
     elif content is None:
         yield Violation(index, Rule.CONTENT, "content is missing")
-    elif isinstance(content, list):
+    elif is_list(content):
         for place, block in enumerate(content):
-            kind = block.get("type") if isinstance(block, dict) else None
+            kind = block.get("type") if is_object(block) else None
             if not isinstance(kind, str) or kind not in _CONTENT_TYPES[role]:
                 text = f"content[{place}] is not for this role"
                 yield Violation(index, Rule.CONTENT_TYPE, text)
@@ -98,7 +102,7 @@ def _pairs(items: Sequence[Any]) -> Iterator[Violation]:
     called: dict[str, int] = {}
     answered: set[str] = set()
     for index, item in enumerate(items):
-        kind, call_id = _kind(item) or "", item.get("call_id") if isinstance(item, dict) else None
+        kind, call_id = _kind(item) or "", item.get("call_id") if is_object(item) else None
         if not isinstance(call_id, str):
             continue
         if not kind.endswith("_output"):
@@ -135,7 +139,7 @@ def _is_of_model(item: Any) -> bool:
 def _own_ids(items: Sequence[Any]) -> Iterator[Violation]:
     seen: set[str] = set()
     for index, item in enumerate(items):
-        own = item.get("id") if isinstance(item, dict) else None
+        own = item.get("id") if is_object(item) else None
         if not isinstance(own, str):
             continue
         prefix = _ID_PREFIXES.get(_kind(item) or "", "")

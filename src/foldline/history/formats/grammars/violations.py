@@ -6,12 +6,12 @@ import json
 import re
 from collections.abc import Iterator
 from enum import Enum
-from typing import Any
+from typing import Any, TypeGuard
 
 from msgspec import Struct
 
 
-__all__ = ["Rule", "Violation", "check_sendable", "is_name"]
+__all__ = ["Rule", "Violation", "check_sendable", "is_list", "is_name", "is_object"]
 
 
 class Rule(Enum):
@@ -87,6 +87,20 @@ class Violation(Struct, frozen=True):
 
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]+")
+
+
+def is_object(value: Any) -> TypeGuard[dict[str, Any]]:
+    """
+    Whether *value* is a JSON object.
+    """
+    return isinstance(value, dict)
+
+
+def is_list(value: Any) -> TypeGuard[list[Any] | tuple[Any, ...]]:
+    """
+    Whether *value* is a JSON list.
+    """
+    return isinstance(value, (list, tuple))
 
 
 def is_name(value: Any, *, limit: int) -> bool:

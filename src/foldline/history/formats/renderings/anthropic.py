@@ -20,7 +20,7 @@ from foldline.history.formats.renderings.sending import (
     summary_text,
     tool_name,
 )
-from foldline.history.formats.wire import object_from_json
+from foldline.history.formats.wire import is_object, object_from_json
 from foldline.history.messages import Message, NativeFormat
 
 
@@ -31,6 +31,10 @@ _CALL_ID = "[a-zA-Z0-9_-]{1,64}"
 _NAME_LIMIT = 128
 _CACHE_MARKS = 4
 _MARK = "cache_control"
+_FOREIGN = {
+    "user": frozenset({"tool_use", "thinking", "redacted_thinking", "compaction"}),
+    "assistant": frozenset({"tool_result", "image", "document"}),
+}
 
 
 class AnthropicView(Struct, frozen=True, kw_only=True):
@@ -80,10 +84,18 @@ def render_anthropic(view: Iterable[Message], *, original: Original | None = Non
 
 def _items(message: Message, original: Original | None) -> list[dict[str, Any]]:
     item = own_item(message, NativeFormat.ANTHROPIC, original)
-    if item is not None:
+    if item is not None and not _is_misplaced(item):
         return [item]
     built = items_from_message(structs.replace(message, native=None))
     return [_stripped(scrubbed(item)) for item in built]
+
+
+def _is_misplaced(item: dict[str, Any]) -> bool:
+    """
+    Whether *item* holds what only the other role may say, so that it has to be taken apart.
+    """
+    foreign = _FOREIGN.get(item["role"], frozenset())
+    return any(block["type"] in foreign for block in _blocks(item.get("content")))
 
 
 def _stripped(item: dict[str, Any]) -> dict[str, Any]:
@@ -153,8 +165,9 @@ def _clean(block: dict[str, Any], ids: CallIds) -> dict[str, Any] | None:
             }
         case "tool_result":
             changed = {**block, "tool_use_id": ids.answer(block["tool_use_id"])}
-            if isinstance(block.get("content"), (list, tuple)):
-                changed["content"] = [part for part in block["content"] if _says_more(part)]
+            if not isinstance(block.get("content"), str):
+                parts = block.get("content") or ()
+                changed["content"] = [part for part in parts if _says_more(part)]
             return changed
         case _:
             return block
@@ -163,7 +176,7 @@ def _clean(block: dict[str, Any], ids: CallIds) -> dict[str, Any] | None:
 def _as_input(value: Any) -> dict[str, Any]:
     if isinstance(value, str):
         return object_from_json(value)
-    if isinstance(value, dict):
+    if is_object(value):
         return value
     return {} if value is None else {"arguments": value}
 

@@ -12,6 +12,7 @@ from msgspec import structs
 
 from foldline.history.formats.openai_chat import items_from_message
 from foldline.history.formats.renderings.sending import (
+    OPENING_NOTE,
     CallIds,
     Original,
     own_item,
@@ -19,7 +20,7 @@ from foldline.history.formats.renderings.sending import (
     summary_text,
     tool_name,
 )
-from foldline.history.formats.wire import json_text
+from foldline.history.formats.wire import is_object, json_text
 from foldline.history.messages import Message, NativeFormat
 
 
@@ -39,14 +40,15 @@ def render_openai_chat(
     Write *view*, in which every call is answered directly behind it, as the vendor accepts it.
 
     An item that *original* gives is used as it is unless something in it has to change. The
-    rendering of a longer view begins with that of a shorter one.
+    rendering of a longer view begins with that of a shorter one; that of an empty view is a short
+    user note, since no request may be empty.
     """
     ids = CallIds(_CALL_ID)
     items: list[dict[str, Any]] = []
     for message in view:
         for item in _items(message, original):
             _append(items, _valid(item, ids))
-    return items
+    return items or [{"role": "user", "content": OPENING_NOTE}]
 
 
 def _items(message: Message, original: Original | None) -> list[dict[str, Any]]:
@@ -111,7 +113,7 @@ def _says_something(item: dict[str, Any]) -> bool:
     content = item.get("content")
     if content or content == "":
         return True
-    if item["role"] != "assistant":
+    if content is not None or item["role"] != "assistant":
         return False
     return any(item.get(key) for key in ("tool_calls", "audio", "refusal"))
 
@@ -119,17 +121,13 @@ def _says_something(item: dict[str, Any]) -> bool:
 def _valid_call(call: dict[str, Any], ids: CallIds) -> dict[str, Any]:
     kind = call.get("type") or "function"
     changed = {**call, "id": ids.call(call.get("id") or ""), "type": kind}
-    if isinstance(call.get(kind), dict):
-        tool = dict(call[kind])
-        tool["name"] = tool_name(tool.get("name") or "", limit=_NAME_LIMIT)
-        changed[kind] = tool
-    if kind == "function":
-        changed[kind] = _with_arguments(changed[kind])
+    if is_object(call.get(kind)):
+        changed[kind] = _valid_tool(call[kind], takes_arguments=kind == "function")
     return changed
 
 
-def _with_arguments(function: dict[str, Any]) -> dict[str, Any]:
-    arguments = function.get("arguments")
-    if isinstance(arguments, str):
-        return function
-    return {**function, "arguments": json_text(arguments or {})}
+def _valid_tool(tool: dict[str, Any], *, takes_arguments: bool) -> dict[str, Any]:
+    changed = {**tool, "name": tool_name(tool.get("name") or "", limit=_NAME_LIMIT)}
+    if takes_arguments and not isinstance(tool.get("arguments"), str):
+        changed["arguments"] = json_text(tool.get("arguments") or {})
+    return changed

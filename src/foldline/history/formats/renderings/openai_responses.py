@@ -11,6 +11,7 @@ from msgspec import structs
 
 from foldline.history.formats.openai_responses import items_from_message
 from foldline.history.formats.renderings.sending import (
+    OPENING_NOTE,
     CallIds,
     Original,
     own_item,
@@ -39,7 +40,7 @@ def render_openai_responses(
     An item that *original* gives is used as it is unless something in it has to change. What the
     model said just behind a summary loses its item ids, since the vendor would look for the
     reasoning that stood before it. The rendering of a longer view begins with that of a shorter
-    one.
+    one; that of an empty view is a short user note, since no request may be empty.
     """
     ids = CallIds(_CALL_ID)
     items: list[dict[str, Any]] = []
@@ -50,7 +51,7 @@ def render_openai_responses(
             is_cut_off = is_cut_off and kind != "reasoning" and not _is_input(item)
             items.append(_valid(item, kind, ids, keep_id=not is_cut_off))
         is_cut_off = is_cut_off or message.is_summary
-    return _followed(items)
+    return _followed(items) or [{"role": "user", "content": OPENING_NOTE}]
 
 
 def _items(message: Message, original: Original | None) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from hashlib import sha256
 from typing import Any, TypeAlias
 
-from foldline.history.formats.wire import native_item
+from foldline.history.formats.wire import is_list, is_object, native_item
 from foldline.history.messages import Message, NativeFormat
 
 
@@ -73,9 +73,9 @@ def scrubbed(value: Any) -> Any:
         return value if value.isascii() else _SURROGATE.sub("\ufffd", value)
     if isinstance(value, float):
         return value if math.isfinite(value) else None
-    if isinstance(value, dict):
+    if is_object(value):
         return _scrubbed_object(value)
-    if isinstance(value, (list, tuple)):
+    if is_list(value):
         items = [scrubbed(item) for item in value]
         same = all(new is old for new, old in zip(items, value, strict=True))
         return value if same else items

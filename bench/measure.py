@@ -1,0 +1,48 @@
+"""
+Timing that can be trusted on a shared machine: processor time, medians, ratios, exponents.
+"""
+
+import gc
+import math
+import os
+import statistics
+import time
+from collections.abc import Callable, Sequence
+
+
+ROUNDS = 7
+
+
+def pin() -> None:
+    """
+    Stay on one processor, where the system lets us choose.
+    """
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+
+
+def rounds(block: Callable[[], int], *, count: int = ROUNDS) -> float:
+    """
+    Return the median processor seconds of one unit of work over *count* runs of *block*.
+
+    Args:
+        block: Does a number of units of work and returns that number.
+        count: How often it runs.
+    """
+    results = []
+    for _ in range(count):
+        gc.collect()
+        started = time.process_time()
+        units = block()
+        results.append((time.process_time() - started) / units)
+    return statistics.median(results)
+
+
+def exponent(sizes: Sequence[int], seconds: Sequence[float]) -> float:
+    """
+    Return the growth exponent: the slope of log seconds over log size, by least squares.
+    """
+    xs, ys = [math.log(size) for size in sizes], [math.log(value) for value in seconds]
+    middle_x, middle_y = statistics.fmean(xs), statistics.fmean(ys)
+    up = sum((x - middle_x) * (y - middle_y) for x, y in zip(xs, ys, strict=True))
+    return up / sum((x - middle_x) ** 2 for x in xs)

@@ -1,0 +1,1 @@
+"""What others need for the same work."""

@@ -1,0 +1,104 @@
+"""
+What `--json` and `--output` write.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import msgspec
+
+from foldline.errors import UsageError
+from foldline.history.codec import encode_history, encode_json
+from foldline.history.formats.renderings import (
+    render_anthropic,
+    render_openai_chat,
+    render_openai_responses,
+)
+from foldline.history.messages import Message
+from foldline.replay.columns import describe
+from foldline.replay.record import ReplayReport
+
+
+__all__ = ["TARGETS", "json_document", "replay_document", "target_format", "view_document"]
+
+
+_DEFAULT_TARGET = "openai-chat"
+
+
+def _anthropic(view: Sequence[Message]) -> bytes:
+    rendered = render_anthropic(view)
+    system = {"system": rendered.system} if rendered.system else {}
+    return encode_json({**system, "messages": rendered.messages})
+
+
+TARGETS: Mapping[str, Callable[[Sequence[Message]], bytes]] = MappingProxyType(
+    {
+        "openai-chat": lambda view: encode_json(render_openai_chat(view)),
+        "openai-responses": lambda view: encode_json(render_openai_responses(view)),
+        "anthropic": _anthropic,
+        "foldline": encode_history,
+    }
+)
+"""What writes a view in each format."""
+
+
+def target_format(wanted: str | None, *, source: str) -> str:
+    """
+    Return the format to write in: the *wanted* one, else that of the *source* where it can be.
+
+    Raises:
+        UsageError: The *wanted* one is none of `TARGETS`.
+    """
+    if wanted is None:
+        return source if source in TARGETS else _DEFAULT_TARGET
+    if wanted not in TARGETS:
+        message = f"--to {wanted[:80]!r}: allowed is {' or '.join(TARGETS)}"
+        raise UsageError(message)
+    return wanted
+
+
+def view_document(view: Sequence[Message], target: str) -> bytes:
+    """
+    Return *view* as JSON in the format *target*, valid for its vendor.
+    """
+    return TARGETS[target](view)
+
+
+def json_document(value: Any) -> bytes:
+    """
+    Return *value* as one JSON document.
+    """
+    return encode_json(value)
+
+
+def replay_document(sessions: Sequence[Sequence[ReplayReport]]) -> dict[str, Any]:
+    """
+    Return the reports of each session as one value, with the figures that follow from others.
+    """
+    return {
+        "sessions": [
+            {
+                "session": reports[0].session,
+                "replays": [_replay(report) for report in reports],
+            }
+            for reports in sessions
+        ]
+    }
+
+
+def _replay(report: ReplayReport) -> dict[str, Any]:
+    totals = report.totals
+    derived = {
+        "mean_tokens": totals.mean_tokens,
+        "fresh_tokens": totals.fresh_tokens,
+        "prefix_share": totals.prefix_share,
+    }
+    return {
+        "name": report.name,
+        "kind": report.kind,
+        "description": describe(report),
+        "config": report.config,
+        "totals": {**msgspec.structs.asdict(totals), **derived},
+        "calls": report.calls,
+    }

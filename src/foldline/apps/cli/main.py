@@ -1,0 +1,94 @@
+"""
+Where the command starts, and where every error becomes one line.
+
+Nothing but the standard library and our errors is loaded before a command runs, so that a missing
+extra is an error like any other.
+"""
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from importlib import import_module
+
+from foldline.errors import FoldlineError, MissingExtraError, UsageError
+
+
+__all__ = ["main"]
+
+
+_WELL, _FAILED, _MISUSED, _INTERRUPTED = 0, 1, 2, 130
+_EXTRA = frozenset({"click", "rich", "typer"})
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """
+    Run the command with *arguments*, or with those of the process, and return its exit code.
+
+    0: all went well. 1: something outside failed, or foldline has a fault. 2: what was asked for
+    or given cannot be used. 130: interrupted.
+    """
+    try:
+        code = _run(list(sys.argv[1:] if arguments is None else arguments))
+        sys.stdout.flush()
+    except (BrokenPipeError, SystemExit):
+        # Whoever read the output has seen enough; rich and typer tell so by SystemExit.
+        _drop_output()
+        return _WELL
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except Exception as error:  # noqa: BLE001 - a program ends with one line
+        return _reported(error)
+    return code
+
+
+def _run(arguments: list[str]) -> int:
+    try:
+        program = import_module("foldline.apps.cli.program")
+    except ImportError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in _EXTRA:
+            raise
+        raise MissingExtraError(package=package, extra="cli") from error
+    code: int = program.run(arguments)
+    return code
+
+
+def _reported(error: Exception) -> int:
+    text, code = _explained(error)
+    if code == _INTERRUPTED:
+        return code
+    if os.environ.get("FOLDLINE_DEBUG"):
+        traceback.print_exception(error)
+    line = "".join(sign if sign.isprintable() else " " for sign in text)
+    print("foldline: error:", " ".join(line.split()), file=sys.stderr)
+    return code
+
+
+def _explained(error: Exception) -> tuple[str, int]:
+    if isinstance(error, UsageError | MissingExtraError):
+        return str(error), _MISUSED
+    if isinstance(error, FoldlineError):
+        return str(error), _FAILED
+    if type(error).__name__ == "Abort":
+        return "", _INTERRUPTED
+    # Errors of the command line are classes of a private module of typer; this all of them have.
+    format_message = getattr(error, "format_message", None)
+    if format_message is not None:
+        return f"{format_message()} (foldline --help lists what there is)", _MISUSED
+    name = type(error).__name__
+    return f"unexpected {name}: set FOLDLINE_DEBUG=1 to see where it comes from", _FAILED
+
+
+def _drop_output() -> None:
+    """
+    Point the standard output nowhere, so that flushing it at exit does not fail.
+    """
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, ValueError):
+        return
+
+
+if __name__ == "__main__":
+    sys.exit(main())

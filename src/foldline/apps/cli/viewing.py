@@ -1,0 +1,127 @@
+"""
+A view for people: who speaks, how it begins, how large it is, and the summary in full.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import assert_never
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from foldline.apps.cli.terminal import clean, first_line
+from foldline.history.messages import Message
+from foldline.history.parts import (
+    BlobPart,
+    CompactionPart,
+    FilePart,
+    GenericPart,
+    Part,
+    ReasoningPart,
+    TextPart,
+    ToolCallPart,
+    ToolCallResponsePart,
+    UriPart,
+)
+from foldline.history.tokens import TokenCounter, TokenEstimator, count_message
+from foldline.replay.columns import short_number
+
+
+__all__ = ["MOST_MESSAGES", "show_view"]
+
+
+MOST_MESSAGES = 40
+"""How many messages of a view are shown; what lies between its first and its last ones is not."""
+
+_FIRST = 8
+_COLOURS = {"system": "magenta", "user": "green", "assistant": "cyan", "tool": "yellow"}
+
+
+def show_view(
+    view: Sequence[Message],
+    *,
+    counter: TokenCounter | None = None,
+    summary_lines: int | None = None,
+    most: int = MOST_MESSAGES,
+) -> RenderableType:
+    """
+    Return *view* as something to print.
+
+    Args:
+        view: The messages.
+        counter: What counts their tokens; an estimator where none is given.
+        summary_lines: How many lines of a summary are shown; None shows it in full.
+        most: How many messages are shown.
+    """
+    counter = counter or TokenEstimator()
+    shown = len(view) if len(view) <= most else most - 1
+    first = min(_FIRST, shown // 2)
+    head, tail = view[:first], view[len(view) - (shown - first) :]
+    left = view[first : len(view) - (shown - first)]
+    return Group(
+        *_lines(head, counter, summary_lines),
+        *_gap(left, counter),
+        *_lines(tail, counter, summary_lines),
+    )
+
+
+def _gap(left: Sequence[Message], counter: TokenCounter) -> Iterator[RenderableType]:
+    if left:
+        tokens = short_number(sum(count_message(message, counter) for message in left))
+        yield Text(f"  … {len(left):,} more messages, {tokens} tokens …", style="dim")
+
+
+def _lines(
+    messages: Sequence[Message], counter: TokenCounter, summary_lines: int | None
+) -> Iterator[RenderableType]:
+    for message in messages:
+        yield _line(message, counter)
+        if message.is_summary:
+            yield Padding(Text(_summary(message.text, summary_lines)), (0, 0, 0, 4))
+
+
+def _line(message: Message, counter: TokenCounter) -> RenderableType:
+    who = "summary" if message.is_summary else message.role
+    style = "bold red" if message.is_summary else _COLOURS[message.role]
+    said = "" if message.is_summary else _said(message)
+    row = Table.grid(padding=(0, 1), expand=True)
+    row.add_column(width=9, no_wrap=True)
+    row.add_column(width=6, no_wrap=True, justify="right")
+    row.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
+    size = short_number(count_message(message, counter))
+    row.add_row(Text(who, style=style), Text(size, style="dim"), Text(said))
+    return row
+
+
+def _summary(text: str, lines: int | None) -> str:
+    shown = clean(text).split("\n")
+    if lines is None or len(shown) <= lines:
+        return "\n".join(shown)
+    return "\n".join((*shown[:lines], f"… {len(shown) - lines} more lines …"))
+
+
+def _said(message: Message) -> str:
+    return "  ".join(filter(None, map(_part, message.parts))) or "(nothing)"
+
+
+def _part(part: Part) -> str:
+    match part:
+        case TextPart(content=content):
+            mark, said = "", content
+        case ReasoningPart(content=content):
+            mark, said = "(thinks) ", content
+        case CompactionPart(content=content):
+            mark, said = "(compaction) ", content
+        case ToolCallPart(name=name, arguments=arguments):
+            mark, said = f"→ {first_line(name)} ", arguments
+        case ToolCallResponsePart(response=response):
+            mark = "← "
+            said = response if isinstance(response, str) else f"({len(response)} parts)"
+        case BlobPart(modality=kind) | UriPart(modality=kind) | FilePart(modality=kind):
+            mark, said = "", f"({kind})"
+        case GenericPart(kind=kind):
+            mark, said = "", f"({kind})"
+        case _:
+            assert_never(part)
+    return mark + first_line(said)

@@ -1,0 +1,46 @@
+"""
+A session made ready to be played any number of times.
+"""
+
+from foldline.history.formats.importer import Session
+from foldline.history.history import History
+from foldline.history.messages import Message
+from foldline.history.tokens import TokenCounter, TokenEstimator, count_message
+from foldline.replay.calls import model_calls
+from foldline.replay.record import SessionRecord
+
+
+__all__ = ["Tape"]
+
+
+class Tape:
+    """
+    The messages of a session, where it called its model, and how large each message is.
+    """
+
+    def __init__(self, session: Session, *, counter: TokenCounter | None = None) -> None:
+        """
+        Make *session* ready, its tokens counted by *counter*, or by an estimator.
+        """
+        self.messages = session.messages
+        self.counter: TokenCounter = counter or TokenEstimator()
+        self.calls = model_calls(session.messages)
+        self._sizes = {
+            id(message): count_message(message, self.counter) for message in session.messages
+        }
+        history = History(session.messages, counter=self.counter)
+        self.session = SessionRecord(
+            id=session.id,
+            format=session.format,
+            title=session.title,
+            messages=len(session.messages),
+            exchanges=history.exchanges(),
+            tokens=history.system_tokens + history.tokens(),
+        )
+
+    def size(self, message: Message) -> int:
+        """
+        Return the tokens of *message*, which need not be one of the session.
+        """
+        known = self._sizes.get(id(message))
+        return count_message(message, self.counter) if known is None else known

@@ -1,0 +1,77 @@
+"""
+Whether a request is one that vendors accept, and one that lost nothing it has to hold.
+
+Two requests that share a beginning share what is wrong with it. So a request that goes on from the
+one before is judged from the last place on where it can be divided: in front of an assistant
+message that the user or a tool came before, which no rule of a grammar reaches across but the one
+that ids are given once. The last request before the prefix breaks holds all of those before it;
+it is judged whole.
+"""
+
+from collections.abc import Sequence
+
+from foldline.history.formats.grammars import (
+    Violation,
+    check_anthropic,
+    check_openai_chat,
+)
+from foldline.history.formats.renderings import render_anthropic, render_openai_chat
+from foldline.history.history import History
+from foldline.history.messages import Message
+from foldline.history.parts import ToolCallResponsePart
+
+
+__all__ = ["losses", "violations", "violations_behind"]
+
+
+def violations(request: Sequence[Message]) -> tuple[str, ...]:
+    """
+    Return what OpenAI Chat and Anthropic would refuse in *request*, rendered for each.
+    """
+    chat = check_openai_chat(render_openai_chat(request))
+    rendered = render_anthropic(request)
+    messages = check_anthropic(rendered.system, rendered.messages)
+    return (*_named("openai-chat", chat), *_named("anthropic", messages))
+
+
+def violations_behind(request: Sequence[Message], kept: int) -> tuple[str, ...]:
+    """
+    Return what is wrong with *request*, whose first *kept* messages were judged before.
+    """
+    return violations(request[_division(request, kept) :])
+
+
+def losses(request: Sequence[Message], history: History) -> tuple[str, ...]:
+    """
+    Return what *request* has to hold of *history* and does not.
+    """
+    lost: list[str] = []
+    system = history.system
+    if tuple(request[: len(system)]) != system:
+        lost.append("view: a system message is missing or moved")
+    user = history.last_user()
+    if user is not None and not _holds(request, history[user]):
+        lost.append("view: the last user message is missing or changed")
+    return tuple(lost)
+
+
+def _division(request: Sequence[Message], kept: int) -> int:
+    for index in range(kept - 1, 0, -1):
+        if request[index].role == "assistant" and request[index - 1].role in {"user", "tool"}:
+            return index
+    return 0
+
+
+def _holds(request: Sequence[Message], said: Message) -> bool:
+    if any(message is said for message in reversed(request)):
+        return True
+    # A result that a user message carries beside its words may have moved to its call.
+    words = [part for part in said.parts if not isinstance(part, ToolCallResponsePart)]
+    return any(
+        message.role == "user" and [part for part in message.parts if part in words] == words
+        for message in request
+    )
+
+
+def _named(grammar: str, found: Sequence[Violation]) -> tuple[str, ...]:
+    return tuple(f"{grammar}: message {one.index}: {one.text}" for one in found)

@@ -1,0 +1,142 @@
+"""
+What cannot be used ends in one line, and leaves nothing behind.
+"""
+
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+Run = Callable[..., Any]
+
+GOOD = b'[{"role": "user", "content": "hello"}]'
+FILES = {
+    "good.json": GOOD,
+    "text.json": b"This is no JSON at all, only \xc3\xa4 few words.",
+    "shape.json": b'{"answer": 42}',
+    "message.json": b'[{"role": "user", "content": 42}]',
+    "cut.json": b'[{"role": "user", "content": "hel',
+    "cut.gz": gzip.compress(GOOD * 50)[:-12],
+    "empty.json": b"",
+    "binary.bin": bytes(range(256)),
+    "unknown.toml": b"target_cuont = 3\n",
+    "negative.json": b'{"target_count": -3}',
+    "neither.toml": b"<config target='3'/>",
+    "binary.toml": b"\xff\xfe\x00target",
+    "list.json": b"[1, 2]",
+    "state.json": b'{"summary_content": 3}',
+    "newline\nname.json": b"x",
+}
+BAD = {
+    "not JSON": ("reduce text.json", "not JSON"),
+    "wrong shape": ("reduce shape.json", "no known format fits"),
+    "wrong message": ("reduce message.json --format openai-chat", "message 0: content"),
+    "cut off": ("reduce cut.json", "cut.json"),
+    "truncated gzip": ("reduce cut.gz", "truncated gzip"),
+    "empty file": ("reduce empty.json", "empty input"),
+    "binary": ("replay binary.bin", "not text"),
+    "missing file": ("reduce nowhere.json", "cannot read nowhere.json: No such file"),
+    "directory": ("reduce folder", "cannot read folder: Is a directory"),
+    "unknown format": ("reduce good.json --format opanai-chat", "did you mean 'openai-chat'"),
+    "unknown session": ("reduce good.json --session x", "holds no session 'x'"),
+    "session 0": ("reduce good.json --session 0", "holds no session '0'"),
+    "unknown key": ("reduce good.json --config unknown.toml", "unknown key 'target_cuont'"),
+    "negative value": ("plan good.json --config negative.json", "target_count=-3"),
+    "negative target": ("reduce good.json --target -1", "target_count=-1"),
+    "no config": ("replay good.json --config neither.toml", "neither.toml: not TOML"),
+    "binary config": ("replay good.json --config binary.toml", "neither JSON nor TOML"),
+    "list as config": ("replay good.json --config list.json", "list.json: not TOML"),
+    "missing config": ("replay good.json --config no.toml", "cannot read no.toml"),
+    "bad state": ("reduce good.json --state state.json", "state.json: not a reduction"),
+    "state in a missing folder": ("reduce good.json --state no/s.json", "does not exist"),
+    "output in a missing folder": ("reduce good.json --output no/v.json", "does not exist"),
+    "output is a folder": ("reduce good.json --output folder", "it is a folder"),
+    "page in a missing folder": ("replay good.json --html no/r.html", "does not exist"),
+    "unknown target": ("reduce good.json --to xml", "--to 'xml': allowed is"),
+    "unknown strategy": ("reduce good.json --strategy magic", "strategy='magic'"),
+    "unknown unit": ("reduce good.json --unit words", "counting_unit='words'"),
+    "unknown behavior": ("reduce good.json --behavior stop", "behavior='stop'"),
+    "target of tokens": ("reduce good.json --unit tokens --target 5", "use --token-target"),
+    "tokens of no tokens": ("plan good.json --token-target 5", "add --unit tokens"),
+    "layers of nothing": (
+        "plan good.json --strategy message-counting --layers",
+        "no effect on message counting",
+    ),
+    "both": ("reduce good.json --force --skip", "exclude each other"),
+    "no number": ("reduce good.json --target many", "Invalid value for '--target'"),
+    "no argument": ("reduce", "Missing argument"),
+    "no value": ("reduce good.json --target", "requires an argument"),
+    "unknown option": ("reduce good.json --tagret 3", "No such option"),
+    "unknown command": ("redcue good.json", "No such command 'redcue'"),
+    "too many arguments": ("plan good.json other.json", "unexpected extra argument"),
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """
+    Return a folder that holds every bad file.
+    """
+    for name, data in FILES.items():
+        (tmp_path / name).write_bytes(data)
+    (tmp_path / "folder").mkdir()
+    return tmp_path
+
+
+def _content(folder: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_one_line(run: Run, folder: Path, case: str) -> None:
+    """
+    One line on the standard error, exit code 2, nothing printed and nothing written.
+    """
+    command, expected = BAD[case]
+    before = _content(folder)
+
+    outcome = run(*command.split())
+
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.count("\n") == 1
+    assert outcome.err.startswith("foldline: error: ")
+    assert expected in outcome.err
+    assert _content(folder) == before
+
+
+def test_a_name_of_two_lines_is_still_one_line(run: Run, folder: Path) -> None:
+    """
+    What a file is called cannot break the line.
+    """
+    outcome = run("reduce", "newline\nname.json")
+
+    assert (outcome.code, outcome.err.count("\n")) == (2, 1)
+
+
+def test_a_name_with_a_nul_is_one_line(run: Run) -> None:
+    """
+    A name that no file can have is an error like any other.
+    """
+    outcome = run("reduce", "a\0b")
+
+    assert (outcome.code, outcome.err.count("\n")) == (2, 1)
+
+
+def test_errors_do_not_quote_the_conversation(run: Run, folder: Path) -> None:
+    """
+    What was said stays out of the error line.
+    """
+    secret = b'[{"role": "user", "content": {"password": "hunter2hunter2"}}]'
+    (folder / "secret.json").write_bytes(secret)
+
+    outcome = run("reduce", "secret.json", "--format", "openai-chat")
+
+    assert outcome.code == 2
+    assert "hunter2" not in outcome.err

@@ -1,0 +1,217 @@
+"""
+`foldline reduce`.
+"""
+
+import gzip
+import json
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foldline.history.codec import decode_history
+from foldline.history.formats.grammars import (
+    check_anthropic,
+    check_openai_chat,
+    check_openai_responses,
+)
+from foldline.reduction.state import HistoryReductionState
+
+
+Run = Callable[..., Any]
+
+SMALL = ("--unit", "messages", "--target", "6", "--threshold", "4")
+
+
+def test_the_view_is_shown_for_people(run: Run, chat: Path) -> None:
+    """
+    Without options there are lines for messages, the summary in full, and what happened.
+    """
+    outcome = run("reduce", chat)
+
+    assert (outcome.code, outcome.err) == (0, "")
+    assert "Digest of 40 messages" in outcome.out
+    assert "fold (performed): Count above target and threshold" in outcome.out
+    assert "40 of 121 messages folded" in outcome.out.splitlines()[-1]
+    assert "Where is parcel 29?" in outcome.out
+
+
+def test_json_is_the_request_of_the_vendor(run: Run, chat: Path) -> None:
+    """
+    `--json` prints the view in the format of the file, valid and nothing else.
+    """
+    outcome = run("reduce", chat, *SMALL, "--json")
+
+    items = outcome.json()
+    assert outcome.code == 0
+    assert check_openai_chat(items) == ()
+    assert len(items) < 20
+    assert items[0] == {"role": "system", "content": "Be brief."}
+    assert outcome.err.startswith("fold (performed)")
+
+
+def test_every_target_is_valid(run: Run, chat: Path) -> None:
+    """
+    `--to` writes the view as each vendor accepts it.
+    """
+    anthropic = run("reduce", chat, *SMALL, "--json", "--to", "anthropic").json()
+    responses = run("reduce", chat, *SMALL, "--json", "--to", "openai-responses").json()
+    own = run("reduce", chat, *SMALL, "--json", "--to", "foldline").out
+
+    assert check_anthropic(anthropic["system"], anthropic["messages"]) == ()
+    assert check_openai_responses(responses) == ()
+    assert decode_history(own)[1].is_summary
+
+
+def test_the_state_makes_the_next_call_a_hit(run: Run, chat: Path) -> None:
+    """
+    A second call with the state of the first one folds nothing and gives the same view.
+    """
+    arguments = ("reduce", chat, *SMALL, "--json", "--state", "state.json")
+
+    first = run(*arguments)
+    second = run(*arguments)
+
+    assert first.err.startswith("fold (performed)")
+    assert second.err.startswith("hit (cache hit)")
+    assert first.out == second.out
+
+
+def test_the_state_is_a_reduction(run: Run, chat: Path, tmp_path: Path) -> None:
+    """
+    The file of `--state` holds what the library reads and writes.
+    """
+    run("reduce", chat, *SMALL, "--state", "state.json")
+
+    state = HistoryReductionState.from_json((tmp_path / "state.json").read_bytes())
+    assert state.summarized_up_to_index == 112
+
+
+def test_nothing_folded_leaves_no_state(run: Run, chat: Path, tmp_path: Path) -> None:
+    """
+    Where there is no reduction no file is made for one.
+    """
+    outcome = run("reduce", chat, "--target", "100", "--state", "state.json")
+
+    assert outcome.code == 0
+    assert not (tmp_path / "state.json").exists()
+
+
+def test_output_is_written_and_not_printed(run: Run, chat: Path, tmp_path: Path) -> None:
+    """
+    `--output` gets the request; on the screen stays what happened.
+    """
+    outcome = run("reduce", chat, *SMALL, "--output", "view.json")
+
+    assert check_openai_chat(json.loads((tmp_path / "view.json").read_bytes())) == ()
+    assert "Digest of" not in outcome.out
+    assert "fold (performed)" in outcome.out
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["chat.json", "view.json"]
+
+
+def test_a_file_that_is_there_keeps_its_mode(run: Run, chat: Path, tmp_path: Path) -> None:
+    """
+    A private file stays private when it is written anew.
+    """
+    (tmp_path / "view.json").write_text("old", encoding="utf-8")
+    (tmp_path / "view.json").chmod(0o600)
+
+    run("reduce", chat, "--output", "view.json")
+
+    assert stat.S_IMODE((tmp_path / "view.json").stat().st_mode) == 0o600
+
+
+def test_force_and_skip(run: Run, chat: Path) -> None:
+    """
+    `--force` folds below the threshold, `--skip` shows everything above it.
+    """
+    forced = run("reduce", chat, "--target", "25", "--threshold", "20", "--force", "--json")
+    skipped = run("reduce", chat, *SMALL, "--skip", "--json")
+
+    assert "AgentRunConfig.trigger_history_reduction" in forced.err
+    assert len(skipped.json()) == 121
+
+
+def test_the_circuit_breaker_says_that_the_turn_ends(run: Run, chat: Path) -> None:
+    """
+    With that behavior a fold is announced as the end of the turn.
+    """
+    outcome = run("reduce", chat, *SMALL, "--behavior", "circuit-breaker", "--json")
+
+    assert "halt (performed)" in outcome.err
+    assert "circuit breaker triggered" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("config.json", '{"HistoryReduction": {"Strategy": "MessageCounting", "TargetCount": 3}}'),
+        ("config.toml", '[history_reduction]\nstrategy = "message_counting"\ntarget_count = 3\n'),
+        ("odd.json", 'strategy = "message-counting"\ntarget_count = 3\n'),
+    ],
+)
+def test_a_configuration_is_read_by_content(
+    run: Run, chat: Path, tmp_path: Path, name: str, text: str
+) -> None:
+    """
+    JSON and TOML are told apart by what they hold, and options win over the file.
+    """
+    (tmp_path / name).write_text(text, encoding="utf-8")
+
+    dropped = run("reduce", chat, "--config", name, "--json")
+    fewer = run("reduce", chat, "--config", name, "--target", "2", "--json")
+
+    assert len(dropped.json()) == 1 + 3 * 4
+    assert len(fewer.json()) == 1 + 2 * 4
+
+
+def test_a_conversation_comes_from_the_standard_input(run: Run, chat: Path) -> None:
+    """
+    `-` reads what is piped in, compressed or not.
+    """
+    data = chat.read_bytes()
+
+    piped = run("reduce", "-", *SMALL, "--json", stdin=data)
+    packed = run("reduce", "-", *SMALL, "--json", stdin=gzip.compress(data))
+
+    assert piped.code == packed.code == 0
+    assert piped.out == packed.out == run("reduce", chat, *SMALL, "--json").out
+
+
+def test_one_of_several_sessions_is_chosen(run: Run, tmp_path: Path) -> None:
+    """
+    A session is found by number and by id; without a choice the command asks for one.
+    """
+    lines = [
+        {"id": name, "messages": [{"role": "user", "content": f"I am {name}"}]}
+        for name in ("first", "second")
+    ]
+    text = "\n".join(json.dumps(line) for line in lines)
+    (tmp_path / "two.jsonl").write_text(text, encoding="utf-8")
+
+    by_number = run("reduce", "two.jsonl", "--session", "2", "--json")
+    named = run("formats", "two.jsonl", "--json").json()["sessions"][1]["id"]
+    by_id = run("reduce", "two.jsonl", "--session", named, "--json")
+    open_choice = run("reduce", "two.jsonl")
+
+    assert by_number.json() == by_id.json()
+    assert "I am second" in by_number.out
+    assert (open_choice.code, open_choice.out) == (2, "")
+    assert "holds 2 sessions: choose one with --session" in open_choice.err
+
+
+def test_a_text_cannot_steer_the_terminal(run: Run, tmp_path: Path) -> None:
+    """
+    Escape sequences, markup and lone surrogates of a conversation are shown, not obeyed.
+    """
+    text = "\x1b[31mred\x1b]0;title\x07 [bold]not markup[/bold] \ud800 \u202eturned"
+    messages = [{"role": "user", "content": text}]
+    (tmp_path / "hostile.json").write_text(json.dumps(messages), encoding="utf-8")
+
+    outcome = run("reduce", "hostile.json")
+
+    assert outcome.code == 0
+    assert not {"\x1b", "\x07", "\ud800", "\u202e"} & set(outcome.out)
+    assert "[bold]not markup[/bold]" in outcome.out

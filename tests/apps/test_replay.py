@@ -1,0 +1,110 @@
+"""
+`foldline replay`.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+
+Run = Callable[..., Any]
+
+SMALL = ("--unit", "messages", "--target", "6", "--threshold", "4")
+
+
+def _names(outcome: Any) -> list[str]:
+    return [replay["name"] for replay in outcome.json()["sessions"][0]["replays"]]
+
+
+def test_without_options_the_usual_ones_are_compared(run: Run, chat: Path) -> None:
+    """
+    Both baselines and at least four configurations, of both strategies and all units.
+    """
+    outcome = run("replay", chat, "--json")
+
+    replays = outcome.json()["sessions"][0]["replays"]
+    assert (outcome.code, outcome.err) == (0, "")
+    assert [replay["kind"] for replay in replays[:2]] == ["no_reduction", "no_memory"]
+    configs = [replay["config"] for replay in replays[2:]]
+    assert len(configs) >= 4
+    assert {config["counting_unit"] for config in configs} == {"messages", "exchanges", "tokens"}
+    assert {config["strategy"] for config in configs} == {"summarizing", "message_counting"}
+    assert {config["layers"] for config in configs} == {True, False}
+
+
+def test_the_document_has_totals_and_calls(run: Run, chat: Path) -> None:
+    """
+    One record per model call, whose sums are the totals.
+    """
+    replay = run("replay", chat, *SMALL, "--json").json()["sessions"][0]["replays"][2]
+
+    totals, calls = replay["totals"], replay["calls"]
+    assert totals["calls"] == len(calls) == 60
+    assert totals["sent_tokens"] == sum(call["view_tokens"] for call in calls)
+    assert totals["fresh_tokens"] == totals["sent_tokens"] - totals["kept_tokens"]
+    assert totals["folds"] == totals["prefix_breaks"] > 5
+    assert (totals["invalid_requests"], totals["most_reads"]) == (0, 1)
+
+
+def test_the_table_has_a_line_for_each(run: Run, chat: Path) -> None:
+    """
+    For people there is one line per configuration, and what it stands for.
+    """
+    outcome = run("replay", chat, *SMALL)
+
+    assert outcome.code == 0
+    assert "1 session, 121 messages" in outcome.out
+    for name in ("no reduction", "no memory", "given"):
+        assert sum(line.startswith(name) for line in outcome.out.splitlines()) == 2
+    assert "given: one rolling summary, 6 + 4 messages" in outcome.out
+    assert "invalid" in outcome.out
+
+
+def test_files_are_named_and_compared(run: Run, chat: Path, tmp_path: Path) -> None:
+    """
+    Each `--config` is one configuration, called as its file; `--compare` adds the usual ones.
+    """
+    (tmp_path / "ours.toml").write_text('strategy = "summarizing"\n', encoding="utf-8")
+    (tmp_path / "rolling.json").write_text('{"target_count": 3}', encoding="utf-8")
+    files = ("--config", "ours.toml", "--config", "rolling.json")
+
+    alone = run("replay", chat, *files, "--json")
+    beside = run("replay", chat, *files, "--compare", "--json")
+
+    assert _names(alone)[2:] == ["ours", "rolling"]
+    assert {"ours", "rolling", "rolling 2", "layers"} <= set(_names(beside))
+
+
+def test_a_page_is_written(run: Run, chat: Path, tmp_path: Path) -> None:
+    """
+    `--html` writes one page beside the table.
+    """
+    outcome = run("replay", chat, *SMALL, "--html", "report.html")
+
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert outcome.code == 0
+    assert page.startswith("<!doctype html>")
+    assert page.count("<svg") == 3
+
+
+def test_without_a_check_nothing_is_claimed(run: Run, chat: Path) -> None:
+    """
+    `--no-check` leaves the number of invalid requests open.
+    """
+    replays = run("replay", chat, *SMALL, "--no-check", "--json").json()["sessions"][0]["replays"]
+
+    assert replays[2]["totals"]["invalid_requests"] is None
+
+
+def test_all_sessions_of_a_file_are_played(run: Run, tmp_path: Path) -> None:
+    """
+    The figures of several sessions are added up.
+    """
+    line = '{"messages": [{"role": "user", "content": "hello"}]}\n'
+    (tmp_path / "three.jsonl").write_text(line * 3, encoding="utf-8")
+
+    everything = run("replay", "three.jsonl")
+    one = run("replay", "three.jsonl", "--session", "2", "--json")
+
+    assert "3 sessions, 3 messages" in everything.out
+    assert len(one.json()["sessions"]) == 1

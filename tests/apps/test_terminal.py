@@ -1,0 +1,56 @@
+"""
+Text of others on a terminal of ours.
+"""
+
+import pytest
+
+from foldline.apps.cli.terminal import clean, first_line, output_console, progress
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain", "plain"),
+        ("two\r\nlines", "two\nlines"),
+        ("tab\there", "tab    here"),
+        ("\x1b[31mred", "�[31mred"),
+        ("bell\x07", "bell�"),
+        ("\ud800", "�"),
+        ("naïve 東京 🚂", "naïve 東京 🚂"),
+    ],
+)
+def test_nothing_a_terminal_obeys_is_left(text: str, shown: str) -> None:
+    """
+    What cannot be printed is shown as a mark; lines stay lines.
+    """
+    assert clean(text) == shown
+
+
+def test_the_first_line_says_something() -> None:
+    """
+    Empty lines in front are passed over, spaces are joined, and a long line is cut.
+    """
+    assert first_line("\n  \n first   line \nsecond") == "first line"
+    assert first_line("") == ""
+    assert first_line("x" * 500, most=10) == "x" * 9 + "…"
+
+
+def test_no_progress_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    """
+    A progress bar is for who looks; a file or a pipe gets nothing of it.
+    """
+    with progress("working", 2) as advance:
+        advance()
+        advance()
+
+    said = capsys.readouterr()
+    assert (said.out, said.err) == ("", "")
+
+
+def test_the_console_takes_text_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    """
+    Neither markup nor names of emoji in a text are anything but text.
+    """
+    output_console().print("[red]:smile:[/red] 42")
+
+    assert capsys.readouterr().out == "[red]:smile:[/red] 42\n"

@@ -1,0 +1,306 @@
+"""Anthropic Messages messages, both ways."""
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foldline.errors import FormatError
+from foldline.history.codec import canonical_json, encode_json
+from foldline.history.formats.anthropic import (
+    from_anthropic,
+    items_from_message,
+    message_from_anthropic,
+    to_anthropic,
+)
+from foldline.history.messages import Message
+from foldline.history.parts import (
+    BlobPart,
+    CompactionPart,
+    FilePart,
+    GenericPart,
+    Part,
+    ReasoningPart,
+    TextPart,
+    ToolCallPart,
+    ToolCallResponsePart,
+    UriPart,
+)
+
+
+MARK = {"cache_control": {"type": "ephemeral"}}
+CALL = {"type": "tool_use", "id": "c1", "name": "look", "input": {"a": 1}}
+RESULT = {"type": "tool_result", "tool_use_id": "c1", "content": "found"}
+THOUGHT = {"type": "thinking", "thinking": "hm", "signature": "s"}
+
+ORDINARY: list[dict[str, Any]] = [
+    {"role": "user", "content": "hello"},
+    {"role": "assistant", "content": "hi"},
+    {"role": "user", "content": ""},
+    {"role": "user", "content": []},
+    {"role": "assistant", "content": [{"type": "text", "text": "so"}, CALL]},
+    {"role": "user", "content": [RESULT]},
+    {"role": "user", "content": [RESULT, {"type": "text", "text": "and"}]},
+    {
+        "role": "user",
+        "content": [
+            {
+                "type": "tool_result",
+                "tool_use_id": "c1",
+                "content": [
+                    {"type": "text", "text": "see"},
+                    {
+                        "type": "image",
+                        "source": {"type": "base64", "media_type": "image/png", "data": "AA"},
+                    },
+                ],
+            }
+        ],
+    },
+    {
+        "role": "user",
+        "content": [
+            {"type": "image", "source": {"type": "url", "url": "https://example.org"}},
+            {"type": "document", "source": {"type": "file", "file_id": "f"}},
+        ],
+    },
+]
+
+READ: list[tuple[dict[str, Any], str, tuple[Part, ...]]] = [
+    ({"role": "user"}, "user", ()),
+    ({"role": "user", "content": [RESULT]}, "tool", (ToolCallResponsePart("c1", "found"),)),
+    (
+        {"role": "user", "content": [RESULT, {"type": "text", "text": "and"}]},
+        "user",
+        (ToolCallResponsePart("c1", "found"), TextPart("and")),
+    ),
+    (
+        {"role": "assistant", "content": [RESULT]},
+        "assistant",
+        (ToolCallResponsePart("c1", "found"),),
+    ),
+    (
+        {"role": "system", "content": [{"type": "text", "text": "x", **MARK}]},
+        "system",
+        (TextPart("x"),),
+    ),
+    (
+        {
+            "role": "assistant",
+            "content": [
+                THOUGHT,
+                {"type": "redacted_thinking", "data": "x"},
+                {"type": "compaction", "content": "before"},
+                {"type": "compaction", "content": None},
+                {"type": "server_tool_use", "id": "s"},
+            ],
+        },
+        "assistant",
+        (
+            ReasoningPart("hm"),
+            ReasoningPart(""),
+            CompactionPart("before"),
+            CompactionPart(""),
+            GenericPart("server_tool_use", '{"type":"server_tool_use","id":"s"}'),
+        ),
+    ),
+    (
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "c", "name": "f"}]},
+        "assistant",
+        (ToolCallPart("c", "f", ""),),
+    ),
+    (
+        {
+            "role": "user",
+            "content": [{"type": "tool_result", "tool_use_id": "c", "is_error": True}],
+        },
+        "tool",
+        (ToolCallResponsePart("c", ""),),
+    ),
+    (
+        {
+            "role": "user",
+            "content": [
+                {"type": "document", "source": {"type": "text", "data": "plain"}},
+                {"type": "document", "source": {"type": "new"}},
+                {"type": "image"},
+            ],
+        },
+        "user",
+        (
+            TextPart("plain"),
+            GenericPart("document", '{"type":"document","source":{"type":"new"}}'),
+            GenericPart("image", '{"type":"image"}'),
+        ),
+    ),
+]
+
+WRONG: list[tuple[Any, str]] = [
+    ([], "message 1: the message is not an object"),
+    ({"content": "x"}, "role which is not a string"),
+    ({"role": "tool", "content": "x"}, "role 'tool' is not one of"),
+    ({"role": "user", "content": 5}, "content is neither a string nor a list"),
+    ({"role": "user", "content": ["x"]}, r"content\[0\] is not an object"),
+    ({"role": "user", "content": [{}]}, r"content\[0\].type is not a string"),
+    ({"role": "user", "content": [{"type": "text"}]}, r"content\[0\].text is not a string"),
+    ({"role": "user", "content": [{"type": "thinking"}]}, r"\.thinking is not a string"),
+    ({"role": "user", "content": [{"type": "compaction", "content": 1}]}, r"\.content is not a"),
+    ({"role": "user", "content": [{"type": "tool_use"}]}, r"content\[0\].id is not a string"),
+    ({"role": "user", "content": [{"type": "tool_use", "id": "c"}]}, r"\.name is not a string"),
+    ({"role": "user", "content": [{"type": "tool_result"}]}, r"\.tool_use_id is not a string"),
+    (
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c", "content": 1}]},
+        r"content\[0\].content is neither",
+    ),
+    (
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c", "content": [1]}]},
+        r"content\[0\].content\[0\] is not an object",
+    ),
+]
+
+# JSON cannot carry two halves of one character apart, so neither can any item.
+TEXTS = st.text(max_size=8).map(lambda text: json.loads(json.dumps(text)))
+SOME_TEXT = st.one_of(TEXTS, st.sampled_from(["", "\x00", "\ud800", " ", "a\udfffb", "é"]))
+VALUES = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), SOME_TEXT),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=2), st.dictionaries(SOME_TEXT, inner, max_size=2)
+    ),
+    max_leaves=4,
+)
+EXTRAS = st.dictionaries(st.sampled_from(["cache_control", "citations", "zz"]), VALUES, max_size=2)
+INNER = st.one_of(
+    st.builds(lambda text, extra: {"type": "text", "text": text, **extra}, SOME_TEXT, EXTRAS),
+    st.builds(lambda extra: {"type": "new", **extra}, EXTRAS),
+)
+BLOCKS = st.one_of(
+    INNER,
+    st.builds(
+        lambda value, extra: {"type": "tool_use", "id": "c", "name": "f", "input": value, **extra},
+        VALUES,
+        EXTRAS,
+    ),
+    st.builds(
+        lambda content, extra: {
+            "type": "tool_result",
+            "tool_use_id": "c",
+            "content": content,
+            **extra,
+        },
+        st.one_of(st.none(), SOME_TEXT, st.lists(INNER, max_size=2)),
+        EXTRAS,
+    ),
+    st.sampled_from([THOUGHT, {"type": "redacted_thinking", "data": "x"}]),
+)
+CONTENTS = st.one_of(st.none(), SOME_TEXT, st.lists(BLOCKS, max_size=3))
+
+
+@given(
+    st.sampled_from(["system", "user", "assistant"]),
+    CONTENTS,
+    EXTRAS,
+    st.sampled_from([iter, reversed]),
+)
+def test_round_trip_is_byte_equal(
+    role: str, content: Any, extra: dict[str, Any], order: Callable[[Any], Iterator[str]]
+) -> None:
+    """Whatever comes in goes out as the same bytes, in canonical form and with keys in order."""
+    fields = {"role": role, "content": content, **extra}
+    item = {key: fields[key] for key in order(fields)}
+
+    assert encode_json(to_anthropic(from_anthropic([item]))) == encode_json([item])
+    assert canonical_json(to_anthropic(from_anthropic([item]))) == canonical_json([item])
+
+
+@pytest.mark.parametrize("item", ORDINARY)
+def test_ordinary_items_are_kept_once(item: dict[str, Any]) -> None:
+    """An ordinary item is written again from its parts, so no second copy of it is kept."""
+    message = message_from_anthropic(item)
+
+    assert message.native is None
+    assert items_from_message(message) == [item]
+
+
+@pytest.mark.parametrize(("item", "role", "parts"), READ)
+def test_items_are_read(item: dict[str, Any], role: str, parts: tuple[Part, ...]) -> None:
+    """Each kind of item has its role and parts, and comes out as it was."""
+    message = message_from_anthropic(item)
+
+    assert (message.role, message.parts) == (role, parts)
+    assert to_anthropic([message]) == [item]
+
+
+@pytest.mark.parametrize(("item", "error"), WRONG)
+def test_wrong_shapes_are_named(item: Any, error: str) -> None:
+    """An item of the wrong shape is refused with its place and the field."""
+    with pytest.raises(FormatError, match=error):
+        from_anthropic([{"role": "user", "content": "fine"}, item])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ('{"a":1}', {"a": 1}),
+        ("", {}),
+        ("[1]", {"arguments": [1]}),
+        ('{"a', {"arguments": '{"a'}),
+    ],
+)
+def test_arguments_become_an_object(arguments: str, expected: dict[str, Any]) -> None:
+    """Arguments that are no JSON object are wrapped into one."""
+    message = Message.assistant(tool_calls=[ToolCallPart("c", "f", arguments)])
+
+    assert to_anthropic([message])[0]["content"][0]["input"] == expected
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        (Message(role="assistant", parts=(ReasoningPart("hm"), CompactionPart(""))), []),
+        (Message(role="system", parts=(ToolCallPart("c", "f", "{}"),)), []),
+        (Message(role="assistant"), [{"role": "assistant", "content": []}]),
+        (Message(role="tool", parts=(TextPart("x"),)), [{"role": "user", "content": "x"}]),
+        (
+            Message(
+                role="assistant",
+                parts=(TextPart("so"), ToolCallResponsePart("c1", "found"), FilePart("image", "f")),
+            ),
+            [
+                {"role": "user", "content": [RESULT]},
+                {
+                    "role": "assistant",
+                    "content": [
+                        {"type": "text", "text": "so"},
+                        {"type": "text", "text": "[image]"},
+                    ],
+                },
+            ],
+        ),
+        (
+            Message(
+                role="user",
+                parts=(
+                    CompactionPart("a"),
+                    BlobPart("audio", "audio/wav", "A"),
+                    UriPart("video", "u"),
+                ),
+            ),
+            [
+                {
+                    "role": "user",
+                    "content": [
+                        {"type": "text", "text": "a"},
+                        {"type": "text", "text": "[audio]"},
+                        {"type": "text", "text": "u"},
+                    ],
+                }
+            ],
+        ),
+    ],
+)
+def test_foreign_messages_are_written(message: Message, expected: list[dict[str, Any]]) -> None:
+    """A message that this format does not know is written as the nearest it has."""
+    assert to_anthropic([message]) == expected

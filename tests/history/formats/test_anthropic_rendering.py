@@ -1,0 +1,266 @@
+"""Views rendered as Anthropic Messages requests."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foldline.history.formats.anthropic import (
+    from_anthropic,
+    message_from_anthropic,
+)
+from foldline.history.formats.grammars import check_anthropic
+from foldline.history.formats.renderings import (
+    EMPTY_NOTE,
+    OPENING_NOTE,
+    SUMMARY_HEADER,
+    render_anthropic,
+)
+from foldline.history.messages import SUMMARY_KEY, Message
+from foldline.history.parts import (
+    GenericPart,
+    TextPart,
+)
+
+
+MARK = {"cache_control": {"type": "ephemeral"}}
+CALL = {"type": "tool_use", "id": "c1", "name": "look", "input": {"a": 1}}
+RESULT = {"type": "tool_result", "tool_use_id": "c1", "content": "found"}
+THOUGHT = {"type": "thinking", "thinking": "hm", "signature": "s"}
+TEXTS = st.text(max_size=8).map(lambda text: json.loads(json.dumps(text)))
+SOME_TEXT = st.one_of(TEXTS, st.sampled_from(["", "\x00", "\ud800", " ", "a\udfffb", "é"]))
+
+
+def rendered(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """
+    Render what *items* say, and judge it.
+    """
+    view = render_anthropic(from_anthropic(items))
+    assert check_anthropic(view.system, view.messages) == ()
+    return view.messages
+
+
+def test_originals_are_used_as_they_are() -> None:
+    """An item that the vendor accepts comes out of a rendering as the very same object."""
+    given_items: list[dict[str, Any]] = [
+        {"role": "user", "content": "hello"},
+        {"role": "assistant", "content": [THOUGHT, {"type": "text", "text": "so", **MARK}, CALL]},
+        {"role": "user", "content": [RESULT, {"type": "text", "text": "and"}]},
+    ]
+    messages = from_anthropic(given_items)
+    own = {id(message): item for message, item in zip(messages, given_items, strict=True)}
+
+    view = render_anthropic(messages, original=lambda message: own[id(message)])
+
+    assert all(item is given for item, given in zip(view.messages, given_items, strict=True))
+
+
+def test_system_messages_are_taken_out() -> None:
+    """System messages become blocks in order, with their own fields, blank ones left out."""
+    view = render_anthropic(
+        [
+            Message.system("one"),
+            Message.system(" "),
+            message_from_anthropic(
+                {
+                    "role": "system",
+                    "content": [{"type": "text", "text": "two", **MARK}, {"type": "new"}],
+                }
+            ),
+            Message.user("hi"),
+        ]
+    )
+
+    assert view.system == [{"type": "text", "text": "one"}, {"type": "text", "text": "two", **MARK}]
+    assert view.messages == [{"role": "user", "content": "hi"}]
+
+
+def test_an_opening_is_given() -> None:
+    """A view that does not begin with the user's words gets a fixed note in front."""
+    note = {"role": "user", "content": OPENING_NOTE}
+    summary = Message(role="assistant", parts=(TextPart("met "),), metadata={SUMMARY_KEY: True})
+
+    assert render_anthropic([]).messages == [note]
+    assert render_anthropic([summary]).messages == [
+        note,
+        {"role": "assistant", "content": f"{SUMMARY_HEADER}\n\nmet"},
+    ]
+
+
+def test_neighbours_are_merged_results_first() -> None:
+    """Neighbours of one role are one message, in which results stand in front."""
+    other_call, other_result = {**CALL, "id": "c2"}, {**RESULT, "tool_use_id": "c2"}
+    and_text = {"type": "text", "text": "and"}
+
+    assert rendered(
+        [
+            {"role": "user", "content": "a"},
+            {"role": "user", "content": "b"},
+            {"role": "assistant", "content": [CALL]},
+            {"role": "assistant", "content": [other_call]},
+            {"role": "user", "content": [RESULT]},
+            {"role": "user", "content": [and_text, other_result]},
+        ]
+    ) == [
+        {"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]},
+        {"role": "assistant", "content": [CALL, other_call]},
+        {"role": "user", "content": [RESULT, other_result, and_text]},
+    ]
+
+
+def test_results_move_in_front_within_one_message() -> None:
+    """A message that puts words before a result is put in order."""
+    and_text = {"type": "text", "text": "and"}
+
+    assert rendered(
+        [
+            {"role": "user", "content": "a"},
+            {"role": "assistant", "content": [CALL]},
+            {"role": "user", "content": [and_text, RESULT]},
+        ]
+    )[2] == {"role": "user", "content": [RESULT, and_text]}
+
+
+def test_blanks_are_left_out() -> None:
+    """Blank text and unsigned thinking go, empty user messages become a note."""
+    blank = {"type": "text", "text": " \n"}
+
+    assert rendered(
+        [
+            {"role": "user", "content": [blank]},
+            {"role": "assistant", "content": ""},
+            {"role": "assistant", "content": [blank, {"type": "thinking", "thinking": "x"}]},
+            {"role": "assistant", "content": [{"type": "text", "text": "so "}, CALL]},
+            {"role": "user", "content": [{**RESULT, "content": [blank]}]},
+            {"role": "assistant", "content": [{"type": "text", "text": "end "}]},
+        ]
+    ) == [
+        {"role": "user", "content": [{"type": "text", "text": EMPTY_NOTE}]},
+        {"role": "assistant", "content": [{"type": "text", "text": "so "}, CALL]},
+        {"role": "user", "content": [{**RESULT, "content": []}]},
+        {"role": "assistant", "content": [{"type": "text", "text": "end"}]},
+    ]
+
+
+def test_what_cannot_be_said_is_a_note() -> None:
+    """A user message of nothing that can be sent is a note; such an assistant message goes."""
+    unknown = (GenericPart("new", "{}"),)
+    view = (Message(role="user", parts=unknown), Message(role="assistant", parts=unknown))
+
+    assert render_anthropic(view).messages == [
+        {"role": "user", "content": [{"type": "text", "text": EMPTY_NOTE}]}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ({"input": None}, {}),
+        ({"input": "text"}, {"arguments": "text"}),
+        ({"input": [1]}, {"arguments": [1]}),
+        ({"name": "a b", "id": "c.1"}, {"a": 1}),
+        ({"id": ""}, {"a": 1}),
+    ],
+)
+def test_calls_are_mended(call: dict[str, Any], expected: dict[str, Any]) -> None:
+    """Ids, names and inputs that the vendor refuses are replaced, in call and result alike."""
+    block = {**CALL, **call}
+
+    messages = rendered(
+        [
+            {"role": "user", "content": "\ud800"},
+            {"role": "assistant", "content": [block]},
+            {"role": "user", "content": [{**RESULT, "tool_use_id": block["id"]}]},
+        ]
+    )
+
+    assert messages[1]["content"][0]["input"] == expected
+
+
+def test_an_id_is_given_once() -> None:
+    """A second call under an id that was used before gets an id of its own."""
+    turn: list[dict[str, Any]] = [
+        {"role": "assistant", "content": [CALL]},
+        {"role": "user", "content": [RESULT]},
+    ]
+
+    messages = rendered([{"role": "user", "content": "go"}, *turn, *turn])
+
+    assert messages[1]["content"][0]["id"] == "c1"
+    assert messages[3]["content"][0]["id"] != "c1"
+
+
+def test_misplaced_blocks_find_their_side() -> None:
+    """Results in the assistant's mouth and calls in the user's are taken to their own side."""
+    image = {"type": "image", "source": {"type": "url", "url": "https://example.org"}}
+
+    assert rendered(
+        [
+            {"role": "user", "content": [image]},
+            {"role": "user", "content": [CALL, {"type": "thinking", "thinking": "x"}]},
+            {"role": "assistant", "content": [{**RESULT, "content": None}]},
+        ]
+    ) == [
+        {"role": "user", "content": [image]},
+        {"role": "assistant", "content": [CALL]},
+        {"role": "user", "content": [{**RESULT, "content": ""}]},
+    ]
+
+
+def test_a_result_without_content_is_sent_empty() -> None:
+    """A result whose content is null gets an empty list, which the vendor accepts."""
+    turn: list[dict[str, Any]] = [
+        {"role": "user", "content": "go"},
+        {"role": "assistant", "content": [CALL]},
+        {"role": "user", "content": [{**RESULT, "content": None}]},
+    ]
+
+    assert rendered(turn)[2] == {"role": "user", "content": [{**RESULT, "content": []}]}
+
+
+def test_the_newest_cache_marks_stay() -> None:
+    """Of more than four cache marks those of the system and the newest messages stay."""
+    marked = {"type": "text", "text": "x", **MARK}
+    plain = {"type": "text", "text": "x"}
+    turns = [
+        {"role": role, "content": [marked]} for role in ("user", "assistant", "user", "assistant")
+    ]
+    system = {"role": "system", "content": [marked, plain]}
+
+    view = render_anthropic(from_anthropic([system, *turns, *turns]))
+
+    assert check_anthropic(view.system, view.messages) == ()
+    assert view.system == [marked, plain]
+    assert [item["content"] == [marked] for item in view.messages] == [False] * 5 + [True] * 3
+
+
+def test_too_many_marks_in_the_system_are_cut() -> None:
+    """Marks beyond four in the system blocks themselves go too."""
+    marked = {"type": "text", "text": "x", **MARK}
+    items = [
+        {"role": "system", "content": [marked] * 5},
+        {"role": "user", "content": [marked]},
+        {"role": "assistant", "content": "x"},
+    ]
+
+    view = render_anthropic(from_anthropic(items))
+
+    assert check_anthropic(view.system, view.messages) == ()
+    assert MARK.keys() <= view.system[4].keys()
+
+
+@given(st.lists(st.tuples(st.sampled_from(["system", "user", "assistant"]), SOME_TEXT), max_size=6))
+def test_longer_views_begin_like_shorter_ones(said: list[tuple[Any, str]]) -> None:
+    """A view that grows keeps the rendering, and only the last message may be extended."""
+    view = [Message(role=role, parts=(TextPart(text),)) for role, text in said]
+    whole = render_anthropic(view)
+
+    assert check_anthropic(whole.system, whole.messages) == ()
+    for stop in range(1, len(view)):
+        shorter = render_anthropic(view[:stop])
+        kept = len(shorter.messages) - 1
+        if any(message.role != "system" for message in view[:stop]):
+            assert whole.messages[:kept] == shorter.messages[:kept]
+        assert whole.system[: len(shorter.system)] == shorter.system

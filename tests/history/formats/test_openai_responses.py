@@ -1,0 +1,405 @@
+"""OpenAI Responses input items, both ways, and views rendered as such."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foldline.errors import FormatError
+from foldline.history.codec import canonical_json, encode_json
+from foldline.history.formats.grammars import check_openai_responses
+from foldline.history.formats.openai_responses import (
+    from_openai_responses,
+    items_from_message,
+    message_from_openai_responses,
+    to_openai_responses,
+)
+from foldline.history.formats.renderings import OPENING_NOTE, SUMMARY_HEADER, render_openai_responses
+from foldline.history.messages import SUMMARY_KEY, Message
+from foldline.history.parts import (
+    BlobPart,
+    CompactionPart,
+    FilePart,
+    GenericPart,
+    Part,
+    ReasoningPart,
+    TextPart,
+    ToolCallPart,
+    ToolCallResponsePart,
+    UriPart,
+)
+
+
+CALL = {"type": "function_call", "call_id": "c1", "name": "look", "arguments": "{}"}
+OUTPUT = {"type": "function_call_output", "call_id": "c1", "output": "found"}
+THOUGHT = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "x"}
+SAID = {
+    "type": "message",
+    "id": "msg_1",
+    "role": "assistant",
+    "status": "completed",
+    "content": [{"type": "output_text", "text": "hi", "annotations": []}],
+}
+
+ORDINARY: list[dict[str, Any]] = [
+    {"role": "system", "content": "be brief"},
+    {"role": "user", "content": "hello"},
+    {"role": "assistant", "content": "hi"},
+    {"role": "user", "content": ""},
+    CALL,
+    OUTPUT,
+    {
+        "type": "function_call_output",
+        "call_id": "c1",
+        "output": [
+            {"type": "input_text", "text": "see"},
+            {"type": "input_image", "image_url": "https://example.org/a.png"},
+        ],
+    },
+    {
+        "role": "user",
+        "content": [
+            {"type": "input_text", "text": "see"},
+            {"type": "input_image", "image_url": "data:image/png;base64,AAAA"},
+            {"type": "input_image", "file_id": "file-1"},
+            {"type": "input_file", "file_url": "https://example.org/a.pdf"},
+            {"type": "input_file", "file_id": "file-2"},
+        ],
+    },
+]
+
+READ: list[tuple[dict[str, Any], str, tuple[Part, ...]]] = [
+    ({"role": "developer", "content": "x"}, "system", (TextPart("x"),)),
+    ({"role": "user", "content": None}, "user", ()),
+    ({"type": "message", "role": "user", "content": []}, "user", ()),
+    (SAID, "assistant", (TextPart("hi"),)),
+    (
+        {"role": "assistant", "content": [{"type": "refusal", "refusal": "no"}]},
+        "assistant",
+        (TextPart("no"),),
+    ),
+    (
+        {
+            "role": "user",
+            "content": [
+                {"type": "input_file", "filename": "a", "file_data": "AAAA"},
+                {"type": "input_file", "file_data": "data:text/x;base64,AAAA"},
+                {"type": "input_file"},
+                {"type": "input_audio", "input_audio": {"data": "AA", "format": "mp3"}},
+                {"type": "input_audio"},
+                {"type": "new"},
+            ],
+        },
+        "user",
+        (
+            BlobPart("document", "", "AAAA"),
+            BlobPart("document", "text/x", "AAAA"),
+            GenericPart("input_file", '{"type":"input_file"}'),
+            BlobPart("audio", "audio/mp3", "AA"),
+            GenericPart("input_audio", '{"type":"input_audio"}'),
+            GenericPart("new", '{"type":"new"}'),
+        ),
+    ),
+    ({**CALL, "id": "fc_1"}, "assistant", (ToolCallPart("c1", "look", "{}"),)),
+    (
+        {"type": "custom_tool_call", "call_id": "c", "name": "n", "input": "i"},
+        "assistant",
+        (ToolCallPart("c", "n", "i"),),
+    ),
+    (
+        {"type": "shell_call", "call_id": "c"},
+        "assistant",
+        (ToolCallPart("c", "shell_call", '{"type":"shell_call","call_id":"c"}'),),
+    ),
+    (
+        {"type": "custom_tool_call_output", "call_id": "c", "output": "o"},
+        "tool",
+        (ToolCallResponsePart("c", "o"),),
+    ),
+    (
+        {"type": "local_shell_call_output", "id": "c", "output": None},
+        "tool",
+        (ToolCallResponsePart("c", ""),),
+    ),
+    (
+        {"type": "computer_call_output", "call_id": 5, "output": {"type": "screen"}},
+        "tool",
+        (ToolCallResponsePart("", (GenericPart("computer_call_output", '{"type":"screen"}'),)),),
+    ),
+    (
+        {
+            "type": "reasoning",
+            "summary": [{"type": "summary_text", "text": "a"}],
+            "content": [{"type": "reasoning_text", "text": "b"}, {"type": "new"}],
+        },
+        "assistant",
+        (ReasoningPart("a\nb"),),
+    ),
+    ({"type": "reasoning", "id": "rs_1"}, "assistant", (ReasoningPart(""),)),
+    (
+        {"type": "compaction", "id": "cmp_1", "encrypted_content": "x"},
+        "assistant",
+        (CompactionPart(""),),
+    ),
+    (
+        {"type": "web_search_call", "id": "ws_1"},
+        "assistant",
+        (GenericPart("web_search_call", '{"type":"web_search_call","id":"ws_1"}'),),
+    ),
+    (
+        {"type": "item_reference", "id": "msg_1"},
+        "assistant",
+        (GenericPart("item_reference", '{"type":"item_reference","id":"msg_1"}'),),
+    ),
+]
+
+WRONG: list[tuple[Any, str]] = [
+    (5, "message 1: the item is not an object"),
+    ({"content": "x"}, "message 1: type and role are both missing"),
+    ({"type": 5}, "type is not a string"),
+    ({"role": "tool", "content": "x"}, "role 'tool' is not one of"),
+    ({"role": "user", "content": 5}, "content is neither a string nor a list"),
+    ({"role": "user", "content": ["x"]}, r"content\[0\] is not an object"),
+    ({"role": "user", "content": [{"type": 1}]}, r"content\[0\].type is not a string"),
+    ({"role": "user", "content": [{"type": "input_text"}]}, r"content\[0\].text is not a"),
+    ({"type": "function_call", "name": "f", "arguments": ""}, "call_id is not a string"),
+    ({"type": "function_call", "call_id": "c", "arguments": ""}, "name is not a string"),
+    ({"type": "function_call", "call_id": "c", "name": "f"}, "arguments is not a string"),
+    ({"type": "function_call_output", "output": ""}, "call_id is not a string"),
+    (
+        {"type": "function_call_output", "call_id": "c", "output": ["x"]},
+        r"output\[0\] is not an object",
+    ),
+    ({"type": "reasoning", "summary": "x"}, "summary is not a list"),
+    ({"type": "reasoning", "summary": ["x"]}, r"summary\[0\] is not an object"),
+    ({"type": "reasoning", "content": [{"text": 1}]}, r"content\[0\].text is not a string"),
+]
+
+# JSON cannot carry two halves of one character apart, so neither can any item.
+TEXTS = st.text(max_size=8).map(lambda text: json.loads(json.dumps(text)))
+SOME_TEXT = st.one_of(TEXTS, st.sampled_from(["", "\x00", "\ud800", "a\udfffb", "é"]))
+VALUES = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), SOME_TEXT)
+EXTRAS = st.dictionaries(st.sampled_from(["status", "id", "zz"]), VALUES, max_size=2)
+CONTENTS = st.one_of(
+    st.none(),
+    SOME_TEXT,
+    st.lists(
+        st.one_of(
+            st.builds(lambda text: {"type": "input_text", "text": text}, SOME_TEXT),
+            st.builds(lambda text: {"type": "output_text", "text": text}, SOME_TEXT),
+            st.builds(lambda text: {"type": "new", "x": text}, SOME_TEXT),
+        ),
+        max_size=3,
+    ),
+)
+
+
+@st.composite
+def items(draw: st.DrawFn) -> dict[str, Any]:
+    """
+    Draw an item of any kind, with its keys in any order and perhaps unknown ones.
+    """
+    kind = draw(st.sampled_from(["message", "call", "output", "reasoning", "new"]))
+    item: dict[str, Any] = {"type": kind}
+    if kind == "message":
+        roles = st.sampled_from(["system", "developer", "user", "assistant"])
+        item = {"role": draw(roles), "content": draw(CONTENTS)}
+    if kind == "call":
+        item = {"type": "function_call", "call_id": draw(SOME_TEXT), "name": draw(SOME_TEXT)}
+        item["arguments"] = draw(SOME_TEXT)
+    if kind == "output":
+        item = {"type": "function_call_output", "call_id": draw(SOME_TEXT)}
+        item["output"] = draw(CONTENTS)
+    if kind == "reasoning":
+        item["summary"] = draw(st.sampled_from([None, [], [{"text": "x"}]]))
+    item |= draw(EXTRAS)
+    return {key: item[key] for key in draw(st.permutations(list(item)))}
+
+
+@given(st.lists(items(), max_size=3))
+def test_round_trip_is_byte_equal(given_items: list[dict[str, Any]]) -> None:
+    """Whatever comes in goes out as the same bytes, in canonical form and with keys in order."""
+    result = to_openai_responses(from_openai_responses(given_items))
+
+    assert encode_json(result) == encode_json(given_items)
+    assert canonical_json(result) == canonical_json(given_items)
+
+
+@pytest.mark.parametrize("item", ORDINARY)
+def test_ordinary_items_are_kept_once(item: dict[str, Any]) -> None:
+    """An ordinary item is written again from its parts, so no second copy of it is kept."""
+    message = message_from_openai_responses(item)
+
+    assert message.native is None
+    assert items_from_message(message) == [item]
+
+
+@pytest.mark.parametrize(("item", "role", "parts"), READ)
+def test_items_are_read(item: dict[str, Any], role: str, parts: tuple[Part, ...]) -> None:
+    """Each kind of item has its role, parts and id, and comes out as it was."""
+    message = message_from_openai_responses(item)
+
+    assert (message.role, message.parts) == (role, parts)
+    assert message.id == item.get("id")
+    assert to_openai_responses([message]) == [item]
+
+
+@pytest.mark.parametrize(("item", "error"), WRONG)
+def test_wrong_shapes_are_named(item: Any, error: str) -> None:
+    """An item of the wrong shape is refused with its place and the field."""
+    with pytest.raises(FormatError, match=error):
+        from_openai_responses([{"role": "user", "content": "fine"}, item])
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        (Message(role="assistant", parts=(ReasoningPart("hm"), GenericPart("x", "{}"))), []),
+        (Message(role="system", parts=(ToolCallPart("c", "f", "{}"),)), []),
+        (Message(role="tool"), []),
+        (
+            Message(role="tool", parts=(ToolCallResponsePart("c", ()),)),
+            [{"type": "function_call_output", "call_id": "c", "output": ""}],
+        ),
+        (
+            Message.assistant("so", tool_calls=[ToolCallPart("c1", "look", "{}")]),
+            [{"role": "assistant", "content": "so"}, CALL],
+        ),
+        (
+            Message(
+                role="user",
+                parts=(
+                    ToolCallResponsePart("c1", "found"),
+                    BlobPart("document", "application/pdf", "AA"),
+                    UriPart("audio", "https://example.org/a"),
+                    CompactionPart("before"),
+                ),
+            ),
+            [
+                OUTPUT,
+                {
+                    "role": "user",
+                    "content": [
+                        {
+                            "type": "input_file",
+                            "filename": "document",
+                            "file_data": "data:application/pdf;base64,AA",
+                        },
+                        {"type": "input_text", "text": "https://example.org/a"},
+                        {"type": "input_text", "text": "before"},
+                    ],
+                },
+            ],
+        ),
+        (
+            Message(role="assistant", parts=(TextPart("a"), FilePart("image", "f"))),
+            [
+                {
+                    "role": "assistant",
+                    "content": [
+                        {"type": "output_text", "text": "a"},
+                        {"type": "output_text", "text": "[image]"},
+                    ],
+                }
+            ],
+        ),
+    ],
+)
+def test_foreign_messages_are_written(message: Message, expected: list[dict[str, Any]]) -> None:
+    """A message of another format is written as items in the order of its parts."""
+    assert to_openai_responses([message]) == expected
+
+
+def test_originals_are_used_as_they_are() -> None:
+    """An item that the vendor accepts comes out of a rendering as the very same object."""
+    given_items: list[dict[str, Any]] = [
+        {"role": "user", "content": "hi"},
+        THOUGHT,
+        SAID,
+        {**CALL, "id": "fc_1"},
+        OUTPUT,
+    ]
+    messages = from_openai_responses(given_items)
+    own = {id(message): item for message, item in zip(messages, given_items, strict=True)}
+
+    view = render_openai_responses(messages, original=lambda message: own[id(message)])
+
+    assert check_openai_responses(view) == ()
+    assert all(rendered is item for rendered, item in zip(view, given_items, strict=True))
+
+
+def test_a_summary_is_labelled_and_cuts_ids_off() -> None:
+    """Behind a summary the model's items lose their ids, until the next input or reasoning."""
+    summary = Message(role="assistant", parts=(TextPart("they met"),), metadata={SUMMARY_KEY: True})
+    said_again = {**SAID, "id": "msg_2"}
+    view = (
+        summary,
+        *from_openai_responses([SAID, {**CALL, "id": "fc_1"}, OUTPUT, said_again]),
+    )
+
+    rendered = render_openai_responses(view)
+
+    assert rendered[0] == {"role": "assistant", "content": f"{SUMMARY_HEADER}\n\nthey met"}
+    assert rendered[2:] == [CALL, OUTPUT, said_again]
+    assert "id" not in rendered[1]
+    assert check_openai_responses(rendered) == ()
+
+
+def test_reasoning_alone_is_left_out() -> None:
+    """Reasoning that nothing of the model follows is left out, other reasoning stays."""
+    user = {"role": "user", "content": "go on"}
+    second = {**THOUGHT, "id": "rs_2"}
+    third = {**THOUGHT, "id": "rs_3"}
+
+    rendered = render_openai_responses(
+        from_openai_responses([THOUGHT, user, second, third, SAID, user, {**THOUGHT, "id": "rs_4"}])
+    )
+
+    assert rendered == [user, second, third, SAID, user]
+
+
+DIRTY: list[list[dict[str, Any]]] = [
+    [{"role": "user", "content": None}],
+    [{"role": "user", "content": "\ud800", "zz": float("inf")}],
+    [{"role": "user", "content": "x"}, {**SAID, "id": "chatcmpl-1"}],
+    [{"role": "user", "content": "x"}, {**SAID, "id": None}],
+    [{**CALL, "call_id": "", "name": ""}, {**OUTPUT, "call_id": ""}],
+    [{**CALL, "call_id": "x" * 65}, {**OUTPUT, "call_id": "x" * 65}],
+    [CALL, OUTPUT, CALL, OUTPUT],
+    [THOUGHT, {"role": "user", "content": "x"}],
+]
+
+
+@pytest.mark.parametrize("given_items", DIRTY)
+def test_what_the_vendor_refuses_is_mended(given_items: list[dict[str, Any]]) -> None:
+    """A rendering is valid where the items it is made of are not, and leaves them untouched."""
+    before = encode_json(given_items)
+
+    assert check_openai_responses(render_openai_responses(from_openai_responses(given_items))) == ()
+    assert encode_json(given_items) == before
+
+
+def test_what_cannot_be_said_is_empty() -> None:
+    """A user message of nothing that can be sent is empty; such an assistant message goes."""
+    unknown = (GenericPart("new", "{}"),)
+    view = (Message(role="user", parts=unknown), Message(role="assistant", parts=unknown))
+
+    assert render_openai_responses(view) == [{"role": "user", "content": ""}]
+
+
+@given(st.lists(st.sampled_from([*ORDINARY[:4], SAID, THOUGHT]), max_size=6))
+def test_longer_views_begin_like_shorter_ones(given_items: list[dict[str, Any]]) -> None:
+    """A view that grows keeps the rendering of what was there before."""
+    view = from_openai_responses(given_items)
+    whole = render_openai_responses(view)
+
+    for stop in range(1, len(view)):
+        shorter = render_openai_responses(view[:stop])
+        assert whole[: len(shorter)] == shorter
+
+
+def test_an_empty_view_is_a_short_note() -> None:
+    """A request without any item is refused, so the rendering of nothing is a note."""
+    assert render_openai_responses([]) == [{"role": "user", "content": OPENING_NOTE}]

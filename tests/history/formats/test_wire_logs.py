@@ -1,0 +1,146 @@
+"""
+Recorded conversations in the wire formats themselves.
+"""
+
+import json
+from typing import Any
+
+import pytest
+
+from foldline.errors import FormatError
+from foldline.history.codec import encode_history, encode_message
+from foldline.history.formats.sessions import Session, read_sessions
+from foldline.history.messages import Message
+
+
+HI = {"role": "user", "content": "Hi."}
+USE = {"role": "assistant", "content": [{"type": "tool_use", "id": "c", "name": "n", "input": {}}]}
+ITEM = {"type": "function_call", "call_id": "c", "name": "n", "arguments": "{}"}
+OTEL = {"role": "user", "parts": [{"type": "text", "content": "Hi."}]}
+OWN = (Message.user("Hi.", id="1"), Message.assistant("Yes."))
+
+
+def read(*values: Any, **options: Any) -> tuple[Session, ...]:
+    """
+    Read *values* as JSON lines.
+    """
+    return read_sessions("\n".join(map(json.dumps, values)).encode(), **options)
+
+
+@pytest.mark.parametrize(
+    ("body", "format"),
+    [
+        ({"model": "t", "messages": [HI]}, "openai-chat"),
+        ({"model": "t", "messages": [HI], "max_tokens": 1, "tools": [{}]}, "openai-chat"),
+        ({"model": "t", "messages": [HI], "max_tokens": 1, "system": "S"}, "anthropic"),
+        ({"model": "t", "messages": [HI], "tools": [{"input_schema": {}}]}, "anthropic"),
+        ({"model": "t", "messages": [HI, USE]}, "anthropic"),
+        ({"messages": [HI, USE]}, "anthropic"),
+        ({"model": "t", "input": "Hi."}, "openai-responses"),
+        ({"model": "t", "input": [HI, ITEM]}, "openai-responses"),
+        ([HI, USE], "anthropic"),
+        ([HI, ITEM], "openai-responses"),
+        ([{"type": "message", **HI}], "openai-responses"),
+        ([{"role": "user", "content": [{"type": "input_text", "text": "a"}]}], "openai-responses"),
+        ([OTEL], "otel"),
+        ({"gen_ai.input.messages": [OTEL]}, "otel"),
+        ({"model": "t", "messages": [OTEL]}, None),
+        ({"messages": [OTEL]}, None),
+    ],
+)
+def test_signs_tell_the_format(body: Any, format: str | None) -> None:
+    """
+    A body or a list of messages is recognised by what only its vendor writes.
+    """
+    if format is None:
+        with pytest.raises(FormatError, match="no known format fits"):
+            read(body)
+    else:
+        assert read(body)[0].format == format
+
+
+def test_every_body_is_a_session() -> None:
+    """
+    A log of requests has a session a line.
+    """
+    sessions = read(
+        {"model": "t", "messages": [HI], "id": "a"}, {"model": "t", "messages": [HI, HI]}
+    )
+
+    assert [(s.id, len(s.messages)) for s in sessions] == [("a", 1), ("session", 2)]
+
+
+def test_lines_of_items_are_one_session() -> None:
+    """
+    A message a line is one conversation.
+    """
+    (session,) = read({"type": "message", **HI}, ITEM)
+
+    assert len(session.messages) == 2
+
+
+def test_a_named_format_reads_what_shows_no_sign() -> None:
+    """
+    Plain messages are read as the vendor's whose format is named.
+    """
+    (session,) = read([HI], format="anthropic")
+
+    assert (session.format, session.messages) == ("anthropic", (Message.user("Hi."),))
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_span_holds_all_sides(packed: bool) -> None:
+    """
+    System instructions, input and output of a span are one conversation, also as JSON text.
+    """
+    output = {"role": "assistant", "parts": [{"type": "text", "content": "Yes."}]}
+    span = {
+        "gen_ai.system_instructions": [{"type": "text", "content": "Be good."}],
+        "gen_ai.input.messages": [OTEL],
+        "gen_ai.output.messages": [output],
+    }
+    if packed:
+        span = {key: json.dumps(value) for key, value in span.items()}
+    (session,) = read(span)
+
+    assert [message.text for message in session.messages] == ["Be good.", "Hi.", "Yes."]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        encode_history(OWN),
+        b"\n".join(map(encode_message, OWN)),
+        json.dumps(json.loads(encode_history(OWN)), indent=1).encode(),
+    ],
+)
+def test_what_foldline_wrote_comes_back(data: bytes) -> None:
+    """
+    Our own document and our own lines give equal messages back.
+    """
+    (session,) = read_sessions(data)
+
+    assert (session.format, session.messages) == ("foldline", OWN)
+
+
+@pytest.mark.parametrize(
+    ("values", "format", "message"),
+    [
+        ([{"model": "t", "messages": [HI]}, 7], None, "line 2: the request body is not an object"),
+        ([{"type": "message", **HI}, 7], None, "line 2: the item is not an object"),
+        ([[OTEL, 7]], None, "document: message 1: the message is not an object"),
+        ([{"gen_ai.input.messages": "["}], None, "document: gen_ai.input.messages: not JSON"),
+        ([{"gen_ai.input.messages": 7}], None, "document: gen_ai.input.messages: the value is not"),
+        ([{"format": 9, "messages": []}], None, "document: history format 9 is newer than 1"),
+        ([{"role": "user", "parts": []}, {"role": "me"}], None, "line 2: not a foldline message"),
+        ([{"messages": 7}], "openai-chat", "document: messages is not a list"),
+    ],
+)
+def test_a_wrong_shape_is_named(values: list[Any], format: str | None, message: str) -> None:
+    """
+    The error names the line and the field.
+    """
+    with pytest.raises(FormatError) as caught:
+        read(*values, format=format)
+
+    assert str(caught.value).startswith(message)

@@ -1,0 +1,330 @@
+"""
+Every answer of a history against the slow and obvious one over a plain list.
+"""
+
+from collections.abc import Sequence
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foldline.history.digest import EMPTY_DIGEST, prefix_digest
+from foldline.history.history import History
+from foldline.history.messages import Message, Role
+from foldline.history.parts import Part, TextPart, ToolCallPart, ToolCallResponsePart
+from foldline.history.tokens import TokenCounter, TokenEstimator, count_message
+from foldline.history.units import COUNTING_UNITS, CountingUnit
+
+
+class Letters:
+    """
+    A counter that takes a letter for a token.
+    """
+
+    def count(self, text: str) -> int:
+        """
+        Return the letters of *text*.
+        """
+        return len(text)
+
+
+COUNTER: TokenCounter = Letters()
+ROLES: list[Role] = ["system", "user", "assistant", "tool"]
+IDS = st.sampled_from(["", "a", "b"])
+PARTS: st.SearchStrategy[Part] = st.one_of(
+    st.builds(TextPart, st.text(max_size=9)),
+    st.builds(ToolCallPart, IDS, st.just("t"), st.just("{}")),
+    st.builds(ToolCallResponsePart, IDS, st.just("ok")),
+)
+MESSAGES = st.lists(
+    st.builds(Message, role=st.sampled_from(ROLES), parts=st.lists(PARTS, max_size=3).map(tuple)),
+    max_size=12,
+)
+
+
+def _visible(messages: Sequence[Message]) -> list[Message]:
+    return [message for message in messages if message.role != "system"]
+
+
+def _tokens(messages: Sequence[Message]) -> int:
+    return sum(count_message(message, COUNTER) for message in messages)
+
+
+def _size(unit: CountingUnit, messages: Sequence[Message]) -> int:
+    if unit == "messages":
+        return len(messages)
+    if unit == "tokens":
+        return _tokens(messages)
+    return max(sum(message.role == "user" for message in messages), min(len(messages), 1))
+
+
+def _pairs(messages: Sequence[Message]) -> tuple[list[tuple[int, int]], list[int]]:
+    """
+    Return the positions of calls with those of their answers, and the calls without one.
+    """
+    pairs: list[tuple[int, int]] = []
+    waiting: list[tuple[str, int]] = []
+    for position, part in ((at, part) for at, m in enumerate(messages) for part in m.parts):
+        if isinstance(part, ToolCallPart) and messages[position].role == "assistant":
+            waiting.append((part.id, position))
+        elif isinstance(part, ToolCallResponsePart):
+            calls = [call for call in waiting if call[0] == part.id]
+            for call in calls[-1:]:
+                waiting.remove(call)
+                pairs.append((call[1], position))
+    return pairs, [position for _, position in waiting]
+
+
+@given(MESSAGES)
+def test_it_is_the_sequence_of_what_is_not_system(messages: list[Message]) -> None:
+    """
+    Length, iteration, index, slice and membership see the messages that are not system messages.
+    """
+    history, visible = History(messages), _visible(messages)
+
+    assert len(history) == len(visible)
+    assert list(history) == visible
+    assert [history[at] for at in range(-len(visible), len(visible))] == visible * 2
+    assert history[1:-1] == visible[1:-1]
+    assert all(message in history for message in visible)
+
+
+@given(MESSAGES)
+def test_everything_gives_back_what_went_in(messages: list[Message]) -> None:
+    """
+    All messages come back in order, system messages at their places.
+    """
+    history = History(messages)
+
+    assert history.everything() == messages
+    assert history.total == len(messages)
+
+
+@given(MESSAGES)
+def test_system_messages_are_held_apart(messages: list[Message]) -> None:
+    """
+    System messages are given in order, with their tokens in a count of their own.
+    """
+    history = History(messages, counter=COUNTER)
+    system = [message for message in messages if message.role == "system"]
+
+    assert history.system == tuple(system)
+    assert history.system_tokens == _tokens(system)
+
+
+@given(MESSAGES)
+def test_every_prefix_has_its_digest(messages: list[Message]) -> None:
+    """
+    The digest at each index is that of the prefix, computed from the start.
+    """
+    history, visible = History(messages), _visible(messages)
+
+    for index in range(len(visible) + 1):
+        assert history.digest(index) == prefix_digest(visible[:index])
+    assert history.digest() == prefix_digest(visible)
+
+
+@given(MESSAGES)
+def test_tokens_are_the_sum_over_the_messages(messages: list[Message]) -> None:
+    """
+    The tokens of every stretch are those of its messages, one by one.
+    """
+    history, visible = History(messages, counter=COUNTER), _visible(messages)
+
+    for stop in range(len(visible) + 1):
+        for start in range(stop + 1):
+            assert history.tokens(start, stop) == _tokens(visible[start:stop])
+    assert history.tokens() == _tokens(visible)
+
+
+@given(MESSAGES)
+def test_a_tail_counts_like_a_history_of_its_own(messages: list[Message]) -> None:
+    """
+    In every unit, the messages from an index on count as if nothing had stood before them.
+    """
+    history, visible = History(messages, counter=COUNTER), _visible(messages)
+
+    for start in range(len(visible) + 1):
+        for unit in COUNTING_UNITS:
+            assert history.count(unit, start) == _size(unit, visible[start:])
+        assert history.exchanges(start) == _size("exchanges", visible[start:])
+
+
+@given(MESSAGES, st.integers(0, 40))
+def test_index_keeping_is_the_first_that_fits(messages: list[Message], drawn: int) -> None:
+    """
+    It is the first index behind which at most the size lies, an exchange being kept whole.
+    """
+    history, visible = History(messages, counter=COUNTER), _visible(messages)
+
+    for unit, size in product(COUNTING_UNITS, (0, 1, 2, 3, drawn)):
+        fitting = (
+            index
+            for index, message in enumerate(visible)
+            if _size(unit, visible[index:]) <= size
+            and (unit != "exchanges" or index == 0 or message.role == "user")
+        )
+        expected = next(fitting, max(0, len(visible) - 1))
+        assert history.index_keeping(unit, size) == expected
+
+
+@given(MESSAGES, st.integers(0, 40))
+def test_index_within_is_the_last_that_fits(messages: list[Message], tokens: int) -> None:
+    """
+    It is the last index up to which at most the tokens lie, one message further where there is one.
+    """
+    history, visible = History(messages, counter=COUNTER), _visible(messages)
+
+    for start in range(len(visible) + 1):
+        stops = range(start + 1, len(visible) + 1)
+        fitting = [stop for stop in stops if _tokens(visible[start:stop]) <= tokens]
+        at_least = min(start + 1, len(visible))
+        assert history.index_within(start, tokens) == max(fitting, default=at_least)
+
+
+@given(MESSAGES)
+def test_the_last_user_is_found(messages: list[Message]) -> None:
+    """
+    `last_user` is the highest index of a user message, or None.
+    """
+    users = [at for at, message in enumerate(_visible(messages)) if message.role == "user"]
+
+    assert History(messages).last_user() == (users[-1] if users else None)
+
+
+@given(MESSAGES)
+def test_a_message_reaches_to_the_earliest_call_that_it_answers(messages: list[Message]) -> None:
+    """
+    An answer belongs to the newest call of its id that waits; the earliest such call is the reach.
+    """
+    history, visible = History(messages), _visible(messages)
+    pairs, _ = _pairs(visible)
+
+    for index in range(len(visible)):
+        calls = [call for call, answer in pairs if answer == index]
+        assert history.reach(index) == min(calls, default=index)
+
+
+@given(MESSAGES)
+def test_a_whole_index_parts_no_call_from_its_answer(messages: list[Message]) -> None:
+    """
+    Of all indexes, those are whole that no pair of a call and its answer spans, highest first.
+    """
+    history, visible = History(messages), _visible(messages)
+    pairs, _ = _pairs(visible)
+    whole = [
+        index
+        for index in range(len(visible), -1, -1)
+        if not any(call < index <= answer for call, answer in pairs)
+    ]
+
+    for top in range(len(visible) + 1):
+        for above in range(-1, top + 1):
+            expected = [index for index in whole if above < index <= top]
+            assert list(history.whole_indexes(top, above)) == expected
+
+
+@given(MESSAGES)
+def test_the_first_open_call_is_of_the_newest_exchange(messages: list[Message]) -> None:
+    """
+    Of the calls that nobody answered, those behind the last user message still wait.
+    """
+    history, visible = History(messages), _visible(messages)
+    _, waiting = _pairs(visible)
+    open_calls = [call for call in waiting if call >= (history.last_user() or 0)]
+
+    assert history.first_open_call() == min(open_calls, default=len(visible))
+
+
+@given(MESSAGES)
+def test_tools_are_known_of_every_tail(messages: list[Message]) -> None:
+    """
+    `has_tools` says whether a call or an answer stands at an index or behind it.
+    """
+    history, visible = History(messages), _visible(messages)
+    used = [bool(message.tool_calls or message.tool_call_responses) for message in visible]
+
+    for start in range(len(visible) + 1):
+        assert history.has_tools(start) is any(used[start:])
+
+
+@given(MESSAGES)
+def test_a_fork_is_the_history_that_was(messages: list[Message]) -> None:
+    """
+    A fork holds what stood before the next message at the time, and answers like it.
+    """
+    history = History(messages, counter=COUNTER)
+    places = [at for at, message in enumerate(messages) if message.role != "system"]
+
+    for at, place in enumerate([*places, len(messages)]):
+        copy = history.fork(at)
+        assert copy.everything() == messages[:place]
+        assert copy.digest() == history.digest(at)
+        assert copy.tokens() == history.tokens(0, at)
+        assert copy.counter is COUNTER
+
+
+@given(MESSAGES, MESSAGES)
+def test_a_fork_goes_its_own_way(messages: list[Message], more: list[Message]) -> None:
+    """
+    What is appended to a fork leaves the history untouched.
+    """
+    history = History(messages)
+    before = (history.digest(), history.tokens(), history.total, history.first_open_call())
+
+    history.fork(len(history)).extend(more)
+
+    assert history.everything() == messages
+    assert before == (
+        history.digest(),
+        history.tokens(),
+        history.total,
+        history.first_open_call(),
+    )
+
+
+@pytest.mark.parametrize("index", [-1, 3, 99])
+def test_a_prefix_that_is_not_there_is_an_error(index: int) -> None:
+    """
+    `digest` and `fork` name the prefix that was asked for and the length that there is.
+    """
+    history = History([Message.user("one"), Message.user("two")])
+    reason = f"no prefix of {index} messages in a history of 2"
+
+    with pytest.raises(IndexError, match=reason):
+        history.digest(index)
+    with pytest.raises(IndexError, match=reason):
+        history.fork(index)
+
+
+def test_an_empty_history_answers_everything() -> None:
+    """
+    A history of nothing has no tokens, no user and the digest of nothing.
+    """
+    history = History()
+
+    assert history.digest() == history.digest(0) == EMPTY_DIGEST
+    assert [history.count(unit) for unit in COUNTING_UNITS] == [0, 0, 0]
+    assert [history.index_keeping(unit, 5) for unit in COUNTING_UNITS] == [0, 0, 0]
+    assert (history.last_user(), history.first_open_call(), history.has_tools(0)) == (
+        None,
+        0,
+        False,
+    )
+
+
+def test_tokens_are_estimated_where_no_counter_is_given() -> None:
+    """
+    A history without a counter of its own estimates.
+    """
+    assert History().counter == TokenEstimator()
+
+
+def test_its_picture_holds_sizes_only() -> None:
+    """
+    `repr` shows counts, never what was said.
+    """
+    history = History([Message.system("rules"), Message.user("hush")], counter=COUNTER)
+
+    assert repr(history) == "<History messages=1 system=1 tokens=8>"

@@ -1,0 +1,136 @@
+"""
+A message and its parts.
+"""
+
+from datetime import UTC, datetime
+
+import msgspec
+import pytest
+
+from foldline.history.messages import SUMMARY_KEY, Message, Native, NativeFormat, Usage
+from foldline.history.parts import (
+    BlobPart,
+    ReasoningPart,
+    TextPart,
+    ToolCallPart,
+    ToolCallResponsePart,
+)
+
+
+CALL = ToolCallPart("call_1", "search", '{"q": "oslo"}')
+ANSWER = ToolCallResponsePart("call_1", "3 flights")
+
+
+def test_a_user_message_is_one_text() -> None:
+    """
+    `Message.user` makes a text part, and takes an id and a name.
+    """
+    message = Message.user("hello", id="m1", name="ana")
+
+    assert message == Message(role="user", parts=(TextPart("hello"),), id="m1", name="ana")
+
+
+def test_a_system_message_is_one_text() -> None:
+    """
+    `Message.system` makes a text part and takes an id.
+    """
+    message = Message.system("be brief", id="m0")
+
+    assert message == Message(role="system", parts=(TextPart("be brief"),), id="m0")
+
+
+def test_an_assistant_says_first_and_calls_then() -> None:
+    """
+    `Message.assistant` puts the text before the calls.
+    """
+    message = Message.assistant("looking", tool_calls=[CALL], id="m2", name="bot")
+
+    assert message.parts == (TextPart("looking"), CALL)
+    assert (message.role, message.id, message.name) == ("assistant", "m2", "bot")
+
+
+def test_an_assistant_that_says_nothing_has_no_text_part() -> None:
+    """
+    An empty text makes no part, so that a message of calls alone stays one.
+    """
+    assert Message.assistant(tool_calls=[CALL]).parts == (CALL,)
+    assert Message.assistant().parts == ()
+
+
+def test_a_tool_message_answers_one_call() -> None:
+    """
+    `Message.tool` makes a response part with the id of the call.
+    """
+    message = Message.tool("call_1", "3 flights", id="m3", name="search")
+
+    assert message == Message(role="tool", parts=(ANSWER,), id="m3", name="search")
+
+
+def test_the_text_of_a_message_is_its_text_parts() -> None:
+    """
+    `text` joins the text parts by newlines and leaves every other part out.
+    """
+    parts = (ReasoningPart("hm"), TextPart("one"), CALL, TextPart("two"))
+
+    assert Message(role="assistant", parts=parts).text == "one\ntwo"
+
+
+def test_a_message_without_text_parts_has_an_empty_text() -> None:
+    """
+    `text` is empty for a message of calls, of pictures, or of nothing.
+    """
+    picture = BlobPart("image", "image/png", "AAAA")
+
+    assert Message.assistant(tool_calls=[CALL]).text == ""
+    assert Message(role="user", parts=(picture,)).text == ""
+    assert Message(role="user").text == ""
+
+
+def test_calls_and_answers_keep_their_order() -> None:
+    """
+    `tool_calls` and `tool_call_responses` pick their parts in order.
+    """
+    second = ToolCallPart("call_2", "search", "{}")
+    other = ToolCallResponsePart("call_2", (TextPart("none"),))
+    message = Message(role="user", parts=(ANSWER, second, TextPart("and"), other, CALL))
+
+    assert message.tool_calls == (second, CALL)
+    assert message.tool_call_responses == (ANSWER, other)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "expected"), [(None, False), ({}, False), ({SUMMARY_KEY: True}, True)]
+)
+def test_a_summary_is_known_by_its_label(
+    metadata: dict[str, object] | None,
+    expected: bool,
+) -> None:
+    """
+    `is_summary` looks for one key of the metadata, and for nothing else.
+    """
+    assert Message(role="assistant", metadata=metadata).is_summary is expected
+
+
+def test_a_message_cannot_be_changed() -> None:
+    """
+    No field of a message or of a part can be set.
+    """
+    for held, field in ((Message.user("hello"), "role"), (CALL, "name"), (ANSWER, "response")):
+        with pytest.raises(AttributeError):
+            setattr(held, field, "system")
+
+
+def test_equal_messages_are_equal_in_every_field() -> None:
+    """
+    Equality takes in what a digest leaves out.
+    """
+    plain = Message.user("hello")
+    rich = msgspec.structs.replace(
+        plain,
+        created_at=datetime(2025, 5, 1, tzinfo=UTC),
+        usage=Usage(input_tokens=3),
+        native=Native(NativeFormat.OTEL, "{}"),
+    )
+
+    assert plain == Message.user("hello")
+    assert plain != rich

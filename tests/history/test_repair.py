@@ -1,0 +1,327 @@
+"""
+A damaged stretch of history, and what a view makes of it.
+"""
+
+from collections.abc import Sequence
+from random import Random
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foldline.history.boundaries import is_safe_cut
+from foldline.history.history import History
+from foldline.history.messages import Message, Native, NativeFormat, Role
+from foldline.history.parts import Part, TextPart, ToolCallPart, ToolCallResponsePart
+from foldline.history.repair import NO_RESPONSE, repair
+
+
+ROLES: dict[str, Role] = {"s": "system", "u": "user", "a": "assistant", "t": "tool"}
+SPEAKERS: dict[str, Role] = {"u": "user", "r": "tool", "n": "tool"}
+SIGNS = st.sampled_from(["hi", "c", "c1", "c2", "r", "r1", "r2"])
+WORDS = st.lists(
+    st.builds(
+        "{}:{}".format,
+        st.sampled_from(["u", "a", "a", "t"]),
+        st.lists(SIGNS, max_size=3).map("+".join),
+    ),
+    max_size=10,
+)
+# Each block is a run of assistant messages, given as the number of calls in each.
+BLOCKS = st.lists(st.lists(st.integers(1, 3), max_size=2), max_size=4)
+
+
+def _message(word: str) -> Message:
+    role, _, signs = word.rpartition(":")
+    parts = tuple(_part(sign) for sign in signs.split("+") if sign)
+    return Message(role=ROLES[role] if role else SPEAKERS.get(word[0], "assistant"), parts=parts)
+
+
+def _part(sign: str) -> Part:
+    match sign[0]:
+        case "c":
+            return ToolCallPart(sign[1:], "tool", "{}")
+        case "r":
+            return ToolCallResponsePart(sign[1:], "ok")
+        case _:
+            return TextPart(sign)
+
+
+def _word(message: Message) -> str:
+    signs = "+".join(map(_sign, message.parts))
+    usual = message.role == SPEAKERS.get(signs[:1], "assistant")
+    return signs if usual else f"{message.role[0]}:{signs}"
+
+
+def _sign(part: Part) -> str:
+    if isinstance(part, ToolCallPart):
+        return f"c{part.id}"
+    if isinstance(part, ToolCallResponsePart):
+        return f"{'n' if part.response == NO_RESPONSE else 'r'}{part.id}"
+    assert isinstance(part, TextPart)
+    return part.content
+
+
+def _repaired(words: str) -> str:
+    return " ".join(map(_word, repair([_message(word) for word in words.split()])))
+
+
+def _labelled(words: Sequence[str]) -> list[Message]:
+    """
+    Make the messages of *words*, each call and each answer with a label of its own.
+    """
+    messages: list[Message] = []
+    for at, message in enumerate(map(_message, words)):
+        parts: list[Part] = []
+        for number, part in enumerate(message.parts):
+            label = f"{at}.{number}"
+            match part:
+                case ToolCallPart():
+                    parts.append(msgspec.structs.replace(part, name=label))
+                case ToolCallResponsePart():
+                    parts.append(msgspec.structs.replace(part, response=label))
+                case _:
+                    parts.append(msgspec.structs.replace(part, content=label))
+        messages.append(msgspec.structs.replace(message, parts=tuple(parts)))
+    return messages
+
+
+def _answers(messages: Sequence[Message]) -> dict[str, str]:
+    """
+    Return the label of the answer by that of its call, each the newest open call of its id.
+    """
+    answers: dict[str, str] = {}
+    waiting: list[tuple[int, ToolCallPart]] = []
+    for at, message, part in ((at, m, p) for at, m in enumerate(messages) for p in m.parts):
+        if isinstance(part, ToolCallPart) and message.role == "assistant":
+            waiting.append((at, part))
+        elif isinstance(part, ToolCallResponsePart):
+            newest = max((at for at, call in waiting if call.id == part.id), default=None)
+            calls = [(at, call) for at, call in waiting if (at, call.id) == (newest, part.id)]
+            for found in calls[:1]:
+                waiting.remove(found)
+                answers[found[1].name] = str(part.response)
+    return answers
+
+
+def _answered_directly(messages: Sequence[Message]) -> dict[str, str]:
+    """
+    Return the label of the answer by that of its call; fail where a rule of a block is broken.
+    """
+    answers: dict[str, str] = {}
+    waiting: dict[str, str] = {}
+    seen = {""}
+    in_block = False
+    for message in messages:
+        calls, responses = message.tool_calls, message.tool_call_responses
+        assert message.role == "assistant" or not calls
+        assert message.role != "assistant" or not responses
+        assert not waiting or responses or (calls and in_block)
+        in_block = bool(calls)
+        for call in calls:
+            assert call.id not in seen
+            seen.add(call.id)
+            waiting[call.id] = call.name
+        for response in responses:
+            answers[waiting.pop(response.id)] = str(response.response)
+        assert not waiting or in_block or len(message.parts) == len(responses)
+    assert not waiting
+    return answers
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        pytest.param("u r1 a", "u a", id="a result of nothing is left out"),
+        pytest.param("r1", "", id="and leaves no empty message"),
+        pytest.param("u c1 u", "u c1 n1 u", id="a dangling call is told so"),
+        pytest.param("u c1", "u c1 n1", id="also at the end"),
+        pytest.param("c1+c2 r2 u", "c1+c2 n1 r2 u", id="one of two is missing"),
+        pytest.param("c1 u r1 a", "c1 r1 u a", id="a late result moves up to its call"),
+        pytest.param("c1 a r1", "c1 r1 a", id="also over the assistant's own words"),
+        pytest.param("c1 u c2 r2 r1", "c1 r1 u c2 r2", id="also over another group"),
+        pytest.param("c1 r1 r1 a", "c1 r1 a", id="a second result is left out"),
+        pytest.param("c1 r1 u r1 a", "c1 r1 u a", id="also a late one"),
+        pytest.param(
+            "c1 r1 c1 r1", "c1 r1 c1_2 r1_2", id="an id used twice: the second gets its own"
+        ),
+        pytest.param("c1+c1 r1 r1", "c1+c1_2 r1 r1_2", id="also within one message"),
+        pytest.param(
+            "c1 r1 c1 r1 c1_2 r1_2", "c1 r1 c1_2 r1_2 c1_2_2 r1_2_2", id="whose id is new"
+        ),
+        pytest.param("c1 u c1 r1", "c1 n1 u c1_2 r1_2", id="a result is of the newest call"),
+        pytest.param("c r", "ccall rcall", id="a call without an id gets one"),
+        pytest.param("c+c r r", "ccall+ccall_2 rcall rcall_2", id="each its own"),
+        pytest.param("u r1 c1 a", "u c1 n1 a", id="a result before its call is of nothing"),
+        pytest.param(
+            "c1+c2 u:r1+hi r2", "c1+c2 r1 r2 u:hi", id="words between the answers stand behind"
+        ),
+        pytest.param("c1 u:hi+r1", "c1 r1 u:hi", id="words before an answer stand behind it"),
+        pytest.param("u:r1+hi", "u:hi", id="words beside a result of nothing stay"),
+        pytest.param("c1 a:r1+c2 r2", "c1 c2 r1 r2", id="an assistant that answers and calls"),
+        pytest.param("c1 u:r1+c2+hi r2", "c1 r1 u:hi", id="a user that answers, calls and talks"),
+        pytest.param("c1 r1+c2 r2", "c1 r1", id="a tool that answers and calls"),
+        pytest.param("u:c1+hi r1", "u:hi", id="a call that is not the assistant's"),
+        pytest.param("c1 a:r1+hi", "c1 r1 hi", id="an assistant that answers itself"),
+        pytest.param("a:c1+r1+hi u", "c1+hi r1 u", id="in one message"),
+    ],
+)
+def test_damage_is_mended(words: str, expected: str) -> None:
+    """
+    Each damage has one way to be mended.
+    """
+    assert _repaired(words) == expected
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "",
+        "u a u",
+        "c1 r1 a",
+        "c1+c2 r1 r2",
+        "c1+c2 r2 r1",
+        "c1+c2 t:r1+r2 a",
+        "c1 c2 r1 r2",
+        "c1 c2 r2 r1",
+        "c1 u:r1+hi a",
+        "hi+c1 r1 c2 r2 a",
+        "a: u: t:",
+    ],
+)
+def test_what_is_in_order_stays(words: str) -> None:
+    """
+    A stretch without damage comes back as the very same objects.
+    """
+    messages = [_message(word) for word in words.split()]
+    repaired = repair(messages)
+
+    assert list(map(id, repaired)) == list(map(id, messages))
+
+
+def test_only_what_is_damaged_is_made_anew() -> None:
+    """
+    Around a mended group every message is the very same object.
+    """
+    messages = [_message(word) for word in ["u", "c1", "r1", "a", "u", "c2", "u", "a"]]
+    repaired = repair(messages)
+
+    assert [any(message is kept for kept in messages) for message in repaired] == [
+        *(True, True, True, True, True),
+        *(False, False, True, True),
+    ]
+
+
+def test_a_moved_answer_keeps_what_it_carries() -> None:
+    """
+    An answer that moves keeps its content, the id of its message and the name of its tool.
+    """
+    answer = Message.tool("1", "3 flights", id="m7", name="search")
+    _, moved, _ = repair([_message("c1"), _message("u"), answer])
+
+    assert moved == answer
+
+
+def test_a_made_up_answer_is_named_for_the_tool() -> None:
+    """
+    What stands in for a result names the tool that was called, and says that there is none.
+    """
+    call = Message.assistant(tool_calls=[ToolCallPart("1", "search", "{}")])
+
+    assert repair([call])[1] == Message.tool("1", NO_RESPONSE, name="search")
+
+
+def test_a_message_made_anew_keeps_everything_but_its_native_item() -> None:
+    """
+    Identity and metadata survive the mending; the vendor's own item would still hold the damage.
+    """
+    call = msgspec.structs.replace(
+        _message("hi+c1"), id="m1", metadata={"a": 1}, native=Native(NativeFormat.OPENAI_CHAT, "{}")
+    )
+
+    assert repair([call])[0] == msgspec.structs.replace(call, native=None)
+
+
+@given(WORDS)
+def test_every_call_is_directly_followed_by_its_answer(words: list[str]) -> None:
+    """
+    Behind each call block stand exactly its answers, by the rule that the newest call is answered.
+    """
+    messages = _labelled(words)
+    answers = _answers(messages)
+
+    for name, answer in _answered_directly(repair(messages)).items():
+        assert answer == answers.pop(name, NO_RESPONSE)
+    assert not answers
+
+
+@given(WORDS)
+def test_every_text_part_is_kept(words: list[str]) -> None:
+    """
+    What was said, apart from tools, comes back in the same order by the same speakers.
+    """
+    messages = _labelled(words)
+
+    assert _said(repair(messages)) == _said(messages)
+
+
+def _said(messages: Sequence[Message]) -> list[tuple[str, Part]]:
+    return [(m.role, part) for m in messages for part in m.parts if isinstance(part, TextPart)]
+
+
+@given(WORDS)
+def test_repairing_twice_is_repairing_once(words: list[str]) -> None:
+    """
+    A mended stretch is in order: mending it again gives the very same objects.
+    """
+    once = repair(_labelled(words))
+
+    assert list(map(id, repair(once))) == list(map(id, once))
+
+
+@given(BLOCKS, st.randoms(use_true_random=False))
+def test_a_generated_stretch_in_order_stays(blocks: list[list[int]], random: Random) -> None:
+    """
+    Blocks of any shape, answered in any order, by one message or by several, come back as they are.
+    """
+    messages: list[Message] = []
+    for at, block in enumerate(blocks):
+        ids = [f"{at}.{number}" for number in range(sum(block))]
+        messages.append(_message("u"))
+        waiting = iter(ids)
+        messages += [_message("+".join(f"c{next(waiting)}" for _ in range(n))) for n in block]
+        random.shuffle(ids)
+        border = random.randint(0, len(ids))
+        messages += [_message(f"r{call}") for call in ids[:border]]
+        messages += (
+            [_message("+".join(f"r{call}" for call in ids[border:]))] if ids[border:] else []
+        )
+
+    assert list(map(id, repair(messages))) == list(map(id, messages))
+
+
+@given(WORDS)
+def test_a_safe_cut_parts_no_answer_from_its_call(words: list[str]) -> None:
+    """
+    An answer that the whole history has a call for finds that call behind every safe cut too.
+    """
+    history = History(_labelled(words))
+    answers = _answers(history)
+
+    for index in filter(lambda index: is_safe_cut(history, index), range(len(history) + 1)):
+        tail = history[index:]
+        given_here = {str(part.response) for m in tail for part in m.tool_call_responses}
+        assert _answers(tail) == {
+            call: answer for call, answer in answers.items() if answer in given_here
+        }
+
+
+def test_a_call_that_is_not_the_assistants_takes_no_answer() -> None:
+    """
+    The history pairs like the mending does: only the assistant's call is answered.
+    """
+    history = History(map(_message, ["c1", "u:c1+hi", "r1"]))
+
+    assert history.reach(2) == 0
+    assert not is_safe_cut(history, 1)

@@ -1,0 +1,113 @@
+"""A reduction is used exactly where it stands for what it was made of."""
+
+from datetime import UTC, datetime
+from random import Random
+
+import pytest
+
+from foldline.agent.reducer import HistoryReducer
+from foldline.history.history import History
+from foldline.history.messages import Message
+from foldline.reduction.config import HistoryReductionConfig
+from foldline.reduction.state import HistoryReductionState
+from foldline.testing.histories import legal_history, text
+from foldline.testing.summarizer import ScriptedSummarizer
+
+
+ROUNDS = 10_000
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+CONFIG = HistoryReductionConfig(
+    enabled=True,
+    strategy="summarizing",
+    counting_unit="messages",
+    target_count=4,
+    summarization_threshold=10_000,
+)
+
+
+def edit(random: Random, messages: list[Message], low: int, high: int) -> str:
+    """Change one place in [low, high) for good, in place; return what was done."""
+    at = random.randrange(low, high)
+    kind = random.choice(("edit", "insert", "delete", "swap", "rewind"))
+    if kind == "edit":
+        messages[at] = Message.user(text(random) + "!edited")
+    elif kind == "insert":
+        messages.insert(at, Message.user("!inserted"))
+    elif kind == "delete":
+        del messages[at]
+    elif kind == "swap":
+        other = random.randrange(low, high)
+        messages[at], messages[other] = messages[other], messages[at]
+    else:
+        del messages[at:]
+    return kind
+
+
+def reduced(random: Random, reducer: HistoryReducer) -> tuple[list[Message], HistoryReductionState]:
+    """Make a history and a reduction of it that has messages on both sides of its cut."""
+    while True:
+        messages = [m for m in legal_history(random) if m.role != "system"]
+        state = HistoryReductionState.create(
+            messages,
+            "summary",
+            random.randint(1, max(1, len(messages) - 1)),
+            target_count=1,
+            reduction_threshold=1,
+            message_count_at_reduction=len(messages),
+            created_at=NOW,
+            counting_unit="messages",
+            config_fingerprint=reducer.config_fingerprint,
+        )
+        if state.summarized_up_to_index < len(messages):
+            return messages, state
+
+
+@pytest.mark.parametrize("inside", [True, False])
+def test_a_change_before_the_cut_is_a_miss_and_after_it_a_hit(*, inside: bool) -> None:
+    """Ten thousand edits, inserts, deletes, swaps and rewinds: never the wrong way round."""
+    reducer = HistoryReducer(CONFIG, summarizer=ScriptedSummarizer())
+    random, kinds = Random(20_261_121 + inside), set()
+    for _ in range(ROUNDS // 2):
+        messages, state = reduced(random, reducer)
+        cut = state.summarized_up_to_index
+        changed = list(messages)
+        kinds.add(edit(random, changed, *((0, cut) if inside else (cut, len(messages)))))
+        same = History(changed[:cut]).digest() == History(messages[:cut]).digest()
+        if inside and same:
+            # A swap of a message with itself, or a deletion that brought an equal one.
+            assert len(changed) >= cut
+        verdict = reducer.plan(changed, state=state)
+        hit = len(changed) >= cut and [m.parts for m in changed[:cut]] == [
+            m.parts for m in messages[:cut]
+        ]
+        assert (verdict.kind == "hit") == (hit and len(changed) > 0)
+        assert inside or verdict.kind == "hit"
+
+    assert kinds == {"edit", "insert", "delete", "swap", "rewind"}
+
+
+def test_after_a_change_the_longest_reduction_that_still_fits_is_used() -> None:
+    """Of a chain of folds, an edit leaves exactly those whose whole prefix lies before it."""
+    config = HistoryReductionConfig(
+        enabled=True, strategy="summarizing", counting_unit="messages", target_count=2,
+        summarization_threshold=2,
+    )  # fmt: skip
+    reducer = HistoryReducer(config, summarizer=ScriptedSummarizer(repeat="short summary"))
+    random = Random(7)
+    for _ in range(200):
+        history, state, cuts = History(), None, [0]
+        for number in range(24):
+            words = f"{number} " + "word " * 40
+            history.append(Message.user(words) if number % 2 == 0 else Message.assistant(words))
+            state = reducer.reduce_sync(history, state=state).state
+            if state is not None and state.summarized_up_to_index != cuts[-1]:
+                cuts.append(state.summarized_up_to_index)
+        place = random.randrange(len(history))
+        changed = list(history)
+        changed[place] = Message.user("changed")
+        found = reducer.plan(changed, state=state).state
+        known = [0, *cuts[-9:]]
+
+        assert (found.summarized_up_to_index if found else 0) == max(
+            cut for cut in known if cut <= place
+        )

@@ -1,0 +1,109 @@
+"""
+Which secrets are taken out, and what is left alone.
+"""
+
+import pytest
+
+from foldline.history.messages import Message
+from foldline.history.parts import ToolCallPart
+from foldline.providers.digest import write_digest
+from foldline.providers.digest.redaction import REDACTION_RULES, redact
+from foldline.reduction.request import SummaryRequest
+
+
+LONG = "A1b2C3d4E5f6G7h8J9k0L1m2N3p4Q5r6S7t8"
+
+SECRETS = {
+    "private key": "-----BEGIN RSA " + "PRIVATE KEY-----\nMIIE\nabc\n-----END RSA PRIVATE KEY-----",
+    "open private key": "-----BEGIN " + "PRIVATE KEY-----\nMIIEabc",
+    "json web token": "eyJhbGciOiJIUzI1" + ".eyJzdWIiOiIxMjM0." + "c2lnbmF0dXJl",
+    "anthropic": "sk-ant-" + "api03-" + LONG,
+    "openai": "sk-" + "proj-" + LONG,
+    "aws": "AKIA" + "IOSFODNN7EXAMPLE",
+    "github": "ghp_" + LONG,
+    "github fine": "github_pat_" + LONG,
+    "gitlab": "glpat-" + LONG[:20],
+    "slack": "xoxb-" + "123456789012-" + LONG,
+    "slack webhook": "https://hooks.slack.com/services/" + "T000/B000/" + LONG,
+    "google": "AIza" + LONG[:35],
+    "google token": "ya29." + LONG,
+    "stripe": "sk_live_" + LONG,
+    "huggingface": "hf_" + LONG,
+    "npm": "npm_" + LONG,
+    "pypi": "pypi-" + LONG + LONG,
+    "sendgrid": "SG." + LONG[:20] + "." + LONG,
+    "telegram": "123456789:AA" + LONG,
+    "bearer": "Authorization: Bearer " + LONG,
+    "basic": "authorization: basic " + LONG,
+    "assignment": 'API_KEY = "' + LONG + '"',
+    "environment": "DB_PASSWORD=" + LONG,
+    "json": '{"client_secret": "' + LONG + '"}',
+    "spoken": "my password is " + LONG,
+}
+
+
+@pytest.mark.parametrize("text", SECRETS.values(), ids=SECRETS)
+def test_redacts(text: str) -> None:
+    """A secret of a known shape is replaced by a marker."""
+    redacted = redact(f"before {text} after")
+
+    assert redacted.startswith("before ")
+    assert "[redacted " in redacted
+    assert LONG[:20] not in redacted
+    assert "MIIE" not in redacted
+    assert "IOSFODNN7EXAMPLE" not in redacted
+    assert redact(redacted) == redacted
+
+
+@pytest.mark.parametrize(
+    "number", ["4111 1111 1111 1111", "5500-0000-0000-0004", "378282246310005"]
+)
+def test_redacts_card_numbers(number: str) -> None:
+    """A card number whose check digit is right is replaced."""
+    assert redact(f"pay with {number}.") == "pay with [redacted card number]."
+
+
+def test_redacts_passwords_in_addresses() -> None:
+    """The password in an address goes, and the rest of the address stays."""
+    text = redact("postgres://ann:s3cr3tword@db.example.com/app")
+
+    assert text == "postgres://ann:[redacted password]@db.example.com/app"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "credit_card_4421486 and 4111 1111 1111 1112",
+        "reservation HAT136 on 2024-05-20",
+        "the token count is 4096, max_tokens: 4096",
+        "https://example.com:8080/a@b",
+        "commit 3f786850e387550fdab836ed7e6dc881de23001b",
+        "task-sk-short, a bearer of bad news",
+    ],
+)
+def test_leaves_other_text_alone(text: str) -> None:
+    """What only resembles a secret stays as it was."""
+    assert redact(text) == text
+
+
+def test_every_rule_has_lower_case_hints() -> None:
+    """The hints are compared with lower-cased text."""
+    assert all(hint == hint.lower() for rule in REDACTION_RULES for hint in rule.hints)
+
+
+def test_no_secret_reaches_a_digest() -> None:
+    """Secrets in speech, arguments, results and earlier summaries stay out of a digest."""
+    arguments = '{"password": "hunter22x", "user": "ann_1", "note": "\\u0067hp_' + LONG + '"}'
+    messages = (
+        Message.user("Log in with " + SECRETS["github"]),
+        Message.assistant("ok", tool_calls=[ToolCallPart("c", "login", arguments)]),
+        Message.tool("c", "Error: " + SECRETS["openai"] + " was refused by the server ann_1"),
+    )
+    request = SummaryRequest(
+        messages=messages, earlier=(SECRETS["bearer"] + " is used.",), prompt="", budget=800
+    )
+    text = write_digest(request)
+
+    assert "ann_1" in text
+    assert LONG[:16] not in text
+    assert "hunter22x" not in text

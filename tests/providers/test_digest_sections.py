@@ -1,0 +1,363 @@
+"""
+The sections of a digest, one by one.
+"""
+
+import pytest
+
+from foldline.history.messages import Message, Role
+from foldline.history.parts import ToolCallPart
+from foldline.providers.digest.document import Counts, Document, Section, parse, render
+from foldline.providers.digest.files import canonical_paths
+from foldline.providers.digest.identifiers import find_identifiers, is_identifier, kind_of
+from foldline.providers.digest.ledger import (
+    Entry,
+    Ledger,
+    build_ledger,
+    offer_entries,
+    read_entries,
+)
+from foldline.providers.digest.narrative import offer_quotes, offer_sentences
+from foldline.providers.digest.requests import offer_requests, offer_rules
+from foldline.providers.digest.selection import Item, lay_out, select
+from foldline.providers.digest.sentences import rank_sentences, split_sentences, stratify
+from foldline.providers.digest.tail import offer_tail
+from foldline.providers.digest.text import clean, one_line, shorten
+from foldline.providers.digest.tools_log import offer_calls
+from foldline.providers.digest.transcript import Speech, read_transcript
+
+
+NOTHING = Ledger((), ())
+
+
+def said(*texts: str, role: Role = "user") -> list[Speech]:
+    return [Speech(place, role, text) for place, text in enumerate(texts)]
+
+
+def call(name: str, arguments: str, *, id: str = "c") -> Message:
+    return Message.assistant("", tool_calls=[ToolCallPart(id, name, arguments)])
+
+
+# ---- text ----
+
+
+@pytest.mark.parametrize(
+    ("text", "limit", "expected"),
+    [
+        ("short", 10, "short"),
+        ("one two three", 9, "one two …"),
+        ("one two three", 8, "one …"),
+        ("identifier_123", 8, ""),
+        ("cut … again and again", 9, "cut …"),
+        ("漢字漢字漢字漢字", 6, "漢字漢字 …"),
+    ],
+)
+def test_shorten(text: str, limit: int, expected: str) -> None:
+    """A text is cut at a word, never inside an ASCII one, and never longer than its limit."""
+    assert shorten(text, limit=limit) == expected
+    assert len(expected) <= limit
+
+
+def test_clean_and_one_line() -> None:
+    """What UTF-8 cannot hold becomes a space, and every break of a line as well."""
+    assert one_line(clean("a\0b\ud800c\r\n\u2028## d")) == "a b c ## d"
+
+
+# ---- identifiers ----
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        ("https://example.com/a", "url"),
+        ("ann@example.com", "email"),
+        ("12:30", "clock"),
+        ("2024-05-20", "date"),
+        ("May 20th", "date"),
+        ("5/20/2024", "date"),
+        ("$20.50", "amount"),
+        ("15%", "amount"),
+        ("src/main.py", "path"),
+        ("main.ts", "path"),
+        ("/usr/lib/x", "path"),
+        ("4711", "number"),
+        ("HAT136", "code"),
+        ("snake_case", "name"),
+    ],
+)
+def test_kinds(value: str, kind: str) -> None:
+    """Each typed shape is known, and all else is a name."""
+    assert kind_of(value) == kind
+
+
+def test_finds_identifiers() -> None:
+    """Pairs give names, tokens with a digit or a sign are found, keys and words are not."""
+    text = '{"order_id": "HATHAT", "count": 12345, "note": "plain"} see ./src/a.py, (#12) "B-7"!'
+    found = [(one.label, one.value) for one in find_identifiers(text)]
+
+    assert found == [
+        ("order_id", "HATHAT"),
+        ("count", "12345"),
+        ("", "./src/a.py"),
+        ("", "#12"),
+        ("", "B-7"),
+    ]
+
+
+def test_judges_values() -> None:
+    """A value alone is an identifier when it is solid and has a sign, a digit or capitals."""
+    assert [is_identifier(text) for text in ("JFK", "a_b", "x", "word", "two words", "##")] == [
+        True,
+        True,
+        False,
+        False,
+        False,
+        False,
+    ]
+
+
+def test_ignores_overlong_tokens() -> None:
+    """A token as long as encoded bytes is no identifier."""
+    assert list(find_identifiers("a1" * 200)) == []
+
+
+# ---- files and ledger ----
+
+
+def test_paths_have_one_name() -> None:
+    """Every way to write a path becomes the longest one of the text."""
+    paths = canonical_paths(
+        ["main.ts", "./src/main.ts", "@app/src/main.ts", "/h/app/src/main.ts", "x1"]
+    )
+
+    assert set(paths.values()) == {"/h/app/src/main.ts"}
+    assert "x1" not in paths
+
+
+def test_ledger_splits_used_and_seen() -> None:
+    """Arguments are used, all else is seen, and a value is in one of the two only."""
+    transcript = read_transcript(
+        [
+            Message.tool("x", '{"order_id": "A-1", "other_id": "B-2", "at": "10:00:00", "n": 7}'),
+            call("get", '{"order_id": "A-1", "note": "about C-3 for $50 in 12 cases"}'),
+            call("write", '{"content": "' + "text with D-4 " * 40 + '"}'),
+        ]
+    )
+    ledger = build_ledger(transcript, quoted="It was E-5.", prior=NOTHING)
+
+    assert ledger.used == (Entry("A-1", "order_id"), Entry("C-3", "codes"))
+    assert {entry.value for entry in ledger.seen} == {"B-2", "D-4", "E-5", "$50"}
+
+
+def test_ledger_keeps_prior_entries() -> None:
+    """Entries of an absorbed digest take turns with new ones, and a seen one may become used."""
+    transcript = read_transcript([call("get", '{"id": "N-1"}'), call("get", '{"id": "S-1"}')])
+    prior = Ledger((Entry("U-1", "id"),), (Entry("S-1", "codes"), Entry("S-2", "codes")))
+    ledger = build_ledger(transcript, quoted="", prior=prior)
+
+    assert [entry.value for entry in ledger.used] == ["S-1", "U-1", "N-1"]
+    assert [entry.value for entry in ledger.seen] == ["S-2"]
+
+
+def test_times_that_were_said_are_kept_last() -> None:
+    """A time of day counts only where somebody said it, and comes after everything else."""
+    transcript = read_transcript([Message.user("Call me at 10:30 about X-1 please.")])
+    ledger = build_ledger(transcript, quoted="", prior=NOTHING)
+
+    assert [entry.value for entry in ledger.seen] == ["X-1", "10:30"]
+
+
+def test_entries_are_read_back() -> None:
+    """What is offered and laid out is read back, directories included."""
+    entries = (Entry("/a/b/c.py", "/a/b/"), Entry("X-1", "codes"), Entry("/a/b/d.py", "/a/b/"))
+    lines = lay_out(offer_entries(entries))
+
+    assert lines == ("/a/b/: c.py, d.py", "codes: X-1")
+    assert set(read_entries(lines)) == set(entries)
+    assert read_entries(["no label here"]) == ()
+
+
+# ---- requests and rules ----
+
+
+def test_requests_newest_in_most_detail() -> None:
+    """The newest request comes first and longest, the very first next, equal ones once."""
+    long = "word " * 40
+    items = offer_requests(
+        said(long + "a", "same", long + "b", long + "c"), prior=["same"], detail=90
+    )
+
+    assert [item.text[-1] for item in items] == ["…", "…", "…", "e"]
+    assert [len(item.text) for item in items] == [86, 56, 26, 4]
+    assert offer_requests([], prior=(), detail=90) == []
+    assert offer_requests(said("x" * 200), prior=(), detail=90) == []
+
+
+def test_rules() -> None:
+    """Sentences that forbid, demand or prefer are rules, unless they are shown anyway."""
+    speeches = said(
+        "Never touch the main branch. It is a nice day today.", "I prefer tabs over spaces."
+    )
+    items = offer_rules(speeches, prior=["Always run the tests first."], shown="")
+
+    assert [item.text for item in items] == [
+        "I prefer tabs over spaces.",
+        "Never touch the main branch.",
+        "Always run the tests first.",
+    ]
+    assert offer_rules(speeches[1:], prior=(), shown="I prefer tabs over spaces. Really.") == []
+    assert offer_rules(said("You must do it all now.", role="assistant"), prior=(), shown="") == []
+
+
+# ---- tools ----
+
+
+def test_calls() -> None:
+    """Counts come first, then last calls and failures in turn."""
+    transcript = read_transcript(
+        [
+            call("bash", '{"command": "make test"}', id="a"),
+            Message.tool("a", "line\nError: no rule to make target\nmore"),
+            call("read", '{"path": "/a/b.py", "lines": [1, null]}', id="b"),
+            Message.tool("b", "fine"),
+            Message.tool("zz", "x" * 5_000 + "\nTraceback (most recent call last)"),
+            call("odd,name:x", "not json"),
+        ]
+    )
+    texts = [
+        item.text for item in offer_calls(transcript, prior=["counts: bash 2, odd x", "old a: 1"])
+    ]
+
+    assert texts == [
+        "counts: bash 3, odd name x 1, read 1",
+        "odd name x : not json",
+        "failed: Traceback (most recent call last)",
+        "read path: /a/b.py; lines: 1",
+        "failed: bash command: make test -> Error: no rule to make target",
+        "bash command: make test",
+        "old a: 1",
+    ]
+
+
+def test_no_calls() -> None:
+    """Without calls there is nothing to offer."""
+    assert offer_calls(read_transcript([]), prior=()) == []
+
+
+# ---- sentences, quotes, tail ----
+
+
+def test_splits_sentences() -> None:
+    """Code is left out, markup is stripped, and what is too short or too long is dropped."""
+    text = (
+        "# A heading of some length\n```\nlet code = one_thing;\n```\n- An item of a list here. No. "
+        + "x" * 500
+    )
+
+    assert list(split_sentences(text)) == ["A heading of some length", "An item of a list here."]
+
+
+def test_central_sentences_first() -> None:
+    """A sentence that shares words with the others is more central than one that does not."""
+    sentences = [
+        "The red apple falls",
+        "A red apple tastes good",
+        "Quantum chromodynamics",
+        "Red apple trees",
+    ]
+
+    assert rank_sentences(sentences)[-1] == 2
+    assert rank_sentences([]) == []
+
+
+def test_stratifies_by_position() -> None:
+    """A sample has one sentence, the longest, of each equal part."""
+    assert stratify(["a", "bb", "c", "dd", "ee", "f"], limit=3) == [1, 3, 4]
+    assert stratify(["a"], limit=3) == [0]
+
+
+def test_a_word_in_every_sentence_makes_no_edges() -> None:
+    """A word in more sentences than allowed links none of them, so order alone decides."""
+    assert rank_sentences([f"common {number:02}" for number in range(99)]) == list(range(99))
+
+
+def test_offers_sentences() -> None:
+    """Sentences carry their speaker; shown and repeated ones are left out."""
+    speeches = said("The parser reads the file twice.", "The parser reads the file twice.")
+    items = offer_sentences(speeches, prior=["assistant: The old parser was slow."], shown="")
+
+    assert {item.text for item in items} == {
+        "user: The parser reads the file twice.",
+        "assistant: The old parser was slow.",
+    }
+    assert offer_sentences(speeches, prior=(), shown=speeches[0].text) == []
+
+
+def test_offers_quotes() -> None:
+    """Quotes start with those that are known already."""
+    items = offer_quotes(["A new sentence of a model."], prior=["An old sentence of a model."])
+
+    assert [item.text for item in items] == [
+        "An old sentence of a model.",
+        "A new sentence of a model.",
+    ]
+
+
+def test_tail() -> None:
+    """The last speech comes first; where nothing is new the old tail stays."""
+    items = offer_tail(said("one", "two"), prior=["user: old"], detail=50)
+
+    assert [item.text for item in items] == ["user: two", "user: one"]
+    assert [item.text for item in offer_tail([], prior=["user: old"], detail=50)] == ["user: old"]
+
+
+# ---- document and selection ----
+
+
+DOCUMENT = Document(
+    Counts(user=2, tool=1), {Section.USED: ("id: A-1",), Section.LAST: ("user: bye", "user: - x")}
+)
+
+
+def test_documents_are_read_back() -> None:
+    """What is rendered is parsed to an equal document."""
+    text = render(DOCUMENT)
+
+    assert text.split("\n")[0] == "Digest of 3 messages (user 2, tool 1)."
+    assert parse(text) == DOCUMENT
+    assert parse(render(Document(Counts(), {}))) == Document(Counts(), {})
+    assert parse("Digest of 1 message (system 1).") == Document(Counts(system=1), {})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "A summary in prose.",
+        "Digest of 3 messages (user 2).",
+        "Digest of 2 messages (user 2).\n## Unknown\n- a",
+        "Digest of 2 messages (user 2).\n- item without heading",
+        "Digest of 2 messages (user 2).\n## Last said\nno mark",
+        "Digest of 2 messages (user 2).\n## Last said\n- a\n## Ids seen\n- order is wrong",
+        "Digest of 2 messages (user 2).\n## Last said",
+    ],
+)
+def test_other_texts_are_no_digests(text: str) -> None:
+    """A text that differs from what would be written is somebody else's."""
+    assert parse(text) is None
+
+
+def test_selects_within_limit() -> None:
+    """Items are taken by rank, long ones passed over, and shown in their own order."""
+    items = [Item("first", 2), Item("x" * 90, 1), Item("a", 3, "g"), Item("b", 0, "g")]
+    chosen = select(items, title="## T", limit=40, count=len)
+
+    assert lay_out(chosen.items) == ("g: b, a", "first")
+    assert chosen.cost <= 40
+
+
+def test_cuts_only_the_first() -> None:
+    """The first item is cut to the room that there is; without room nothing is taken."""
+    chosen = select([Item("one two three four five six", 0)], title="T", limit=18, count=len)
+
+    assert select([Item("word", 0)], title="title", limit=3, count=len).items == ()
+    assert chosen.cost <= 18

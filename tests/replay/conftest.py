@@ -1,0 +1,75 @@
+"""
+Sessions of known shape to play.
+"""
+
+from collections.abc import Callable
+from random import Random
+
+import pytest
+
+from foldline.history.formats.importer import Session
+from foldline.history.messages import Message
+from foldline.history.parts import ToolCallPart
+from foldline.replay.tape import Tape
+
+
+WORDS = [
+    "river",
+    "stone",
+    "winter",
+    "market",
+    "letter",
+    "garden",
+    "engine",
+    "harbour",
+    "silver",
+    "window",
+]
+
+MakeTape = Callable[..., Tape]
+
+
+def _text(random: Random, words: int) -> str:
+    return " ".join(random.choices(WORDS, k=words)) + "."
+
+
+def _turn(random: Random, size: int) -> list[Message]:
+    answers = [Message.assistant(_text(random, 60)) for _ in range(size - 1)]
+    return [Message.user(_text(random, 40)), *answers]
+
+
+def _tool_turn(random: Random, number: int) -> list[Message]:
+    calls = [ToolCallPart(f"call-{number}-{one}", "look_up", '{"at":1}') for one in range(2)]
+    answers = [Message.tool(call.id, _text(random, 80)) for call in calls]
+    asked = Message.assistant(_text(random, 10), tool_calls=calls)
+    return [Message.user(_text(random, 40)), asked, *answers, Message.assistant(_text(random, 30))]
+
+
+@pytest.fixture
+def chat_tape() -> MakeTape:
+    """
+    Return a maker of sessions with so many turns of so many messages, one model call a turn.
+    """
+
+    def make(turns: int, *, size: int = 2) -> Tape:
+        random = Random(7)
+        turned = [message for _ in range(turns) for message in _turn(random, size)]
+        messages = (Message.system("Be brief."), *turned)
+        return Tape(Session(id="chat", format="test", messages=messages))
+
+    return make
+
+
+@pytest.fixture
+def tool_tape() -> MakeTape:
+    """
+    Return a maker of sessions whose turns call two tools at once.
+    """
+
+    def make(turns: int) -> Tape:
+        random = Random(11)
+        turned = [message for number in range(turns) for message in _tool_turn(random, number)]
+        messages = (Message.system("Be brief."), *turned)
+        return Tape(Session(id="tools", format="test", title="Look up", messages=messages))
+
+    return make

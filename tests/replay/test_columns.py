@@ -1,0 +1,72 @@
+"""
+Figures as they are written.
+"""
+
+from collections.abc import Callable
+
+import pytest
+
+from foldline.replay.columns import COLUMNS, rows, short_number
+from foldline.replay.comparison import USUAL, compare
+from foldline.replay.record import Totals
+from foldline.replay.tape import Tape
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (0, "0"),
+        (999, "999"),
+        (999.4, "999"),
+        (1000, "1.00k"),
+        (12_345, "12.3k"),
+        (999_499, "999k"),
+        (999_999, "1.00M"),
+        (106_000_000, "106M"),
+        (2_500_000_000, "2.50G"),
+    ],
+)
+def test_short_numbers_have_three_digits(number: float, text: str) -> None:
+    """
+    A large number is written with three digits and its unit.
+    """
+    assert short_number(number) == text
+
+
+def test_a_share_is_never_rounded_up_to_all() -> None:
+    """
+    A prefix that broke once is not shown as kept whole.
+    """
+    column = next(column for column in COLUMNS if column.title == "prefix kept")
+
+    assert column.show(Totals(kept_tokens=99_999, prior_tokens=100_000)) == "99.9 %"
+    assert column.show(Totals(kept_tokens=5, prior_tokens=5)) == "100 %"
+
+
+def test_what_was_not_checked_is_not_shown_as_none() -> None:
+    """
+    A baseline's requests are not judged, which is something else than being valid.
+    """
+    column = COLUMNS[-1]
+
+    assert column.show(Totals()) == "-"
+    assert column.show(Totals(invalid_requests=0)) == "0"
+
+
+def test_rows_add_sessions_up(chat_tape: Callable[..., Tape]) -> None:
+    """
+    The figures of one configuration over two sessions are sums, but for the highest ones.
+    """
+    sessions = [compare(chat_tape(turns), USUAL).reports for turns in (40, 60)]
+
+    table = {row.name: row for row in rows(sessions)}
+
+    one, other = (next(r for r in reports if r.name == "rolling") for reports in sessions)
+    both = table["rolling"].totals
+    assert both.calls == one.totals.calls + other.totals.calls == 100
+    assert both.sent_tokens == one.totals.sent_tokens + other.totals.sent_tokens
+    assert both.peak_tokens == max(one.totals.peak_tokens, other.totals.peak_tokens)
+    assert (both.most_reads, both.invalid_requests) == (1, 0)
+    assert table["no reduction"].is_baseline
+    assert table["no reduction"].totals.invalid_requests is None
+    assert len({row.description for row in table.values()}) == len(table)

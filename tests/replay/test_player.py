@@ -1,0 +1,186 @@
+"""
+A session on its way through a reducer.
+"""
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import msgspec
+import pytest
+
+from foldline.history.formats.importer import Session
+from foldline.history.messages import Message
+from foldline.reduction.config import HistoryReductionConfig
+from foldline.replay.player import play
+from foldline.replay.record import ReplayReport
+from foldline.replay.tape import Tape
+
+
+MakeTape = Callable[..., Tape]
+
+
+def _config(**fields: Any) -> HistoryReductionConfig:
+    return HistoryReductionConfig(enabled=True, **fields)
+
+
+SUMMARIZING: dict[str, Any] = {"strategy": "summarizing", "counting_unit": "messages"}
+CONFIGS = {
+    "rolling": _config(**SUMMARIZING, target_count=9, summarization_threshold=6),
+    "layers": _config(
+        **SUMMARIZING, target_count=9, summarization_threshold=6, use_single_summary=False
+    ),
+    "exchanges": _config(strategy="summarizing", target_count=3, summarization_threshold=3),
+    "counting": _config(counting_unit="messages", target_count=9, summarization_threshold=6),
+    "tokens": _config(
+        strategy="summarizing",
+        counting_unit="tokens",
+        target_token_budget=800,
+        token_budget_threshold=800,
+    ),
+}
+
+
+@pytest.mark.parametrize(("unit", "size"), [("exchanges", 1), ("messages", 2), ("messages", 3)])
+@pytest.mark.parametrize("threshold", [0, 1, 4, 5, 9])
+def test_folds_follow_the_law(chat_tape: MakeTape, unit: Any, size: int, threshold: int) -> None:
+    """
+    With u units a turn and threshold S one turn in every floor(S / u) + 1 folds, no other.
+    """
+    tape = chat_tape(90, size=max(2, size))
+    target = 2 * size + 1
+    config = _config(counting_unit=unit, target_count=target, summarization_threshold=threshold)
+
+    report = play(tape, config, name="law", check=False).report
+
+    turns = [call.number for call in report.calls if call.status == "performed"]
+    gaps = {later - earlier for earlier, later in pairwise(turns)}
+    assert gaps == {threshold // size + 1}
+    assert len(report.calls) - turns[-1] < threshold // size + 1
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_a_message_is_read_once(tool_tape: MakeTape, name: str) -> None:
+    """
+    Over a whole session no message is given to a summarizer twice, and all that is folded once.
+    """
+    report = play(tool_tape(25), CONFIGS[name], name=name).report
+    read = [
+        position
+        for call in report.calls
+        if call.fold is not None
+        for start, stop in call.fold.messages_read
+        for position in range(start, stop)
+    ]
+
+    summarizes = name != "counting"
+    cut = max(call.fold.cut for call in report.calls if call.fold is not None)
+    assert report.totals.most_reads == int(summarizes)
+    assert read == (list(range(cut)) if summarizes else [])
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_the_prefix_breaks_at_folds_and_nowhere_else(tool_tape: MakeTape, name: str) -> None:
+    """
+    Between two folds each request begins with the whole of the one before.
+    """
+    report = play(tool_tape(25), CONFIGS[name], name=name).report
+
+    broke = [call.number for call in report.calls if call.prefix_broke]
+    assert broke == [call.number for call in report.calls if call.status == "performed"]
+    assert report.totals.prefix_breaks == report.totals.folds > 1
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_every_request_is_valid(tool_tape: MakeTape, name: str) -> None:
+    """
+    No request breaks a rule of a vendor or has lost a system message or the last user's words.
+    """
+    report = play(tool_tape(25), CONFIGS[name], name=name).report
+
+    assert report.totals.invalid_requests == 0
+
+
+def test_the_same_session_gives_the_same_report(tool_tape: MakeTape) -> None:
+    """
+    A replay depends on nothing but the session and the configuration.
+    """
+    first = play(tool_tape(12), CONFIGS["layers"], name="layers")
+
+    assert play(tool_tape(12), CONFIGS["layers"], name="layers").report == first.report
+
+
+def test_a_report_survives_json(tool_tape: MakeTape) -> None:
+    """
+    A report reads back from JSON as the same record.
+    """
+    report = play(tool_tape(12), CONFIGS["rolling"], name="rolling").report
+
+    assert msgspec.json.decode(msgspec.json.encode(report), type=ReplayReport) == report
+
+
+def test_the_tokens_of_a_view_add_up(tool_tape: MakeTape) -> None:
+    """
+    What is kept and what is new make the request; what is kept never exceeds what was sent.
+    """
+    calls = play(tool_tape(12), CONFIGS["rolling"], name="rolling").report.calls
+
+    assert all(call.kept_tokens + call.fresh_tokens == call.view_tokens for call in calls)
+    assert all(call.kept_tokens <= call.prior_tokens for call in calls)
+    assert [call.prior_tokens for call in calls[1:]] == [call.view_tokens for call in calls[:-1]]
+
+
+def test_a_turn_that_the_breaker_ends_is_run_again(chat_tape: MakeTape) -> None:
+    """
+    Where the circuit breaker ends a turn, the request is that of the next run: a small view.
+    """
+    config = _config(behavior="circuit_breaker", counting_unit="messages", target_count=9)
+
+    report = play(chat_tape(20), config, name="breaker").report
+
+    halts = [call for call in report.calls if call.verdict == "halt"]
+    assert report.totals.folds == len(halts) > 1
+    assert all(call.view_messages == 10 for call in halts)
+    assert report.totals.prefix_breaks == len(halts)
+
+
+def test_a_damaged_session_gives_valid_requests() -> None:
+    """
+    Calls without answers and answers without calls are mended in every view.
+    """
+    lost = [
+        Message.user("Look it up, please."),
+        *(Message.tool(f"none-{one}", "An answer to nothing at all.") for one in range(3)),
+        Message.assistant("It is there."),
+    ]
+    session = Session(format="test", messages=tuple(lost * 8))
+    config = _config(counting_unit="messages", target_count=6, summarization_threshold=3)
+
+    report = play(Tape(session), config, name="damaged").report
+
+    assert report.totals.folds > 1
+    assert report.totals.invalid_requests == 0
+
+
+def test_an_empty_session_has_no_call() -> None:
+    """
+    Where nobody asked nothing is sent.
+    """
+    session = Session(format="test", messages=(Message.assistant("Hello."),))
+
+    report = play(Tape(session), CONFIGS["rolling"], name="rolling").report
+
+    assert (report.totals.calls, report.totals.prefix_share) == (0, 1.0)
+
+
+def test_without_reduction_nothing_happens(tool_tape: MakeTape) -> None:
+    """
+    Where reduction is disabled every request is the full history, and still judged.
+    """
+    config = HistoryReductionConfig()
+
+    replay = play(tool_tape(5), config, name="disabled")
+
+    assert (replay.report.totals.folds, replay.state) == (0, None)
+    assert all(call.view_tokens == call.full_tokens for call in replay.report.calls)
+    assert replay.report.totals.invalid_requests == 0

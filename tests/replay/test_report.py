@@ -1,0 +1,170 @@
+"""
+The page of a replay.
+"""
+
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+from xml.etree import ElementTree as ET
+
+import msgspec
+import pytest
+
+from foldline.replay.comparison import USUAL, compare
+from foldline.replay.record import ReplayReport
+from foldline.replay.report import MOST_SESSIONS, html_page
+from foldline.replay.tape import Tape
+
+
+Reports = tuple[ReplayReport, ...]
+
+HOSTILE = "</title><script>alert(1)</script>\x1b[2J\x00 \ud800 & \"quoted\" 'single'"
+
+
+class _Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes.extend(attrs)
+
+
+def _read(page: str) -> _Tags:
+    reader = _Tags()
+    reader.feed(page)
+    return reader
+
+
+@pytest.fixture
+def reports(tool_tape: Callable[..., Tape]) -> Reports:
+    """
+    Return the reports of one session.
+    """
+    return compare(tool_tape(40), USUAL).reports
+
+
+def test_the_page_needs_nothing_else(reports: Reports) -> None:
+    """
+    No script, no address and no file beside the page.
+    """
+    reader = _read(html_page([reports]))
+
+    assert not {"script", "link", "img", "iframe", "object", "base"} & set(reader.tags)
+    assert not {"src", "href", "srcset", "style"} & {name for name, _ in reader.attributes}
+    assert not [name for name, _ in reader.attributes if name.startswith("on")]
+    assert not re.search(r"url\(|@import|https?:", html_page([reports]))
+
+
+def test_every_picture_is_one_and_says_what_it_shows(reports: Reports) -> None:
+    """
+    Each picture is well-formed, with a title and a description that it is labelled by.
+    """
+    pictures = re.findall(r"<svg.*?</svg>", html_page([reports]), re.DOTALL)
+    assert len(pictures) == len(reports)
+
+    labels: list[str] = []
+    for picture in pictures:
+        element = ET.fromstring(picture)
+        title, description = element.find("title"), element.find("desc")
+        assert title is not None
+        assert description is not None
+        assert title.text
+        assert "tokens" in (description.text or "")
+        assert element.attrib["aria-labelledby"].split() == [title.get("id"), description.get("id")]
+        labels.extend(element.attrib["aria-labelledby"].split())
+    assert len(set(labels)) == len(labels)
+
+
+def test_the_page_has_all_figures_as_a_table(reports: Reports) -> None:
+    """
+    Who cannot see the pictures finds every configuration and every fold in tables.
+    """
+    page = html_page([reports])
+
+    assert all(f'<th scope="row">{report.name}<small>' in page for report in reports)
+    assert page.count("<caption>") == 1
+    assert f"{reports[2].totals.folds:,} folds" in page
+
+
+def test_nothing_in_a_session_can_speak_for_the_page(reports: Reports) -> None:
+    """
+    A hostile title, id or name is text of the page, whatever it holds.
+    """
+    session = msgspec.structs.replace(reports[0].session, id=HOSTILE, title=HOSTILE, format=HOSTILE)
+    hostile = [
+        msgspec.structs.replace(report, session=session, name=f"{number}{HOSTILE}")
+        for number, report in enumerate(reports)
+    ]
+
+    page = html_page([hostile], title=HOSTILE)
+
+    assert "script" not in _read(page).tags
+    assert not {"\x1b", "\x00", "\ud800"} & set(page)
+    assert page.encode()
+
+
+def test_curves_have_few_points(chat_tape: Callable[..., Tape]) -> None:
+    """
+    However long a session is, its curves have a few hundred points.
+    """
+    page = html_page([compare(chat_tape(700), {"counting": USUAL["counting"]}).reports])
+
+    curves = re.findall(r'<polyline class="\w+ curve" points="([^"]*)"', page)
+    assert len(curves) == 6
+    assert all(100 < len(points.split()) <= 300 for points in curves)
+
+
+def test_only_the_longest_sessions_are_drawn(chat_tape: Callable[..., Tape]) -> None:
+    """
+    Of very many sessions the longest are drawn, the page says so, and the table holds all.
+    """
+    sessions = [
+        compare(chat_tape(turns), {"counting": USUAL["counting"]}).reports
+        for turns in range(1, MOST_SESSIONS + 4)
+    ]
+
+    page = html_page(sessions)
+
+    assert page.count("<h2>") == MOST_SESSIONS
+    assert f"The {MOST_SESSIONS} longest sessions are drawn; 3 are not." in page
+    assert f"{len(sessions)} sessions, " in page
+
+
+def test_violations_are_shown(reports: Reports) -> None:
+    """
+    An invalid request is named with its call.
+    """
+    calls = list(reports[2].calls)
+    calls[4] = msgspec.structs.replace(calls[4], violations=("openai-chat: message 3: wrong",))
+    report = msgspec.structs.replace(reports[2], calls=tuple(calls))
+
+    page = html_page([[report]])
+
+    assert "call 5: openai-chat: message 3: wrong" in page
+    assert 'class="invalid"' in page
+
+
+def test_a_session_without_a_call_is_a_page_too(chat_tape: Callable[..., Tape]) -> None:
+    """
+    Nothing to draw is no error.
+    """
+    page = html_page([compare(chat_tape(0), USUAL).reports])
+
+    assert "0 model calls" in page
+
+
+def test_a_history_of_millions_has_short_labels(reports: Reports) -> None:
+    """
+    The scale of a picture is written in thousands and millions.
+    """
+    calls = [
+        msgspec.structs.replace(call, full_tokens=call.full_tokens * 1000)
+        for call in reports[2].calls
+    ]
+
+    page = html_page([[msgspec.structs.replace(reports[2], calls=tuple(calls))]])
+
+    assert re.search(r">\d+(\.5)?M</text>", page)

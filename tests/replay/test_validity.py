@@ -1,0 +1,57 @@
+"""
+Whether requests are judged as strictly in part as in whole.
+"""
+
+import pytest
+
+from foldline.history.history import History
+from foldline.history.messages import Message
+from foldline.history.parts import ToolCallPart
+from foldline.replay.validity import losses, violations, violations_behind
+
+
+CALL = Message.assistant(tool_calls=[ToolCallPart("one", "look_up", "{}")])
+ANSWER = Message.tool("one", "found")
+GOOD = [Message.user("ask"), CALL, ANSWER, Message.assistant("say"), Message.user("more")]
+
+
+def test_a_good_request_has_no_violation() -> None:
+    """
+    Calls that are answered directly behind are what both vendors want.
+    """
+    assert violations(GOOD) == ()
+    assert all(violations_behind(GOOD, kept) == () for kept in range(len(GOOD)))
+
+
+@pytest.mark.parametrize("damage", [[CALL], [ANSWER], [CALL, Message.user("no"), ANSWER]])
+def test_what_is_new_is_judged_whatever_was_kept(damage: list[Message]) -> None:
+    """
+    Damage behind the part that was judged before is found without judging that part again.
+    """
+    request = [*GOOD, Message.assistant("yes"), Message.user("and"), *damage]
+
+    found = violations_behind(request, len(GOOD))
+
+    assert "openai-chat" in {text.partition(":")[0] for text in found}
+
+
+def test_a_lost_system_message_is_noticed() -> None:
+    """
+    All system messages stand in front of a request, in order.
+    """
+    history = History([Message.system("rule"), *GOOD])
+
+    assert losses([*history.system, *GOOD], history) == ()
+    assert losses(GOOD, history) == ("view: a system message is missing or moved",)
+
+
+def test_a_changed_last_user_message_is_noticed() -> None:
+    """
+    The last thing that the user said is in a request word for word.
+    """
+    history = History(GOOD)
+
+    assert losses([*GOOD[:-1], Message.user("more")], history) == ()
+    assert losses([*GOOD[:-1], Message.user("less")], history) == (
+        "view: the last user message is missing or changed",
+    )

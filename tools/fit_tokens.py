@@ -1,0 +1,279 @@
+r"""
+Fit the weights of the token estimator again, and say how good they are.
+
+```
+python -m venv FITTING && FITTING/bin/pip install msgspec numpy rs-bpe
+PYTHONPATH=src FITTING/bin/python tools/fit_tokens.py --data ../shared/data \
+    --locale /usr/share/locale --texts /usr/share /usr/include LIBRARY …
+```
+
+`rs-bpe` carries the o200k vocabulary, so no network is needed. *data* is the folder of recorded
+sessions, *locale* one of gettext catalogues, *texts* are folders with source code and documents:
+the standard library's, headers, a folder of Node packages. The wider, the better. What is missing
+there is made: see `token_texts`.
+
+The patterns are those of `foldline.history.tokens`; only the numbers are fitted, by least squares on
+the relative error, byte after byte rounded to whole units while the others make up for it. Half of
+the documents fit, the other half judges. Nothing of the texts is written anywhere: what comes out
+is the two tables and the errors.
+"""
+
+# ruff: noqa: INP001, S311, T201 - a script that prints, with chances that have to repeat
+
+import argparse
+import importlib
+import random
+import statistics
+import string
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from operator import mul
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from token_texts import LATIN, SESSIONS, SHORTEST, Documents, collect, sessions
+
+from foldline.history.token_weights import UNITS, Patterns
+
+
+np: Any = importlib.import_module("numpy")
+
+# Recorded sessions are what the estimator is for, so they weigh more than odd kinds of text.
+EMPHASIS = {
+    **dict.fromkeys(SESSIONS, 2.0),
+    **dict.fromkeys(("pi-coding-agent", "prose"), 3.0),
+    **dict.fromkeys(("hex", "base64", "lock files", "numbers", "xml", "web"), 0.5),
+    **dict.fromkeys(("zh_CN", "ja", "ko", "ru", "hi", "mixed"), 2.0),
+    **dict.fromkeys((*LATIN, "odd", "zh_TW"), 0.4),
+    **dict.fromkeys(("signs", "dense emoji", "ka", "hy"), 0.2),
+}
+LENGTHS = (SHORTEST, 1_500, 1_500)
+PER_FIT = 300
+DAMPING = 3e-3
+HIGHEST_LEVEL = 47
+SEED = 20_260_101
+SWEEPS = 60
+BYTES = 256
+
+LETTERS = string.ascii_letters.encode()
+RULERS = b"-=*#~"
+# Where a pattern makes a run cheaper, what is fitted is the start of the run, which makes it dearer:
+# so no number is below zero, and no byte ever adds less than nothing.
+STARTS = {
+    "two_digits": string.digits.encode(),
+    "three_letters": LETTERS,
+    "two_rulers": RULERS,
+}
+
+
+class Chunk(NamedTuple):
+    """
+    A piece of a document, with the tokens that the vocabulary makes of it.
+    """
+
+    kind: str
+    text: str
+    judge: bool
+    tokens: int
+
+
+def cut(documents: Documents, count: Callable[[str], int], rng: random.Random) -> list[Chunk]:
+    """
+    Return pieces of the documents, whole documents on either side of the judgement.
+    """
+    chunks: list[Chunk] = []
+    for kind, texts in documents.items():
+        sides: dict[bool, list[str]] = {False: [], True: []}
+        for number, text in enumerate(texts):
+            at = 0
+            while at < len(text) - 100:
+                size = rng.choice(LENGTHS)
+                sides[number % 2 == 1].append(text[at : at + size])
+                at += size
+        for judge, pieces in sides.items():
+            rng.shuffle(pieces)
+            chunks += [Chunk(kind, text, judge, count(text)) for text in pieces[:PER_FIT]]
+    return [chunk for chunk in chunks if chunk.tokens]
+
+
+def counts(text: str) -> list[int]:
+    """
+    Return how often each byte and each pattern occurs in *text*.
+    """
+    data = text.encode("utf-8", "surrogatepass")
+    occurrences = Counter(data)
+    kinds = data.translate(KINDS_OF_BYTES)
+    pairs = Counter(pairwise(kinds))
+    triples = Counter(zip(kinds, kinds[1:], kinds[2:], strict=False))
+    letter, digit, blank, sign, ruler = b"a0 .="
+    patterns = Patterns(
+        two_digits=pairs[digit, digit],
+        blank_digit=pairs[blank, digit],
+        blank_sign=pairs[blank, sign] + pairs[blank, ruler],
+        three_letters=triples[letter, letter, letter],
+        word_two_blanks=triples[letter, blank, blank],
+        two_rulers=pairs[ruler, ruler],
+    )
+    starts = [
+        sum(map(occurrences.__getitem__, members)) - getattr(patterns, name)
+        for name, members in STARTS.items()
+    ]
+    return [*(occurrences[byte] for byte in range(BYTES)), *patterns, *starts]
+
+
+def kind_of(byte: int) -> int:
+    """
+    Return a letter for the class of *byte*.
+    """
+    classes = ((LETTERS, "a"), (string.digits.encode(), "0"), (b" \t", " "), (RULERS, "="))
+    for members, kind in (*classes, (string.punctuation.encode(), ".")):
+        if byte in members:
+            return ord(kind)
+    return ord("x")
+
+
+KINDS_OF_BYTES = bytes(map(kind_of, range(BYTES)))
+
+
+class Fit:
+    """
+    Least squares by coordinates, no number below zero, over bytes, patterns and starts of runs.
+    """
+
+    def __init__(self, chunks: Sequence[Chunk]) -> None:
+        sizes = Counter(chunk.kind for chunk in chunks)
+        tokens = np.array([chunk.tokens for chunk in chunks], float)
+        emphasis = np.array(
+            [EMPHASIS.get(chunk.kind, 1.0) / max(sizes[chunk.kind], 30) for chunk in chunks]
+        )
+        table = np.array([counts(chunk.text) for chunk in chunks], float) / UNITS
+        scaled = table * (np.sqrt(emphasis) / tokens)[:, None]
+        self.matrix = scaled.T @ scaled
+        self.target = scaled.T @ np.sqrt(emphasis)
+        diagonal = np.diag(self.matrix)
+        damping = DAMPING * diagonal + 1e-7 * diagonal[:BYTES].mean()
+        self.matrix = self.matrix + np.diag(damping)
+        self.size = len(self.target)
+        self.numbers = np.zeros(self.size)
+        self.free = set(range(self.size))
+
+    def settle(self, sweeps: int) -> None:
+        """
+        Move every free number to its best place, the others standing still, *sweeps* times.
+        """
+        for _ in range(sweeps):
+            for at in sorted(self.free):
+                self.numbers[at] = self.best(at)
+
+    def best(self, at: int) -> float:
+        """
+        Return the best allowed value of one number, the others standing still.
+        """
+        line = self.matrix[at]
+        rest = line @ self.numbers - line[at] * self.numbers[at]
+        value = max((self.target[at] - rest) / line[at], 0.0)
+        return float(min(value, self.highest(at)) if at < BYTES else value)
+
+    def highest(self, at: int) -> float:
+        """
+        Return the most that the byte *at* may have, what the starts of runs add being left out.
+        """
+        added = zip(STARTS.values(), self.numbers[BYTES + len(Patterns._fields) :], strict=True)
+        return HIGHEST_LEVEL - float(sum(cost for members, cost in added if at in members))
+
+    def round(self) -> None:
+        """
+        Make every number whole, the patterns and then the commonest bytes first.
+        """
+        weights = np.diag(self.matrix)
+        for at in (*range(BYTES, self.size), *map(int, np.argsort(-weights[:BYTES]))):
+            self.free.discard(at)
+            self.numbers[at] = round(self.numbers[at])
+            self.settle(2 if weights[at] > weights[ord("z")] / 10 else 0)
+
+    def tables(self) -> tuple[bytes, Patterns]:
+        """
+        Return the levels and the patterns, the starts of runs told as both.
+        """
+        numbers = [int(number) for number in self.numbers]
+        levels, patterns = (
+            numbers[:BYTES],
+            Patterns(*numbers[BYTES : BYTES + len(Patterns._fields)]),
+        )
+        for (name, members), cost in zip(STARTS.items(), numbers[-len(STARTS) :], strict=True):
+            patterns = patterns._replace(**{name: getattr(patterns, name) - cost})
+            for member in members:
+                levels[member] += cost
+        return bytes(levels), patterns
+
+
+def judge(
+    chunks: Sequence[Chunk], estimate: Callable[[str], float]
+) -> dict[str, tuple[float, float]]:
+    """
+    Return the mean absolute and the mean error of each kind, on the longer pieces.
+    """
+    errors: dict[str, list[float]] = defaultdict(list)
+    for chunk in chunks:
+        if len(chunk.text) > SHORTEST:
+            errors[chunk.kind].append(estimate(chunk.text) / chunk.tokens - 1)
+    return {
+        kind: (statistics.fmean(map(abs, found)), statistics.fmean(found))
+        for kind, found in errors.items()
+    }
+
+
+def report(chunks: Sequence[Chunk], estimate: Callable[[str], float]) -> None:
+    """
+    Print the errors of *estimate* beside those of a quarter of the characters.
+    """
+    ours = judge(chunks, estimate)
+    naive = judge(chunks, lambda text: len(text) / 4)
+    print(f"\n{'kind':<18}{'mean |error|':>14}{'bias':>9}{'chars/4':>12}{'bias':>9}")
+    for kind in sorted(ours, key=ours.__getitem__):
+        (size, bias), (other, other_bias) = ours[kind], naive[kind]
+        print(f"{kind:<18}{size:>13.1%}{bias:>+10.1%}{other:>11.1%}{other_bias:>+10.1%}")
+    for name, kinds in (("mean", set(ours) - LATIN - {"odd", "signs"}), ("mean, all", set(ours))):
+        here = statistics.fmean(ours[kind][0] for kind in kinds)
+        there = statistics.fmean(naive[kind][0] for kind in kinds)
+        print(f"{name:<18}{here:>13.1%}{'':>10}{there:>11.1%}")
+
+
+def main() -> None:
+    """
+    Fit, print the tables, and judge them.
+    """
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[1])
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--locale", type=Path, required=True)
+    parser.add_argument("--texts", type=Path, nargs="+", required=True)
+    arguments = parser.parse_args()
+    count: Callable[[str], int] = importlib.import_module("rs_bpe").openai.o200k_base().count
+    rng = random.Random(SEED)
+    documents = collect(arguments.texts, arguments.locale, arguments.data, rng)
+    chunks = cut(documents, count, rng)
+    fit = Fit([piece for piece in chunks if not piece.judge])
+    fit.settle(SWEEPS)
+    fit.round()
+    levels, patterns = fit.tables()
+    numbers = (*levels, *patterns)
+    print(patterns)
+    for at in range(0, BYTES, 16):
+        print(f"    {levels[at : at + 16].hex(' ')}")
+
+    def estimate(text: str) -> int:
+        units = sum(map(mul, counts(text), numbers))
+        return max(1, int(units / UNITS + 0.5))
+
+    report([piece for piece in chunks if piece.judge], estimate)
+    print(f"\n{'session':<18}{'tokens':>10}{'sum of messages':>17}{'chars/4':>9}")
+    for name in SESSIONS:
+        texts = [text for found in sessions(arguments.data, name) for text in found]
+        exact = sum(map(count, texts))
+        summed, naive = sum(map(estimate, texts)), sum(len(text) // 4 for text in texts)
+        print(f"{name:<18}{exact:>10,}{summed / exact - 1:>+16.1%}{naive / exact - 1:>+10.1%}")
+
+
+if __name__ == "__main__":
+    main()
