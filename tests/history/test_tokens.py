@@ -11,6 +11,7 @@ import base64
 import json
 import math
 import random
+import string
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,6 +34,7 @@ from foldline.history.parts import (
     ToolCallResponsePart,
     UriPart,
 )
+from foldline.history.token_weights import LEVELS, PATTERNS, START, UNITS
 from foldline.history.tokens import (
     MEDIA_TOKENS,
     MESSAGE_TOKENS,
@@ -48,6 +50,7 @@ from foldline.history.tokens import (
 DATA = Path(__file__).resolve().parents[2] / "../shared/data"
 ESTIMATOR = TokenEstimator()
 TEXTS = st.text(st.characters())
+PLAIN = st.text(st.sampled_from("aeXQ07 \t\n.,(=-_"), max_size=60)
 REPORTS = st.integers(-(10**400), 10**400)
 
 ENGLISH = """\
@@ -258,47 +261,93 @@ def test_a_text_is_never_dearer_than_its_bytes(text: str) -> None:
     assert ESTIMATOR.count(text) <= 4 * len(text.encode("utf-8", "surrogatepass"))
 
 
-@given(st.sampled_from(sorted(SAMPLES)), st.sampled_from(sorted(SAMPLES)))
-def test_a_longer_text_is_not_cheaper(first: str, second: str) -> None:
+@given(PLAIN | TEXTS, PLAIN | TEXTS)
+def test_a_longer_text_is_never_cheaper(before: str, after: str) -> None:
     """
-    Appending real text of any kind lowers a count by at most a tenth.
-
-    It can lower it at all because a text is weighed by one of two tables, and what is appended
-    may change which.
+    Appending text does not lower a count.
     """
-    before, after = SAMPLES[first][0], SAMPLES[second][0]
-
-    assert ESTIMATOR.count(before + after) >= 0.9 * ESTIMATOR.count(before)
+    assert ESTIMATOR.count(before + after) >= ESTIMATOR.count(before)
 
 
-@given(st.sampled_from(sorted(SAMPLES)), st.integers(2, 9))
-def test_counts_add_up_within_one_kind(kind: str, times: int) -> None:
+def test_no_byte_takes_away() -> None:
     """
-    A text said several times costs what it costs once, that many times, within 2 %.
+    What a byte adds outweighs the patterns that it may complete, all at once.
+    """
+    digits, letters, rulers = (
+        min(LEVELS[byte] for byte in members.encode())
+        for members in (string.digits, string.ascii_letters, "-=*#~")
+    )
+
+    assert digits + PATTERNS.two_digits >= 0
+    assert letters + PATTERNS.three_letters >= 0
+    assert rulers + PATTERNS.two_rulers >= 0
+    assert min(PATTERNS.blank_digit, PATTERNS.blank_sign, PATTERNS.word_two_blanks) >= 0
+    assert PATTERNS.mixed_case >= 0
+
+
+@given(PLAIN)
+def test_the_integer_says_what_a_loop_says(text: str) -> None:
+    """
+    Shifts and bit counts find the same levels and patterns as reading byte after byte.
+    """
+    assert ESTIMATOR.count(text) == max(1, int(_slowly(text) / UNITS + 0.5)) * bool(text)
+
+
+def _slowly(text: str) -> int:
+    units = START + sum(LEVELS[byte] for byte in text.encode())
+    kinds = "".join(map(_kind, text))
+    for at in range(len(kinds)):
+        two, three = kinds[at : at + 2], kinds[at : at + 3]
+        units += PATTERNS.two_digits * (two == "00")
+        units += PATTERNS.blank_digit * (two == " 0")
+        units += PATTERNS.blank_sign * (two in (" .", " ="))
+        units += PATTERNS.two_rulers * (two == "==")
+        units += PATTERNS.three_letters * (len(three) == 3 and three.isalpha())
+        units += PATTERNS.word_two_blanks * (three in ("a  ", "A  "))
+        units += PATTERNS.mixed_case * (three == "AaA")
+    return units
+
+
+def _kind(sign: str) -> str:
+    members = (
+        (string.ascii_lowercase, "a"),
+        (string.ascii_uppercase, "A"),
+        (string.digits, "0"),
+        (" \t", " "),
+        ("-=*#~", "="),
+        (string.punctuation, "."),
+    )
+    return next((kind for signs, kind in members if sign in signs), "?")
+
+
+@pytest.mark.parametrize("kind", sorted(SAMPLES))
+def test_counts_add_up(kind: str) -> None:
+    """
+    A text said a hundred times, also over many pieces, costs what it costs once that many times.
     """
     text = SAMPLES[kind][0] + "\n"
 
-    assert ESTIMATOR.count(text * times) == pytest.approx(times * ESTIMATOR.count(text), rel=0.02)
+    assert ESTIMATOR.count(text * 100) == pytest.approx(100 * ESTIMATOR.count(text), rel=0.02)
 
 
 @pytest.mark.parametrize("kind", sorted(SAMPLES))
 def test_each_kind_of_text_is_estimated(kind: str) -> None:
     """
-    An estimate is within 10 % of the vocabulary's own count, and within 15 % for Chinese.
+    On some hundred characters an estimate is within 15 % of the vocabulary's own count.
     """
     text, exact = SAMPLES[kind]
 
-    assert ESTIMATOR.count(text) == pytest.approx(exact, rel=0.15 if kind == "chinese" else 0.1)
+    assert ESTIMATOR.count(text) == pytest.approx(exact, rel=0.15)
 
 
 def test_the_mean_error_is_small() -> None:
     """
-    Over all kinds of text the mean error is below 5 %; a quarter of the characters has over 25 %.
+    Over all kinds of text the mean error is below 6 %; a quarter of the characters has over 25 %.
     """
     errors = [abs(ESTIMATOR.count(text) / exact - 1) for text, exact in SAMPLES.values()]
     naive = [abs(len(text) / 4 / exact - 1) for text, exact in SAMPLES.values()]
 
-    assert sum(errors) / len(errors) < 0.05
+    assert sum(errors) / len(errors) < 0.06
     assert sum(naive) / len(naive) > 0.25
 
 

@@ -255,15 +255,14 @@ def test_failures_on_one_prefix_add_up_and_a_success_forgets_them() -> None:
 
 
 def test_a_fold_that_saves_nothing_is_refused() -> None:
-    """A pinned message as long as all that is folded makes the view no smaller."""
-    history = History([Message.user(TEXT)])
-    for number in range(8):
-        history.append(Message.assistant(f"{number}"))
-    config = msgspec.structs.replace(COUNTING, target_count=8, summarization_threshold=0)
-    result = make(history, config, Asked())
+    """A summary longer than what leaves the view is not used: the pinned question stays in it."""
+    history = History([Message.user(TEXT), Message.assistant("yes")])
+    history.extend(Message.assistant(f"{number}") for number in range(5))
+    result = make(history, ROLLING, Asked(lambda _: "a long way to say yes " * 4))
 
     assert not result.performed
     assert result.reason is Reason.NOT_SMALLER
+    assert result.state.summarized_up_to_index == 0
 
 
 def test_a_long_span_is_read_in_pieces_and_each_message_once() -> None:

@@ -215,6 +215,17 @@ def test_one_giant_tool_group_cannot_be_cut() -> None:
     assert said(judge(behind, state_of(behind, 6))) == ("hit", Reason.NO_SAFE_CUT)
 
 
+def test_the_question_alone_is_not_folded() -> None:
+    """Where a fold would only move the last user message, which stays in the view, it is not made."""
+    history = History([Message.user("u"), *(Message.assistant(f"{n}") for n in range(4))])
+    config = msgspec.structs.replace(CONFIG, summarization_threshold=0)
+    alone = judge(history, config=config)
+    history.append(Message.assistant("more"))
+
+    assert said(alone) == ("cannot", Reason.NO_SAFE_CUT)
+    assert (judge(history, config=config).kind, judge(history, config=config).cut) == ("fold", 2)
+
+
 def test_a_prefix_that_failed_three_times_is_left_alone() -> None:
     """The reduction in force, or the full history, is used until the prefix is another one."""
     history = talk(9)

@@ -29,6 +29,18 @@ WORDS = [
 MakeTape = Callable[..., Tape]
 
 
+class FourSigns:
+    """
+    A counter whose figures do not move when the estimator is fitted anew.
+    """
+
+    def count(self, text: str) -> int:
+        """
+        Return one token for every four signs, rounded up.
+        """
+        return -(-len(text) // 4)
+
+
 def _text(random: Random, words: int) -> str:
     return " ".join(random.choices(WORDS, k=words)) + "."
 
@@ -55,7 +67,7 @@ def chat_tape() -> MakeTape:
         random = Random(7)
         turned = [message for _ in range(turns) for message in _turn(random, size)]
         messages = (Message.system("Be brief."), *turned)
-        return Tape(Session(id="chat", format="test", messages=messages))
+        return Tape(Session(id="chat", format="test", messages=messages), counter=FourSigns())
 
     return make
 
@@ -70,6 +82,9 @@ def tool_tape() -> MakeTape:
         random = Random(11)
         turned = [message for number in range(turns) for message in _tool_turn(random, number)]
         messages = (Message.system("Be brief."), *turned)
-        return Tape(Session(id="tools", format="test", title="Look up", messages=messages))
+        return Tape(
+            Session(id="tools", format="test", title="Look up", messages=messages),
+            counter=FourSigns(),
+        )
 
     return make

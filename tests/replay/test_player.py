@@ -9,7 +9,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from foldline.agent.reducer import HistoryReducer
 from foldline.history.formats.importer import Session
+from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.replay.player import play
@@ -99,6 +101,31 @@ def test_every_request_is_valid(tool_tape: MakeTape, name: str) -> None:
     report = play(tool_tape(25), CONFIGS[name], name=name).report
 
     assert report.totals.invalid_requests == 0
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_a_restart_before_every_call_changes_nothing(tool_tape: MakeTape, name: str) -> None:
+    """
+    The replay, whose state goes through JSON each time, decides as one process that never ends.
+    """
+    tape = tool_tape(25)
+    reducer = HistoryReducer(CONFIGS[name], counter=tape.counter)
+    history, state = History(counter=tape.counter), None
+    verdicts: list[str] = []
+    views: list[list[Message]] = []
+    for position in tape.calls:
+        history.extend(tape.messages[history.total : position])
+        reduced = reducer.reduce_sync(history, state=state)
+        state = reduced.state
+        verdicts.append(reduced.verdict.kind)
+        views.append(reduced.messages)
+
+    replay = play(tape, CONFIGS[name], name=name)
+
+    calls = replay.report.calls
+    assert [call.verdict for call in calls] == verdicts
+    assert [call.view_messages for call in calls] == list(map(len, views))
+    assert list(replay.view) == views[-1]
 
 
 def test_the_same_session_gives_the_same_report(tool_tape: MakeTape) -> None:

@@ -2,7 +2,7 @@
 How many tokens a text or a message is, without a tokenizer.
 
 **Theory of operation.** An estimate is a sum of whole numbers: one for each byte of the text in
-UTF-8, and one for each of six patterns of neighbouring bytes (`token_weights` has them). A loop in
+UTF-8, and one for each of seven patterns of neighbouring bytes (`token_weights` has them). A loop in
 Python would cost more than a tokenizer, and `bytes.count` is slow on real text, where the processor
 cannot guess the next branch. So a text becomes one large integer with eight bits a byte, and is
 read by shifts, ands and `int.bit_count`, which take the same short time for any text:
@@ -10,7 +10,8 @@ read by shifts, ands and `int.bit_count`, which take the same short time for any
 - `bytes.translate` turns each byte into as many set bits as it has units. Three bits count once,
   three count four times and two count sixteen times, which makes 0 to 47; three bit counts read
   the sum over the whole text.
-- A second table turns each byte into the bits of its classes: letter, digit, blank, sign, ruler.
+- A second table turns each byte into the bits of its classes: letter, digit, blank, sign, ruler,
+  capital.
   Shifted by eight and laid over itself, the integer shows which classes stand side by side.
 
 A byte never adds less than nothing, whatever it follows, so a longer text is never cheaper.
@@ -38,7 +39,7 @@ from foldline.history.parts import (
     ToolCallResponsePart,
     UriPart,
 )
-from foldline.history.token_weights import LEVELS, PATTERNS, UNITS
+from foldline.history.token_weights import LEVELS, PATTERNS, START, UNITS
 
 
 __all__ = [
@@ -93,6 +94,7 @@ _FOURS = _ONES * 0b00_111_000
 _SIXTEENS = _ONES * 0b11_000_000
 
 _LETTERS = string.ascii_letters.encode()
+_CAPITALS = string.ascii_uppercase.encode()
 _RULERS = b"-=*#~"
 # No vocabulary has a token for more blanks or signs in a row than about this.
 _LONGEST_TOKEN = 64
@@ -117,6 +119,7 @@ def _classes(byte: int) -> int:
         byte in b" \t",
         sign,
         byte in _RULERS,
+        byte in _CAPITALS,
     )
     return sum(member << bit for bit, member in enumerate(members))
 
@@ -164,7 +167,7 @@ class TokenEstimator(Struct, frozen=True, kw_only=True):
             return 0
         data = text.encode("utf-8", "surrogatepass")
         size = len(data)
-        units = sum(_units(data[at : at + _PIECE]) for at in range(0, size, _PIECE))
+        units = START + sum(_units(data[at : at + _PIECE]) for at in range(0, size, _PIECE))
         return max(-(-size // _LONGEST_TOKEN), int(units * self.scale / UNITS + 0.5))
 
     def calibrated(self, *, reported: int, estimated: int) -> "TokenEstimator":
@@ -194,6 +197,8 @@ def _units(data: bytes) -> int:
     blank = classes >> 2 & _ONES
     sign = classes >> 3 & _ONES
     ruler = classes >> 4 & _ONES
+    capital = classes >> 5 & _ONES
+    small = letter ^ capital
     return (
         weights.bit_count()
         + 3 * (weights & _FOURS).bit_count()
@@ -204,6 +209,7 @@ def _units(data: bytes) -> int:
         + PATTERNS.three_letters * (letter & letter >> 8 & letter >> 16).bit_count()
         + PATTERNS.word_two_blanks * (letter & blank >> 8 & blank >> 16).bit_count()
         + PATTERNS.two_rulers * (ruler & ruler >> 8).bit_count()
+        + PATTERNS.mixed_case * (capital & small >> 8 & capital >> 16).bit_count()
     )
 
 

@@ -41,8 +41,11 @@ class Reason(Enum):
     NOTHING_TO_CUT = "Nothing to cut: the target covers all messages"
     """A fold was asked for, but everything belongs to what it would keep."""
 
-    NO_SAFE_CUT = "No safe cut: a tool call and its results fill the range"
-    """Too much has gathered, but no index can be cut without tearing something apart."""
+    NO_SAFE_CUT = "No safe cut that leaves anything out of the view"
+    """
+    Too much has gathered, but every cut would tear something apart, or fold away only the message
+    that stays in the view anyway.
+    """
 
     ATTEMPTS_EXHAUSTED = "Folding this prefix failed too often"
     """Three attempts to fold this very prefix failed; it is not tried again."""

@@ -29,7 +29,8 @@ from msgspec import Struct
 
 from foldline.history.boundaries import safe_cut
 from foldline.history.history import History
-from foldline.reduction.config import HistoryReductionConfig, RunOverrides
+from foldline.history.units import CountingUnit
+from foldline.reduction.config import HistoryReductionConfig, Limits, RunOverrides
 from foldline.reduction.reason import Reason
 from foldline.reduction.state import HistoryReductionState, hash_of
 
@@ -207,13 +208,7 @@ def _decide_counted(
         facts |= _FORCED
     wished = None
     if facts & (_OVER | _FORCED):
-        wished = safe_cut(
-            history,
-            unit=config.counting_unit,
-            keep=limits.target,
-            slack=limits.threshold,
-            above=cut,
-        )
+        wished = _wished_cut(history, config.counting_unit, limits, cut)
         facts |= _facts_of_cut(history, wished, state, config, run)
     kind, reason = _ROWS[facts][:2]
     if wished is not None and kind in {"fold", "halt"}:
@@ -221,6 +216,19 @@ def _decide_counted(
     return Verdict(
         kind=kind, reason=reason, state=force, cut=cut, units=units, messages=len(history)
     )
+
+
+def _wished_cut(history: History, unit: CountingUnit, limits: Limits, above: int) -> int | None:
+    """
+    Return the cut to fold up to, if there is a safe one that leaves a message out of the view.
+
+    The last user message stays in the view: folding it alone would cost a summary for nothing.
+    """
+    cut = safe_cut(history, unit=unit, keep=limits.target, slack=limits.threshold, above=above)
+    user = history.last_user()
+    if cut == above + 1 and user == above:
+        return None
+    return cut
 
 
 def _facts_of_cut(
