@@ -2,7 +2,7 @@
 What counting a message costs: the estimator beside an exact tokenizer, where one is installed.
 
 ```
-PYTHONPATH=src python bench/bench_tokens.py
+PYTHONPATH=src python -m bench.bench_tokens
 ```
 """
 

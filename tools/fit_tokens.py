@@ -3,7 +3,7 @@ Fit the weights of the token estimator again, and say how good they are.
 
 ```
 python -m venv FITTING && FITTING/bin/pip install msgspec numpy rs-bpe
-PYTHONPATH=src FITTING/bin/python tools/fit_tokens.py --data ../shared/data \
+PYTHONPATH=src FITTING/bin/python -m tools.fit_tokens --data ../shared/data \
     --locale /usr/share/locale --texts /usr/share /usr/include LIBRARY …
 ```
 
@@ -32,9 +32,8 @@ from operator import mul
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from token_texts import LATIN, SESSIONS, SHORTEST, Documents, collect, sessions
-
 from foldline.history.token_weights import START, UNITS, Patterns
+from tools.token_texts import LATIN, SESSIONS, SHORTEST, Documents, collect, sessions
 
 
 np: Any = importlib.import_module("numpy")
@@ -65,6 +64,7 @@ STARTS = {
     "two_digits": string.digits.encode(),
     "three_letters": LETTERS,
     "two_rulers": RULERS,
+    "two_line_ends": b"\n\r",
 }
 
 
@@ -107,7 +107,7 @@ def counts(text: str) -> list[int]:
     kinds = data.translate(KINDS_OF_BYTES)
     pairs = Counter(pairwise(kinds))
     triples = Counter(zip(kinds, kinds[1:], kinds[2:], strict=False))
-    small, capital, digit, blank, sign, ruler = b"aA0 .="
+    small, capital, digit, blank, sign, ruler, end = b"aA0 .=n"
     letters = [(one, two, three) for one in b"aA" for two in b"aA" for three in b"aA"]
     patterns = Patterns(
         two_digits=pairs[digit, digit],
@@ -116,6 +116,7 @@ def counts(text: str) -> list[int]:
         three_letters=sum(map(triples.__getitem__, letters)),
         word_two_blanks=triples[small, blank, blank] + triples[capital, blank, blank],
         two_rulers=pairs[ruler, ruler],
+        two_line_ends=pairs[end, end],
         mixed_case=triples[capital, small, capital],
     )
     starts = [
@@ -136,6 +137,7 @@ def kind_of(byte: int) -> int:
         (" \t", " "),
         (RULERS.decode(), "="),
         (string.punctuation, "."),
+        ("\n\r", "n"),
     )
     return next((ord(kind) for members, kind in classes if byte in members.encode()), ord("x"))
 

@@ -19,6 +19,9 @@ from foldline.history.repair import NO_RESPONSE, repair
 
 ROLES: dict[str, Role] = {"s": "system", "u": "user", "a": "assistant", "t": "tool"}
 SPEAKERS: dict[str, Role] = {"u": "user", "r": "tool", "n": "tool"}
+NEW = "call"
+"""The id that a call without one gets."""
+
 SIGNS = st.sampled_from(["hi", "c", "c1", "c2", "r", "r1", "r2"])
 WORDS = st.lists(
     st.builds(
@@ -151,8 +154,8 @@ def _answered_directly(messages: Sequence[Message]) -> dict[str, str]:
             "c1 r1 c1 r1 c1_2 r1_2", "c1 r1 c1_2 r1_2 c1_2_2 r1_2_2", id="whose id is new"
         ),
         pytest.param("c1 u c1 r1", "c1 n1 u c1_2 r1_2", id="a result is of the newest call"),
-        pytest.param("c r", "ccall rcall", id="a call without an id gets one"),
-        pytest.param("c+c r r", "ccall+ccall_2 rcall rcall_2", id="each its own"),
+        pytest.param("c r", f"c{NEW} r{NEW}", id="a call without an id gets one"),
+        pytest.param("c+c r r", f"c{NEW}+c{NEW}_2 r{NEW} r{NEW}_2", id="each its own"),
         pytest.param("u r1 c1 a", "u c1 n1 a", id="a result before its call is of nothing"),
         pytest.param(
             "c1+c2 u:r1+hi r2", "c1+c2 r1 r2 u:hi", id="words between the answers stand behind"

@@ -320,7 +320,7 @@ def test_passes_the_contract_of_summaries() -> None:
         text = write_digest(request)
         size = counter.count(text)
 
-        assert defects(text, request, tokens=size, source=source) == ()
+        assert defects(text, request, tokens=size, room=source) == ()
         assert size <= 300
 
 

@@ -29,7 +29,7 @@ def request(*messages: Message, earlier: tuple[str, ...] = ()) -> SummaryRequest
 def judge(text: str, asked: SummaryRequest) -> tuple[str, ...]:
     earlier = sum(COUNTER.count(one) for one in asked.earlier)
     source = earlier + sum(count_message(message, COUNTER) for message in asked.messages)
-    return defects(text, asked, tokens=COUNTER.count(text), source=source)
+    return defects(text, asked, tokens=COUNTER.count(text), room=source)
 
 
 def test_a_plain_summary_has_no_defects() -> None:

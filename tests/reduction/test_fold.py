@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
-from itertools import pairwise
+from itertools import cycle, pairwise
 
 import msgspec
 import pytest
@@ -20,7 +20,7 @@ from foldline.reduction.state import HistoryReductionState
 from foldline.reduction.strategies.summarizing import MERGE_WIDTH
 from foldline.reduction.strategies.writing import ATTEMPTS, budget_for
 from foldline.reduction.verdict import decide
-from foldline.reduction.view import view_of
+from foldline.reduction.view import view_of, view_tokens
 
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -254,15 +254,36 @@ def test_failures_on_one_prefix_add_up_and_a_success_forgets_them() -> None:
     assert (good.failed_attempts, good.failed_hash, good.previous) == (0, "", None)
 
 
-def test_a_fold_that_saves_nothing_is_refused() -> None:
-    """A summary longer than what leaves the view is not used: the pinned question stays in it."""
-    history = History([Message.user(TEXT), Message.assistant("yes")])
+def test_a_summary_has_to_be_smaller_than_what_leaves_the_view() -> None:
+    """The pinned question stays in the view, so that a summary may not be as long as it."""
+    history = History([Message.user(TEXT * 5), Message.assistant("yes indeed " * 20)])
     history.extend(Message.assistant(f"{number}") for number in range(5))
-    result = make(history, ROLLING, Asked(lambda _: "a long way to say yes " * 4))
+    asked = Asked(lambda _: TEXT)
+    result = make(history, ROLLING, asked)
 
     assert not result.performed
-    assert result.reason is Reason.NOT_SMALLER
-    assert result.state.summarized_up_to_index == 0
+    assert result.reason is Reason.SUMMARIZERS_FAILED
+    assert asked.requests[0].budget < history.tokens(1, 3)
+    assert "has to be shorter than the" in asked.requests[1].defects[0]
+
+
+@pytest.mark.parametrize("config", [ROLLING, LAYERED, COUNTING])
+def test_every_fold_makes_the_view_smaller(config: HistoryReductionConfig) -> None:
+    """Whatever a summarizer writes, the view after a fold has fewer tokens than the one before."""
+    sizes = cycle([1, 3, 9, 40])
+    asked, history, state, folds = Asked(lambda _: "word " * next(sizes)), talk(3), None, 0
+    for number in range(60):
+        history.extend(pair(number))
+        verdict = decide(history, config, state, config_fingerprint="f")
+        if not verdict.folds:
+            continue
+        before = view_tokens(history, verdict.state)
+        result = make(history, config, asked, state)
+        state = result.state
+        folds += result.performed
+        assert not result.performed or view_tokens(history, state) < before
+
+    assert folds > 20
 
 
 def test_a_long_span_is_read_in_pieces_and_each_message_once() -> None:

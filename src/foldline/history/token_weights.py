@@ -42,6 +42,9 @@ class Patterns(NamedTuple):
     two_rulers: int
     """For a sign that rulers are made of (`-=*#~`) after another one."""
 
+    two_line_ends: int
+    """For a line end after another one; empty lines cost little."""
+
     mixed_case: int
     """For a small letter between two capitals, as in base64."""
 
@@ -58,33 +61,34 @@ Found on the recorded sessions' messages of less than 200 characters, which else
 
 PATTERNS: Final = Patterns(
     two_digits=-23,
-    blank_digit=25,
-    blank_sign=18,
-    three_letters=-5,
-    word_two_blanks=32,
-    two_rulers=-11,
-    mixed_case=56,
+    blank_digit=23,
+    blank_sign=17,
+    three_letters=-6,
+    word_two_blanks=37,
+    two_rulers=-13,
+    two_line_ends=-25,
+    mixed_case=57,
 )
 """What neighbours add."""
 
 LEVELS: Final = bytes.fromhex(
     """
-    0c 0c 0c 0c 0c 0c 0c 2f 0c 03 15 00 0c 00 0c 0c
-    0c 0c 0c 0c 0c 0c 0c 0c 0c 0c 0c 22 0c 0c 0c 2f
-    00 17 05 0b 06 17 08 0b 0b 09 0c 1a 0d 0c 01 04
-    22 22 1e 1d 1c 1a 27 1f 20 17 0e 05 14 0b 0c 0d
-    02 05 0d 0a 0d 0a 0d 10 05 05 14 27 0e 0d 09 07
-    13 27 06 07 05 09 0b 0d 06 05 2f 13 11 11 1a 04
-    07 0b 0c 09 0b 06 0a 0d 06 06 12 12 0e 0a 06 05
-    09 10 09 05 0a 07 10 0f 10 0a 24 0d 0d 12 1a 0c
-    06 03 07 00 00 0a 0a 02 00 00 14 02 00 00 00 02
-    12 09 09 07 00 0c 1e 07 0c 18 0e 12 08 01 1a 09
-    00 00 1c 00 05 00 04 05 0b 06 0a 09 09 04 05 01
-    0d 07 0e 03 06 05 07 0c 04 00 0d 00 04 08 00 00
-    0c 0c 13 0b 00 13 00 2f 2f 22 28 25 29 26 05 06
-    02 00 2f 2f 2f 03 09 00 03 03 0c 0d 0c 0c 0c 0c
-    00 00 03 06 00 05 01 0d 00 12 00 0c 00 02 0c 19
-    1d 0c 0c 0c 0c 0c 0c 0c 0c 0c 0c 0c 0c 0c 0c 0c
+    0c 0c 0c 0c 0c 0c 0c 2f 0c 02 19 00 0c 19 0c 0c
+    0c 0c 0c 0c 0c 0c 0c 0c 0c 0c 0c 1e 0c 0c 0c 2f
+    00 18 05 0d 05 19 07 0a 0c 09 0e 13 0e 0e 01 02
+    22 21 1d 1e 1b 1a 26 20 20 17 0e 06 11 0d 0e 0a
+    02 06 0d 0c 10 0a 0e 11 06 06 13 27 0f 0e 08 06
+    13 2d 07 08 06 09 0d 0c 06 06 2f 15 11 0f 1f 03
+    08 0b 0d 0a 0b 06 0a 0e 06 07 14 13 0e 0b 07 06
+    09 10 0a 07 0b 07 11 0e 11 09 26 0c 0d 10 1c 0c
+    07 02 06 00 00 08 08 03 00 00 13 02 00 00 00 01
+    13 06 06 07 00 0c 1f 08 0c 19 0f 13 07 00 1b 08
+    00 00 1c 00 05 00 04 05 0c 05 09 09 09 04 05 02
+    0c 06 0e 01 05 03 06 0a 04 00 0a 00 03 06 00 00
+    0c 0c 12 0a 00 14 00 2f 2f 22 29 27 28 27 06 06
+    03 00 2f 2f 2f 03 0a 00 03 04 0c 0d 0c 0c 0c 0c
+    00 00 02 07 00 05 02 0d 01 12 00 0d 00 03 0c 1a
+    1e 0c 0c 0c 0c 0c 0c 0c 0c 0c 0c 0c 0c 0c 0c 0c
     """
 )
 """The units that each byte adds, 0 to 47."""

@@ -2,7 +2,7 @@
 How many tokens a text or a message is, without a tokenizer.
 
 **Theory of operation.** An estimate is a sum of whole numbers: one for each byte of the text in
-UTF-8, and one for each of seven patterns of neighbouring bytes (`token_weights` has them). A loop in
+UTF-8, and one for each of eight patterns of neighbouring bytes (`token_weights` has them). A loop in
 Python would cost more than a tokenizer, and `bytes.count` is slow on real text, where the processor
 cannot guess the next branch. So a text becomes one large integer with eight bits a byte, and is
 read by shifts, ands and `int.bit_count`, which take the same short time for any text:
@@ -11,8 +11,8 @@ read by shifts, ands and `int.bit_count`, which take the same short time for any
   three count four times and two count sixteen times, which makes 0 to 47; three bit counts read
   the sum over the whole text.
 - A second table turns each byte into the bits of its classes: letter, digit, blank, sign, ruler,
-  capital.
-  Shifted by eight and laid over itself, the integer shows which classes stand side by side.
+  capital, line end, small letter. Shifted by eight bits and laid over itself, the integer shows
+  which classes stand side by side.
 
 A byte never adds less than nothing, whatever it follows, so a longer text is never cheaper.
 
@@ -21,6 +21,8 @@ counts are wanted, anything with a `count` method stands in for it.
 """
 
 import string
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final, Protocol, assert_never, runtime_checkable
 
 from msgspec import Struct
@@ -78,7 +80,9 @@ What a tool's answer adds to its content.
 Source: OpenAI's harmony format, `functions.… to=assistant<|channel|>commentary`.
 """
 
-MEDIA_TOKENS: Final = {"image": 1_600, "audio": 2_000, "video": 18_000, "document": 3_000}
+MEDIA_TOKENS: Final[Mapping[str, int]] = MappingProxyType(
+    {"image": 1_600, "audio": 2_000, "video": 18_000, "document": 3_000}
+)
 """
 What content that is not text costs, whatever its size.
 
@@ -93,9 +97,21 @@ _ONES = int.from_bytes(b"\x01" * _PIECE, "little")
 _FOURS = _ONES * 0b00_111_000
 _SIXTEENS = _ONES * 0b11_000_000
 
-_LETTERS = string.ascii_letters.encode()
-_CAPITALS = string.ascii_uppercase.encode()
-_RULERS = b"-=*#~"
+# The classes of a byte, in the order of their bits.
+_CLASSES = (
+    string.ascii_letters,
+    string.digits,
+    " \t",
+    string.punctuation,
+    "-=*#~",
+    string.ascii_uppercase,
+    "\n\r",
+    string.ascii_lowercase,
+)
+_LETTER, _DIGIT, _BLANK, _, _RULER, _CAPITAL, _LINE_END, _ = (
+    _ONES << bit for bit in range(len(_CLASSES))
+)
+
 # No vocabulary has a token for more blanks or signs in a row than about this.
 _LONGEST_TOKEN = 64
 
@@ -111,21 +127,12 @@ def _set_bits(level: int) -> int:
     return ones | fours << 3 | sixteens << 6
 
 
-def _classes(byte: int) -> int:
-    sign = byte in string.punctuation.encode()
-    members = (
-        byte in _LETTERS,
-        byte in string.digits.encode(),
-        byte in b" \t",
-        sign,
-        byte in _RULERS,
-        byte in _CAPITALS,
-    )
-    return sum(member << bit for bit, member in enumerate(members))
+def _class_bits(byte: int) -> int:
+    return sum((chr(byte) in members) << bit for bit, members in enumerate(_CLASSES))
 
 
-_WEIGHTS = bytes(map(_set_bits, LEVELS))
-_CLASSES = bytes(map(_classes, range(256)))
+_LEVEL_BITS = bytes(map(_set_bits, LEVELS))
+_CLASS_BITS = bytes(map(_class_bits, range(256)))
 
 
 @runtime_checkable
@@ -167,7 +174,9 @@ class TokenEstimator(Struct, frozen=True, kw_only=True):
             return 0
         data = text.encode("utf-8", "surrogatepass")
         size = len(data)
-        units = START + sum(_units(data[at : at + _PIECE]) for at in range(0, size, _PIECE))
+        units = START + _units(data[:_PIECE])
+        for at in range(_PIECE, size, _PIECE):
+            units += _units(data[at : at + _PIECE])
         return max(-(-size // _LONGEST_TOKEN), int(units * self.scale / UNITS + 0.5))
 
     def calibrated(self, *, reported: int, estimated: int) -> "TokenEstimator":
@@ -190,26 +199,23 @@ class TokenEstimator(Struct, frozen=True, kw_only=True):
 
 
 def _units(data: bytes) -> int:
-    weights = int.from_bytes(data.translate(_WEIGHTS), "little")
-    classes = int.from_bytes(data.translate(_CLASSES), "little")
-    letter = classes & _ONES
-    digit = classes >> 1 & _ONES
-    blank = classes >> 2 & _ONES
-    sign = classes >> 3 & _ONES
-    ruler = classes >> 4 & _ONES
-    capital = classes >> 5 & _ONES
-    small = letter ^ capital
+    levels = int.from_bytes(data.translate(_LEVEL_BITS), "little")
+    classes = int.from_bytes(data.translate(_CLASS_BITS), "little")
+    # A shift by eight lays the next byte over each; one or two more or less lay the bit of
+    # another class over that of the mask.
+    same = classes & classes >> 8
     return (
-        weights.bit_count()
-        + 3 * (weights & _FOURS).bit_count()
-        + 15 * (weights & _SIXTEENS).bit_count()
-        + PATTERNS.two_digits * (digit & digit >> 8).bit_count()
-        + PATTERNS.blank_digit * (blank & digit >> 8).bit_count()
-        + PATTERNS.blank_sign * (blank & sign >> 8).bit_count()
-        + PATTERNS.three_letters * (letter & letter >> 8 & letter >> 16).bit_count()
-        + PATTERNS.word_two_blanks * (letter & blank >> 8 & blank >> 16).bit_count()
-        + PATTERNS.two_rulers * (ruler & ruler >> 8).bit_count()
-        + PATTERNS.mixed_case * (capital & small >> 8 & capital >> 16).bit_count()
+        levels.bit_count()
+        + 3 * (levels & _FOURS).bit_count()
+        + 15 * (levels & _SIXTEENS).bit_count()
+        + PATTERNS.two_digits * (same & _DIGIT).bit_count()
+        + PATTERNS.two_rulers * (same & _RULER).bit_count()
+        + PATTERNS.two_line_ends * (same & _LINE_END).bit_count()
+        + PATTERNS.three_letters * (same & classes >> 16 & _LETTER).bit_count()
+        + PATTERNS.blank_digit * (classes & classes >> 7 & _BLANK).bit_count()
+        + PATTERNS.blank_sign * (classes & classes >> 9 & _BLANK).bit_count()
+        + PATTERNS.word_two_blanks * (classes & same >> 10 & _LETTER).bit_count()
+        + PATTERNS.mixed_case * (classes & classes >> 10 & classes >> 16 & _CAPITAL).bit_count()
     )
 
 

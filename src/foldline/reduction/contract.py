@@ -43,7 +43,7 @@ def cleaned(text: str) -> str:
     return text.replace("\0", "").encode("utf-8", "replace").decode().strip()
 
 
-def defects(text: str, request: SummaryRequest, *, tokens: int, source: int) -> tuple[str, ...]:
+def defects(text: str, request: SummaryRequest, *, tokens: int, room: int) -> tuple[str, ...]:
     """
     Return what is wrong with *text* as an answer to *request*, one sentence each.
 
@@ -51,18 +51,18 @@ def defects(text: str, request: SummaryRequest, *, tokens: int, source: int) -> 
         text: The answer.
         request: What was asked.
         tokens: The tokens of *text*.
-        source: The tokens of everything that *request* gives to read.
+        room: The tokens whose place *text* takes.
     """
     if not text.strip():
         return ("The text is empty.",)
-    return tuple(_faults(text, request, tokens, source))
+    return tuple(_faults(text, request, tokens, room))
 
 
-def _faults(text: str, request: SummaryRequest, tokens: int, source: int) -> Iterator[str]:
+def _faults(text: str, request: SummaryRequest, tokens: int, room: int) -> Iterator[str]:
     if _TOOL_CALL.match(text):
         yield "The text is a tool call, not a summary."
-    if tokens >= source:
-        yield f"The text has {tokens} tokens, and what it stands for has only {source}."
+    if tokens >= room:
+        yield f"The text has {tokens} tokens; it has to be shorter than the {room} it replaces."
     invented = sum(1 for name in _identifiers(text) if not _occurs(name, request))
     if invented:
         yield f"The text has {invented} names or addresses that the conversation does not have."

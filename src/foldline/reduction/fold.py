@@ -18,8 +18,7 @@ from foldline.reduction.state import EMPTY_HASH, HistoryReductionState, hash_of
 from foldline.reduction.strategies.counting import drop
 from foldline.reduction.strategies.draft import Draft, Task, Writing
 from foldline.reduction.strategies.summarizing import add_layer, roll
-from foldline.reduction.verdict import Verdict
-from foldline.reduction.view import view_tokens
+from foldline.reduction.verdict import Verdict, leaving_tokens
 
 
 __all__ = ["DEFAULT_SUMMARY_BUDGET", "FoldOptions", "FoldResult", "fold"]
@@ -89,8 +88,8 @@ def fold(
     """
     Make the reduction that *verdict* asks for.
 
-    A fold fails, and what is in force stays in force, where no summarizer gives a usable text or
-    where the new view would not be smaller than the one in force.
+    A fold fails, and what is in force stays in force, where no summarizer gives a usable text. A
+    text that would not make the view smaller is none.
 
     Args:
         history: All that was said.
@@ -103,23 +102,26 @@ def fold(
         history=history,
         base=verdict.state,
         cut=verdict.cut,
+        leaving=leaving_tokens(
+            history, 0 if verdict.state is None else verdict.state.summarized_up_to_index, verdict.cut
+        ),
         prompt=prompt_of(config),
         summarizers=options.summarizers,
         summary_budget=options.summary_budget,
         window=options.window,
     )
     draft = yield from _STRATEGIES[config.strategy, config.use_single_summary](task)
-    failure = None if draft.written else Reason.SUMMARIZERS_FAILED
-    if draft.written:
-        state = _reduction(history, verdict, config, options, draft)
-        if view_tokens(history, state) >= view_tokens(history, verdict.state):
-            failure = Reason.NOT_SMALLER
-    if failure is not None:
-        state = _failed(history, verdict, config, options, given)
+    if not draft.written:
+        return FoldResult(
+            state=_failed(history, verdict, config, options, given),
+            performed=False,
+            reason=Reason.SUMMARIZERS_FAILED,
+            writing=draft.writing,
+        )
     return FoldResult(
-        state=state,
-        performed=failure is None,
-        reason=failure or _reason(verdict, draft.writing, options),
+        state=_reduction(history, verdict, config, options, draft),
+        performed=True,
+        reason=_reason(verdict, draft.writing, options),
         writing=draft.writing,
     )
 

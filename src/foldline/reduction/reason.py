@@ -41,10 +41,10 @@ class Reason(Enum):
     NOTHING_TO_CUT = "Nothing to cut: the target covers all messages"
     """A fold was asked for, but everything belongs to what it would keep."""
 
-    NO_SAFE_CUT = "No safe cut that leaves anything out of the view"
+    NO_SAFE_CUT = "No safe cut that would make the view smaller"
     """
-    Too much has gathered, but every cut would tear something apart, or fold away only the message
-    that stays in the view anyway.
+    Too much has gathered, but every cut would tear something apart, or hardly anything would leave
+    the view: the last user message stays in it wherever the cut is.
     """
 
     ATTEMPTS_EXHAUSTED = "Folding this prefix failed too often"
@@ -54,7 +54,4 @@ class Reason(Enum):
     """The summary came from the last summarizer of the chain, which is the offline digest."""
 
     SUMMARIZERS_FAILED = "Every summarizer failed"
-    """No summarizer gave a usable text; the reduction in force stays."""
-
-    NOT_SMALLER = "The fold would not make the view smaller"
-    """The summary is as long as what it stands for; the reduction in force stays."""
+    """No summarizer gave a text that was usable and made the view smaller; what was in force stays."""

@@ -29,17 +29,29 @@ from msgspec import Struct
 
 from foldline.history.boundaries import safe_cut
 from foldline.history.history import History
-from foldline.history.units import CountingUnit
 from foldline.reduction.config import HistoryReductionConfig, Limits, RunOverrides
 from foldline.reduction.reason import Reason
 from foldline.reduction.state import HistoryReductionState, hash_of
 
 
-__all__ = ["MAX_ATTEMPTS", "VERDICTS", "Fact", "Row", "Verdict", "VerdictKind", "decide"]
+__all__ = [
+    "LEAST_FOLD",
+    "MAX_ATTEMPTS",
+    "VERDICTS",
+    "Fact",
+    "Row",
+    "Verdict",
+    "VerdictKind",
+    "decide",
+    "leaving_tokens",
+]
 
 
 MAX_ATTEMPTS = 3
 """How often folding one prefix may fail before it is not tried again."""
+
+LEAST_FOLD = 24
+"""How many tokens must leave the view before a summarizer is asked to write in their place."""
 
 VerdictKind: TypeAlias = Literal["skip", "hit", "fold", "halt", "cannot"]
 """What to do before a model call."""
@@ -208,7 +220,7 @@ def _decide_counted(
         facts |= _FORCED
     wished = None
     if facts & (_OVER | _FORCED):
-        wished = _wished_cut(history, config.counting_unit, limits, cut)
+        wished = _wished_cut(history, config, limits, cut)
         facts |= _facts_of_cut(history, wished, state, config, run)
     kind, reason = _ROWS[facts][:2]
     if wished is not None and kind in {"fold", "halt"}:
@@ -218,17 +230,34 @@ def _decide_counted(
     )
 
 
-def _wished_cut(history: History, unit: CountingUnit, limits: Limits, above: int) -> int | None:
+def _wished_cut(
+    history: History, config: HistoryReductionConfig, limits: Limits, above: int
+) -> int | None:
     """
-    Return the cut to fold up to, if there is a safe one that leaves a message out of the view.
+    Return the cut to fold up to, if there is a safe one and enough would leave the view.
 
-    The last user message stays in the view: folding it alone would cost a summary for nothing.
+    The last user message stays in the view wherever the cut is, so that it does not count.
     """
-    cut = safe_cut(history, unit=unit, keep=limits.target, slack=limits.threshold, above=above)
-    user = history.last_user()
-    if cut == above + 1 and user == above:
+    cut = safe_cut(
+        history,
+        unit=config.counting_unit,
+        keep=limits.target,
+        slack=limits.threshold,
+        above=above,
+    )
+    if cut is None:
         return None
-    return cut
+    least = LEAST_FOLD if config.strategy == "summarizing" else 1
+    return cut if leaving_tokens(history, above, cut) >= least else None
+
+
+def leaving_tokens(history: History, above: int, cut: int) -> int:
+    """
+    Return the tokens that leave the view when its cut moves from *above* to *cut*.
+    """
+    user = history.last_user()
+    stays = history.tokens(user, user + 1) if user is not None and above <= user < cut else 0
+    return history.tokens(above, cut) - stays
 
 
 def _facts_of_cut(

@@ -35,6 +35,7 @@ MOST_MESSAGES = 40
 """How many messages of a view are shown; what lies between its first and its last ones is not."""
 
 _FIRST = 8
+_SHORT_LINE = 140
 _COLOURS = {"system": "magenta", "user": "green", "assistant": "cyan", "tool": "yellow"}
 
 
@@ -51,7 +52,8 @@ def show_view(
     Args:
         view: The messages.
         counter: What counts their tokens; an estimator where none is given.
-        summary_lines: How many lines of a summary are shown; None shows it in full.
+        summary_lines: How many lines of a summary are shown, and these shortened; None shows it
+            in full.
         most: How many messages are shown.
     """
     counter = counter or TokenEstimator()
@@ -95,10 +97,12 @@ def _line(message: Message, counter: TokenCounter) -> RenderableType:
 
 
 def _summary(text: str, lines: int | None) -> str:
-    shown = clean(text).split("\n")
-    if lines is None or len(shown) <= lines:
-        return "\n".join(shown)
-    return "\n".join((*shown[:lines], f"… {len(shown) - lines} more lines …"))
+    if lines is None:
+        return clean(text)
+    shown = text.splitlines()
+    begun = [first_line(line, most=_SHORT_LINE) for line in shown[:lines]]
+    more = [f"… {len(shown) - lines} more lines …"] if len(shown) > lines else []
+    return "\n".join((*begun, *more))
 
 
 def _said(message: Message) -> str:

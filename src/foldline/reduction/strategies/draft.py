@@ -25,6 +25,9 @@ class Task(Struct, frozen=True, kw_only=True):
     cut: int
     """The cut to move to."""
 
+    leaving: int
+    """The tokens of the messages that leave the view; a summary has to be smaller."""
+
     prompt: str
     """The instruction for summarizers."""
 

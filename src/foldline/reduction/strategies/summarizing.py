@@ -74,6 +74,7 @@ def _write_span(task: Task, before: Writing | None) -> Flow[Writing]:
     Write one text of *before* and the newly aged messages, piece by piece.
     """
     total = Writing()
+    room = task.leaving + (0 if before is None else before.tokens)
     for start, stop in _pieces(task):
         request = SummaryRequest(
             messages=tuple(task.history[start:stop]),
@@ -82,7 +83,7 @@ def _write_span(task: Task, before: Writing | None) -> Flow[Writing]:
             budget=task.summary_budget,
         )
         source = task.history.tokens(start, stop) + (0 if before is None else before.tokens)
-        before = yield from write(task, request, source)
+        before = yield from write(task, request, min(source, room), source)
         total = _added(total, before)
         if before.text is None:
             return total
@@ -114,7 +115,7 @@ def _merge(
             budget=task.summary_budget,
         )
         source = sum(layer.tokens for layer in group)
-        writing = yield from write(task, request, source)
+        writing = yield from write(task, request, source, source)
         total = msgspec.structs.replace(_added(total, writing), summarizer=total.summarizer)
         if writing.text is None:
             # The layers stand for everything as they are; the next fold tries again.

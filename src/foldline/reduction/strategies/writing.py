@@ -19,14 +19,14 @@ ATTEMPTS = 2
 _LEAST_BUDGET = 64
 
 
-def budget_for(source: int, most: int) -> int:
+def budget_for(room: int, most: int) -> int:
     """
-    Return the tokens that a summary of *source* tokens may have: half of them, within limits.
+    Return the tokens that a summary in place of *room* tokens may have: half of them, in limits.
     """
-    return max(1, min(most, max(source // 2, _LEAST_BUDGET), source - 1))
+    return max(1, min(most, max(room // 2, _LEAST_BUDGET), room - 1))
 
 
-def write(task: Task, request: SummaryRequest, source: int) -> Flow[Writing]:
+def write(task: Task, request: SummaryRequest, room: int, source: int) -> Flow[Writing]:
     """
     Ask the summarizers of *task* in turn until one gives a text that keeps the contract.
 
@@ -35,10 +35,11 @@ def write(task: Task, request: SummaryRequest, source: int) -> Flow[Writing]:
     Args:
         task: The fold that the text is for.
         request: What to ask.
+        room: The tokens whose place the text takes; it has to be smaller.
         source: The tokens of everything that *request* gives to read.
     """
     counter = task.history.counter
-    request = msgspec.structs.replace(request, budget=budget_for(source, task.summary_budget))
+    request = msgspec.structs.replace(request, budget=budget_for(room, task.summary_budget))
     calls = 0
     for summarizer in range(task.summarizers):
         request = msgspec.structs.replace(request, summarizer=summarizer, defects=())
@@ -49,7 +50,7 @@ def write(task: Task, request: SummaryRequest, source: int) -> Flow[Writing]:
                 continue
             text = cleaned(reply)
             tokens = counter.count(text)
-            faults = defects(text, request, tokens=tokens, source=source)
+            faults = defects(text, request, tokens=tokens, room=room)
             if not faults:
                 return Writing(
                     text=text,
