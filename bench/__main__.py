@@ -6,12 +6,7 @@ import json
 import sys
 from typing import Any
 
-
-from bench import first_fold
-from bench import imports
-from bench import measure
-from bench import memory
-from bench import prepare
+from bench import first_fold, imports, measure, memory, prepare
 
 
 RUNS = {

@@ -204,7 +204,8 @@ def sentences_of(messages: Iterable[Message]) -> list[str]:
 
 
 def fill(sentences: Sequence[str], order: Iterable[int], budget: int) -> str:
-    taken, spent = [], 0
+    taken: list[int] = []
+    spent = 0
     for index in order:
         cost = count(sentences[index] + "\n")
         if spent + cost <= budget:

@@ -79,9 +79,9 @@ def test_the_oldest_unused_leaves_first() -> None:
 def test_putting_the_same_prefix_replaces() -> None:
     """One prefix has one reduction, the newest."""
     cache, history = ReductionCache(max_entries=1), talk(5)
-    for _ in range(3):
-        newest = state_of(history, 3)
-        cache.put(newest)
+    cache.put(state_of(history, 3))
+    newest = state_of(history, 3)
+    cache.put(newest)
 
     assert len(cache) == 1
     assert cache.find(history, config_fingerprint="f") is newest

@@ -143,15 +143,14 @@ def test_a_failing_merge_leaves_the_layers() -> None:
     def answer(request: SummaryRequest) -> Reply:
         return "a layer about the weather" if request.messages else SummaryFailure("Timeout")
 
-    history, state = talk(2), None
-    for _ in range(MERGE_WIDTH):
+    history = talk(4)
+    result = make(history, LAYERED, Asked(answer))
+    for _ in range(MERGE_WIDTH - 1):
         history.extend(talk(2))
-        result = make(history, LAYERED, Asked(answer), state)
-        state = result.state
+        result = make(history, LAYERED, Asked(answer), result.state)
 
     assert result.performed
-    assert state is not None
-    assert [layer.level for layer in state.layers] == [0] * MERGE_WIDTH
+    assert [layer.level for layer in result.state.layers] == [0] * MERGE_WIDTH
     assert result.writing.summarizer == 0
 
 

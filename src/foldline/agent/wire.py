@@ -82,12 +82,12 @@ class Items:
             return self._given.everything()
         return list(self._given)
 
-    def write(self, view: Sequence[Message]) -> list[Any]:
+    def write(self, view: list[Message]) -> list[Any]:
         """
         Return *view* in the caller's kind; what stayed as it was is the caller's own object.
         """
         if self._format is None:
-            return list(view)
+            return view
         pairs = zip(self._messages, self._given, strict=True)
         originals = {id(message): item for message, item in pairs}
         return _WRITERS[self._format](view, lambda message: originals.get(id(message)))

@@ -19,7 +19,7 @@ import msgspec
 
 from foldline.history.codec import canonical_json, decode_message, encode_message
 from foldline.history.messages import Message
-from foldline.history.parts import Part, ToolCallPart
+from foldline.history.parts import Part, TextPart, ToolCallPart, ToolCallResponsePart
 
 
 __all__ = ["DIGEST_SIZE", "EMPTY_DIGEST", "chain_digest", "message_digest", "prefix_digest"]
@@ -52,21 +52,42 @@ def message_digest(message: Message) -> bytes:
 def _form(message: Message) -> bytes:
     parts: Any = message.parts
     for part in parts:
-        if type(part) is ToolCallPart:
+        if type(part) is not TextPart or not part.content.isascii():
             parts = [_projection(part) for part in parts]
             break
     return canonical_json((_VERSION, message.role, message.name, parts))
 
 
 def _projection(part: Part) -> Any:
-    if not isinstance(part, ToolCallPart):
-        return part
+    if isinstance(part, ToolCallPart):
+        return _call(part)
+    if isinstance(part, TextPart):
+        return TextPart(_copied(part.content))
+    if isinstance(part, ToolCallResponsePart) and isinstance(part.response, str):
+        return ToolCallResponsePart(part.id, _copied(part.response))
+    return part
+
+
+def _copied(text: str) -> str:
+    """
+    Return an equal text that is thrown away after use.
+
+    Writing a text as UTF-8 leaves a second copy of it in the object; a history held in memory
+    would carry that for ever, for each message that is not ASCII.
+    """
+    if text.isascii():
+        return text
+    return text.encode("utf-8", "surrogatepass").decode("utf-8", "surrogatepass")
+
+
+def _call(part: ToolCallPart) -> Any:
+    written = part.arguments.encode("utf-8", "surrogatepass")
     try:
         # Strict on purpose: what is not plain JSON (NaN, lone surrogates) enters as its text.
-        arguments = msgspec.json.decode(part.arguments)
+        arguments = msgspec.json.decode(written)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return part
-    if part.arguments.count("[") + part.arguments.count("{") > _DEEPEST and _is_deep(arguments):
+    if written.count(b"[") + written.count(b"{") > _DEEPEST and _is_deep(arguments):
         return part
     return {"type": "tool_call", "id": part.id, "name": part.name, "value": arguments}
 

@@ -9,7 +9,7 @@ from typing import overload
 
 from foldline.history.digest import DIGEST_SIZE, EMPTY_DIGEST, chain_digest
 from foldline.history.messages import Message
-from foldline.history.parts import ToolCallPart, ToolCallResponsePart
+from foldline.history.parts import TextPart, ToolCallPart, ToolCallResponsePart
 from foldline.history.tokens import TokenCounter, TokenEstimator, count_message
 from foldline.history.units import CountingUnit
 
@@ -109,6 +109,8 @@ class History(Sequence[Message]):
         """
         reach = position
         for part in message.parts:
+            if type(part) is TextPart:
+                continue
             if isinstance(part, ToolCallPart):
                 self._last_tool = position
                 # A call by anybody else is damage, which no view keeps: nothing answers it.

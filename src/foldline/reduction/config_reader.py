@@ -8,7 +8,7 @@ allows, so that a file written for the C# original loads as it is.
 import tomllib
 from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar, cast, get_args
 
 import msgspec
 
@@ -90,17 +90,19 @@ def _section(data: Any) -> Mapping[str, Any]:
     if not isinstance(data, Mapping):
         message = f"a configuration is an object of fields, not {type(data).__name__}"
         raise ConfigError(message)
-    for key, value in data.items():
+    fields = cast("Mapping[str, Any]", data)
+    for key, value in fields.items():
         if _plain(str(key)) == _SECTION:
             return _section(value)
-    return data
+    return fields
 
 
 def _provider(data: Any) -> ProviderConfig:
     if not isinstance(data, Mapping):
         message = f"summarizer_provider is an object of fields, not {type(data).__name__}"
         raise ConfigError(message)
-    return _convert(_fields(data, ProviderConfig, "summarizer_provider"), ProviderConfig)
+    fields = cast("Mapping[str, Any]", data)
+    return _convert(_fields(fields, ProviderConfig, "summarizer_provider"), ProviderConfig)
 
 
 def _fields(data: Mapping[str, Any], kind: type[Any], where: str) -> dict[str, Any]:

@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterator
 
 from foldline.history.parts import (
-    BlobPart,
     CompactionPart,
     FilePart,
     GenericPart,
@@ -111,7 +110,8 @@ def _part_texts(part: Part) -> Iterator[str]:
             yield part.file_id
         case GenericPart():
             yield part.data
-        case BlobPart():
+        case _:
+            # What is left is binary content: it has no text to take a name from.
             return
 
 

@@ -103,7 +103,9 @@ def fold(
         base=verdict.state,
         cut=verdict.cut,
         leaving=leaving_tokens(
-            history, 0 if verdict.state is None else verdict.state.summarized_up_to_index, verdict.cut
+            history,
+            0 if verdict.state is None else verdict.state.summarized_up_to_index,
+            verdict.cut,
         ),
         prompt=prompt_of(config),
         summarizers=options.summarizers,

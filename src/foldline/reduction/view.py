@@ -11,7 +11,7 @@ from foldline.reduction.state import HistoryReductionState
 __all__ = ["view_of", "view_tokens"]
 
 
-def view_of(history: History, state: HistoryReductionState | None = None) -> tuple[Message, ...]:
+def view_of(history: History, state: HistoryReductionState | None = None) -> list[Message]:
     """
     Return the view of *history* through *state*.
 
@@ -27,8 +27,8 @@ def view_of(history: History, state: HistoryReductionState | None = None) -> tup
         if state.pinned_index is not None:
             start = state.pinned_index
         rest = [*state.pinned_messages(history), *history[cut:]]
-    front = () if state is None else state.summary_messages()
-    return (*history.system, *front, *(repair(rest) if history.has_tools(start) else rest))
+    front = [] if state is None else state.summary_messages()
+    return [*history.system, *front, *(repair(rest) if history.has_tools(start) else rest)]
 
 
 def view_tokens(history: History, state: HistoryReductionState | None = None) -> int:

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from foldline.errors import FormatError
-from foldline.history.formats.sessions import Session, read_sessions
+from foldline.history.formats.importer import Session
+from foldline.history.formats.sessions import read_sessions
 from foldline.history.messages import Message, Usage
 from foldline.history.parts import (
     CompactionPart,

@@ -6,7 +6,8 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
-from foldline.history.formats.sessions import Session, read_sessions
+from foldline.history.formats.importer import Session
+from foldline.history.formats.sessions import read_sessions
 from foldline.history.messages import Usage
 from foldline.history.parts import TextPart, ToolCallPart, ToolCallResponsePart
 

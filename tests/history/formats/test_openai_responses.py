@@ -16,7 +16,11 @@ from foldline.history.formats.openai_responses import (
     message_from_openai_responses,
     to_openai_responses,
 )
-from foldline.history.formats.renderings import OPENING_NOTE, SUMMARY_HEADER, render_openai_responses
+from foldline.history.formats.renderings import (
+    OPENING_NOTE,
+    SUMMARY_HEADER,
+    render_openai_responses,
+)
 from foldline.history.messages import SUMMARY_KEY, Message
 from foldline.history.parts import (
     BlobPart,

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from foldline.errors import FormatError
-from foldline.history.formats.sessions import Session, read_sessions
+from foldline.history.formats.importer import Session
+from foldline.history.formats.sessions import read_sessions
 from foldline.history.messages import Usage
 from foldline.history.parts import (
     BlobPart,

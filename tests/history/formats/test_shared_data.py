@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from foldline.history.formats.document import read_document
-from foldline.history.formats.sessions import FORMATS, Session, read_sessions
+from foldline.history.formats.importer import Session
+from foldline.history.formats.sessions import FORMATS, read_sessions
 
 
 DATA = Path(__file__).resolve().parents[3] / "../shared/data"

@@ -9,7 +9,8 @@ import pytest
 
 from foldline.errors import FormatError
 from foldline.history.codec import encode_history, encode_message
-from foldline.history.formats.sessions import Session, read_sessions
+from foldline.history.formats.importer import Session
+from foldline.history.formats.sessions import read_sessions
 from foldline.history.messages import Message
 
 

@@ -42,11 +42,11 @@ def _telling(item: Mapping[str, Any]) -> NativeFormat | None:
     content = item.get("content")
     if not isinstance(content, list):
         return None
-    kinds = {block.get("type") for block in content if isinstance(block, Mapping)}
-    return _format_of_blocks(kinds - {"text", None})
+    kinds = {str(block.get("type", "text")) for block in content if isinstance(block, Mapping)}
+    return _format_of_blocks(kinds - {"text"})
 
 
-def _format_of_blocks(kinds: set[object]) -> NativeFormat | None:
+def _format_of_blocks(kinds: set[str]) -> NativeFormat | None:
     if not kinds:
         return None
     if kinds & _CHAT_BLOCKS:

@@ -33,7 +33,7 @@ from foldline.history.formats.wire_logs import (
 )
 
 
-__all__ = ["FORMATS", "Importer", "Session", "read_sessions"]
+__all__ = ["FORMATS", "read_sessions"]
 
 
 FORMATS: tuple[Importer, ...] = (
