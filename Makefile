@@ -66,6 +66,7 @@ docs: $(VENV)/.dev ## Write the pages that are made from the code
 	@mkdir -p docs
 	@$(RUN) foldline.apps.cli.reference > $(VENV)/cli.md
 	@mv $(VENV)/cli.md docs/cli.md
+	@$(BIN)/python tools/readme_numbers.py
 
 lock: $(VENV)/.dev ## Choose the newest allowed versions of all packages and pin them
 	@$(COMPILE) --upgrade --group dev --output-file requirements/dev.lock pyproject.toml

@@ -12,10 +12,10 @@ sessions, *locale* one of gettext catalogues, *texts* are folders with source co
 the standard library's, headers, a folder of Node packages. The wider, the better. What is missing
 there is made: see `token_texts`.
 
-The patterns are those of `foldline.history.tokens`; only the numbers are fitted, by least squares on
-the relative error, byte after byte rounded to whole units while the others make up for it. Half of
-the documents fit, the other half judges. Nothing of the texts is written anywhere: what comes out
-is the two tables and the errors.
+The seams are those of `foldline.history.token_weights`; only the numbers are fitted, by least squares
+on the relative error, byte after byte rounded to whole units while the others make up for it. Half
+of the documents fit, the other half judges. Nothing of the texts is written anywhere: what comes out
+is the numbers and the errors.
 """
 
 # ruff: noqa: INP001, S311, T201 - a script that prints, with chances that have to repeat
@@ -24,7 +24,6 @@ import argparse
 import importlib
 import random
 import statistics
-import string
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -32,7 +31,7 @@ from operator import mul
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from foldline.history.token_weights import START, UNITS, Patterns
+from foldline.history.token_weights import HIGHEST_LEVEL, SEAMS, START, UNITS
 from tools.token_texts import LATIN, SESSIONS, SHORTEST, Documents, collect, sessions
 
 
@@ -50,21 +49,16 @@ EMPHASIS = {
 LENGTHS = (SHORTEST, 1_500, 1_500)
 PER_FIT = 300
 DAMPING = 3e-3
-HIGHEST_LEVEL = 47
+LOWEST_LEVEL = 1
 SEED = 20_260_101
 SWEEPS = 2_000
 SWEEPS_BETWEEN = 30
 BYTES = 256
-
-LETTERS = string.ascii_letters.encode()
-RULERS = b"-=*#~"
-# Where a pattern makes a run cheaper, what is fitted is the start of the run, which makes it dearer:
-# so no number is below zero, and no byte ever adds less than nothing.
-STARTS = {
-    "two_digits": string.digits.encode(),
-    "three_letters": LETTERS,
-    "two_rulers": RULERS,
-    "two_line_ends": b"\n\r",
+# How many seams run between two bytes.
+BETWEEN = {
+    (before, after): sum(before in seam.before and after in seam.after for seam in SEAMS)
+    for before in range(BYTES)
+    for after in range(BYTES)
 }
 
 
@@ -100,54 +94,17 @@ def cut(documents: Documents, count: Callable[[str], int], rng: random.Random) -
 
 def counts(text: str) -> list[int]:
     """
-    Return how often each byte and each pattern occurs in *text*.
+    Return how often each byte occurs in *text*, and how many seams there are.
     """
     data = text.encode("utf-8", "surrogatepass")
     occurrences = Counter(data)
-    kinds = data.translate(KINDS_OF_BYTES)
-    pairs = Counter(pairwise(kinds))
-    triples = Counter(zip(kinds, kinds[1:], kinds[2:], strict=False))
-    small, capital, digit, blank, sign, ruler, end = b"aA0 .=n"
-    letters = [(one, two, three) for one in b"aA" for two in b"aA" for three in b"aA"]
-    patterns = Patterns(
-        two_digits=pairs[digit, digit],
-        blank_digit=pairs[blank, digit],
-        blank_sign=pairs[blank, sign] + pairs[blank, ruler],
-        three_letters=sum(map(triples.__getitem__, letters)),
-        word_two_blanks=triples[small, blank, blank] + triples[capital, blank, blank],
-        two_rulers=pairs[ruler, ruler],
-        two_line_ends=pairs[end, end],
-        mixed_case=triples[capital, small, capital],
-    )
-    starts = [
-        sum(map(occurrences.__getitem__, members)) - getattr(patterns, name)
-        for name, members in STARTS.items()
-    ]
-    return [*(occurrences[byte] for byte in range(BYTES)), *patterns, *starts]
-
-
-def kind_of(byte: int) -> int:
-    """
-    Return a letter for the class of *byte*.
-    """
-    classes = (
-        (string.ascii_lowercase, "a"),
-        (string.ascii_uppercase, "A"),
-        (string.digits, "0"),
-        (" \t", " "),
-        (RULERS.decode(), "="),
-        (string.punctuation, "."),
-        ("\n\r", "n"),
-    )
-    return next((ord(kind) for members, kind in classes if byte in members.encode()), ord("x"))
-
-
-KINDS_OF_BYTES = bytes(map(kind_of, range(BYTES)))
+    seams = sum(map(BETWEEN.__getitem__, pairwise(data)))
+    return [*(occurrences[byte] for byte in range(BYTES)), seams]
 
 
 class Fit:
     """
-    Least squares by coordinates, no number below zero, over bytes, patterns and starts of runs.
+    Least squares by coordinates, each number within its bounds, over the bytes and the seams.
     """
 
     def __init__(self, chunks: Sequence[Chunk]) -> None:
@@ -181,19 +138,12 @@ class Fit:
         """
         line = self.matrix[at]
         rest = line @ self.numbers - line[at] * self.numbers[at]
-        value = max((self.target[at] - rest) / line[at], 0.0)
-        return float(min(value, self.highest(at)) if at < BYTES else value)
-
-    def highest(self, at: int) -> float:
-        """
-        Return the most that the byte *at* may have, what the starts of runs add being left out.
-        """
-        added = zip(STARTS.values(), self.numbers[BYTES + len(Patterns._fields) :], strict=True)
-        return HIGHEST_LEVEL - float(sum(cost for members, cost in added if at in members))
+        value = max(float(self.target[at] - rest) / float(line[at]), LOWEST_LEVEL)
+        return min(value, HIGHEST_LEVEL) if at < BYTES else value
 
     def round(self) -> None:
         """
-        Make every number whole, the patterns and then the commonest bytes first.
+        Make every number whole, that of the seams and then the commonest bytes first.
         """
         weights = np.diag(self.matrix)
         for at in (*range(BYTES, self.size), *map(int, np.argsort(-weights[:BYTES]))):
@@ -201,23 +151,14 @@ class Fit:
             self.numbers[at] = round(self.numbers[at])
             self.settle(SWEEPS_BETWEEN if weights[at] > weights[ord("z")] else 0)
 
-    def tables(self) -> tuple[bytes, Patterns]:
+    def whole(self) -> list[int]:
         """
-        Return the levels and the patterns, the starts of runs told as both.
+        Return the levels of the bytes and what a seam adds.
         """
         # What no text of the trial holds is taken for half a token a byte.
         seen = np.diag(self.matrix)[:BYTES] > np.diag(self.matrix)[:BYTES].min()
         self.numbers[:BYTES][~seen] = UNITS // 2
-        numbers = [int(number) for number in self.numbers]
-        levels, patterns = (
-            numbers[:BYTES],
-            Patterns(*numbers[BYTES : BYTES + len(Patterns._fields)]),
-        )
-        for (name, members), cost in zip(STARTS.items(), numbers[-len(STARTS) :], strict=True):
-            patterns = patterns._replace(**{name: getattr(patterns, name) - cost})
-            for member in members:
-                levels[member] += cost
-        return bytes(levels), patterns
+        return [int(number) for number in self.numbers]
 
 
 def judge(
@@ -268,11 +209,10 @@ def main() -> None:
     fit = Fit([piece for piece in chunks if not piece.judge])
     fit.settle(SWEEPS)
     fit.round()
-    levels, patterns = fit.tables()
-    numbers = (*levels, *patterns)
-    print(patterns)
+    numbers = fit.whole()
+    print(f"SEAM: Final = {numbers[-1]}")
     for at in range(0, BYTES, 16):
-        print(f"    {levels[at : at + 16].hex(' ')}")
+        print(f"    {bytes(numbers[at : at + 16]).hex(' ')}")
 
     def estimate(text: str) -> int:
         units = START + sum(map(mul, counts(text), numbers))

@@ -2,52 +2,67 @@
 The numbers of the token estimator, fitted once and frozen.
 
 They count in units of a token. `LEVELS` has one number for each byte of UTF-8: what it adds
-wherever it stands. `PATTERNS` corrects that for what stands side by side. The numbers are whole,
-so that estimates are exact sums, the same on every machine.
+wherever it stands. `SEAM` is what two neighbouring bytes add where one of `SEAMS` runs between
+them. The numbers are whole, so that estimates are exact sums, the same on every machine.
 
 Provenance: least squares on the relative error against OpenAI's o200k vocabulary, with kinds of
-text weighted as in `tools/fit_tokens.py`, which makes the same tables again. Fitted on half of the
-documents, judged on the other half (which the choice of the patterns has seen; the samples of the
-tests are text that it has not): English prose, source code, Markdown, configuration, JSON, logs,
-hexadecimal and base64 text, diffs, tool output, recorded sessions and the translation catalogues
-of thirty languages. None of that text is kept here.
+text weighted as in `tools/fit_tokens.py`, which makes the same numbers again. The seams were
+searched for: groups of bytes moved in and out for as long as the fit became better. Fitted on half
+of the documents, judged on the other half: English prose, source code, Markdown, configuration,
+JSON, logs, hexadecimal and base64 text, diffs, tool output, recorded sessions and the translation
+catalogues of thirty languages; the samples of the tests are in neither. None of that text is kept
+here.
 """
 
+import string
 from typing import Final, NamedTuple
 
 
-__all__ = ["LEVELS", "PATTERNS", "START", "UNITS", "Patterns"]
+__all__ = ["HIGHEST_LEVEL", "LEVELS", "SEAM", "SEAMS", "START", "UNITS", "Seam"]
 
 
-class Patterns(NamedTuple):
+_SMALL = string.ascii_lowercase.encode()
+_CAPITALS = string.ascii_uppercase.encode()
+_DIGITS = string.digits.encode()
+_BLANKS = b" \t"
+_LINE_ENDS = b"\n\r"
+_RULERS = b"-=*#~"
+_JOINERS = b"_./"
+_STOPS = b",;:!?"
+_BRACKETS = b"()[]{}<>\"'`"
+_OPERATORS = b"$%&+@\\^|"
+_CONTINUATIONS = bytes(range(0x80, 0xC0))
+
+
+class Seam(NamedTuple):
     """
-    What neighbours add to the levels of their bytes, in units.
+    Where a token is likely to end: between one of some bytes and one of others.
     """
 
-    two_digits: int
-    """For a digit after a digit; up to three of them make one token."""
+    before: bytes
+    """The bytes that may stand before the seam."""
 
-    blank_digit: int
-    """For a digit after a blank: blanks join words, not numbers."""
+    after: bytes
+    """The bytes that may stand after it, none of which may stand before it."""
 
-    blank_sign: int
-    """For a sign after a blank."""
 
-    three_letters: int
-    """For a letter after two letters: long words are cheaper than their letters."""
+SEAMS: Final = (
+    Seam(before=_SMALL + _CAPITALS + _BLANKS + _LINE_ENDS + _JOINERS + _STOPS, after=_DIGITS),
+    Seam(
+        before=_CAPITALS + _BLANKS + _CONTINUATIONS,
+        after=_DIGITS + _LINE_ENDS + _RULERS + _JOINERS + _STOPS + _BRACKETS,
+    ),
+    Seam(
+        before=_SMALL + _CAPITALS + _BLANKS + _JOINERS + _CONTINUATIONS,
+        after=_DIGITS + _LINE_ENDS + _RULERS + _OPERATORS,
+    ),
+    Seam(before=_CAPITALS + _DIGITS, after=_BLANKS + _RULERS + _OPERATORS),
+)
+"""
+The seams; where several run between the same two bytes, each of them counts.
 
-    word_two_blanks: int
-    """For a second blank after a word, as in tables."""
-
-    two_rulers: int
-    """For a sign that rulers are made of (`-=*#~`) after another one."""
-
-    two_line_ends: int
-    """For a line end after another one; empty lines cost little."""
-
-    mixed_case: int
-    """For a small letter between two capitals, as in base64."""
-
+The first begins a number, the second a sign after a blank, which no word's token takes along.
+"""
 
 UNITS: Final = 24
 """The units of one token."""
@@ -59,17 +74,11 @@ The units that a text begins with: its first word has no neighbour to share a to
 Found on the recorded sessions' messages of less than 200 characters, which else come out short.
 """
 
-PATTERNS: Final = Patterns(
-    two_digits=-23,
-    blank_digit=23,
-    blank_sign=17,
-    three_letters=-6,
-    word_two_blanks=37,
-    two_rulers=-13,
-    two_line_ends=-25,
-    mixed_case=57,
-)
-"""What neighbours add."""
+SEAM: Final = 15
+"""The units that a seam adds."""
+
+HIGHEST_LEVEL: Final = 63
+"""The most units that a byte may add: 1,024 of them still fit into what `adler32` sums."""
 
 LEVELS: Final = bytes.fromhex(
     """
@@ -91,4 +100,4 @@ LEVELS: Final = bytes.fromhex(
     1e 0c 0c 0c 0c 0c 0c 0c 0c 0c 0c 0c 0c 0c 0c 0c
     """
 )
-"""The units that each byte adds, 0 to 47."""
+"""The units that each byte adds, 1 to 63: none is free."""
