@@ -19,7 +19,7 @@ export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-long check lint types rooms words fix bench docs lock clean
+.PHONY: help demo test test-long teeth check lint types rooms words fix bench docs lock clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) \
@@ -36,6 +36,9 @@ test: check ## Run every check and every test but the long ones
 
 test-long: $(VENV)/.dev ## Run the tests that take minutes
 	@HYPOTHESIS_PROFILE=long $(RUN) pytest -m long --timeout=3600
+
+teeth: $(VENV)/.dev ## Plant bugs one by one and see that a test fails for each
+	@$(RUN) tests.planted.bugs
 
 check: lint types rooms words ## Run the static checks only
 

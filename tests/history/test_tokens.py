@@ -3,7 +3,7 @@ Tokens without a tokenizer.
 """
 
 import math
-import string
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -23,7 +23,7 @@ from foldline.history.parts import (
     ToolCallResponsePart,
     UriPart,
 )
-from foldline.history.token_weights import LEVELS, PATTERNS, START, UNITS
+from foldline.history.token_weights import HIGHEST_LEVEL, LEVELS, SEAM, SEAMS, START, UNITS
 from foldline.history.tokens import (
     MEDIA_TOKENS,
     MESSAGE_TOKENS,
@@ -121,58 +121,51 @@ def test_a_longer_text_is_never_cheaper(before: str, after: str) -> None:
     assert ESTIMATOR.count(before + after) >= ESTIMATOR.count(before)
 
 
-def test_no_byte_takes_away() -> None:
+def test_every_byte_costs() -> None:
     """
-    What a byte adds outweighs the patterns that it may complete, all at once.
+    No byte is free, and none costs more than the sums of a whole piece have room for.
     """
-    digits, letters, rulers, line_ends = (
-        min(LEVELS[byte] for byte in members.encode())
-        for members in (string.digits, string.ascii_letters, "-=*#~", "\n\r")
-    )
-
-    assert digits + PATTERNS.two_digits >= 0
-    assert letters + PATTERNS.three_letters >= 0
-    assert rulers + PATTERNS.two_rulers >= 0
-    assert line_ends + PATTERNS.two_line_ends >= 0
-    assert min(PATTERNS.blank_digit, PATTERNS.blank_sign, PATTERNS.word_two_blanks) >= 0
-    assert PATTERNS.mixed_case >= 0
+    assert len(LEVELS) == 256
+    assert min(LEVELS) > 0
+    assert max(LEVELS) <= HIGHEST_LEVEL
+    assert SEAM > 0
 
 
-@given(PLAIN)
-def test_the_integer_says_what_a_loop_says(text: str) -> None:
+def test_no_byte_is_on_both_sides_of_a_seam() -> None:
     """
-    Shifts and bit counts find the same levels and patterns as reading byte after byte.
+    The two sides of a seam have no byte in common: a byte alone would count as a seam.
+    """
+    assert not any(set(seam.before) & set(seam.after) for seam in SEAMS)
+
+
+@given(PLAIN | TEXTS)
+def test_the_sums_say_what_a_loop_says(text: str) -> None:
+    """
+    The checksum and the bit count find the same levels and seams as reading byte after byte.
     """
     assert ESTIMATOR.count(text) == max(1, int(_slowly(text) / UNITS + 0.5)) * bool(text)
 
 
-def _slowly(text: str) -> int:
-    units = START + sum(LEVELS[byte] for byte in text.encode())
-    kinds = "".join(map(_kind, text))
-    for at in range(len(kinds)):
-        two, three = kinds[at : at + 2], kinds[at : at + 3]
-        units += PATTERNS.two_digits * (two == "00")
-        units += PATTERNS.blank_digit * (two == " 0")
-        units += PATTERNS.blank_sign * (two in (" .", " ="))
-        units += PATTERNS.two_line_ends * (two == "nn")
-        units += PATTERNS.two_rulers * (two == "==")
-        units += PATTERNS.three_letters * (len(three) == 3 and set(three) <= {"a", "A"})
-        units += PATTERNS.word_two_blanks * (three in ("a  ", "A  "))
-        units += PATTERNS.mixed_case * (three == "AaA")
-    return units
+@pytest.mark.parametrize("size", [1_023, 1_024, 1_025, 2_048, 5_000])
+def test_no_sum_is_too_large(size: int) -> None:
+    """
+    A text of nothing but the dearest byte is counted to the last one, over any number of pieces.
+    """
+    dearest = min(range(128), key=lambda byte: -LEVELS[byte])
 
-
-def _kind(sign: str) -> str:
-    members = (
-        (string.ascii_lowercase, "a"),
-        (string.ascii_uppercase, "A"),
-        (string.digits, "0"),
-        (" \t", " "),
-        ("-=*#~", "="),
-        (string.punctuation, "."),
-        ("\n\r", "n"),
+    assert ESTIMATOR.count(chr(dearest) * size) == int(
+        (START + size * LEVELS[dearest]) / UNITS + 0.5
     )
-    return next((kind for signs, kind in members if sign in signs), "?")
+
+
+def _slowly(text: str) -> int:
+    data = text.encode("utf-8", "surrogatepass")
+    seams = sum(
+        before in seam.before and after in seam.after
+        for before, after in pairwise(data)
+        for seam in SEAMS
+    )
+    return START + sum(LEVELS[byte] for byte in data) + SEAM * seams
 
 
 def test_the_scale_multiplies() -> None:

@@ -123,7 +123,7 @@ def test_the_live_threshold_decides() -> None:
     state = state_of(history, 10, target_count=1, reduction_threshold=0)
     roomy = msgspec.structs.replace(CONFIG, target_count=20)
 
-    assert judge(history, state, roomy).kind == "hit"
+    assert said(judge(history, state, roomy)) == ("hit", Reason.REDUCTION_VALID)
     assert judge(history, state).kind == "fold"
 
 
