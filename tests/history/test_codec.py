@@ -315,3 +315,11 @@ def test_a_document_is_a_number_and_messages() -> None:
     """
     assert encode_history([]) == b'{"format":1,"messages":[]}'
     assert msgspec.json.decode(encode_history(iter([Message.user("a")])))["format"] == 1
+
+
+def test_a_text_in_place_of_an_object_is_refused_with_any_text() -> None:
+    """
+    A lone surrogate where a part should be is a format error like any other text there.
+    """
+    with pytest.raises(FormatError, match="a text stands where an object should"):
+        decode_message(rb'{"role":"user","parts":["\ud800"]}')

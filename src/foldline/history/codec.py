@@ -183,5 +183,7 @@ def _convert(value: Any, kind: type[_Kind], *, name: str) -> _Kind:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
         message = f"not a foldline {name}: {_QUOTED.sub('', str(error))}"
+    except UnicodeEncodeError:
+        message = f"not a foldline {name}: a text stands where an object should"
     # Outside the handler, since the error of msgspec may quote text of a conversation.
     raise FormatError(message)

@@ -68,6 +68,7 @@ def test_bodies_round_trip(wire_format: NativeFormat, body: dict[str, Any], coun
         (ANTHROPIC, {"messages": "x"}, "messages is not a list"),
         (ANTHROPIC, {"messages": [], "system": 5}, "system: content"),
         (RESPONSES, {"input": {}}, "not a list"),
+        (RESPONSES, {"input": 0}, "not a list"),
         (RESPONSES, {"input": "x", "instructions": []}, "instructions is not a string"),
         (NativeFormat.OTEL, {}, "otel has no request bodies"),
     ],

@@ -55,7 +55,7 @@ def convert_items(items: Iterable[Any], convert: Callable[[Any], Message]) -> tu
     Raises:
         FormatError: *items* is no list, or one of the items is not what *convert* reads.
     """
-    if isinstance(items, (str, bytes, dict)):
+    if isinstance(items, (str, bytes, dict)) or not isinstance(items, Iterable):
         message = "the messages are not a list"
         raise FormatError(message)
     messages: list[Message] = []
