@@ -15,6 +15,7 @@ import timeit
 import typing
 from collections.abc import Callable
 
+from bench import workload
 from foldline.history.tokens import TokenEstimator
 
 
@@ -32,6 +33,7 @@ def texts() -> dict[str, list[str]]:
         f"source code, {size:,}": [source[at : at + size] for at in range(0, len(source), size)]
         for size in (100, 300, 2_000, 100_000)
     }
+    found["messages, 320"] = [text for _, text in workload.texts(PIECES, seed=9)]
     found["one line, 300"] = [prose[at : at + 300] for at in range(0, len(prose), 300)]
     found["hex, 300"] = [rng.randbytes(150).hex() for _ in range(PIECES)]
     found["base64, 2,000"] = [

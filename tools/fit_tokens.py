@@ -40,8 +40,10 @@ np: Any = importlib.import_module("numpy")
 # Recorded sessions are what the estimator is for, so they weigh more than odd kinds of text.
 EMPHASIS = {
     **dict.fromkeys(SESSIONS, 2.0),
-    **dict.fromkeys(("pi-coding-agent", "prose"), 3.0),
-    **dict.fromkeys(("hex", "base64", "lock files", "numbers", "xml", "web"), 0.5),
+    **dict.fromkeys(("pi-coding-agent", "aider-pair", "prose"), 3.0),
+    "json": 4.0,
+    **dict.fromkeys(("hex", "base64"), 0.75),
+    **dict.fromkeys(("lock files", "numbers", "xml", "web"), 0.5),
     **dict.fromkeys(("zh_CN", "ja", "ko", "ru", "hi", "mixed"), 2.0),
     **dict.fromkeys((*LATIN, "odd", "zh_TW"), 0.4),
     **dict.fromkeys(("signs", "dense emoji", "ka", "hy"), 0.2),

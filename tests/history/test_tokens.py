@@ -68,22 +68,22 @@ def test_no_text_is_no_token() -> None:
     [
         ("a", 1),
         (" ", 1),
-        ("\n", 2),
+        ("\n", 1),
         ("\0", 1),
         ("\ud800", 1),
         ("hello", 2),
-        ("Hello, world!", 5),
-        ("to be or not to be", 5),
-        ("def f(x):\n    return x + 1\n", 12),
-        ("2026-11-21", 8),
-        ("0" * 60, 29),
+        ("Hello, world!", 6),
+        ("to be or not to be", 3),
+        ("def f(x):\n    return x + 1\n", 11),
+        ("2026-11-21", 6),
+        ("0" * 60, 21),
         ("HTTP", 2),
-        ("=" * 80, 2),
-        ("\n" * 640, 10),
-        ("сжатие", 3),
+        ("=" * 80, 4),
+        ("\n" * 640, 347),
+        ("сжатие", 2),
         ("压缩历史", 3),
         ("🎉", 2),
-        ("naïve café", 5),
+        ("naïve café", 4),
     ],
 )
 def test_small_texts_keep_their_estimates(text: str, tokens: int) -> None:
@@ -146,12 +146,12 @@ def test_the_sums_say_what_a_loop_says(text: str) -> None:
     assert ESTIMATOR.count(text) == max(1, int(_slowly(text) / UNITS + 0.5)) * bool(text)
 
 
-@pytest.mark.parametrize("size", [1_023, 1_024, 1_025, 2_048, 5_000])
+@pytest.mark.parametrize("size", [1_039, 1_040, 1_041, 2_080, 5_000])
 def test_no_sum_is_too_large(size: int) -> None:
     """
     A text of nothing but the dearest byte is counted to the last one, over any number of pieces.
     """
-    dearest = min(range(128), key=lambda byte: -LEVELS[byte])
+    dearest = max(range(128), key=LEVELS.__getitem__)
 
     assert ESTIMATOR.count(chr(dearest) * size) == int(
         (START + size * LEVELS[dearest]) / UNITS + 0.5

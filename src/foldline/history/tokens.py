@@ -8,7 +8,7 @@ slow on real text, where the processor cannot guess the next branch. So each sum
 that take the same short time for any text:
 
 - `bytes.translate` turns each byte into its units, and `zlib.adler32` adds them up: the lower half
-  of that checksum is the sum of all bytes modulo 65,521. Pieces of 1,024 bytes stay below that.
+  of that checksum is the sum of all bytes modulo 65,521. Longer texts are summed in pieces.
 - A second table turns each byte into eight bits: before which of the four seams it may stand, and
   after which. As one large integer, shifted by four bits and laid over itself, they show both
   sides of a seam in the same place, and `int.bit_count` counts them.
@@ -90,9 +90,8 @@ stay below it for one of 1,024 by 1,024), Google's guide to tokens (32 a second 
 a second of video; a minute of either is meant), Anthropic's guide to PDF (1,500 to 3,000 a page).
 """
 
-# The lower half of adler32, a sum modulo its prime, is exact for a piece of this size.
-_PRIME = 65_521
-_PIECE = (_PRIME - 1) // HIGHEST_LEVEL // 1_024 * 1_024
+# In a piece of so many bytes the sum stays below the modulus of adler32, so it is exact.
+_PIECE = 65_520 // HIGHEST_LEVEL
 _LOWER_HALF = 0xFFFF
 
 _LOWEST_SCALE = 0.25
