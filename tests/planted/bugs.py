@@ -230,8 +230,8 @@ BUGS = (
     Bug(
         "damage is sent as it is",
         "reduction/view.py",
-        "repair(rest) if history.has_tools(start) else rest",
-        "rest",
+        "rest = repair(rest)",
+        "rest = list(rest)",
         "properties/test_valid_requests.py",
     ),
     Bug(

@@ -33,6 +33,9 @@ EMPTY_DIGEST = bytes(DIGEST_SIZE)
 
 _VERSION = 1
 
+# What `canonical_json` writes, without its care for lone surrogates.
+_ENCODER = msgspec.json.Encoder(order="sorted")
+
 # How deep a reader gets depends on its stack, and a digest may depend on its message alone.
 _DEEPEST = 100
 
@@ -41,21 +44,25 @@ def message_digest(message: Message) -> bytes:
     """
     Return the 32-byte digest of what *message* says.
     """
-    form = _form(message)
-    if form.startswith(b"\\"):
-        # Storage joins a surrogate pair in two halves; the digest has to be the same behind it.
-        said = Message(role=message.role, name=message.name, parts=message.parts)
-        form = _form(decode_message(encode_message(said)))
-    return sha256(form).digest()
+    try:
+        return sha256(_ENCODER.encode(_projected(message))).digest()
+    except UnicodeEncodeError:
+        return sha256(_escaped_form(message)).digest()
 
 
-def _form(message: Message) -> bytes:
+def _escaped_form(message: Message) -> bytes:
+    # Storage joins a surrogate pair in two halves; the digest has to be the same behind it.
+    said = Message(role=message.role, name=message.name, parts=message.parts)
+    return canonical_json(_projected(decode_message(encode_message(said))))
+
+
+def _projected(message: Message) -> Any:
     parts: Any = message.parts
     for part in parts:
         if type(part) is not TextPart or not part.content.isascii():
             parts = [_projection(part) for part in parts]
             break
-    return canonical_json((_VERSION, message.role, message.name, parts))
+    return (_VERSION, message.role, message.name, parts)
 
 
 def _projection(part: Part) -> Any:

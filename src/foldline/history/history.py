@@ -5,7 +5,7 @@ A history in memory, with everything about it that a turn needs at hand.
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from typing import overload
+from typing import NoReturn, overload
 
 from foldline.history.digest import DIGEST_SIZE, EMPTY_DIGEST, chain_digest
 from foldline.history.messages import Message
@@ -207,14 +207,14 @@ class History(Sequence[Message]):
         """
         if index is None:
             return self._head
-        self._check_prefix(index)
+        if not 0 <= index <= len(self._messages):
+            self._refuse_prefix(index)
         start = index * DIGEST_SIZE
         return bytes(self._chain[start : start + DIGEST_SIZE])
 
-    def _check_prefix(self, index: int) -> None:
-        if not 0 <= index <= len(self._messages):
-            message = f"no prefix of {index} messages in a history of {len(self._messages)}"
-            raise IndexError(message)
+    def _refuse_prefix(self, index: int) -> NoReturn:
+        message = f"no prefix of {index} messages in a history of {len(self._messages)}"
+        raise IndexError(message)
 
     def tokens(self, start: int = 0, stop: int | None = None) -> int:
         """
@@ -312,5 +312,6 @@ class History(Sequence[Message]):
         Raises:
             IndexError: There are fewer messages than *at*.
         """
-        self._check_prefix(at)
+        if not 0 <= at <= len(self._messages):
+            self._refuse_prefix(at)
         return History(self._merged(at), counter=self._counter)

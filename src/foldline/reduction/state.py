@@ -208,12 +208,9 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True):
         """
         Return the summaries as labelled assistant messages, oldest first; none for an empty one.
         """
-        texts = [layer.summary for layer in self.layers] or [self.summary_content]
-        return [
-            Message(role="assistant", parts=(TextPart(text),), metadata={SUMMARY_KEY: True})
-            for text in texts
-            if text
-        ]
+        if not self.layers:
+            return [_summary_message(self.summary_content)] if self.summary_content else []
+        return [_summary_message(layer.summary) for layer in self.layers]
 
     def pinned_messages(self, messages: Sequence[Message]) -> list[Message]:
         """
@@ -276,6 +273,10 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True):
 
 _DECODER = msgspec.json.Decoder(HistoryReductionState)
 _ENCODER = msgspec.json.Encoder()
+
+
+def _summary_message(text: str) -> Message:
+    return Message(role="assistant", parts=(TextPart(text),), metadata={SUMMARY_KEY: True})
 
 
 def hash_of(messages: Sequence[Message], index: int) -> str:

@@ -2,6 +2,8 @@
 What the model is sent: system messages, summary, pinned message, and the rest.
 """
 
+from collections.abc import Sequence
+
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.repair import repair
@@ -20,15 +22,17 @@ def view_of(history: History, state: HistoryReductionState | None = None) -> lis
 
     The caller vouches that *state* stands for *history*.
     """
-    if state is None:
-        start, rest = 0, history[:]
-    else:
-        start = cut = state.summarized_up_to_index
-        if state.pinned_index is not None:
-            start = state.pinned_index
-        rest = [*state.pinned_messages(history), *history[cut:]]
-    front = [] if state is None else state.summary_messages()
-    return [*history.system, *front, *(repair(rest) if history.has_tools(start) else rest)]
+    start = 0
+    front: list[Message] = []
+    if state is not None:
+        start, front = state.summarized_up_to_index, state.summary_messages()
+    rest: Sequence[Message] = history[start:]
+    if state is not None and state.pinned_index is not None:
+        start = state.pinned_index
+        rest = [history[start], *rest]
+    if history.has_tools(start):
+        rest = repair(rest)
+    return [*history.system, *front, *rest]
 
 
 def view_tokens(history: History, state: HistoryReductionState | None = None) -> int:
