@@ -18,7 +18,7 @@ of the documents fit, the other half judges. Nothing of the texts is written any
 is the numbers and the errors.
 """
 
-# ruff: noqa: INP001, S311, T201 - a script that prints, with chances that have to repeat
+# ruff: noqa: S311, T201 - a script that prints, with chances that have to repeat
 
 import argparse
 import importlib

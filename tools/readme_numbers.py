@@ -38,10 +38,9 @@ def table(figures: dict[str, Any]) -> str:
     """
     (played,) = figures["sessions"]
     rows = played["replays"]
-    calls = rows[0]["totals"]["calls"]
+    count, calls = played["session"]["messages"], rows[0]["totals"]["calls"]
     lines = [
-        f"`make demo` plays a session of ours: {played['session']['messages']} messages, "
-        f"{calls} model calls, no key, no network.",
+        f"`make demo` plays a session of ours: {count} messages, {calls} model calls, no key.",
         "",
         "| | summarizer calls | tokens they read | tokens sent | largest view | prefix kept |",
         "|---|---:|---:|---:|---:|---:|",

@@ -18,8 +18,6 @@ the calls ended. Paths, hosts, users and values of the environment are replaced 
 written, always by the same words.
 """
 
-# ruff: noqa: INP001 - a script, not a package
-
 import argparse
 import getpass
 import gzip

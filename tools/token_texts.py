@@ -5,8 +5,6 @@ What no folder holds (logs, hexadecimal, base64, JSON, tool output, diffs, emoji
 from chances that repeat.
 """
 
-# ruff: noqa: INP001 - part of a script
-
 import base64
 import difflib
 import gettext

@@ -2,8 +2,19 @@
 How foldline is used, as type checkers see it: checked by `make types`, never run.
 """
 
-from typing import assert_type
+from typing import Any, assert_type
 
+from foldline import (
+    AgentRunConfig,
+    History,
+    HistoryReducer,
+    HistoryReductionConfig,
+    HistoryReductionState,
+    ReducedHistory,
+    ReductionCache,
+    SummaryRequest,
+    Verdict,
+)
 from foldline.history.digest import message_digest, prefix_digest
 from foldline.history.messages import Message
 from foldline.history.parts import TextPart, ToolCallPart, ToolCallResponsePart
@@ -39,3 +50,33 @@ def digests(message: Message) -> bool:
     Compare a message with a history of one.
     """
     return assert_type(message_digest(message), bytes) == prefix_digest([message])
+
+
+class Shouting:
+    """
+    A summarizer needs a name and one method, and no base class.
+    """
+
+    name = "shouting"
+
+    async def summarize(self, request: SummaryRequest) -> str:
+        """
+        Repeat what was said first, louder.
+        """
+        return request.messages[0].text.upper()
+
+
+async def reductions(history: History, items: list[dict[str, Any]]) -> str | None:
+    """
+    Get back the kind of messages that was given, awaiting or blocking.
+    """
+    config = HistoryReductionConfig(enabled=True, strategy="summarizing", counting_unit="messages")
+    reducer = HistoryReducer(config, summarizer=Shouting(), cache=ReductionCache())
+    assert_type(await reducer.reduce(history), ReducedHistory[Message])
+    assert_type(await reducer.reduce(messages()), ReducedHistory[Message])
+    assert_type(reducer.reduce_sync(items), ReducedHistory[dict[str, Any]])
+    reduced = await reducer.reduce(items, config=AgentRunConfig(trigger_history_reduction=True))
+    assert_type(reduced.messages, list[dict[str, Any]])
+    assert_type(reduced.state, HistoryReductionState | None)
+    assert_type(reducer.plan(history, state=reduced.state), Verdict)
+    return reduced.termination_reason
