@@ -5,7 +5,8 @@ Goals: growth exponent at most 1.05 from 1,000 to 8,000 messages; at most 1.5 ti
 time of LangChain's `trim_messages` (approximate tokens), measured in the same run by
 `bench/peers/trim.py` in an environment of its own.
 The bound holds for a `History`, which has hashed and counted each message when it was appended;
-the other row starts from bare messages, all of which are hashed and counted first.
+the other row starts from bare messages, all of which are hashed and counted first. A scripted
+summarizer answers at once; the last row has the offline digest write, at the largest size.
 """
 
 import json
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import measure, prepare, workload
-from foldline import History
+from foldline import History, HistoryReducer, Message
 
 
 SIZES = (1_000, 2_000, 4_000, 8_000)
@@ -44,6 +45,7 @@ def run() -> dict[str, Any]:
 
         build.append(measure.rounds(whole))
         fold.append(measure.rounds(kept))
+    digest = measure.rounds(lambda: _with_digest(messages), count=3)
     peer = _peer()
     return {
         "sizes": list(SIZES),
@@ -51,10 +53,16 @@ def run() -> dict[str, Any]:
         "messages_exponent": measure.exponent(SIZES, build),
         "history_ms": [seconds * 1e3 for seconds in fold],
         "history_exponent": measure.exponent(SIZES, fold),
+        "with_digest_ms": digest * 1e3,
         "trim_messages_ms": peer,
         "history_times_trim": peer and [f * 1e3 / p for f, p in zip(fold, peer, strict=True)],
         "messages_times_trim": peer and [b * 1e3 / p for b, p in zip(build, peer, strict=True)],
     }
+
+
+def _with_digest(messages: list[Message]) -> int:
+    HistoryReducer(prepare.CONFIG).reduce_sync(messages)
+    return 1
 
 
 def _peer() -> list[float] | None:

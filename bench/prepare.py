@@ -28,6 +28,13 @@ from foldline.testing.summarizer import ScriptedSummarizer
 
 SIZES = (1_000, 10_000, 100_000)
 KEEP, SLACK, TURNS, ROUNDS = 20, 5, 300, 7
+CONFIG = HistoryReductionConfig(
+    enabled=True,
+    strategy="summarizing",
+    counting_unit="messages",
+    target_count=KEEP,
+    summarization_threshold=SLACK,
+)
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 Text = tuple[str, str]
 
@@ -79,15 +86,8 @@ def reducer_of(cache: ReductionCache | None = None) -> HistoryReducer:
     """
     Return the reducer that is measured: one rolling summary, messages, 20 + 5.
     """
-    config = HistoryReductionConfig(
-        enabled=True,
-        strategy="summarizing",
-        counting_unit="messages",
-        target_count=KEEP,
-        summarization_threshold=SLACK,
-    )
     summarizer = ScriptedSummarizer(repeat=workload.SUMMARY)
-    return HistoryReducer(config, summarizer=summarizer, cache=cache)
+    return HistoryReducer(CONFIG, summarizer=summarizer, cache=cache)
 
 
 def on_history(texts: list[Text], new: list[Text]) -> Callable[[Text, Text], int]:

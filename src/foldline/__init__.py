@@ -7,7 +7,6 @@ that turns one into the other: a summary, and the digest of the exact prefix tha
 
 from foldline.agent.cache import ReductionCache
 from foldline.agent.reducer import HistoryReducer, ReducedHistory
-from foldline.agent.run_config import AgentRunConfig
 from foldline.errors import FoldlineError
 from foldline.history.history import History
 from foldline.history.messages import Message, NativeFormat, Usage
@@ -33,6 +32,7 @@ from foldline.reduction.config_reader import (
 )
 from foldline.reduction.event import HistoryReductionEvent
 from foldline.reduction.reason import Reason
+from foldline.reduction.run_config import AgentRunConfig
 from foldline.reduction.request import SummaryRequest
 from foldline.reduction.state import HistoryReductionState, SummaryLayer
 from foldline.reduction.verdict import Verdict

@@ -8,12 +8,12 @@ import pytest
 
 from foldline.agent.cache import ReductionCache
 from foldline.agent.reducer import HistoryReducer
-from foldline.agent.run_config import AgentRunConfig
 from foldline.errors import BlockingCallError, ConfigError, FormatError
 from foldline.history.history import History
 from foldline.history.messages import Message, NativeFormat
-from foldline.reduction.config import HistoryReductionConfig
+from foldline.reduction.config import HistoryReductionConfig, ProviderConfig
 from foldline.reduction.reason import CIRCUIT_BREAKER_TERMINATION, Reason
+from foldline.reduction.run_config import AgentRunConfig
 from foldline.reduction.request import SummaryRequest
 from foldline.testing.summarizer import ScriptedSummarizer
 
@@ -109,7 +109,7 @@ def test_skipping_gives_the_full_history_and_keeps_the_state() -> None:
     one = reducer()
     state = one.reduce_sync(talk(9)).state
     skipped = one.reduce_sync(
-        talk(9), state=state, config=AgentRunConfig(skip_history_reduction=True)
+        talk(9), state=state, overrides=AgentRunConfig(skip_history_reduction=True)
     )
 
     assert skipped.messages == talk(9)
@@ -148,6 +148,8 @@ def test_a_failing_summarizer_falls_back_to_the_digest() -> None:
         assert reduced.event.reason is Reason.FOLDED_BY_FALLBACK
         assert reduced.event.summarizer == "digest"
         assert reduced.event.summarizer_calls == 3
+        assert len(reduced.event.failures) == 2
+        assert "secret" not in str(reduced.event.failures)
 
 
 def test_a_hanging_summarizer_is_given_up() -> None:
@@ -305,6 +307,23 @@ def test_mixed_kinds_are_refused(messages: list[object], said: str) -> None:
         reducer().reduce_sync(messages)  # type: ignore[arg-type]
 
 
+def test_a_format_may_be_named() -> None:
+    """The name of a format does as well as the member, and an unknown one is refused."""
+    named = reducer().reduce_sync(chat(9), format="openai-chat")  # type: ignore[call-overload]
+
+    assert named.messages[0]["role"] == "assistant"
+    with pytest.raises(FormatError, match="format 'chat' is not known"):
+        reducer().reduce_sync(chat(9), format="chat")  # type: ignore[call-overload]
+
+
+def test_what_went_wrong_is_logged_without_content(caplog: pytest.LogCaptureFixture) -> None:
+    """An expired key shows in the log, by the kind of the error alone."""
+    reducer(ScriptedSummarizer(repeat=PermissionError("key sk-1"))).reduce_sync(talk(9))
+
+    assert "PermissionError" in caplog.text
+    assert "sk-1" not in caplog.text
+
+
 def test_a_format_that_is_never_sent_is_refused() -> None:
     """Telemetry is read and written, but no model takes it."""
     items = [{"role": "user", "parts": [{"type": "text", "content": "a"}]}]
@@ -320,6 +339,130 @@ def test_options_are_checked(options: dict[str, float]) -> None:
     (name,) = options
     with pytest.raises(ConfigError, match=f"{name}="):
         HistoryReducer(CONFIG, **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("messages", ["text", b"bytes", {"role": "user"}, 7, None])
+def test_what_is_no_list_of_messages_is_refused(messages: object) -> None:
+    """A text, one message alone or nothing at all is a mistake that is named."""
+    with pytest.raises(FormatError, match="allowed is a list of messages"):
+        reducer().reduce_sync(messages)  # type: ignore[arg-type]
+
+
+def test_messages_may_come_from_a_generator() -> None:
+    """What can be read only once is read once, and whole."""
+    reduced = reducer().reduce_sync(message for message in talk(9))  # type: ignore[arg-type]
+
+    assert reduced.messages == reducer().reduce_sync(talk(9)).messages
+
+
+def test_a_list_may_grow_while_a_summary_is_written() -> None:
+    """The call is about the list as it was; nothing of the summary is lost."""
+    items = chat(9)
+
+    def write(request: SummaryRequest) -> str:
+        items.append({"role": "user", "content": "meanwhile"})
+        return "what was said so far"
+
+    reduced = reducer(ScriptedSummarizer(repeat=write)).reduce_sync(items)
+
+    assert reduced.verdict.kind == "fold"
+    assert reduced.messages[-1] is items[8]
+
+
+def test_system_items_come_back_with_anthropic_dictionaries() -> None:
+    """A caller who keeps system items among the messages gets them back, in front."""
+    items = [{"role": "system", "content": "rules"}, *chat(9)]
+    reduced = reducer().reduce_sync(items, format=NativeFormat.ANTHROPIC)
+
+    assert reduced.messages[0] is items[0]
+    assert [item["role"] for item in reduced.messages[1:3]] == ["user", "assistant"]
+
+
+def test_a_time_without_zone_is_taken_as_utc() -> None:
+    """A hit on a reduction that was stamped without a zone still tells its age."""
+    naive = NOW.replace(tzinfo=None)
+    state = reducer(clock=lambda: naive).reduce_sync(talk(9)).state
+    event = (
+        reducer(clock=lambda: NOW + timedelta(seconds=5)).reduce_sync(talk(9), state=state).event
+    )
+
+    assert event is not None
+    assert event.cache_age == 5
+
+
+def test_a_stale_state_does_not_hide_the_cache() -> None:
+    """Where the state that was passed in does not fit, the cache is asked as well."""
+    one = reducer(ScriptedSummarizer(repeat="what was said so far"), cache=ReductionCache())
+    one.reduce_sync(talk(9))
+    stale = reducer().reduce_sync([Message.user("other " + TEXT), *talk(9)]).state
+
+    assert one.plan(talk(9), state=stale).kind == "hit"
+
+
+def test_a_broken_fold_is_not_tried_for_ever() -> None:
+    """While every fold fails, three are tried, and then one in each interval between folds."""
+    scripted = ScriptedSummarizer(repeat=ValueError())
+    one = reducer(scripted, cache=ReductionCache())
+    # Without the digest behind it there is nobody who can write.
+    one._summarizers = one._summarizers[:1]
+    asked = []
+    for count in range(7, 31):
+        before = len(scripted.requests)
+        one.reduce_sync(talk(count))
+        asked.append(len(scripted.requests) - before)
+
+    assert asked == [2, 2, 2, *([0, 0, 2] * 7)]
+
+
+def test_a_summarizer_that_gives_up_by_itself_does_not_end_the_turn() -> None:
+    """A cancellation that nobody asked for is a failure like any other."""
+
+    class GivingUp:
+        name = "giving-up"
+
+        async def summarize(self, request: SummaryRequest) -> str:
+            raise asyncio.CancelledError
+
+    event = HistoryReducer(CONFIG, summarizer=GivingUp()).reduce_sync(talk(9)).event
+
+    assert event is not None
+    assert event.summarizer == "digest"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"summarizer": print}, "summarizer is a builtin"),
+        ({"summarizer": "model"}, "summarizer is a str"),
+        ({"summarizer": [1]}, "summarizer holds a int"),
+        ({"summary_budget": 1.5}, "summary_budget=1.5"),
+        ({"summary_budget": True}, "summary_budget=True"),
+        ({"timeout": float("nan")}, "timeout=nan"),
+        ({"counter": len}, "counter is a builtin"),
+    ],
+)
+def test_arguments_of_another_kind_are_refused(arguments: dict[str, object], said: str) -> None:
+    """The error names the argument and what it was."""
+    with pytest.raises(ConfigError, match=said):
+        HistoryReducer(CONFIG, **arguments)  # type: ignore[arg-type]
+
+
+def test_a_configuration_has_to_be_one() -> None:
+    """A dictionary is not taken for a configuration, nor JSON for a state."""
+    with pytest.raises(ConfigError, match="see config_from_mapping"):
+        HistoryReducer({"enabled": True})  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="see HistoryReductionState.from_json"):
+        reducer().reduce_sync(talk(2), state=b"{}")  # type: ignore[call-overload]
+
+
+def test_a_model_by_name_needs_its_summarizer() -> None:
+    """A provider that nobody stands for is not silently left out."""
+    provider = ProviderConfig(provider_key="openai", model_name="m")
+    config = msgspec.structs.replace(CONFIG, summarizer_provider=provider)
+
+    with pytest.raises(ConfigError, match="pass the summarizer"):
+        HistoryReducer(config)
+    assert HistoryReducer(config, summarizer=ScriptedSummarizer()).plan(talk(2)).kind == "skip"
 
 
 def test_an_empty_history_is_fine() -> None:

@@ -215,3 +215,16 @@ def test_a_text_cannot_steer_the_terminal(run: Run, tmp_path: Path) -> None:
     assert outcome.code == 0
     assert not {"\x1b", "\x07", "\ud800", "\u202e"} & set(outcome.out)
     assert "[bold]not markup[/bold]" in outcome.out
+
+
+@pytest.mark.parametrize("option", ["--output", "--state"])
+def test_a_log_is_never_written_over(run: Run, chat: Path, option: str) -> None:
+    """
+    Naming the conversation itself as the file to write is refused, and it stays as it is.
+    """
+    before = chat.read_bytes()
+    done = run("reduce", str(chat), *SMALL, option, str(chat))
+
+    assert done.code == 2
+    assert "it is the conversation itself" in done.err
+    assert chat.read_bytes() == before

@@ -34,8 +34,8 @@ BUGS = (
     Bug(
         "cut inside a tool group",
         "history/history.py",
-        "while self._whole[-1] > reach:",
-        "while self._whole[-1] > position:",
+        "while whole[-1] > reach:",
+        "while whole[-1] > position:",
         "history/test_boundaries.py",
     ),
     Bug(

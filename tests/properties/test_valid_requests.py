@@ -1,41 +1,50 @@
 """Whatever the history looks like, what is sent is valid and nothing of it is lost."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from random import Random
+from typing import Any
 
 import msgspec
 import pytest
 
+from foldline.agent.cache import ReductionCache
 from foldline.agent.reducer import HistoryReducer
+from foldline.history.codec import encode_json
+from foldline.history.formats.anthropic import to_anthropic
 from foldline.history.formats.grammars.anthropic import check_anthropic
 from foldline.history.formats.grammars.openai_chat import check_openai_chat
 from foldline.history.formats.grammars.openai_responses import check_openai_responses
+from foldline.history.formats.openai_chat import to_openai_chat
+from foldline.history.formats.openai_responses import to_openai_responses
 from foldline.history.formats.renderings.anthropic import render_anthropic
 from foldline.history.formats.renderings.openai_chat import render_openai_chat
 from foldline.history.formats.renderings.openai_responses import render_openai_responses
 from foldline.history.history import History
-from foldline.history.messages import Message
+from foldline.history.messages import Message, NativeFormat
 from foldline.history.units import CountingUnit
 from foldline.reduction.config import HistoryReductionConfig
+from foldline.reduction.state import HistoryReductionState
 from foldline.testing.histories import damaged_history, legal_history
 from foldline.testing.summarizer import ScriptedSummarizer
 
 
 EACH = 2_500
 CLOCK: Callable[[], datetime] = lambda: datetime(2026, 11, 21, tzinfo=UTC)  # noqa: E731
+SMALL = HistoryReductionConfig(
+    enabled=True,
+    target_count=2,
+    summarization_threshold=1,
+    target_token_budget=60,
+    token_budget_threshold=20,
+)
+CHAT, RESPONSES = NativeFormat.OPENAI_CHAT, NativeFormat.OPENAI_RESPONSES
+ANTHROPIC = NativeFormat.ANTHROPIC
 UNITS: tuple[CountingUnit, ...] = ("messages", "exchanges", "tokens")
 
 
 def reducers() -> list[HistoryReducer]:
     """Make a reducer of each strategy and unit, with small numbers so that many folds happen."""
-    base = HistoryReductionConfig(
-        enabled=True,
-        target_count=2,
-        summarization_threshold=1,
-        target_token_budget=60,
-        token_budget_threshold=20,
-    )
     shapes = (
         {"strategy": "message_counting"},
         {"strategy": "summarizing"},
@@ -43,7 +52,7 @@ def reducers() -> list[HistoryReducer]:
     )
     return [
         HistoryReducer(
-            msgspec.structs.replace(base, counting_unit=unit, **shape),
+            msgspec.structs.replace(SMALL, counting_unit=unit, **shape),
             summarizer=ScriptedSummarizer(repeat="said"),
             clock=CLOCK,
         )
@@ -60,6 +69,15 @@ def faults(view: list[Message]) -> list[str]:
         *(f"anthropic {fault}" for fault in check_anthropic(anthropic.system, anthropic.messages)),
         *(f"responses {fault}" for fault in check_openai_responses(render_openai_responses(view))),
     ]
+
+
+def check_view(view: list[Message], messages: list[Message], place: object) -> None:
+    """Fail unless *view* of *messages* is valid for each vendor and holds what must be in it."""
+    assert not faults(view), place
+    assert [m for m in view if m.role == "system"] == [m for m in messages if m.role == "system"]
+    users = [m for m in messages if m.role == "user"]
+    if users and said_by_user(users[-1]):
+        assert any(said_by_user(users[-1]) == said_by_user(m) for m in view), place
 
 
 def said_by_user(message: Message) -> list[object]:
@@ -86,16 +104,79 @@ def test_every_view_is_a_valid_request(seed: int, *, damaged: bool) -> None:
         digest = history.digest()
         reduced = known[number % len(known)].reduce_sync(history)
         folded += reduced.verdict.folds
-        view = reduced.messages
-
-        assert not faults(view), (seed, number)
-        assert [m for m in view if m.role == "system"] == [
-            m for m in messages if m.role == "system"
-        ]
-        users = [m for m in messages if m.role == "user"]
-        if users and said_by_user(users[-1]):
-            assert any(said_by_user(users[-1]) == said_by_user(m) for m in view), (seed, number)
+        check_view(reduced.messages, messages, (seed, number))
         assert messages == before
         assert history.digest() == digest
 
     assert folded > EACH // 4
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("damaged", [False, True])
+def test_views_stay_valid_while_a_history_grows_and_is_rewound(seed: int, *, damaged: bool) -> None:
+    """A state goes along through JSON, the history grows, is cut back anywhere and grows again."""
+    random = Random(f"rewind {seed} {damaged}")
+    make = damaged_history if damaged else legal_history
+    known, hits, rewound = reducers(), 0, 0
+    for number in range(250):
+        messages, reducer = make(random, exchanges=10), known[number % len(known)]
+        state, stop = None, 0
+        for _ in range(8):
+            if random.random() < 0.3:
+                stop = random.randint(0, stop)
+                rewound += 1
+            else:
+                stop = min(len(messages), stop + random.randint(1, 12))
+            if not stop:
+                continue
+            if state is not None:
+                state = HistoryReductionState.from_json(state.to_json())
+            reduced = reducer.reduce_sync(messages[:stop], state=state)
+            state = reduced.state
+            hits += reduced.verdict.kind == "hit"
+            check_view(reduced.messages, messages[:stop], (seed, number, stop))
+
+    assert hits > 200
+    assert rewound > 200
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+@pytest.mark.parametrize("format", [CHAT, RESPONSES, ANTHROPIC])
+def test_dictionaries_come_back_as_valid_requests(format: NativeFormat, *, damaged: bool) -> None:
+    """The same holds for a caller's dictionaries, with a cache in place of a state."""
+    random = Random(f"{format} {damaged}")
+    make = damaged_history if damaged else legal_history
+    reducer = HistoryReducer(
+        msgspec.structs.replace(SMALL, strategy="summarizing", counting_unit="messages"),
+        cache=ReductionCache(max_entries=64),
+    )
+    for number in range(400):
+        items = WRITERS[format](make(random, exchanges=8))
+        for stop in sorted(random.randint(1, max(1, len(items))) for _ in range(3)):
+            if not items[:stop]:
+                continue
+            before = encode_json(items[:stop])
+            sent = reducer.reduce_sync(items[:stop], format=format).messages
+
+            assert not judged(format, sent), (number, stop)
+            assert encode_json(items[:stop]) == before
+
+
+def written_for_anthropic(messages: list[Message]) -> list[dict[str, Any]]:
+    return to_anthropic([message for message in messages if message.role != "system"])
+
+
+WRITERS: Mapping[NativeFormat, Callable[[list[Message]], list[dict[str, Any]]]] = {
+    CHAT: to_openai_chat,
+    RESPONSES: to_openai_responses,
+    ANTHROPIC: written_for_anthropic,
+}
+
+
+def judged(format: NativeFormat, items: list[dict[str, Any]]) -> tuple[object, ...]:
+    """Return the rules of the vendor of *format* that *items* break."""
+    if format is CHAT:
+        return check_openai_chat(items)
+    if format is RESPONSES:
+        return check_openai_responses(items)
+    return check_anthropic([], items)

@@ -4,7 +4,8 @@ import msgspec
 import pytest
 
 from foldline.errors import ConfigError
-from foldline.reduction.config import HistoryReductionConfig, Limits, ProviderConfig, RunOverrides
+from foldline.reduction.config import HistoryReductionConfig, Limits, ProviderConfig
+from foldline.reduction.run_config import AgentRunConfig
 
 
 def test_defaults_are_those_of_the_original() -> None:
@@ -85,7 +86,10 @@ def test_token_fields_change_nothing_in_other_units() -> None:
         ({"summarization_threshold": -1}, "summarization_threshold=-1: allowed is a whole "),
         ({"target_token_budget": 0}, "target_token_budget=0"),
         ({"token_budget_threshold": -1}, "token_budget_threshold=-1"),
-        ({"max_token_budget": 10}, "max_token_budget=10 is below target_token_budget=4000"),
+        (
+            {"counting_unit": "tokens", "max_token_budget": 10},
+            "max_token_budget=10 is below target_token_budget=4000",
+        ),
         ({"context_window_size": 0}, "context_window_size=0"),
         ({"token_budget_trigger_percentage": 1.5}, "token_budget_trigger_percentage=1.5: allowed"),
         ({"token_budget_preserve_percentage": 0}, "token_budget_preserve_percentage=0: allowed"),
@@ -98,6 +102,40 @@ def test_a_value_that_is_not_allowed_is_named(fields: dict[str, object], said: s
         HistoryReductionConfig(**fields)  # type: ignore[arg-type]
 
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"enabled": "false"}, "enabled is a str: allowed is bool"),
+        ({"use_single_summary": 1}, "use_single_summary is a int: allowed is bool"),
+        ({"custom_summarization_prompt": 3}, "custom_summarization_prompt is a int"),
+        ({"summarizer_provider": "openai"}, "summarizer_provider is a str"),
+    ],
+)
+def test_a_value_of_another_kind_is_refused(fields: dict[str, object], said: str) -> None:
+    """A text that reads "false" is not taken for a truth value."""
+    with pytest.raises(ConfigError) as caught:
+        HistoryReductionConfig(**fields)  # type: ignore[arg-type]
+
+    assert said in str(caught.value)
+
+
+def test_a_budget_of_tokens_is_not_judged_in_other_units() -> None:
+    """A maximum below a default that is not used is no mistake."""
+    assert HistoryReductionConfig(max_token_budget=10).limits == Limits(20, 5)
+
+
+def test_the_most_tokens_hold_with_shares_of_the_window_too() -> None:
+    """Where a window would allow more, the maximum budget still is the ceiling."""
+    config = HistoryReductionConfig(
+        counting_unit="tokens",
+        context_window_size=10_000,
+        token_budget_trigger_percentage=0.8,
+        max_token_budget=2_000,
+    )
+
+    assert config.limits == Limits(2_000, 0)
 
 
 def test_a_share_of_an_unknown_window_is_refused() -> None:
@@ -125,7 +163,7 @@ def test_a_changed_copy_is_checked_too() -> None:
 def test_an_override_is_checked() -> None:
     """A run cannot ask for a behavior that does not exist."""
     with pytest.raises(ConfigError, match="history_reduction_behavior_override='stop'"):
-        RunOverrides(history_reduction_behavior_override="stop")  # type: ignore[arg-type]
+        AgentRunConfig(history_reduction_behavior_override="stop")  # type: ignore[arg-type]
 
 
 def test_a_key_is_never_shown() -> None:

@@ -10,7 +10,8 @@ import pytest
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
-from foldline.reduction.config import HistoryReductionConfig, RunOverrides
+from foldline.reduction.config import HistoryReductionConfig
+from foldline.reduction.run_config import AgentRunConfig
 from foldline.reduction.flow import Reply, run_flow
 from foldline.reduction.fold import FoldOptions, FoldResult, fold
 from foldline.reduction.prompt import DEFAULT_PROMPT
@@ -67,7 +68,7 @@ def make(
     force: bool = False,
     **options: object,
 ) -> FoldResult:
-    run = RunOverrides(trigger_history_reduction=force)
+    run = AgentRunConfig(trigger_history_reduction=force)
     verdict = decide(history, config, state, config_fingerprint="f", overrides=run)
     assert verdict.folds, verdict
     fields: dict[str, object] = {
@@ -237,20 +238,36 @@ def test_when_all_fail_what_was_in_force_stays(config: HistoryReductionConfig) -
     assert view_of(history, result.state) == view_of(history, first)
 
 
-def test_failures_on_one_prefix_add_up_and_a_success_forgets_them() -> None:
-    """The count survives JSON, grows on the same prefix only, and ends with a reduction."""
+def test_failures_add_up_while_the_history_grows() -> None:
+    """Each failed fold counts, through JSON too, whether its cut is the same or further on."""
     history, state = talk(4), None
     fail = Asked(lambda _: SummaryFailure("ValueError"))
-    for wanted in (1, 2):
+    for wanted in (1, 2, 3):
         state = make(history, ROLLING, fail, state).state
         state = HistoryReductionState.from_json(state.to_json())
-        assert (state.summarized_up_to_index, state.failed_attempts) == (0, wanted)
-    history.extend(talk(1))
-    other = make(history, ROLLING, fail, state).state
-    good = make(history, ROLLING, Asked(), other).state
+        history.extend(talk(1))
 
-    assert other.failed_attempts == 1
+        assert (state.summarized_up_to_index, state.failed_attempts) == (0, wanted)
+        assert (state.failed_index, state.failed_units) == (4, 6 + 2 * wanted)
+    assert not decide(history, ROLLING, state, config_fingerprint="f").folds
+
+
+def test_a_success_forgets_the_failures() -> None:
+    """After a fold that worked there is nothing left of those that did not."""
+    history = talk(4)
+    failed = make(history, ROLLING, Asked(lambda _: SummaryFailure("ValueError"))).state
+    good = make(history, ROLLING, Asked(), failed).state
+
     assert (good.failed_attempts, good.failed_hash, good.previous) == (0, "", None)
+
+
+def test_failures_of_another_conversation_are_not_counted() -> None:
+    """A state that does not belong to the history starts a count of its own."""
+    fail = Asked(lambda _: SummaryFailure("ValueError"))
+    other = make(talk(6), ROLLING, fail).state
+    state = make(History([Message.user("new"), *talk(4)]), ROLLING, fail, other).state
+
+    assert state.failed_attempts == 1
 
 
 def test_a_summary_has_to_be_smaller_than_what_leaves_the_view() -> None:
@@ -288,12 +305,19 @@ def test_every_fold_makes_the_view_smaller(config: HistoryReductionConfig) -> No
 def test_a_long_span_is_read_in_pieces_and_each_message_once() -> None:
     """Every piece fits the window and carries the summary of the pieces before it."""
     history, asked = talk(30), Asked()
-    window = history.tokens(0, 5)
+    count = history.counter.count
+    window = history.tokens(0, 5) + count(DEFAULT_PROMPT)
     result = make(history, ROLLING, asked, window=window)
     read = [message for request in asked.requests for message in request.messages]
 
     assert read == list(history[: result.state.summarized_up_to_index])
-    assert all(len(request.messages) <= 5 for request in asked.requests)
+    assert all(
+        History(request.messages).tokens()
+        + sum(map(count, request.earlier))
+        + count(request.prompt)
+        <= window
+        for request in asked.requests
+    )
     assert [bool(request.earlier) for request in asked.requests] == [False] + [True] * (
         len(asked.requests) - 1
     )
@@ -324,12 +348,23 @@ def test_prompt_and_budget_reach_the_summarizer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "most", "budget"),
-    [(4000, 1500, 1500), (1000, 1500, 500), (100, 1500, 64), (60, 1500, 59), (1, 1500, 1)],
+    ("room", "before", "budget"),
+    [
+        (4000, 0, 1500),
+        (1000, 0, 500),
+        (100, 0, 64),
+        (60, 0, 59),
+        (1, 0, 1),
+        (1000, 600, 800),
+        (3000, 1500, 1500),
+        (1400, 1390, 1395),
+    ],
 )
-def test_a_budget_is_half_the_source_within_limits(source: int, most: int, budget: int) -> None:
-    """A summary has room, but always less than what it stands for."""
-    assert budget_for(source, most) == budget
+def test_a_budget_is_what_was_before_and_half_of_what_is_new(
+    room: int, before: int, budget: int
+) -> None:
+    """A rolling summary may grow, up to the most, but is always less than what it replaces."""
+    assert budget_for(room, 1500, before=before) == budget
 
 
 def test_a_forced_fold_goes_on_from_the_one_before() -> None:

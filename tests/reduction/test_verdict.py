@@ -10,7 +10,8 @@ import pytest
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
-from foldline.reduction.config import HistoryReductionConfig, RunOverrides
+from foldline.reduction.config import HistoryReductionConfig
+from foldline.reduction.run_config import AgentRunConfig
 from foldline.reduction.reason import Reason
 from foldline.reduction.state import HistoryReductionState, SummaryLayer, hash_of
 from foldline.reduction.verdict import MAX_ATTEMPTS, VERDICTS, Fact, Verdict, decide
@@ -53,7 +54,7 @@ def judge(
         config,
         state,
         config_fingerprint="f",
-        overrides=RunOverrides(**overrides) if overrides else None,  # type: ignore[arg-type]
+        overrides=AgentRunConfig(**overrides) if overrides else None,  # type: ignore[arg-type]
     )
 
 
@@ -226,20 +227,42 @@ def test_the_question_alone_is_not_folded() -> None:
     assert (judge(history, config=config).kind, judge(history, config=config).cut) == ("fold", 2)
 
 
-def test_a_prefix_that_failed_three_times_is_left_alone() -> None:
-    """The reduction in force, or the full history, is used until the prefix is another one."""
+def test_after_three_failures_a_fold_waits_for_more() -> None:
+    """The reduction in force, or the full history, is used until a fold's worth has gathered."""
     history = talk(9)
-    wished = judge(history).cut
-    failed = {"failed_hash": hash_of(history, wished), "failed_attempts": MAX_ATTEMPTS}
-    state = state_of(history, 2, **failed)
-    bare = state_of(history, 0, **failed)
+    failed = {
+        "failed_hash": hash_of(history, 5),
+        "failed_index": 5,
+        "failed_attempts": MAX_ATTEMPTS,
+        "failed_units": 9,
+    }
+    state, bare = state_of(history, 2, **failed), state_of(history, 0, **failed)
 
     assert said(judge(history, state)) == ("hit", Reason.ATTEMPTS_EXHAUSTED)
     assert said(judge(history, bare)) == ("cannot", Reason.ATTEMPTS_EXHAUSTED)
     assert judge(history, msgspec.structs.replace(state, failed_attempts=2)).kind == "fold"
     assert judge(history, state, trigger_history_reduction=True).kind == "fold"
     history.extend(talk(2))
-    assert judge(history, state).kind == "fold"
+    assert judge(history, bare).kind == "cannot"
+    history.extend(talk(1))
+    assert judge(history, bare).kind == "fold"
+
+
+def test_failures_of_another_conversation_hold_nothing_up() -> None:
+    """A noted failure counts only where the prefix that could not be folded is the same."""
+    failed = {"failed_hash": "other", "failed_index": 5, "failed_attempts": 9, "failed_units": 99}
+    history = talk(9)
+
+    assert judge(history, state_of(history, 0, **failed)).kind == "fold"
+    assert judge(history, state_of(history, 0, **(failed | {"failed_index": 99}))).kind == "fold"
+
+
+def test_a_history_that_ends_at_the_cut_needs_a_question() -> None:
+    """Rewound to the very cut, a reduction is used if there is a user message to show with it."""
+    asked, silent = talk(10), History(Message.assistant(f"a{n}") for n in range(10))
+
+    assert judge(asked, state_of(asked, 10)).kind == "hit"
+    assert judge(silent, state_of(silent, 10)).state is None
 
 
 def test_the_circuit_breaker_halts_on_a_fold_only() -> None:
@@ -273,3 +296,18 @@ def test_every_set_of_facts_has_a_verdict() -> None:
         first.add(next(i for i, r in enumerate(VERDICTS) if r.holds <= held and not r.lacks & held))
 
     assert first == set(range(len(VERDICTS)))
+
+
+def test_the_question_is_pinned_where_the_history_was_rewound() -> None:
+    """Where no user has spoken behind the cut any more, the last one before it stays in the view."""
+    whole = History(
+        [Message.user("1"), Message.user("2"), Message.assistant("3"), Message.user("4")]
+    )
+    state = state_of(whole, 2)
+    rewound = judge(whole.fork(3), state).state
+    again = History([*whole.fork(3), Message.user("5")])
+
+    assert judge(whole, state).state is state
+    assert rewound is not None
+    assert rewound.pinned_index == 1
+    assert judge(again, rewound).state is rewound

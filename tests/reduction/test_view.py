@@ -29,12 +29,17 @@ def reduced(history: History, index: int, **changes: object) -> HistoryReduction
 
 
 def test_all_system_messages_stand_in_front_in_order() -> None:
-    """Wherever they were said, they are kept and come first."""
+    """Wherever they were said, they are kept, and stand in front of a summary."""
     first, second = Message.system("one"), Message.system("two")
     history = History([Message.user("a"), first, Message.assistant("b"), second])
 
-    assert [m.text for m in view_of(history)] == ["one", "two", "a", "b"]
-    assert [m.text for m in view_of(history, reduced(history, 1))] == ["one", "two", "Summary", "b"]
+    assert [m.text for m in view_of(history)] == ["a", "one", "b", "two"]
+    assert [m.text for m in view_of(history, reduced(history, 1))] == [
+        "one",
+        "two",
+        "Summary",
+        "b",
+    ]
 
 
 def test_a_view_without_reduction_is_the_history() -> None:

@@ -15,6 +15,13 @@ ANSWER = Message.tool("one", "found")
 GOOD = [Message.user("ask"), CALL, ANSWER, Message.assistant("say"), Message.user("more")]
 
 
+def vendor(text: str) -> str:
+    """
+    Return the vendor that a violation names.
+    """
+    return text.partition(":")[0]
+
+
 def test_a_good_request_has_no_violation() -> None:
     """
     Calls that are answered directly behind are what both vendors want.
@@ -32,7 +39,15 @@ def test_what_is_new_is_judged_whatever_was_kept(damage: list[Message]) -> None:
 
     found = violations_behind(request, len(GOOD))
 
-    assert "openai-chat" in {text.partition(":")[0] for text in found}
+    assert {"openai-chat", "openai-responses", "anthropic"} >= set(map(vendor, found))
+    assert "openai-chat" in set(map(vendor, found))
+
+
+def test_every_vendor_judges() -> None:
+    """
+    A request that all vendors refuse is named by each.
+    """
+    assert set(map(vendor, violations([CALL]))) == {"openai-chat", "openai-responses", "anthropic"}
 
 
 def test_a_lost_system_message_is_noticed() -> None:

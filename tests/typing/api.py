@@ -75,7 +75,7 @@ async def reductions(history: History, items: list[dict[str, Any]]) -> str | Non
     assert_type(await reducer.reduce(history), ReducedHistory[Message])
     assert_type(await reducer.reduce(messages()), ReducedHistory[Message])
     assert_type(reducer.reduce_sync(items), ReducedHistory[dict[str, Any]])
-    reduced = await reducer.reduce(items, config=AgentRunConfig(trigger_history_reduction=True))
+    reduced = await reducer.reduce(items, overrides=AgentRunConfig(trigger_history_reduction=True))
     assert_type(reduced.messages, list[dict[str, Any]])
     assert_type(reduced.state, HistoryReductionState | None)
     assert_type(reducer.plan(history, state=reduced.state), Verdict)

@@ -3,6 +3,7 @@ Reduction for callers with a loop of their own.
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from time import perf_counter
@@ -17,7 +18,8 @@ from foldline.history.messages import Message, NativeFormat
 from foldline.history.tokens import TokenCounter
 from foldline.providers.digest import DigestSummarizer
 from foldline.providers.summarizer import Summarizer
-from foldline.reduction.config import HistoryReductionConfig, RunOverrides
+from foldline.reduction.config import HistoryReductionConfig
+from foldline.reduction.run_config import AgentRunConfig
 from foldline.reduction.event import HistoryReductionEvent, ReductionStatus
 from foldline.reduction.fingerprint import fingerprint
 from foldline.reduction.flow import Reply, run_flow_async
@@ -34,6 +36,8 @@ __all__ = ["DEFAULT_TIMEOUT", "HistoryReducer", "ReducedHistory"]
 
 DEFAULT_TIMEOUT = 60.0
 """How many seconds a summarizer has for one text, where nothing else is asked for."""
+
+_LOG = logging.getLogger("foldline")
 
 _Item = TypeVar("_Item")
 _Dict = dict[str, Any]
@@ -101,27 +105,29 @@ class HistoryReducer:
         Args:
             config: How and when to reduce.
             summarizer: Who writes summaries, or several to ask one after the other. The offline
-                digest always stands behind them, so that a summary never fails to come.
+                digest always stands behind them.
             cache: Where to look for reductions when no state is passed in.
-            counter: What counts tokens; an estimator where none is given.
+            counter: What counts tokens; an estimator where none is given. A `History` brings
+                its own.
             summary_budget: The most tokens that one summary may have.
-            summarizer_window: The most tokens that a summarizer can read at once; longer spans
-                are given to it in pieces.
+            summarizer_window: The most tokens that a summarizer can read at once, prompt and earlier
+                summary included; longer spans are given to it in pieces. A single message that
+                is longer is given to it whole.
             timeout: How many seconds a summarizer has for one text.
             clock: What tells the time that reductions are stamped with.
 
         Raises:
-            ConfigError: *summary_budget*, *summarizer_window* or *timeout* is not positive.
+            ConfigError: An argument is of the wrong kind or not positive, or the configuration
+                names a model and no summarizer is given.
         """
-        for name, value in (
-            ("summary_budget", summary_budget),
-            ("summarizer_window", summarizer_window),
-            ("timeout", timeout),
-        ):
-            if value is not None and value <= 0:
-                message = f"{name}={value}: allowed is a number above 0"
-                raise ConfigError(message)
-        given = (summarizer,) if isinstance(summarizer, Summarizer) else tuple(summarizer)
+        self._check(config, summary_budget, summarizer_window, timeout)
+        given = _chain(summarizer)
+        if counter is not None and not isinstance(counter, TokenCounter):
+            message = f"counter is a {type(counter).__name__}: it needs a method count(text)"
+            raise ConfigError(message)
+        if config.summarizer_provider is not None and not given:
+            message = "summarizer_provider is set: pass the summarizer that it stands for"
+            raise ConfigError(message)
         self.config = config
         self._summarizers: tuple[Summarizer, ...] = (*given, DigestSummarizer())
         self._fingerprint = fingerprint(config, [one.name for one in given or self._summarizers])
@@ -131,6 +137,24 @@ class HistoryReducer:
         self._window = summarizer_window
         self._timeout = timeout
         self._clock = clock or _utc_now
+
+    @staticmethod
+    def _check(
+        config: object, summary_budget: object, summarizer_window: object, timeout: float
+    ) -> None:
+        if not isinstance(config, HistoryReductionConfig):
+            message = f"config is a {type(config).__name__}: see config_from_mapping"
+            raise ConfigError(message)
+        for name, value in (
+            ("summary_budget", summary_budget),
+            ("summarizer_window", 1 if summarizer_window is None else summarizer_window),
+        ):
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                message = f"{name}={value!r}: allowed is a whole number from 1 up"
+                raise ConfigError(message)
+        if not timeout > 0:
+            message = f"timeout={timeout!r}: allowed is a number of seconds above 0"
+            raise ConfigError(message)
 
     @property
     def config_fingerprint(self) -> str:
@@ -145,7 +169,7 @@ class HistoryReducer:
         messages: Sequence[Message],
         *,
         state: HistoryReductionState | None = None,
-        config: RunOverrides | None = None,
+        overrides: AgentRunConfig | None = None,
         scope: str = "",
     ) -> ReducedHistory[Message]: ...
 
@@ -155,7 +179,7 @@ class HistoryReducer:
         messages: Sequence[_Dict],
         *,
         state: HistoryReductionState | None = None,
-        config: RunOverrides | None = None,
+        overrides: AgentRunConfig | None = None,
         format: NativeFormat | None = None,
         scope: str = "",
     ) -> ReducedHistory[_Dict]: ...
@@ -165,7 +189,7 @@ class HistoryReducer:
         messages: Sequence[Message] | Sequence[_Dict],
         *,
         state: HistoryReductionState | None = None,
-        config: RunOverrides | None = None,
+        overrides: AgentRunConfig | None = None,
         format: NativeFormat | None = None,
         scope: str = "",
     ) -> ReducedHistory[Any]:
@@ -180,7 +204,7 @@ class HistoryReducer:
                 again), messages, or OpenAI or Anthropic dictionaries. The same kind comes back,
                 and dictionaries that stay are the very objects that were given.
             state: What the call before returned; None looks into the cache, where there is one.
-            config: What this run changes.
+            overrides: What this run changes.
             format: The format of dictionaries; found out where it is not given. Where it could be
                 either, what comes back is valid for both vendors.
             scope: The tenant, for the cache.
@@ -188,7 +212,7 @@ class HistoryReducer:
         Raises:
             FormatError: A dictionary is not a message of its format.
         """
-        call = self._begin(messages, state, config, format, scope)
+        call = self._begin(messages, state, overrides, format, scope)
         if not call.verdict.folds:
             return self._served(call)
         return self._folded(call, await self._fold(call), scope)
@@ -199,7 +223,7 @@ class HistoryReducer:
         messages: Sequence[Message],
         *,
         state: HistoryReductionState | None = None,
-        config: RunOverrides | None = None,
+        overrides: AgentRunConfig | None = None,
         scope: str = "",
     ) -> ReducedHistory[Message]: ...
 
@@ -209,7 +233,7 @@ class HistoryReducer:
         messages: Sequence[_Dict],
         *,
         state: HistoryReductionState | None = None,
-        config: RunOverrides | None = None,
+        overrides: AgentRunConfig | None = None,
         format: NativeFormat | None = None,
         scope: str = "",
     ) -> ReducedHistory[_Dict]: ...
@@ -219,7 +243,7 @@ class HistoryReducer:
         messages: Sequence[Message] | Sequence[_Dict],
         *,
         state: HistoryReductionState | None = None,
-        config: RunOverrides | None = None,
+        overrides: AgentRunConfig | None = None,
         format: NativeFormat | None = None,
         scope: str = "",
     ) -> ReducedHistory[Any]:
@@ -230,9 +254,10 @@ class HistoryReducer:
             BlockingCallError: An event loop is running in this thread.
             FormatError: A dictionary is not a message of its format.
         """
-        if _loop_is_running():
+        # The public function raises where there is no loop, which costs ten times as much.
+        if asyncio._get_running_loop() is not None:  # noqa: SLF001
             raise BlockingCallError
-        call = self._begin(messages, state, config, format, scope)
+        call = self._begin(messages, state, overrides, format, scope)
         if not call.verdict.folds:
             return self._served(call)
         return self._folded(call, asyncio.run(self._fold(call)), scope)
@@ -242,7 +267,7 @@ class HistoryReducer:
         messages: Sequence[Message] | Sequence[Mapping[str, Any]],
         *,
         state: HistoryReductionState | None = None,
-        config: RunOverrides | None = None,
+        overrides: AgentRunConfig | None = None,
         format: NativeFormat | None = None,
         scope: str = "",
     ) -> Verdict:
@@ -252,30 +277,51 @@ class HistoryReducer:
         Raises:
             FormatError: A dictionary is not a message of its format.
         """
-        return self._begin(messages, state, config, format, scope).verdict
+        return self._begin(messages, state, overrides, format, scope).verdict
 
     def _begin(
         self,
         messages: Sequence[Message] | Sequence[Mapping[str, Any]],
         state: HistoryReductionState | None,
-        config: RunOverrides | None,
+        overrides: AgentRunConfig | None,
         format: NativeFormat | None,
         scope: str,
     ) -> _Call:
         started = perf_counter()
+        if state is not None and not isinstance(state, HistoryReductionState):
+            message = f"state is a {type(state).__name__}: see HistoryReductionState.from_json"
+            raise ConfigError(message)
         items = read_items(messages, format, self._counter)
-        if state is None and self._cache is not None:
-            state = self._cache.find(
-                items.history, config_fingerprint=self._fingerprint, scope=scope
-            )
         verdict = decide(
             items.history,
             self.config,
             state,
             config_fingerprint=self._fingerprint,
-            overrides=config,
+            overrides=overrides,
         )
+        if self._cache is not None and verdict.state is None:
+            found = self._cache.find(
+                items.history, config_fingerprint=self._fingerprint, scope=scope
+            )
+            if found is not None:
+                return self._begin_with(items, found, overrides, started)
         return _Call(items=items, given=state, verdict=verdict, started=started)
+
+    def _begin_with(
+        self,
+        items: Items,
+        found: HistoryReductionState,
+        overrides: AgentRunConfig | None,
+        started: float,
+    ) -> _Call:
+        verdict = decide(
+            items.history,
+            self.config,
+            found,
+            config_fingerprint=self._fingerprint,
+            overrides=overrides,
+        )
+        return _Call(items=items, given=found, verdict=verdict, started=started)
 
     async def _fold(self, call: _Call) -> FoldResult:
         options = FoldOptions(
@@ -293,6 +339,12 @@ class HistoryReducer:
         try:
             async with asyncio.timeout(self._timeout):
                 text = await summarizer.summarize(request)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            # The summarizer gave up by itself; nobody has cancelled the turn.
+            return SummaryFailure("CancelledError")
         except Exception as error:  # noqa: BLE001 - whatever a summarizer raises, the turn goes on
             return SummaryFailure(type(error).__name__)
         # A summarizer of the caller's own may return anything, whatever its annotation says.
@@ -309,7 +361,7 @@ class HistoryReducer:
         view = view_of(call.items.history, force)
         age = None
         if force is not None:
-            age = (self._clock() - force.created_at).total_seconds()
+            age = _age(force.created_at, self._clock())
         event = self._event(call, force, len(view), status=status, cache_age=age)
         return ReducedHistory(
             messages=call.items.write(view),
@@ -320,10 +372,12 @@ class HistoryReducer:
 
     def _folded(self, call: _Call, result: FoldResult, scope: str) -> ReducedHistory[Any]:
         force = result.state if result.state.summarized_up_to_index else None
-        if self._cache is not None and force is not None:
-            self._cache.put(force, scope=scope)
+        if self._cache is not None:
+            self._cache.put(result.state, scope=scope)
         view = view_of(call.items.history, force)
         status: ReductionStatus = "performed" if result.performed else "failed"
+        if result.writing.failures:
+            _LOG.warning("summarizing went wrong (fold %s): %s", status, result.writing.failures)
         event = self._event(call, force, len(view), status=status, result=result)
         return ReducedHistory(
             messages=call.items.write(view),
@@ -364,6 +418,7 @@ class HistoryReducer:
             summarizer=None if wrote is None else self._summarizers[wrote].name,
             summarizer_calls=0 if writing is None else writing.calls,
             summarizer_tokens=0 if writing is None else writing.tokens_read,
+            failures=() if writing is None else writing.failures,
         )
 
 
@@ -371,9 +426,24 @@ def _utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-def _loop_is_running() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
+def _age(made: datetime, now: datetime) -> float:
+    """
+    Return the seconds from *made* to *now*; a time without zone is taken as UTC.
+    """
+    if made.tzinfo is None:
+        made = made.replace(tzinfo=UTC)
+    if now.tzinfo is None:
+        now = now.replace(tzinfo=UTC)
+    return (now - made).total_seconds()
+
+
+def _chain(summarizer: object) -> tuple[Summarizer, ...]:
+    given = (summarizer,) if isinstance(summarizer, Summarizer) else summarizer
+    if not isinstance(given, Sequence) or isinstance(given, str):
+        message = f"summarizer is a {type(given).__name__}: it needs a name and async summarize()"
+        raise ConfigError(message)
+    for one in given:
+        if not isinstance(one, Summarizer):
+            message = f"summarizer holds a {type(one).__name__}: it needs a name and summarize()"
+            raise ConfigError(message)
+    return tuple(given)

@@ -27,7 +27,10 @@ _Original: TypeAlias = Callable[[Message], _Dict | None]
 
 
 def _anthropic_messages(view: Sequence[Message], original: _Original) -> list[_Dict]:
-    return list(render_anthropic(view, original=original).messages)
+    rendered = render_anthropic(view, original=original)
+    # The vendor wants them in a field of their own; a caller who has them here gets them here.
+    front = [original(message) for message in view if message.role == "system"]
+    return [*(item for item in front if item is not None), *rendered.messages]
 
 
 def _chat_messages(view: Sequence[Message], original: _Original) -> list[_Dict]:
@@ -94,7 +97,7 @@ class Items:
 
 
 def read_items(
-    messages: Sequence[Message] | Sequence[Mapping[str, Any]],
+    messages: Any,
     format: NativeFormat | None,
     counter: TokenCounter | None,
 ) -> Items:
@@ -102,14 +105,27 @@ def read_items(
     Read *messages*, of whatever kind they are.
 
     Raises:
-        FormatError: They are of different kinds, or one is not a message of its format.
+        FormatError: They are no list, are of different kinds, or one is not a message of its format.
     """
     if isinstance(messages, History):
         return Items(messages, messages)
-    first = next(iter(messages), None)
-    if first is None or isinstance(first, Message):
-        return _read_messages(messages, counter)
-    return _read_dicts(messages, format, counter)
+    if isinstance(messages, (str, bytes, Mapping)) or not isinstance(messages, Iterable):
+        text = f"messages is a {type(messages).__name__}: allowed is a list of messages"
+        raise FormatError(text)
+    # A list of the caller may grow while a summary is written.
+    given = list(messages)
+    if not given or isinstance(given[0], Message):
+        return _read_messages(given, counter)
+    return _read_dicts(given, format, counter)
+
+
+def _format(format: object) -> NativeFormat:
+    try:
+        return NativeFormat(format)
+    except ValueError:
+        known = ", ".join(one.value for one in _READERS)
+        text = f"format {format!r} is not known; known are {known}"
+        raise FormatError(text) from None
 
 
 def _read_messages(messages: Sequence[Any], counter: TokenCounter | None) -> Items:
@@ -125,9 +141,10 @@ def _read_dicts(
 ) -> Items:
     for index, item in enumerate(items):
         if not isinstance(item, Mapping):
-            text = f"message {index} is a {type(item).__name__}, not a dictionary"
+            kind = type(item).__name__
+            text = f"message {index} is a {kind}, not a dictionary (an SDK's object has model_dump)"
             raise FormatError(text)
-    wire = format or detect_items(items)
+    wire = detect_items(items) if format is None else _format(format)
     reader = _READERS.get(wire)
     if reader is None:
         known = ", ".join(sorted(one.value for one in _READERS))

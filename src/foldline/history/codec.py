@@ -25,6 +25,7 @@ __all__ = [
     "encode_history",
     "encode_json",
     "encode_message",
+    "without_values",
 ]
 
 
@@ -178,11 +179,18 @@ def _refuse_newer(header: _Header) -> None:
         raise FormatError(message)
 
 
+def without_values(error: Exception) -> str:
+    """
+    Return what *error* of msgspec says of fields and types, without the values that it quotes.
+    """
+    return _QUOTED.sub("", str(error))
+
+
 def _convert(value: Any, kind: type[_Kind], *, name: str) -> _Kind:
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        message = f"not a foldline {name}: {_QUOTED.sub('', str(error))}"
+        message = f"not a foldline {name}: {without_values(error)}"
     except UnicodeEncodeError:
         message = f"not a foldline {name}: a text stands where an object should"
     # Outside the handler, since the error of msgspec may quote text of a conversation.

@@ -11,6 +11,7 @@ A prefix digest chains them: `SHA-256(previous || message_digest)`, starting at 
 Comparing a prefix of any length is one comparison, and appending is O(1).
 """
 
+import json
 from collections.abc import Iterable
 from hashlib import sha256
 from typing import Any, cast
@@ -32,6 +33,9 @@ EMPTY_DIGEST = bytes(DIGEST_SIZE)
 """The digest of the prefix of no messages."""
 
 _VERSION = 1
+
+# A fraction enters as it is written: as a float it could equal another one.
+_ARGUMENTS = msgspec.json.Decoder(float_hook=lambda text: {"\0": text})
 
 # What `canonical_json` writes, without its care for lone surrogates.
 _ENCODER = msgspec.json.Encoder(order="sorted")
@@ -91,12 +95,31 @@ def _call(part: ToolCallPart) -> Any:
     written = part.arguments.encode("utf-8", "surrogatepass")
     try:
         # Strict on purpose: what is not plain JSON (NaN, lone surrogates) enters as its text.
-        arguments = msgspec.json.decode(written)
+        arguments = _ARGUMENTS.decode(written)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return part
     if written.count(b"[") + written.count(b"{") > _DEEPEST and _is_deep(arguments):
         return part
+    if written.count(b":") > 1 and _repeats_a_key(written):
+        return part
     return {"type": "tool_call", "id": part.id, "name": part.name, "value": arguments}
+
+
+def _repeats_a_key(written: bytes) -> bool:
+    try:
+        json.loads(written, object_pairs_hook=_unique)
+    except _RepeatedKeyError:
+        return True
+    return False
+
+
+class _RepeatedKeyError(ValueError):
+    pass
+
+
+def _unique(pairs: list[tuple[str, object]]) -> None:
+    if len(dict(pairs)) < len(pairs):
+        raise _RepeatedKeyError
 
 
 def _is_deep(value: object) -> bool:

@@ -89,12 +89,14 @@ class History(Sequence[Message]):
         if message.role == "user":
             self._users.append(position)
             self._open.clear()
-        reach = self._pair(message, position)
+        parts, reach, whole = message.parts, position, self._whole
+        if len(parts) != 1 or type(parts[0]) is not TextPart:
+            reach = self._pair(message, position)
         self._reach.append(reach)
         # An answer tears every index between its call and itself, for good.
-        while self._whole[-1] > reach:
-            self._whole.pop()
-        self._whole.append(position + 1)
+        while whole[-1] > reach:
+            whole.pop()
+        whole.append(position + 1)
 
     def extend(self, messages: Iterable[Message]) -> None:
         """
@@ -109,8 +111,6 @@ class History(Sequence[Message]):
         """
         reach = position
         for part in message.parts:
-            if type(part) is TextPart:
-                continue
             if isinstance(part, ToolCallPart):
                 self._last_tool = position
                 # A call by anybody else is damage, which no view keeps: nothing answers it.

@@ -10,6 +10,7 @@ of such messages. `repair` gives the stretch in an order that every vendor accep
 - A late answer moves up to its call. A call without answer gets one that says so. An answer to
   nothing is left out, and so is a second answer to the same call.
 - A second call under an id that is taken gets an id of its own, and so does its answer.
+- System messages stay as they are.
 - Only the assistant calls tools, and never answers: a call by anybody else is left out, and an
   answer inside an assistant message moves behind its call.
 
@@ -30,6 +31,9 @@ __all__ = ["NO_RESPONSE", "repair"]
 
 NO_RESPONSE = "[no result of this tool call was recorded]"
 """What a view says where a call was never answered."""
+
+
+_ANSWERING = frozenset({"tool", "user"})
 
 
 class _Place(NamedTuple):
@@ -73,7 +77,8 @@ def _pair(messages: Sequence[Message]) -> _Answers:
     waiting: dict[str, list[_Place]] = {}
     of_call: _Answers = {}
     for index, message in enumerate(messages):
-        for number, part in enumerate(message.parts):
+        parts = () if message.role == "system" else message.parts
+        for number, part in enumerate(parts):
             place = _Place(index, number)
             if isinstance(part, ToolCallPart) and message.role == "assistant":
                 waiting.setdefault(part.id, []).append(place)
@@ -136,23 +141,27 @@ def _answers_end(
 def _matched_end(messages: Sequence[Message], start: int, wanted: set[_Place]) -> int | None:
     index = start
     while wanted:
-        if index == len(messages) or messages[index].role == "assistant":
+        if index == len(messages) or messages[index].role not in _ANSWERING:
             return None
         found = {
             _Place(index, number)
             for number, part in enumerate(messages[index].parts)
             if _is_response(part)
         }
-        if not found or not found <= wanted or _is_torn(messages[index], wanted - found):
+        if (
+            not found
+            or not found <= wanted
+            or _is_torn(messages[index], is_last=len(found) == len(wanted))
+        ):
             return None
         wanted -= found
         index += 1
     return index
 
 
-def _is_torn(message: Message, missing: set[_Place]) -> bool:
+def _is_torn(message: Message, *, is_last: bool) -> bool:
     """
-    Whether *message* calls, or says something of its own while answers are still *missing*.
+    Whether *message* calls, or says something of its own before the last answer.
     """
     if any(_is_call(part) for part in message.parts):
         return True
@@ -161,7 +170,7 @@ def _is_torn(message: Message, missing: set[_Place]) -> bool:
     )
     if first_other is None:
         return False
-    return bool(missing) or any(_is_response(part) for part in message.parts[first_other:])
+    return not is_last or any(_is_response(part) for part in message.parts[first_other:])
 
 
 def _are_new(block: Sequence[Message], taken: _Taken) -> bool:
@@ -182,7 +191,7 @@ def _without_tools(message: Message) -> Iterator[Message]:
     Answers stand behind their calls or nowhere; calls are not its to make.
     """
     rest = tuple(p for p in message.parts if not _is_response(p) and not _is_call(p))
-    if len(rest) == len(message.parts):
+    if len(rest) == len(message.parts) or message.role == "system":
         yield message
     elif rest:
         yield msgspec.structs.replace(message, parts=rest, native=None)

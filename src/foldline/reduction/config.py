@@ -2,6 +2,7 @@
 How and when a history is reduced.
 """
 
+from types import UnionType
 from typing import Literal, TypeAlias, get_args
 
 from msgspec import Struct
@@ -17,7 +18,7 @@ __all__ = [
     "ProviderConfig",
     "ReductionBehavior",
     "ReductionStrategy",
-    "RunOverrides",
+    "check_choice",
 ]
 
 
@@ -108,13 +109,14 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True):
     """The instruction for the summarizer; empty or None is the built-in one."""
 
     summarizer_provider: ProviderConfig | None = None
-    """The model that writes summaries; None is the model of the agent."""
+    """The model that writes summaries; None is the model of the agent. A reducer takes no model by
+    name: it is given its summarizer."""
 
     use_single_summary: bool = True
     """One rolling summary, or layers that each stand for a span of their own."""
 
     max_token_budget: int | None = None
-    """With tokens as the unit: the most that may gather, in place of target + threshold."""
+    """With tokens as the unit: the most that may gather, whatever else would allow more."""
 
     target_token_budget: int = 4000
     """With tokens as the unit: how many a fold keeps."""
@@ -138,11 +140,15 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True):
     """What happens to folded messages in the thread: all of them stay."""
 
     def __post_init__(self) -> None:
-        _check_choice("strategy", self.strategy, get_args(ReductionStrategy))
-        _check_choice("behavior", self.behavior, get_args(ReductionBehavior))
-        _check_choice("counting_unit", self.counting_unit, COUNTING_UNITS)
-        _check_choice("trigger", self.trigger, ("count",))
-        _check_choice("retention", self.retention, ("full",))
+        _check_kind("enabled", self.enabled, bool)
+        _check_kind("use_single_summary", self.use_single_summary, bool)
+        _check_kind("custom_summarization_prompt", self.custom_summarization_prompt, str | None)
+        _check_kind("summarizer_provider", self.summarizer_provider, ProviderConfig | None)
+        check_choice("strategy", self.strategy, get_args(ReductionStrategy))
+        check_choice("behavior", self.behavior, get_args(ReductionBehavior))
+        check_choice("counting_unit", self.counting_unit, COUNTING_UNITS)
+        check_choice("trigger", self.trigger, ("count",))
+        check_choice("retention", self.retention, ("full",))
         _check_whole("target_count", self.target_count, 1)
         _check_whole("summarization_threshold", self.summarization_threshold, 0, optional=True)
         _check_whole("target_token_budget", self.target_token_budget, 1)
@@ -159,6 +165,7 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True):
         if trigger is not None:
             _check_share("token_budget_trigger_percentage", trigger)
         _check_share("token_budget_preserve_percentage", preserve)
+        share_given = trigger is not None and self.context_window_size is not None
         if trigger is None or self.context_window_size is None:
             if trigger is not None and self.counting_unit == "tokens":
                 message = "token_budget_trigger_percentage needs context_window_size"
@@ -170,7 +177,9 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True):
             )
             raise ConfigError(message)
         most = self.max_token_budget
-        if most is not None and most < self.target_token_budget:
+        if self.counting_unit != "tokens" or most is None or share_given:
+            return
+        if most < self.target_token_budget:
             message = (
                 f"max_token_budget={most} is below target_token_budget="
                 f"{self.target_token_budget}: allowed is the target or more"
@@ -193,40 +202,34 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True):
     def _token_limits(self) -> Limits:
         window, share = self.context_window_size, self.token_budget_trigger_percentage
         if window is not None and share is not None:
+            ceiling = max(1, int(window * share))
+            if self.max_token_budget is not None:
+                ceiling = min(ceiling, self.max_token_budget)
             target = max(1, int(window * self.token_budget_preserve_percentage))
-            return Limits(target, max(0, int(window * share) - target))
+            return Limits(min(target, ceiling), max(0, ceiling - target))
         target = self.target_token_budget
+        threshold = self.token_budget_threshold
         if self.max_token_budget is not None:
-            return Limits(target, self.max_token_budget - target)
-        return Limits(target, self.token_budget_threshold)
+            threshold = min(threshold, self.max_token_budget - target)
+        return Limits(target, threshold)
 
 
-class RunOverrides(Struct, frozen=True, kw_only=True):
+def check_choice(field: str, value: object, allowed: tuple[str, ...]) -> None:
     """
-    What one run may change about the reduction. It has no effect while reduction is disabled.
+    See that *value* is one of the names that *field* allows.
+
+    Raises:
+        ConfigError: It is not; the message names the field, the value and what is allowed.
     """
-
-    skip_history_reduction: bool = False
-    """Send the full history; wins over everything else."""
-
-    trigger_history_reduction: bool = False
-    """Fold now whatever the counts, unless there is nothing to cut."""
-
-    history_reduction_behavior_override: ReductionBehavior | None = None
-    """The behavior of this run; None is the configured one."""
-
-    def __post_init__(self) -> None:
-        if self.history_reduction_behavior_override is not None:
-            _check_choice(
-                "history_reduction_behavior_override",
-                self.history_reduction_behavior_override,
-                get_args(ReductionBehavior),
-            )
-
-
-def _check_choice(field: str, value: object, allowed: tuple[str, ...]) -> None:
     if value not in allowed:
         message = f"{field}={value!r}: allowed is {' or '.join(map(repr, allowed))}"
+        raise ConfigError(message)
+
+
+def _check_kind(field: str, value: object, kind: type | UnionType) -> None:
+    if not isinstance(value, kind):
+        wanted = kind.__name__ if isinstance(kind, type) else str(kind).replace("None", "nothing")
+        message = f"{field} is a {type(value).__name__}: allowed is {wanted.rpartition('.')[2]}"
         raise ConfigError(message)
 
 

@@ -34,8 +34,8 @@ _CHOICES: Mapping[str, tuple[str, ...]] = {
     "strategy": get_args(ReductionStrategy),
     "behavior": get_args(ReductionBehavior),
     "counting_unit": COUNTING_UNITS,
-    "trigger": ("count", "balance"),
-    "retention": ("full", "reduced"),
+    "trigger": ("count",),
+    "retention": ("full",),
 }
 
 
@@ -87,14 +87,18 @@ def config_from_mapping(data: Mapping[str, Any]) -> HistoryReductionConfig:
 
 
 def _section(data: Any) -> Mapping[str, Any]:
+    fields = _object(data)
+    for key, value in fields.items():
+        if _plain(str(key)) == _SECTION:
+            return _object(value)
+    return fields
+
+
+def _object(data: Any) -> Mapping[str, Any]:
     if not isinstance(data, Mapping):
         message = f"a configuration is an object of fields, not {type(data).__name__}"
         raise ConfigError(message)
-    fields = cast("Mapping[str, Any]", data)
-    for key, value in fields.items():
-        if _plain(str(key)) == _SECTION:
-            return _section(value)
-    return fields
+    return cast("Mapping[str, Any]", data)
 
 
 def _provider(data: Any) -> ProviderConfig:

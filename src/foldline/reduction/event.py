@@ -76,3 +76,6 @@ class HistoryReductionEvent(Struct, frozen=True, kw_only=True):
 
     summarizer_tokens: int = 0
     """The estimated tokens that summarizers were given to read."""
+
+    failures: tuple[str, ...] = ()
+    """What went wrong on the way to the summary: kinds of errors, and defects of texts."""

@@ -18,7 +18,7 @@ from foldline.reduction.state import EMPTY_HASH, HistoryReductionState, hash_of
 from foldline.reduction.strategies.counting import drop
 from foldline.reduction.strategies.draft import Draft, Task, Writing
 from foldline.reduction.strategies.summarizing import add_layer, roll
-from foldline.reduction.verdict import Verdict, leaving_tokens
+from foldline.reduction.verdict import Verdict, knows_failure, leaving_tokens
 
 
 __all__ = ["DEFAULT_SUMMARY_BUDGET", "FoldOptions", "FoldResult", "fold"]
@@ -168,19 +168,24 @@ def _failed(
     options: FoldOptions,
     given: HistoryReductionState | None,
 ) -> HistoryReductionState:
-    failed = hash_of(history, verdict.cut)
-    before = 0
-    if given is not None and given.failed_hash == failed:
-        before = given.failed_attempts
-    base = verdict.state or HistoryReductionState(
-        summarized_up_to_index=0,
-        message_count_at_reduction=0,
-        summary_content="",
-        created_at=options.created_at,
-        message_hash=EMPTY_HASH,
-        target_count=config.limits.target,
-        reduction_threshold=config.limits.threshold,
-        counting_unit=config.counting_unit,
-        config_fingerprint=options.config_fingerprint,
+    base = verdict.state or given
+    if base is None:
+        base = HistoryReductionState(
+            summarized_up_to_index=0,
+            message_count_at_reduction=0,
+            summary_content="",
+            created_at=options.created_at,
+            message_hash=EMPTY_HASH,
+            target_count=config.limits.target,
+            reduction_threshold=config.limits.threshold,
+            counting_unit=config.counting_unit,
+            config_fingerprint=options.config_fingerprint,
+        )
+    noted = given if given is not None and knows_failure(history, given) else None
+    return msgspec.structs.replace(
+        base,
+        failed_hash=hash_of(history, verdict.cut) if noted is None else noted.failed_hash,
+        failed_index=verdict.cut if noted is None else noted.failed_index,
+        failed_attempts=1 if noted is None else noted.failed_attempts + 1,
+        failed_units=verdict.units,
     )
-    return msgspec.structs.replace(base, failed_hash=failed, failed_attempts=before + 1)

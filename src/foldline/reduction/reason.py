@@ -38,8 +38,8 @@ class Reason(Enum):
     FORCED = "Explicitly triggered via AgentRunConfig.trigger_history_reduction"
     """The run asked for a fold."""
 
-    NOTHING_TO_CUT = "Nothing to cut: the target covers all messages"
-    """A fold was asked for, but everything belongs to what it would keep."""
+    NOTHING_TO_CUT = "Nothing worth cutting: hardly anything lies beyond the target"
+    """A fold was asked for, but everything belongs to what it would keep, or as good as."""
 
     NO_SAFE_CUT = "No safe cut that would make the view smaller"
     """
@@ -47,8 +47,8 @@ class Reason(Enum):
     the view: the last user message stays in it wherever the cut is.
     """
 
-    ATTEMPTS_EXHAUSTED = "Folding this prefix failed too often"
-    """Three attempts to fold this very prefix failed; it is not tried again."""
+    ATTEMPTS_EXHAUSTED = "Folding failed too often: waiting for more to gather"
+    """Three attempts failed; the next comes when as much has gathered as between two folds."""
 
     FOLDED_BY_FALLBACK = "Every summarizer before the last failed"
     """The summary came from the last summarizer of the chain, which is the offline digest."""

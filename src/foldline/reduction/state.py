@@ -9,12 +9,14 @@ from typing import Self
 import msgspec
 from msgspec import Struct
 
-from foldline.errors import FormatError, HistoryTooShortError, IntegrityError
+from foldline.errors import ConfigError, FormatError, HistoryTooShortError, IntegrityError
+from foldline.history.codec import without_values
 from foldline.history.digest import EMPTY_DIGEST, prefix_digest
 from foldline.history.history import History
 from foldline.history.messages import SUMMARY_KEY, Message
 from foldline.history.parts import TextPart
 from foldline.history.units import CountingUnit
+from foldline.reduction.contract import cleaned
 
 
 __all__ = [
@@ -109,10 +111,16 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True):
     """The reduction before this one, for the case that the history is rewound."""
 
     failed_hash: str = ""
-    """The digest of the prefix whose fold failed last."""
+    """The digest of the prefix that could not be folded at first."""
+
+    failed_index: int = 0
+    """The length of that prefix."""
 
     failed_attempts: int = 0
-    """How often it failed."""
+    """How often folding failed since the last reduction."""
+
+    failed_units: int = 0
+    """How much had gathered behind the cut at the last failure, in the unit."""
 
     format: int = STATE_FORMAT
     """The number of the stored form."""
@@ -145,11 +153,17 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True):
             created_at: The time.
             counting_unit: The unit of the three numbers.
             config_fingerprint: What shaped the summary.
+
+        Raises:
+            ConfigError: *summarized_up_to_index* is negative.
         """
+        if summarized_up_to_index < 0:
+            message = f"summarized_up_to_index={summarized_up_to_index}: allowed is 0 or more"
+            raise ConfigError(message)
         return cls(
             summarized_up_to_index=summarized_up_to_index,
             message_count_at_reduction=message_count_at_reduction,
-            summary_content=summary_content,
+            summary_content=cleaned(summary_content),
             created_at=created_at,
             message_hash=hash_of(messages, min(summarized_up_to_index, len(messages))),
             target_count=target_count,
@@ -259,16 +273,14 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True):
         """
         try:
             state = _DECODER.decode(data)
-        except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-            message = f"not a reduction: {error}"
-            raise FormatError(message) from error
-        if state.format > STATE_FORMAT:
-            message = (
-                f"reduction format {state.format} is newer than {STATE_FORMAT}, the newest that "
-                "this foldline reads: upgrade foldline"
-            )
-            raise FormatError(message)
-        return state
+        except RecursionError:
+            message = "not a reduction: nested too deeply"
+        except (msgspec.MsgspecError, UnicodeError) as error:
+            message = f"not a reduction: {without_values(error)}"
+        else:
+            return _readable(state)
+        # Outside the handler, since the error of msgspec may quote text of a conversation.
+        raise FormatError(message)
 
 
 _DECODER = msgspec.json.Decoder(HistoryReductionState)
@@ -277,6 +289,16 @@ _ENCODER = msgspec.json.Encoder()
 
 def _summary_message(text: str) -> Message:
     return Message(role="assistant", parts=(TextPart(text),), metadata={SUMMARY_KEY: True})
+
+
+def _readable(state: HistoryReductionState) -> HistoryReductionState:
+    if state.format > STATE_FORMAT:
+        message = (
+            f"reduction format {state.format} is newer than {STATE_FORMAT}, the newest that "
+            "this foldline reads: upgrade foldline"
+        )
+        raise FormatError(message)
+    return state
 
 
 def hash_of(messages: Sequence[Message], index: int) -> str:
@@ -311,7 +333,6 @@ def _with_layers(state: HistoryReductionState, size: int) -> HistoryReductionSta
         summary_tokens=sum(layer.tokens for layer in layers),
         layers=layers,
         pinned_index=None,
-        previous=None,
     )
 
 

@@ -7,7 +7,7 @@ Theory of operation
 A verdict is read off a table. First the facts are found: is reduction enabled, has the run asked
 for something, is there a reduction whose digest fits (the longest one, if the newest does not),
 has more than target + threshold gathered behind its cut, is there a safe cut beyond it, and has
-folding up to that cut failed too often. The rows of `VERDICTS` are tried from the top; the first
+folding failed too often of late. The rows of `VERDICTS` are tried from the top; the first
 one whose facts all hold decides. A row names the facts that must hold and those that must not.
 
 | verdict | what the model is sent | what else happens |
@@ -25,11 +25,13 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
+import msgspec
 from msgspec import Struct
 
 from foldline.history.boundaries import safe_cut
 from foldline.history.history import History
-from foldline.reduction.config import HistoryReductionConfig, Limits, RunOverrides
+from foldline.reduction.config import HistoryReductionConfig, Limits
+from foldline.reduction.run_config import AgentRunConfig
 from foldline.reduction.reason import Reason
 from foldline.reduction.state import HistoryReductionState, hash_of
 
@@ -43,12 +45,13 @@ __all__ = [
     "Verdict",
     "VerdictKind",
     "decide",
+    "knows_failure",
     "leaving_tokens",
 ]
 
 
 MAX_ATTEMPTS = 3
-"""How often folding one prefix may fail before it is not tried again."""
+"""How often a fold may fail before it waits for more to gather."""
 
 LEAST_FOLD = 24
 """How many tokens must leave the view before a summarizer is asked to write in their place."""
@@ -65,7 +68,7 @@ What a row of the table may ask for.
 `enabled`: reduction is on. `skipped`: the run wants the full history. `empty`: there are no
 messages. `forced`: the run wants a fold. `over`: more than target + threshold has gathered behind
 the cut in force. `cached`: there is a reduction in force. `cuttable`: there is a safe cut beyond
-it. `exhausted`: folding up to that cut failed too often. `breaker`: a new fold ends the turn.
+it. `exhausted`: folding failed too often, and little has gathered since. `breaker`: a new fold ends the turn.
 """
 
 
@@ -165,7 +168,7 @@ class Verdict(Struct, frozen=True, kw_only=True):
         return self.kind in {"fold", "halt"}
 
 
-_NO_OVERRIDES = RunOverrides()
+_NO_OVERRIDES = AgentRunConfig()
 
 
 def decide(
@@ -174,7 +177,7 @@ def decide(
     state: HistoryReductionState | None = None,
     *,
     config_fingerprint: str,
-    overrides: RunOverrides | None = None,
+    overrides: AgentRunConfig | None = None,
 ) -> Verdict:
     """
     Return the verdict for *history*, without any call and without changing anything.
@@ -204,7 +207,7 @@ def decide(
 def _decide_counted(
     history: History,
     config: HistoryReductionConfig,
-    run: RunOverrides,
+    run: AgentRunConfig,
     state: HistoryReductionState | None,
     force: HistoryReductionState | None,
 ) -> Verdict:
@@ -221,7 +224,7 @@ def _decide_counted(
     wished = None
     if facts & (_OVER | _FORCED):
         wished = _wished_cut(history, config, limits, cut)
-        facts |= _facts_of_cut(history, wished, state, config, run)
+        facts |= _facts_of_cut(history, wished, state, config, run, units)
     kind, reason = _ROWS[facts][:2]
     if wished is not None and kind in {"fold", "halt"}:
         cut = wished
@@ -265,20 +268,38 @@ def _facts_of_cut(
     cut: int | None,
     state: HistoryReductionState | None,
     config: HistoryReductionConfig,
-    run: RunOverrides,
+    run: AgentRunConfig,
+    units: int,
 ) -> int:
     if cut is None:
         return 0
     facts = _CUTTABLE
-    if (
-        state is not None
-        and state.failed_attempts >= MAX_ATTEMPTS
-        and state.failed_hash == hash_of(history, cut)
-    ):
+    if state is not None and _is_exhausted(history, state, config, units):
         facts |= _EXHAUSTED
     if (run.history_reduction_behavior_override or config.behavior) == "circuit_breaker":
         facts |= _BREAKER
     return facts
+
+
+def _is_exhausted(
+    history: History, state: HistoryReductionState, config: HistoryReductionConfig, units: int
+) -> bool:
+    """
+    Whether folding failed so often that it waits until as much has gathered as between folds.
+    """
+    return (
+        state.failed_attempts >= MAX_ATTEMPTS
+        and units <= state.failed_units + config.limits.threshold
+        and knows_failure(history, state)
+    )
+
+
+def knows_failure(history: History, state: HistoryReductionState) -> bool:
+    """
+    Whether the failures that *state* has noted are those of *history*.
+    """
+    index = state.failed_index
+    return 0 < index <= len(history) and state.failed_hash == hash_of(history, index)
 
 
 def _in_force(
@@ -298,11 +319,26 @@ def _in_force(
     if state.counting_unit != config.counting_unit:
         return None
     if _fits(history, state, config_fingerprint):
-        return state
+        return _pinned(history, state)
     for candidate in _longest_first(state):
         if _fits(history, candidate, config_fingerprint):
-            return candidate
+            return _pinned(history, candidate)
     return None
+
+
+def _pinned(history: History, state: HistoryReductionState) -> HistoryReductionState:
+    """
+    Return *state* with a message pinned, if no user has spoken behind its cut in this *history*.
+
+    A fold pins what it has to. But the history may have been rewound since, or be another branch
+    that grew from the same prefix: then the last user message may lie before the cut.
+    """
+    if state.pinned_index is not None:
+        return state
+    user = history.last_user()
+    if user is None or user >= state.summarized_up_to_index:
+        return state
+    return msgspec.structs.replace(state, pinned_index=user)
 
 
 def _longest_first(state: HistoryReductionState) -> list[HistoryReductionState]:
@@ -316,6 +352,7 @@ def _fits(history: History, state: HistoryReductionState, config_fingerprint: st
     index, pinned = state.summarized_up_to_index, state.pinned_index
     return (
         0 < index <= len(history)
+        and (index < len(history) or history.last_user() is not None)
         and (pinned is None or 0 <= pinned < index)
         and state.config_fingerprint == config_fingerprint
         and state.message_hash == hash_of(history, index)

@@ -18,21 +18,21 @@ def view_of(history: History, state: HistoryReductionState | None = None) -> lis
     Return the view of *history* through *state*.
 
     Every system message stands in front, in order; then the summary, the pinned message, and all
-    messages behind the cut, mended where they are damaged.
+    messages behind the cut, mended where they are damaged. Without a reduction the view is all
+    messages in their own order, mended.
 
-    The caller vouches that *state* stands for *history*.
+    The caller vouches that *state* is in force for *history*.
     """
-    start = 0
-    front: list[Message] = []
-    if state is not None:
-        start, front = state.summarized_up_to_index, state.summary_messages()
+    if state is None:
+        everything = history.everything()
+        return list(repair(everything)) if history.has_tools(0) else everything
+    start, pin = state.summarized_up_to_index, state.pinned_index
     rest: Sequence[Message] = history[start:]
-    if state is not None and state.pinned_index is not None:
-        start = state.pinned_index
-        rest = [history[start], *rest]
+    if pin is not None:
+        start, rest = pin, [history[pin], *rest]
     if history.has_tools(start):
         rest = repair(rest)
-    return [*history.system, *front, *rest]
+    return [*history.system, *state.summary_messages(), *rest]
 
 
 def view_tokens(history: History, state: HistoryReductionState | None = None) -> int:
@@ -41,10 +41,10 @@ def view_tokens(history: History, state: HistoryReductionState | None = None) ->
     """
     if state is None:
         return history.system_tokens + history.tokens()
-    pinned = state.pinned_index
+    pin = state.pinned_index
     return (
         history.system_tokens
         + state.summary_tokens
-        + (0 if pinned is None else history.tokens(pinned, pinned + 1))
+        + (0 if pin is None else history.tokens(pin, pin + 1))
         + history.tokens(state.summarized_up_to_index)
     )

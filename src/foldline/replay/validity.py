@@ -3,8 +3,8 @@ Whether a request is one that vendors accept, and one that lost nothing it has t
 
 Two requests that share a beginning share what is wrong with it. So a request that goes on from the
 one before is judged from the last place on where it can be divided: in front of an assistant
-message that the user or a tool came before, which no rule of a grammar reaches across but the one
-that ids are given once. The last request before the prefix breaks holds all of those before it;
+message that the user or a tool came before, which no rule of a grammar reaches across but those
+that ids are given once, and only behind reasoning where there is any. The last request before the prefix breaks holds all of those before it;
 it is judged whole.
 """
 
@@ -14,8 +14,13 @@ from foldline.history.formats.grammars import (
     Violation,
     check_anthropic,
     check_openai_chat,
+    check_openai_responses,
 )
-from foldline.history.formats.renderings import render_anthropic, render_openai_chat
+from foldline.history.formats.renderings import (
+    render_anthropic,
+    render_openai_chat,
+    render_openai_responses,
+)
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallResponsePart
@@ -26,12 +31,19 @@ __all__ = ["losses", "violations", "violations_behind"]
 
 def violations(request: Sequence[Message]) -> tuple[str, ...]:
     """
-    Return what OpenAI Chat and Anthropic would refuse in *request*, rendered for each.
+    Return what OpenAI Chat, OpenAI Responses and Anthropic would refuse in *request*.
+
+    It is rendered for each.
     """
     chat = check_openai_chat(render_openai_chat(request))
+    responses = check_openai_responses(render_openai_responses(request))
     rendered = render_anthropic(request)
     messages = check_anthropic(rendered.system, rendered.messages)
-    return (*_named("openai-chat", chat), *_named("anthropic", messages))
+    return (
+        *_named("openai-chat", chat),
+        *_named("openai-responses", responses),
+        *_named("anthropic", messages),
+    )
 
 
 def violations_behind(request: Sequence[Message], kept: int) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from random import Random
 
 import msgspec
 
+from foldline.history.formats.openai_responses import message_from_openai_responses
 from foldline.history.messages import Message, Role
 from foldline.history.parts import (
     BlobPart,
@@ -76,8 +77,8 @@ def legal_history(random: Random, *, exchanges: int = 8) -> list[Message]:
     """
     Return the history of up to *exchanges* exchanges in which every call has its answers.
 
-    System messages stand anywhere between exchanges; parallel calls, reasoning, media and unknown
-    parts occur.
+    System messages stand anywhere between exchanges; parallel calls, reasoning, media, unknown
+    parts and items of the OpenAI Responses API occur.
     """
     messages: list[Message] = []
     if random.random() < 0.2:
@@ -136,7 +137,10 @@ def _tool_step(random: Random, ids: Sequence[str]) -> list[Message]:
     responses = [ToolCallResponsePart(one, _response(random)) for one in ids]
     random.shuffle(responses)
     style = random.random()
-    if style < 0.15:
+    if style < 0.1:
+        # As OpenAI Responses gives them: reasoning, words and calls, linked by their ids.
+        asked = _response_items(random, calls)
+    elif style < 0.2:
         # One item a call, as OpenAI Responses writes them.
         asked = [Message(role="assistant", parts=(call,)) for call in calls]
     else:
@@ -145,6 +149,26 @@ def _tool_step(random: Random, ids: Sequence[str]) -> list[Message]:
         # All answers in one message, as Anthropic writes them.
         return [*asked, Message(role="tool", parts=tuple(responses))]
     return [*asked, *(Message(role="tool", parts=(one,)) for one in responses)]
+
+
+def _response_items(random: Random, calls: Sequence[ToolCallPart]) -> list[Message]:
+    name = calls[0].id
+    if random.random() < 0.3:
+        # What another vendor's reasoning is read as: it cannot be sent, nor can what was made of
+        # it be told from what never had any.
+        asked = [Message(role="assistant", parts=(ReasoningPart(text(random)),))]
+    else:
+        thought: dict[str, object] = {"type": "reasoning", "id": f"rs_{name}", "summary": []}
+        asked = [message_from_openai_responses({**thought, "encrypted_content": "sealed"})]
+    if random.random() < 0.5:
+        block = {"type": "output_text", "text": text(random)}
+        said = {"type": "message", "id": f"msg_{name}", "role": "assistant", "content": [block]}
+        asked.append(message_from_openai_responses(said))
+    for call in calls:
+        fields = {"call_id": call.id, "name": call.name, "arguments": call.arguments}
+        item = {"type": "function_call", "id": f"fc_{call.id}", **fields}
+        asked.append(message_from_openai_responses(item))
+    return asked
 
 
 def _arguments(random: Random) -> str:
@@ -216,7 +240,12 @@ def _renamed(message: Message) -> Message:
         else part
         for part in message.parts
     ]
-    return msgspec.structs.replace(message, parts=tuple(parts))
+    return _changed(message, parts)
+
+
+def _changed(message: Message, parts: Sequence[Part]) -> Message:
+    # The vendor's own item says what the message said before.
+    return msgspec.structs.replace(message, parts=tuple(parts), native=None)
 
 
 def _other_role(random: Random, messages: list[Message]) -> None:
@@ -224,20 +253,20 @@ def _other_role(random: Random, messages: list[Message]) -> None:
         index = random.randrange(len(messages))
         roles: tuple[Role, ...] = ("user", "assistant", "tool", "system")
         role = random.choice(roles)
-        messages[index] = msgspec.structs.replace(messages[index], role=role)
+        messages[index] = msgspec.structs.replace(messages[index], role=role, native=None)
 
 
 def _no_parts(random: Random, messages: list[Message]) -> None:
     if messages:
         index = random.randrange(len(messages))
-        messages[index] = msgspec.structs.replace(messages[index], parts=())
+        messages[index] = _changed(messages[index], ())
 
 
 def _mixed_parts(random: Random, messages: list[Message]) -> None:
     if len(messages) > 1:
         one, other = random.sample(range(len(messages)), 2)
         parts = (*messages[one].parts, *messages[other].parts)
-        messages[one] = msgspec.structs.replace(messages[one], parts=parts)
+        messages[one] = _changed(messages[one], parts)
 
 
 DAMAGES: tuple[Callable[[Random, list[Message]], None], ...] = (

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from foldline.errors import FormatError
 from foldline.history.codec import canonical_json, encode_json
+from foldline.history.digest import message_digest
 from foldline.history.formats.anthropic import (
     from_anthropic,
     items_from_message,
@@ -34,6 +35,13 @@ from foldline.history.parts import (
 MARK = {"cache_control": {"type": "ephemeral"}}
 CALL = {"type": "tool_use", "id": "c1", "name": "look", "input": {"a": 1}}
 RESULT = {"type": "tool_result", "tool_use_id": "c1", "content": "found"}
+FAILED = GenericPart("is_error", '{"type":"is_error"}')
+ABOUT = {
+    "type": "document",
+    "title": "Plan",
+    "context": "due Monday",
+    "source": {"type": "file", "file_id": "f"},
+}
 THOUGHT = {"type": "thinking", "thinking": "hm", "signature": "s"}
 
 ORDINARY: list[dict[str, Any]] = [
@@ -43,6 +51,7 @@ ORDINARY: list[dict[str, Any]] = [
     {"role": "user", "content": []},
     {"role": "assistant", "content": [{"type": "text", "text": "so"}, CALL]},
     {"role": "user", "content": [RESULT]},
+    {"role": "user", "content": [{**RESULT, "is_error": True}]},
     {"role": "user", "content": [RESULT, {"type": "text", "text": "and"}]},
     {
         "role": "user",
@@ -118,7 +127,43 @@ READ: list[tuple[dict[str, Any], str, tuple[Part, ...]]] = [
             "content": [{"type": "tool_result", "tool_use_id": "c", "is_error": True}],
         },
         "tool",
-        (ToolCallResponsePart("c", ""),),
+        (ToolCallResponsePart("c", (TextPart(""), FAILED)),),
+    ),
+    (
+        {
+            "role": "user",
+            "content": [
+                {
+                    "type": "tool_result",
+                    "tool_use_id": "c",
+                    "content": [{"type": "text", "text": "a"}, ABOUT],
+                    "is_error": True,
+                },
+            ],
+        },
+        "tool",
+        (
+            ToolCallResponsePart(
+                "c",
+                (
+                    TextPart("a"),
+                    TextPart("Plan"),
+                    TextPart("due Monday"),
+                    FilePart("document", "f"),
+                    FAILED,
+                ),
+            ),
+        ),
+    ),
+    (
+        {"role": "user", "content": [ABOUT, {**ABOUT, "title": None, "context": None}]},
+        "user",
+        (
+            TextPart("Plan"),
+            TextPart("due Monday"),
+            FilePart("document", "f"),
+            FilePart("document", "f"),
+        ),
     ),
     (
         {
@@ -231,6 +276,38 @@ def test_items_are_read(item: dict[str, Any], role: str, parts: tuple[Part, ...]
 
     assert (message.role, message.parts) == (role, parts)
     assert to_anthropic([message]) == [item]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ([ABOUT], [{**ABOUT, "title": "Plans"}]),
+        ([ABOUT], [{**ABOUT, "context": "due Friday"}]),
+        ([RESULT], [{**RESULT, "is_error": True}]),
+        ([{**RESULT, "content": None}], [{**RESULT, "content": None, "is_error": True}]),
+    ],
+)
+def test_what_is_said_is_in_the_digest(
+    before: list[dict[str, Any]], after: list[dict[str, Any]]
+) -> None:
+    """An edit of a document's title or context, or of a tool's success, is an edit."""
+    old = message_from_anthropic({"role": "user", "content": before})
+    new = message_from_anthropic({"role": "user", "content": after})
+
+    assert message_digest(old) != message_digest(new)
+
+
+def test_a_failure_survives_without_the_item() -> None:
+    """That a tool failed is written from the parts alone, beside one text or several blocks."""
+    one = Message(role="tool", parts=(ToolCallResponsePart("c1", (TextPart("found"), FAILED)),))
+    two = (TextPart("a"), TextPart("b"), FAILED)
+    more = Message(role="tool", parts=(ToolCallResponsePart("c1", two),))
+    texts = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
+
+    assert to_anthropic([one, more]) == [
+        {"role": "user", "content": [{**RESULT, "is_error": True}]},
+        {"role": "user", "content": [{**RESULT, "content": texts, "is_error": True}]},
+    ]
 
 
 @pytest.mark.parametrize(("item", "error"), WRONG)

@@ -133,6 +133,8 @@ CALL = {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"
 OUTPUT = {"type": "function_call_output", "call_id": "c1", "output": "r"}
 THOUGHT = {"type": "reasoning", "id": "rs_1", "summary": []}
 SAID = {"role": "assistant", "content": [{"type": "output_text", "text": "x"}]}
+CALL_2, OUTPUT_2 = {**CALL, "call_id": "c2"}, {**OUTPUT, "call_id": "c2"}
+APPROVAL = {"type": "mcp_approval_response", "approval_request_id": "m", "approve": True}
 
 RESPONSES_RIGHT: list[list[Any]] = [
     [USER, SAID],
@@ -142,6 +144,10 @@ RESPONSES_RIGHT: list[list[Any]] = [
     [THOUGHT, {**THOUGHT, "id": "rs_2"}, SAID],
     [{"type": "item_reference", "id": "anything"}],
     [{"type": "custom_tool_call", "call_id": "c"}, {"type": "x_output", "call_id": "c"}],
+    [THOUGHT, {**SAID, "id": "msg_1"}, {**CALL, "id": "fc_1"}, OUTPUT, CALL_2, OUTPUT_2],
+    [{**SAID, "id": "msg_1"}, USER, {**CALL, "id": "fc_1"}, OUTPUT],
+    [THOUGHT, CALL, OUTPUT, {**USER, "id": "msg_1"}],
+    [{"type": "mcp_approval_request", "id": "m"}, APPROVAL],
 ]
 
 RESPONSES_WRONG: list[tuple[list[Any], list[Rule]]] = [
@@ -167,6 +173,10 @@ RESPONSES_WRONG: list[tuple[list[Any], list[Rule]]] = [
     ([THOUGHT], [Rule.REASONING]),
     ([THOUGHT, USER], [Rule.REASONING]),
     ([CALL, THOUGHT, OUTPUT], [Rule.REASONING]),
+    ([USER, {**CALL, "id": "fc_1"}, OUTPUT, THOUGHT, SAID], [Rule.REASONING]),
+    ([THOUGHT, CALL, OUTPUT, {**SAID, "id": "msg_1"}], [Rule.REASONING]),
+    ([APPROVAL], [Rule.ORPHAN]),
+    ([{"type": "mcp_approval_request", "id": "m"}], [Rule.UNANSWERED]),
     ([{**SAID, "id": "x"}], [Rule.CALL_ID]),
     ([{**SAID, "id": "msg_1"}, {**SAID, "id": "msg_1"}], [Rule.DUPLICATE_ID]),
 ]

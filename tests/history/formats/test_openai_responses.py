@@ -38,6 +38,7 @@ from foldline.history.parts import (
 
 CALL = {"type": "function_call", "call_id": "c1", "name": "look", "arguments": "{}"}
 OUTPUT = {"type": "function_call_output", "call_id": "c1", "output": "found"}
+USER = {"role": "user", "content": "go on"}
 THOUGHT = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "x"}
 SAID = {
     "type": "message",
@@ -335,20 +336,64 @@ def test_originals_are_used_as_they_are() -> None:
 
 
 def test_a_summary_is_labelled_and_cuts_ids_off() -> None:
-    """Behind a summary the model's items lose their ids, until the next input or reasoning."""
+    """Behind a summary the model's items lose their ids, until the next reasoning."""
     summary = Message(role="assistant", parts=(TextPart("they met"),), metadata={SUMMARY_KEY: True})
     said_again = {**SAID, "id": "msg_2"}
     view = (
         summary,
-        *from_openai_responses([SAID, {**CALL, "id": "fc_1"}, OUTPUT, said_again]),
+        *from_openai_responses([SAID, {**CALL, "id": "fc_1"}, OUTPUT, THOUGHT, said_again]),
     )
 
     rendered = render_openai_responses(view)
 
     assert rendered[0] == {"role": "assistant", "content": f"{SUMMARY_HEADER}\n\nthey met"}
-    assert rendered[2:] == [CALL, OUTPUT, said_again]
+    assert rendered[2:] == [CALL, OUTPUT, THOUGHT, said_again]
     assert "id" not in rendered[1]
     assert check_openai_responses(rendered) == ()
+
+
+CUT: list[list[dict[str, Any]]] = [
+    [{"role": "user", "content": "pinned"}, {**CALL, "id": "fc_1"}, OUTPUT],
+    [SAID, {**CALL, "id": "fc_1"}, OUTPUT],
+    [{**CALL, "type": "custom_tool_call", "input": "", "id": "ctc_1"}, OUTPUT],
+    [THOUGHT, {**CALL, "id": "fc_1"}, OUTPUT, SAID],
+]
+
+
+@pytest.mark.parametrize("given_items", CUT)
+def test_an_id_is_kept_behind_its_own_reasoning_only(given_items: list[dict[str, Any]]) -> None:
+    """Where the reasoning was folded away, the model's items go without ids, whatever precedes."""
+    behind = [{**THOUGHT, "id": "rs_2"}, {**SAID, "id": "msg_2"}]
+    rendered = render_openai_responses(from_openai_responses([*given_items, USER, *behind]))
+
+    kept = [item["id"] for item in rendered[: len(given_items)] if "id" in item]
+    assert kept == (["rs_1", "fc_1"] if THOUGHT in given_items else [])
+    assert rendered[len(given_items) :] == [USER, *behind]
+    assert check_openai_responses(rendered) == ()
+
+
+def test_an_id_is_sent_once() -> None:
+    """Reasoning that is there twice is left out, and what was made of it loses its id."""
+    view = from_openai_responses([THOUGHT, SAID, USER, THOUGHT, SAID, {**USER, "id": "msg_9"}])
+    rendered = render_openai_responses(view)
+
+    assert rendered[:3] == [THOUGHT, SAID, USER]
+    assert [item.get("id") for item in rendered[3:]] == [None, "msg_9"]
+    assert check_openai_responses(rendered) == ()
+
+
+def test_an_approval_is_a_pair() -> None:
+    """The request to approve and the answer are a call and its response, kept as they came."""
+    request = {"type": "mcp_approval_request", "id": "mcpr_1", "name": "f", "arguments": "{}"}
+    answer = {"type": "mcp_approval_response", "approval_request_id": "mcpr_1", "approve": True}
+    asked, answered = from_openai_responses([request, answer])
+
+    assert (asked.role, answered.role) == ("assistant", "tool")
+    assert asked.parts == (ToolCallPart("mcpr_1", "f", "{}"),)
+    assert answered.parts == (ToolCallResponsePart("mcpr_1", '{"approve":true}'),)
+    assert render_openai_responses([asked, answered]) == [request, answer]
+    (refused,) = from_openai_responses([{**answer, "approve": False, "reason": "no"}])
+    assert refused.parts == (ToolCallResponsePart("mcpr_1", '{"approve":false,"reason":"no"}'),)
 
 
 def test_reasoning_alone_is_left_out() -> None:

@@ -196,6 +196,8 @@ def test_an_unknown_name_is_told_its_nearest() -> None:
         read_sessions(b"", format="Claude")
 
     assert str(caught.value).startswith("unknown format 'Claude': did you mean 'claude-code'?")
+    with pytest.raises(UnknownFormatError, match=r"^unknown format 'nope': known are aider, "):
+        read_sessions(b"[]", format="nope")
     assert "swe-agent" in str(caught.value)
 
 

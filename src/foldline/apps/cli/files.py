@@ -38,14 +38,22 @@ def read_file(name: str) -> bytes:
         raise _failure(what, error) from error
 
 
-def check_target(name: str) -> None:
+def check_target(name: str, *, source: str = STANDARD_INPUT) -> None:
     """
     Refuse *name* as a file to write, before any work is done.
 
+    Args:
+        name: The file to write.
+        source: The file that is read, which is never written over.
+
     Raises:
-        UsageError: Its folder does not exist, or it is a folder itself.
+        UsageError: Its folder does not exist, or it is a folder itself, or what is read.
     """
     path = Path(name)
+    if source != STANDARD_INPUT and path.exists() and Path(source).exists():
+        if path.samefile(source):
+            message = f"cannot write {name}: it is the conversation itself; name another file"
+            raise UsageError(message)
     if path.is_dir():
         message = f"cannot write {name}: it is a folder"
         raise UsageError(message)

@@ -37,7 +37,7 @@ def plan(options: PlanOptions) -> None:
     """
     run = begin(options)
     reducer = HistoryReducer(run.config)
-    verdict = reducer.plan(run.history, state=run.state, config=run.overrides)
+    verdict = reducer.plan(run.history, state=run.state, overrides=run.overrides)
     figures = _figures(run, verdict)
     if options.json:
         print_document(json_document(figures))

@@ -54,11 +54,11 @@ def reduce(options: ReduceOptions) -> None:
     reduction is kept, so that the next call reuses it.
     """
     for name in filter(None, (options.output, options.state)):
-        check_target(name)
+        check_target(name, source=options.file)
     run = begin(options)
     target = target_format(options.to, source=run.session.format)
     reduced = HistoryReducer(run.config).reduce_sync(
-        run.history, state=run.state, config=run.overrides
+        run.history, state=run.state, overrides=run.overrides
     )
     files: dict[str, bytes] = {}
     if options.output is not None:

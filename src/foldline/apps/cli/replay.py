@@ -69,7 +69,7 @@ def replay(options: ReplayOptions) -> None:
     are played and their figures added up.
     """
     if options.html is not None:
-        check_target(options.html)
+        check_target(options.html, source=options.file)
     configs = _configs(options)
     tapes = [Tape(session) for session in sessions_of(options)]
     calls = len(configs) * sum(len(tape.calls) for tape in tapes)

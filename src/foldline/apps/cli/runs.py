@@ -11,7 +11,8 @@ from foldline.apps.cli.sources import configured, one_session, read_config, read
 from foldline.errors import UsageError
 from foldline.history.formats.importer import Session
 from foldline.history.history import History
-from foldline.reduction.config import HistoryReductionConfig, RunOverrides
+from foldline.reduction.config import HistoryReductionConfig
+from foldline.reduction.run_config import AgentRunConfig
 from foldline.reduction.state import HistoryReductionState
 
 
@@ -35,7 +36,7 @@ class Run(Struct, frozen=True, kw_only=True):
     state: HistoryReductionState | None
     """The reduction of the call before."""
 
-    overrides: RunOverrides
+    overrides: AgentRunConfig
     """What is different this once."""
 
 
@@ -62,7 +63,7 @@ def begin(options: RunOptions) -> Run:
         history=History(session.messages),
         config=config,
         state=state,
-        overrides=RunOverrides(
+        overrides=AgentRunConfig(
             skip_history_reduction=options.skip, trigger_history_reduction=options.force
         ),
     )

@@ -2,8 +2,10 @@
 Anthropic Messages messages.
 
 Source: Anthropic Messages API reference, the request field `messages`. One item is one message; a
-user message of nothing but tool results is a tool message. The field `system` of a request is
-read and written as an item of the role `system` (see `formats.request`).
+user message of nothing but tool results is a tool message. The title and the context of a document
+are texts in front of it; the answer of a tool that failed ends in a generic part that says so.
+The field `system` of a request is read and written as an item of the role `system` (see
+`formats.request`).
 
 Towards this format from another one, reasoning (it cannot be sent without the vendor's signature),
 sealed compactions and parts of unknown kinds are dropped; a readable compaction becomes text;
@@ -14,20 +16,18 @@ a short mark; names of speakers are dropped.
 from collections.abc import Iterable
 from typing import Any
 
-from foldline.errors import FormatError
+from foldline.history.formats.content import blocks_in, plain_message, written_blocks
 from foldline.history.formats.wire import (
     as_object,
     as_text,
     as_text_or_none,
     check_role,
     convert_items,
-    is_list,
     is_object,
     json_text,
     keep_native,
     native_item,
     object_from_json,
-    readable_text,
     speaker,
 )
 from foldline.history.messages import Message, NativeFormat, Role
@@ -55,9 +55,12 @@ __all__ = [
 
 
 _ROLES: dict[str, Role] = {"system": "system", "user": "user", "assistant": "assistant"}
-_PLAIN_KEYS = ["role", "content"]
 _PLAIN_ROLES = ["user", "assistant"]
 _MEDIA = frozenset({"image", "document"})
+_ABOUT = ("title", "context")
+"""What a document says beside its pages."""
+_FAILED = GenericPart("is_error", '{"type":"is_error"}')
+"""Stands last in the answer of a tool that failed."""
 
 
 def from_anthropic(items: Iterable[Any]) -> tuple[Message, ...]:
@@ -85,12 +88,11 @@ def message_from_anthropic(item: Any) -> Message:
         FormatError: *item* has the wrong shape.
     """
     fields = as_object(item, "the message")
-    role, content = fields.get("role"), fields.get("content")
-    # Most items of a long history are exactly this; writing them again needs no proof.
-    if type(content) is str and list(fields) == _PLAIN_KEYS and role in _PLAIN_ROLES:
-        return Message(role=role, parts=(TextPart(content),))
-    parts = _parts(content)
-    message = Message(role=_role(role, parts), parts=parts)
+    plain = plain_message(fields, _PLAIN_ROLES)
+    if plain is not None:
+        return plain
+    parts = _parts(fields.get("content"))
+    message = Message(role=_role(fields.get("role"), parts), parts=parts)
     return keep_native(message, item, _built(message), NativeFormat.ANTHROPIC)
 
 
@@ -103,21 +105,22 @@ def _role(given: Any, parts: tuple[Part, ...]) -> Role:
 
 
 def _parts(content: Any) -> tuple[Part, ...]:
-    if content is None:
-        return ()
     if isinstance(content, str):
         return (TextPart(content),)
-    if not is_list(content):
-        message = "content is neither a string nor a list"
-        raise FormatError(message)
     return tuple(
-        _part(as_object(block, f"content[{place}]"), f"content[{place}]")
-        for place, block in enumerate(content)
+        part
+        for block, field in blocks_in(content, "content")
+        for part in _block_parts(block, field)
     )
 
 
-def _part(block: dict[str, Any], field: str) -> Part:
+def _block_parts(block: dict[str, Any], field: str) -> tuple[Part, ...]:
     kind = as_text(block.get("type"), f"{field}.type")
+    part = _vendor_part(block, kind, field)
+    return _content_parts(block, kind, field) if part is None else (part,)
+
+
+def _vendor_part(block: dict[str, Any], kind: str, field: str) -> Part | None:
     match kind:
         case "thinking":
             return ReasoningPart(as_text(block.get("thinking"), f"{field}.thinking"))
@@ -134,18 +137,20 @@ def _part(block: dict[str, Any], field: str) -> Part:
             )
         case "tool_result":
             call_id = as_text(block.get("tool_use_id"), f"{field}.tool_use_id")
-            return ToolCallResponsePart(call_id, _response(block.get("content"), field))
+            return ToolCallResponsePart(call_id, _response(block, field))
         case _:
-            return _content_part(block, kind, field)
+            return None
 
 
-def _content_part(block: dict[str, Any], kind: str, field: str) -> ResponseContent:
+def _content_parts(block: dict[str, Any], kind: str, field: str) -> tuple[ResponseContent, ...]:
     if kind == "text":
-        return TextPart(as_text(block.get("text"), f"{field}.text"))
+        return (TextPart(as_text(block.get("text"), f"{field}.text")),)
     source = block.get("source")
-    if kind in _MEDIA and is_object(source):
-        return _media_part(source, kind) or GenericPart(kind, json_text(block))
-    return GenericPart(kind, json_text(block))
+    medium = _media_part(source, kind) if kind in _MEDIA and is_object(source) else None
+    if medium is None:
+        return (GenericPart(kind, json_text(block)),)
+    about = (block.get(key) for key in _ABOUT)
+    return (*(TextPart(text) for text in about if isinstance(text, str)), medium)
 
 
 def _media_part(source: dict[str, Any], modality: str) -> ResponseContent | None:
@@ -162,17 +167,20 @@ def _media_part(source: dict[str, Any], modality: str) -> ResponseContent | None
             return None
 
 
-def _response(content: Any, field: str) -> str | tuple[ResponseContent, ...]:
+def _response(block: dict[str, Any], field: str) -> str | tuple[ResponseContent, ...]:
+    said = _said(block.get("content"), f"{field}.content")
+    if not block.get("is_error"):
+        return said
+    return (*((TextPart(said),) if isinstance(said, str) else said), _FAILED)
+
+
+def _said(content: Any, field: str) -> str | tuple[ResponseContent, ...]:
     if content is None or isinstance(content, str):
         return content or ""
-    if not is_list(content):
-        message = f"{field}.content is neither a string nor a list"
-        raise FormatError(message)
     parts: list[ResponseContent] = []
-    for place, block in enumerate(content):
-        inner = f"{field}.content[{place}]"
-        kind = as_text(as_object(block, inner).get("type"), f"{inner}.type")
-        parts.append(_content_part(block, kind, inner))
+    for block, inner in blocks_in(content, field):
+        kind = as_text(block.get("type"), f"{inner}.type")
+        parts.extend(_content_parts(block, kind, inner))
     return tuple(parts)
 
 
@@ -217,24 +225,22 @@ def _blocks(part: Part, role: str) -> list[dict[str, Any]]:
         case ToolCallResponsePart(id=call_id, response=response):
             if role != "user":
                 return []
-            content: Any = response
-            if not isinstance(response, str):
-                content = _contents(response, media=True)
-            return [{"type": "tool_result", "tool_use_id": call_id, "content": content}]
+            return [_result(call_id, response)]
         case _:
-            return _contents((part,), media=role == "user")
+            return written_blocks((part,), media=_media_block if role == "user" else None)
 
 
-def _contents(parts: Iterable[Part], *, media: bool) -> list[dict[str, Any]]:
-    blocks: list[dict[str, Any]] = []
-    for part in parts:
-        block = _media_block(part) if media else None
-        text = readable_text(part)
-        if block is not None:
-            blocks.append(block)
-        elif text is not None:
-            blocks.append({"type": "text", "text": text})
-    return blocks
+def _result(call_id: str, response: str | tuple[ResponseContent, ...]) -> dict[str, Any]:
+    result: dict[str, Any] = {"type": "tool_result", "tool_use_id": call_id, "content": response}
+    if isinstance(response, str):
+        return result
+    blocks = written_blocks(response, media=_media_block)
+    result["content"] = blocks
+    if _FAILED in response:
+        if len(blocks) == 1 and blocks[0]["type"] == "text":
+            result["content"] = blocks[0]["text"]
+        result["is_error"] = True
+    return result
 
 
 def _media_block(part: Part) -> dict[str, Any] | None:

@@ -1,21 +1,66 @@
 """
 Which wire format a list of dictionaries is written in.
+
+Every item is a witness: it says which formats it can be in. What all of them agree on is the
+format; where nothing is left, the list is in none or in two, and its owner has to say which.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
+from foldline.errors import FormatError
+from foldline.history.formats.wire import is_list
 from foldline.history.messages import NativeFormat
 
 
 __all__ = ["detect_items"]
 
 
-_RESPONSES_KEYS = frozenset({"encrypted_content", "call_id", "summary"})
-_CHAT_KEYS = frozenset({"tool_calls", "tool_call_id", "function_call", "refusal", "audio"})
-_CHAT_ROLES = frozenset({"system", "developer", "tool", "function"})
-_CHAT_BLOCKS = frozenset({"image_url", "input_audio", "refusal"})
-_RESPONSES_BLOCKS = frozenset({"input_text", "output_text", "input_image", "input_file"})
+_Formats: TypeAlias = frozenset[NativeFormat]
+
+_CHAT: _Formats = frozenset({NativeFormat.OPENAI_CHAT})
+_RESPONSES: _Formats = frozenset({NativeFormat.OPENAI_RESPONSES})
+_ANTHROPIC: _Formats = frozenset({NativeFormat.ANTHROPIC})
+_OPENAI: _Formats = _CHAT | _RESPONSES
+_VENDORS: _Formats = _OPENAI | _ANTHROPIC
+_OTEL: _Formats = frozenset({NativeFormat.OTEL})
+
+_ROLES = {"developer": _OPENAI, "tool": _CHAT, "function": _CHAT}
+_KEYS = {
+    "tool_calls": _CHAT,
+    "tool_call_id": _CHAT,
+    "function_call": _CHAT,
+    "refusal": _CHAT,
+    "audio": _CHAT,
+    "encrypted_content": _RESPONSES,
+    "call_id": _RESPONSES,
+    "summary": _RESPONSES,
+    "stop_reason": _ANTHROPIC,
+}
+_BLOCKS = {
+    "file": _CHAT,
+    "image_url": _CHAT,
+    "input_audio": _OPENAI,
+    "refusal": _OPENAI,
+    "input_text": _RESPONSES,
+    "output_text": _RESPONSES,
+    "input_image": _RESPONSES,
+    "input_file": _RESPONSES,
+    "compaction": _ANTHROPIC,
+    "container_upload": _ANTHROPIC,
+    "document": _ANTHROPIC,
+    "image": _ANTHROPIC,
+    "redacted_thinking": _ANTHROPIC,
+    "search_result": _ANTHROPIC,
+    "server_tool_use": _ANTHROPIC,
+    "thinking": _ANTHROPIC,
+    "tool_result": _ANTHROPIC,
+    "tool_use": _ANTHROPIC,
+}
+_RULES_ROLE = "system"
+_PLAIN_ROLES = ("user", "assistant", _RULES_ROLE)
+_PLAIN_SIZE = 2
+"""A role and a content."""
 
 
 def detect_items(items: Iterable[Mapping[str, Any]]) -> NativeFormat:
@@ -23,34 +68,56 @@ def detect_items(items: Iterable[Mapping[str, Any]]) -> NativeFormat:
     Return the wire format that *items* are written in.
 
     Plain text between user and assistant is the same in OpenAI Chat and Anthropic. It counts as
-    Anthropic, whose stricter rules make a rendering that OpenAI Chat accepts as well.
+    Anthropic, whose stricter rules make a rendering that OpenAI Chat accepts as well. A message of
+    the role `system` does not exist there, so plain text with one counts as OpenAI Chat; beside
+    blocks that only Anthropic has, it is what its owner keeps with the messages.
+
+    Raises:
+        FormatError: The items contradict each other.
     """
-    for item in items:
-        found = _telling(item)
-        if found is not None:
-            return found
-    return NativeFormat.ANTHROPIC
+    possible, has_rules = _VENDORS | _OTEL, False
+    for index, item in enumerate(items):
+        found = _formats_of(item)
+        if not possible & found:
+            of_item = f"is {_named(found)}, not {_named(possible)} as those before it"
+            seen = of_item if found else "has signs of more than one format"
+            message = f"message {index} {seen}: pass format="
+            raise FormatError(message)
+        possible &= found
+        has_rules = has_rules or item.get("role") == _RULES_ROLE
+    return _chosen(possible, has_rules=has_rules)
 
 
-def _telling(item: Mapping[str, Any]) -> NativeFormat | None:
-    if not _CHAT_KEYS.isdisjoint(item) or item.get("role") in _CHAT_ROLES:
-        return NativeFormat.OPENAI_CHAT if "type" not in item else NativeFormat.OPENAI_RESPONSES
-    if "type" in item or not _RESPONSES_KEYS.isdisjoint(item):
-        return NativeFormat.OPENAI_RESPONSES
+def _named(formats: _Formats) -> str:
+    return " or ".join(sorted(one.value for one in formats))
+
+
+def _chosen(possible: _Formats, *, has_rules: bool) -> NativeFormat:
+    if possible >= _VENDORS and not has_rules:
+        return NativeFormat.ANTHROPIC
+    preferred = (NativeFormat.OPENAI_CHAT, NativeFormat.OPENAI_RESPONSES, NativeFormat.ANTHROPIC)
+    return next((one for one in preferred if one in possible), NativeFormat.OTEL)
+
+
+def _formats_of(item: Mapping[str, Any]) -> _Formats:
+    """
+    Return the formats that *item* can be in; none where it contradicts itself.
+    """
+    role = item.get("role")
+    # Most items of a long history are exactly this.
+    if len(item) == _PLAIN_SIZE and role in _PLAIN_ROLES and type(item.get("content")) is str:
+        return _VENDORS
     if "parts" in item:
-        return NativeFormat.OTEL
+        return _OTEL
+    formats = _ROLES.get(str(role), _VENDORS)
+    for key in _KEYS.keys() & item.keys():
+        formats &= _KEYS[key]
+    if "type" in item:
+        # The answers of both SDKs call themselves messages; all else has a type in one of them.
+        formats &= _RESPONSES | _ANTHROPIC if item["type"] == "message" else _RESPONSES
     content = item.get("content")
-    if not isinstance(content, list):
-        return None
-    kinds = {str(block.get("type", "text")) for block in content if isinstance(block, Mapping)}
-    return _format_of_blocks(kinds - {"text"})
-
-
-def _format_of_blocks(kinds: set[str]) -> NativeFormat | None:
-    if not kinds:
-        return None
-    if kinds & _CHAT_BLOCKS:
-        return NativeFormat.OPENAI_CHAT
-    if kinds & _RESPONSES_BLOCKS:
-        return NativeFormat.OPENAI_RESPONSES
-    return NativeFormat.ANTHROPIC
+    if is_list(content):
+        for block in content:
+            kind = block.get("type") if isinstance(block, Mapping) else None
+            formats &= _BLOCKS.get(str(kind), _VENDORS)
+    return formats

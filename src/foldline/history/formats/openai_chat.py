@@ -12,7 +12,7 @@ short mark; a message with tool results becomes one item per result, then one fo
 from collections.abc import Iterable
 from typing import Any
 
-from foldline.errors import FormatError
+from foldline.history.formats.content import blocks_in, plain_message, written_blocks
 from foldline.history.formats.wire import (
     as_list,
     as_object,
@@ -21,13 +21,11 @@ from foldline.history.formats.wire import (
     check_role,
     convert_items,
     data_url,
-    is_list,
     is_object,
     json_text,
     keep_native,
     media_from_url,
     native_item,
-    readable_text,
     speaker,
 )
 from foldline.history.messages import Message, NativeFormat, Role
@@ -61,7 +59,6 @@ _ROLES: dict[str, Role] = {
     "tool": "tool",
     "function": "tool",
 }
-_PLAIN_KEYS = ["role", "content"]
 _PLAIN_ROLES = ["user", "assistant", "system"]
 
 
@@ -90,12 +87,10 @@ def message_from_openai_chat(item: Any) -> Message:
         FormatError: *item* has the wrong shape.
     """
     fields = as_object(item, "the message")
-    role = fields.get("role")
-    content = fields.get("content")
-    # Most items of a long history are exactly this; writing them again needs no proof.
-    if type(content) is str and list(fields) == _PLAIN_KEYS and role in _PLAIN_ROLES:
-        return Message(role=role, parts=(TextPart(content),))
-    message = _message(fields, check_role(role, _ROLES))
+    plain = plain_message(fields, _PLAIN_ROLES)
+    if plain is not None:
+        return plain
+    message = _message(fields, check_role(fields.get("role"), _ROLES))
     return keep_native(message, item, _built(message), NativeFormat.OPENAI_CHAT)
 
 
@@ -111,17 +106,9 @@ def _message(fields: dict[str, Any], vendor_role: str) -> Message:
 
 
 def _content(content: Any) -> tuple[ResponseContent, ...]:
-    if content is None:
-        return ()
     if isinstance(content, str):
         return (TextPart(content),)
-    if not is_list(content):
-        message = "content is neither a string nor a list"
-        raise FormatError(message)
-    return tuple(
-        _content_part(as_object(block, f"content[{place}]"), f"content[{place}]")
-        for place, block in enumerate(content)
-    )
+    return tuple(_content_part(block, field) for block, field in blocks_in(content, "content"))
 
 
 def _content_part(block: dict[str, Any], field: str) -> ResponseContent:
@@ -243,7 +230,7 @@ def _built(message: Message) -> list[dict[str, Any]]:
     answers = message.tool_call_responses if tools else ()
     items = [_answer(answer, message.name) for answer in answers]
     role = speaker(message)
-    blocks = _blocks(message.parts, media=role == "user")
+    blocks = written_blocks(message.parts, media=_media if role == "user" else None)
     if message.parts and not blocks and not calls:
         return items
     item: dict[str, Any] = {"role": role}
@@ -267,7 +254,7 @@ def _answer(answer: ToolCallResponsePart, name: str | None) -> dict[str, Any]:
     if isinstance(answer.response, str):
         item["content"] = answer.response
     else:
-        item["content"] = _blocks(answer.response, media=False) or ""
+        item["content"] = written_blocks(answer.response) or ""
     return item
 
 
@@ -276,18 +263,6 @@ def _joined(blocks: list[dict[str, Any]], role: str) -> Any:
         return None if role == "assistant" else ""
     if len(blocks) == 1 and blocks[0]["type"] == "text":
         return blocks[0]["text"]
-    return blocks
-
-
-def _blocks(parts: Iterable[Part], *, media: bool) -> list[dict[str, Any]]:
-    blocks: list[dict[str, Any]] = []
-    for part in parts:
-        block = _media(part) if media else None
-        text = readable_text(part)
-        if block is not None:
-            blocks.append(block)
-        elif text is not None:
-            blocks.append({"type": "text", "text": text})
     return blocks
 
 

@@ -3,8 +3,9 @@ OpenAI Responses input items.
 
 Source: OpenAI Responses API reference, the request field `input` as a list. One item is one
 message: a call and a piece of reasoning are assistant messages, the output of a call is a tool
-message, `developer` is read as `system`. Items of every other kind are assistant messages with
-one generic part.
+message, `developer` is read as `system`. The request to approve of an MCP call and the answer to
+it are a call and its output. Items of every other kind are assistant messages with one generic
+part.
 
 Towards this format from another one, reasoning (it cannot be sent unless it is the vendor's own),
 sealed compactions and parts of unknown kinds are dropped; a readable compaction becomes text; a
@@ -15,6 +16,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from foldline.errors import FormatError
+from foldline.history.formats.content import blocks_in, plain_message, written_blocks
 from foldline.history.formats.wire import (
     as_list,
     as_object,
@@ -29,7 +31,6 @@ from foldline.history.formats.wire import (
     keep_native,
     media_from_url,
     native_item,
-    readable_text,
     speaker,
 )
 from foldline.history.messages import Message, NativeFormat, Role
@@ -63,9 +64,9 @@ _ROLES: dict[str, Role] = {
     "assistant": "assistant",
 }
 _TEXT_KINDS = frozenset({"input_text", "output_text", "text", "summary_text", "refusal"})
-_PLAIN_KEYS = ["role", "content"]
 _PLAIN_ROLES = ["user", "assistant", "system"]
 _MEDIA = {"image": "input_image", "document": "input_file"}
+_CALL_IDS = {"function_call": "call_id", "mcp_approval_request": "id"}
 _COMPACTIONS = frozenset({"compaction", "compaction_summary", "context_compaction"})
 
 
@@ -94,10 +95,9 @@ def message_from_openai_responses(item: Any) -> Message:
         FormatError: *item* has the wrong shape.
     """
     fields = as_object(item, "the item")
-    role, content = fields.get("role"), fields.get("content")
-    # Most items of a long history are exactly this; writing them again needs no proof.
-    if type(content) is str and list(fields) == _PLAIN_KEYS and role in _PLAIN_ROLES:
-        return Message(role=role, parts=(TextPart(content),))
+    plain = plain_message(fields, _PLAIN_ROLES)
+    if plain is not None:
+        return plain
     given = as_text_or_none(fields.get("type"), "type")
     if given is None and "role" not in fields:
         message = "type and role are both missing"
@@ -119,21 +119,13 @@ def _message(fields: dict[str, Any], kind: str) -> Message:
 
 
 def _content(content: Any) -> tuple[ResponseContent, ...]:
-    if content is None:
-        return ()
     if isinstance(content, str):
         return (TextPart(content),)
-    if not is_list(content):
-        message = "content is neither a string nor a list"
-        raise FormatError(message)
     return _content_parts(content, "content")
 
 
-def _content_parts(blocks: list[Any] | tuple[Any, ...], field: str) -> tuple[ResponseContent, ...]:
-    return tuple(
-        _content_part(as_object(block, f"{field}[{place}]"), f"{field}[{place}]")
-        for place, block in enumerate(blocks)
-    )
+def _content_parts(content: Any, field: str) -> tuple[ResponseContent, ...]:
+    return tuple(_content_part(block, name) for block, name in blocks_in(content, field))
 
 
 def _content_part(block: dict[str, Any], field: str) -> ResponseContent:
@@ -175,6 +167,10 @@ def _audio(audio: Any) -> BlobPart | None:
 
 
 def _answer(fields: dict[str, Any], kind: str) -> ToolCallResponsePart | None:
+    if kind == "mcp_approval_response":
+        decision = {key: fields[key] for key in ("approve", "reason") if key in fields}
+        request_id = as_text(fields.get("approval_request_id"), "approval_request_id")
+        return ToolCallResponsePart(request_id, json_text(decision))
     if not kind.endswith("_call_output"):
         return None
     # The output of a local shell call repeats the call's id under its own key.
@@ -192,9 +188,10 @@ def _answer(fields: dict[str, Any], kind: str) -> ToolCallResponsePart | None:
 
 
 def _model_part(fields: dict[str, Any], kind: str) -> Part:
-    if kind == "function_call":
+    if kind in _CALL_IDS:
+        key = _CALL_IDS[kind]
         return ToolCallPart(
-            as_text(fields.get("call_id"), "call_id"),
+            as_text(fields.get(key), key),
             as_text(fields.get("name"), "name"),
             as_text(fields.get("arguments"), "arguments"),
         )
@@ -283,16 +280,11 @@ def _paired_item(part: Part) -> dict[str, Any] | None:
 
 
 def _blocks(parts: Iterable[Part], role: str) -> list[dict[str, Any]]:
-    kind = "output_text" if role == "assistant" else "input_text"
-    blocks: list[dict[str, Any]] = []
-    for part in parts:
-        block = _media(part) if role == "user" else None
-        text = readable_text(part)
-        if block is not None:
-            blocks.append(block)
-        elif text is not None:
-            blocks.append({"type": kind, "text": text})
-    return blocks
+    return written_blocks(
+        parts,
+        media=_media if role == "user" else None,
+        text_type="output_text" if role == "assistant" else "input_text",
+    )
 
 
 def _media(part: Part) -> dict[str, Any] | None:

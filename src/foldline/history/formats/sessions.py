@@ -87,8 +87,9 @@ def _named(format: str) -> Importer:
     by_name = {importer.name: importer for importer in FORMATS}
     if format in by_name:
         return by_name[format]
-    near = get_close_matches(format.lower(), by_name, n=1, cutoff=0.0)
-    message = f"unknown format {format!r}: did you mean {near[0]!r}? Known are {_known()}"
+    near = get_close_matches(format.lower(), by_name, n=1)
+    hint = f"did you mean {near[0]!r}? Known are" if near else "known are"
+    message = f"unknown format {format!r}: {hint} {_known()}"
     raise UnknownFormatError(message)
 
 

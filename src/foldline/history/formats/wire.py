@@ -48,7 +48,7 @@ _ROLE_SHOWN = 32
 _ENDLESS = (TypeError, ValueError, OverflowError, RecursionError)
 
 
-def convert_items(items: Iterable[Any], convert: Callable[[Any], Message]) -> tuple[Message, ...]:
+def convert_items(items: object, convert: Callable[[Any], Message]) -> tuple[Message, ...]:
     """
     Convert every item, so that an error names the place of the item it is about.
 

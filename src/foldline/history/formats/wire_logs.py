@@ -74,7 +74,16 @@ _ANTHROPIC_BLOCKS = frozenset(
     }
 )
 _RESPONSES_BLOCKS = frozenset({"input_text", "output_text", "input_image", "input_file"})
-_RESPONSES_ITEMS = frozenset({"reasoning", "compaction", "compaction_summary", "item_reference"})
+_RESPONSES_ITEMS = frozenset(
+    {
+        "compaction",
+        "compaction_summary",
+        "item_reference",
+        "mcp_approval_request",
+        "mcp_approval_response",
+        "reasoning",
+    }
+)
 _OTEL_SYSTEM = "gen_ai.system_instructions"
 _OTEL_MESSAGES = ("gen_ai.input.messages", "gen_ai.output.messages")
 

@@ -68,6 +68,9 @@ class Writing(Struct, frozen=True, kw_only=True):
     tokens_read: int = 0
     """The tokens that were given to read, over all calls."""
 
+    failures: tuple[str, ...] = ()
+    """What went wrong on the way: kinds of errors, and defects of texts."""
+
 
 class Draft(Struct, frozen=True, kw_only=True):
     """

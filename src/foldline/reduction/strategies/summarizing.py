@@ -11,8 +11,6 @@ A span that is longer than a summarizer can read is given to it piece by piece, 
 with the summary of the pieces before.
 """
 
-from collections.abc import Iterator
-
 import msgspec
 
 from foldline.reduction.flow import Flow
@@ -73,31 +71,36 @@ def _write_span(task: Task, before: Writing | None) -> Flow[Writing]:
     """
     Write one text of *before* and the newly aged messages, piece by piece.
     """
-    total = Writing()
-    room = task.leaving + (0 if before is None else before.tokens)
-    for start, stop in _pieces(task):
+    total, start = Writing(), task.start
+    earlier = before or Writing()
+    room = task.leaving + earlier.tokens
+    while start < task.cut:
+        stop = _piece_end(task, start, earlier.tokens)
         request = SummaryRequest(
             messages=tuple(task.history[start:stop]),
-            earlier=(before.text,) if before is not None and before.text else (),
+            earlier=(earlier.text,) if earlier.text else (),
             prompt=task.prompt,
             budget=task.summary_budget,
         )
-        source = task.history.tokens(start, stop) + (0 if before is None else before.tokens)
-        before = yield from write(task, request, min(source, room), source)
-        total = _added(total, before)
-        if before.text is None:
+        source = task.history.tokens(start, stop) + earlier.tokens
+        earlier = yield from write(
+            task, request, room=min(source, room), source=source, before=earlier.tokens
+        )
+        total = _added(total, earlier)
+        if earlier.text is None:
             return total
+        start = stop
     return total
 
 
-def _pieces(task: Task) -> Iterator[tuple[int, int]]:
-    start = task.start
-    while start < task.cut:
-        stop = task.cut
-        if task.window is not None:
-            stop = min(stop, task.history.index_within(start, task.window))
-        yield start, stop
-        start = stop
+def _piece_end(task: Task, start: int, earlier: int) -> int:
+    """
+    Return how far a summarizer can read from *start* on, the summary before and the prompt too.
+    """
+    if task.window is None:
+        return task.cut
+    left = task.window - earlier - task.history.counter.count(task.prompt)
+    return min(task.cut, task.history.index_within(start, max(0, left)))
 
 
 def _merge(
@@ -115,7 +118,7 @@ def _merge(
             budget=task.summary_budget,
         )
         source = sum(layer.tokens for layer in group)
-        writing = yield from write(task, request, source, source)
+        writing = yield from write(task, request, room=source, source=source)
         total = msgspec.structs.replace(_added(total, writing), summarizer=total.summarizer)
         if writing.text is None:
             # The layers stand for everything as they are; the next fold tries again.
@@ -138,6 +141,7 @@ def _added(total: Writing, writing: Writing) -> Writing:
         writing,
         calls=total.calls + writing.calls,
         tokens_read=total.tokens_read + writing.tokens_read,
+        failures=total.failures + writing.failures,
         summarizer=_worse(total.summarizer, writing.summarizer),
     )
 

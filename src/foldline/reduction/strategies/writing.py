@@ -19,14 +19,21 @@ ATTEMPTS = 2
 _LEAST_BUDGET = 64
 
 
-def budget_for(room: int, most: int) -> int:
+def budget_for(room: int, most: int, *, before: int = 0) -> int:
     """
-    Return the tokens that a summary in place of *room* tokens may have: half of them, in limits.
+    Return the tokens that a summary in place of *room* tokens may have.
+
+    It may hold on to all of the summary *before* it and have half of what is new, so that a
+    rolling summary does not shrink to the size of one span; never more than *most*, and always
+    less than *room*.
     """
-    return max(1, min(most, max(room // 2, _LEAST_BUDGET), room - 1))
+    wished = max(before + (room - before) // 2, _LEAST_BUDGET)
+    return max(1, min(most, wished, room - 1))
 
 
-def write(task: Task, request: SummaryRequest, room: int, source: int) -> Flow[Writing]:
+def write(
+    task: Task, request: SummaryRequest, *, room: int, source: int, before: int = 0
+) -> Flow[Writing]:
     """
     Ask the summarizers of *task* in turn until one gives a text that keeps the contract.
 
@@ -36,17 +43,22 @@ def write(task: Task, request: SummaryRequest, room: int, source: int) -> Flow[W
         task: The fold that the text is for.
         request: What to ask.
         room: The tokens whose place the text takes; it has to be smaller.
+        before: Those of them that are a summary already.
         source: The tokens of everything that *request* gives to read.
     """
     counter = task.history.counter
-    request = msgspec.structs.replace(request, budget=budget_for(room, task.summary_budget))
+    request = msgspec.structs.replace(
+        request, budget=budget_for(room, task.summary_budget, before=before)
+    )
     calls = 0
+    failures: tuple[str, ...] = ()
     for summarizer in range(task.summarizers):
         request = msgspec.structs.replace(request, summarizer=summarizer, defects=())
         for _ in range(ATTEMPTS):
             calls += 1
             reply = yield request
             if isinstance(reply, SummaryFailure):
+                failures += (reply.reason,)
                 continue
             text = cleaned(reply)
             tokens = counter.count(text)
@@ -58,6 +70,8 @@ def write(task: Task, request: SummaryRequest, room: int, source: int) -> Flow[W
                     summarizer=summarizer,
                     calls=calls,
                     tokens_read=calls * source,
+                    failures=failures,
                 )
+            failures += faults
             request = msgspec.structs.replace(request, defects=faults)
-    return Writing(calls=calls, tokens_read=calls * source)
+    return Writing(calls=calls, tokens_read=calls * source, failures=failures)

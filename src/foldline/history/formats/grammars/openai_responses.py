@@ -28,7 +28,14 @@ _CONTENT_TYPES = {
     "user": _INPUT_TYPES,
     "assistant": {"output_text", "refusal"},
 }
-_ID_PREFIXES = {"message": "msg", "function_call": "fc", "reasoning": "rs"}
+_ID_PREFIXES = {
+    "message": "msg",
+    "function_call": "fc",
+    "custom_tool_call": "ctc",
+    "reasoning": "rs",
+}
+_MADE_BY_REASONING = frozenset({"message", "function_call", "custom_tool_call"})
+_PAIR_KEYS = {"mcp_approval_request": "id", "mcp_approval_response": "approval_request_id"}
 _ID_LIMIT = 64
 _NAME_LIMIT = 64
 
@@ -49,6 +56,7 @@ def check_openai_responses(items: Sequence[Any]) -> tuple[Violation, ...]:
             found.extend(_item(index, item, kind))
     found.extend(_pairs(items))
     found.extend(_reasoning(items))
+    found.extend(_made_by_reasoning(items))
     found.extend(_own_ids(items))
     return tuple(sorted(found, key=lambda violation: violation.index))
 
@@ -98,14 +106,17 @@ def _message(index: int, item: dict[str, Any]) -> Iterator[Violation]:
 def _pairs(items: Sequence[Any]) -> Iterator[Violation]:
     """
     Every call has one output somewhere behind it, and every output a call before it.
+
+    What asks for an approval is a call in this, and what gives or refuses it is the output.
     """
     called: dict[str, int] = {}
     answered: set[str] = set()
     for index, item in enumerate(items):
-        kind, call_id = _kind(item) or "", item.get("call_id") if is_object(item) else None
+        kind = _kind(item) or ""
+        call_id = item.get(_PAIR_KEYS.get(kind, "call_id")) if is_object(item) else None
         if not isinstance(call_id, str):
             continue
-        if not kind.endswith("_output"):
+        if not _is_answer(kind):
             if call_id in called:
                 yield Violation(index, Rule.DUPLICATE_ID, "call_id is given twice")
             called[call_id] = index
@@ -118,6 +129,10 @@ def _pairs(items: Sequence[Any]) -> Iterator[Violation]:
     for call_id, index in called.items():
         if call_id not in answered:
             yield Violation(index, Rule.UNANSWERED, "the call is not answered behind it")
+
+
+def _is_answer(kind: str) -> bool:
+    return kind.endswith("_output") or kind == "mcp_approval_response"
 
 
 def _reasoning(items: Sequence[Any]) -> Iterator[Violation]:
@@ -133,7 +148,28 @@ def _is_of_model(item: Any) -> bool:
     kind = _kind(item)
     if kind == "message":
         return bool(item.get("role") == "assistant")
-    return kind is not None and not kind.endswith("_output")
+    return kind is not None and not _is_answer(kind)
+
+
+def _made_by_reasoning(items: Sequence[Any]) -> Iterator[Violation]:
+    """
+    In a request with reasoning, what the model made has an id only behind some of its own.
+
+    The vendor remembers which reasoning an id belongs to and refuses the id without it; a request
+    does not say. So this is judged more strictly than the vendor does: an item whose response
+    held no reasoning could keep its id. A request without any reasoning may be that of a model
+    that does not reason, where ids are free.
+    """
+    if not any(_kind(item) == "reasoning" for item in items):
+        return
+    is_proven = False
+    for index, item in enumerate(items):
+        kind = _kind(item)
+        is_proven = kind == "reasoning" or (is_proven and _is_of_model(item))
+        if is_proven or kind not in _MADE_BY_REASONING or not _is_of_model(item):
+            continue
+        if isinstance(item.get("id"), str):
+            yield Violation(index, Rule.REASONING, "an item with an id has no reasoning before it")
 
 
 def _own_ids(items: Sequence[Any]) -> Iterator[Violation]:

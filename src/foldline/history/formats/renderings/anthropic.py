@@ -17,7 +17,7 @@ from foldline.history.formats.renderings.sending import (
     Original,
     own_item,
     scrubbed,
-    summary_text,
+    summary_item,
     tool_name,
 )
 from foldline.history.formats.wire import is_object, object_from_json
@@ -78,6 +78,8 @@ def render_anthropic(view: Iterable[Message], *, original: Original | None = Non
     if not turns or turns[0].role != "user":
         note = {"role": "user", "content": OPENING_NOTE}
         turns.insert(0, _Turn("user", [_text_block(OPENING_NOTE)], note))
+    for turn in turns:
+        _put_results_first(turn)
     _end_well(turns[-1])
     return _with_few_marks(system, turns)
 
@@ -125,9 +127,8 @@ def _blocks(content: Any) -> list[dict[str, Any]]:
 
 def _turns(message: Message, original: Original | None, ids: CallIds) -> Iterator[_Turn]:
     if message.is_summary:
-        text = scrubbed(summary_text(message))
-        item = {"role": "assistant", "content": text}
-        yield _Turn("assistant", [_text_block(text)], item)
+        item = summary_item(message)
+        yield _Turn("assistant", [_text_block(item["content"])], item)
         return
     items = _items(message, original)
     if not items and message.role == "user":
@@ -191,15 +192,13 @@ def _append(turns: list[_Turn], turn: _Turn) -> None:
     else:
         turns[-1].blocks.extend(turn.blocks)
         turns[-1].item = None
-    if any(_is_result(block) for block in turn.blocks):
-        blocks = turns[-1].blocks
-        turns[-1].blocks = sorted(blocks, key=lambda block: not _is_result(block))
-        if turns[-1].blocks != blocks:
-            turns[-1].item = None
 
 
-def _is_result(block: dict[str, Any]) -> bool:
-    return bool(block["type"] == "tool_result")
+def _put_results_first(turn: _Turn) -> None:
+    is_other = [block["type"] != "tool_result" for block in turn.blocks]
+    if is_other != sorted(is_other):
+        turn.blocks.sort(key=lambda block: block["type"] != "tool_result")
+        turn.item = None
 
 
 def _end_well(turn: _Turn) -> None:

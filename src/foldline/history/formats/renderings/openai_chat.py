@@ -8,16 +8,14 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from msgspec import structs
-
 from foldline.history.formats.openai_chat import items_from_message
 from foldline.history.formats.renderings.sending import (
     OPENING_NOTE,
     CallIds,
     Original,
+    built_items,
     own_item,
-    scrubbed,
-    summary_text,
+    summary_item,
     tool_name,
 )
 from foldline.history.formats.wire import is_object, json_text
@@ -53,14 +51,11 @@ def render_openai_chat(
 
 def _items(message: Message, original: Original | None) -> list[dict[str, Any]]:
     if message.is_summary:
-        return [scrubbed({"role": "assistant", "content": summary_text(message)})]
+        return [summary_item(message)]
     item = own_item(message, NativeFormat.OPENAI_CHAT, original)
     if item is not None and not _is_legacy(item):
         return [item]
-    items = items_from_message(structs.replace(message, native=None))
-    if not items and message.role in {"user", "system"}:
-        items = [{"role": message.role, "content": ""}]
-    return [scrubbed(built) for built in items]
+    return built_items(message, items_from_message)
 
 
 def _is_legacy(item: dict[str, Any]) -> bool:

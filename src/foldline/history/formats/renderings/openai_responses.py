@@ -7,16 +7,14 @@ Source of the rules: OpenAI Responses API reference, and the errors that the API
 from collections.abc import Iterable
 from typing import Any
 
-from msgspec import structs
-
 from foldline.history.formats.openai_responses import items_from_message
 from foldline.history.formats.renderings.sending import (
     OPENING_NOTE,
     CallIds,
     Original,
+    built_items,
     own_item,
-    scrubbed,
-    summary_text,
+    summary_item,
     tool_name,
 )
 from foldline.history.messages import Message, NativeFormat
@@ -27,7 +25,7 @@ __all__ = ["render_openai_responses"]
 
 _CALL_ID = ".{1,64}"
 _NAME_LIMIT = 64
-_PREFIXES = {"message": "msg", "function_call": "fc"}
+_PREFIXES = {"message": "msg", "function_call": "fc", "custom_tool_call": "ctc"}
 _SAID_BY_OTHERS = frozenset({"user", "system", "developer"})
 
 
@@ -37,33 +35,38 @@ def render_openai_responses(
     """
     Write *view*, in which every call is answered directly behind it, as the vendor accepts it.
 
-    An item that *original* gives is used as it is unless something in it has to change. What the
-    model said just behind a summary loses its item ids, since the vendor would look for the
-    reasoning that stood before it. The rendering of a longer view begins with that of a shorter
-    one; that of an empty view is a short user note, since no request may be empty.
+    An item that *original* gives is used as it is unless something in it has to change. The
+    rendering of a longer view begins with that of a shorter one; that of an empty view is a short
+    user note, since no request may be empty.
+
+    An item id tells the vendor to look for the reasoning that the item was made of, and nothing in
+    a view says whether there was any in front of it. So the model's items keep their ids only
+    behind reasoning in their own run, which an input or a summary ends; without one they are sent
+    as text and calls are that never had any, which the vendor always takes.
     """
     ids = CallIds(_CALL_ID)
     items: list[dict[str, Any]] = []
-    is_cut_off = True
+    own_ids: set[str] = set()
+    is_proven = False
     for message in view:
         for item in _items(message, original):
-            kind = _kind(item)
-            is_cut_off = is_cut_off and kind != "reasoning" and not _is_input(item)
-            items.append(_valid(item, kind, ids, keep_id=not is_cut_off))
-        is_cut_off = is_cut_off or message.is_summary
+            kind, is_new = _kind(item), _is_new(item, own_ids)
+            if kind == "reasoning" and not is_new:
+                continue
+            is_input = _is_input(item)
+            is_proven = kind == "reasoning" or (is_proven and not is_input)
+            items.append(_valid(item, kind, ids, keep_id=is_new and (is_proven or is_input)))
+        is_proven = is_proven and not message.is_summary
     return _followed(items) or [{"role": "user", "content": OPENING_NOTE}]
 
 
 def _items(message: Message, original: Original | None) -> list[dict[str, Any]]:
     if message.is_summary:
-        return [scrubbed({"role": "assistant", "content": summary_text(message)})]
+        return [summary_item(message)]
     item = own_item(message, NativeFormat.OPENAI_RESPONSES, original)
     if item is not None:
         return [item]
-    items = items_from_message(structs.replace(message, native=None))
-    if not items and message.role in {"user", "system"}:
-        items = [{"role": message.role, "content": ""}]
-    return [scrubbed(built) for built in items]
+    return built_items(message, items_from_message)
 
 
 def _kind(item: dict[str, Any]) -> str:
@@ -76,7 +79,22 @@ def _is_input(item: dict[str, Any]) -> bool:
     """
     Whether *item* comes from the model's surroundings: a person, a rule, a tool.
     """
-    return _kind(item).endswith("_output") or item.get("role") in _SAID_BY_OTHERS
+    kind = _kind(item)
+    if kind.endswith("_output") or kind == "mcp_approval_response":
+        return True
+    return item.get("role") in _SAID_BY_OTHERS
+
+
+def _is_new(item: dict[str, Any], own_ids: set[str]) -> bool:
+    """
+    Whether no item before *item* has its id; takes the id.
+    """
+    own = item.get("id")
+    if not isinstance(own, str):
+        return True
+    is_new = own not in own_ids
+    own_ids.add(own)
+    return is_new
 
 
 def _valid(item: dict[str, Any], kind: str, ids: CallIds, *, keep_id: bool) -> dict[str, Any]:

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from hashlib import sha256
 from typing import Any, TypeAlias
 
+from msgspec import structs
+
 from foldline.history.formats.wire import is_list, is_object, native_item
 from foldline.history.messages import Message, NativeFormat
 
@@ -18,8 +20,10 @@ __all__ = [
     "SUMMARY_HEADER",
     "CallIds",
     "Original",
+    "built_items",
     "own_item",
     "scrubbed",
+    "summary_item",
     "summary_text",
     "tool_name",
 ]
@@ -54,6 +58,26 @@ def own_item(
     if item is None:
         item = native_item(message, wire_format)
     return None if item is None else scrubbed(item)
+
+
+def built_items(
+    message: Message, write: Callable[[Message], list[dict[str, Any]]]
+) -> list[dict[str, Any]]:
+    """
+    Write *message* from its parts; a person or a rule that says nothing sendable leaves its place.
+    """
+    items = write(structs.replace(message, native=None))
+    if not items and message.role in {"user", "system"}:
+        items = [{"role": message.role, "content": ""}]
+    return [scrubbed(item) for item in items]
+
+
+def summary_item(message: Message) -> dict[str, Any]:
+    """
+    Write a summary as what the model said.
+    """
+    item: dict[str, Any] = scrubbed({"role": "assistant", "content": summary_text(message)})
+    return item
 
 
 def summary_text(message: Message) -> str:

@@ -1,0 +1,36 @@
+"""
+What one run may change.
+"""
+
+from typing import get_args
+
+from msgspec import Struct
+
+from foldline.reduction.config import ReductionBehavior, check_choice
+
+
+__all__ = ["AgentRunConfig"]
+
+
+class AgentRunConfig(Struct, frozen=True, kw_only=True):
+    """
+    What one run changes; it lasts for that run and has no effect while reduction is disabled.
+
+    Raises:
+        ConfigError: A value is not allowed; the message names the field, the value and what is.
+    """
+
+    skip_history_reduction: bool = False
+    """Send the full history; wins over everything else."""
+
+    trigger_history_reduction: bool = False
+    """Fold now whatever the counts, unless there is nothing worth cutting."""
+
+    history_reduction_behavior_override: ReductionBehavior | None = None
+    """The behavior of this run; None is the configured one."""
+
+    def __post_init__(self) -> None:
+        behavior = self.history_reduction_behavior_override
+        if behavior is not None:
+            field = "history_reduction_behavior_override"
+            check_choice(field, behavior, get_args(ReductionBehavior))
