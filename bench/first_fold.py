@@ -29,12 +29,13 @@ def run() -> dict[str, Any]:
     Measure the first fold at all sizes, and the peer where its environment exists.
     """
     fold, build = [], []
+    messages: list[Message] = []
     reducer = prepare.reducer_of()
     for size in SIZES:
         messages = [prepare.message_of(text) for text in workload.texts(size)]
         history = History(messages)
 
-        def whole(messages: list[Any] = messages) -> int:
+        def whole(messages: list[Message] = messages) -> int:
             reducer.reduce_sync(messages)
             return 1
 

@@ -32,8 +32,8 @@ from foldline.reduction.config_reader import (
 )
 from foldline.reduction.event import HistoryReductionEvent
 from foldline.reduction.reason import Reason
-from foldline.reduction.run_config import AgentRunConfig
 from foldline.reduction.request import SummaryRequest
+from foldline.reduction.run_config import AgentRunConfig
 from foldline.reduction.state import HistoryReductionState, SummaryLayer
 from foldline.reduction.verdict import Verdict
 

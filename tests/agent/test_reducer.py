@@ -13,8 +13,8 @@ from foldline.history.history import History
 from foldline.history.messages import Message, NativeFormat
 from foldline.reduction.config import HistoryReductionConfig, ProviderConfig
 from foldline.reduction.reason import CIRCUIT_BREAKER_TERMINATION, Reason
-from foldline.reduction.run_config import AgentRunConfig
 from foldline.reduction.request import SummaryRequest
+from foldline.reduction.run_config import AgentRunConfig
 from foldline.testing.summarizer import ScriptedSummarizer
 
 
@@ -345,12 +345,12 @@ def test_options_are_checked(options: dict[str, float]) -> None:
 def test_what_is_no_list_of_messages_is_refused(messages: object) -> None:
     """A text, one message alone or nothing at all is a mistake that is named."""
     with pytest.raises(FormatError, match="allowed is a list of messages"):
-        reducer().reduce_sync(messages)  # type: ignore[arg-type]
+        reducer().reduce_sync(messages)  # type: ignore[call-overload]
 
 
 def test_messages_may_come_from_a_generator() -> None:
     """What can be read only once is read once, and whole."""
-    reduced = reducer().reduce_sync(message for message in talk(9))  # type: ignore[arg-type]
+    reduced = reducer().reduce_sync(m for m in talk(9))  # type: ignore[call-overload]
 
     assert reduced.messages == reducer().reduce_sync(talk(9)).messages
 
@@ -404,7 +404,7 @@ def test_a_broken_fold_is_not_tried_for_ever() -> None:
     scripted = ScriptedSummarizer(repeat=ValueError())
     one = reducer(scripted, cache=ReductionCache())
     # Without the digest behind it there is nobody who can write.
-    one._summarizers = one._summarizers[:1]
+    one._summarizers = one._summarizers[:1]  # pyright: ignore[reportPrivateUsage]
     asked = []
     for count in range(7, 31):
         before = len(scripted.requests)
@@ -451,7 +451,7 @@ def test_a_configuration_has_to_be_one() -> None:
     """A dictionary is not taken for a configuration, nor JSON for a state."""
     with pytest.raises(ConfigError, match="see config_from_mapping"):
         HistoryReducer({"enabled": True})  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match="see HistoryReductionState.from_json"):
+    with pytest.raises(ConfigError, match=r"see HistoryReductionState\.from_json"):
         reducer().reduce_sync(talk(2), state=b"{}")  # type: ignore[call-overload]
 
 

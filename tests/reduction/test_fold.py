@@ -11,12 +11,12 @@ from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
 from foldline.reduction.config import HistoryReductionConfig
-from foldline.reduction.run_config import AgentRunConfig
 from foldline.reduction.flow import Reply, run_flow
 from foldline.reduction.fold import FoldOptions, FoldResult, fold
 from foldline.reduction.prompt import DEFAULT_PROMPT
 from foldline.reduction.reason import Reason
 from foldline.reduction.request import SummaryFailure, SummaryRequest
+from foldline.reduction.run_config import AgentRunConfig
 from foldline.reduction.state import HistoryReductionState
 from foldline.reduction.strategies.summarizing import MERGE_WIDTH
 from foldline.reduction.strategies.writing import ATTEMPTS, budget_for

@@ -11,21 +11,29 @@ from typing import Any, Generic, TypeVar, overload
 
 from msgspec import Struct
 
+from foldline.agent.arguments import (
+    check_config,
+    check_counter,
+    check_state,
+    check_timeout,
+    check_whole,
+    summarizer_chain,
+)
 from foldline.agent.cache import ReductionCache
 from foldline.agent.wire import Items, read_items
-from foldline.errors import BlockingCallError, ConfigError
+from foldline.errors import BlockingCallError
 from foldline.history.messages import Message, NativeFormat
 from foldline.history.tokens import TokenCounter
 from foldline.providers.digest import DigestSummarizer
 from foldline.providers.summarizer import Summarizer
 from foldline.reduction.config import HistoryReductionConfig
-from foldline.reduction.run_config import AgentRunConfig
 from foldline.reduction.event import HistoryReductionEvent, ReductionStatus
 from foldline.reduction.fingerprint import fingerprint
 from foldline.reduction.flow import Reply, run_flow_async
 from foldline.reduction.fold import DEFAULT_SUMMARY_BUDGET, FoldOptions, FoldResult, fold
 from foldline.reduction.reason import CIRCUIT_BREAKER_TERMINATION
 from foldline.reduction.request import SummaryFailure, SummaryRequest
+from foldline.reduction.run_config import AgentRunConfig
 from foldline.reduction.state import HistoryReductionState
 from foldline.reduction.verdict import Verdict, decide
 from foldline.reduction.view import view_of, view_tokens
@@ -120,14 +128,12 @@ class HistoryReducer:
             ConfigError: An argument is of the wrong kind or not positive, or the configuration
                 names a model and no summarizer is given.
         """
-        self._check(config, summary_budget, summarizer_window, timeout)
-        given = _chain(summarizer)
-        if counter is not None and not isinstance(counter, TokenCounter):
-            message = f"counter is a {type(counter).__name__}: it needs a method count(text)"
-            raise ConfigError(message)
-        if config.summarizer_provider is not None and not given:
-            message = "summarizer_provider is set: pass the summarizer that it stands for"
-            raise ConfigError(message)
+        check_config(config)
+        check_whole("summary_budget", summary_budget)
+        check_whole("summarizer_window", summarizer_window, optional=True)
+        check_timeout(timeout)
+        check_counter(counter)
+        given = summarizer_chain(summarizer, config)
         self.config = config
         self._summarizers: tuple[Summarizer, ...] = (*given, DigestSummarizer())
         self._fingerprint = fingerprint(config, [one.name for one in given or self._summarizers])
@@ -137,24 +143,6 @@ class HistoryReducer:
         self._window = summarizer_window
         self._timeout = timeout
         self._clock = clock or _utc_now
-
-    @staticmethod
-    def _check(
-        config: object, summary_budget: object, summarizer_window: object, timeout: float
-    ) -> None:
-        if not isinstance(config, HistoryReductionConfig):
-            message = f"config is a {type(config).__name__}: see config_from_mapping"
-            raise ConfigError(message)
-        for name, value in (
-            ("summary_budget", summary_budget),
-            ("summarizer_window", 1 if summarizer_window is None else summarizer_window),
-        ):
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                message = f"{name}={value!r}: allowed is a whole number from 1 up"
-                raise ConfigError(message)
-        if not timeout > 0:
-            message = f"timeout={timeout!r}: allowed is a number of seconds above 0"
-            raise ConfigError(message)
 
     @property
     def config_fingerprint(self) -> str:
@@ -288,9 +276,7 @@ class HistoryReducer:
         scope: str,
     ) -> _Call:
         started = perf_counter()
-        if state is not None and not isinstance(state, HistoryReductionState):
-            message = f"state is a {type(state).__name__}: see HistoryReductionState.from_json"
-            raise ConfigError(message)
+        check_state(state)
         items = read_items(messages, format, self._counter)
         verdict = decide(
             items.history,
@@ -435,15 +421,3 @@ def _age(made: datetime, now: datetime) -> float:
     if now.tzinfo is None:
         now = now.replace(tzinfo=UTC)
     return (now - made).total_seconds()
-
-
-def _chain(summarizer: object) -> tuple[Summarizer, ...]:
-    given = (summarizer,) if isinstance(summarizer, Summarizer) else summarizer
-    if not isinstance(given, Sequence) or isinstance(given, str):
-        message = f"summarizer is a {type(given).__name__}: it needs a name and async summarize()"
-        raise ConfigError(message)
-    for one in given:
-        if not isinstance(one, Summarizer):
-            message = f"summarizer holds a {type(one).__name__}: it needs a name and summarize()"
-            raise ConfigError(message)
-    return tuple(given)

@@ -109,14 +109,18 @@ def read_items(
     """
     if isinstance(messages, History):
         return Items(messages, messages)
-    if isinstance(messages, (str, bytes, Mapping)) or not isinstance(messages, Iterable):
+    if not _is_list(messages):
         text = f"messages is a {type(messages).__name__}: allowed is a list of messages"
         raise FormatError(text)
     # A list of the caller may grow while a summary is written.
-    given = list(messages)
+    given: list[Any] = list(messages)
     if not given or isinstance(given[0], Message):
         return _read_messages(given, counter)
     return _read_dicts(given, format, counter)
+
+
+def _is_list(messages: object) -> bool:
+    return isinstance(messages, Iterable) and not isinstance(messages, (str, bytes, Mapping))
 
 
 def _format(format: object) -> NativeFormat:

@@ -31,8 +31,8 @@ from msgspec import Struct
 from foldline.history.boundaries import safe_cut
 from foldline.history.history import History
 from foldline.reduction.config import HistoryReductionConfig, Limits
-from foldline.reduction.run_config import AgentRunConfig
 from foldline.reduction.reason import Reason
+from foldline.reduction.run_config import AgentRunConfig
 from foldline.reduction.state import HistoryReductionState, hash_of
 
 

@@ -50,10 +50,10 @@ def check_target(name: str, *, source: str = STANDARD_INPUT) -> None:
         UsageError: Its folder does not exist, or it is a folder itself, or what is read.
     """
     path = Path(name)
-    if source != STANDARD_INPUT and path.exists() and Path(source).exists():
-        if path.samefile(source):
-            message = f"cannot write {name}: it is the conversation itself; name another file"
-            raise UsageError(message)
+    is_file = source != STANDARD_INPUT and Path(source).exists()
+    if is_file and path.exists() and path.samefile(source):
+        message = f"cannot write {name}: it is the conversation itself; name another file"
+        raise UsageError(message)
     if path.is_dir():
         message = f"cannot write {name}: it is a folder"
         raise UsageError(message)
