@@ -50,6 +50,7 @@ def test_an_empty_text_is_refused(text: str) -> None:
     [
         '{"name": "look_up", "arguments": {}}',
         "<tool_call>look_up</tool_call>",
+        '{"tool_calls":[{"name":"x"}]}',
         ' <invoke name="x">',
     ],
 )
@@ -78,12 +79,20 @@ def test_an_invented_name_is_refused(name: str) -> None:
     """An identifier that the conversation does not hold is an invention, and is not repeated."""
     (fault,) = judge(f"They agreed on {name}.", request(Message.user(LONG)))
 
-    assert "1 names or addresses" in fault
+    assert "names or addresses that the conversation does not have" in fault
     assert name not in fault
 
 
 @pytest.mark.parametrize(
-    "text", ["the 20-exchange window", "utf-8 and python3", "2026-11-21", "well-known things"]
+    "text",
+    [
+        "the 20-exchange window",
+        "utf-8 and python3",
+        "2026-11-21",
+        "well-known things",
+        "a 1000-line file, 404-error",
+        "2024-January-05",
+    ],
 )
 def test_ordinary_words_are_no_inventions(text: str) -> None:
     """Words, versions and dates may be written anew."""
@@ -117,6 +126,34 @@ def test_names_may_come_from_any_part() -> None:
     )
 
     assert judge(text, request(*messages, earlier=("before-JJ000",))) == ()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        (
+            r'{"url":"https://api.example.com/v1/items?a=1\u0026b=22"}',
+            "https://api.example.com/v1/items?a=1&b=22",
+        ),
+        (r'{"email":"bob\u002Bx1@example.com"}', "bob+x1@example.com"),
+        (r'[{"x":["https://ex.com/caf\u00e9"], "n": 1}]', "https://ex.com/café"),
+        (r'{"x":"C:\\new\\AB12CD34"} not JSON', "AB12CD34"),
+    ],
+)
+def test_what_escapes_hide_is_read_too(arguments: str, name: str) -> None:
+    """An address that JSON writes with escapes is in the conversation all the same."""
+    call = Message.assistant(tool_calls=[ToolCallPart("c", "t", arguments)])
+    answer = Message.tool("c", arguments)
+
+    assert judge(f"They used {name}.", request(Message.user(LONG), call)) == ()
+    assert judge(f"They used {name}.", request(Message.user(LONG), answer)) == ()
+
+
+def test_what_was_redacted_is_no_invention() -> None:
+    """What is left of an address around a secret is in no source, and not an invention either."""
+    text = "See https://hooks.example.org/[redacted token]/x9y8z7 and mail."
+
+    assert judge(text, request(Message.user(LONG))) == ()
 
 
 def test_cleaning_removes_what_no_request_carries() -> None:

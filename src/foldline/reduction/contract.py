@@ -7,7 +7,10 @@ summary at all, or one that invents a name cannot.
 
 import re
 from collections.abc import Iterator
+from typing import cast
 
+from foldline.errors import FormatError
+from foldline.history.codec import decode_json
 from foldline.history.parts import (
     CompactionPart,
     FilePart,
@@ -25,14 +28,18 @@ from foldline.reduction.request import SummaryRequest
 __all__ = ["cleaned", "defects"]
 
 
-_TOOL_CALL = re.compile(r"\s*(?:<tool_call|<function_call|<invoke|\{\s*\"(?:name|tool|function)\")")
+_TOOL_CALL = re.compile(
+    r"\s*(?:<tool_call|<function_call|<invoke|\{\s*\"(?:name|tool|function|tool_calls)\")"
+)
 _IDENTIFIER = re.compile(
     r"[\w.+-]+@[\w-]+\.[\w.-]*\w"  # mail addresses
     r"|https?://[^\s<>\"')\]]+[\w/]"  # web addresses
-    r"|[A-Za-z0-9][A-Za-z0-9_-]{6,}[A-Za-z0-9]"  # codes, judged by `_is_code`
+    r"|[A-Za-z0-9]{6,}"  # codes, judged by `_is_code`
 )
-_LEAST_DIGITS = 3
-_LEAST_LETTERS = 3
+# What stands next to a redacted secret was cut through, and is no longer in any source.
+_REDACTED = re.compile(r"\S*\[redacted [^\]]*\]\S*")
+_LEAST_DIGITS = 2
+_LEAST_LETTERS = 2
 
 
 def cleaned(text: str) -> str:
@@ -62,13 +69,18 @@ def _faults(text: str, request: SummaryRequest, tokens: int, room: int) -> Itera
         yield "The text is a tool call, not a summary."
     if tokens >= room:
         yield f"The text has {tokens} tokens; it has to be shorter than the {room} it replaces."
-    invented = sum(1 for name in _identifiers(text) if not _occurs(name, request))
+    invented = _invented(_REDACTED.sub(" ", text), request)
     if invented:
         yield f"The text has {invented} names or addresses that the conversation does not have."
 
 
-def _identifiers(text: str) -> set[str]:
-    return {found for found in _IDENTIFIER.findall(text) if _is_telling(found)}
+def _invented(text: str, request: SummaryRequest) -> int:
+    names = {found.casefold() for found in _IDENTIFIER.findall(text) if _is_telling(found)}
+    if not names:
+        return 0
+    # Folded and joined once: names and source may both be long.
+    source = "\n".join(_source_texts(request)).casefold()
+    return sum(1 for name in names if name not in source)
 
 
 def _is_telling(found: str) -> bool:
@@ -79,11 +91,6 @@ def _is_code(found: str) -> bool:
     digits = sum(character.isdigit() for character in found)
     letters = sum(character.isalpha() for character in found)
     return digits >= _LEAST_DIGITS and letters >= _LEAST_LETTERS
-
-
-def _occurs(name: str, request: SummaryRequest) -> bool:
-    wanted = name.casefold()
-    return any(wanted in text.casefold() for text in _source_texts(request))
 
 
 def _source_texts(request: SummaryRequest) -> Iterator[str]:
@@ -99,8 +106,8 @@ def _part_texts(part: Part) -> Iterator[str]:
         case TextPart() | ReasoningPart() | CompactionPart():
             yield part.content
         case ToolCallPart():
-            # JSON may write a slash with a backslash before it.
-            yield from (part.id, part.name, part.arguments.replace("\\/", "/"))
+            yield from (part.id, part.name)
+            yield from _written(part.arguments)
         case ToolCallResponsePart():
             yield part.id
             yield from _response_texts(part)
@@ -117,7 +124,36 @@ def _part_texts(part: Part) -> Iterator[str]:
 
 def _response_texts(part: ToolCallResponsePart) -> Iterator[str]:
     if isinstance(part.response, str):
-        yield part.response.replace("\\/", "/")
+        yield from _written(part.response)
         return
     for inner in part.response:
         yield from _part_texts(inner)
+
+
+def _written(text: str) -> Iterator[str]:
+    """
+    Give *text* and, where it is JSON, the texts in it: escapes hide what they say.
+    """
+    yield text
+    if "\\" not in text:
+        return
+    try:
+        value = decode_json(text)
+    except FormatError:
+        return
+    yield from _leaves(value)
+
+
+def _leaves(value: object) -> Iterator[str]:
+    waiting = [value]
+    while waiting:
+        match waiting.pop():
+            case str() as text:
+                yield text
+            case list() as items:
+                waiting += cast("list[object]", items)
+            case dict() as fields:
+                waiting += cast("dict[object, object]", fields).keys()
+                waiting += cast("dict[object, object]", fields).values()
+            case _:
+                continue

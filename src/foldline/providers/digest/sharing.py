@@ -27,9 +27,9 @@ _WORK_SHARES = {
     Section.LAST: 8,
 }
 _TALK_SHARES = {
-    Section.SAID: 54,
+    Section.REQUESTS: 34,
+    Section.SAID: 34,
     Section.SEEN: 10,
-    Section.REQUESTS: 14,
     Section.RULES: 4,
     Section.EARLIER: 8,
     Section.LAST: 10,

@@ -23,11 +23,11 @@ def budget_for(room: int, most: int, *, before: int = 0) -> int:
     """
     Return the tokens that a summary in place of *room* tokens may have.
 
-    It may hold on to all of the summary *before* it and have half of what is new, so that a
-    rolling summary does not shrink to the size of one span; never more than *most*, and always
+    It may hold on to all of the summary *before* it and to three quarters of what is new, so that
+    a rolling summary does not shrink to the size of one span; never more than *most*, and always
     less than *room*.
     """
-    wished = max(before + (room - before) // 2, _LEAST_BUDGET)
+    wished = max(before + (room - before) * 3 // 4, _LEAST_BUDGET)
     return max(1, min(most, wished, room - 1))
 
 
