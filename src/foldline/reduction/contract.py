@@ -147,13 +147,11 @@ def _written(text: str) -> Iterator[str]:
 def _leaves(value: object) -> Iterator[str]:
     waiting = [value]
     while waiting:
-        match waiting.pop():
-            case str() as text:
-                yield text
-            case list() as items:
-                waiting += cast("list[object]", items)
-            case dict() as fields:
-                waiting += cast("dict[object, object]", fields).keys()
-                waiting += cast("dict[object, object]", fields).values()
-            case _:
-                continue
+        value = waiting.pop()
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, list):
+            waiting += cast("list[object]", value)
+        elif isinstance(value, dict):
+            fields = cast("dict[object, object]", value)
+            waiting += [*fields, *fields.values()]
