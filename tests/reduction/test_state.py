@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from foldline.errors import FormatError, HistoryTooShortError, IntegrityError
+from foldline.errors import ConfigError, FormatError, HistoryTooShortError, IntegrityError
 from foldline.history.history import History
 from foldline.history.messages import SUMMARY_KEY, Message
 from foldline.reduction.state import (
@@ -293,3 +293,45 @@ def test_layers_are_earlier_reductions() -> None:
     assert [one.summary_content for one in known[1:]] == ["layer 0\n\nlayer 1", "layer 0"]
     assert [one.summary_tokens for one in known[1:]] == [4, 2]
     assert all(one.validate_integrity(messages) for one in known)
+
+
+def test_a_negative_index_is_refused() -> None:
+    """A reduction of less than nothing is a mistake of the caller."""
+    with pytest.raises(ConfigError, match="summarized_up_to_index=-3: allowed is 0 or more"):
+        reduction(talk(3), -3)
+
+
+def test_a_summary_that_no_request_carries_is_cleaned() -> None:
+    """Lone surrogates and NUL leave the summary, so that it can be written as JSON."""
+    state = HistoryReductionState.create(
+        talk(3),
+        "a\0b\ud800",
+        2,
+        target_count=1,
+        reduction_threshold=1,
+        message_count_at_reduction=3,
+        created_at=NOW,
+    )
+
+    assert state.summary_content == "ab?"
+    assert HistoryReductionState.from_json(state.to_json()) == state
+
+
+def test_an_error_never_quotes_what_was_read() -> None:
+    """A value in a wrong place may be text of a conversation."""
+    data = reduction(talk(3), 2).to_json().replace(b'"messages"', b'"a secret of ours"')
+    with pytest.raises(FormatError, match="not a reduction") as caught:
+        HistoryReductionState.from_json(data)
+
+    assert "secret" not in str(caught.value)
+    assert caught.value.__cause__ is None
+
+
+def test_a_reduction_nested_too_deeply_is_refused() -> None:
+    """A chain of earlier reductions that no reader can follow is a format error."""
+    data = reduction(talk(3), 2).to_json()
+    nested = data.replace(b'"previous":null', b'"previous":' * 1)
+    start = nested.index(b'"previous":') + len(b'"previous":')
+    deep = nested[:start] * 3000 + b"null" + nested[start:] * 3000
+    with pytest.raises(FormatError, match="nested too deeply"):
+        HistoryReductionState.from_json(deep)
