@@ -132,8 +132,8 @@ BUGS = (
     Bug(
         "an error quotes the value",
         "history/codec.py",
-        "_QUOTED.sub('', str(error))",
-        "error",
+        'return _QUOTED.sub("", str(error))',
+        "return str(error)",
         "history/test_codec.py",
     ),
     Bug(
@@ -181,14 +181,14 @@ BUGS = (
     Bug(
         "the whole prefix is read again at each fold",
         "reduction/strategies/summarizing.py",
-        "start = task.start",
-        "start = 0",
+        "total, start = Writing(), task.start",
+        "total, start = Writing(), 0",
         "scenarios/test_call_counts.py",
     ),
     Bug(
         "the summary before is forgotten",
         "reduction/strategies/summarizing.py",
-        "earlier=(before.text,) if before is not None and before.text else (),",
+        "earlier=(earlier.text,) if earlier.text else (),",
         "earlier=(),",
         "reduction/test_fold.py",
     ),
@@ -221,10 +221,17 @@ BUGS = (
         "properties/test_valid_requests.py",
     ),
     Bug(
+        "nothing is pinned where a history was rewound",
+        "reduction/verdict.py",
+        "return msgspec.structs.replace(state, pinned_index=user)",
+        "return state",
+        "properties/test_valid_requests.py",
+    ),
+    Bug(
         "system messages are lost",
         "reduction/view.py",
-        "return [*history.system, *front",
-        "return [*front",
+        "return [*history.system, *state.summary_messages(), *rest]",
+        "return [*state.summary_messages(), *rest]",
         "properties/test_valid_requests.py",
     ),
     Bug(
@@ -244,8 +251,8 @@ BUGS = (
     Bug(
         "tenants share a cache",
         "agent/cache.py",
-        "key = (scope, state.config_fingerprint, state.message_hash)",
-        'key = ("", state.config_fingerprint, state.message_hash)',
+        "key = (scope, state.config_fingerprint, _identity(state)[1])",
+        'key = ("", state.config_fingerprint, _identity(state)[1])',
         "agent/test_cache.py",
     ),
 )
