@@ -38,7 +38,7 @@ _VERSION = 1
 _ARGUMENTS = msgspec.json.Decoder(float_hook=lambda text: {"\0": text})
 
 # What `canonical_json` writes, without its care for lone surrogates.
-_ENCODER = msgspec.json.Encoder(order="sorted")
+_encode = msgspec.json.Encoder(order="sorted").encode
 
 # How deep a reader gets depends on its stack, and a digest may depend on its message alone.
 _DEEPEST = 100
@@ -49,9 +49,10 @@ def message_digest(message: Message) -> bytes:
     Return the 32-byte digest of what *message* says.
     """
     try:
-        return sha256(_ENCODER.encode(_projected(message))).digest()
+        form = _encode(_projected(message))
     except UnicodeEncodeError:
-        return sha256(_escaped_form(message)).digest()
+        form = _escaped_form(message)
+    return sha256(form).digest()
 
 
 def _escaped_form(message: Message) -> bytes:
