@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from time import perf_counter
 from typing import Any, Generic, TypeVar, overload
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from foldline.agent.arguments import (
     check_config,
@@ -364,7 +364,16 @@ class HistoryReducer:
         status: ReductionStatus = "performed" if result.performed else "failed"
         if result.writing.failures:
             _LOG.warning("summarizing went wrong (fold %s): %s", status, result.writing.failures)
-        event = self._event(call, force, len(view), status=status, result=result)
+        writing = result.writing
+        wrote = writing.summarizer
+        event = structs.replace(
+            self._event(call, force, len(view), status=status),
+            reason=result.reason,
+            summarizer=None if wrote is None else self._summarizers[wrote].name,
+            summarizer_calls=writing.calls,
+            summarizer_tokens=writing.tokens_read,
+            failures=writing.failures,
+        )
         return ReducedHistory(
             messages=call.items.write(view),
             state=result.state,
@@ -380,31 +389,26 @@ class HistoryReducer:
         *,
         status: ReductionStatus,
         cache_age: float | None = None,
-        result: FoldResult | None = None,
     ) -> HistoryReductionEvent:
-        history, writing = call.items.history, None if result is None else result.writing
-        wrote = None if writing is None else writing.summarizer
-        removed = 0
+        history, verdict = call.items.history, call.verdict
+        removed, summary = 0, None
         if force is not None:
             removed = force.summarized_up_to_index - (force.pinned_index is not None)
+            summary = force.summary_content or None
         return HistoryReductionEvent(
             status=status,
-            reason=call.verdict.reason if result is None else result.reason,
+            reason=verdict.reason,
             strategy=self.config.strategy,
             counting_unit=self.config.counting_unit,
-            units=call.verdict.units,
+            units=verdict.units,
             original_count=history.total,
             reduced_count=reduced_count,
             removed_count=removed,
             original_tokens=history.system_tokens + history.tokens(),
             reduced_tokens=view_tokens(history, force),
-            summary=(force.summary_content or None) if force is not None else None,
+            summary=summary,
             cache_age=cache_age,
             duration=perf_counter() - call.started,
-            summarizer=None if wrote is None else self._summarizers[wrote].name,
-            summarizer_calls=0 if writing is None else writing.calls,
-            summarizer_tokens=0 if writing is None else writing.tokens_read,
-            failures=() if writing is None else writing.failures,
         )
 
 
