@@ -162,7 +162,7 @@ def test_a_hanging_summarizer_is_given_up() -> None:
             await asyncio.sleep(60)
             return ""
 
-    one = HistoryReducer(CONFIG, summarizer=Hanging(), timeout=0.01)
+    one = HistoryReducer(CONFIG, summarizer=Hanging(), timeout=0.2)
     event = one.reduce_sync(talk(9)).event
 
     assert event is not None
