@@ -13,6 +13,7 @@ from foldline.providers.digest.ledger import (
     Entry,
     Ledger,
     build_ledger,
+    find_entries,
     offer_entries,
     read_entries,
 )
@@ -20,6 +21,7 @@ from foldline.providers.digest.narrative import offer_quotes, offer_sentences
 from foldline.providers.digest.requests import offer_requests, offer_rules
 from foldline.providers.digest.selection import Item, lay_out, select
 from foldline.providers.digest.sentences import rank_sentences, split_sentences, stratify
+from foldline.providers.digest.sharing import share_out
 from foldline.providers.digest.tail import offer_tail
 from foldline.providers.digest.text import clean, one_line, shorten
 from foldline.providers.digest.tools_log import offer_calls
@@ -149,12 +151,12 @@ def test_ledger_splits_used_and_seen() -> None:
 
 
 def test_ledger_keeps_prior_entries() -> None:
-    """Entries of an absorbed digest take turns with new ones, and a seen one may become used."""
+    """Entries of an absorbed digest take turns with new ones, theirs first; a seen one is used."""
     transcript = read_transcript([call("get", '{"id": "N-1"}'), call("get", '{"id": "S-1"}')])
     prior = Ledger((Entry("U-1", "id"),), (Entry("S-1", "codes"), Entry("S-2", "codes")))
     ledger = build_ledger(transcript, quoted="", prior=prior)
 
-    assert [entry.value for entry in ledger.used] == ["S-1", "U-1", "N-1"]
+    assert [entry.value for entry in ledger.used] == ["U-1", "S-1", "N-1"]
     assert [entry.value for entry in ledger.seen] == ["S-2"]
 
 
@@ -193,19 +195,57 @@ def test_requests_newest_in_most_detail() -> None:
 
 
 def test_rules() -> None:
-    """Sentences that forbid, demand or prefer are rules, unless they are shown anyway."""
+    """Sentences of the user that forbid, demand or prefer are rules, the strict ones first."""
     speeches = said(
         "Never touch the main branch. It is a nice day today.", "I prefer tabs over spaces."
     )
-    items = offer_rules(speeches, prior=["Always run the tests first."], shown="")
+    items = offer_rules(
+        speeches,
+        prior=["Always run the tests first.", "You must not push on Fridays."],
+        asked=["Hello. Do not call me at night.", "Avoid all the words that are …"],
+    )
 
     assert [item.text for item in items] == [
-        "I prefer tabs over spaces.",
         "Never touch the main branch.",
+        "Do not call me at night.",
+        "You must not push on Fridays.",
         "Always run the tests first.",
+        "I prefer tabs over spaces.",
     ]
-    assert offer_rules(speeches[1:], prior=(), shown="I prefer tabs over spaces. Really.") == []
-    assert offer_rules(said("You must do it all now.", role="assistant"), prior=(), shown="") == []
+    assert [item.order for item in items] == [3, 0, 2, 1, 4]
+    assert offer_rules(said("You must do it all now.", role="assistant"), prior=(), asked=()) == []
+
+
+def test_a_rule_is_said_once() -> None:
+    """A rule that stands in a request that is shown has no line of its own; any other has one."""
+    rule = [Item("Never ship to Berlin.", 0)]
+    empty: dict[Section, list[Item]] = {section: [] for section in Section}
+    there = {**empty, Section.RULES: rule, Section.REQUESTS: [Item("Hi. Never ship to Berlin.", 0)]}
+    cut = {**empty, Section.RULES: rule, Section.REQUESTS: [Item("Hi. Never ship …", 0)]}
+
+    assert share_out(there, budget=200, count=len).keys() == {Section.REQUESTS}
+    assert share_out(cut, budget=200, count=len)[Section.RULES] == ("Never ship to Berlin.",)
+
+
+def test_what_the_user_calls_their_own_comes_first() -> None:
+    """An id behind "my" or "our" outranks later ones that both sides named in passing."""
+    transcript = read_transcript(
+        [
+            Message.user("Hi, my order number is ORD-77; our link https://a.example/x?y=1!"),
+            Message.user("What about SKU-1, and my friend?"),
+            Message.assistant("The SKU-1 is in stock, and SKU-1 is cheap."),
+        ]
+    )
+    ledger = build_ledger(transcript, quoted="", prior=NOTHING)
+
+    assert ledger.seen[0].value == "ORD-77"
+
+
+def test_ids_are_found_in_sentences_that_are_kept() -> None:
+    """An id that only a kept request holds is an entry too; a small number is not."""
+    found = list(find_entries("Order ORD-77 has 2 items at 10:30, see /a/b.py."))
+
+    assert found == [Entry("ORD-77", "codes"), Entry("/a/b.py", "/a/")]
 
 
 # ---- tools ----
@@ -326,6 +366,19 @@ def test_documents_are_read_back() -> None:
     assert parse(text) == DOCUMENT
     assert parse(render(Document(Counts(), {}))) == Document(Counts(), {})
     assert parse("Digest of 1 message (system 1).") == Document(Counts(system=1), {})
+    assert parse("Digest of 3 messages (user 2).") == Document(Counts(user=2, untold=1), {})
+
+
+def test_a_brief_digest_has_no_headings() -> None:
+    """Without roles, what was asked needs no heading, unless there is more than that."""
+    asked = Document(Counts(user=2).brief, {Section.REQUESTS: ("Buy milk.",)})
+    more = Document(asked.counts, {**asked.sections, Section.LAST: ("user: bye",)})
+
+    assert render(asked) == "Digest of 2 messages.\n- Buy milk."
+    assert parse(render(asked)) == asked
+    assert "\n## Asked by the user\n- Buy milk.\n## Last said\n" in render(more)
+    assert parse(render(more)) == more
+    assert asked.counts.plus(Counts(tool=1)) == Counts(tool=1, untold=2)
 
 
 @pytest.mark.parametrize(
@@ -333,7 +386,8 @@ def test_documents_are_read_back() -> None:
     [
         "",
         "A summary in prose.",
-        "Digest of 3 messages (user 2).",
+        "Digest of 1 messages (user 2).",
+        "Digest of 3 messages (user 2).\n- item without heading",
         "Digest of 2 messages (user 2).\n## Unknown\n- a",
         "Digest of 2 messages (user 2).\n- item without heading",
         "Digest of 2 messages (user 2).\n## Last said\nno mark",

@@ -1,5 +1,7 @@
 """What a summary must be."""
 
+from time import process_time
+
 import pytest
 
 from foldline.history.messages import Message
@@ -14,7 +16,7 @@ from foldline.history.parts import (
     UriPart,
 )
 from foldline.history.tokens import TokenEstimator, count_message
-from foldline.reduction.contract import cleaned, defects
+from foldline.reduction.contract import REDACTED, cleaned, defects
 from foldline.reduction.request import SummaryRequest
 
 
@@ -73,6 +75,10 @@ def test_a_text_as_long_as_its_source_is_refused() -> None:
         "mail@example.org",
         "https://example.org/a",
         "9f1c2d3e-aaaa-4bbb-8ccc-123456789abc",
+        "12345678-1234-4234-8234-123456789abc",
+        "abcdefab12345678",
+        "ZFA04Y",
+        "订单AB12CD34已",
     ],
 )
 def test_an_invented_name_is_refused(name: str) -> None:
@@ -92,6 +98,11 @@ def test_an_invented_name_is_refused(name: str) -> None:
         "well-known things",
         "a 1000-line file, 404-error",
         "2024-January-05",
+        "1000px of 1500USD in 2024Q3",
+        "sha256sum, base64url, utf8mb4 and ISO8601Date",
+        "20261121T120000Z after 1d12h30m",
+        "react@18.2.0",
+        "http://localhost:8080/start and http://127.0.0.1/",
     ],
 )
 def test_ordinary_words_are_no_inventions(text: str) -> None:
@@ -138,6 +149,8 @@ def test_names_may_come_from_any_part() -> None:
         (r'{"email":"bob\u002Bx1@example.com"}', "bob+x1@example.com"),
         (r'[{"x":["https://ex.com/caf\u00e9"], "n": 1}]', "https://ex.com/café"),
         (r'{"x":"C:\\new\\AB12CD34"} not JSON', "AB12CD34"),
+        (r'{"x":"{\"y\":\"bob\\u002Bx1@example.com\"}"}', "bob+x1@example.com"),
+        (r'{"x":"see https:\/\/ex.com\/a\u003Fb=1 and th', "https://ex.com/a?b=1"),
     ],
 )
 def test_what_escapes_hide_is_read_too(arguments: str, name: str) -> None:
@@ -151,9 +164,52 @@ def test_what_escapes_hide_is_read_too(arguments: str, name: str) -> None:
 
 def test_what_was_redacted_is_no_invention() -> None:
     """What is left of an address around a secret is in no source, and not an invention either."""
-    text = "See https://hooks.example.org/[redacted token]/x9y8z7 and mail."
+    marker = REDACTED.format("token")
+    text = f"See https://hooks.example.org/{marker}/x9y8z7 and https://bob:{marker}@b.example.org"
 
     assert judge(text, request(Message.user(LONG))) == ()
+    assert len(judge(f"{text} and ZX98YW765.", request(Message.user(LONG)))) == 1
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "http://example.org/a/",
+        "**https://www.example.org/a**, or https://EXAMPLE.org/a.",
+        "写给_ann@example.org_。看https://example.org/a。",
+        "DE12AB34CD",
+    ],
+)
+def test_names_may_be_dressed_otherwise(written: str) -> None:
+    """Another scheme, case, mark around a name or grouping of its characters is no invention."""
+    source = Message.user(LONG + "https://example.org/a ann@example.org DE12 AB34 CD")
+
+    assert judge(written, request(source)) == ()
+
+
+@pytest.mark.parametrize("names", [1, 200])
+def test_the_source_is_read_once_for_all_names(names: int) -> None:
+    """Two hundred names over 16,000 messages are judged in the time of a few readings."""
+    messages = [
+        Message.user(f"Note {number} about AB{number}CD{number}E.") for number in range(16_000)
+    ]
+    text = " ".join(f"AB{number}CD{number}E" for number in range(15_999, 15_999 - names, -1))
+    asked = request(*messages)
+    start = process_time()
+
+    assert defects(text, asked, tokens=1, room=2) == ()
+    assert process_time() - start < 1
+
+
+@pytest.mark.parametrize("piece", ["é", "a.", "a@", "a1", "https://", "[redacted ", "a@b.", "\\u"])
+def test_no_text_takes_long_to_judge(piece: str) -> None:
+    """What looks like the beginning of a name for 100,000 characters is read through quickly."""
+    text = piece * (100_000 // len(piece))
+    asked = request(Message.user(text))
+    start = process_time()
+
+    assert defects(text, asked, tokens=1, room=2) == ()
+    assert process_time() - start < 1
 
 
 def test_cleaning_removes_what_no_request_carries() -> None:

@@ -6,11 +6,8 @@ summary at all, or one that invents a name cannot.
 """
 
 import re
-from collections.abc import Iterator
-from typing import cast
+from collections.abc import Iterable, Iterator
 
-from foldline.errors import FormatError
-from foldline.history.codec import decode_json
 from foldline.history.parts import (
     CompactionPart,
     FilePart,
@@ -25,21 +22,48 @@ from foldline.history.parts import (
 from foldline.reduction.request import SummaryRequest
 
 
-__all__ = ["cleaned", "defects"]
+__all__ = ["REDACTED", "cleaned", "defects"]
 
+
+REDACTED = "[redacted {}]"
+"""What stands in a text in place of a secret, with the kind of the secret in it."""
 
 _TOOL_CALL = re.compile(
     r"\s*(?:<tool_call|<function_call|<invoke|\{\s*\"(?:name|tool|function|tool_calls)\")"
 )
-_IDENTIFIER = re.compile(
-    r"[\w.+-]+@[\w-]+\.[\w.-]*\w"  # mail addresses
-    r"|https?://[^\s<>\"')\]]+[\w/]"  # web addresses
-    r"|[A-Za-z0-9]{6,}"  # codes, judged by `_is_code`
+
+# Only shapes that nobody writes without having read them. They are ASCII, because in text without
+# spaces, such as Chinese, words touch them; and none is tried twice in one run of characters.
+_ADDRESS = re.compile(
+    r"https?://(?:www\.)?([\w.~:/?#@!$&+=%-]++)",
+    re.ASCII | re.IGNORECASE,
 )
-# What stands next to a redacted secret was cut through, and is no longer in any source.
-_REDACTED = re.compile(r"\S*\[redacted [^\]]*\]\S*")
-_LEAST_DIGITS = 2
+_MAIL = re.compile(
+    r"(?<![\w.+-])[\w.+-]++@(?:[\w-]++\.)+[a-z]{2,}",
+    re.ASCII | re.IGNORECASE,
+)
+_UUID = re.compile(r"[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}", re.ASCII | re.IGNORECASE)
+_CODE = re.compile(r"[A-Za-z0-9]{6,}")  # judged by `_is_code`
+_HASH = re.compile(r"(?=.*\d)(?=.*[a-f])[\da-f]{16,}", re.ASCII | re.IGNORECASE)
+_TURN = re.compile(r"(?<=[0-9])(?=[A-Za-z])|(?<=[A-Za-z])(?=[0-9])")
+_LEAST_DIGITS = 3
 _LEAST_LETTERS = 2
+_LEAST_TURNS = 3
+# Capitals alone, as in ZFA04Y, look like a code sooner.
+_CAPITAL_DIGITS = 2
+_CAPITAL_TURNS = 2
+# Times and durations, which anybody may write anew: 20261121T120000Z, 1d12h30m.
+_TIME = re.compile(r"(?:\d+(?:ms|min|sec|[dhmstwyz]))+\d*", re.ASCII | re.IGNORECASE)
+# What ends a sentence, or marks a word, and is no part of an address.
+_EDGES = "_.:/?#!&+=-~*"
+_OWN_HOSTS = ("localhost", "127.0.0.1")
+
+_MARKER = re.compile(re.escape(REDACTED).replace(r"\{\}", r"[a-z ]{1,40}"))
+_ESCAPE = re.compile(r"\\(?:u([0-9a-f]{4})|(.))", re.DOTALL)
+_CONTROLS = "bfnrt"
+# JSON is escaped once more where it is a value in JSON.
+_MOST_ESCAPED = 3
+_SPLIT_CODE = re.compile(r"(?<=[a-z0-9])[ -](?=[a-z0-9])")
 
 
 def cleaned(text: str) -> str:
@@ -69,28 +93,71 @@ def _faults(text: str, request: SummaryRequest, tokens: int, room: int) -> Itera
         yield "The text is a tool call, not a summary."
     if tokens >= room:
         yield f"The text has {tokens} tokens; it has to be shorter than the {room} it replaces."
-    invented = _invented(_REDACTED.sub(" ", text), request)
+    invented = _invented(_names(_without_secrets(text)), request)
     if invented:
         yield f"The text has {invented} names or addresses that the conversation does not have."
 
 
-def _invented(text: str, request: SummaryRequest) -> int:
-    names = {found.casefold() for found in _IDENTIFIER.findall(text) if _is_telling(found)}
+def _without_secrets(text: str) -> str:
+    # What touches a marker was cut through, and is no longer a name that a source could have.
+    if not _MARKER.search(text):
+        return text
+    return " ".join(word for word in _MARKER.sub("\0", text).split() if "\0" not in word)
+
+
+def _names(text: str) -> set[str]:
+    names = {rest.strip(_EDGES).casefold() for rest in _ADDRESS.findall(text)}
+    text = _ADDRESS.sub(" ", text)
+    names.update(found.strip(_EDGES).casefold() for found in _MAIL.findall(text))
+    text = _MAIL.sub(" ", text)
+    names.update(found.casefold() for found in _UUID.findall(text))
+    names.update(
+        found.casefold() for found in _CODE.findall(_UUID.sub(" ", text)) if _is_code(found)
+    )
+    return {name for name in names if name and not name.startswith(_OWN_HOSTS)}
+
+
+def _is_code(run: str) -> bool:
+    """
+    Whether letters and digits take turns in *run*, as in AB12CD34 but not in sha256 or 1000px.
+    """
+    digits = sum(character.isdigit() for character in run)
+    if digits > len(run) - _LEAST_LETTERS or _TIME.fullmatch(run):
+        return False
+    turns = len(_TURN.findall(run))
+    if run.isupper() and digits >= _CAPITAL_DIGITS and turns >= _CAPITAL_TURNS:
+        return True
+    return bool(_HASH.fullmatch(run)) or (digits >= _LEAST_DIGITS and turns >= _LEAST_TURNS)
+
+
+def _invented(names: Iterable[str], request: SummaryRequest) -> int:
+    names = tuple(names)
     if not names:
         return 0
     # Folded and joined once: names and source may both be long.
-    source = "\n".join(_source_texts(request)).casefold()
-    return sum(1 for name in names if name not in source)
+    source = _read("\n".join(_source_texts(request)).casefold())
+    missing = [name for name in names if name not in source]
+    if not missing:
+        return 0
+    # A code that is said in groups may be written in one piece.
+    joined = _SPLIT_CODE.sub("", source)
+    return sum(name not in joined for name in missing)
 
 
-def _is_telling(found: str) -> bool:
-    return "@" in found or "://" in found or _is_code(found)
+def _read(text: str) -> str:
+    """
+    Return *text* and after it what it says without escapes, also where it is no whole JSON.
+    """
+    readings = [text]
+    while "\\" in readings[-1] and len(readings) <= _MOST_ESCAPED:
+        readings.append(_ESCAPE.sub(_unescaped, readings[-1]))
+    return "\n".join(readings)
 
 
-def _is_code(found: str) -> bool:
-    digits = sum(character.isdigit() for character in found)
-    letters = sum(character.isalpha() for character in found)
-    return digits >= _LEAST_DIGITS and letters >= _LEAST_LETTERS
+def _unescaped(match: re.Match[str]) -> str:
+    if match[1]:
+        return chr(int(match[1], 16)).casefold()
+    return "\n" if match[2] in _CONTROLS else match[2]
 
 
 def _source_texts(request: SummaryRequest) -> Iterator[str]:
@@ -106,8 +173,7 @@ def _part_texts(part: Part) -> Iterator[str]:
         case TextPart() | ReasoningPart() | CompactionPart():
             yield part.content
         case ToolCallPart():
-            yield from (part.id, part.name)
-            yield from _written(part.arguments)
+            yield from (part.id, part.name, part.arguments)
         case ToolCallResponsePart():
             yield part.id
             yield from _response_texts(part)
@@ -124,34 +190,7 @@ def _part_texts(part: Part) -> Iterator[str]:
 
 def _response_texts(part: ToolCallResponsePart) -> Iterator[str]:
     if isinstance(part.response, str):
-        yield from _written(part.response)
+        yield part.response
         return
     for inner in part.response:
         yield from _part_texts(inner)
-
-
-def _written(text: str) -> Iterator[str]:
-    """
-    Give *text* and, where it is JSON, the texts in it: escapes hide what they say.
-    """
-    yield text
-    if "\\" not in text:
-        return
-    try:
-        value = decode_json(text)
-    except FormatError:
-        return
-    yield from _leaves(value)
-
-
-def _leaves(value: object) -> Iterator[str]:
-    waiting = [value]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, str):
-            yield value
-        elif isinstance(value, list):
-            waiting += cast("list[object]", value)
-        elif isinstance(value, dict):
-            fields = cast("dict[object, object]", value)
-            waiting += [*fields, *fields.values()]

@@ -3,10 +3,13 @@ A digest as sections of one-line items: written to text, and read back without l
 
 Every line of the text is a heading, or an item behind a fixed mark. Items hold no line break, so
 nothing that was said in a conversation can open a section, however it is written.
+
+A digest that is to be very short does not tell the roles of its messages, and where it has nothing
+but what was asked, it has no heading either.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import Enum
 
 from msgspec import Struct
@@ -62,12 +65,22 @@ class Counts(Struct, frozen=True):
     system: int = 0
     """System messages."""
 
+    untold: int = 0
+    """Messages whose role the digest does not tell."""
+
     @property
     def total(self) -> int:
         """
         All messages.
         """
-        return self.user + self.assistant + self.tool + self.system
+        return self.user + self.assistant + self.tool + self.system + self.untold
+
+    @property
+    def brief(self) -> "Counts":
+        """
+        The same without the roles, which is shorter to write.
+        """
+        return Counts(untold=self.total)
 
     def plus(self, other: "Counts") -> "Counts":
         """
@@ -78,6 +91,7 @@ class Counts(Struct, frozen=True):
             self.assistant + other.assistant,
             self.tool + other.tool,
             self.system + other.system,
+            self.untold + other.untold,
         )
 
 
@@ -109,11 +123,11 @@ def render(document: Document) -> str:
     Write *document* as text; `parse` gives an equal one back.
     """
     lines = [header(document.counts)]
-    for section in Section:
-        items = document.sections.get(section, ())
-        if items:
+    shown = [section for section in Section if document.sections.get(section)]
+    for section in shown:
+        if shown != [Section.REQUESTS] or document.counts != document.counts.brief:
             lines.append(heading(section))
-            lines.extend(_ITEM + item for item in items)
+        lines.extend(_ITEM + item for item in document.sections[section])
     return "\n".join(lines)
 
 
@@ -142,19 +156,28 @@ def parse(text: str) -> Document | None:
     match = _HEADER.fullmatch(first)
     if match is None:
         return None
-    counts = Counts(*(int(count or 0) for count in match.groups()[1:]))
-    sections: dict[Section, list[str]] = {}
-    items: list[str] | None = None
-    for line in lines:
-        if line.startswith(_HEADING):
-            section = _BY_TITLE.get(line.removeprefix(_HEADING))
-            if section is None:
-                return None
-            items = sections.setdefault(section, [])
-        elif items is not None and line.startswith(_ITEM):
-            items.append(line.removeprefix(_ITEM))
-        else:
-            return None
+    total, user, assistant, tool, system = (int(count or 0) for count in match.groups())
+    untold = max(total - user - assistant - tool - system, 0)
+    counts = Counts(user, assistant, tool, system, untold)
+    sections = _read_sections(lines)
+    if sections is None:
+        return None
     document = Document(counts, {name: tuple(found) for name, found in sections.items()})
     # Whatever differs from what would be written, in order or in counts, is somebody else's text.
     return document if render(document) == text else None
+
+
+def _read_sections(lines: Iterable[str]) -> Mapping[Section, list[str]] | None:
+    sections: dict[Section, list[str]] = {}
+    section = Section.REQUESTS
+    for line in lines:
+        if line.startswith(_HEADING):
+            title = line.removeprefix(_HEADING)
+            if title not in _BY_TITLE:
+                return None
+            section = _BY_TITLE[title]
+        elif line.startswith(_ITEM):
+            sections.setdefault(section, []).append(line.removeprefix(_ITEM))
+        else:
+            return None
+    return sections

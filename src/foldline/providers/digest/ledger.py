@@ -4,12 +4,13 @@ The ledger: which identifiers were met, in which role, how often and how lately.
 An identifier that was an argument of a call is *used* and has a section of its own; one that was
 said or answered is *seen*. Within a section the rank is an integer score, so that it is the same
 on every machine and under every hash seed. A digest that is absorbed gives its entries back in the
-order in which it ranked them; they are taken in turn with the new ones, so that what mattered once
-survives many folds and what never mattered again fades.
+order in which it ranked them; they are taken in turn with the new ones and before them, so that
+what mattered most survives many folds, whatever comes, and the rest fades.
 """
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import zip_longest
 
 from msgspec import Struct
@@ -17,10 +18,10 @@ from msgspec import Struct
 from foldline.providers.digest.files import canonical_paths
 from foldline.providers.digest.identifiers import find_identifiers, is_identifier, kind_of
 from foldline.providers.digest.selection import Item
-from foldline.providers.digest.transcript import Argument, Transcript
+from foldline.providers.digest.transcript import Argument, Speech, Transcript
 
 
-__all__ = ["Entry", "Ledger", "build_ledger", "offer_entries", "read_entries"]
+__all__ = ["Entry", "Ledger", "build_ledger", "find_entries", "offer_entries", "read_entries"]
 
 
 class Entry(Struct, frozen=True):
@@ -57,6 +58,7 @@ class _Mention(Struct, frozen=True):
 class _Tally(Struct):
     label: str = ""
     used: int = 0
+    own: int = 0
     user: int = 0
     assistant: int = 0
     tool: int = 0
@@ -83,6 +85,8 @@ _KIND_SCORES = {"clock": -40, "number": -30, "name": -12, "amount": -8, "url": -
 # What means little without the sentence around it comes after everything else.
 _WEAK_KINDS = ("clock", "number")
 _SMALL_KINDS = ("clock", "number", "amount")
+# What the user calls their own, as in "my order number is ...": the subject of the conversation.
+_OWN = re.compile(r"\b(?:my|our)\b[^!?\n]{0,80}", re.IGNORECASE)
 _ID_ENDINGS = ("id", "code", "number", "key", "date", "email", "path", "dob", "ref")
 
 
@@ -104,9 +108,9 @@ def build_ledger(transcript: Transcript, *, quoted: str, prior: Ledger) -> Ledge
     ranked = sorted(kept, key=lambda value: _rank(value, tallies[value], span))
     used = [_entry(value, tallies[value].label) for value in ranked if tallies[value].used]
     seen = [_entry(value, tallies[value].label) for value in ranked if not tallies[value].used]
-    all_used = _take_in_turn(used, _renamed(prior.used, paths))
+    all_used = _take_in_turn(_renamed(prior.used, paths), used)
     is_used = {entry.value for entry in all_used}
-    all_seen = _take_in_turn(seen, _renamed(prior.seen, paths))
+    all_seen = _take_in_turn(_renamed(prior.seen, paths), seen)
     return Ledger(tuple(all_used), tuple(entry for entry in all_seen if entry.value not in is_used))
 
 
@@ -130,11 +134,21 @@ def _mentions(transcript: Transcript) -> Iterator[_Mention]:
             yield _Mention(found.value, found.label, "tool", result.position)
     for speech in transcript.speeches:
         role = "user" if speech.role == "user" else "assistant"
-        for found in find_identifiers(speech.text):
-            yield _Mention(found.value, found.label, role, speech.position)
+        named = list(find_identifiers(speech.text))
+        for one in named:
+            yield _Mention(one.value, one.label, role, speech.position)
+        if role == "user":
+            yield from _own_mentions(speech, {one.value for one in named})
     for call in transcript.calls:
         for argument in call.arguments:
             yield from _argument_mentions(argument, call.position)
+
+
+def _own_mentions(speech: Speech, whole: AbstractSet[str]) -> Iterator[_Mention]:
+    for said in _OWN.findall(speech.text):
+        first = next((one.value for one in find_identifiers(said) if one.value in whole), None)
+        if first is not None:
+            yield _Mention(first, "", "own", speech.position)
 
 
 def _argument_mentions(argument: Argument, position: int) -> Iterator[_Mention]:
@@ -164,6 +178,7 @@ def _score(value: str, tally: _Tally, span: int) -> int:
     return (
         40 * bool(tally.used)
         + 8 * min(tally.used, 4)
+        + 60 * bool(tally.own)
         + 24 * bool(tally.user)
         + 24 * bool(tally.assistant)
         + 16 * tally.label.lower().endswith(_ID_ENDINGS)
@@ -181,8 +196,8 @@ def _entry(value: str, label: str) -> Entry:
     return Entry(value, label if _LABEL.fullmatch(label) else _KIND_LABELS[kind])
 
 
-def _take_in_turn(new: Sequence[Entry], old: Sequence[Entry]) -> list[Entry]:
-    known = {entry.value: entry for pair in zip_longest(new, old) for entry in pair if entry}
+def _take_in_turn(old: Sequence[Entry], new: Sequence[Entry]) -> list[Entry]:
+    known = {entry.value: entry for pair in zip_longest(old, new) for entry in pair if entry}
     return sorted(known.values(), key=_is_weak)[:_MOST]
 
 
@@ -207,6 +222,15 @@ def offer_entries(entries: Sequence[Entry]) -> list[Item]:
         else Item(entry.value, rank, entry.label)
         for rank, entry in enumerate(entries)
     ]
+
+
+def find_entries(text: str) -> Iterator[Entry]:
+    """
+    Yield what a digest says in its sentences alone, so that it outlives them.
+    """
+    for found in find_identifiers(text):
+        if not _is_noise(found.value, _Tally(found.label)):
+            yield _entry(found.value, found.label)
 
 
 def read_entries(lines: Iterable[str]) -> tuple[Entry, ...]:

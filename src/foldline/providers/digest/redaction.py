@@ -10,6 +10,8 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from foldline.reduction.contract import REDACTED
+
 
 __all__ = ["REDACTION_RULES", "RedactionRule", "redact"]
 
@@ -97,13 +99,13 @@ def redact(text: str) -> str:
 
 def _marker(rule: RedactionRule) -> str:
     keep = r"\g<keep>" if "keep" in rule.pattern.groupindex else ""
-    return f"{keep}[redacted {rule.name}]"
+    return keep + REDACTED.format(rule.name)
 
 
 def _card_marker(match: re.Match[str]) -> str:
     digits = [int(char) for char in match[0] if char.isdigit()]
     is_card = len(digits) in _CARD_LENGTHS and sum(_luhn(digits)) % 10 == 0
-    return "[redacted card number]" if is_card else match[0]
+    return REDACTED.format("card number") if is_card else match[0]
 
 
 def _luhn(digits: list[int]) -> Iterator[int]:

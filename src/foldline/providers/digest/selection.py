@@ -20,6 +20,8 @@ Counter: TypeAlias = Callable[[str], int]
 
 # Fewer characters a token than any usual text has, so that what is cut also fits.
 _CHARACTERS = 2
+# A shorter beginning says nothing.
+_SHORTEST_CUT = 24
 
 
 class Item(Struct, frozen=True):
@@ -76,7 +78,8 @@ def select(items: Sequence[Item], *, title: str, limit: int, count: Counter) -> 
 def _cut(item: Item, *, room: int, count: Counter) -> Item:
     if item.group or _cost(item, is_new=True, count=count) <= room:
         return item
-    return replace(item, text=shorten(item.text, limit=room * _CHARACTERS))
+    text = shorten(item.text, limit=room * _CHARACTERS)
+    return replace(item, text=text if len(text) >= _SHORTEST_CUT else "")
 
 
 def _cost(item: Item, *, is_new: bool, count: Counter) -> int:

@@ -36,20 +36,40 @@ _TALK_SHARES = {
 }
 
 
+# What must not be lost is served first, and in a small budget up to this many tokens each.
+_LEAST = {Section.RULES: 32, Section.USED: 24, Section.SEEN: 24}
+_LEAST_PART = 3
+
+
 def share_out(
     offers: Mapping[Section, Sequence[Item]], *, budget: int, count: Counter
 ) -> dict[Section, tuple[str, ...]]:
     """
     Return the lines of each section that got any, all of them together within *budget* tokens.
+
+    A rule that a request shows as well is said once.
     """
     is_work = bool(offers[Section.USED] or offers[Section.TOOLS])
     shares = _WORK_SHARES if is_work else _TALK_SHARES
+    taken: dict[Section, Selection] = {}
 
-    def pick(section: Section, limit: int) -> Selection:
-        return select(offers[section], title=heading(section), limit=limit, count=count)
+    def pick(section: Section, limit: int, items: Sequence[Item]) -> None:
+        others = sum(selection.cost for name, selection in taken.items() if name is not section)
+        limit = min(limit, budget - others)
+        taken[section] = select(items, title=heading(section), limit=limit, count=count)
 
-    taken = {section: pick(section, budget * share // 100) for section, share in shares.items()}
-    for section in shares:
-        spare = budget - sum(selection.cost for selection in taken.values())
-        taken[section] = pick(section, taken[section].cost + spare)
+    for section in dict.fromkeys((*_LEAST, *shares)):
+        share = budget * shares.get(section, 0) // 100
+        least = min(_LEAST.get(section, 0), budget // _LEAST_PART)
+        pick(section, max(share, least), offers[section])
+    left = [section for section in shares if section is not Section.RULES]
+    for section in left:
+        pick(section, budget, offers[section])
+    # Only now is it certain which requests are shown.
+    shown = "\n".join(item.text for item in taken[Section.REQUESTS].items)
+    unsaid = [rule for rule in offers[Section.RULES] if rule.text not in shown]
+    pick(Section.RULES, budget, unsaid)
+    for section in left:
+        if section is not Section.REQUESTS:
+            pick(section, budget, offers[section])
     return {name: lay_out(selection.items) for name, selection in taken.items() if selection.items}

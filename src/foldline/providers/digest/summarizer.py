@@ -10,15 +10,22 @@ from functools import cache
 
 from msgspec import Struct
 
-from foldline.history.tokens import TokenCounter, TokenEstimator
+from foldline.history.tokens import MESSAGE_TOKENS, TokenCounter, TokenEstimator
 from foldline.providers.digest.document import Counts, Document, Section, header, render
 from foldline.providers.digest.earlier import Earlier, read_earlier
-from foldline.providers.digest.ledger import Ledger, build_ledger, offer_entries, read_entries
+from foldline.providers.digest.ledger import (
+    Ledger,
+    build_ledger,
+    find_entries,
+    offer_entries,
+    read_entries,
+)
 from foldline.providers.digest.narrative import offer_quotes, offer_sentences
 from foldline.providers.digest.requests import offer_requests, offer_rules
-from foldline.providers.digest.selection import Counter, Item
+from foldline.providers.digest.selection import Counter, Item, lay_out
 from foldline.providers.digest.sharing import share_out
 from foldline.providers.digest.tail import offer_tail
+from foldline.providers.digest.text import ELLIPSIS
 from foldline.providers.digest.tools_log import offer_calls
 from foldline.providers.digest.transcript import Transcript, read_transcript
 from foldline.reduction.request import SummaryRequest
@@ -30,6 +37,11 @@ __all__ = ["DigestSummarizer", "write_digest"]
 _LEAST_DETAIL = 80
 _MOST_DETAIL = 600
 _SHOWN_REQUESTS = 4
+_WORD_FOR_WORD = 32
+_SMALL = 64
+_FACTS = (Section.RULES, Section.USED, Section.SEEN, Section.TOOLS)
+# The part of a budget that the roles in the first line may take.
+_ROLES_PART = 8
 
 
 _ESTIMATOR = TokenEstimator()
@@ -74,7 +86,10 @@ def write_digest(request: SummaryRequest, *, count: Counter = _ESTIMATOR.count) 
     detail = min(max(request.budget * 2 // 3, _LEAST_DETAIL), _MOST_DETAIL)
     offers = _offer(transcript, earlier, detail=detail)
     budget = min(request.budget, _worthwhile(transcript, earlier, count))
-    text = _fit(counts, offers, budget=budget, count=count)
+    if count(header(counts)) * _ROLES_PART > budget:
+        counts = counts.brief
+    text = _word_for_word(counts, offers, budget=budget, count=count)
+    text = text or _fit(counts, offers, budget=budget, count=count)
     return text or _shortest(header(counts), budget=request.budget, count=count)
 
 
@@ -82,12 +97,13 @@ def _offer(
     transcript: Transcript, earlier: Earlier, *, detail: int
 ) -> dict[Section, Sequence[Item]]:
     speeches, prior = transcript.speeches, earlier.lines
-    known = Ledger(read_entries(prior(Section.USED)), read_entries(prior(Section.SEEN)))
+    told = find_entries("\n".join([*prior(Section.REQUESTS), *prior(Section.RULES)]))
+    known = Ledger(read_entries(prior(Section.USED)), (*read_entries(prior(Section.SEEN)), *told))
     ledger = build_ledger(transcript, quoted="\n".join(earlier.foreign), prior=known)
     requests = offer_requests(speeches, prior=prior(Section.REQUESTS), detail=detail)
     tail = offer_tail(speeches, prior=prior(Section.LAST), detail=detail)
     asked = "\n".join(item.text for item in requests[:_SHOWN_REQUESTS])
-    rules = offer_rules(speeches, prior=prior(Section.RULES), shown=asked)
+    rules = offer_rules(speeches, prior=prior(Section.RULES), asked=prior(Section.REQUESTS))
     shown = "\n".join([asked, *(item.text for item in (*rules, *tail))])
     said = [*prior(Section.SAID), *prior(Section.LAST)]
     return {
@@ -110,7 +126,25 @@ def _worthwhile(transcript: Transcript, earlier: Earlier, count: Counter) -> int
     said = sum(count(speech.text) for speech in transcript.speeches)
     answered = sum(count(result.text) for result in transcript.results)
     called = sum(count(argument.value) for call in transcript.calls for argument in call.arguments)
-    return known + (said + answered + called) * 3 // 4
+    new = said + answered + called
+    # Of little text all may be worth keeping.
+    whole = new + MESSAGE_TOKENS * sum(transcript.roles.values()) - 1
+    return known + max(new * 3 // 4, min(whole, _SMALL))
+
+
+def _word_for_word(
+    counts: Counts, offers: Mapping[Section, Sequence[Item]], *, budget: int, count: Counter
+) -> str:
+    """
+    Return what was asked as it was said, where it is so little that headings would cost more.
+    """
+    asked = lay_out(offers[Section.REQUESTS])
+    text = render(Document(counts, {Section.REQUESTS: asked}))
+    if not asked or count(text) > min(budget, _WORD_FOR_WORD):
+        return ""
+    is_cut = any(item.endswith(ELLIPSIS) for item in asked)
+    facts = (item.text for section in _FACTS for item in offers[section])
+    return text if not is_cut and all(fact in text for fact in facts) else ""
 
 
 def _fit(
