@@ -72,7 +72,8 @@ docs: $(VENV)/.dev ## Write the pages that are made from the code
 	@$(BIN)/python tools/readme_numbers.py
 
 lock: $(VENV)/.dev ## Choose the newest allowed versions of all packages and pin them
-	@$(COMPILE) --upgrade --group dev --output-file requirements/dev.lock pyproject.toml
+	@$(COMPILE) --upgrade --group dev --extra crypto --extra postgres --extra redis \
+		--output-file requirements/dev.lock pyproject.toml
 	@$(COMPILE) --upgrade --group build --constraints requirements/dev.lock \
 		--output-file requirements/demo.lock pyproject.toml
 

@@ -1,5 +1,5 @@
 """
-What every test stands on: no vendor key, no network, and the profile of the generators.
+What every test stands on: no vendor key, no network, own servers, the profile of the generators.
 """
 
 import os
@@ -7,11 +7,12 @@ import re
 import socket
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NoReturn
 
 import pytest
 from hypothesis import settings
 
+
+pytest_plugins = ["tests.servers.fixtures"]
 
 _ROOT = Path(__file__).resolve().parents[1]
 
@@ -38,13 +39,25 @@ def _clean_environment() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _no_network() -> Iterator[None]:
-    def refuse(*_: object) -> NoReturn:
-        message = "a test tried to open a network connection"
-        raise AssertionError(message)
+    connect, connect_ex = socket.socket.connect, socket.socket.connect_ex
+
+    def check(one: socket.socket) -> None:
+        # A socket file leads to a server of this machine, never to the network.
+        if one.family != socket.AF_UNIX:
+            message = "a test tried to open a network connection"
+            raise AssertionError(message)
+
+    def guarded(one: socket.socket, address: str) -> None:
+        check(one)
+        connect(one, address)
+
+    def guarded_ex(one: socket.socket, address: str) -> int:
+        check(one)
+        return connect_ex(one, address)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(socket.socket, "connect", refuse)
-        patch.setattr(socket.socket, "connect_ex", refuse)
+        patch.setattr(socket.socket, "connect", guarded)
+        patch.setattr(socket.socket, "connect_ex", guarded_ex)
         yield
 
 

