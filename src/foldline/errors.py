@@ -9,9 +9,22 @@ FoldlineError
 │   │   └── UnknownFormatError no known format fits, or the named one does not exist
 │   ├── HistoryTooShortError   a reduction covers more messages than were given
 │   ├── IntegrityError         a reduction stands for other messages than those given
+│   ├── MessagesNotLoadedError a message that is not in memory was asked for
+│   ├── ThreadIdError          an id or a tenant has characters that are not allowed
+│   ├── ThreadNotFoundError    there is no such thread
+│   ├── ThreadExistsError      a thread of that id is there already
+│   ├── ThreadConflictError    somebody else has changed the thread in the meantime
+│   ├── CheckpointStaleError   a checkpoint and the history beside it do not agree
+│   ├── CheckpointError        a checkpoint is missing, or cannot be made or used so
+│   ├── RunStartError          a run has nothing to start from, or too much
 │   └── BlockingCallError      a blocking call was made inside a running event loop
 └── ExternalError              something outside foldline failed
     ├── SummarizerError        a summarizer failed or returned an unusable text
+    ├── StoreError             a store failed; what was not acknowledged is not there
+    │   ├── StoreBusyError     others kept the store locked for too long
+    │   ├── StoreCorruptError  stored data is damaged
+    │   ├── StoreVersionError  a store was written by a newer foldline
+    │   └── CommitUnknownError a connection broke in a commit: it may be there or not
     └── MissingExtraError      an optional dependency is not installed
 ```
 
@@ -23,14 +36,27 @@ from typing import ClassVar
 
 __all__ = [
     "BlockingCallError",
+    "CheckpointError",
+    "CheckpointStaleError",
+    "CommitUnknownError",
     "ConfigError",
     "ExternalError",
     "FoldlineError",
     "FormatError",
     "HistoryTooShortError",
     "IntegrityError",
+    "MessagesNotLoadedError",
     "MissingExtraError",
+    "RunStartError",
+    "StoreBusyError",
+    "StoreCorruptError",
+    "StoreError",
+    "StoreVersionError",
     "SummarizerError",
+    "ThreadConflictError",
+    "ThreadExistsError",
+    "ThreadIdError",
+    "ThreadNotFoundError",
     "UnknownFormatError",
     "UsageError",
 ]
@@ -111,6 +137,111 @@ class IntegrityError(UsageError, ValueError):
         )
 
 
+class MessagesNotLoadedError(UsageError, LookupError):
+    """
+    A message was asked for that lies in the store and not in memory.
+    """
+
+    code = "messages_not_loaded"
+
+    def __init__(self, *, index: int, start: int) -> None:
+        self.index = index
+        self.start = start
+        super().__init__(
+            f"message {index} is not in memory, which begins at {start}: "
+            "read it with `await thread.get_messages()`"
+        )
+
+
+class ThreadIdError(UsageError, ValueError):
+    """
+    An id or a tenant has characters that are not allowed.
+    """
+
+    code = "thread_id_invalid"
+
+    def __init__(self, *, name: str, length: int) -> None:
+        self.name = name
+        super().__init__(
+            f"{name} of {length} characters is not allowed: use 1 to 200 of A-Z a-z 0-9 . _ : -"
+        )
+
+
+class ThreadNotFoundError(UsageError, LookupError):
+    """
+    There is no such thread.
+    """
+
+    code = "thread_not_found"
+
+    def __init__(self, *, thread_id: str) -> None:
+        self.thread_id = thread_id
+        super().__init__(f"no thread {thread_id!r} for this tenant")
+
+
+class ThreadExistsError(UsageError):
+    """
+    A thread of that id is there already.
+    """
+
+    code = "thread_exists"
+
+    def __init__(self, *, thread_id: str) -> None:
+        self.thread_id = thread_id
+        super().__init__(f"thread {thread_id!r} is there already: choose another id or delete it")
+
+
+class ThreadConflictError(UsageError):
+    """
+    Somebody else has changed the thread in the meantime, so that nothing was written.
+    """
+
+    code = "thread_conflict"
+
+    def __init__(self, *, thread_id: str, expected: int, actual: int) -> None:
+        self.thread_id = thread_id
+        self.expected = expected
+        self.actual = actual
+        super().__init__(
+            f"thread {thread_id!r} is at revision {actual}, not {expected}: "
+            "`await thread.refresh()`, then decide again"
+        )
+
+
+class CheckpointStaleError(UsageError):
+    """
+    A checkpoint and the history beside it do not agree.
+    """
+
+    code = "checkpoint_stale"
+
+    def __init__(self, *, count: int, expected: int, iteration: int) -> None:
+        self.count = count
+        self.expected = expected
+        self.iteration = iteration
+        super().__init__(
+            f"Checkpoint is stale. Conversation has {count} messages but checkpoint expects "
+            f"{expected}. This checkpoint was created at iteration {iteration} but conversation "
+            "has progressed."
+        )
+
+
+class CheckpointError(UsageError):
+    """
+    A checkpoint is missing, or cannot be made or used so.
+    """
+
+    code = "checkpoint"
+
+
+class RunStartError(UsageError):
+    """
+    A run has nothing to start from, or too much.
+    """
+
+    code = "run_start"
+
+
 class BlockingCallError(UsageError, RuntimeError):
     """
     A blocking call was made inside a running event loop; await the method without `_sync`.
@@ -133,6 +264,53 @@ class SummarizerError(ExternalError):
     """
 
     code = "summarizer"
+
+
+class StoreError(ExternalError):
+    """
+    A store failed; what was not acknowledged is not there.
+    """
+
+    code = "store"
+
+
+class StoreBusyError(StoreError):
+    """
+    Others kept the store locked for too long; nothing was written.
+    """
+
+    code = "store_busy"
+
+
+class StoreCorruptError(StoreError):
+    """
+    Stored data is damaged; `foldline repair` shows what can be saved.
+    """
+
+    code = "store_corrupt"
+
+
+class StoreVersionError(StoreError):
+    """
+    A store was written by a newer foldline.
+    """
+
+    code = "store_version"
+
+    def __init__(self, *, what: str, found: int, known: int) -> None:
+        self.found = found
+        self.known = known
+        super().__init__(
+            f"{what} has format {found}, and this foldline reads up to {known}: upgrade foldline"
+        )
+
+
+class CommitUnknownError(StoreError):
+    """
+    A connection broke in a commit: it may be there or not.
+    """
+
+    code = "commit_unknown"
 
 
 class MissingExtraError(ExternalError, ImportError):

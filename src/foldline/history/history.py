@@ -7,9 +7,11 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NoReturn, overload
 
-from foldline.history.digest import DIGEST_SIZE, EMPTY_DIGEST, chain_digest
+from foldline.errors import MessagesNotLoadedError
+from foldline.history.digest import DIGEST_SIZE, chain_digest
 from foldline.history.messages import Message
 from foldline.history.parts import TextPart, ToolCallPart, ToolCallResponsePart
+from foldline.history.prefix import NO_PREFIX, Prefix
 from foldline.history.tokens import TokenCounter, TokenEstimator, count_message
 from foldline.history.units import CountingUnit
 
@@ -26,6 +28,9 @@ class History(Sequence[Message]):
 
     As a sequence, and in every index, it holds the messages that are not system messages: a
     reduction counts and hashes those alone. `system` and `everything` give the others.
+
+    A history may begin behind a *prefix* of which it knows the digest and the counts only. What
+    asks for a message of it then raises `MessagesNotLoadedError`; nothing else is different.
     """
 
     __slots__ = (
@@ -36,6 +41,7 @@ class History(Sequence[Message]):
         "_last_tool",
         "_messages",
         "_open",
+        "_prefix",
         "_reach",
         "_system",
         "_system_at",
@@ -46,29 +52,35 @@ class History(Sequence[Message]):
     )
 
     def __init__(
-        self, messages: Iterable[Message] = (), *, counter: TokenCounter | None = None
+        self,
+        messages: Iterable[Message] = (),
+        *,
+        counter: TokenCounter | None = None,
+        prefix: Prefix = NO_PREFIX,
     ) -> None:
         """
         Hold *messages*, oldest first.
 
         Args:
-            messages: What was said so far.
+            messages: What was said so far, behind *prefix*.
             counter: What counts the tokens of a text; an estimator where none is given.
+            prefix: What is known of the messages before, where they are not in memory.
         """
         self._counter: TokenCounter = counter or TokenEstimator()
+        self._prefix = prefix
         self._messages: list[Message] = []
-        self._chain = bytearray(EMPTY_DIGEST)
-        self._head = EMPTY_DIGEST
-        self._tokens = array("q", (0,))
+        self._chain = bytearray(prefix.digest)
+        self._head = prefix.digest
+        self._tokens = array("q", (prefix.tokens,))
         self._reach = array("q")
-        self._whole = array("q", (0,))
+        self._whole = array("q", (prefix.length,))
         self._users = array("q")
         self._calls: dict[str, list[int]] = {}
         self._open: dict[int, int] = {}
-        self._last_tool = -1
-        self._system: list[Message] = []
-        self._system_at = array("q")
-        self._system_tokens = 0
+        self._last_tool = prefix.last_tool
+        self._system: list[Message] = list(prefix.system)
+        self._system_at = array("q", [0] * len(prefix.system))
+        self._system_tokens = prefix.system_tokens
         self.extend(messages)
 
     def append(self, message: Message) -> None:
@@ -77,13 +89,28 @@ class History(Sequence[Message]):
         """
         tokens = count_message(message, self._counter)
         if message.role == "system":
+            self.append_known(message, tokens=tokens, digest=self._head)
+        else:
+            self.append_known(message, tokens=tokens, digest=chain_digest(self._head, message))
+
+    def append_known(self, message: Message, *, tokens: int, digest: bytes) -> None:
+        """
+        Add *message* behind all others, without counting and hashing it again.
+
+        Args:
+            message: The message.
+            tokens: Its tokens, as this history's counter would count them.
+            digest: The digest of the prefix that it ends; of a system message, which ends none,
+                it is not used.
+        """
+        if message.role == "system":
             self._system.append(message)
             self._system_at.append(len(self._messages))
             self._system_tokens += tokens
             return
-        position = len(self._messages)
-        self._head = chain_digest(self._head, message)
-        self._chain += self._head
+        position = self._prefix.length + len(self._messages)
+        self._head = digest
+        self._chain += digest
         self._messages.append(message)
         self._tokens.append(self._tokens[-1] + tokens)
         if message.role == "user":
@@ -136,7 +163,7 @@ class History(Sequence[Message]):
         return call
 
     def __len__(self) -> int:
-        return len(self._messages)
+        return self._prefix.length + len(self._messages)
 
     @overload
     def __getitem__(self, index: int) -> Message: ...
@@ -145,10 +172,27 @@ class History(Sequence[Message]):
     def __getitem__(self, index: slice) -> list[Message]: ...
 
     def __getitem__(self, index: int | slice) -> Message | list[Message]:
-        return self._messages[index]
+        if self._prefix is NO_PREFIX:
+            return self._messages[index]
+        if isinstance(index, slice):
+            return [self._behind(at) for at in range(*index.indices(len(self)))]
+        return self._behind(range(len(self))[index])
+
+    def _behind(self, index: int) -> Message:
+        prefix = self._prefix
+        if index >= prefix.length:
+            return self._messages[index - prefix.length]
+        if index == prefix.last_user and prefix.user is not None:
+            return prefix.user
+        raise MessagesNotLoadedError(index=index, start=prefix.length)
 
     def __iter__(self) -> Iterator[Message]:
+        self._need_all()
         return iter(self._messages)
+
+    def _need_all(self) -> None:
+        if self._prefix.length:
+            raise MessagesNotLoadedError(index=0, start=self._prefix.length)
 
     def __repr__(self) -> str:
         return f"<History messages={len(self)} system={len(self._system)} tokens={self.tokens()}>"
@@ -165,7 +209,14 @@ class History(Sequence[Message]):
         """
         The number of all messages, system messages included.
         """
-        return len(self._messages) + len(self._system)
+        return len(self) + len(self._system)
+
+    @property
+    def start(self) -> int:
+        """
+        The index of the first message in memory.
+        """
+        return self._prefix.length
 
     @property
     def system_tokens(self) -> int:
@@ -184,8 +235,29 @@ class History(Sequence[Message]):
     def everything(self) -> list[Message]:
         """
         Return all messages, system messages at their places.
+
+        Raises:
+            MessagesNotLoadedError: A part of the history is not in memory.
         """
+        self._need_all()
         return self._merged(len(self._messages))
+
+    def at(self, index: int) -> Message:
+        """
+        Return the message at *index* among all messages, system messages counted too.
+
+        Raises:
+            IndexError: There are not so many.
+            MessagesNotLoadedError: The message is not in memory.
+        """
+        before = 0
+        for place, message in zip(self._system_at, self._system, strict=True):
+            if place + before == index:
+                return message
+            if place + before > index:
+                break
+            before += 1
+        return self[index - before]
 
     def _merged(self, stop: int) -> list[Message]:
         result: list[Message] = []
@@ -204,37 +276,55 @@ class History(Sequence[Message]):
 
         Raises:
             IndexError: There are fewer messages than *index*.
+            MessagesNotLoadedError: The prefix ends in a part that is not in memory.
         """
         if index is None:
             return self._head
-        if not 0 <= index <= len(self._messages):
+        behind = index - self._prefix.length
+        if not 0 <= behind <= len(self._messages):
             self._refuse_prefix(index)
-        start = index * DIGEST_SIZE
+        start = behind * DIGEST_SIZE
         return bytes(self._chain[start : start + DIGEST_SIZE])
 
     def _refuse_prefix(self, index: int) -> NoReturn:
-        message = f"no prefix of {index} messages in a history of {len(self._messages)}"
+        if 0 < index < self._prefix.length:
+            raise MessagesNotLoadedError(index=index, start=self._prefix.length)
+        message = f"no prefix of {index} messages in a history of {len(self)}"
         raise IndexError(message)
 
     def tokens(self, start: int = 0, stop: int | None = None) -> int:
         """
         Return the tokens of the messages from *start* up to *stop*, or to the end.
         """
-        return self._tokens[-1 if stop is None else stop] - self._tokens[start]
+        if self._prefix is NO_PREFIX:
+            return self._tokens[-1 if stop is None else stop] - self._tokens[start]
+        return self._tokens_before(len(self) if stop is None else stop) - self._tokens_before(start)
+
+    def _tokens_before(self, index: int) -> int:
+        prefix = self._prefix
+        if index >= prefix.length:
+            return self._tokens[index - prefix.length]
+        if index == 0:
+            return 0
+        if prefix.last_user is not None and 0 <= index - prefix.last_user <= 1:
+            return prefix.tokens_before_user + (index - prefix.last_user) * prefix.user_tokens
+        raise MessagesNotLoadedError(index=index, start=prefix.length)
 
     def exchanges(self, start: int = 0) -> int:
         """
         Return how many exchanges the messages from *start* on hold, as a history of their own.
         """
         opened = len(self._users) - bisect_left(self._users, start)
-        return opened or int(start < len(self._messages))
+        if start < self._prefix.length:
+            opened += self._prefix.users_from(start)
+        return opened or int(start < len(self))
 
     def count(self, unit: CountingUnit, start: int = 0) -> int:
         """
         Return the size of the messages from *start* on, in *unit*.
         """
         if unit == "messages":
-            return len(self._messages) - start
+            return len(self) - start
         if unit == "exchanges":
             return self.exchanges(start)
         return self.tokens(start)
@@ -244,16 +334,27 @@ class History(Sequence[Message]):
         Return the smallest index behind which there are at most *size* of *unit*.
 
         The newest message always lies behind it, so that a view never ends before it. With
-        exchanges it is where one opens, so that each of them is kept whole.
+        exchanges it is where one opens, so that each of them is kept whole. An index before the
+        part in memory is not looked for: the start of that part then stands for it.
         """
-        last = len(self._messages) - 1
+        first = self._prefix.length
+        last = len(self) - 1
         if unit == "messages" or size == 0:
-            index = len(self._messages) - size
+            index = len(self) - size
         elif unit == "exchanges":
-            index = self._users[-size] if size < len(self._users) else 0
+            index = self._opening(size)
         else:
-            index = bisect_left(self._tokens, self._tokens[-1] - size)
-        return max(0, min(index, last))
+            index = first + bisect_left(self._tokens, self._tokens[-1] - size)
+        return max(first, min(index, last)) if last >= first else max(0, last)
+
+    def _opening(self, size: int) -> int:
+        """
+        Return where the newest *size* exchanges begin.
+        """
+        own, before = len(self._users), self._prefix.users
+        if size < own or (size == own and before):
+            return self._users[-size]
+        return self._prefix.length
 
     def index_within(self, start: int, tokens: int) -> int:
         """
@@ -262,14 +363,15 @@ class History(Sequence[Message]):
         It lies at least one message further where there is one, so that a walk over a history
         comes to its end.
         """
-        within = bisect_right(self._tokens, self._tokens[start] + tokens) - 1
-        return max(min(start + 1, len(self._messages)), within)
+        first = self._prefix.length
+        within = bisect_right(self._tokens, self._tokens[start - first] + tokens) - 1 + first
+        return max(min(start + 1, len(self)), within)
 
     def last_user(self) -> int | None:
         """
         Return the index of the last user message, or None where no user has spoken.
         """
-        return self._users[-1] if self._users else None
+        return self._users[-1] if self._users else self._prefix.last_user
 
     def reach(self, index: int) -> int:
         """
@@ -277,7 +379,7 @@ class History(Sequence[Message]):
 
         It is *index* itself where the message answers no call of this history.
         """
-        return self._reach[index]
+        return self._reach[index - self._prefix.length]
 
     def first_open_call(self) -> int:
         """
@@ -286,7 +388,7 @@ class History(Sequence[Message]):
         It is the number of messages where every call is answered. A call of an older exchange
         was given up: the user spoke after it.
         """
-        return next(iter(self._open), len(self._messages))
+        return next(iter(self._open), len(self))
 
     def whole_indexes(self, top: int, above: int) -> Iterator[int]:
         """
@@ -311,7 +413,9 @@ class History(Sequence[Message]):
 
         Raises:
             IndexError: There are fewer messages than *at*.
+            MessagesNotLoadedError: A part of the history is not in memory.
         """
+        self._need_all()
         if not 0 <= at <= len(self._messages):
             self._refuse_prefix(at)
         return History(self._merged(at), counter=self._counter)

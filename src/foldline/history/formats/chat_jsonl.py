@@ -1,9 +1,11 @@
 """
 Plain chat logs: messages with `role` and `content`, one way or another.
 
-- JSON lines of one message each, or one JSON list of messages: one session.
+- JSON lines of one message each, or one JSON list of messages: one session, or one for each
+  `conversation_id`, `thread_id` or `session_id` of the lines.
 - JSON lines, or one JSON document, of objects with a message list under `messages`, `traj`,
-  `conversation`, `conversations`, `history` or `items`: one session each.
+  `conversation`, `conversations`, `history` or `items`: one session each, but one for those that
+  go on from each other (`formats.growth`).
 - ShareGPT's `from` and `value` in place of `role` and `content`.
 
 The fields of an OpenAI Chat message go through its converter (Anthropic's and the Responses API's
@@ -20,7 +22,7 @@ from foldline.history.codec import decode_json
 from foldline.history.formats.aider import is_aider_record
 from foldline.history.formats.anthropic import message_from_anthropic
 from foldline.history.formats.chat_items import CHAT_FIELDS, chat_message
-from foldline.history.formats.document import Document
+from foldline.history.formats.document import Document, Record
 from foldline.history.formats.fields import (
     Object,
     at,
@@ -30,7 +32,8 @@ from foldline.history.formats.fields import (
     maybe_text,
     maybe_time,
 )
-from foldline.history.formats.importer import Importer, Session
+from foldline.history.formats.growth import Recording, joined
+from foldline.history.formats.importer import Importer, Session, conversations
 from foldline.history.formats.openai_responses import message_from_openai_responses
 from foldline.history.formats.swe_agent import is_trajectory
 from foldline.history.formats.wire import as_object, as_text, check_role
@@ -88,17 +91,22 @@ def _listed(fields: Object) -> list[Any]:
 
 
 def _read(document: Document) -> tuple[Session, ...]:
-    if not isinstance(document.first, list) and not _holds_list(document.first):
-        items = [(record.place, record.value) for record in document.records]
-        return (Session(format=CHAT_JSONL.name, messages=_messages(items)),)
+    if isinstance(document.first, list) or _holds_list(document.first):
+        return joined(map(_recording, document.records))
     sessions: list[Session] = []
-    for record in document.records:
-        held: Object = {"messages": record.value}
-        with at(record.place):
-            if not isinstance(record.value, list):
-                held = as_object(record.value, "the conversation")
-            sessions.append(_session(held))
+    for id, records in conversations(document.records).items():
+        items = [(record.place, record.value) for record in records]
+        sessions.append(Session(id=id, format=CHAT_JSONL.name, messages=_messages(items)))
     return tuple(sessions)
+
+
+def _recording(record: Record) -> Recording:
+    held: Object = {"messages": record.value}
+    with at(record.place):
+        if not isinstance(record.value, list):
+            held = as_object(record.value, "the conversation")
+        session = _session(held)
+    return Recording(session=session, sent=len(session.messages))
 
 
 def _holds_list(value: Any) -> bool:

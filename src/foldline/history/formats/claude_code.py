@@ -11,11 +11,15 @@ Anthropic's. How the lines become sessions:
 - A compaction's summary repeats what is in the file: it goes to the metadata of the message
   before it. Where nothing is before it, the file continues another one and it stays a message.
 - `summary` lines name sessions: they become titles.
+- Where the user went back and said something else, the log forks (`parentUuid`): what stands on
+  a branch that was left is counted in a note. What is a fork is said in `formats.branches`.
+- What the program says about an error of the API is no answer; it is counted in a note.
 - Notices of the program (`system` and others) are never sent to a model; they are counted in a
   note, and so is every line that cannot be read, since such logs have them.
 """
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +27,7 @@ from msgspec.structs import replace
 
 from foldline.errors import FormatError
 from foldline.history.formats.anthropic import message_from_anthropic
+from foldline.history.formats.branches import Line, abandoned
 from foldline.history.formats.document import Document, Record
 from foldline.history.formats.fields import (
     Object,
@@ -44,7 +49,7 @@ __all__ = ["CLAUDE_CODE"]
 
 _SPOKEN = frozenset({"user", "assistant"})
 _IDENTITY = ("sessionId", "session_id", "uuid", "parentUuid")
-_KEPT = ("requestId", "isMeta", "isApiErrorMessage")
+_KEPT = ("requestId", "isMeta")
 
 
 @dataclass
@@ -57,6 +62,15 @@ class _Thread:
     messages: list[Message] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     skipped: Counter[str] = field(default_factory=Counter)
+    lines: list[Line] = field(default_factory=list)
+    """The lines that have an identity, as far as branches depend on them."""
+
+    left: set[str] = field(default_factory=set)
+    """The messages on branches that were left, each by the vendor's id or else its own."""
+
+    failures: int = 0
+    """How many errors of the API the program told of."""
+
     open_id: str = ""
     """The id of the vendor's message that the newest message was read from."""
 
@@ -97,12 +111,16 @@ def _is_line(value: Any) -> bool:
 def _read(document: Document) -> tuple[Session, ...]:
     log = _Log()
     titles: dict[str, str] = {}
+    owned: list[tuple[Record, Object, str]] = []
     for record in document.records:
         line = maybe_object(record.value)
         if line.get("type") == "summary":
             titles[first_text(line, "leafUuid")] = maybe_text(line.get("summary"))
         else:
-            _take(log, line, record)
+            owned.append((record, line, _place(log, line)))
+    left = {name: abandoned(thread.lines) for name, thread in log.threads.items()}
+    for record, line, owner in owned:
+        _take(log.threads[owner], line, record, left[owner])
     for leaf, title in titles.items():
         # A summary may name a session that another file holds.
         thread = log.threads.get(log.owners.get(leaf, ""))
@@ -117,21 +135,70 @@ def _session(id: str, thread: _Thread) -> Session:
         format=CLAUDE_CODE.name,
         title=thread.title,
         messages=tuple(thread.messages),
-        notes=(*thread.notes, *left_out(thread.skipped)),
+        notes=(*thread.notes, *_absences(thread), *left_out(thread.skipped)),
     )
 
 
-def _take(log: _Log, line: Object, record: Record) -> None:
+def _absences(thread: _Thread) -> Iterator[str]:
+    if thread.left:
+        yield (
+            f"{_counted(len(thread.left), 'message')} of branches that were left when the user "
+            "went back: left out"
+        )
+    if thread.failures:
+        yield f"{_counted(thread.failures, 'message')} about an error of the API: left out"
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'s' * (count != 1)}"
+
+
+def _place(log: _Log, line: Object) -> str:
+    """
+    Return the id of the session that *line* belongs to, and note where in it the line stands.
+    """
     log.session = first_text(line, "sessionId", "session_id") or log.session
     owner = _owner(log, line)
+    thread = log.threads.setdefault(owner, _Thread())
     uuid = first_text(line, "uuid")
     if uuid:
         log.owners[uuid] = owner
-    thread = log.threads.setdefault(owner, _Thread())
+        # Agents are not talked back to: a fork among their lines is none of the user's.
+        if owner == log.session:
+            thread.lines.append(_linked(line, uuid))
+    return owner
+
+
+def _linked(line: Object, uuid: str) -> Line:
+    said = maybe_object(line.get("message"))
+    blocks = [maybe_object(block) for block in maybe_list(said.get("content"))]
+    return Line(
+        id=uuid,
+        parent=first_text(line, "parentUuid"),
+        follows=first_text(line, "logicalParentUuid"),
+        is_message=maybe_text(line.get("type")) in _SPOKEN,
+        message=first_text(said, "id"),
+        calls=tuple(first_text(one, "id") for one in blocks if one.get("type") == "tool_use"),
+        answers=tuple(
+            first_text(one, "tool_use_id") for one in blocks if one.get("type") == "tool_result"
+        ),
+    )
+
+
+def _take(thread: _Thread, line: Object, record: Record, left: frozenset[str]) -> None:
     kind = maybe_text(line.get("type"))
+    uuid = first_text(line, "uuid")
     if kind and kind not in _SPOKEN:
         thread.skipped[kind] += 1
-        return
+    elif line.get("isApiErrorMessage") is True:
+        thread.failures += 1
+    elif uuid in left:
+        thread.left.add(first_text(maybe_object(line.get("message")), "id") or uuid)
+    else:
+        _try_to_say(thread, line, record)
+
+
+def _try_to_say(thread: _Thread, line: Object, record: Record) -> None:
     try:
         _say(thread, line)
     except FormatError:

@@ -146,7 +146,9 @@ def _json(data: bytes) -> Document:
     except FormatError:
         return Document(records=(Record("document", _whole(data)),))
     if not rest.strip():
-        return Document(records=(Record("document", value),))
+        # A single message is a log of one line.
+        place = "line 1" if isinstance(value, dict) and "role" in value else "document"
+        return Document(records=(Record(place, value),))
     return _json_lines(data)
 
 

@@ -3,17 +3,21 @@ What an importer is, and what it makes: sessions.
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from msgspec import Struct
 
-from foldline.history.formats.document import Document
+from foldline.history.formats.document import Document, Record
+from foldline.history.formats.fields import first_text, maybe_object
 from foldline.history.messages import Message
 from foldline.history.parts import TextPart
 
 
-__all__ = ["Importer", "Session", "left_out", "printed_message"]
+__all__ = ["Importer", "Session", "conversations", "left_out", "printed_message"]
+
+
+_CONVERSATION = ("conversation_id", "thread_id", "session_id")
 
 
 class Session(Struct, frozen=True, kw_only=True):
@@ -35,6 +39,10 @@ class Session(Struct, frozen=True, kw_only=True):
 
     notes: tuple[str, ...] = ()
     """What of the log is not among the messages, one sentence each."""
+
+    calls: tuple[int, ...] = ()
+    """How many messages had been said before each model call, where the log tells; empty where
+    that follows from who speaks after whom."""
 
 
 class Importer(Struct, frozen=True, kw_only=True):
@@ -66,6 +74,22 @@ def printed_message(
     tool message of plain text: it stays in its place, and vendors are shown it as user text.
     """
     return Message(role="tool", parts=(TextPart(text),), id=id, name=name, created_at=created_at)
+
+
+def conversations(records: Sequence[Record]) -> dict[str, list[Record]]:
+    """
+    Sort *records* of one message each by the conversation that they name.
+
+    A record that names none belongs to the same as the one before it. Where none does, all
+    belong to one conversation without a name.
+    """
+    named = [first_text(maybe_object(record.value), *_CONVERSATION) for record in records]
+    name = next(filter(None, named), "")
+    found: dict[str, list[Record]] = {}
+    for record, given in zip(records, named, strict=True):
+        name = given or name
+        found.setdefault(name, []).append(record)
+    return found
 
 
 def left_out(counts: Counter[str]) -> tuple[str, ...]:

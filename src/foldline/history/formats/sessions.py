@@ -18,6 +18,7 @@ from foldline.history.formats.chat_jsonl import CHAT_JSONL
 from foldline.history.formats.claude_code import CLAUDE_CODE
 from foldline.history.formats.codex import CODEX
 from foldline.history.formats.document import Document, read_document
+from foldline.history.formats.foreign import check_vendor
 from foldline.history.formats.importer import Importer, Session
 from foldline.history.formats.langchain import LANGCHAIN
 from foldline.history.formats.meetings import MEETINGS
@@ -62,7 +63,8 @@ def read_sessions(data: bytes, *, format: str | None = None, name: str = "") -> 
 
     Raises:
         UnknownFormatError: *format* is no format, or none was given and none fits.
-        FormatError: *data* cannot be read, has another shape, or holds no conversation.
+        FormatError: *data* cannot be read, has another shape, holds no conversation, or shows
+            another vendor's shapes than *format* names.
         MissingExtraError: *data* is YAML and no YAML reader is installed.
     """
     named = None if format is None else _named(format)
@@ -71,6 +73,8 @@ def read_sessions(data: bytes, *, format: str | None = None, name: str = "") -> 
     if document.text is not None and importer is not AIDER:
         message = f"not JSON: line 1 starts a text, and {importer.name} is JSON"
         raise FormatError(message)
+    if named is not None:
+        check_vendor(document, named.name)
     sessions = [session for session in importer.read(document) if session.messages]
     if not sessions:
         message = f"no conversation inside: the input is {importer.name}, but has no message"

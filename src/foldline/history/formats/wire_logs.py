@@ -1,8 +1,10 @@
 """
 Recorded conversations in the wire formats themselves, and in foldline's own.
 
-A file holds request bodies (one document, or one a line: each is a session), lists of messages
-(the same), or a message a line (one session). Plain text between user and assistant is the same
+A file holds request bodies (one document, or one a line: each is a session, or goes on from an
+earlier one, see `formats.growth`), lists of messages (the same), or a message a line (one
+session, or one for each conversation that the lines name). A proxy's lines may hold the body
+under `request` and the answer under `response`. Plain text between user and assistant is the same
 in OpenAI Chat and Anthropic: without a sign of Anthropic, a body counts as OpenAI Chat, and a mere
 list of messages as a plain chat log (`formats.chat_jsonl`).
 """
@@ -23,7 +25,8 @@ from foldline.history.formats.fields import (
     maybe_object,
     maybe_text,
 )
-from foldline.history.formats.importer import Importer, Session
+from foldline.history.formats.growth import Recording, joined
+from foldline.history.formats.importer import Importer, Session, conversations
 from foldline.history.formats.langchain import is_langchain_message
 from foldline.history.formats.openai_chat import from_openai_chat, message_from_openai_chat
 from foldline.history.formats.openai_responses import (
@@ -32,6 +35,7 @@ from foldline.history.formats.openai_responses import (
 )
 from foldline.history.formats.otel import from_otel, message_from_otel
 from foldline.history.formats.request import read_request
+from foldline.history.formats.responses import joined_stream, read_response
 from foldline.history.formats.wire import as_object, json_text
 from foldline.history.messages import Message, NativeFormat
 
@@ -121,6 +125,9 @@ def wire_format(document: Document) -> NativeFormat | None:
         return NativeFormat.OTEL
     if is_body(first):
         return _body_format(fields)
+    request, _ = _exchange(first)
+    if request is not None:
+        return _body_format(request) or NativeFormat.OPENAI_CHAT
     listed = maybe_list(first)
     items = listed or [record.value for record in document.records]
     if not items or not _is_item(items[0]):
@@ -165,42 +172,74 @@ def _matches(native: NativeFormat, document: Document) -> bool:
     return wire_format(document) is native
 
 
+def _exchange(value: Any) -> tuple[Object | None, Any]:
+    """
+    Return the request body and the response that a proxy's record holds; None where it is none.
+    """
+    fields = maybe_object(value)
+    request, response = maybe_object(fields.get("request")), fields.get("response")
+    request = request if is_body(request) else maybe_object(request.get("body"))
+    if not is_body(request):
+        return None, None
+    return request, maybe_object(response).get("body", response)
+
+
 def _read(native: NativeFormat, document: Document) -> tuple[Session, ...]:
     if isinstance(document.first, list) or _is_whole(document.first):
-        return tuple(_session(native, record.place, record.value) for record in document.records)
-    messages: list[Message] = []
-    for record in document.records:
-        with at(record.place):
-            messages.append(_MESSAGE[native](record.value))
-    return (Session(format=native.value, messages=tuple(messages)),)
+        return joined(_recording(native, record.place, record.value) for record in document.records)
+    sessions: list[Session] = []
+    for id, records in conversations(document.records).items():
+        messages: list[Message] = []
+        for record in records:
+            with at(record.place):
+                messages.append(_MESSAGE[native](record.value))
+        sessions.append(Session(id=id, format=native.value, messages=tuple(messages)))
+    return tuple(sessions)
 
 
 def _is_whole(value: Any) -> bool:
-    keys = ("messages", "input", _OTEL_SYSTEM, *_OTEL_MESSAGES)
+    keys = ("messages", "input", "request", _OTEL_SYSTEM, *_OTEL_MESSAGES)
     return not maybe_object(value).keys().isdisjoint(keys)
 
 
-def _session(native: NativeFormat, place: str, value: Any) -> Session:
+def _recording(native: NativeFormat, place: str, value: Any) -> Recording:
+    request, response = _exchange(value)
+    answer: tuple[Message, ...] = ()
+    notes: tuple[str, ...] = ()
     with at(place):
         if isinstance(value, list):
             messages = _MESSAGES[native](value)
         elif native is NativeFormat.OTEL:
-            messages = _spans(as_object(value, "the record"))
+            messages, answer = _spans(as_object(value, "the record"))
         else:
-            messages = read_request(value, native).messages
+            messages = read_request(value if request is None else request, native).messages
+    try:
+        answer = answer or _answer(response, native)
+    except FormatError:
+        # Failed calls are logged, too; what they were asked is worth reading all the same.
+        notes = (f"{place}: the response holds no answer that could be read; left out",)
     id = first_text(maybe_object(value), "id")
-    return Session(id=id, format=native.value, messages=messages)
+    said = (*messages, *answer)
+    session = Session(id=id, format=native.value, messages=said, notes=notes)
+    return Recording(session=session, sent=len(messages))
 
 
-def _spans(fields: Object) -> tuple[Message, ...]:
+def _answer(response: Any, native: NativeFormat) -> tuple[Message, ...]:
+    if response is None:
+        return ()
+    if isinstance(response, str):
+        response = joined_stream(response, native)
+    return read_response(response, native)
+
+
+def _spans(fields: Object) -> tuple[tuple[Message, ...], tuple[Message, ...]]:
     """
-    Read the attributes of a span, where lists may be JSON text.
+    Read the attributes of a span, where lists may be JSON text: what was sent, and the answer.
     """
     system = _attribute(fields, _OTEL_SYSTEM)
     items: list[Any] = [{"role": "system", "parts": system}] if system else []
-    for key in _OTEL_MESSAGES:
-        items.extend(_attribute(fields, key))
-    return from_otel(items)
+    sent, answered = (_attribute(fields, key) for key in _OTEL_MESSAGES)
+    return from_otel([*items, *sent]), from_otel(answered)
 
 
 def _attribute(fields: Object, key: str) -> list[Any]:

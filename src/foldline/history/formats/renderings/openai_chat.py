@@ -28,6 +28,7 @@ __all__ = ["render_openai_chat"]
 _CALL_ID = ".{1,40}"
 _NAME_LIMIT = 64
 _SPEAKER = re.compile(r"[^\s<|\\/>]{1,64}").fullmatch
+_KINDS = ("function", "custom")
 _NOT_VOID = frozenset({"tool_calls", "function_call", "name"})
 
 
@@ -115,10 +116,25 @@ def _says_something(item: dict[str, Any]) -> bool:
 
 def _valid_call(call: dict[str, Any], ids: CallIds) -> dict[str, Any]:
     kind = call.get("type") or "function"
+    if kind not in _KINDS:
+        call, kind = _as_function(call, kind), "function"
     changed = {**call, "id": ids.call(call.get("id") or ""), "type": kind}
     if is_object(call.get(kind)):
         changed[kind] = _valid_tool(call[kind], takes_arguments=kind == "function")
     return changed
+
+
+def _as_function(call: dict[str, Any], kind: str) -> dict[str, Any]:
+    """
+    Return *call*, of a *kind* that the vendor does not know, as the call of a function.
+
+    Where it has no name or no arguments, the function is the kind and the argument is all it says.
+    """
+    for tool in (call.get("function"), call.get(kind), call):
+        if is_object(tool) and isinstance(tool.get("name"), str) and "arguments" in tool:
+            function = {"name": tool["name"], "arguments": tool["arguments"]}
+            return {"id": call.get("id"), "function": function}
+    return {"id": call.get("id"), "function": {"name": kind, "arguments": json_text(call)}}
 
 
 def _valid_tool(tool: dict[str, Any], *, takes_arguments: bool) -> dict[str, Any]:

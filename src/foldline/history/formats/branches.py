@@ -1,0 +1,119 @@
+"""
+Logs whose lines name the line before them, and so may branch where somebody went back.
+
+The conversation goes through the lines that lead to the newest one; what was said on other
+branches was taken back. Not every fork is one, though. A program that calls several tools at once
+writes a line per call and lets each result follow its own call: pieces of a message that the
+conversation goes through belong to it, and so do the first results of the calls in it. A line
+whose parent is not there starts a tree of its own, and every tree is judged for itself: damaged
+logs and those that start anew behind a compaction keep what they hold. Only a tree that says it
+follows a line that was taken back goes with it.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec import Struct
+
+
+__all__ = ["Line", "abandoned"]
+
+
+class Line(Struct, frozen=True, kw_only=True):
+    """
+    One line of such a log.
+    """
+
+    id: str
+    """Its identity."""
+
+    parent: str = ""
+    """The line before it; empty where there is none."""
+
+    follows: str = ""
+    """The line that it follows though a new tree starts with it, as behind a compaction."""
+
+    is_message: bool = True
+    """Whether it holds something that was said."""
+
+    message: str = ""
+    """The identity of the message that it is a piece of; empty where it has none."""
+
+    calls: tuple[str, ...] = ()
+    """The ids of the tool calls in it."""
+
+    answers: tuple[str, ...] = ()
+    """The ids of the tool calls that it answers."""
+
+
+def abandoned(lines: Sequence[Line]) -> frozenset[str]:
+    """
+    Return the ids of those messages among *lines* that stand on branches that were left.
+    """
+    by_id = {line.id: line for line in reversed(lines)}
+    parents = {id: line.parent if line.parent in by_id else "" for id, line in by_id.items()}
+    children = Counter(filter(None, parents.values()))
+    if max(children.values(), default=0) < 2:  # noqa: PLR2004 - two children make a fork
+        return frozenset()
+    roots: dict[str, str] = {}
+    for id in parents:
+        _find_root(id, parents, roots)
+    newest = {roots[line.id]: line.id for line in lines if line.is_message}
+    kept = {id for leaf in newest.values() for id in _path(leaf, parents)}
+    _keep_pieces(lines, kept)
+    _keep_answers(lines, kept)
+    left = {line.id for line in lines if line.is_message and line.id not in kept}
+    return frozenset(left | _followers(lines, left, parents, roots))
+
+
+def _path(id: str, parents: Mapping[str, str]) -> Iterable[str]:
+    """
+    Return *id* and the lines that lead to it, the nearest first; a circle is walked once.
+    """
+    path: dict[str, None] = {}
+    while id and id not in path:
+        path[id] = None
+        id = parents[id]
+    return path
+
+
+def _find_root(id: str, parents: Mapping[str, str], roots: dict[str, str]) -> None:
+    path: dict[str, None] = {}
+    while id not in path and id not in roots and parents[id]:
+        path[id] = None
+        id = parents[id]
+    root = roots.setdefault(id, id)
+    for one in path:
+        roots[one] = root
+
+
+def _keep_pieces(lines: Sequence[Line], kept: set[str]) -> None:
+    messages = {line.message for line in lines if line.message and line.id in kept}
+    kept.update(line.id for line in lines if line.message in messages)
+
+
+def _keep_answers(lines: Sequence[Line], kept: set[str]) -> None:
+    inside = [line for line in lines if line.id in kept]
+    answered = {id for line in inside for id in line.answers}
+    open_calls = {id for line in inside for id in line.calls} - answered
+    for line in lines:
+        if not open_calls.isdisjoint(line.answers):
+            kept.add(line.id)
+            open_calls.difference_update(line.answers)
+
+
+def _followers(
+    lines: Sequence[Line], left: set[str], parents: Mapping[str, str], roots: Mapping[str, str]
+) -> set[str]:
+    """
+    Return the messages of the trees that follow a message that was left.
+    """
+    said = {line.id for line in lines if line.is_message}
+    gone: set[str] = set()
+    for line in lines:
+        if line.follows not in parents or parents[line.id]:
+            continue
+        before = next((id for id in _path(line.follows, parents) if id in said), "")
+        if before in left or before in gone:
+            gone.update(id for id in said if roots[id] == roots[line.id])
+    return gone

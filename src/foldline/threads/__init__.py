@@ -1,0 +1,1 @@
+"""What is kept: durable threads, their checkpoints, and the stores that hold them."""

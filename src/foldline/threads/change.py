@@ -1,0 +1,343 @@
+"""
+What one commit changes in a thread, and the step that it makes.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Final
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from foldline.history.messages import Message
+from foldline.reduction.state import HistoryReductionState
+from foldline.threads.backing import Backing
+from foldline.threads.checkpoint import (
+    Checkpoint,
+    CheckpointRetention,
+    CheckpointSource,
+    encode_checkpoint,
+)
+from foldline.threads.current import CurrentMessages
+from foldline.threads.head import Head
+from foldline.threads.loop_state import AgentLoopState
+from foldline.threads.record import (
+    ThreadRecord,
+    close_head,
+    document,
+    encode_metadata,
+    encode_tool,
+)
+from foldline.threads.row import append_rows
+from foldline.threads.step import Branch, Document, DocumentKind, Step
+from foldline.threads.tool_run import ToolRun
+
+
+__all__ = [
+    "BRANCH_SIZE",
+    "COMMIT_ID_SIZE",
+    "Change",
+    "Planned",
+    "StoredReduction",
+    "plan_step",
+]
+
+
+BRANCH_SIZE: Final = 16
+"""The length of a branch's id in bytes."""
+
+COMMIT_ID_SIZE: Final = 8
+"""The length of a commit's id in bytes."""
+
+_NAME_WIDTH = 12
+_THINNING = 16
+
+
+class StoredReduction(Struct, frozen=True):
+    """
+    A reduction with the name of its document.
+    """
+
+    name: str
+    """The name."""
+
+    state: HistoryReductionState
+    """The reduction."""
+
+
+class Change(Struct, frozen=True, kw_only=True):
+    """
+    What a commit changes; what is not named stays.
+    """
+
+    messages: Sequence[Message] = ()
+    """The messages to append."""
+
+    execution: AgentLoopState | UnsetType | None = UNSET
+    """The execution state; None clears it."""
+
+    reduction: HistoryReductionState | UnsetType | None = UNSET
+    """The newest reduction; None says that there is none."""
+
+    is_new_fold: bool = True
+    """Whether *reduction* is a new one, or the newest one with other notes."""
+
+    fallback: StoredReduction | UnsetType | None = UNSET
+    """The stored reduction that is the newest now, where others are dropped; None where none is."""
+
+    archived: int | None = None
+    """How many messages, system messages not counted, are archived."""
+
+    tools: Sequence[ToolRun] = ()
+    """Intents and results of tool calls."""
+
+    settled: Sequence[str] = ()
+    """The ids of calls that need not be remembered any more."""
+
+    display_name: str | None = None
+    """The name that people see."""
+
+    metadata: Mapping[str, object] | None = None
+    """Values of the owner."""
+
+    expires_at: datetime | UnsetType | None = UNSET
+    """From when on the thread is gone."""
+
+    rebranch: Head | None = None
+    """The counts to go on from, where the thread leaves its branch."""
+
+    shares: Branch | None = None
+    """The branch to open then."""
+
+    drop: Sequence[tuple[DocumentKind, str | None]] = ()
+    """Documents to delete."""
+
+    purge: bool = False
+    """Whether rows that no branch in use shares are deleted."""
+
+    source: CheckpointSource = "loop"
+    """What a checkpoint is made after."""
+
+
+class Planned(Struct, frozen=True, kw_only=True):
+    """
+    A step that is ready to be committed.
+    """
+
+    step: Step
+    """What the storage does."""
+
+    record: ThreadRecord
+    """The thread behind it."""
+
+
+def plan_step(
+    backing: Backing,
+    record: ThreadRecord,
+    change: Change,
+    *,
+    commit_id: bytes | None = None,
+    is_new: bool = False,
+) -> Planned:
+    """
+    Return the step that makes *change* on the thread *record*.
+
+    Args:
+        backing: What the threads of the store have in common.
+        record: The thread as it is.
+        change: What changes.
+        commit_id: The id of the commit; random where none is given.
+        is_new: Whether the thread is made by it.
+    """
+    commit_id = commit_id or backing.random_bytes(COMMIT_ID_SIZE)
+    start = change.rebranch or record.head
+    rows, counted = append_rows(start, change.messages, backing.counter, backing.vault)
+    head = _moved(counted.moved(commit_id, backing.clock()), change, backing.checkpoints)
+    after = _changed(record, head, change)
+    return Planned(
+        step=Step(
+            id=commit_id,
+            expected=0 if is_new else record.head.revision,
+            head=close_head(backing.vault, record.key, after.head),
+            branch=after.head.branch,
+            opens=change.shares,
+            rows=rows,
+            put=_documents(backing, record, after, change),
+            drop=_dropped(record, change),
+            last_activity=after.head.last_activity.timestamp(),
+            expires_at=_seconds(after.head.expires_at),
+            purge=change.purge,
+        ),
+        record=after,
+    )
+
+
+def _seconds(moment: datetime | None) -> float | None:
+    return None if moment is None else moment.timestamp()
+
+
+def _moved(head: Head, change: Change, retention: CheckpointRetention) -> Head:
+    folds = change.is_new_fold and isinstance(change.reduction, HistoryReductionState)
+    kept = retention == "full" and isinstance(change.execution, AgentLoopState)
+    if not folds and not kept and change.archived is None and change.expires_at is UNSET:
+        return head
+    return msgspec.structs.replace(
+        head,
+        folds=head.folds + folds,
+        checkpoints=head.checkpoints + kept,
+        archived=head.archived if change.archived is None else change.archived,
+        expires_at=head.expires_at if change.expires_at is UNSET else change.expires_at,
+    )
+
+
+def _changed(record: ThreadRecord, head: Head, change: Change) -> ThreadRecord:
+    reduction, name = record.reduction, record.reduction_name
+    if change.fallback is not UNSET:
+        reduction = None if change.fallback is None else change.fallback.state
+        name = "" if change.fallback is None else change.fallback.name
+    elif change.reduction is not UNSET:
+        reduction = change.reduction
+        name = _reduction_name(head, record, change)
+    execution = record.execution
+    if change.execution is not UNSET:
+        execution = change.execution
+    if execution is not None and change.execution is not UNSET:
+        execution = execution.with_current(CurrentMessages(head.count, head.digest))
+    return ThreadRecord(
+        key=record.key,
+        head=head,
+        display_name=record.display_name if change.display_name is None else change.display_name,
+        metadata=record.metadata if change.metadata is None else change.metadata,
+        execution=execution,
+        reduction=reduction,
+        reduction_name=name,
+        tools=_tools_after(record.tools, change),
+    )
+
+
+def _reduction_name(head: Head, record: ThreadRecord, change: Change) -> str:
+    if change.reduction is None:
+        return ""
+    if change.is_new_fold or not record.reduction_name:
+        return _fold_name(head.folds)
+    return record.reduction_name
+
+
+def _tools_after(tools: Sequence[ToolRun], change: Change) -> tuple[ToolRun, ...]:
+    known = {run.call_id: run for run in tools}
+    known.update((run.call_id, run) for run in change.tools)
+    for call_id in _settled(change):
+        known.pop(call_id, None)
+    return tuple(known.values())
+
+
+def _settled(change: Change) -> set[str]:
+    """
+    Return the calls whose answers are messages now, and those named.
+    """
+    answered = {
+        answer.id for message in change.messages for answer in message.tool_call_responses
+    }
+    return answered.union(change.settled)
+
+
+def _dropped(
+    record: ThreadRecord, change: Change
+) -> tuple[tuple[DocumentKind, str | None], ...]:
+    settled = _settled(change)
+    drop = list(change.drop)
+    if change.is_new_fold and isinstance(change.reduction, HistoryReductionState):
+        drop += [("reduction", name) for name in _thinned(record.head.folds + 1)]
+    drop += [("tool", run.call_id) for run in record.tools if run.call_id in settled]
+    if change.execution is None:
+        drop.append(("execution", None))
+    return tuple(drop)
+
+
+def _thinned(fold: int) -> list[str]:
+    """
+    Return the names of the reductions that go when *fold* is stored.
+
+    The last 16 stay, of the last 256 every 16th, of the last 4,096 every 256th and so on: a
+    rewind finds an earlier reduction not far away, and there are few at any length.
+    """
+    names: list[str] = []
+    stride = _THINNING
+    while stride < fold:
+        if (fold - stride) % stride:
+            names.append(_fold_name(fold - stride))
+        stride *= _THINNING
+    return names
+
+
+def _fold_name(fold: int) -> str:
+    return f"{fold:0{_NAME_WIDTH}d}"
+
+
+def _documents(
+    backing: Backing, before: ThreadRecord, after: ThreadRecord, change: Change
+) -> tuple[Document, ...]:
+    vault, key = backing.vault, after.key
+    put: list[Document] = []
+    if change.metadata is not None or change.display_name is not None:
+        data = encode_metadata(after.display_name, after.metadata)
+        put.append(document(vault, key, "metadata", data))
+    if isinstance(change.reduction, HistoryReductionState):
+        # The store keeps every reduction by itself, so none has to carry those before it.
+        data = msgspec.structs.replace(change.reduction, previous=None).to_json()
+        name = after.reduction_name
+        put.append(document(vault, key, "reduction", data, name=name))
+    if isinstance(change.execution, AgentLoopState) and after.execution is not None:
+        put += _checkpointed(backing, before, after, after.execution, change.source)
+    settled = _settled(change)
+    for run in change.tools:
+        if run.call_id not in settled:
+            data = encode_tool(run)
+            put.append(document(vault, key, "tool", data, name=run.call_id))
+    return tuple(put)
+
+
+def _checkpointed(
+    backing: Backing,
+    before: ThreadRecord,
+    after: ThreadRecord,
+    state: AgentLoopState,
+    source: CheckpointSource,
+) -> list[Document]:
+    vault, key, head = backing.vault, after.key, after.head
+    plain = msgspec.structs.replace(state, active_reduction=None)
+    put = [document(vault, key, "execution", plain.to_json())]
+    if backing.checkpoints == "full":
+        moments = [_checkpoint(head, state, source)]
+        if before.head.checkpoints == 0:
+            moments.insert(0, _root(head))
+        put += [
+            document(vault, key, "checkpoint", encode_checkpoint(moment), name=moment.id)
+            for moment in moments
+        ]
+    return put
+
+
+def _checkpoint(head: Head, state: AgentLoopState, source: CheckpointSource) -> Checkpoint:
+    return Checkpoint(
+        id=f"{head.revision:0{_NAME_WIDTH}d}",
+        created_at=head.last_activity,
+        source=source,
+        step=state.iteration,
+        message_index=head.count,
+        branch=head.branch,
+        revision=head.revision,
+        state=state.to_json().decode(),
+    )
+
+
+def _root(head: Head) -> Checkpoint:
+    return Checkpoint(
+        id="0" * _NAME_WIDTH,
+        created_at=head.created_at,
+        source="root",
+        step=-1,
+        message_index=-1,
+        branch=head.branch,
+        revision=0,
+    )

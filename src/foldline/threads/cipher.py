@@ -1,0 +1,175 @@
+"""
+Encryption of what a store keeps.
+"""
+
+import os
+from hashlib import sha256
+from typing import Protocol, runtime_checkable
+
+from foldline.errors import ConfigError, MissingExtraError, StoreCorruptError
+
+
+__all__ = ["AesCipher", "Cipher", "Vault"]
+
+
+_KEY_SIZES = (16, 24, 32)
+_NONCE_SIZE = 12
+_CHECK_SIZE = 16
+
+
+@runtime_checkable
+class Cipher(Protocol):
+    """
+    Whatever encrypts and authenticates bytes.
+    """
+
+    def encrypt(self, data: bytes, context: bytes) -> bytes:
+        """
+        Return *data* encrypted, so that it can be read with the same *context* only.
+        """
+        ...
+
+    def decrypt(self, data: bytes, context: bytes) -> bytes:
+        """
+        Return what was encrypted.
+
+        Raises:
+            ValueError: It was changed, belongs to another *context*, or the key is another one.
+        """
+        ...
+
+
+class AesCipher:
+    """
+    AES in Galois/Counter Mode (NIST SP 800-38D) with a random nonce for each value.
+    """
+
+    def __init__(self, key: bytes) -> None:
+        """
+        Encrypt with *key*.
+
+        Raises:
+            ConfigError: *key* has not 16, 24 or 32 bytes.
+            MissingExtraError: The `crypto` extra is not installed.
+        """
+        if not isinstance(key, bytes) or len(key) not in _KEY_SIZES:
+            message = "key: allowed are 16, 24 or 32 random bytes"
+            raise ConfigError(message)
+        try:
+            from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - an optional package
+            from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415
+        except ImportError:
+            raise MissingExtraError(package="cryptography", extra="crypto") from None
+        self._aes = AESGCM(key)
+        self._refusal = InvalidTag
+
+    def encrypt(self, data: bytes, context: bytes) -> bytes:
+        """
+        Return a nonce of 12 bytes, *data* encrypted, and a tag of 16 bytes.
+        """
+        nonce = os.urandom(_NONCE_SIZE)
+        return nonce + self._aes.encrypt(nonce, data, context)
+
+    def decrypt(self, data: bytes, context: bytes) -> bytes:
+        """
+        Return what was encrypted.
+
+        Raises:
+            ValueError: It was changed, belongs to another *context*, or the key is another one.
+        """
+        try:
+            return self._aes.decrypt(data[:_NONCE_SIZE], data[_NONCE_SIZE:], context)
+        except self._refusal:
+            message = "the tag does not fit: another key, or the data was changed"
+            raise ValueError(message) from None
+
+    def __repr__(self) -> str:
+        return "<AesCipher>"
+
+
+class Vault:
+    """
+    Binds stored bytes to their place, so that they are refused when changed or moved.
+
+    Without a cipher a checksum finds what a disk or a program damaged; it keeps nobody out who can
+    write to the store. A cipher does.
+    """
+
+    def __init__(self, cipher: Cipher | None = None) -> None:
+        """
+        Protect with *cipher*, or with a checksum alone.
+        """
+        self._cipher = cipher
+
+    @property
+    def encrypts(self) -> bool:
+        """
+        Whether the stored bytes can be read with a key only.
+        """
+        return self._cipher is not None
+
+    def close_up(self, data: bytes, *place: str) -> bytes:
+        """
+        Return *data* as it is stored at *place*.
+        """
+        context = _context(place)
+        if self._cipher is not None:
+            return self._cipher.encrypt(data, context)
+        return _check(context, data) + data
+
+    def open_up(self, stored: bytes, *place: str) -> bytes:
+        """
+        Return the data in *stored*, read from *place*.
+
+        Raises:
+            StoreCorruptError: It was changed, was written at another place, or the key is wrong.
+        """
+        context = _context(place)
+        if self._cipher is not None:
+            try:
+                return self._cipher.decrypt(stored, context)
+            except ValueError as error:
+                raise _damaged(place) from error
+        check, data = stored[:_CHECK_SIZE], stored[_CHECK_SIZE:]
+        if check != _check(context, data):
+            raise _damaged(place)
+        return data
+
+    def close_row(self, body: bytes, branch: bytes, seq: int) -> bytes:
+        """
+        Return *body* as it is stored in a row; without a cipher the seals of rows protect it.
+        """
+        if self._cipher is None:
+            return body
+        return self._cipher.encrypt(body, b"row\0%b%d" % (branch, seq))
+
+    def open_row(self, stored: bytes, branch: bytes, seq: int) -> bytes:
+        """
+        Return the body in *stored*.
+
+        Raises:
+            StoreCorruptError: It was changed, was written at another place, or the key is wrong.
+        """
+        if self._cipher is None:
+            return stored
+        try:
+            return self._cipher.decrypt(stored, b"row\0%b%d" % (branch, seq))
+        except ValueError as error:
+            message = f"message row {seq} cannot be decrypted: another key, or damage"
+            raise StoreCorruptError(message) from error
+
+
+def _context(place: tuple[str, ...]) -> bytes:
+    # None of the parts holds a NUL but the name of a document, which is the last.
+    return "\0".join(place).encode("utf-8", "surrogatepass")
+
+
+def _check(context: bytes, data: bytes) -> bytes:
+    return sha256(b"%d\0%b%b" % (len(context), context, data)).digest()[:_CHECK_SIZE]
+
+
+def _damaged(place: tuple[str, ...]) -> StoreCorruptError:
+    return StoreCorruptError(
+        f"the {place[0]} of thread {place[2]!r} is damaged, or the key is another one: "
+        "`foldline verify` names what is damaged"
+    )

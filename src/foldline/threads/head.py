@@ -1,0 +1,135 @@
+"""
+The head of a thread: how far it has come.
+"""
+
+from datetime import datetime
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from foldline.errors import StoreCorruptError, StoreVersionError
+from foldline.history.digest import EMPTY_DIGEST
+
+
+__all__ = ["HEAD_FORMAT", "SEAL_SIZE", "Head", "decode_head", "encode_head"]
+
+
+HEAD_FORMAT: Final = 1
+"""The number of the stored form of a head; a reader refuses a higher one."""
+
+SEAL_SIZE: Final = 16
+"""The length of a seal in bytes."""
+
+REMEMBERED_COMMITS: Final = 8
+"""How many of the last commits a head knows by their ids."""
+
+
+class Head(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """
+    The counts, the digest and the times of a thread at one revision.
+    """
+
+    branch: bytes
+    """The branch of its newest rows."""
+
+    created_at: datetime
+    """When the thread was made."""
+
+    last_activity: datetime
+    """When it was last written to."""
+
+    revision: int = 0
+    """How many commits made it."""
+
+    count: int = 0
+    """How many messages it holds, system messages included."""
+
+    system: int = 0
+    """How many of them are system messages."""
+
+    system_tokens: int = 0
+    """The tokens of these."""
+
+    users: int = 0
+    """How many are user messages."""
+
+    tokens: int = 0
+    """The tokens of all that are not system messages."""
+
+    digest: bytes = EMPTY_DIGEST
+    """The prefix digest of all that are not system messages."""
+
+    seal: bytes = bytes(SEAL_SIZE)
+    """The seal of the last row."""
+
+    archived: int = 0
+    """How many messages, system messages not counted, are archived."""
+
+    folds: int = 0
+    """How many reductions were ever stored."""
+
+    checkpoints: int = 0
+    """How many checkpoints were ever stored."""
+
+    expires_at: datetime | None = None
+    """From when on it is gone; None for never."""
+
+    recent: tuple[bytes, ...] = ()
+    """The ids of the last commits."""
+
+    format: int = HEAD_FORMAT
+    """The number of the stored form."""
+
+    @property
+    def length(self) -> int:
+        """
+        How many messages it holds, system messages not counted.
+        """
+        return self.count - self.system
+
+    def moved(self, commit_id: bytes, now: datetime) -> "Head":
+        """
+        Return the head of the next revision, made by the commit *commit_id*.
+        """
+        return msgspec.structs.replace(
+            self,
+            revision=self.revision + 1,
+            last_activity=max(now, self.last_activity),
+            recent=(*self.recent, commit_id)[-REMEMBERED_COMMITS:],
+        )
+
+
+class _Format(Struct):
+    format: int = 1
+
+
+_ENCODER = msgspec.msgpack.Encoder()
+_DECODER = msgspec.msgpack.Decoder(Head)
+_FORMAT = msgspec.msgpack.Decoder(_Format)
+
+
+def encode_head(head: Head) -> bytes:
+    """
+    Write *head*.
+    """
+    # The number stands in the stored form even where it is the usual one.
+    return _ENCODER.encode(msgspec.structs.asdict(head))
+
+
+def decode_head(data: bytes) -> Head:
+    """
+    Read what `encode_head` wrote.
+
+    Raises:
+        StoreVersionError: It was written by a newer foldline.
+        StoreCorruptError: It is not a head.
+    """
+    try:
+        found = _FORMAT.decode(data).format
+        if found > HEAD_FORMAT:
+            raise StoreVersionError(what="a thread", found=found, known=HEAD_FORMAT)
+        return _DECODER.decode(data)
+    except msgspec.MsgspecError as error:
+        message = "the head of a thread cannot be read: `foldline verify` names what is damaged"
+        raise StoreCorruptError(message) from error

@@ -1,0 +1,36 @@
+"""
+The name of a thread: who owns it, and which of theirs it is.
+"""
+
+import re
+
+from msgspec import Struct
+
+from foldline.errors import ThreadIdError
+
+
+__all__ = ["DEFAULT_TENANT", "ThreadKey"]
+
+
+DEFAULT_TENANT = "default"
+"""The tenant of whoever names none."""
+
+# Nothing that a path, a query or a key of any store could take for more than a name.
+_ALLOWED = re.compile(r"[A-Za-z0-9._:-]{1,200}", re.ASCII)
+
+
+class ThreadKey(Struct, frozen=True, order=True):
+    """
+    The tenant and the id of a thread, checked on construction.
+    """
+
+    tenant: str
+    """The owner; threads of two tenants never meet."""
+
+    id: str
+    """The id within the tenant."""
+
+    def __post_init__(self) -> None:
+        for name, value in (("tenant", self.tenant), ("thread id", self.id)):
+            if not isinstance(value, str) or not _ALLOWED.fullmatch(value):
+                raise ThreadIdError(name=name, length=len(str(value)))

@@ -1,0 +1,255 @@
+"""
+The execution state of a run: where it stands between two steps.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+
+from foldline.errors import CheckpointError, CheckpointStaleError, FormatError, StoreVersionError
+from foldline.history.codec import without_values
+from foldline.history.history import History
+from foldline.reduction.state import HistoryReductionState
+from foldline.threads.current import CurrentMessages
+
+
+__all__ = ["COMPLETED", "LOOP_FORMAT", "AgentLoopState"]
+
+
+LOOP_FORMAT: Final = 1
+"""The number of the stored form of an execution state; a reader refuses a higher one."""
+
+COMPLETED: Final = "Completed successfully"
+"""The termination reason of a run that came to its end."""
+
+
+class AgentLoopState(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """
+    Where a run stands, immutable; every transition gives a new state.
+    """
+
+    run_id: str
+    """The id of the run."""
+
+    conversation_id: str
+    """The id of the thread."""
+
+    started_at: datetime
+    """When the run began."""
+
+    agent_name: str = ""
+    """The name of the agent."""
+
+    current_messages: CurrentMessages = CurrentMessages()
+    """The full history, as long as it was at this state."""
+
+    turn_start: int = 0
+    """How many messages, system messages included, there were before this turn."""
+
+    iteration: int = 0
+    """The number of the model call, from 0."""
+
+    is_terminated: bool = False
+    """Whether the run has ended."""
+
+    termination_reason: str | None = None
+    """Why it has."""
+
+    consecutive_failures: int = 0
+    """How many tool calls in a row have failed."""
+
+    last_signatures: Mapping[str, str] = {}
+    """For each tool, what it was last called with, as a digest."""
+
+    repeat_counts: Mapping[str, int] = {}
+    """For each tool, how often in a row it was called with that."""
+
+    completed_functions: frozenset[str] = frozenset()
+    """The names of the tools that were called and answered in this run."""
+
+    active_reduction: HistoryReductionState | None = None
+    """The reduction in force."""
+
+    service_thread_id: str | None = None
+    """The id of the conversation at the vendor, where the vendor holds the history."""
+
+    service_watermark: int = 0
+    """How many messages of the full history the vendor holds, its own answers included."""
+
+    last_assistant_message_id: str | None = None
+    """The vendor's id of the last answer."""
+
+    metadata: Mapping[str, str] = {}
+    """Values of the agent's owner."""
+
+    format: int = LOOP_FORMAT
+    """The number of the stored form."""
+
+    @property
+    def is_open(self) -> bool:
+        """
+        Whether the run can be resumed: it has begun and not ended.
+        """
+        return not self.is_terminated
+
+    def next_iteration(self) -> "AgentLoopState":
+        """
+        Return the state with the next iteration begun.
+        """
+        return msgspec.structs.replace(self, iteration=self.iteration + 1)
+
+    def with_messages(self, history: History) -> "AgentLoopState":
+        """
+        Return the state with *history* as the full history.
+        """
+        return msgspec.structs.replace(self, current_messages=CurrentMessages.of(history))
+
+    def with_current(self, current: CurrentMessages) -> "AgentLoopState":
+        """
+        Return the state with *current* for the full history.
+        """
+        return msgspec.structs.replace(self, current_messages=current)
+
+    def with_success(self) -> "AgentLoopState":
+        """
+        Return the state with no failures in a row.
+        """
+        return msgspec.structs.replace(self, consecutive_failures=0)
+
+    def with_failure(self) -> "AgentLoopState":
+        """
+        Return the state with one more failure in a row.
+        """
+        return msgspec.structs.replace(self, consecutive_failures=self.consecutive_failures + 1)
+
+    def with_completed(self, names: Iterable[str]) -> "AgentLoopState":
+        """
+        Return the state with the tools *names* called and answered.
+        """
+        return msgspec.structs.replace(
+            self, completed_functions=self.completed_functions.union(names)
+        )
+
+    def with_tool_call(self, name: str, signature: str) -> "AgentLoopState":
+        """
+        Return the state with a call of the tool *name* noted.
+
+        Args:
+            name: The tool.
+            signature: What it is called with, as a digest that the order of arguments does not
+                change.
+        """
+        is_repeat = self.last_signatures.get(name) == signature
+        repeats = self.repeat_counts.get(name, 0) + 1 if is_repeat else 1
+        return msgspec.structs.replace(
+            self,
+            last_signatures={**self.last_signatures, name: signature},
+            repeat_counts={**self.repeat_counts, name: repeats},
+        )
+
+    def with_reduction(self, reduction: HistoryReductionState | None) -> "AgentLoopState":
+        """
+        Return the state with *reduction* in force.
+        """
+        return msgspec.structs.replace(self, active_reduction=reduction)
+
+    def with_service(self, thread_id: str | None, watermark: int) -> "AgentLoopState":
+        """
+        Return the state with what the vendor holds.
+
+        Args:
+            thread_id: The vendor's id; None where it holds nothing.
+            watermark: How many messages of the full history it holds.
+        """
+        held = watermark if thread_id is not None else 0
+        return msgspec.structs.replace(
+            self, service_thread_id=thread_id, service_watermark=held
+        )
+
+    def terminated(self, reason: str) -> "AgentLoopState":
+        """
+        Return the state with the run ended for *reason*.
+        """
+        return msgspec.structs.replace(self, is_terminated=True, termination_reason=reason)
+
+    def validate_consistency(self, count: int, *, allow_stale: bool = False) -> None:
+        """
+        See that this state is one of a conversation with *count* messages.
+
+        Args:
+            count: How many messages the thread holds, system messages included.
+            allow_stale: Whether another count is accepted.
+
+        Raises:
+            CheckpointStaleError: The counts differ.
+            CheckpointError: A number in it cannot be.
+        """
+        expected = len(self.current_messages)
+        if not allow_stale and count != expected:
+            raise CheckpointStaleError(count=count, expected=expected, iteration=self.iteration)
+        if self.iteration < 0:
+            message = f"Checkpoint has invalid iteration: {self.iteration}"
+            raise CheckpointError(message)
+        if self.consecutive_failures < 0:
+            message = f"Checkpoint has invalid ConsecutiveFailures: {self.consecutive_failures}"
+            raise CheckpointError(message)
+
+    def to_json(self) -> bytes:
+        """
+        Write the state as JSON; of the messages, their count and digest.
+        """
+        return _ENCODER.encode(self)
+
+    @classmethod
+    def from_json(cls, data: bytes | str) -> "AgentLoopState":
+        """
+        Read what `to_json` wrote; reading a message of it needs the thread.
+
+        Raises:
+            FormatError: *data* is not an execution state.
+            StoreVersionError: It was written by a newer foldline.
+        """
+        try:
+            found = _FORMAT.decode(data).format
+            if found > LOOP_FORMAT:
+                raise StoreVersionError(what="a checkpoint", found=found, known=LOOP_FORMAT)
+            return _DECODER.decode(data)
+        except RecursionError:
+            message = "not an execution state: nested too deeply"
+        except (msgspec.MsgspecError, UnicodeError) as error:
+            message = f"not an execution state: {without_values(error)}"
+        # Outside the handler, since the error of msgspec may quote a value.
+        raise FormatError(message)
+
+
+class _Format(Struct):
+    format: int = 1
+
+
+def _to_plain(value: Any) -> Any:
+    if isinstance(value, CurrentMessages):
+        return {"count": len(value), "digest": value.digest.hex()}
+    raise NotImplementedError
+
+
+def _from_plain(kind: type, value: Any) -> Any:
+    if kind is not CurrentMessages:
+        raise NotImplementedError
+    plain = msgspec.convert(value, _Plain)
+    try:
+        return CurrentMessages(plain.count, bytes.fromhex(plain.digest))
+    except ValueError as error:
+        raise msgspec.ValidationError("digest") from error  # noqa: EM101, TRY003
+
+
+class _Plain(Struct):
+    count: int
+    digest: str
+
+
+_ENCODER = msgspec.json.Encoder(enc_hook=_to_plain)
+_DECODER = msgspec.json.Decoder(AgentLoopState, dec_hook=_from_plain)
+_FORMAT = msgspec.json.Decoder(_Format)

@@ -1,0 +1,309 @@
+"""
+A thread at one moment, to be read.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime
+from typing import TypeVar
+
+from msgspec import Struct
+
+from foldline.errors import ConfigError, StoreCorruptError, ThreadConflictError
+from foldline.history.history import History
+from foldline.history.messages import Message
+from foldline.history.units import CountingUnit
+from foldline.reduction.state import HistoryReductionState
+from foldline.threads.backing import Backing
+from foldline.threads.key import ThreadKey
+from foldline.threads.loop_state import AgentLoopState
+from foldline.threads.reader import ThreadReader
+from foldline.threads.record import ThreadRecord, decode_reduction
+from foldline.threads.tool_run import ToolRun
+from foldline.threads.words import Match, find_messages
+
+
+__all__ = ["ReadOnlyThread", "ThreadWindow"]
+
+
+_Read = TypeVar("_Read")
+
+_NAME_LENGTH = 30
+_LOOKED_AT = 60
+_UNNAMED = "New Conversation"
+
+
+class ThreadWindow(Struct, frozen=True, kw_only=True):
+    """
+    What a turn needs of a thread.
+    """
+
+    history: History
+    """The history, with the messages in memory that the model may be sent or that may be folded."""
+
+    reduction: HistoryReductionState | None
+    """The reduction to start from."""
+
+
+class ReadOnlyThread:
+    """
+    A thread at one moment, which can be read and not written.
+    """
+
+    def __init__(self, backing: Backing, record: ThreadRecord) -> None:
+        """
+        Show *record*; a store makes threads.
+        """
+        self._backing = backing
+        self._record = record
+        self._history: History | None = None
+
+    def __repr__(self) -> str:
+        head = self._record.head
+        kind = type(self).__name__
+        return f"<{kind} {self.id} messages={head.count} revision={head.revision}>"
+
+    @property
+    def id(self) -> str:
+        """
+        The id within the tenant.
+        """
+        return self._record.key.id
+
+    @property
+    def tenant(self) -> str:
+        """
+        The owner.
+        """
+        return self._record.key.tenant
+
+    @property
+    def key(self) -> ThreadKey:
+        """
+        The tenant and the id.
+        """
+        return self._record.key
+
+    @property
+    def revision(self) -> int:
+        """
+        How many commits this object knows of.
+        """
+        return self._record.head.revision
+
+    @property
+    def count(self) -> int:
+        """
+        How many messages there are, system messages and archived ones included.
+        """
+        return self._record.head.count
+
+    @property
+    def length(self) -> int:
+        """
+        How many messages there are, system messages not included: what every index counts.
+        """
+        return self._record.head.length
+
+    @property
+    def archived(self) -> int:
+        """
+        How many of these, the oldest, are archived.
+        """
+        return self._record.head.archived
+
+    @property
+    def tokens(self) -> int:
+        """
+        The tokens of all messages.
+        """
+        return self._record.head.tokens + self._record.head.system_tokens
+
+    @property
+    def display_name(self) -> str:
+        """
+        The name that people see; empty where nobody gave one (see `title`).
+        """
+        return self._record.display_name
+
+    @property
+    def metadata(self) -> Mapping[str, object]:
+        """
+        Values of the owner.
+        """
+        return self._record.metadata
+
+    @property
+    def created_at(self) -> datetime:
+        """
+        When the thread was made.
+        """
+        return self._record.head.created_at
+
+    @property
+    def last_activity(self) -> datetime:
+        """
+        When it was last written to.
+        """
+        return self._record.head.last_activity
+
+    @property
+    def expires_at(self) -> datetime | None:
+        """
+        From when on it is gone; None for never.
+        """
+        return self._record.head.expires_at
+
+    @property
+    def last_reduction(self) -> HistoryReductionState | None:
+        """
+        The newest reduction.
+        """
+        return self._record.reduction
+
+    @property
+    def execution_state(self) -> AgentLoopState | None:
+        """
+        The state of the last run; `is_open` tells whether it can be resumed.
+        """
+        state = self._record.execution
+        if state is None or self._history is None:
+            return state
+        current = state.current_messages
+        if len(current) != self._history.total:
+            return state
+        return state.with_messages(self._history)
+
+    @property
+    def pending_tools(self) -> tuple[ToolRun, ...]:
+        """
+        The tool calls whose answers are not yet messages, in order.
+        """
+        return self._record.tools
+
+    def _reader(self) -> ThreadReader:
+        return ThreadReader(self._backing, self._record.key, self._record.head)
+
+    async def get_messages(self, *, last: int | None = None) -> list[Message]:
+        """
+        Return all messages, oldest first, archived ones included.
+
+        Args:
+            last: Return the newest *last* alone, which costs the same at any length.
+
+        Raises:
+            StoreCorruptError: A message is missing or damaged.
+            ThreadConflictError: Somebody has cleared the thread since it was read.
+        """
+        if last is not None and last < 0:
+            message = f"last={last}: allowed is 0 or more"
+            raise ConfigError(message)
+        count = self.count
+        start = 0 if last is None else max(0, count - last)
+        return await self._guarded(lambda reader: reader.messages(start, count))
+
+    async def get_range(self, start: int, stop: int | None = None) -> list[Message]:
+        """
+        Return the messages from the index *start* up to *stop*, with the system messages there.
+
+        Raises:
+            StoreCorruptError: A message is missing or damaged.
+        """
+        stop = self.length if stop is None else min(stop, self.length)
+        if not 0 <= start <= stop:
+            message = f"start={start}: allowed is 0 to {stop}"
+            raise ConfigError(message)
+
+        async def read(reader: ThreadReader) -> list[Message]:
+            return await reader.messages(await reader.seq_of(start), await reader.seq_of(stop))
+
+        return await self._guarded(read)
+
+    async def working_messages(self) -> list[Message]:
+        """
+        Return the messages that are not archived, and the system messages among them.
+        """
+        return await self.get_range(self.archived)
+
+    async def window(
+        self, *, config_fingerprint: str | None = None, counting_unit: CountingUnit | None = None
+    ) -> ThreadWindow:
+        """
+        Return what a turn needs: the last reduction and the messages behind its cut.
+
+        It costs the same however long the thread is. Where no reduction fits, it is the whole
+        history.
+
+        Args:
+            config_fingerprint: The fingerprint that the reduction must have; any where None.
+            counting_unit: The unit that it must have; any where None.
+        """
+        reduction = await self._fitting(config_fingerprint, counting_unit)
+        history = self._history
+        start = 0 if reduction is None else reduction.summarized_up_to_index
+        if history is None or history.start > start:
+            history = await self._guarded(lambda reader: reader.window(reduction))
+            self._history = history
+        return ThreadWindow(history=history, reduction=reduction)
+
+    async def _fitting(
+        self, config_fingerprint: str | None, counting_unit: CountingUnit | None
+    ) -> HistoryReductionState | None:
+        def fits(state: HistoryReductionState) -> bool:
+            return config_fingerprint in {None, state.config_fingerprint} and counting_unit in {
+                None,
+                state.counting_unit,
+            }
+
+        newest = self._record.reduction
+        if newest is None or fits(newest):
+            return newest
+        return next((state for state in await self.reductions() if fits(state)), None)
+
+    async def reductions(self) -> list[HistoryReductionState]:
+        """
+        Return every reduction of the thread that is still valid, the newest first.
+        """
+        stored = await self._backing.storage.documents(self.key, "reduction")
+        return [decode_reduction(self._backing.vault, self.key, one) for one in stored]
+
+    async def title(self) -> str:
+        """
+        Return the display name, or else the beginning of the first user message.
+        """
+        if self.display_name:
+            return self.display_name
+        for message in await self._first_messages():
+            if message.role == "user" and message.text.strip():
+                text = " ".join(message.text.split())
+                is_long = len(text) > _NAME_LENGTH
+                return text[: _NAME_LENGTH - 3] + "..." if is_long else text
+        return _UNNAMED
+
+    async def _first_messages(self) -> list[Message]:
+        stop = min(self.count, _LOOKED_AT)
+        return await self._guarded(lambda reader: reader.messages(0, stop))
+
+    async def search(self, text: str, *, limit: int = 20) -> list[Match]:
+        """
+        Return the newest messages that hold every word of *text*.
+
+        Words are found whatever their case; a phrase in double quotes must stand as it is.
+
+        Raises:
+            ConfigError: *text* has no word.
+        """
+        return await find_messages(self._backing, self._record, text, limit=limit)
+
+    async def _guarded(self, read: Callable[[ThreadReader], Awaitable[_Read]]) -> _Read:
+        try:
+            return await read(self._reader())
+        except StoreCorruptError:
+            # Rows that somebody else has cleared are not damaged.
+            stored = await self._backing.storage.load(self.key)
+            actual = 0 if stored is None else stored.revision
+            if actual != self.revision:
+                raise self._conflict(actual) from None
+            raise
+
+    def _conflict(self, actual: int) -> ThreadConflictError:
+        return ThreadConflictError(thread_id=self.id, expected=self.revision, actual=actual)

@@ -1,0 +1,273 @@
+"""
+Reading the messages of a thread.
+"""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from foldline.errors import StoreCorruptError
+from foldline.history.digest import EMPTY_DIGEST
+from foldline.history.history import History
+from foldline.history.messages import Message
+from foldline.history.prefix import NO_PREFIX, Prefix
+from foldline.reduction.state import HistoryReductionState, hash_text
+from foldline.threads.backing import Backing
+from foldline.threads.head import SEAL_SIZE, Head
+from foldline.threads.key import ThreadKey
+from foldline.threads.row import MessageRow, check_chain, read_body, read_row
+from foldline.threads.step import StoredRow
+
+
+__all__ = ["ThreadReader"]
+
+
+_STRIDE = 64
+
+
+class _Known(Struct, frozen=True):
+    """
+    A row that was read, with its message.
+    """
+
+    row: StoredRow
+    counts: MessageRow
+    message: Message
+
+
+class ThreadReader:
+    """
+    Reads rows of one thread at one revision, and refuses what does not fit together.
+    """
+
+    def __init__(self, backing: Backing, key: ThreadKey, head: Head) -> None:
+        """
+        Read what *head* of the thread *key* stands for.
+        """
+        self._backing = backing
+        self._key = key
+        self._head = head
+
+    async def messages(self, start: int, stop: int) -> list[Message]:
+        """
+        Return the messages with the row numbers from *start* up to *stop*.
+
+        Raises:
+            StoreCorruptError: A row is missing or damaged.
+        """
+        rows = await self._rows(start, stop)
+        return [self._message(row) for row in rows]
+
+    async def seq_of(self, position: int) -> int:
+        """
+        Return the row number of the message at *position*, where system messages do not count.
+
+        For the position behind the last message it is the number behind the last row.
+        """
+        return _seq_of(position, await self._system_rows())
+
+    async def seq_behind(self, position: int) -> int:
+        """
+        Return how many rows there are up to *position*, with the system messages that stand there.
+        """
+        seq = position
+        for row in await self._system_rows():
+            if row.seq > seq:
+                break
+            seq += 1
+        return seq
+
+    async def hash_at(self, index: int) -> str:
+        """
+        Return the stored form of the digest of the first *index* messages.
+
+        It is that of no messages where there are fewer.
+        """
+        counts = None
+        if 0 < index <= self._head.length:
+            counts = await self._counts_at(index - 1)
+        return hash_text(EMPTY_DIGEST if counts is None else counts.digest)
+
+    async def head_at(self, seq: int, branch: bytes) -> Head:
+        """
+        Return the counts of a head that has the first *seq* rows and goes on at *branch*.
+        """
+        head = self._head
+        empty = Head(
+            branch=branch,
+            created_at=head.created_at,
+            last_activity=head.last_activity,
+            revision=head.revision,
+            folds=head.folds,
+            checkpoints=head.checkpoints,
+            expires_at=head.expires_at,
+            recent=head.recent,
+        )
+        if seq == 0:
+            return empty
+        system = [row for row in await self._system_rows() if row.seq < seq]
+        (last,) = await self._rows(seq - 1, seq)
+        counts = await self._counts_at(seq - len(system) - 1)
+        return _with_counts(empty, seq, system, last, counts)
+
+    async def _counts_at(self, position: int) -> MessageRow | None:
+        if position < 0:
+            return None
+        seq = await self.seq_of(position)
+        (row,) = await self._rows(seq, seq + 1)
+        return read_row(row)
+
+    async def window(self, reduction: HistoryReductionState | None) -> History:
+        """
+        Return the history that a turn needs: all of it, or what is behind the cut of *reduction*.
+
+        Raises:
+            StoreCorruptError: A row is missing or damaged.
+        """
+        counter = self._backing.counter
+        if reduction is None or not 0 < reduction.summarized_up_to_index <= self._head.length:
+            rows = await self._known(0, self._head.count)
+            return _history(rows, 0, History(counter=counter))
+        cut = reduction.summarized_up_to_index
+        system = await self._system_rows()
+        rows = await self._known(_seq_of(cut - 1, system), self._head.count)
+        opening = await self._prefix(rows, system, reduction.pinned_index)
+        # A system message is in the prefix wherever it stands, since a view has it in front.
+        tail = [known for known in rows[1:] if not known.row.system]
+        return _history(tail, rows[0].counts.tokens, History(counter=counter, prefix=opening))
+
+    async def _prefix(
+        self, rows: Sequence[_Known], system: Sequence[StoredRow], pinned: int | None
+    ) -> Prefix:
+        counts = rows[0].counts
+        length = counts.position + 1
+        user = None
+        if counts.users and not any(known.message.role == "user" for known in rows[1:]):
+            user = await self._last_user(length, system, pinned)
+        elif pinned is not None and pinned < length:
+            user = await self._last_user(length, system, pinned)
+        before = None if user is None else await self._counts_at(user.counts.position - 1)
+        before_user = 0 if before is None else before.tokens
+        messages = tuple(self._message(row) for row in system)
+        return Prefix(
+            length=length,
+            digest=counts.digest,
+            tokens=counts.tokens,
+            users=counts.users,
+            last_user=None if user is None else user.counts.position,
+            user=None if user is None else user.message,
+            user_tokens=0 if user is None else user.counts.tokens - before_user,
+            tokens_before_user=before_user,
+            last_tool=length - 1,
+            system=messages,
+            system_tokens=self._head.system_tokens,
+        )
+
+    async def _last_user(
+        self, length: int, system: Sequence[StoredRow], pinned: int | None
+    ) -> _Known | None:
+        """
+        Return the last user message among the first *length* messages.
+        """
+        if pinned is not None and 0 <= pinned < length:
+            seq = _seq_of(pinned, system)
+            return (await self._known(seq, seq + 1))[0]
+        stop = _seq_of(length - 1, system) + 1
+        while stop > 0:
+            start = max(0, stop - _STRIDE)
+            for known in reversed(await self._known(start, stop)):
+                if known.message.role == "user":
+                    return known
+            stop = start
+        return None
+
+    async def _system_rows(self) -> list[StoredRow]:
+        if not self._head.system:
+            return []
+        head = self._head
+        rows = await self._backing.storage.rows(
+            self._key, head.branch, 0, head.count, system=True
+        )
+        if len(rows) != head.system:
+            message = (
+                f"thread {self._key.id!r} has {len(rows)} system messages instead of {head.system}"
+            )
+            raise StoreCorruptError(message)
+        return rows
+
+    async def _rows(self, start: int, stop: int) -> list[StoredRow]:
+        # One row more, since a seal is checked against the one before it.
+        first = max(0, start - 1)
+        rows = await self._backing.storage.rows(self._key, self._head.branch, first, stop)
+        if len(rows) != stop - first:
+            message = (
+                f"thread {self._key.id!r} has {len(rows)} of the rows {first} to {stop}: "
+                "`foldline verify` names what is damaged"
+            )
+            raise StoreCorruptError(message)
+        self._check(rows, first, stop)
+        return rows[start - first :]
+
+    def _check(self, rows: Sequence[StoredRow], first: int, stop: int) -> None:
+        bad = check_chain(rows, bytes(SEAL_SIZE) if first == 0 else None)
+        is_end = stop == self._head.count and rows
+        if bad is None and is_end and rows[-1].data[:SEAL_SIZE] != self._head.seal:
+            bad = len(rows) - 1
+        if bad is not None:
+            message = (
+                f"message row {rows[bad].seq} of thread {self._key.id!r} is damaged: "
+                "`foldline repair` shows what can be saved"
+            )
+            raise StoreCorruptError(message)
+
+    async def _known(self, start: int, stop: int) -> list[_Known]:
+        return [
+            _Known(row, read_row(row), self._message(row)) for row in await self._rows(start, stop)
+        ]
+
+    def _message(self, row: StoredRow) -> Message:
+        return read_body(self._backing.vault.open_row(read_row(row).body, row.branch, row.seq))
+
+
+def _history(rows: Sequence[_Known], tokens: int, history: History) -> History:
+    system_tokens = 0
+    for known in rows:
+        counts = known.counts
+        if known.row.system:
+            own, system_tokens = counts.tokens - system_tokens, counts.tokens
+        else:
+            own, tokens = counts.tokens - tokens, counts.tokens
+        history.append_known(known.message, tokens=own, digest=counts.digest)
+    return history
+
+
+def _seq_of(position: int, system: Sequence[StoredRow]) -> int:
+    seq = position
+    for row in system:
+        if row.seq > seq:
+            break
+        seq += 1
+    return seq
+
+
+def _with_counts(
+    empty: Head, seq: int, system: Sequence[StoredRow], last: StoredRow, counts: MessageRow | None
+) -> Head:
+    plain = NO_PREFIX if counts is None else counts
+    return Head(
+        branch=empty.branch,
+        created_at=empty.created_at,
+        last_activity=empty.last_activity,
+        revision=empty.revision,
+        count=seq,
+        system=len(system),
+        system_tokens=read_row(system[-1]).tokens if system else 0,
+        users=plain.users,
+        tokens=plain.tokens,
+        digest=plain.digest,
+        seal=last.data[:SEAL_SIZE],
+        folds=empty.folds,
+        checkpoints=empty.checkpoints,
+        expires_at=empty.expires_at,
+        recent=empty.recent,
+    )

@@ -1,0 +1,191 @@
+"""
+A thread as it was read, and the documents that it is stored in.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+from msgspec import Struct
+
+from foldline.errors import FormatError, StoreCorruptError
+from foldline.history.codec import decode_json
+from foldline.reduction.state import HistoryReductionState
+from foldline.threads.cipher import Vault
+from foldline.threads.head import Head, decode_head, encode_head
+from foldline.threads.key import ThreadKey
+from foldline.threads.loop_state import AgentLoopState
+from foldline.threads.step import Document, DocumentKind, StoredThread
+from foldline.threads.tool_run import ToolRun
+
+
+__all__ = [
+    "ThreadRecord",
+    "close_head",
+    "decode_record",
+    "decode_reduction",
+    "document",
+    "encode_metadata",
+    "encode_tool",
+    "open_document",
+]
+
+
+class ThreadRecord(Struct, frozen=True, kw_only=True):
+    """
+    Everything about a thread but its messages, at one revision.
+    """
+
+    key: ThreadKey
+    """Whose and which it is."""
+
+    head: Head
+    """How far it has come."""
+
+    display_name: str = ""
+    """The name that people see; empty where nobody gave one."""
+
+    metadata: Mapping[str, object] = {}
+    """Values of the owner."""
+
+    execution: AgentLoopState | None = None
+    """The execution state."""
+
+    reduction: HistoryReductionState | None = None
+    """The newest reduction."""
+
+    reduction_name: str = ""
+    """The name of its document."""
+
+    tools: tuple[ToolRun, ...] = ()
+    """The tool calls whose answers are not yet messages, in the order of their intents."""
+
+
+class _Metadata(Struct, omit_defaults=True):
+    display_name: str = ""
+    metadata: dict[str, object] = {}
+
+
+_ENCODER = msgspec.json.Encoder()
+_TOOL = msgspec.json.Decoder(ToolRun)
+
+
+def close_head(vault: Vault, key: ThreadKey, head: Head) -> bytes:
+    """
+    Return the stored form of *head*.
+    """
+    return vault.close_up(encode_head(head), "head", key.tenant, key.id, str(head.revision))
+
+
+def document(
+    vault: Vault, key: ThreadKey, kind: DocumentKind, data: bytes, *, name: str = ""
+) -> Document:
+    """
+    Return the stored form of the document *name*, whose content is *data*.
+    """
+    return Document(kind, name, vault.close_up(data, kind, key.tenant, key.id, name))
+
+
+def open_document(vault: Vault, key: ThreadKey, stored: Document) -> bytes:
+    """
+    Return the content of *stored*.
+
+    Raises:
+        StoreCorruptError: It is damaged, or belongs elsewhere.
+    """
+    return vault.open_up(stored.data, stored.kind, key.tenant, key.id, stored.name)
+
+
+def encode_metadata(display_name: str, metadata: Mapping[str, object]) -> bytes:
+    """
+    Write a display name and the owner's values.
+
+    Raises:
+        FormatError: A value has no place in JSON.
+    """
+    try:
+        return _ENCODER.encode(_Metadata(display_name, dict(metadata)))
+    except (TypeError, ValueError, UnicodeEncodeError, RecursionError) as error:
+        message = f"metadata cannot be stored as JSON: {type(error).__name__}"
+        raise FormatError(message) from error
+
+
+def encode_tool(run: ToolRun) -> bytes:
+    """
+    Write *run*.
+    """
+    return _ENCODER.encode(run)
+
+
+def decode_record(stored: StoredThread, vault: Vault) -> ThreadRecord:
+    """
+    Return the thread in *stored*.
+
+    Raises:
+        StoreCorruptError: A part of it is damaged.
+        StoreVersionError: A newer foldline wrote it.
+    """
+    key = stored.key
+    place = ("head", key.tenant, key.id, str(stored.revision))
+    head = decode_head(vault.open_up(stored.head, *place))
+    if head.revision != stored.revision:
+        message = f"the head of thread {key.id!r} is of another revision"
+        raise StoreCorruptError(message)
+    contents = [(one, open_document(vault, key, one)) for one in stored.documents]
+    try:
+        return _assembled(key, head, contents)
+    except (FormatError, msgspec.MsgspecError) as error:
+        message = f"a document of thread {key.id!r} cannot be read: `foldline verify` names it"
+        raise StoreCorruptError(message) from error
+
+
+def _assembled(
+    key: ThreadKey, head: Head, contents: Sequence[tuple[Document, bytes]]
+) -> ThreadRecord:
+    record = ThreadRecord(key=key, head=head)
+    tools: list[ToolRun] = []
+    for stored, data in contents:
+        match stored.kind:
+            case "metadata":
+                known = msgspec.convert(decode_json(data), _Metadata)
+                record = msgspec.structs.replace(
+                    record, display_name=known.display_name, metadata=known.metadata
+                )
+            case "execution":
+                state = AgentLoopState.from_json(data)
+                record = msgspec.structs.replace(record, execution=state)
+            case "reduction":
+                reduction = HistoryReductionState.from_json(data)
+                record = msgspec.structs.replace(
+                    record, reduction=reduction, reduction_name=stored.name
+                )
+            case "tool":
+                tools.append(_TOOL.decode(data))
+            case "checkpoint":
+                pass
+    runs = tuple(sorted(tools, key=lambda run: (run.place, run.call_id)))
+    return _joined(msgspec.structs.replace(record, tools=runs))
+
+
+def _joined(record: ThreadRecord) -> ThreadRecord:
+    # A reduction is stored once, beside the execution state that it is in force for.
+    state = record.execution
+    if state is None or state.active_reduction is not None or record.reduction is None:
+        return record
+    if record.reduction.summarized_up_to_index == 0:
+        return record
+    joined = state.with_reduction(record.reduction)
+    return msgspec.structs.replace(record, execution=joined)
+
+
+def decode_reduction(vault: Vault, key: ThreadKey, stored: Document) -> HistoryReductionState:
+    """
+    Return the reduction in *stored*.
+
+    Raises:
+        StoreCorruptError: It is damaged.
+    """
+    try:
+        return HistoryReductionState.from_json(open_document(vault, key, stored))
+    except FormatError as error:
+        message = f"reduction {stored.name!r} of thread {key.id!r} cannot be read"
+        raise StoreCorruptError(message) from error

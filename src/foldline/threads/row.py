@@ -1,0 +1,171 @@
+"""
+One message as a row of a store.
+
+A row is its seal, then its counts, its prefix digest and its body. The seal is the first 16 bytes
+of SHA-256 over the seal of the row before, the branch, the number and all the rest, so that no row
+can be changed, dropped, swapped or moved to another thread without the next one telling. The counts
+are running sums: whatever is asked of a tail is a difference of two of them, and no message is
+counted or hashed a second time.
+
+The body of a message that is one text and nothing else is a letter for its role and the text; any
+other is the JSON of `encode_message`.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
+from types import MappingProxyType
+
+import msgspec
+from msgspec import Struct
+
+from foldline.errors import FormatError, StoreCorruptError
+from foldline.history.codec import decode_message, encode_message
+from foldline.history.digest import chain_digest
+from foldline.history.messages import Message, Role
+from foldline.history.parts import TextPart
+from foldline.history.tokens import TokenCounter, count_message
+from foldline.threads.cipher import Vault
+from foldline.threads.head import SEAL_SIZE, Head
+from foldline.threads.step import StoredRow
+
+
+__all__ = ["MessageRow", "append_rows", "check_chain", "read_body", "read_row", "seal_of"]
+
+
+class MessageRow(Struct, frozen=True, gc=False, array_like=True):
+    """
+    What a row says beside its seal.
+    """
+
+    position: int
+    """How many messages stand before it, system messages not counted."""
+
+    users: int
+    """How many user messages there are up to it, itself included."""
+
+    tokens: int
+    """The tokens up to it, itself included; of a system message, those of all of them."""
+
+    digest: bytes
+    """The prefix digest up to it, itself included."""
+
+    body: bytes
+    """The message."""
+
+
+_ENCODER = msgspec.msgpack.Encoder()
+_DECODER = msgspec.msgpack.Decoder(MessageRow)
+_SEQ_SIZE = 8
+
+_LETTERS: Mapping[Role, bytes] = MappingProxyType(
+    {"system": b"s", "user": b"u", "assistant": b"a", "tool": b"t"}
+)
+_ROLES: Mapping[int, Role] = MappingProxyType({key[0]: role for role, key in _LETTERS.items()})
+
+
+def _write_body(message: Message) -> bytes:
+    part = message.parts[0] if len(message.parts) == 1 else None
+    if type(part) is TextPart and message == Message(role=message.role, parts=message.parts):
+        try:
+            return _LETTERS[message.role] + part.content.encode()
+        except UnicodeEncodeError:
+            pass
+    return encode_message(message)
+
+
+def read_body(body: bytes) -> Message:
+    """
+    Return the message in *body*.
+
+    Raises:
+        StoreCorruptError: It is not a message.
+    """
+    try:
+        role = _ROLES.get(body[0])
+        if role is None:
+            return decode_message(body)
+        return Message(role=role, parts=(TextPart(body[1:].decode()),))
+    except (FormatError, IndexError, UnicodeDecodeError) as error:
+        message = f"a message of {len(body)} bytes cannot be read"
+        raise StoreCorruptError(message) from error
+
+
+def seal_of(before: bytes, branch: bytes, seq: int, payload: bytes) -> bytes:
+    """
+    Return the seal of a row: 16 bytes.
+
+    Args:
+        before: The seal of the row before; 16 zero bytes for the first.
+        branch: The branch of the row.
+        seq: Its number.
+        payload: All of it but the seal.
+    """
+    return sha256(before + branch + seq.to_bytes(_SEQ_SIZE, "big") + payload).digest()[:SEAL_SIZE]
+
+
+def append_rows(
+    head: Head, messages: Iterable[Message], counter: TokenCounter, vault: Vault
+) -> tuple[list[StoredRow], Head]:
+    """
+    Return the rows of *messages* behind *head*, and the counts of the head behind them.
+    """
+    rows: list[StoredRow] = []
+    for message in messages:
+        tokens = count_message(message, counter)
+        row, head = _append(head, message, tokens, vault)
+        rows.append(row)
+    return rows, head
+
+
+def _append(head: Head, message: Message, tokens: int, vault: Vault) -> tuple[StoredRow, Head]:
+    is_system = message.role == "system"
+    digest = head.digest if is_system else chain_digest(head.digest, message)
+    users = head.users + (message.role == "user")
+    total = (head.system_tokens if is_system else head.tokens) + tokens
+    body = vault.close_row(_write_body(message), head.branch, head.count)
+    payload = _ENCODER.encode(MessageRow(head.length, users, total, digest, body))
+    seal = seal_of(head.seal, head.branch, head.count, payload)
+    row = StoredRow(head.branch, head.count, is_system, seal + payload)
+    moved = msgspec.structs.replace(
+        head,
+        count=head.count + 1,
+        system=head.system + is_system,
+        system_tokens=total if is_system else head.system_tokens,
+        users=users,
+        tokens=head.tokens if is_system else total,
+        digest=digest,
+        seal=seal,
+    )
+    return row, moved
+
+
+def read_row(row: StoredRow) -> MessageRow:
+    """
+    Return what *row* says, its body still closed.
+
+    Raises:
+        StoreCorruptError: It is not a row.
+    """
+    try:
+        return _DECODER.decode(row.data[SEAL_SIZE:])
+    except msgspec.MsgspecError as error:
+        message = f"message row {row.seq} cannot be read: `foldline verify` names what is damaged"
+        raise StoreCorruptError(message) from error
+
+
+def check_chain(rows: Sequence[StoredRow], before: bytes | None) -> int | None:
+    """
+    Return the place of the first of *rows* whose seal does not fit; None where all do.
+
+    Args:
+        rows: Rows with consecutive numbers.
+        before: The seal of the row before the first; None where it is not known, so that the
+            first of *rows* is believed.
+    """
+    for place, row in enumerate(rows):
+        data = row.data
+        seal = data[:SEAL_SIZE]
+        if before is not None and seal != seal_of(before, row.branch, row.seq, data[SEAL_SIZE:]):
+            return place
+        before = seal
+    return None

@@ -1,0 +1,246 @@
+"""
+What is offered over every storage: threads by their names.
+"""
+
+from collections.abc import AsyncIterator, Callable
+from datetime import datetime, timedelta
+from types import TracebackType
+from typing import Self
+
+from foldline.errors import ConfigError, StoreError, ThreadConflictError
+from foldline.history.tokens import TokenCounter, TokenEstimator
+from foldline.threads.backing import Backing, now_utc
+from foldline.threads.change import BRANCH_SIZE, Change, plan_step
+from foldline.threads.checkpoint import CheckpointRetention
+from foldline.threads.cipher import Cipher, Vault
+from foldline.threads.head import Head
+from foldline.threads.key import DEFAULT_TENANT, ThreadKey
+from foldline.threads.record import ThreadRecord, decode_record
+from foldline.threads.step import Branch, StoredThread
+from foldline.threads.storage import ThreadStorage
+from foldline.threads.thread import ConversationThread
+
+
+__all__ = ["ThreadStore"]
+
+
+_PAGE = 200
+_ATTEMPTS = 10
+
+
+class ThreadStore:
+    """
+    Threads by their names, over any storage.
+
+    Use it as an asynchronous context manager. It holds no thread: two tasks that ask for the same
+    thread get two objects, and of two that write at once one gets a `ThreadConflictError`.
+    """
+
+    def __init__(
+        self,
+        storage: ThreadStorage,
+        *,
+        counter: TokenCounter | None = None,
+        cipher: Cipher | None = None,
+        checkpoints: CheckpointRetention = "latest",
+        clock: Callable[[], datetime] | None = None,
+    ) -> None:
+        """
+        Keep threads in *storage*.
+
+        Args:
+            storage: Where the bytes lie.
+            counter: What counts tokens; an estimator where none is given. A message is counted once
+                in its life, so all programs that write to one store should use the same.
+            cipher: What encrypts messages, summaries, states and metadata; ids, times and sizes
+                stay readable.
+            checkpoints: Whether the last checkpoint alone is kept, or every one.
+            clock: What tells the time, with a time zone.
+
+        Raises:
+            ConfigError: An argument is not allowed.
+        """
+        if not isinstance(storage, ThreadStorage):
+            message = f"storage is a {type(storage).__name__}: see ThreadStorage for what it needs"
+            raise ConfigError(message)
+        if checkpoints not in {"latest", "full"}:
+            message = f"checkpoints={checkpoints!r}: allowed are latest, full"
+            raise ConfigError(message)
+        if cipher is not None and not isinstance(cipher, Cipher):
+            message = f"cipher is a {type(cipher).__name__}: it needs encrypt and decrypt"
+            raise ConfigError(message)
+        self._backing = Backing(
+            storage=storage,
+            counter=counter or TokenEstimator(),
+            vault=Vault(cipher),
+            clock=clock or now_utc,
+            checkpoints=checkpoints,
+        )
+
+    @property
+    def backing(self) -> Backing:
+        """
+        What the threads of this store have in common.
+        """
+        return self._backing
+
+    async def open(self) -> Self:
+        """
+        Get ready, as entering the context does.
+
+        Raises:
+            StoreError: The storage cannot be opened.
+        """
+        await self._backing.storage.open()
+        return self
+
+    async def close(self) -> None:
+        """
+        Release everything, as leaving the context does.
+        """
+        await self._backing.storage.close()
+
+    async def __aenter__(self) -> Self:
+        return await self.open()
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def thread(
+        self, thread_id: str, *, tenant: str = DEFAULT_TENANT, ttl: timedelta | None = None
+    ) -> ConversationThread:
+        """
+        Return the thread of that id, made if there is none.
+
+        Args:
+            thread_id: The id within the tenant: 1 to 200 of letters, digits and `. _ : -`.
+            tenant: The owner.
+            ttl: How long a thread that is made lives; None for ever.
+
+        Raises:
+            ThreadIdError: The id or the tenant has characters that are not allowed.
+            StoreCorruptError: The stored thread is damaged.
+        """
+        key = ThreadKey(tenant, thread_id)
+        for _ in range(_ATTEMPTS):
+            found = await self._find(key)
+            if found is not None:
+                return found
+            try:
+                return await self._make(key, ttl)
+            except ThreadConflictError:
+                # Somebody else has made it in the meantime.
+                continue
+        message = f"thread {thread_id!r} is made and deleted all the time"
+        raise StoreError(message)
+
+    async def find(
+        self, thread_id: str, *, tenant: str = DEFAULT_TENANT
+    ) -> ConversationThread | None:
+        """
+        Return the thread of that id, or None where there is none.
+
+        Raises:
+            ThreadIdError: The id or the tenant has characters that are not allowed.
+            StoreCorruptError: The stored thread is damaged.
+        """
+        return await self._find(ThreadKey(tenant, thread_id))
+
+    async def _find(self, key: ThreadKey) -> ConversationThread | None:
+        stored = await self._backing.storage.load(key)
+        if stored is None:
+            return None
+        if self._is_expired(stored):
+            await self._expire(stored)
+            return None
+        return ConversationThread(self._backing, decode_record(stored, self._backing.vault))
+
+    async def _make(self, key: ThreadKey, ttl: timedelta | None) -> ConversationThread:
+        backing = self._backing
+        now = backing.clock()
+        branch = Branch(backing.random_bytes(BRANCH_SIZE), None, 0)
+        head = Head(branch=branch.id, created_at=now, last_activity=now)
+        change = Change(shares=branch, expires_at=None if ttl is None else now + ttl)
+        planned = plan_step(backing, ThreadRecord(key=key, head=head), change, is_new=True)
+        await backing.storage.commit(key, planned.step)
+        return ConversationThread(backing, planned.record)
+
+    def _is_expired(self, stored: StoredThread) -> bool:
+        expires_at = stored.expires_at
+        return expires_at is not None and expires_at <= self._backing.clock().timestamp()
+
+    async def _expire(self, stored: StoredThread) -> bool:
+        try:
+            return await self._backing.storage.delete(stored.key, expected=stored.revision)
+        except ThreadConflictError:
+            # It was prolonged or made anew in the meantime.
+            return False
+
+    async def threads(
+        self, *, tenant: str = DEFAULT_TENANT
+    ) -> AsyncIterator[ConversationThread]:
+        """
+        Give every thread of *tenant*, in order of their ids.
+
+        Raises:
+            StoreCorruptError: A stored thread is damaged.
+        """
+        async for stored in self._stored(tenant):
+            if not self._is_expired(stored):
+                yield ConversationThread(self._backing, decode_record(stored, self._backing.vault))
+
+    async def tenants(self) -> list[str]:
+        """
+        Return every tenant that has a thread, in order.
+        """
+        return await self._backing.storage.tenants()
+
+    async def delete(self, thread_id: str, *, tenant: str = DEFAULT_TENANT) -> bool:
+        """
+        Delete a thread with everything that no fork of it shares; False where there is none.
+        """
+        return await self._backing.storage.delete(ThreadKey(tenant, thread_id))
+
+    async def purge_expired(self) -> int:
+        """
+        Delete every thread that has expired, of all tenants, and return how many there were.
+        """
+        deleted = 0
+        for tenant in await self.tenants():
+            async for stored in self._stored(tenant):
+                deleted += self._is_expired(stored) and await self._expire(stored)
+        return deleted
+
+    async def delete_inactive(
+        self, threshold: timedelta, *, tenant: str = DEFAULT_TENANT, dry_run: bool = False
+    ) -> int:
+        """
+        Delete the threads that nobody has written to for *threshold*; return how many.
+
+        Args:
+            threshold: How long.
+            tenant: Whose threads.
+            dry_run: Whether they are only counted.
+        """
+        latest = self._backing.clock() - threshold
+        count = 0
+        async for stored in self._stored(tenant):
+            record = decode_record(stored, self._backing.vault)
+            if record.head.last_activity <= latest:
+                count += 1 if dry_run else await self._expire(stored)
+        return count
+
+    async def _stored(self, tenant: str) -> AsyncIterator[StoredThread]:
+        after = ""
+        while True:
+            page = await self._backing.storage.threads(tenant, after=after, limit=_PAGE)
+            for stored in page:
+                yield stored
+            if len(page) < _PAGE:
+                return
+            after = page[-1].key.id

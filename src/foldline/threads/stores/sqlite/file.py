@@ -1,0 +1,195 @@
+"""
+The file of a SQLite store: opening it, its layout, and when its log is folded back.
+"""
+
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final, Literal, TypeAlias
+
+from foldline.errors import StoreError, StoreVersionError
+from foldline.threads.stores.sqlite.faults import store_error
+from foldline.threads.stores.sqlite.lock import FileLock
+from foldline.threads.stores.statements import migrations
+
+
+__all__ = ["APPLICATION_ID", "Durability", "StoreFile"]
+
+
+Durability: TypeAlias = Literal["full", "relaxed"]
+"""
+What a power cut may take.
+
+`full`: nothing that was acknowledged; each commit is flushed to the disk. `relaxed`: the newest
+commits, whole and from the end, but never one in the middle; a crash of the process alone takes
+nothing.
+"""
+
+APPLICATION_ID: Final = 0x666F6C64
+"""The mark in the header of every file of ours: `fold` in ASCII."""
+
+_SYNCHRONOUS: Mapping[Durability, str] = MappingProxyType({"full": "FULL", "relaxed": "NORMAL"})
+_PACKAGE = "foldline.threads.stores.sqlite"
+_LOG_SIZE = 4 * 1024 * 1024
+_LONG_LOG_SIZE = 64 * 1024 * 1024
+# Before this release two connections that write or fold the log back in the same instant could
+# damage the file (SQLite's release notes call it the WAL-reset bug).
+_SAFE_VERSION = (3, 51, 3)
+
+
+class StoreFile:
+    """
+    One SQLite file, from which connections are made.
+    """
+
+    def __init__(self, path: Path, *, durability: Durability, busy_timeout: float) -> None:
+        """
+        Stand for the file at *path*, which is made when it is first opened.
+
+        Args:
+            path: Where it lies.
+            durability: What a power cut may take.
+            busy_timeout: How many seconds a write waits for other processes.
+        """
+        self.path = path
+        self.durability = durability
+        self._busy_timeout = busy_timeout
+        self._lock = FileLock(path.with_name(path.name + ".lock"), timeout=busy_timeout)
+
+    @property
+    def needs_lock(self) -> bool:
+        """
+        Whether writers have to be kept apart by a lock of our own.
+        """
+        return sqlite3.sqlite_version_info < _SAFE_VERSION
+
+    def reader(self) -> sqlite3.Connection:
+        """
+        Return a connection that only reads.
+        """
+        connection = self._connect()
+        connection.execute("PRAGMA query_only = ON")
+        return connection
+
+    def writer(self) -> sqlite3.Connection:
+        """
+        Return a connection that writes, after bringing the file up to date.
+
+        Raises:
+            StoreError: The file cannot be opened, or is none of ours.
+            StoreVersionError: A newer foldline wrote it.
+        """
+        try:
+            with self.exclusive():
+                is_new = not self.path.exists()
+                connection = self._connect()
+                if is_new:
+                    self._own_alone()
+                _mark(connection)
+                _migrate(connection)
+        except sqlite3.Error as error:
+            raise store_error(error) from error
+        return connection
+
+    def _own_alone(self) -> None:
+        # Conversations are nobody else's business.
+        os.chmod(self.path, 0o600)  # noqa: PTH101 - Path has no other word for it
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            self.path,
+            timeout=self._busy_timeout,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=256,
+        )
+        try:
+            for pragma in (
+                "journal_mode = WAL",
+                f"synchronous = {_SYNCHRONOUS[self.durability]}",
+                "fullfsync = ON",
+                "checkpoint_fullfsync = ON",
+                "wal_autocheckpoint = 0",
+                "temp_store = MEMORY",
+                "cell_size_check = ON",
+                "trusted_schema = OFF",
+                "secure_delete = OFF",
+            ):
+                connection.execute(f"PRAGMA {pragma}")
+        except sqlite3.Error:
+            connection.close()
+            raise
+        return connection
+
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """
+        Keep other processes from writing, where SQLite itself does not do it well enough.
+        """
+        if not self.needs_lock:
+            yield
+            return
+        with self._lock:
+            yield
+
+    def close(self) -> None:
+        """
+        Release the lock file.
+        """
+        self._lock.close()
+
+    def fold_log(self, connection: sqlite3.Connection) -> None:
+        """
+        Fold the write-ahead log back into the file, if it has grown long enough.
+        """
+        try:
+            size = os.stat(f"{self.path}-wal").st_size  # noqa: PTH116 - a microsecond, not four
+        except OSError:
+            return
+        if size > _LOG_SIZE:
+            mode = "TRUNCATE" if size > _LONG_LOG_SIZE else "PASSIVE"
+            connection.execute(f"PRAGMA wal_checkpoint({mode})")
+
+
+def _mark(connection: sqlite3.Connection) -> None:
+    (mark,) = connection.execute("PRAGMA application_id").fetchone()
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    if mark == APPLICATION_ID:
+        return
+    if tables or mark:
+        connection.close()
+        message = "the file is a SQLite database of another program: choose another path"
+        raise StoreError(message)
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+
+
+def _migrate(connection: sqlite3.Connection) -> None:
+    """
+    Bring the tables up to date, all of it in one transaction.
+    """
+    known = migrations(_PACKAGE)
+    newest = known[-1][0]
+    if _version(connection) == newest:
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        found = _version(connection)
+        if found > newest:
+            raise StoreVersionError(what="the store", found=found, known=newest)
+        for number, pieces in known:
+            if number > found:
+                for piece in pieces:
+                    connection.execute(piece)
+        connection.execute(f"PRAGMA user_version = {newest}")
+    except BaseException:
+        connection.rollback()
+        raise
+    connection.execute("COMMIT")
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    return int(version)

@@ -1,0 +1,74 @@
+"""
+A lock between processes.
+"""
+
+import os
+import time
+from pathlib import Path
+from types import TracebackType
+
+from foldline.errors import StoreBusyError
+
+
+try:
+    import fcntl
+except ImportError:  # A system without it, as Windows, ships a SQLite that needs no lock.
+    fcntl = None  # type: ignore[assignment]
+
+
+__all__ = ["FileLock"]
+
+
+_PAUSE = 0.001
+
+
+class FileLock:
+    """
+    A lock on a file beside the database; the system releases it when its process ends.
+    """
+
+    def __init__(self, path: Path, *, timeout: float) -> None:
+        """
+        Stand for the lock at *path*.
+
+        Args:
+            path: The file, made when it is first locked.
+            timeout: How many seconds to wait for others.
+        """
+        self._path = path
+        self._timeout = timeout
+        self._file: int | None = None
+
+    def __enter__(self) -> None:
+        if fcntl is None:
+            return
+        if self._file is None:
+            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        deadline = time.monotonic() + self._timeout
+        while True:
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    message = "another process kept the store locked for too long"
+                    raise StoreBusyError(message) from None
+                time.sleep(_PAUSE)
+            else:
+                return
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if fcntl is not None and self._file is not None:
+            fcntl.flock(self._file, fcntl.LOCK_UN)
+
+    def close(self) -> None:
+        """
+        Release the file.
+        """
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None

@@ -1,0 +1,114 @@
+-- name: load
+SELECT pk, revision, head, expires_at FROM threads WHERE tenant = ? AND id = ?;
+
+-- name: load_documents
+SELECT kind, name, data FROM documents
+WHERE thread = ? AND kind IN ('execution', 'metadata', 'tool');
+
+-- name: load_reduction
+SELECT kind, name, data FROM documents
+WHERE thread = ? AND kind = 'reduction' ORDER BY name DESC LIMIT 1;
+
+-- name: documents
+SELECT d.kind, d.name, d.data FROM documents d JOIN threads t ON t.pk = d.thread
+WHERE t.tenant = ? AND t.id = ? AND d.kind = ? ORDER BY d.name DESC LIMIT ?;
+
+-- name: find_branch
+SELECT pk, parent, at, id FROM branches WHERE id = ? AND tenant = ?;
+
+-- name: find_parent
+SELECT pk, parent, at, id FROM branches WHERE pk = ? AND tenant = ?;
+
+-- name: rows
+SELECT id, system, data FROM rows WHERE id >= ? AND id < ? ORDER BY id;
+
+-- name: system_rows
+SELECT id, system, data FROM rows WHERE system = 1 AND id >= ? AND id < ? ORDER BY id;
+
+-- name: threads
+SELECT pk, id, revision, head, expires_at FROM threads
+WHERE tenant = ? AND id > ? ORDER BY id LIMIT ?;
+
+-- name: tenants
+SELECT DISTINCT tenant FROM threads ORDER BY tenant;
+
+-- name: find_thread
+SELECT t.pk, t.revision, b.pk, b.id FROM threads t JOIN branches b ON b.pk = t.branch
+WHERE t.tenant = ? AND t.id = ?;
+
+-- name: add_branch
+INSERT INTO branches (id, tenant, parent, at) VALUES (?, ?, ?, ?);
+
+-- name: own_branch
+UPDATE branches SET thread = ? WHERE pk = ?;
+
+-- name: add_thread
+INSERT INTO threads (tenant, id, revision, branch, head, last_activity, expires_at)
+VALUES (?, ?, 1, ?, ?, ?, ?);
+
+-- name: move_thread
+UPDATE threads SET revision = ?, branch = ?, head = ?, last_activity = ?, expires_at = ?
+WHERE pk = ? AND revision = ?;
+
+-- name: add_row
+INSERT INTO rows (id, system, data) VALUES (?, ?, ?);
+
+-- name: put_document
+INSERT INTO documents (thread, kind, name, data) VALUES (?, ?, ?, ?)
+ON CONFLICT (thread, kind, name) DO UPDATE SET data = excluded.data;
+
+-- name: drop_document
+DELETE FROM documents WHERE thread = ? AND kind = ? AND name = ?;
+
+-- name: drop_documents
+DELETE FROM documents WHERE thread = ? AND kind = ?;
+
+-- name: drop_all_documents
+DELETE FROM documents WHERE thread = ?;
+
+-- name: drop_thread
+DELETE FROM threads WHERE pk = ?;
+
+-- name: branches_of
+SELECT pk FROM branches WHERE thread = ?;
+
+-- name: disown
+UPDATE branches SET thread = NULL WHERE pk = ?;
+
+-- name: sweep_facts
+SELECT b.thread, b.parent, (SELECT max(c.at) FROM branches c WHERE c.parent = b.pk)
+FROM branches b WHERE b.pk = ?;
+
+-- name: drop_rows
+DELETE FROM rows WHERE id >= ? AND id < ?;
+
+-- name: drop_branch
+DELETE FROM branches WHERE pk = ?;
+
+-- name: indexed
+SELECT upto FROM indexed WHERE branch = ?;
+
+-- name: set_indexed
+INSERT INTO indexed (branch, upto) VALUES (?, ?)
+ON CONFLICT (branch) DO UPDATE SET upto = max(upto, excluded.upto);
+
+-- name: forget_indexed
+DELETE FROM indexed WHERE branch = ?;
+
+-- name: make_words
+CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5 (text, tokenize = "ascii tokenchars '_'");
+
+-- name: has_words
+SELECT count(*) FROM sqlite_master WHERE name = 'words';
+
+-- name: add_words
+INSERT OR REPLACE INTO words (rowid, text) VALUES (?, ?);
+
+-- name: find_words
+SELECT rowid FROM words WHERE words MATCH ? AND rowid >= ? AND rowid < ? ORDER BY rowid;
+
+-- name: drop_words
+DELETE FROM words WHERE rowid >= ? AND rowid < ?;
+
+-- name: merge_words
+INSERT INTO words (words) VALUES ('optimize');

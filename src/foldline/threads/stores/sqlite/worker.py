@@ -1,0 +1,230 @@
+"""
+A thread of its own for a database connection.
+"""
+
+import asyncio
+import queue
+import sqlite3
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext, suppress
+from typing import Any, Generic, TypeVar
+
+from foldline.errors import CommitUnknownError, FoldlineError, StoreError
+from foldline.threads.stores.sqlite.faults import store_error
+
+
+__all__ = ["Worker"]
+
+
+_Result = TypeVar("_Result")
+_MOST_JOBS = 256
+
+
+class _Waiting(Generic[_Result]):
+    """
+    A job and the task that waits for its result.
+    """
+
+    __slots__ = ("error", "future", "is_outside", "job", "loop", "result")
+
+    def __init__(
+        self,
+        job: Callable[[sqlite3.Connection], _Result],
+        loop: asyncio.AbstractEventLoop,
+        *,
+        is_outside: bool,
+    ) -> None:
+        self.job = job
+        self.is_outside = is_outside
+        self.loop = loop
+        self.future: asyncio.Future[_Result] = loop.create_future()
+        self.result: _Result | None = None
+        self.error: BaseException | None = None
+
+    def settle(self) -> None:
+        if self.future.done():
+            return
+        if self.error is not None:
+            self.future.set_exception(self.error)
+        else:
+            self.future.set_result(self.result)  # type: ignore[arg-type]
+
+
+class Worker:
+    """
+    Runs jobs on one connection, in a thread of its own, in the order in which they come.
+
+    A writer puts all jobs that wait into one transaction, so that many conversations share one
+    flush. A job that refuses with an error of foldline must not have written; the others go on. A
+    failure of the database undoes all of them, and each is tried again alone.
+    """
+
+    def __init__(
+        self,
+        connect: Callable[[], sqlite3.Connection],
+        *,
+        name: str,
+        exclusive: Callable[[], AbstractContextManager[None]] | None = None,
+        tidy: Callable[[sqlite3.Connection], None] | None = None,
+    ) -> None:
+        """
+        Start the thread.
+
+        Args:
+            connect: What opens the connection; called in the thread.
+            name: The name of the thread.
+            exclusive: What keeps other writers away; jobs only read where there is none.
+            tidy: What is done after each transaction, with other writers away.
+        """
+        self._connect = connect
+        self._writes = exclusive is not None
+        self._begin = "BEGIN IMMEDIATE" if self._writes else "BEGIN"
+        self._exclusive = exclusive or nullcontext
+        self._tidy = tidy
+        self._next: _Waiting[Any] | None = None
+        self._jobs: queue.SimpleQueue[_Waiting[Any] | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._work, name=name, daemon=True)
+        self._is_closed = False
+        self._thread.start()
+
+    async def run(
+        self, job: Callable[[sqlite3.Connection], _Result], *, is_outside: bool = False
+    ) -> _Result:
+        """
+        Run *job* in the thread and return what it returns.
+
+        Args:
+            job: What to do.
+            is_outside: Whether it runs alone and outside of any transaction.
+
+        Raises:
+            StoreError: The database failed; nothing of *job* was written.
+        """
+        if self._is_closed:
+            message = "the store is closed"
+            raise StoreError(message)
+        waiting = _Waiting(job, asyncio.get_running_loop(), is_outside=is_outside)
+        self._jobs.put(waiting)
+        return await waiting.future
+
+    async def close(self) -> None:
+        """
+        Finish what waits, close the connection and end the thread; harmless when repeated.
+        """
+        if not self._is_closed:
+            self._is_closed = True
+            self._jobs.put(None)
+        await asyncio.get_running_loop().run_in_executor(None, self._thread.join)
+
+    def _work(self) -> None:
+        connection: sqlite3.Connection | None = None
+        is_open = True
+        while is_open:
+            jobs, is_open = self._next_jobs()
+            if not jobs:
+                continue
+            try:
+                connection = connection or self._connect()
+                self._run_all(connection, jobs)
+            except (sqlite3.Error, FoldlineError) as error:
+                # What a failed flush has left in memory is not to be trusted: begin anew.
+                _close(connection)
+                connection = None
+                _refuse(jobs, error)
+            _settle(jobs)
+        _close(connection)
+
+    def _next_jobs(self) -> tuple[list[_Waiting[Any]], bool]:
+        first, self._next = self._next or self._jobs.get(), None
+        if first is None:
+            return [], False
+        jobs = [first]
+        while self._writes and not first.is_outside and len(jobs) < _MOST_JOBS:
+            try:
+                job = self._jobs.get_nowait()
+            except queue.Empty:
+                break
+            if job is None:
+                return jobs, False
+            if job.is_outside:
+                self._next = job
+                break
+            jobs.append(job)
+        return jobs, True
+
+    def _run_all(self, connection: sqlite3.Connection, jobs: list[_Waiting[Any]]) -> None:
+        with self._exclusive():
+            if jobs[0].is_outside:
+                _run(connection, jobs[0])
+                return
+            self._transact(connection, jobs)
+            if self._tidy is not None:
+                self._tidy(connection)
+
+    def _transact(self, connection: sqlite3.Connection, jobs: list[_Waiting[Any]]) -> None:
+        connection.execute(self._begin)
+        try:
+            for waiting in jobs:
+                _run(connection, waiting)
+        except sqlite3.Error:
+            connection.rollback()
+            if len(jobs) == 1:
+                raise
+            for waiting in jobs:
+                self._run_alone(connection, waiting)
+            return
+        self._commit(connection)
+
+    def _run_alone(self, connection: sqlite3.Connection, waiting: _Waiting[Any]) -> None:
+        waiting.error = None
+        try:
+            self._transact(connection, [waiting])
+        except (sqlite3.Error, FoldlineError) as error:
+            waiting.error = _known(error)
+
+    def _commit(self, connection: sqlite3.Connection) -> None:
+        try:
+            connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            connection.rollback()
+            if not self._writes:
+                raise
+            raise CommitUnknownError(str(store_error(error))) from error
+
+
+def _run(connection: sqlite3.Connection, waiting: _Waiting[_Result]) -> None:
+    try:
+        waiting.result = waiting.job(connection)
+    except FoldlineError as error:
+        waiting.error = error
+
+
+def _known(error: Exception) -> Exception:
+    return store_error(error) if isinstance(error, sqlite3.Error) else error
+
+
+def _refuse(jobs: list[_Waiting[Any]], error: Exception) -> None:
+    for waiting in jobs:
+        waiting.error = waiting.error or _known(error)
+
+
+def _settle(jobs: list[_Waiting[Any]]) -> None:
+    loops: dict[asyncio.AbstractEventLoop, list[_Waiting[Any]]] = {}
+    for waiting in jobs:
+        loops.setdefault(waiting.loop, []).append(waiting)
+    for loop, done in loops.items():
+        # A loop that was closed in the meantime has nobody who waits.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(_settle_all, done)
+
+
+def _settle_all(jobs: list[_Waiting[Any]]) -> None:
+    for waiting in jobs:
+        waiting.settle()
+
+
+def _close(connection: sqlite3.Connection | None) -> None:
+    if connection is not None:
+        with suppress(sqlite3.Error):
+            connection.close()

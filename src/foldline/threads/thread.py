@@ -1,0 +1,412 @@
+"""
+A conversation that is kept.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Protocol, runtime_checkable
+
+from msgspec import UNSET, UnsetType, structs
+
+from foldline.errors import (
+    CommitUnknownError,
+    ConfigError,
+    IntegrityError,
+    StoreError,
+    ThreadConflictError,
+    ThreadExistsError,
+    ThreadNotFoundError,
+)
+from foldline.history.messages import Message
+from foldline.reduction.state import HistoryReductionState, hash_of
+from foldline.threads.backing import Backing
+from foldline.threads.change import Change, Planned, plan_step
+from foldline.threads.checkpoint import CheckpointSource
+from foldline.threads.key import ThreadKey
+from foldline.threads.loop_state import AgentLoopState
+from foldline.threads.read_only import ReadOnlyThread
+from foldline.threads.record import ThreadRecord, decode_record
+from foldline.threads.revision import cleared, edited, forked, rewound, without_newest
+from foldline.threads.row import read_row
+from foldline.threads.tool_run import ToolRun
+
+
+__all__ = ["ConversationThread", "MessageStore"]
+
+
+@runtime_checkable
+class MessageStore(Protocol):
+    """
+    Whatever keeps the messages of one conversation; a `ConversationThread` does.
+    """
+
+    @property
+    def count(self) -> int:
+        """
+        How many messages there are.
+        """
+        ...
+
+    async def add_messages(self, messages: Iterable[Message]) -> None:
+        """
+        Append *messages*, all or none.
+        """
+        ...
+
+    async def get_messages(self) -> list[Message]:
+        """
+        Return all messages, oldest first.
+        """
+        ...
+
+
+class ConversationThread(ReadOnlyThread):
+    """
+    A durable history with its metadata, reductions and execution state.
+
+    Every method that writes is one commit: it is there after any crash, or nothing of it is. A
+    commit is made only if nobody else has written since this object read the thread; otherwise it
+    raises `ThreadConflictError`, and `refresh` reads what is there now.
+    """
+
+    def __init__(self, backing: Backing, record: ThreadRecord) -> None:
+        """
+        Show *record*; a store makes threads.
+        """
+        super().__init__(backing, record)
+        self._lock = asyncio.Lock()
+
+    async def refresh(self) -> None:
+        """
+        Read what the store holds now.
+
+        Raises:
+            ThreadNotFoundError: Somebody has deleted the thread.
+        """
+        async with self._lock:
+            await self._reload()
+
+    async def _reload(self) -> None:
+        stored = await self._backing.storage.load(self.key)
+        if stored is None:
+            raise ThreadNotFoundError(thread_id=self.id)
+        if stored.revision != self.revision:
+            self._record = decode_record(stored, self._backing.vault)
+            self._history = None
+
+    async def commit(
+        self,
+        *,
+        messages: Iterable[Message] = (),
+        execution: AgentLoopState | UnsetType | None = UNSET,
+        reduction: HistoryReductionState | UnsetType | None = UNSET,
+        tools: Sequence[ToolRun] = (),
+        settled: Sequence[str] = (),
+        archive: bool = False,
+        source: CheckpointSource = "loop",
+        commit_id: bytes | None = None,
+    ) -> None:
+        """
+        Write one step of a run: all of it in one transaction, durably, or nothing.
+
+        What is not named stays as it is. Calls that *messages* answer are settled by themselves.
+
+        Args:
+            messages: What was said.
+            execution: The execution state behind the step; None clears it.
+            reduction: The newest reduction.
+            tools: Intents, before the tools run, and results, as soon as they are there.
+            settled: The ids of further calls that need not be remembered any more.
+            archive: Whether the messages that *reduction* stands for are archived.
+            source: What the step was made after, for a kept checkpoint.
+            commit_id: 8 random bytes. A commit with the id of one of the last commits of this
+                thread does nothing: it was made before.
+
+        Raises:
+            ThreadConflictError: Somebody else has written in the meantime.
+            IntegrityError: *reduction* stands for other messages than those of this thread.
+            StoreError: The store failed; nothing was written.
+        """
+        async with self._lock:
+            if commit_id is not None and commit_id in self._record.head.recent:
+                return
+            change = Change(
+                messages=tuple(messages),
+                execution=execution,
+                reduction=reduction,
+                tools=tools,
+                settled=settled,
+                source=source,
+            )
+            change = await self._with_reduction(change, archive=archive)
+            await self._write(change, commit_id=commit_id)
+
+    async def add_messages(self, messages: Iterable[Message]) -> None:
+        """
+        Append *messages*, all or none; of no messages nothing is written.
+
+        Raises:
+            ThreadConflictError: Somebody else has written in the meantime.
+            StoreError: The store failed; nothing was written.
+        """
+        given = tuple(messages)
+        for message in given:
+            if not isinstance(message, Message):
+                text = f"a message is a {type(message).__name__}: allowed are Message objects"
+                raise ConfigError(text)
+        if given:
+            await self.commit(messages=given, source="input")
+
+    async def add_message(self, message: Message) -> None:
+        """
+        Append *message*.
+
+        Raises:
+            ThreadConflictError: Somebody else has written in the meantime.
+            StoreError: The store failed; nothing was written.
+        """
+        await self.add_messages([message])
+
+    async def append(self, messages: Iterable[Message]) -> None:
+        """
+        Append *messages* behind whatever others have written in the meantime.
+
+        Raises:
+            StoreError: The store failed; nothing was written.
+        """
+        given = tuple(messages)
+        await self._insisting(lambda: self.add_messages(given))
+
+    async def save_reduction(
+        self, reduction: HistoryReductionState, *, archive: bool = False
+    ) -> None:
+        """
+        Store *reduction* as the newest one, whatever others have appended in the meantime.
+
+        Args:
+            reduction: The reduction; what it stands for must be the beginning of this thread.
+            archive: Whether the messages that it stands for leave the working history.
+
+        Raises:
+            IntegrityError: It stands for other messages than those of this thread.
+            ThreadConflictError: Another reduction was stored in the meantime.
+            StoreError: The store failed; nothing was written.
+        """
+        known = self._record.reduction_name
+
+        async def save() -> None:
+            if self._record.reduction_name != known:
+                raise self._conflict(self.revision)
+            await self.commit(reduction=reduction, archive=archive)
+
+        await self._insisting(save)
+
+    async def _insisting(self, write: Callable[[], Awaitable[None]]) -> None:
+        """
+        Do *write*, again behind what others wrote, as long as somebody else is faster.
+        """
+        while True:
+            revision = self.revision
+            try:
+                await write()
+            except ThreadConflictError:
+                await self.refresh()
+                if self.revision == revision:
+                    raise
+            else:
+                return
+
+    async def _with_reduction(self, change: Change, *, archive: bool) -> Change:
+        reduction = change.reduction
+        if not isinstance(reduction, HistoryReductionState):
+            return change
+        index = reduction.summarized_up_to_index
+        if index and await self._hash_at(index) != reduction.message_hash:
+            raise IntegrityError(index=index)
+        newest = self._record.reduction
+        is_same = newest is not None and newest.message_hash == reduction.message_hash
+        return structs.replace(
+            change,
+            is_new_fold=not is_same,
+            archived=max(index, self.archived) if archive else None,
+        )
+
+    async def _hash_at(self, index: int) -> str:
+        history = self._history
+        if history is not None and history.start <= index <= len(history):
+            return hash_of(history, index)
+        return await self._guarded(lambda reader: reader.hash_at(index))
+
+    async def set_metadata(
+        self, metadata: Mapping[str, object] | None = None, *, display_name: str | None = None
+    ) -> None:
+        """
+        Replace the owner's values, the display name, or both.
+
+        Raises:
+            ConfigError: A key is blank.
+            FormatError: A value has no place in JSON.
+            ThreadConflictError: Somebody else has written in the meantime.
+        """
+        for key in metadata or ():
+            if not isinstance(key, str) or not key.strip():
+                message = "metadata has a blank key: allowed are names"
+                raise ConfigError(message)
+        async with self._lock:
+            await self._write(Change(metadata=metadata, display_name=display_name))
+
+    async def set_expiry(self, expires_at: datetime | None) -> None:
+        """
+        Let the thread be gone from *expires_at* on, or never.
+
+        Raises:
+            ThreadConflictError: Somebody else has written in the meantime.
+        """
+        async with self._lock:
+            await self._write(Change(expires_at=expires_at))
+
+    async def abandon_run(self, reason: str = "Abandoned") -> None:
+        """
+        End the open run, so that a new one may start; without one nothing is written.
+
+        Calls whose answers are not yet messages are forgotten; every view answers them by itself.
+
+        Raises:
+            ThreadConflictError: Somebody else has written in the meantime.
+        """
+        state = self._record.execution
+        if state is not None and state.is_open:
+            pending = [run.call_id for run in self.pending_tools]
+            await self.commit(execution=state.terminated(reason), settled=pending)
+
+    async def rewind(self, at: int) -> None:
+        """
+        Take back everything from the index *at* on.
+
+        What was said there stays in the store, on the branch that is left; reductions that stand
+        for a part of it, the execution state and waiting tool calls go.
+
+        Raises:
+            ConfigError: There are fewer messages than *at*.
+            ThreadConflictError: Somebody else has written in the meantime.
+        """
+        async with self._lock:
+            await self._write(await rewound(self._backing, self._record, at))
+
+    async def edit(self, index: int, message: Message) -> None:
+        """
+        Put *message* in the place of the one at *index*; all that follows stays.
+
+        Reductions that stand for the message go, and so does the execution state.
+
+        Raises:
+            ConfigError: There is no message at *index*, or *message* is a system message.
+            ThreadConflictError: Somebody else has written in the meantime.
+        """
+        async with self._lock:
+            await self._write(await edited(self._backing, self._record, index, message))
+
+    async def undo_reduction(self) -> HistoryReductionState | None:
+        """
+        Revoke the newest reduction and return the one in force now, if there is one.
+
+        Messages that it had archived are in the working history again, byte for byte.
+
+        Raises:
+            ThreadConflictError: Somebody else has written in the meantime.
+        """
+        async with self._lock:
+            change = await without_newest(self._backing, self._record)
+            if change is not None:
+                await self._write(change)
+            return self._record.reduction
+
+    async def clear(self) -> None:
+        """
+        Delete all messages, reductions, checkpoints and metadata; the thread itself stays.
+
+        Messages that a fork shares stay there.
+
+        Raises:
+            ThreadConflictError: Somebody else has written in the meantime.
+        """
+        async with self._lock:
+            await self._write(cleared(self._backing, self._record))
+
+    async def fork(self, thread_id: str, *, at: int | None = None) -> "ConversationThread":
+        """
+        Return a new thread that shares the first messages of this one.
+
+        It shares them in the store too, with every reduction that stands for no more than they are:
+        nothing is copied and nothing is summarized again. Deleting either thread leaves the other.
+
+        Args:
+            thread_id: The id of the new thread, of the same tenant.
+            at: How many messages it shares, system messages not counted; all by default.
+
+        Raises:
+            ThreadExistsError: There is a thread of that id.
+            ConfigError: There are fewer messages than *at*.
+        """
+        key = ThreadKey(self.tenant, thread_id)
+        planned = await forked(self._backing, self._record, key, at)
+        fork = ConversationThread(self._backing, planned.record)
+        try:
+            await self._backing.storage.commit(key, planned.step)
+        except ThreadConflictError:
+            raise ThreadExistsError(thread_id=thread_id) from None
+        return fork
+
+    async def _write(self, change: Change, *, commit_id: bytes | None = None) -> None:
+        planned = plan_step(self._backing, self._record, change, commit_id=commit_id)
+        commit = asyncio.ensure_future(self._commit(planned))
+        try:
+            await asyncio.shield(commit)
+        except asyncio.CancelledError:
+            # What has begun is finished, so that this object knows what is stored.
+            await asyncio.wait([commit])
+            if not commit.cancelled() and commit.exception() is None:
+                self._take(planned, change)
+            raise
+        self._take(planned, change)
+
+    async def _commit(self, planned: Planned) -> None:
+        try:
+            await self._backing.storage.commit(self.key, planned.step)
+        except CommitUnknownError:
+            await self._settle(planned)
+
+    def _take(self, planned: Planned, change: Change) -> None:
+        self._record = planned.record
+        self._grow(planned, change)
+
+    async def _settle(self, planned: Planned) -> None:
+        """
+        Find out whether a commit whose outcome is unknown was made; raise where it was not.
+        """
+        stored = await self._backing.storage.load(self.key)
+        if stored is None:
+            raise ThreadNotFoundError(thread_id=self.id)
+        record = decode_record(stored, self._backing.vault)
+        if record.head.revision == self.revision:
+            message = f"the connection broke in a commit of thread {self.id!r}: it was not made"
+            raise StoreError(message)
+        if planned.step.id not in record.head.recent:
+            raise self._conflict(record.head.revision)
+
+    def _grow(self, planned: Planned, change: Change) -> None:
+        history = self._history
+        if history is None:
+            return
+        if change.rebranch is not None:
+            self._history = None
+            return
+        tokens, system_tokens = history.tokens(), history.system_tokens
+        for message, row in zip(change.messages, planned.step.rows, strict=True):
+            counts = read_row(row)
+            if row.system:
+                own, system_tokens = counts.tokens - system_tokens, counts.tokens
+            else:
+                own, tokens = counts.tokens - tokens, counts.tokens
+            history.append_known(message, tokens=own, digest=counts.digest)

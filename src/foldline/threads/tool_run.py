@@ -1,0 +1,74 @@
+"""
+A tool call between its intent and its answer.
+"""
+
+from hashlib import sha256
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from foldline.history.parts import ToolCallPart
+
+
+__all__ = ["ToolPolicy", "ToolRun", "idempotency_key"]
+
+
+ToolPolicy: TypeAlias = Literal["at_most_once", "idempotent", "manual"]
+"""
+What becomes of a tool that a crash interrupted.
+
+`at_most_once`: it never runs again; its answer says that its outcome is unknown. `idempotent`: it
+runs again under the same key. `manual`: the run waits for a decision.
+"""
+
+
+class ToolRun(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """
+    The intent to run a tool and, once it has run, its result.
+
+    The intent is committed before the tool runs and the result as soon as it is there. Both go
+    when the answer is committed as a message.
+    """
+
+    call_id: str
+    """The id of the call."""
+
+    name: str
+    """The tool."""
+
+    policy: ToolPolicy = "at_most_once"
+    """What becomes of it after a crash."""
+
+    key: str = ""
+    """The idempotency key, the same each time that this call runs."""
+
+    iteration: int = 0
+    """The model call that asked for it."""
+
+    place: int = 0
+    """Its place among the calls that wait, from the oldest."""
+
+    result: str | None = None
+    """What it answered; None while it has not."""
+
+    is_error: bool = False
+    """Whether that tells of a failure."""
+
+    @property
+    def is_finished(self) -> bool:
+        """
+        Whether the tool has run to its end.
+        """
+        return self.result is not None
+
+
+def idempotency_key(*, thread_id: str, run_id: str, call: ToolCallPart) -> str:
+    """
+    Return the key under which *call* has one effect, however often it runs.
+
+    It is made of the thread, the run, the call's id and its arguments, and not of a place in the
+    program, so that it holds when the program changes between a crash and the resume.
+    """
+    arguments = sha256(call.arguments.encode("utf-8", "surrogatepass")).hexdigest()
+    named = "\0".join((thread_id, run_id, call.id, call.name, arguments))
+    return sha256(named.encode("utf-8", "surrogatepass")).hexdigest()[:32]

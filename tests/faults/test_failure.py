@@ -1,0 +1,128 @@
+"""
+File operations that fail.
+"""
+
+import sqlite3
+from collections import Counter
+from contextlib import closing
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from tests.faults.failure import Failures, Trouble, failing
+from tests.faults.operation import Kind
+from tests.faults.scratch import scratch
+from tests.faults.toy import ToyWorkload, broken_promises
+
+
+def _connected(path: Path, journal: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute(f"PRAGMA journal_mode = {journal}")
+    connection.execute("CREATE TABLE rows (batch)")
+    return connection
+
+
+def _tried(failures: Failures, workload: ToyWorkload, folder: Path) -> tuple[str, set[str]]:
+    acks: list[str] = []
+    try:
+        workload(folder, acks.append)
+    except sqlite3.OperationalError as error:
+        outcome = error.sqlite_errorname
+    else:
+        outcome = "done"
+    failures.heal()
+    broken = broken_promises(folder, acks)
+    workload(folder, acks.append)
+    return outcome, broken | broken_promises(folder, acks)
+
+
+@pytest.mark.parametrize("sticky", [False, True])
+@pytest.mark.parametrize("trouble", Trouble)
+def test_failures_lose_nothing(trouble: Trouble, sticky: bool) -> None:
+    """
+    Wherever operations fail, what was acknowledged is there, and work goes on once they succeed.
+    """
+    outcomes: Counter[str] = Counter()
+    for number in count(1):
+        with scratch() as folder, failing() as failures:
+            failures.plan(trouble, number=number, sticky=sticky)
+            outcome, broken = _tried(failures, ToyWorkload(batches=5), folder)
+        outcomes[outcome] += 1
+
+        assert broken == set()
+        if not failures.failed:
+            break
+
+    assert outcomes.total() >= 20
+    assert outcomes["SQLITE_FULL"] > 5 or trouble is Trouble.IO
+    assert outcomes["SQLITE_IOERR_WRITE"] > 5 or trouble is not Trouble.IO
+
+
+@pytest.mark.parametrize(
+    ("kind", "journal", "name"),
+    [
+        (Kind.WRITE, "WAL", "SQLITE_IOERR_WRITE"),
+        (Kind.SYNC, "WAL", "SQLITE_IOERR_FSYNC"),
+        (Kind.TRUNCATE, "TRUNCATE", "SQLITE_IOERR_TRUNCATE"),
+        (Kind.DELETE, "DELETE", "SQLITE_IOERR_DELETE"),
+        (Kind.OPEN, "DELETE", "SQLITE_CANTOPEN"),
+    ],
+)
+def test_each_kind_has_its_error(folder: Path, kind: Kind, journal: str, name: str) -> None:
+    """
+    An operation fails with the error that SQLite has for its kind.
+    """
+    with failing() as failures, closing(_connected(folder / "toy.db", journal)) as connection:
+        failures.plan(Trouble.IO, kinds={kind}, sticky=True)
+        with pytest.raises(sqlite3.OperationalError) as caught:
+            connection.execute("INSERT INTO rows VALUES (1)")
+
+    assert caught.value.sqlite_errorname == name
+
+
+def test_plan_changes_under_an_open_connection(folder: Path) -> None:
+    """
+    Failures begin and end while a connection is open, and are counted.
+    """
+    with failing() as failures, closing(_connected(folder / "toy.db", "WAL")) as connection:
+        connection.execute("INSERT INTO rows VALUES (1)")
+        failures.plan(Trouble.FULL, number=1, sticky=True)
+        for batch in (2, 3):
+            with pytest.raises(sqlite3.OperationalError):
+                connection.execute("INSERT INTO rows VALUES (?)", (batch,))
+        failures.heal()
+        connection.execute("INSERT INTO rows VALUES (4)")
+        batches = connection.execute("SELECT batch FROM rows").fetchall()
+
+    assert batches == [(1,), (4,)]
+    assert (failures.seen, failures.failed) == (2, 2)
+
+
+def test_a_failure_comes_once(folder: Path) -> None:
+    """
+    Without *sticky* the one operation fails and the next succeeds.
+    """
+    with failing() as failures, closing(_connected(folder / "toy.db", "WAL")) as connection:
+        failures.plan(Trouble.IO, number=2)
+        with pytest.raises(sqlite3.OperationalError):
+            connection.execute("INSERT INTO rows VALUES (1)")
+        connection.execute("INSERT INTO rows VALUES (2)")
+
+    assert failures.failed == 1
+    assert failures.seen > 2
+
+
+def test_short_write_leaves_a_half(folder: Path) -> None:
+    """
+    A short write leaves the first half of its bytes.
+    """
+    with failing() as failures, closing(_connected(folder / "toy.db", "OFF")) as connection:
+        connection.execute("VACUUM")
+        size = (folder / "toy.db").stat().st_size
+        failures.plan(Trouble.SHORT, number=2)
+        with pytest.raises(sqlite3.OperationalError):
+            connection.execute("CREATE TABLE more (batch)")
+        left = (folder / "toy.db").stat().st_size
+
+    assert left == size + 2048

@@ -1,0 +1,104 @@
+"""
+A small store with promises, for the tests of the harness: batches of two rows, in order.
+"""
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+
+from msgspec import Struct
+
+
+__all__ = ["State", "ToyWorkload", "broken_promises", "state_of"]
+
+_TEXT = "what was said " * 40
+
+
+class ToyWorkload(Struct, frozen=True):
+    """
+    Commits batches and acknowledges the number of each.
+    """
+
+    synchronous: str = "FULL"
+    """How SQLite flushes."""
+
+    batches: int = 20
+    """How many batches there are."""
+
+    split: bool = False
+    """Whether the two rows of a batch go into commits of their own, which breaks a promise."""
+
+    journal: str = "WAL"
+    """How SQLite makes commits atomic."""
+
+    def __call__(self, folder: Path, ack: Callable[[str], None]) -> None:
+        """
+        Go on with the database in *folder* where its last batch ended.
+        """
+        path = folder / "toy.db"
+        with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+            connection.execute(f"PRAGMA journal_mode = {self.journal}")
+            connection.execute(f"PRAGMA synchronous = {self.synchronous}")
+            connection.execute("PRAGMA wal_autocheckpoint = 20")
+            connection.execute(
+                "CREATE TABLE IF NOT EXISTS rows (batch INT NOT NULL, part INT NOT NULL, text TEXT)"
+            )
+            last = connection.execute("SELECT max(batch) FROM rows").fetchone()[0]
+            first = 0 if last is None else last + 1
+            for batch in range(first, first + self.batches):
+                self._commit(connection, batch)
+                ack(str(batch))
+
+    def _commit(self, connection: sqlite3.Connection, batch: int) -> None:
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("INSERT INTO rows VALUES (?, 0, ?)", (batch, _TEXT))
+        if self.split:
+            connection.execute("COMMIT")
+            connection.execute("BEGIN IMMEDIATE")
+        connection.execute("INSERT INTO rows VALUES (?, 1, ?)", (batch, _TEXT))
+        connection.execute("COMMIT")
+
+
+class State(Struct, frozen=True):
+    """
+    What a database holds after a crash.
+    """
+
+    integrity: str
+    """What SQLite says of the file."""
+
+    rows: tuple[tuple[int, int], ...]
+    """The batch and part of each row."""
+
+
+def state_of(folder: Path) -> State:
+    """
+    Return what plain sqlite3 finds in *folder*.
+    """
+    with closing(sqlite3.connect(folder / "toy.db")) as connection:
+        integrity: str = connection.execute("PRAGMA integrity_check").fetchone()[0]
+        if connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0] == 0:
+            return State(integrity, ())
+        rows = connection.execute("SELECT batch, part FROM rows ORDER BY batch, part").fetchall()
+        return State(integrity, tuple(rows))
+
+
+def broken_promises(folder: Path, acks: Sequence[str]) -> set[str]:
+    """
+    Return which promises the database in *folder* breaks, given what was acknowledged.
+    """
+    try:
+        state = state_of(folder)
+    except sqlite3.DatabaseError:
+        return {"damaged"}
+    if state.integrity != "ok":
+        return {"damaged"}
+    batches = sorted({batch for batch, _ in state.rows})
+    parts = [(batch, part) for batch in batches for part in (0, 1)]
+    found = {
+        "lost": not set(map(int, acks)) <= set(batches),
+        "half": list(state.rows) != parts,
+        "gap": batches != list(range(len(batches))),
+    }
+    return {name for name, is_broken in found.items() if is_broken}
