@@ -19,7 +19,7 @@ from foldline.threads.checkpoint import (
     encode_checkpoint,
 )
 from foldline.threads.current import CurrentMessages
-from foldline.threads.head import Head
+from foldline.threads.head import Head, encode_head
 from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.record import (
     ThreadRecord,
@@ -325,8 +325,7 @@ def _checkpoint(head: Head, state: AgentLoopState, source: CheckpointSource) -> 
         source=source,
         step=state.iteration,
         message_index=head.count,
-        branch=head.branch,
-        revision=head.revision,
+        head=encode_head(head),
         state=state.to_json().decode(),
     )
 
@@ -338,6 +337,4 @@ def _root(head: Head) -> Checkpoint:
         source="root",
         step=-1,
         message_index=-1,
-        branch=head.branch,
-        revision=0,
     )

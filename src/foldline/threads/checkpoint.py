@@ -48,11 +48,8 @@ class Checkpoint(Struct, frozen=True, kw_only=True, omit_defaults=True):
     message_index: int
     """How many messages the thread held; -1 for the root."""
 
-    branch: bytes
-    """The branch that these messages are on."""
-
-    revision: int
-    """The revision of the thread that made it."""
+    head: bytes = b""
+    """The head of the thread at that moment; empty for the root."""
 
     state: str | None = None
     """The execution state as JSON; None for the root."""

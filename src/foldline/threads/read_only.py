@@ -18,6 +18,7 @@ from foldline.threads.key import ThreadKey
 from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.reader import ThreadReader
 from foldline.threads.record import ThreadRecord, decode_reduction
+from foldline.threads.snapshot import encode_snapshot
 from foldline.threads.tool_run import ToolRun
 from foldline.threads.words import Match, find_messages
 
@@ -282,6 +283,12 @@ class ReadOnlyThread:
     async def _first_messages(self) -> list[Message]:
         stop = min(self.count, _LOOKED_AT)
         return await self._guarded(lambda reader: reader.messages(0, stop))
+
+    async def to_snapshot(self) -> bytes:
+        """
+        Return the whole thread as one JSON document, which `ThreadStore.restore` reads.
+        """
+        return encode_snapshot(self._record, await self.get_messages())
 
     async def search(self, text: str, *, limit: int = 20) -> list[Match]:
         """

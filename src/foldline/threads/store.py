@@ -7,16 +7,16 @@ from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Self
 
-from foldline.errors import ConfigError, StoreError, ThreadConflictError
+from foldline.errors import ConfigError, StoreError, ThreadConflictError, ThreadExistsError
 from foldline.history.tokens import TokenCounter, TokenEstimator
 from foldline.threads.backing import Backing, now_utc
-from foldline.threads.change import BRANCH_SIZE, Change, plan_step
 from foldline.threads.checkpoint import CheckpointRetention
 from foldline.threads.cipher import Cipher, Vault
-from foldline.threads.head import Head
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey
-from foldline.threads.record import ThreadRecord, decode_record
-from foldline.threads.step import Branch, StoredThread
+from foldline.threads.origin import plan_new, plan_restore
+from foldline.threads.record import decode_record
+from foldline.threads.snapshot import decode_snapshot
+from foldline.threads.step import StoredThread
 from foldline.threads.storage import ThreadStorage
 from foldline.threads.thread import ConversationThread
 
@@ -151,6 +151,35 @@ class ThreadStore:
         """
         return await self._find(ThreadKey(tenant, thread_id))
 
+    async def restore(
+        self, data: bytes | str, *, thread_id: str | None = None, tenant: str = DEFAULT_TENANT
+    ) -> ConversationThread:
+        """
+        Make a thread of a snapshot, in one commit, and return it.
+
+        A reduction that does not stand for the messages of the snapshot is left out.
+
+        Args:
+            data: What `ConversationThread.to_snapshot` wrote.
+            thread_id: The id of the new thread; that of the snapshot by default.
+            tenant: Its owner.
+
+        Raises:
+            FormatError: *data* is not a snapshot.
+            StoreVersionError: It was written by a newer foldline.
+            CheckpointStaleError: Its execution state belongs to another history.
+            ThreadIdError: The id has characters that are not allowed.
+            ThreadExistsError: There is a thread of that id.
+        """
+        snapshot = decode_snapshot(data)
+        key = ThreadKey(tenant, thread_id or snapshot.id)
+        planned = plan_restore(self._backing, key, snapshot)
+        try:
+            await self._backing.storage.commit(key, planned.step)
+        except ThreadConflictError:
+            raise ThreadExistsError(thread_id=key.id) from None
+        return ConversationThread(self._backing, planned.record)
+
     async def _find(self, key: ThreadKey) -> ConversationThread | None:
         stored = await self._backing.storage.load(key)
         if stored is None:
@@ -161,14 +190,10 @@ class ThreadStore:
         return ConversationThread(self._backing, decode_record(stored, self._backing.vault))
 
     async def _make(self, key: ThreadKey, ttl: timedelta | None) -> ConversationThread:
-        backing = self._backing
-        now = backing.clock()
-        branch = Branch(backing.random_bytes(BRANCH_SIZE), None, 0)
-        head = Head(branch=branch.id, created_at=now, last_activity=now)
-        change = Change(shares=branch, expires_at=None if ttl is None else now + ttl)
-        planned = plan_step(backing, ThreadRecord(key=key, head=head), change, is_new=True)
-        await backing.storage.commit(key, planned.step)
-        return ConversationThread(backing, planned.record)
+        expires_at = None if ttl is None else self._backing.clock() + ttl
+        planned = plan_new(self._backing, key, expires_at=expires_at)
+        await self._backing.storage.commit(key, planned.step)
+        return ConversationThread(self._backing, planned.record)
 
     def _is_expired(self, stored: StoredThread) -> bool:
         expires_at = stored.expires_at

@@ -322,6 +322,16 @@ class ConversationThread(ReadOnlyThread):
                 await self._write(change)
             return self._record.reduction
 
+    async def forget_checkpoints(self, names: Iterable[str]) -> None:
+        """
+        Remove the kept checkpoints with the ids *names*.
+
+        Raises:
+            ThreadConflictError: Somebody else has written in the meantime.
+        """
+        async with self._lock:
+            await self._write(Change(drop=[("checkpoint", name) for name in names]))
+
     async def clear(self) -> None:
         """
         Delete all messages, reductions, checkpoints and metadata; the thread itself stays.

@@ -1,0 +1,191 @@
+"""
+The kept moments of threads, and how long they are kept.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from foldline.errors import CheckpointError, ConfigError
+from foldline.threads.checkpoint import Checkpoint, decode_checkpoint
+from foldline.threads.head import decode_head
+from foldline.threads.key import DEFAULT_TENANT, ThreadKey
+from foldline.threads.loop_state import AgentLoopState
+from foldline.threads.read_only import ReadOnlyThread
+from foldline.threads.record import ThreadRecord, open_document
+from foldline.threads.step import Document
+from foldline.threads.store import ThreadStore
+from foldline.threads.thread import ConversationThread
+
+
+__all__ = ["ThreadCheckpointer"]
+
+
+class ThreadCheckpointer:
+    """
+    Saves, finds and removes checkpoints of the threads in one store.
+
+    Which ones are kept is an option of the store. With the last one alone, it is the execution
+    state of the thread, and what asks for earlier ones raises `CheckpointError`.
+    """
+
+    def __init__(self, store: ThreadStore) -> None:
+        """
+        Work on the threads of *store*.
+        """
+        self._store = store
+        self._backing = store.backing
+
+    @property
+    def keeps_all(self) -> bool:
+        """
+        Whether every checkpoint is kept.
+        """
+        return self._backing.checkpoints == "full"
+
+    async def save(self, thread: ConversationThread, state: AgentLoopState) -> None:
+        """
+        Save *state* as the execution state of *thread*, at the position where the thread is.
+
+        Raises:
+            ThreadConflictError: Somebody else has written in the meantime.
+            StoreError: The store failed; nothing was written.
+        """
+        await thread.commit(execution=state)
+
+    async def load(
+        self, thread_id: str, *, tenant: str = DEFAULT_TENANT
+    ) -> ConversationThread | None:
+        """
+        Return the thread with its newest checkpoint, or None where there is no such thread.
+        """
+        return await self._store.find(thread_id, tenant=tenant)
+
+    async def load_at(
+        self, thread_id: str, checkpoint_id: str, *, tenant: str = DEFAULT_TENANT
+    ) -> ReadOnlyThread | None:
+        """
+        Return the thread as it was at a checkpoint, to be read; None where there is none.
+
+        `ConversationThread.fork` and `rewind` go on from there.
+
+        Raises:
+            CheckpointError: The store keeps the last checkpoint alone.
+        """
+        self._need_all("load_at")
+        key = ThreadKey(tenant, thread_id)
+        for found in await self._checkpoints(key):
+            if found.id == checkpoint_id and found.head:
+                return self._moment(key, found)
+        return None
+
+    def _moment(self, key: ThreadKey, checkpoint: Checkpoint) -> ReadOnlyThread:
+        state = checkpoint.execution_state()
+        record = ThreadRecord(
+            key=key,
+            head=decode_head(checkpoint.head),
+            execution=state,
+            reduction=None if state is None else state.active_reduction,
+        )
+        return ReadOnlyThread(self._backing, record)
+
+    async def history(
+        self,
+        thread_id: str,
+        *,
+        tenant: str = DEFAULT_TENANT,
+        limit: int | None = None,
+        before: datetime | None = None,
+    ) -> list[Checkpoint]:
+        """
+        Return the checkpoints of a thread, the newest first, the root last.
+
+        Args:
+            thread_id: The thread.
+            tenant: Its owner.
+            limit: How many at most, of those made before *before*.
+            before: The moment that they must be older than.
+
+        Raises:
+            CheckpointError: The store keeps the last checkpoint alone.
+        """
+        self._need_all("history")
+        known = await self._checkpoints(ThreadKey(tenant, thread_id))
+        return [one for one in known if before is None or one.created_at < before][:limit]
+
+    async def prune(
+        self, thread_id: str, *, tenant: str = DEFAULT_TENANT, keep_latest: int = 10
+    ) -> int:
+        """
+        Remove all but the newest *keep_latest* checkpoints of a thread; return how many went.
+
+        Where the last one alone is kept there is nothing to remove.
+
+        Raises:
+            ConfigError: *keep_latest* is below 0.
+            ThreadConflictError: Somebody else has written in the meantime.
+        """
+        if keep_latest < 0:
+            message = f"keep_latest={keep_latest}: allowed is 0 or more"
+            raise ConfigError(message)
+        thread = await self._store.find(thread_id, tenant=tenant)
+        if thread is None:
+            return 0
+        stored = await self._stored(thread.key)
+        return await _remove(thread, stored[keep_latest:])
+
+    async def delete_older_than(
+        self, cutoff: datetime, *, tenant: str = DEFAULT_TENANT
+    ) -> int:
+        """
+        Remove the checkpoints made before *cutoff*, of every thread; return how many went.
+
+        The messages and the execution state of a thread stay.
+        """
+        removed = 0
+        async for thread in self._store.threads(tenant=tenant):
+            stored = await self._stored(thread.key)
+            old = [one for one in stored if self._read(thread.key, one).created_at < cutoff]
+            removed += await _remove(thread, old)
+        return removed
+
+    async def delete_inactive(
+        self, threshold: timedelta, *, tenant: str = DEFAULT_TENANT, dry_run: bool = False
+    ) -> int:
+        """
+        Delete the threads that nobody has written to for *threshold*; return how many.
+
+        Args:
+            threshold: How long.
+            tenant: Whose threads.
+            dry_run: Whether they are only counted.
+        """
+        return await self._store.delete_inactive(threshold, tenant=tenant, dry_run=dry_run)
+
+    async def list_ids(self, *, tenant: str = DEFAULT_TENANT) -> list[str]:
+        """
+        Return the ids of all threads of *tenant*, in order.
+        """
+        return [thread.id async for thread in self._store.threads(tenant=tenant)]
+
+    async def _stored(self, key: ThreadKey) -> list[Document]:
+        return await self._backing.storage.documents(key, "checkpoint")
+
+    async def _checkpoints(self, key: ThreadKey) -> list[Checkpoint]:
+        return [self._read(key, one) for one in await self._stored(key)]
+
+    def _read(self, key: ThreadKey, stored: Document) -> Checkpoint:
+        return decode_checkpoint(open_document(self._backing.vault, key, stored))
+
+    def _need_all(self, name: str) -> None:
+        if not self.keeps_all:
+            message = (
+                f"{name} is not supported where the last checkpoint alone is kept: it requires "
+                "a store with checkpoints='full'"
+            )
+            raise CheckpointError(message)
+
+
+async def _remove(thread: ConversationThread, stored: Sequence[Document]) -> int:
+    if stored:
+        await thread.forget_checkpoints([one.name for one in stored])
+    return len(stored)

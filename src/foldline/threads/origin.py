@@ -1,0 +1,84 @@
+"""
+How threads come to be: new, or out of a snapshot.
+"""
+
+from datetime import datetime
+
+from msgspec import UNSET, structs
+
+from foldline.history.history import History
+from foldline.history.messages import Message
+from foldline.reduction.state import HistoryReductionState, hash_of
+from foldline.threads.backing import Backing
+from foldline.threads.change import BRANCH_SIZE, Change, Planned, plan_step
+from foldline.threads.head import Head
+from foldline.threads.key import ThreadKey
+from foldline.threads.record import ThreadRecord
+from foldline.threads.snapshot import ThreadSnapshot
+from foldline.threads.step import Branch
+
+
+__all__ = ["plan_new", "plan_restore"]
+
+
+def plan_new(backing: Backing, key: ThreadKey, *, expires_at: datetime | None = None) -> Planned:
+    """
+    Return the step that makes the empty thread *key*.
+
+    Args:
+        backing: What the threads of the store have in common.
+        key: The thread.
+        expires_at: From when on it is gone; None for never.
+    """
+    change = Change(expires_at=expires_at)
+    return _plan(backing, key, change, created_at=backing.clock())
+
+
+def plan_restore(backing: Backing, key: ThreadKey, snapshot: ThreadSnapshot) -> Planned:
+    """
+    Return the step that makes the thread *key* out of *snapshot*.
+
+    Raises:
+        CheckpointStaleError: Its execution state belongs to another history.
+        CheckpointError: A number in that state cannot be.
+    """
+    state = snapshot.execution
+    if state is not None:
+        state.validate_consistency(len(snapshot.messages))
+    reduction = _standing(snapshot.reduction, snapshot.messages)
+    cut = 0 if reduction is None else reduction.summarized_up_to_index
+    change = Change(
+        messages=snapshot.messages,
+        execution=UNSET if state is None else state.with_reduction(None),
+        reduction=UNSET if reduction is None else reduction,
+        archived=max(0, min(snapshot.archived, cut)),
+        display_name=snapshot.display_name or None,
+        metadata=snapshot.metadata or None,
+        source="input",
+    )
+    return _plan(backing, key, change, created_at=snapshot.created_at or backing.clock())
+
+
+def _standing(
+    reduction: HistoryReductionState | None, messages: tuple[Message, ...]
+) -> HistoryReductionState | None:
+    """
+    Return *reduction* if it stands for the beginning of *messages*.
+    """
+    if reduction is None:
+        return None
+    history = History(messages)
+    index = reduction.summarized_up_to_index
+    if not 0 < index <= len(history) or hash_of(history, index) != reduction.message_hash:
+        return None
+    pinned = reduction.pinned_index
+    if pinned is not None and not 0 <= pinned < index:
+        return None
+    return structs.replace(reduction, previous=None)
+
+
+def _plan(backing: Backing, key: ThreadKey, change: Change, *, created_at: datetime) -> Planned:
+    branch = Branch(backing.random_bytes(BRANCH_SIZE), None, 0)
+    head = Head(branch=branch.id, created_at=created_at, last_activity=created_at)
+    change = structs.replace(change, shares=branch)
+    return plan_step(backing, ThreadRecord(key=key, head=head), change, is_new=True)
