@@ -36,12 +36,29 @@ from foldline.reduction.request import SummaryRequest
 from foldline.reduction.run_config import AgentRunConfig
 from foldline.reduction.state import HistoryReductionState, SummaryLayer
 from foldline.reduction.verdict import Verdict
+from foldline.threads.checkpoint import Checkpoint
+from foldline.threads.checkpointer import ThreadCheckpointer
+from foldline.threads.cipher import AesCipher, Cipher
+from foldline.threads.loop_state import AgentLoopState
+from foldline.threads.read_only import ReadOnlyThread, ThreadWindow
+from foldline.threads.start import run_start
+from foldline.threads.storage import ThreadStorage
+from foldline.threads.store import ThreadStore
+from foldline.threads.stores.memory import MemoryStore
+from foldline.threads.stores.sqlite.store import SQLiteStore
+from foldline.threads.thread import ConversationThread, MessageStore
+from foldline.threads.tool_run import ToolRun
 
 
 __all__ = [
+    "AesCipher",
+    "AgentLoopState",
     "AgentRunConfig",
     "BlobPart",
+    "Checkpoint",
+    "Cipher",
     "CompactionPart",
+    "ConversationThread",
     "DigestSummarizer",
     "FilePart",
     "FoldlineError",
@@ -51,27 +68,37 @@ __all__ = [
     "HistoryReductionConfig",
     "HistoryReductionEvent",
     "HistoryReductionState",
+    "MemoryStore",
     "Message",
+    "MessageStore",
     "NativeFormat",
     "ProviderConfig",
+    "ReadOnlyThread",
     "Reason",
     "ReasoningPart",
     "ReducedHistory",
     "ReductionCache",
+    "SQLiteStore",
     "Summarizer",
     "SummaryLayer",
     "SummaryRequest",
     "TextPart",
+    "ThreadCheckpointer",
+    "ThreadStorage",
+    "ThreadStore",
+    "ThreadWindow",
     "TokenCounter",
     "TokenEstimator",
     "ToolCallPart",
     "ToolCallResponsePart",
+    "ToolRun",
     "UriPart",
     "Usage",
     "Verdict",
     "config_from_json",
     "config_from_mapping",
     "config_from_toml",
+    "run_start",
 ]
 
 
