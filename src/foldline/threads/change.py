@@ -49,6 +49,8 @@ BRANCH_SIZE: Final = 16
 COMMIT_ID_SIZE: Final = 8
 """The length of a commit's id in bytes."""
 
+_Dropped = tuple[DocumentKind, str | None]
+
 _NAME_WIDTH = 12
 _THINNING = 16
 
@@ -109,7 +111,7 @@ class Change(Struct, frozen=True, kw_only=True):
     shares: Branch | None = None
     """The branch to open then."""
 
-    drop: Sequence[tuple[DocumentKind, str | None]] = ()
+    drop: Sequence[_Dropped] = ()
     """Documents to delete."""
 
     purge: bool = False
@@ -235,20 +237,16 @@ def _settled(change: Change) -> set[str]:
     """
     Return the calls whose answers are messages now, and those named.
     """
-    answered = {
-        answer.id for message in change.messages for answer in message.tool_call_responses
-    }
+    answered = {answer.id for message in change.messages for answer in message.tool_call_responses}
     return answered.union(change.settled)
 
 
-def _dropped(
-    record: ThreadRecord, change: Change
-) -> tuple[tuple[DocumentKind, str | None], ...]:
+def _dropped(record: ThreadRecord, change: Change) -> tuple[_Dropped, ...]:
     settled = _settled(change)
-    drop = list(change.drop)
+    drop: list[_Dropped] = [*change.drop]
     if change.is_new_fold and isinstance(change.reduction, HistoryReductionState):
-        drop += [("reduction", name) for name in _thinned(record.head.folds + 1)]
-    drop += [("tool", run.call_id) for run in record.tools if run.call_id in settled]
+        drop.extend(("reduction", name) for name in _thinned(record.head.folds + 1))
+    drop.extend(("tool", run.call_id) for run in record.tools if run.call_id in settled)
     if change.execution is None:
         drop.append(("execution", None))
     return tuple(drop)

@@ -133,9 +133,7 @@ class ThreadCheckpointer:
         stored = await self._stored(thread.key)
         return await _remove(thread, stored[keep_latest:])
 
-    async def delete_older_than(
-        self, cutoff: datetime, *, tenant: str = DEFAULT_TENANT
-    ) -> int:
+    async def delete_older_than(self, cutoff: datetime, *, tenant: str = DEFAULT_TENANT) -> int:
         """
         Remove the checkpoints made before *cutoff*, of every thread; return how many went.
 

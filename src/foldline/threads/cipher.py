@@ -52,9 +52,7 @@ class AesCipher:
             ConfigError: *key* has not 16, 24 or 32 bytes.
             MissingExtraError: The `crypto` extra is not installed.
         """
-        if not isinstance(key, bytes) or len(key) not in _KEY_SIZES:
-            message = "key: allowed are 16, 24 or 32 random bytes"
-            raise ConfigError(message)
+        _check_key(key)
         try:
             from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - an optional package
             from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415
@@ -85,6 +83,12 @@ class AesCipher:
 
     def __repr__(self) -> str:
         return "<AesCipher>"
+
+
+def _check_key(key: object) -> None:
+    if not isinstance(key, bytes) or len(key) not in _KEY_SIZES:
+        message = "key: allowed are 16, 24 or 32 random bytes"
+        raise ConfigError(message)
 
 
 class Vault:

@@ -31,6 +31,10 @@ class ThreadKey(Struct, frozen=True, order=True):
     """The id within the tenant."""
 
     def __post_init__(self) -> None:
-        for name, value in (("tenant", self.tenant), ("thread id", self.id)):
-            if not isinstance(value, str) or not _ALLOWED.fullmatch(value):
-                raise ThreadIdError(name=name, length=len(str(value)))
+        _check("tenant", self.tenant)
+        _check("thread id", self.id)
+
+
+def _check(name: str, value: object) -> None:
+    if not isinstance(value, str) or not _ALLOWED.fullmatch(value):
+        raise ThreadIdError(name=name, length=len(str(value)))

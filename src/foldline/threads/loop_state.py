@@ -165,9 +165,7 @@ class AgentLoopState(Struct, frozen=True, kw_only=True, omit_defaults=True):
             watermark: How many messages of the full history it holds.
         """
         held = watermark if thread_id is not None else 0
-        return msgspec.structs.replace(
-            self, service_thread_id=thread_id, service_watermark=held
-        )
+        return msgspec.structs.replace(self, service_thread_id=thread_id, service_watermark=held)
 
     def terminated(self, reason: str) -> "AgentLoopState":
         """
@@ -242,7 +240,7 @@ def _from_plain(kind: type, value: Any) -> Any:
     try:
         return CurrentMessages(plain.count, bytes.fromhex(plain.digest))
     except ValueError as error:
-        raise msgspec.ValidationError("digest") from error  # noqa: EM101, TRY003
+        raise msgspec.ValidationError("digest") from error  # noqa: EM101
 
 
 class _Plain(Struct):

@@ -142,9 +142,9 @@ class ThreadReader:
         counts = rows[0].counts
         length = counts.position + 1
         user = None
-        if counts.users and not any(known.message.role == "user" for known in rows[1:]):
-            user = await self._last_user(length, system, pinned)
-        elif pinned is not None and pinned < length:
+        is_pinned = pinned is not None and pinned < length
+        has_user = any(known.message.role == "user" for known in rows[1:])
+        if is_pinned or (counts.users and not has_user):
             user = await self._last_user(length, system, pinned)
         before = None if user is None else await self._counts_at(user.counts.position - 1)
         before_user = 0 if before is None else before.tokens
@@ -185,9 +185,7 @@ class ThreadReader:
         if not self._head.system:
             return []
         head = self._head
-        rows = await self._backing.storage.rows(
-            self._key, head.branch, 0, head.count, system=True
-        )
+        rows = await self._backing.storage.rows(self._key, head.branch, 0, head.count, system=True)
         if len(rows) != head.system:
             message = (
                 f"thread {self._key.id!r} has {len(rows)} system messages instead of {head.system}"

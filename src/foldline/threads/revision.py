@@ -145,9 +145,7 @@ def cleared(backing: Backing, record: ThreadRecord) -> Change:
     )
 
 
-async def forked(
-    backing: Backing, record: ThreadRecord, key: ThreadKey, at: int | None
-) -> Planned:
+async def forked(backing: Backing, record: ThreadRecord, key: ThreadKey, at: int | None) -> Planned:
     """
     Return the step that makes the thread *key* of the first *at* messages of *record*.
 
@@ -180,9 +178,7 @@ async def forked(
     empty = ThreadRecord(key=key, head=head)
     planned = plan_step(backing, empty, change, is_new=True)
     copies = [
-        document(
-            backing.vault, key, "reduction", one.state.to_json(), name=one.name
-        )
+        document(backing.vault, key, "reduction", one.state.to_json(), name=one.name)
         for one in kept
     ]
     step = msgspec.structs.replace(planned.step, put=[*planned.step.put, *copies])

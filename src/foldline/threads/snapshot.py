@@ -150,7 +150,9 @@ def _read(written: _Written) -> ThreadSnapshot:
     return ThreadSnapshot(
         id=written.id,
         display_name=written.display_name,
-        messages=tuple(decode_message(bytes(one)) for one in written.message_store_snapshot.messages),
+        messages=tuple(
+            decode_message(bytes(one)) for one in written.message_store_snapshot.messages
+        ),
         metadata=written.metadata,
         created_at=written.created_at,
         last_activity=written.last_activity,

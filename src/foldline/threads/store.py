@@ -60,14 +60,9 @@ class ThreadStore:
         Raises:
             ConfigError: An argument is not allowed.
         """
-        if not isinstance(storage, ThreadStorage):
-            message = f"storage is a {type(storage).__name__}: see ThreadStorage for what it needs"
-            raise ConfigError(message)
+        _check_parts(storage, cipher)
         if checkpoints not in {"latest", "full"}:
             message = f"checkpoints={checkpoints!r}: allowed are latest, full"
-            raise ConfigError(message)
-        if cipher is not None and not isinstance(cipher, Cipher):
-            message = f"cipher is a {type(cipher).__name__}: it needs encrypt and decrypt"
             raise ConfigError(message)
         self._backing = Backing(
             storage=storage,
@@ -206,9 +201,7 @@ class ThreadStore:
             # It was prolonged or made anew in the meantime.
             return False
 
-    async def threads(
-        self, *, tenant: str = DEFAULT_TENANT
-    ) -> AsyncIterator[ConversationThread]:
+    async def threads(self, *, tenant: str = DEFAULT_TENANT) -> AsyncIterator[ConversationThread]:
         """
         Give every thread of *tenant*, in order of their ids.
 
@@ -269,3 +262,12 @@ class ThreadStore:
             if len(page) < _PAGE:
                 return
             after = page[-1].key.id
+
+
+def _check_parts(storage: object, cipher: object) -> None:
+    if not isinstance(storage, ThreadStorage):
+        message = f"storage is a {type(storage).__name__}: see ThreadStorage for what it needs"
+        raise ConfigError(message)
+    if cipher is not None and not isinstance(cipher, Cipher):
+        message = f"cipher is a {type(cipher).__name__}: it needs encrypt and decrypt"
+        raise ConfigError(message)

@@ -151,10 +151,7 @@ class ConversationThread(ReadOnlyThread):
             StoreError: The store failed; nothing was written.
         """
         given = tuple(messages)
-        for message in given:
-            if not isinstance(message, Message):
-                text = f"a message is a {type(message).__name__}: allowed are Message objects"
-                raise ConfigError(text)
+        _check_messages(given)
         if given:
             await self.commit(messages=given, source="input")
 
@@ -249,10 +246,7 @@ class ConversationThread(ReadOnlyThread):
             FormatError: A value has no place in JSON.
             ThreadConflictError: Somebody else has written in the meantime.
         """
-        for key in metadata or ():
-            if not isinstance(key, str) or not key.strip():
-                message = "metadata has a blank key: allowed are names"
-                raise ConfigError(message)
+        _check_keys(metadata or ())
         async with self._lock:
             await self._write(Change(metadata=metadata, display_name=display_name))
 
@@ -357,6 +351,7 @@ class ConversationThread(ReadOnlyThread):
 
         Raises:
             ThreadExistsError: There is a thread of that id.
+            ThreadNotFoundError: Somebody has deleted this thread.
             ConfigError: There are fewer messages than *at*.
         """
         key = ThreadKey(self.tenant, thread_id)
@@ -366,6 +361,8 @@ class ConversationThread(ReadOnlyThread):
             await self._backing.storage.commit(key, planned.step)
         except ThreadConflictError:
             raise ThreadExistsError(thread_id=thread_id) from None
+        except ThreadNotFoundError:
+            raise ThreadNotFoundError(thread_id=self.id) from None
         return fork
 
     async def _write(self, change: Change, *, commit_id: bytes | None = None) -> None:
@@ -420,3 +417,17 @@ class ConversationThread(ReadOnlyThread):
             else:
                 own, tokens = counts.tokens - tokens, counts.tokens
             history.append_known(message, tokens=own, digest=counts.digest)
+
+
+def _check_messages(messages: Iterable[object]) -> None:
+    for message in messages:
+        if not isinstance(message, Message):
+            text = f"a message is a {type(message).__name__}: allowed are Message objects"
+            raise ConfigError(text)
+
+
+def _check_keys(keys: Iterable[object]) -> None:
+    for key in keys:
+        if not isinstance(key, str) or not key.strip():
+            message = "metadata has a blank key: allowed are names"
+            raise ConfigError(message)

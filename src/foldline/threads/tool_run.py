@@ -70,5 +70,5 @@ def idempotency_key(*, thread_id: str, run_id: str, call: ToolCallPart) -> str:
     program, so that it holds when the program changes between a crash and the resume.
     """
     arguments = sha256(call.arguments.encode("utf-8", "surrogatepass")).hexdigest()
-    named = "\0".join((thread_id, run_id, call.id, call.name, arguments))
+    named = repr((thread_id, run_id, call.id, call.name, arguments))
     return sha256(named.encode("utf-8", "surrogatepass")).hexdigest()[:32]

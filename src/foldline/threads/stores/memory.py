@@ -7,7 +7,7 @@ from datetime import datetime
 
 from msgspec import Struct, field
 
-from foldline.errors import ThreadConflictError
+from foldline.errors import ThreadConflictError, ThreadNotFoundError
 from foldline.history.tokens import TokenCounter
 from foldline.threads.checkpoint import CheckpointRetention
 from foldline.threads.cipher import Cipher
@@ -76,10 +76,13 @@ class MemoryStorage:
         """
         thread = self._threads.get(key)
         self._compare(key, thread, step.expected)
+        self._need_parent(key, step.opens)
         thread = thread or _Thread()
         self._threads[key] = thread
         if step.opens is not None:
-            self._open_branch(key, step.opens)
+            self._branches[step.opens.id] = _Branch(
+                key.tenant, key, step.opens.parent, step.opens.at
+            )
         self._branches[step.branch].rows.extend(step.rows)
         _drop(thread.documents, step.drop)
         thread.documents.update(((one.kind, one.name), one) for one in step.put)
@@ -89,8 +92,13 @@ class MemoryStorage:
         if step.purge:
             self._disown(key, but=step.branch)
 
-    def _open_branch(self, key: ThreadKey, branch: Branch) -> None:
-        self._branches[branch.id] = _Branch(key.tenant, key, branch.parent, branch.at)
+    def _need_parent(self, key: ThreadKey, branch: Branch | None) -> None:
+        if branch is None or branch.parent is None:
+            return
+        parent = self._branches.get(branch.parent)
+        if parent is None or parent.tenant != key.tenant:
+            # Somebody has deleted or cleared the thread that was to be forked.
+            raise ThreadNotFoundError(thread_id=key.id)
 
     def _compare(self, key: ThreadKey, thread: _Thread | None, expected: int) -> None:
         actual = 0 if thread is None else thread.revision
@@ -161,9 +169,7 @@ class MemoryStorage:
         Let *key* own no branch, or one alone, and delete what only it has needed.
         """
         left = [
-            name
-            for name, branch in self._branches.items()
-            if branch.owner == key and name != but
+            name for name, branch in self._branches.items() if branch.owner == key and name != but
         ]
         for name in left:
             self._branches[name].owner = None

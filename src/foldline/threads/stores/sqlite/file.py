@@ -4,8 +4,8 @@ The file of a SQLite store: opening it, its layout, and when its log is folded b
 
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Literal, TypeAlias
@@ -55,7 +55,7 @@ class StoreFile:
             busy_timeout: How many seconds a write waits for other processes.
         """
         self.path = path
-        self.durability = durability
+        self.durability: Durability = durability
         self._busy_timeout = busy_timeout
         self._lock = FileLock(path.with_name(path.name + ".lock"), timeout=busy_timeout)
 
@@ -124,16 +124,11 @@ class StoreFile:
             raise
         return connection
 
-    @contextmanager
-    def exclusive(self) -> Iterator[None]:
+    def exclusive(self) -> AbstractContextManager[None]:
         """
         Keep other processes from writing, where SQLite itself does not do it well enough.
         """
-        if not self.needs_lock:
-            yield
-            return
-        with self._lock:
-            yield
+        return self._lock if self.needs_lock else nullcontext()
 
     def close(self) -> None:
         """
@@ -176,18 +171,23 @@ def _migrate(connection: sqlite3.Connection) -> None:
         return
     connection.execute("BEGIN IMMEDIATE")
     try:
-        found = _version(connection)
-        if found > newest:
-            raise StoreVersionError(what="the store", found=found, known=newest)
-        for number, pieces in known:
-            if number > found:
-                for piece in pieces:
-                    connection.execute(piece)
+        for piece in _missing(known, _version(connection)):
+            connection.execute(piece)
         connection.execute(f"PRAGMA user_version = {newest}")
     except BaseException:
         connection.rollback()
         raise
     connection.execute("COMMIT")
+
+
+def _missing(known: list[tuple[int, list[str]]], found: int) -> list[str]:
+    """
+    Return the statements that a file of the version *found* lacks.
+    """
+    newest = known[-1][0]
+    if found > newest:
+        raise StoreVersionError(what="the store", found=found, known=newest)
+    return [piece for number, pieces in known if number > found for piece in pieces]
 
 
 def _version(connection: sqlite3.Connection) -> int:

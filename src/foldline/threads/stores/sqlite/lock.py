@@ -62,7 +62,7 @@ class FileLock:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if fcntl is not None and self._file is not None:
+        if self._file is not None and fcntl is not None:
             fcntl.flock(self._file, fcntl.LOCK_UN)
 
     def close(self) -> None:

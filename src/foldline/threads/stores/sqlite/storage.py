@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from foldline.errors import StoreError, ThreadConflictError
+from foldline.errors import StoreError, ThreadConflictError, ThreadNotFoundError
 from foldline.threads.key import ThreadKey
 from foldline.threads.step import Document, DocumentKind, Step, StoredRow, StoredThread
 from foldline.threads.stores.sqlite.file import Durability, StoreFile
@@ -294,17 +294,17 @@ def _rows(
 
 def _commit(connection: sqlite3.Connection, sql: _SQL, key: ThreadKey, step: Step) -> None:
     found = connection.execute(sql["find_thread"], (key.tenant, key.id)).fetchone()
-    pk, revision, branch, name = found or (None, 0, None, b"")
+    pk, revision, branch, name = found or (None, 0, 0, b"")
     if revision != step.expected:
         raise ThreadConflictError(thread_id=key.id, expected=step.expected, actual=revision)
     if step.opens is not None or name != step.branch:
         branch = _branch(connection, sql, key, step)
+    values = (branch, step.head, step.last_activity, step.expires_at)
     if pk is None:
-        values = (key.tenant, key.id, branch, step.head, step.last_activity, step.expires_at)
-        pk = connection.execute(sql["add_thread"], values).lastrowid
+        connection.execute(sql["add_thread"], (key.tenant, key.id, *values))
+        (pk,) = connection.execute("SELECT last_insert_rowid()").fetchone()
     else:
-        moved = (revision + 1, branch, step.head, step.last_activity, step.expires_at)
-        connection.execute(sql["move_thread"], (*moved, pk, revision))
+        connection.execute(sql["move_thread"], (revision + 1, *values, pk, revision))
     if step.opens is not None:
         connection.execute(sql["own_branch"], (pk, branch))
     if step.rows:
@@ -334,7 +334,7 @@ def _branch_pk(connection: sqlite3.Connection, sql: _SQL, key: ThreadKey, name: 
     found = connection.execute(sql["find_branch"], (name, key.tenant)).fetchone()
     if found is None:
         # Somebody has deleted or cleared the thread that was to be forked.
-        raise ThreadConflictError(thread_id=key.id, expected=0, actual=0)
+        raise ThreadNotFoundError(thread_id=key.id)
     return int(found[0])
 
 
@@ -366,9 +366,7 @@ def _delete(
     return True
 
 
-def _disown(
-    connection: sqlite3.Connection, sql: _SQL, pk: int, *, but: int | None = None
-) -> None:
+def _disown(connection: sqlite3.Connection, sql: _SQL, pk: int, *, but: int | None = None) -> None:
     """
     Let the thread *pk* own no branch, or one alone, and delete what only it has needed.
     """
@@ -408,4 +406,3 @@ def _sweep(
         connection.execute(sql["forget_indexed"], (branch,))
         connection.execute(sql["drop_branch"], (branch,))
         branch = parent
-
