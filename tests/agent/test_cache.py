@@ -100,10 +100,11 @@ def test_everything_leaves_with_its_index() -> None:
     assert cache.find(talk(5), config_fingerprint="two") is None
 
 
-def test_a_bound_below_one_is_refused() -> None:
-    """A cache that holds nothing is a mistake."""
-    with pytest.raises(ConfigError, match="max_entries=0"):
-        ReductionCache(max_entries=0)
+@pytest.mark.parametrize("entries", [0, -1, 1.5, "x", True, None])
+def test_a_bound_has_to_be_a_whole_number_from_one(entries: object) -> None:
+    """A cache that holds nothing is a mistake, and so is a bound that is no number."""
+    with pytest.raises(ConfigError, match=f"max_entries={entries!r}: allowed is a whole number"):
+        ReductionCache(max_entries=entries)  # type: ignore[arg-type]
 
 
 def test_threads_may_share_a_cache() -> None:

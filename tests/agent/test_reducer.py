@@ -8,10 +8,10 @@ import pytest
 
 from foldline.agent.cache import ReductionCache
 from foldline.agent.reducer import HistoryReducer
-from foldline.errors import BlockingCallError, ConfigError, FormatError
+from foldline.errors import BlockingCallError, FormatError
 from foldline.history.history import History
 from foldline.history.messages import Message, NativeFormat
-from foldline.reduction.config import HistoryReductionConfig, ProviderConfig
+from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.reason import CIRCUIT_BREAKER_TERMINATION, Reason
 from foldline.reduction.request import SummaryRequest
 from foldline.reduction.run_config import AgentRunConfig
@@ -331,16 +331,6 @@ def test_a_format_that_is_never_sent_is_refused() -> None:
         reducer().reduce_sync(items)
 
 
-@pytest.mark.parametrize(
-    "options", [{"summary_budget": 0}, {"summarizer_window": -1}, {"timeout": 0.0}]
-)
-def test_options_are_checked(options: dict[str, float]) -> None:
-    """The error names the option and the value."""
-    (name,) = options
-    with pytest.raises(ConfigError, match=f"{name}="):
-        HistoryReducer(CONFIG, **options)  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize("messages", ["text", b"bytes", {"role": "user"}, 7, None])
 def test_what_is_no_list_of_messages_is_refused(messages: object) -> None:
     """A text, one message alone or nothing at all is a mistake that is named."""
@@ -427,42 +417,6 @@ def test_a_summarizer_that_gives_up_by_itself_does_not_end_the_turn() -> None:
 
     assert event is not None
     assert event.summarizer == "digest"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        ({"summarizer": print}, "summarizer is a builtin"),
-        ({"summarizer": "model"}, "summarizer is a str"),
-        ({"summarizer": [1]}, "summarizer holds a int"),
-        ({"summary_budget": 1.5}, "summary_budget=1.5"),
-        ({"summary_budget": True}, "summary_budget=True"),
-        ({"timeout": float("nan")}, "timeout=nan"),
-        ({"counter": len}, "counter is a builtin"),
-    ],
-)
-def test_arguments_of_another_kind_are_refused(arguments: dict[str, object], said: str) -> None:
-    """The error names the argument and what it was."""
-    with pytest.raises(ConfigError, match=said):
-        HistoryReducer(CONFIG, **arguments)  # type: ignore[arg-type]
-
-
-def test_a_configuration_has_to_be_one() -> None:
-    """A dictionary is not taken for a configuration, nor JSON for a state."""
-    with pytest.raises(ConfigError, match="see config_from_mapping"):
-        HistoryReducer({"enabled": True})  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match=r"see HistoryReductionState\.from_json"):
-        reducer().reduce_sync(talk(2), state=b"{}")  # type: ignore[call-overload]
-
-
-def test_a_model_by_name_needs_its_summarizer() -> None:
-    """A provider that nobody stands for is not silently left out."""
-    provider = ProviderConfig(provider_key="openai", model_name="m")
-    config = msgspec.structs.replace(CONFIG, summarizer_provider=provider)
-
-    with pytest.raises(ConfigError, match="pass the summarizer"):
-        HistoryReducer(config)
-    assert HistoryReducer(config, summarizer=ScriptedSummarizer()).plan(talk(2)).kind == "skip"
 
 
 def test_an_empty_history_is_fine() -> None:

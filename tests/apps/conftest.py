@@ -4,8 +4,10 @@ The command, run inside the process of the tests.
 
 import io
 import json
+import sqlite3
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +53,20 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
         code = main([str(argument) for argument in arguments])
         said = capsys.readouterr()
         return Outcome(code=code, out=said.out, err=said.err)
+
+    return call
+
+
+@pytest.fixture
+def damage() -> Callable[[Path, str], None]:
+    """
+    Return what runs a statement on the file of a store.
+    """
+
+    def call(path: Path, statement: str) -> None:
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute(statement)
+            connection.commit()
 
     return call
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from foldline.apps.cli.files import check_target, write_files
+from foldline.apps.cli.files import check_targets, write_files
 from foldline.errors import ExternalError, UsageError
 
 
@@ -72,7 +72,7 @@ def test_a_full_disk_is_not_the_callers_fault() -> None:
         write_files({full: b"too much"})
 
 
-@pytest.mark.parametrize("name", ["", "folder", "missing/file"])
+@pytest.mark.parametrize("name", ["", "folder", "missing/file", "absent/"])
 def test_a_target_is_checked_before_any_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
@@ -83,4 +83,37 @@ def test_a_target_is_checked_before_any_work(
     monkeypatch.chdir(tmp_path)
 
     with pytest.raises(UsageError, match="cannot write"):
-        check_target(name)
+        check_targets({"--output": name})
+
+
+def test_two_options_never_name_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    One file for two outputs is refused, there or not, and through links; a device is not one.
+    """
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "there").write_bytes(b"old")
+    (tmp_path / "link").symlink_to("there")
+    (tmp_path / "dangling").symlink_to("new")
+
+    for one, other in (("new", "./new"), ("there", "link"), ("new", "dangling")):
+        with pytest.raises(UsageError, match="--state and --output name the same file"):
+            check_targets({"--state": one, "--output": other})
+    check_targets({"--state": os.devnull, "--output": os.devnull})
+    check_targets({"--state": "there", "--output": "new", "--html": None})
+
+
+def test_what_is_read_is_never_written_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    Neither the conversation nor a configuration is a file to write, through a link neither.
+    """
+    monkeypatch.chdir(tmp_path)
+    for name in ("log", "config"):
+        (tmp_path / name).write_bytes(b"old")
+        (tmp_path / f"{name}.link").symlink_to(name)
+
+    with pytest.raises(UsageError, match="the conversation itself"):
+        check_targets({"--output": "log.link"}, source="log")
+    with pytest.raises(UsageError, match="the configuration"):
+        check_targets({"--state": "config"}, source="-", configs=["config.link"])

@@ -203,3 +203,29 @@ def test_a_plain_encoding_is_enough(tmp_path: Path, chat: Path) -> None:
     ended = _process("reduce", str(chat), cwd=tmp_path, PYTHONIOENCODING="ascii")
 
     assert (ended.returncode, ended.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("arguments", [("formats",), ("plan",), ("plan", "--json")])
+def test_a_full_disk_is_one_line(tmp_path: Path, chat: Path, arguments: tuple[str, ...]) -> None:
+    """
+    Where the output cannot be written the exit code is 1, and one line says why.
+    """
+    full = Path("/dev/full")
+    if not full.exists():
+        pytest.skip("this system has no /dev/full to fail on")
+    name, *options = arguments
+    file = [str(chat)] if name == "plan" else []
+
+    with full.open("w") as output:
+        ended = subprocess.run(
+            [sys.executable, "-m", "foldline", name, *file, *options],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(SOURCES)},
+            stdout=output,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+
+    assert ended.returncode == 1
+    assert ended.stderr == ("foldline: error: cannot write the output: No space left on device\n")

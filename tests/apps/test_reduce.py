@@ -34,7 +34,8 @@ def test_the_view_is_shown_for_people(run: Run, chat: Path) -> None:
     assert (outcome.code, outcome.err) == (0, "")
     assert "Digest of 40 messages" in outcome.out
     assert "fold (performed): Count above target and threshold" in outcome.out
-    assert "40 of 121 messages folded" in outcome.out.splitlines()[-1]
+    last = outcome.out.splitlines()[-1]
+    assert "120 messages + 1 system, 40 folded; strategy summarizing" in last
     assert "Where is parcel 29?" in outcome.out
 
 
@@ -136,10 +137,11 @@ def test_force_and_skip(run: Run, chat: Path) -> None:
 
 def test_the_circuit_breaker_says_that_the_turn_ends(run: Run, chat: Path) -> None:
     """
-    With that behavior a fold is announced as the end of the turn.
+    With that behavior a fold is announced as the end of the turn, which is no failure.
     """
     outcome = run("reduce", chat, *SMALL, "--behavior", "circuit-breaker", "--json")
 
+    assert (outcome.code, len(outcome.json()) < 20) == (0, True)
     assert "halt (performed)" in outcome.err
     assert "circuit breaker triggered" in outcome.err
 
@@ -228,3 +230,31 @@ def test_a_log_is_never_written_over(run: Run, chat: Path, option: str) -> None:
     assert done.code == 2
     assert "it is the conversation itself" in done.err
     assert chat.read_bytes() == before
+
+
+def test_a_disabled_configuration_is_obeyed(run: Run, chat: Path, tmp_path: Path) -> None:
+    """
+    The full history is the view, and one line says why.
+    """
+    (tmp_path / "off.json").write_text('{"Enabled": false, "TargetCount": 2}', encoding="utf-8")
+
+    outcome = run("reduce", chat, "--config", "off.json", "--json")
+
+    assert (outcome.code, len(outcome.json())) == (0, 121)
+    assert outcome.err.splitlines()[0] == (
+        "note: off.json says that reduction is disabled: the full history is sent"
+    )
+    assert outcome.err.splitlines()[1].startswith("skip: ")
+
+
+@pytest.mark.parametrize("option", [(), ("--json",), ("--output", "view.json")])
+def test_what_is_no_message_is_told(run: Run, tmp_path: Path, option: tuple[str, ...]) -> None:
+    """
+    What a log holds beside its messages is one line each on the standard error, whatever is shown.
+    """
+    (tmp_path / "cut.jsonl").write_text('{"role": "user", "content": "hi"}\n{"ro', "utf-8")
+
+    outcome = run("reduce", "cut.jsonl", *option)
+
+    assert outcome.code == 0
+    assert outcome.err.startswith("note: cut: line 2, the last, is cut off")

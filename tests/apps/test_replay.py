@@ -2,9 +2,12 @@
 `foldline replay`.
 """
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 
 Run = Callable[..., Any]
@@ -108,3 +111,64 @@ def test_all_sessions_of_a_file_are_played(run: Run, tmp_path: Path) -> None:
 
     assert "3 sessions, 3 messages" in everything.out
     assert len(one.json()["sessions"]) == 1
+
+
+def test_a_log_of_growing_requests_is_one_session(run: Run, chat: Path, tmp_path: Path) -> None:
+    """
+    Every request is a call of the one session that they are, and a note says so.
+    """
+    messages = json.loads(chat.read_bytes())["messages"]
+    ends = [at for at, one in enumerate(messages, 1) if one["role"] in {"user", "tool"}]
+    lines = [json.dumps({"model": "any", "messages": messages[:end]}) for end in ends]
+    (tmp_path / "log.jsonl").write_text("\n".join(lines), encoding="utf-8")
+
+    grown = run("replay", "log.jsonl", *SMALL, "--json")
+    whole = run("replay", chat, *SMALL, "--json")
+
+    assert len(grown.json()["sessions"]) == 1
+    assert [one["totals"] for one in grown.json()["sessions"][0]["replays"]] == [
+        one["totals"] for one in whole.json()["sessions"][0]["replays"]
+    ]
+    assert grown.err == (
+        "note: log: 60 records, each of which goes on from one before, are this one session\n"
+    )
+
+
+def test_a_disabled_configuration_is_obeyed(run: Run, chat: Path, tmp_path: Path) -> None:
+    """
+    Under it the full history is sent at every call, and a line says why.
+    """
+    (tmp_path / "off.toml").write_text("enabled = false\n", encoding="utf-8")
+
+    shown = run("replay", chat, "--config", "off.toml")
+    full, _, off = run("replay", chat, "--config", "off.toml", "--json").json()["sessions"][0][
+        "replays"
+    ]
+
+    assert shown.err.startswith("note: off says that reduction is disabled")
+    assert "off: disabled: the full history at every call" in shown.out
+    assert off["totals"]["sent_tokens"] == full["totals"]["sent_tokens"]
+    assert off["totals"]["folds"] == 0
+
+
+@pytest.mark.parametrize("columns", ["24", "40", "60", "80", "100"])
+def test_no_figure_is_cut(
+    run: Run, chat: Path, monkeypatch: pytest.MonkeyPatch, columns: str
+) -> None:
+    """
+    On a narrow terminal columns move below, whole.
+    """
+    replayed = run("replay", chat, *SMALL)
+    monkeypatch.setenv("COLUMNS", columns)
+
+    narrow = run("replay", chat, *SMALL).out.partition("reads of")[0].splitlines()
+
+    figures = next(line for line in replayed.out.splitlines() if line.startswith("no memory"))
+    found = [
+        figure
+        for line in narrow
+        if line.startswith("no memory ")
+        for figure in line.removeprefix("no memory").split()
+    ]
+    assert found == figures.removeprefix("no memory").split()
+    assert max(map(len, narrow)) <= int(columns)

@@ -2,9 +2,18 @@
 Text of others on a terminal of ours.
 """
 
+import sys
+from pathlib import Path
+
 import pytest
 
-from foldline.apps.cli.terminal import clean, first_line, output_console, progress
+from foldline.apps.cli.terminal import (
+    clean,
+    command_name,
+    first_line,
+    output_console,
+    progress,
+)
 
 
 @pytest.mark.parametrize(
@@ -54,3 +63,25 @@ def test_the_console_takes_text_as_it_is(capsys: pytest.CaptureFixture[str]) -> 
     output_console().print("[red]:smile:[/red] 42")
 
     assert capsys.readouterr().out == "[red]:smile:[/red] 42\n"
+
+
+@pytest.mark.parametrize(
+    ("called", "name"),
+    [
+        (".venv/bin/foldline", ".venv/bin/foldline"),
+        ("somewhere/__main__.py", "python -m foldline"),
+    ],
+)
+def test_the_command_is_named_as_it_can_be_called(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, called: str, name: str
+) -> None:
+    """
+    Where the command is not found by its name, it is named as it was called.
+    """
+    monkeypatch.setattr(sys, "argv", [called])
+    monkeypatch.setenv("PATH", str(tmp_path))
+    elsewhere = command_name()
+    (tmp_path / "foldline").write_text("#!/bin/sh", encoding="utf-8")
+    (tmp_path / "foldline").chmod(0o755)
+
+    assert (elsewhere, command_name()) == (name, "foldline")

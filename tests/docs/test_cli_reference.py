@@ -8,6 +8,7 @@ from pathlib import Path
 
 from foldline.apps.cli.program import COMMANDS
 from foldline.apps.cli.reference import reference_page
+from foldline.apps.cli.threads import THREAD_COMMANDS
 
 
 def test_the_page_is_current(root: Path) -> None:
@@ -24,7 +25,8 @@ def test_every_command_is_on_the_page() -> None:
     page = reference_page()
 
     assert all(f"## `foldline {command.__name__}`" in page for command in COMMANDS)
-    assert page.count("`--json`") == len(COMMANDS) + 1
+    assert all(f"## `foldline threads {name}`" in page for name in THREAD_COMMANDS)
+    assert page.count("`--json`") == len(COMMANDS) + len(THREAD_COMMANDS) + 1
 
 
 def test_the_module_prints_the_page(root: Path) -> None:

@@ -166,6 +166,14 @@ def test_an_override_is_checked() -> None:
         AgentRunConfig(history_reduction_behavior_override="stop")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("field", ["skip_history_reduction", "trigger_history_reduction"])
+@pytest.mark.parametrize("value", ["no", 1, None])
+def test_a_switch_of_a_run_is_true_or_false(field: str, value: object) -> None:
+    """A text that says no would otherwise count as yes."""
+    with pytest.raises(ConfigError, match=f"{field} is a {type(value).__name__}: allowed is bool"):
+        AgentRunConfig(**{field: value})  # type: ignore[arg-type]
+
+
 def test_a_key_is_never_shown() -> None:
     """The repr of a provider hides the key, and says when there is none."""
     secret = repr(ProviderConfig(provider_key="openai", model_name="m", api_key="sk-1"))

@@ -79,6 +79,10 @@ def test_a_text_as_long_as_its_source_is_refused() -> None:
         "abcdefab12345678",
         "ZFA04Y",
         "订单AB12CD34已",
+        "http://localhost.evil.example.com/x",
+        "http://localhost:80@evil.example.com/x",
+        "http://localhost@evil.example.com",
+        "http://127.0.0.100/x",
     ],
 )
 def test_an_invented_name_is_refused(name: str) -> None:
@@ -103,6 +107,9 @@ def test_an_invented_name_is_refused(name: str) -> None:
         "20261121T120000Z after 1d12h30m",
         "react@18.2.0",
         "http://localhost:8080/start and http://127.0.0.1/",
+        "http://localhost, https://localhost?x=1",
+        "a box of 10x20x30cm, 1920x1080p60",
+        "PT1H30M, P1DT12H and P3Y6M4DT12H30M5S",
     ],
 )
 def test_ordinary_words_are_no_inventions(text: str) -> None:
@@ -178,13 +185,45 @@ def test_what_was_redacted_is_no_invention() -> None:
         "**https://www.example.org/a**, or https://EXAMPLE.org/a.",
         "写给_ann@example.org_。看https://example.org/a。",
         "DE12AB34CD",
+        "12345678-1234-4234-8234-123456789abc",
+        "9F1C2D3EAAAA4BBB8CCC123456789ABC",
+        "https://example.org/b?x=1&y=2",
+        "https://example.org/b?x=1&amp;y=2",
+        "https://example.org/c?x=1&amp;y=2",
+        "https://example.org/c?x=1&y=2",
     ],
 )
 def test_names_may_be_dressed_otherwise(written: str) -> None:
     """Another scheme, case, mark around a name or grouping of its characters is no invention."""
-    source = Message.user(LONG + "https://example.org/a ann@example.org DE12 AB34 CD")
+    source = Message.user(
+        LONG + "https://example.org/a ann@example.org DE12 AB34 CD "
+        "12345678123442348234123456789abc 9f1c2d3e-aaaa-4bbb-8ccc-123456789abc "
+        "https://example.org/b?x=1&amp;y=2 https://example.org/c?x=1&y=2"
+    )
 
     assert judge(written, request(source)) == ()
+
+
+def test_names_of_the_instruction_are_no_inventions() -> None:
+    """What the prompt names, as a person to write for or a place to link to, was not made up."""
+    asked = SummaryRequest(
+        messages=(Message.user(LONG),),
+        prompt="Write to ann@example.org and link https://example.org/AB12CD34.",
+        budget=100,
+    )
+
+    assert judge("For ann@example.org: see https://example.org/AB12CD34.", asked) == ()
+
+
+def test_a_text_may_be_a_quarter_over_its_budget() -> None:
+    """The defect names what it has and what it should have."""
+    asked = SummaryRequest(messages=(), prompt="", budget=100)
+
+    assert defects("text", asked, tokens=125, room=1000) == ()
+    assert defects("text", asked, tokens=126, room=1000) == (
+        "The text has 126 tokens; it has to keep to 100.",
+    )
+    assert len(defects("text", asked, tokens=126, room=120)) == 1
 
 
 @pytest.mark.parametrize("names", [1, 200])

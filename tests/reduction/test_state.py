@@ -248,6 +248,26 @@ def test_what_is_no_reduction_is_refused(data: bytes) -> None:
         HistoryReductionState.from_json(data)
 
 
+@pytest.mark.parametrize("data", [None, 7, {"format": 1}])
+def test_what_is_neither_bytes_nor_text_is_refused(data: object) -> None:
+    """A store that gives nothing back is a format error that says what it was."""
+    with pytest.raises(FormatError, match=f"a {type(data).__name__} is neither bytes nor text"):
+        HistoryReductionState.from_json(data)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("cut", "pinned"), [(3, 3), (3, -1), (0, 0), (-1, None)])
+def test_a_record_that_contradicts_itself_is_refused(cut: int, pinned: int | None) -> None:
+    """A pinned message lies before the cut, and no cut before the beginning, at any depth."""
+    wrong = msgspec.structs.replace(
+        reduction(talk(5), 3), summarized_up_to_index=cut, pinned_index=pinned
+    )
+    with pytest.raises(FormatError, match=f"message {pinned} pinned, and a cut at {cut}"):
+        HistoryReductionState.from_json(wrong.to_json())
+    later = msgspec.structs.replace(reduction(talk(5), 4), previous=wrong)
+    with pytest.raises(FormatError, match="not a reduction"):
+        HistoryReductionState.from_json(later.to_json())
+
+
 def test_a_newer_format_is_refused() -> None:
     """A record of a later foldline is not guessed at."""
     newer = msgspec.structs.replace(reduction(talk(3), 2), format=STATE_FORMAT + 1)
@@ -268,7 +288,10 @@ def test_earlier_reductions_are_bounded() -> None:
 
 def test_a_record_of_nothing_is_no_earlier_reduction() -> None:
     """A placeholder that only notes failures is not carried along."""
+    older = reduction(talk(3), 1)
+
     assert reduction(talk(3), 2).behind(reduction([], 0)).previous is None
+    assert reduction(talk(3), 2).behind(reduction([], 0).behind(older)).previous == older
 
 
 def test_layers_are_earlier_reductions() -> None:

@@ -4,8 +4,12 @@ Where a session called its model.
 
 import pytest
 
+from foldline.history.formats.importer import Session
 from foldline.history.messages import Message
+from foldline.reduction.config import HistoryReductionConfig
 from foldline.replay.calls import model_calls
+from foldline.replay.comparison import compare
+from foldline.replay.tape import Tape
 
 
 USER, REPLY = Message.user("ask"), Message.assistant("say")
@@ -34,3 +38,16 @@ def test_calls_are_made_where_the_assistant_answers(
     A run of assistant messages behind the user or a tool is one call; an open end is one more.
     """
     assert model_calls(messages) == calls
+
+
+def test_a_log_that_tells_its_calls_is_believed() -> None:
+    """
+    Calls that a log tells are played as they are, those that were made twice included.
+    """
+    messages = (SYSTEM, USER, REPLY, USER, REPLY)
+    session = Session(format="test", messages=messages, calls=(4, 4))
+
+    reports = compare(Tape(session), {"one": HistoryReductionConfig(enabled=True)}).reports
+
+    assert [[call.position for call in report.calls] for report in reports] == [[4, 4]] * 3
+    assert Tape(Session(format="test", messages=messages)).calls == (2, 4)

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from foldline.replay.columns import COLUMNS, rows, short_number
+from foldline.reduction.config import HistoryReductionConfig
+from foldline.replay.columns import COLUMNS, describe, rows, short_number
 from foldline.replay.comparison import USUAL, compare
 from foldline.replay.record import Totals
 from foldline.replay.tape import Tape
@@ -70,3 +71,13 @@ def test_rows_add_sessions_up(chat_tape: Callable[..., Tape]) -> None:
     assert table["no reduction"].is_baseline
     assert table["no reduction"].totals.invalid_requests is None
     assert len({row.description for row in table.values()}) == len(table)
+
+
+def test_a_disabled_configuration_is_described_as_such(chat_tape: Callable[..., Tape]) -> None:
+    """
+    Nobody is told of a summary where nothing is reduced.
+    """
+    off = compare(chat_tape(40), {"off": HistoryReductionConfig(target_count=1)}).reports[-1]
+
+    assert describe(off) == "disabled: the full history at every call"
+    assert (off.totals.folds, off.totals.invalid_requests) == (0, 0)

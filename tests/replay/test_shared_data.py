@@ -4,13 +4,18 @@ Recorded conversations of other people, under every kind of configuration.
 
 from pathlib import Path
 
+import pytest
+
+from foldline.history.formats.importer import Session
 from foldline.history.formats.sessions import read_sessions
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.replay.comparison import compare
+from foldline.replay.record import CallRecord
 from foldline.replay.tape import Tape
 
 
 SUFFIXES = {".json", ".jsonl", ".yaml"}
+TEXTS = {"LICENSE", "README.md"}
 LONGEST = 8
 
 CONFIGS = {
@@ -47,23 +52,61 @@ def test_every_recorded_conversation_replays(shared_data: Path) -> None:
 
     No request is invalid, and no prefix breaks but at a fold.
     """
-    files = sorted(path for path in shared_data.rglob("*") if path.suffix in SUFFIXES)
-    assert len(files) > 20
+    files = _files(shared_data)
 
     for path in files:
-        sessions = read_sessions(path.read_bytes(), name=path.stem)
-        longest = sorted(sessions, key=lambda session: -len(session.messages))[:LONGEST]
+        longest = sorted(_sessions(path), key=lambda session: -len(session.messages))[:LONGEST]
         for session in longest:
-            for report in compare(Tape(session), CONFIGS).reports[2:]:
-                found = [text for call in report.calls for text in call.violations]
-                where = f"{path.name} {session.id} {report.name}"
-                assert (where, found) == (where, [])
-                unexplained = [
-                    call.number
-                    for call in report.calls
-                    if call.prefix_broke and call.status != "performed"
-                ]
-                assert (where, unexplained) == (where, [])
+            assert _faults(session) == []
+
+
+@pytest.mark.long
+def test_every_session_of_every_file_replays(shared_data: Path) -> None:
+    """
+    Not only the longest: nothing is invalid or breaks without a fold in any of them.
+    """
+    sessions = [session for path in _files(shared_data) for session in _sessions(path)]
+
+    assert len(sessions) > 150
+    for session in sessions:
+        assert _faults(session) == []
+
+
+def test_no_shared_file_is_passed_over(shared_data: Path) -> None:
+    """
+    What is not replayed are the pages and licences that come with the recordings.
+    """
+    files = {path for path in shared_data.rglob("*") if path.is_file()}
+    others = files - set(_files(shared_data))
+
+    assert {path.name for path in others} <= TEXTS
+
+
+def _files(folder: Path) -> list[Path]:
+    files = sorted(path for path in folder.rglob("*") if path.suffix in SUFFIXES)
+    assert len(files) > 20
+    return files
+
+
+def _sessions(path: Path) -> tuple[Session, ...]:
+    return read_sessions(path.read_bytes(), name=path.stem)
+
+
+def _faults(session: Session) -> list[tuple[str, str, int, str]]:
+    """
+    Return what is wrong with the requests of *session*, and where.
+    """
+    return [
+        (session.id, report.name, call.number, fault)
+        for report in compare(Tape(session), CONFIGS).reports[2:]
+        for call in report.calls
+        for fault in _faults_of(call)
+    ]
+
+
+def _faults_of(call: CallRecord) -> tuple[str, ...]:
+    broke = call.prefix_broke and call.status != "performed"
+    return (*call.violations, *(["the prefix broke without a fold"] if broke else []))
 
 
 def test_a_long_recorded_session_folds_often(shared_data: Path) -> None:

@@ -2,21 +2,26 @@
 What a caller without a type checker may get wrong, said in one line.
 """
 
+from functools import partial
+from inspect import iscoroutinefunction, isfunction, ismethod, unwrap
 from typing import cast
 
+from foldline.agent.cache import ReductionCache
 from foldline.errors import ConfigError
 from foldline.history.tokens import TokenCounter
 from foldline.providers.summarizer import Summarizer
 from foldline.reduction.config import HistoryReductionConfig
+from foldline.reduction.run_config import AgentRunConfig
 from foldline.reduction.state import HistoryReductionState
 
 
 __all__ = [
+    "check_cache",
     "check_config",
     "check_counter",
+    "check_overrides",
     "check_state",
     "check_timeout",
-    "check_whole",
     "summarizer_chain",
 ]
 
@@ -45,6 +50,30 @@ def check_state(state: object) -> None:
         raise ConfigError(message)
 
 
+def check_overrides(overrides: object) -> None:
+    """
+    See that *overrides* is what one run changes, or None.
+
+    Raises:
+        ConfigError: It is something else, as a dictionary.
+    """
+    if overrides is not None and not isinstance(overrides, AgentRunConfig):
+        message = f"overrides is a {type(overrides).__name__}: allowed is an AgentRunConfig"
+        raise ConfigError(message)
+
+
+def check_cache(cache: object) -> None:
+    """
+    See that *cache* holds reductions, or is None.
+
+    Raises:
+        ConfigError: It is something else, as a dictionary.
+    """
+    if cache is not None and not isinstance(cache, ReductionCache):
+        message = f"cache is a {type(cache).__name__}: allowed is a ReductionCache"
+        raise ConfigError(message)
+
+
 def check_counter(counter: object) -> None:
     """
     See that *counter* counts tokens, or is None.
@@ -57,28 +86,14 @@ def check_counter(counter: object) -> None:
         raise ConfigError(message)
 
 
-def check_whole(name: str, value: object, *, optional: bool = False) -> None:
-    """
-    See that *value* is a whole number above zero, or None where that is *optional*.
-
-    Raises:
-        ConfigError: It is not; the message says *name* and *value*.
-    """
-    if optional and value is None:
-        return
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        message = f"{name}={value!r}: allowed is a whole number from 1 up"
-        raise ConfigError(message)
-
-
-def check_timeout(timeout: float) -> None:
+def check_timeout(timeout: object) -> None:
     """
     See that *timeout* is a number of seconds above zero.
 
     Raises:
         ConfigError: It is not, as `nan`.
     """
-    if not timeout > 0:
+    if not isinstance(timeout, int | float) or isinstance(timeout, bool) or not timeout > 0:
         message = f"timeout={timeout!r}: allowed is a number of seconds above 0"
         raise ConfigError(message)
 
@@ -90,18 +105,42 @@ def summarizer_chain(given: object, config: HistoryReductionConfig) -> tuple[Sum
     Raises:
         ConfigError: Something in it is no summarizer, or *config* names a model and there is none.
     """
-    if isinstance(given, Summarizer):
-        return (given,)
     if not isinstance(given, (list, tuple)):
-        message = f"summarizer is a {type(given).__name__}: it needs a name and async summarize()"
-        raise ConfigError(message)
-    chain: list[Summarizer] = []
-    for one in cast("list[object]", given):
-        if not isinstance(one, Summarizer):
-            message = f"summarizer holds a {type(one).__name__}: it needs a name and summarize()"
-            raise ConfigError(message)
-        chain.append(one)
+        return (_summarizer(given, "summarizer is"),)
+    chain = [_summarizer(one, "summarizer holds") for one in cast("list[object]", given)]
     if config.summarizer_provider is not None and not chain:
         message = "summarizer_provider is set: pass the summarizer that it stands for"
         raise ConfigError(message)
     return tuple(chain)
+
+
+def _summarizer(given: object, place: str) -> Summarizer:
+    if isinstance(given, type):
+        message = f"{place} the class {given.__name__}: pass an instance of it"
+        raise ConfigError(message)
+    kind = type(given).__name__
+    if not isinstance(given, Summarizer):
+        message = f"{place} a {kind}: it needs a name and async summarize()"
+        raise ConfigError(message)
+    name = cast("object", given.name)
+    if not isinstance(name, str):
+        message = f"the name of the {kind} is a {type(name).__name__}: allowed is a text"
+        raise ConfigError(message)
+    if _is_blocking(given.summarize):
+        message = f"{kind}.summarize is not async: summarize must be async"
+        raise ConfigError(message)
+    return given
+
+
+def _is_blocking(method: object) -> bool:
+    """
+    Whether *method* cannot be awaited, as far as can be told without calling it.
+    """
+    if not callable(method):
+        return True
+    while isinstance(method, partial):
+        method = cast("partial[object]", method).func
+    if not isfunction(method) and not ismethod(method):
+        # An object that is called, as a wrapper: its class may tell.
+        return False
+    return not iscoroutinefunction(unwrap(method))

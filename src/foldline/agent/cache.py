@@ -6,8 +6,9 @@ from bisect import insort
 from collections import OrderedDict
 from threading import Lock
 
-from foldline.errors import ConfigError
+from foldline.agent.turnstile import Turnstile
 from foldline.history.history import History
+from foldline.reduction.config import check_whole
 from foldline.reduction.state import HistoryReductionState, hash_of
 
 
@@ -29,15 +30,15 @@ class ReductionCache:
         Hold at most *max_entries* reductions; the one unused for longest leaves first.
 
         Raises:
-            ConfigError: *max_entries* is below 1.
+            ConfigError: *max_entries* is not a whole number from 1 up.
         """
-        if max_entries < 1:
-            message = f"max_entries={max_entries}: allowed is a whole number from 1 up"
-            raise ConfigError(message)
+        check_whole("max_entries", max_entries, 1)
         self._max_entries = max_entries
         self._entries: OrderedDict[tuple[str, str, str], HistoryReductionState] = OrderedDict()
         self._indexes: dict[tuple[str, str], list[int]] = {}
         self._lock = Lock()
+        self.folds = Turnstile()
+        """Where a fold waits while another one of the same prefix is being made."""
 
     def __len__(self) -> int:
         return len(self._entries)

@@ -3,8 +3,11 @@ The caller's own kind of messages: read on the way in, written on the way out.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import takewhile
 from types import MappingProxyType
 from typing import Any, TypeAlias
+
+from msgspec import Struct
 
 from foldline.errors import FormatError
 from foldline.history.formats.anthropic import from_anthropic
@@ -37,6 +40,28 @@ def _chat_messages(view: Sequence[Message], original: _Original) -> list[_Dict]:
     return render_openai_chat(view, original=original)
 
 
+def _detected_chat_messages(view: Sequence[Message], original: _Original) -> list[_Dict]:
+    """
+    Write *view* as OpenAI Chat, and the plain text in front as if it could still be either vendor's.
+
+    Until its first tool call such a conversation was taken for Anthropic's. What was sent then has
+    to be sent again, byte for byte, or the vendor's prompt cache starts over without a fold.
+    """
+    head = list(takewhile(lambda message: _is_either(message, original), view))
+    if not head:
+        return _chat_messages(view, original)
+    front = render_anthropic(head, original=original).messages
+    rest = view[len(head) :]
+    return [*front, *_chat_messages(rest, original)] if rest else front
+
+
+def _is_either(message: Message, original: _Original) -> bool:
+    if message.is_summary:
+        return True
+    item = original(message)
+    return item is not None and detect_items([item]) is NativeFormat.ANTHROPIC
+
+
 def _responses_items(view: Sequence[Message], original: _Original) -> list[_Dict]:
     return render_openai_responses(view, original=original)
 
@@ -59,41 +84,40 @@ _WRITERS: Mapping[NativeFormat, Callable[[Sequence[Message], _Original], list[_D
 )
 
 
-class Items:
+class Items(Struct, frozen=True, kw_only=True):
     """
     What a caller gave, as a history, and the way back.
     """
 
-    def __init__(
-        self,
-        history: History,
-        given: Sequence[Any],
-        *,
-        format: NativeFormat | None = None,
-        messages: Sequence[Message] = (),
-    ) -> None:
-        self.history = history
-        self._given = given
-        self._format = format
-        self._messages = messages
+    history: History
+    """All that was said."""
+
+    kept: Sequence[Any]
+    """What was given, a copy of a list."""
+
+    writer: Callable[[Sequence[Message], _Original], list[_Dict]] | None = None
+    """What writes a view in the format that was given; None where messages were."""
+
+    messages: Sequence[Message] = ()
+    """Those messages that were read from dictionaries, one for each."""
 
     def given(self) -> list[Any]:
         """
         Return what was given, as it was.
         """
-        if isinstance(self._given, History):
-            return self._given.everything()
-        return list(self._given)
+        if isinstance(self.kept, History):
+            return self.kept.everything()
+        return list(self.kept)
 
     def write(self, view: list[Message]) -> list[Any]:
         """
         Return *view* in the caller's kind; what stayed as it was is the caller's own object.
         """
-        if self._format is None:
+        if self.writer is None:
             return view
-        pairs = zip(self._messages, self._given, strict=True)
+        pairs = zip(self.messages, self.kept, strict=True)
         originals = {id(message): item for message, item in pairs}
-        return _WRITERS[self._format](view, lambda message: originals.get(id(message)))
+        return self.writer(view, lambda message: originals.get(id(message)))
 
 
 def read_items(
@@ -108,7 +132,7 @@ def read_items(
         FormatError: They are no list, are of different kinds, or one is not a message of its format.
     """
     if isinstance(messages, History):
-        return Items(messages, messages)
+        return Items(history=messages, kept=messages)
     if not _is_list(messages):
         text = f"messages is a {type(messages).__name__}: allowed is a list of messages"
         raise FormatError(text)
@@ -137,7 +161,7 @@ def _read_messages(messages: Sequence[Any], counter: TokenCounter | None) -> Ite
         if not isinstance(message, Message):
             text = f"message {index} is a {type(message).__name__} among Message objects"
             raise FormatError(text)
-    return Items(History(messages, counter=counter), messages)
+    return Items(history=History(messages, counter=counter), kept=messages)
 
 
 def _read_dicts(
@@ -155,4 +179,8 @@ def _read_dicts(
         text = f"format {wire.value!r} cannot be sent to a model; known are {known}"
         raise FormatError(text)
     messages = reader(items)
-    return Items(History(messages, counter=counter), items, format=wire, messages=messages)
+    # Who names a format knows what is to come.
+    is_detected = format is None and wire is NativeFormat.OPENAI_CHAT
+    writer = _detected_chat_messages if is_detected else _WRITERS[wire]
+    history = History(messages, counter=counter)
+    return Items(history=history, kept=items, writer=writer, messages=messages)

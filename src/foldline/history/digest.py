@@ -48,11 +48,18 @@ def message_digest(message: Message) -> bytes:
     """
     Return the 32-byte digest of what *message* says.
     """
+    return sha256(_form(message)).digest()
+
+
+def _form(message: Message) -> bytes:
+    parts = message.parts
+    # Most messages are one text, and it is ASCII: those need no other form of their parts.
+    if len(parts) == 1 and type(parts[0]) is TextPart and parts[0].content.isascii():
+        return _encode((_VERSION, message.role, message.name, parts))
     try:
-        form = _encode(_projected(message))
+        return _encode(_projected(message))
     except UnicodeEncodeError:
-        form = _escaped_form(message)
-    return sha256(form).digest()
+        return _escaped_form(message)
 
 
 def _escaped_form(message: Message) -> bytes:
@@ -62,11 +69,7 @@ def _escaped_form(message: Message) -> bytes:
 
 
 def _projected(message: Message) -> Any:
-    parts: Any = message.parts
-    for part in parts:
-        if type(part) is not TextPart or not part.content.isascii():
-            parts = [_projection(part) for part in parts]
-            break
+    parts = [_projection(part) for part in message.parts]
     return (_VERSION, message.role, message.name, parts)
 
 
@@ -142,7 +145,7 @@ def chain_digest(previous: bytes, message: Message) -> bytes:
     """
     Return the digest of the prefix that *message* ends, *previous* being that of all before it.
     """
-    return sha256(previous + message_digest(message)).digest()
+    return sha256(previous + sha256(_form(message)).digest()).digest()
 
 
 def prefix_digest(messages: Iterable[Message]) -> bytes:

@@ -12,7 +12,7 @@ from foldline.history.digest import DIGEST_SIZE, chain_digest
 from foldline.history.messages import Message
 from foldline.history.parts import TextPart, ToolCallPart, ToolCallResponsePart
 from foldline.history.prefix import NO_PREFIX, Prefix
-from foldline.history.tokens import TokenCounter, TokenEstimator, count_message
+from foldline.history.tokens import MESSAGE_TOKENS, TokenCounter, TokenEstimator, count_message
 from foldline.history.units import CountingUnit
 
 
@@ -37,8 +37,10 @@ class History(Sequence[Message]):
         "_calls",
         "_chain",
         "_counter",
+        "_first",
         "_head",
         "_last_tool",
+        "_length",
         "_messages",
         "_open",
         "_prefix",
@@ -68,6 +70,7 @@ class History(Sequence[Message]):
         """
         self._counter: TokenCounter = counter or TokenEstimator()
         self._prefix = prefix
+        self._first = self._length = prefix.length
         self._messages: list[Message] = []
         self._chain = bytearray(prefix.digest)
         self._head = prefix.digest
@@ -87,11 +90,16 @@ class History(Sequence[Message]):
         """
         Add *message* behind all others.
         """
-        tokens = count_message(message, self._counter)
-        if message.role == "system":
-            self.append_known(message, tokens=tokens, digest=self._head)
+        parts = message.parts
+        # What `count_message` says of most messages, without the way there.
+        if len(parts) == 1 and type(parts[0]) is TextPart and message.name is None:
+            tokens = MESSAGE_TOKENS + self._counter.count(parts[0].content)
         else:
-            self.append_known(message, tokens=tokens, digest=chain_digest(self._head, message))
+            tokens = count_message(message, self._counter)
+        if message.role == "system":
+            self._hold_system(message, tokens)
+        else:
+            self._hold(message, tokens, chain_digest(self._head, message))
 
     def append_known(self, message: Message, *, tokens: int, digest: bytes) -> None:
         """
@@ -104,11 +112,18 @@ class History(Sequence[Message]):
                 it is not used.
         """
         if message.role == "system":
-            self._system.append(message)
-            self._system_at.append(len(self._messages))
-            self._system_tokens += tokens
-            return
-        position = self._prefix.length + len(self._messages)
+            self._hold_system(message, tokens)
+        else:
+            self._hold(message, tokens, digest)
+
+    def _hold_system(self, message: Message, tokens: int) -> None:
+        self._system.append(message)
+        self._system_at.append(len(self._messages))
+        self._system_tokens += tokens
+
+    def _hold(self, message: Message, tokens: int, digest: bytes) -> None:
+        position = self._length
+        self._length = position + 1
         self._head = digest
         self._chain += digest
         self._messages.append(message)
@@ -163,7 +178,7 @@ class History(Sequence[Message]):
         return call
 
     def __len__(self) -> int:
-        return self._prefix.length + len(self._messages)
+        return self._length
 
     @overload
     def __getitem__(self, index: int) -> Message: ...
@@ -209,7 +224,7 @@ class History(Sequence[Message]):
         """
         The number of all messages, system messages included.
         """
-        return len(self) + len(self._system)
+        return self._length + len(self._system)
 
     @property
     def start(self) -> int:
@@ -280,7 +295,7 @@ class History(Sequence[Message]):
         """
         if index is None:
             return self._head
-        behind = index - self._prefix.length
+        behind = index - self._first
         if not 0 <= behind <= len(self._messages):
             self._refuse_prefix(index)
         start = behind * DIGEST_SIZE
@@ -324,7 +339,7 @@ class History(Sequence[Message]):
         Return the size of the messages from *start* on, in *unit*.
         """
         if unit == "messages":
-            return len(self) - start
+            return self._length - start
         if unit == "exchanges":
             return self.exchanges(start)
         return self.tokens(start)
@@ -379,7 +394,7 @@ class History(Sequence[Message]):
 
         It is *index* itself where the message answers no call of this history.
         """
-        return self._reach[index - self._prefix.length]
+        return self._reach[index - self._first]
 
     def first_open_call(self) -> int:
         """

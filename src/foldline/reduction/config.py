@@ -19,6 +19,8 @@ __all__ = [
     "ReductionBehavior",
     "ReductionStrategy",
     "check_choice",
+    "check_kind",
+    "check_whole",
 ]
 
 
@@ -140,21 +142,21 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True):
     """What happens to folded messages in the thread: all of them stay."""
 
     def __post_init__(self) -> None:
-        _check_kind("enabled", self.enabled, bool)
-        _check_kind("use_single_summary", self.use_single_summary, bool)
-        _check_kind("custom_summarization_prompt", self.custom_summarization_prompt, str | None)
-        _check_kind("summarizer_provider", self.summarizer_provider, ProviderConfig | None)
+        check_kind("enabled", self.enabled, bool)
+        check_kind("use_single_summary", self.use_single_summary, bool)
+        check_kind("custom_summarization_prompt", self.custom_summarization_prompt, str | None)
+        check_kind("summarizer_provider", self.summarizer_provider, ProviderConfig | None)
         check_choice("strategy", self.strategy, get_args(ReductionStrategy))
         check_choice("behavior", self.behavior, get_args(ReductionBehavior))
         check_choice("counting_unit", self.counting_unit, COUNTING_UNITS)
         check_choice("trigger", self.trigger, ("count",))
         check_choice("retention", self.retention, ("full",))
-        _check_whole("target_count", self.target_count, 1)
-        _check_whole("summarization_threshold", self.summarization_threshold, 0, optional=True)
-        _check_whole("target_token_budget", self.target_token_budget, 1)
-        _check_whole("token_budget_threshold", self.token_budget_threshold, 0)
-        _check_whole("max_token_budget", self.max_token_budget, 1, optional=True)
-        _check_whole("context_window_size", self.context_window_size, 1, optional=True)
+        check_whole("target_count", self.target_count, 1)
+        check_whole("summarization_threshold", self.summarization_threshold, 0, optional=True)
+        check_whole("target_token_budget", self.target_token_budget, 1)
+        check_whole("token_budget_threshold", self.token_budget_threshold, 0)
+        check_whole("max_token_budget", self.max_token_budget, 1, optional=True)
+        check_whole("context_window_size", self.context_window_size, 1, optional=True)
         self._check_shares()
 
     def _check_shares(self) -> None:
@@ -226,14 +228,26 @@ def check_choice(field: str, value: object, allowed: tuple[str, ...]) -> None:
         raise ConfigError(message)
 
 
-def _check_kind(field: str, value: object, kind: type | UnionType) -> None:
+def check_kind(field: str, value: object, kind: type | UnionType) -> None:
+    """
+    See that *value* is of the *kind* that *field* holds.
+
+    Raises:
+        ConfigError: It is not; the message names the field, what it was and what is allowed.
+    """
     if not isinstance(value, kind):
         wanted = kind.__name__ if isinstance(kind, type) else str(kind).replace("None", "nothing")
         message = f"{field} is a {type(value).__name__}: allowed is {wanted.rpartition('.')[2]}"
         raise ConfigError(message)
 
 
-def _check_whole(field: str, value: object, least: int, *, optional: bool = False) -> None:
+def check_whole(field: str, value: object, least: int, *, optional: bool = False) -> None:
+    """
+    See that *value* is a whole number from *least* up, or None where that is *optional*.
+
+    Raises:
+        ConfigError: It is not; the message names the field, the value and what is allowed.
+    """
     if optional and value is None:
         return
     if not isinstance(value, int) or isinstance(value, bool) or value < least:

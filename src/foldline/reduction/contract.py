@@ -1,8 +1,10 @@
 """
 What a summary must be before it may stand for anything.
 
-Only facts that need no model are judged. A wrong summary can pass; an empty one, one that is no
-summary at all, or one that invents a name cannot.
+Only facts that need no model are judged. An empty text, a tool call and a text that is too long are
+always found. Names are known by their shape alone: an address, a mail, a UUID, a code of letters
+and digits that nobody writes without having read it. One of such a shape that stands nowhere in the
+source is an invention; a wrong statement, a plain word or a number of digits alone can pass.
 """
 
 import re
@@ -22,8 +24,15 @@ from foldline.history.parts import (
 from foldline.reduction.request import SummaryRequest
 
 
-__all__ = ["REDACTED", "cleaned", "defects"]
+__all__ = ["BUDGET_TOLERANCE", "REDACTED", "cleaned", "defects"]
 
+
+BUDGET_TOLERANCE = 1.25
+"""
+How many times its budget of tokens a text may have.
+
+Summarizers are told a number, count otherwise than we do, and cannot count well.
+"""
 
 REDACTED = "[redacted {}]"
 """What stands in a text in place of a secret, with the kind of the secret in it."""
@@ -52,17 +61,25 @@ _LEAST_TURNS = 3
 # Capitals alone, as in ZFA04Y, look like a code sooner.
 _CAPITAL_DIGITS = 2
 _CAPITAL_TURNS = 2
-# Times and durations, which anybody may write anew: 20261121T120000Z, 1d12h30m.
-_TIME = re.compile(r"(?:\d+(?:ms|min|sec|[dhmstwyz]))+\d*", re.ASCII | re.IGNORECASE)
+# Times, durations and sizes, which anybody may write anew: 20261121T120000Z, 1d12h30m, PT1H30M,
+# 10x20x30cm, 1920x1080p60.
+_MEASURE = re.compile(
+    r"(?:\d+(?:ms|min|sec|[dhmstwyz]))+\d*"
+    r"|p(?:\d+[dmwy])*(?:t(?:\d+[hms])+)?"
+    r"|\d+(?:x\d+)+[a-z]{0,3}\d*",
+    re.ASCII | re.IGNORECASE,
+)
 # What ends a sentence, or marks a word, and is no part of an address.
 _EDGES = "_.:/?#!&+=-~*"
-_OWN_HOSTS = ("localhost", "127.0.0.1")
+_OWN_HOST = re.compile(r"(?:localhost|127\.0\.0\.1)(?::\d+)?(?![^/?#])")
 
 _MARKER = re.compile(re.escape(REDACTED).replace(r"\{\}", r"[a-z ]{1,40}"))
 _ESCAPE = re.compile(r"\\(?:u([0-9a-f]{4})|(.))", re.DOTALL)
 _CONTROLS = "bfnrt"
 # JSON is escaped once more where it is a value in JSON.
 _MOST_ESCAPED = 3
+# The one character of addresses that HTML writes otherwise.
+_AND = "&amp;"
 _SPLIT_CODE = re.compile(r"(?<=[a-z0-9])[ -](?=[a-z0-9])")
 
 
@@ -93,6 +110,8 @@ def _faults(text: str, request: SummaryRequest, tokens: int, room: int) -> Itera
         yield "The text is a tool call, not a summary."
     if tokens >= room:
         yield f"The text has {tokens} tokens; it has to be shorter than the {room} it replaces."
+    elif tokens > request.budget * BUDGET_TOLERANCE:
+        yield f"The text has {tokens} tokens; it has to keep to {request.budget}."
     invented = _invented(_names(_without_secrets(text)), request)
     if invented:
         yield f"The text has {invented} names or addresses that the conversation does not have."
@@ -106,6 +125,7 @@ def _without_secrets(text: str) -> str:
 
 
 def _names(text: str) -> set[str]:
+    text = text.replace(_AND, "&")
     names = {rest.strip(_EDGES).casefold() for rest in _ADDRESS.findall(text)}
     text = _ADDRESS.sub(" ", text)
     names.update(found.strip(_EDGES).casefold() for found in _MAIL.findall(text))
@@ -114,7 +134,7 @@ def _names(text: str) -> set[str]:
     names.update(
         found.casefold() for found in _CODE.findall(_UUID.sub(" ", text)) if _is_code(found)
     )
-    return {name for name in names if name and not name.startswith(_OWN_HOSTS)}
+    return {name for name in names if name and not _OWN_HOST.match(name)}
 
 
 def _is_code(run: str) -> bool:
@@ -122,7 +142,7 @@ def _is_code(run: str) -> bool:
     Whether letters and digits take turns in *run*, as in AB12CD34 but not in sha256 or 1000px.
     """
     digits = sum(character.isdigit() for character in run)
-    if digits > len(run) - _LEAST_LETTERS or _TIME.fullmatch(run):
+    if digits > len(run) - _LEAST_LETTERS or _MEASURE.fullmatch(run):
         return False
     turns = len(_TURN.findall(run))
     if run.isupper() and digits >= _CAPITAL_DIGITS and turns >= _CAPITAL_TURNS:
@@ -139,18 +159,26 @@ def _invented(names: Iterable[str], request: SummaryRequest) -> int:
     missing = [name for name in names if name not in source]
     if not missing:
         return 0
-    # A code that is said in groups may be written in one piece.
+    # A code that is said in groups may be written in one piece, and a UUID the other way too.
     joined = _SPLIT_CODE.sub("", source)
-    return sum(name not in joined for name in missing)
+    return sum(_in_one_piece(name) not in joined for name in missing)
+
+
+def _in_one_piece(name: str) -> str:
+    return name.replace("-", "") if _UUID.fullmatch(name) else name
 
 
 def _read(text: str) -> str:
     """
     Return *text* and after it what it says without escapes, also where it is no whole JSON.
+
+    What HTML escapes is said once more at the end.
     """
     readings = [text]
     while "\\" in readings[-1] and len(readings) <= _MOST_ESCAPED:
         readings.append(_ESCAPE.sub(_unescaped, readings[-1]))
+    if any(_AND in reading for reading in readings):
+        readings.append(readings[-1].replace(_AND, "&"))
     return "\n".join(readings)
 
 
@@ -161,6 +189,8 @@ def _unescaped(match: re.Match[str]) -> str:
 
 
 def _source_texts(request: SummaryRequest) -> Iterator[str]:
+    # What the instruction names was not made up either.
+    yield request.prompt
     yield from request.earlier
     for message in request.messages:
         yield message.name or ""

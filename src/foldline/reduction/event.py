@@ -9,6 +9,7 @@ from msgspec import Struct
 from foldline.history.units import CountingUnit
 from foldline.reduction.config import ReductionStrategy
 from foldline.reduction.reason import Reason
+from foldline.reduction.standing import EarlierReduction
 
 
 __all__ = ["HistoryReductionEvent", "ReductionStatus"]
@@ -61,6 +62,9 @@ class HistoryReductionEvent(Struct, frozen=True, kw_only=True):
 
     summary: str | None = None
     """The summary in the view; None where there is none."""
+
+    earlier: EarlierReduction = "none"
+    """What became of the reduction that was passed in, or found in the cache."""
 
     cache_age: float | None = None
     """With a cache hit: the age of the reduction, in seconds."""

@@ -14,18 +14,19 @@ from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.flow import Flow
 from foldline.reduction.prompt import prompt_of
 from foldline.reduction.reason import Reason
-from foldline.reduction.state import EMPTY_HASH, HistoryReductionState, hash_of
+from foldline.reduction.standing import known_of, knows_failure
+from foldline.reduction.state import EMPTY_HASH, HistoryReductionState, hash_of, linked
 from foldline.reduction.strategies.counting import drop
 from foldline.reduction.strategies.draft import Draft, Task, Writing
 from foldline.reduction.strategies.summarizing import add_layer, roll
-from foldline.reduction.verdict import Verdict, knows_failure, leaving_tokens
+from foldline.reduction.verdict import Verdict, leaving_tokens
 
 
 __all__ = ["DEFAULT_SUMMARY_BUDGET", "FoldOptions", "FoldResult", "fold"]
 
 
 DEFAULT_SUMMARY_BUDGET = 1500
-"""The most tokens that a summary may have, where nothing else is asked for."""
+"""The tokens that a summary has to keep to, where nothing else is asked for."""
 
 
 class FoldOptions(Struct, frozen=True, kw_only=True):
@@ -43,7 +44,7 @@ class FoldOptions(Struct, frozen=True, kw_only=True):
     """How many summarizers there are to ask, one after the other."""
 
     summary_budget: int = DEFAULT_SUMMARY_BUDGET
-    """The most tokens that one summary may have."""
+    """The tokens that one summary is asked to keep to."""
 
     window: int | None = None
     """The most tokens that a summarizer may be given to read at once; None is any number."""
@@ -55,7 +56,8 @@ class FoldResult(Struct, frozen=True, kw_only=True):
     """
 
     state: HistoryReductionState
-    """The new reduction; after a failure the one in force, with the failure noted in it."""
+    """The new reduction; after a failure the one in force, or an empty one where there is none, with
+    the failure noted in it."""
 
     performed: bool
     """Whether there is a new reduction."""
@@ -96,7 +98,8 @@ def fold(
         verdict: A verdict that folds, made of the same history and configuration.
         config: How to reduce.
         options: The time, the fingerprint and what summarizers there are.
-        given: The state that the verdict was made of; earlier failures are noted in it.
+        given: The state that the verdict was made of; earlier failures are noted in it. What it
+            knows of *history* is kept behind the new reduction, whoever can use it.
     """
     task = Task(
         history=history,
@@ -121,7 +124,7 @@ def fold(
             writing=draft.writing,
         )
     return FoldResult(
-        state=_reduction(history, verdict, config, options, draft),
+        state=_reduction(history, verdict, config, options, draft, given),
         performed=True,
         reason=_reason(verdict, draft.writing, options),
         writing=draft.writing,
@@ -139,12 +142,15 @@ def _reduction(
     config: HistoryReductionConfig,
     options: FoldOptions,
     draft: Draft,
+    given: HistoryReductionState | None,
 ) -> HistoryReductionState:
     user = history.last_user()
     before = verdict.state
-    if before is not None and draft.layers:
+    if before is None:
+        before = known_of(history, given)
+    elif draft.layers:
         # The layers are earlier reductions themselves, but for those that a merge took away.
-        before = before.behind(None) if draft.merged else before.previous
+        before = _unmerged(before) if draft.merged else before.previous
     return HistoryReductionState(
         summarized_up_to_index=verdict.cut,
         message_count_at_reduction=history.count(config.counting_unit),
@@ -161,6 +167,15 @@ def _reduction(
     ).behind(before)
 
 
+def _unmerged(before: HistoryReductionState) -> HistoryReductionState:
+    """
+    Return *before* without the reductions that its own layers are.
+    """
+    own, *others = before.chain()
+    made = own.config_fingerprint
+    return own.behind(linked(one for one in others if one.config_fingerprint != made))
+
+
 def _failed(
     history: History,
     verdict: Verdict,
@@ -168,7 +183,7 @@ def _failed(
     options: FoldOptions,
     given: HistoryReductionState | None,
 ) -> HistoryReductionState:
-    base = verdict.state or given
+    base = verdict.state
     if base is None:
         base = HistoryReductionState(
             summarized_up_to_index=0,
@@ -180,7 +195,7 @@ def _failed(
             reduction_threshold=config.limits.threshold,
             counting_unit=config.counting_unit,
             config_fingerprint=options.config_fingerprint,
-        )
+        ).behind(known_of(history, given))
     noted = given if given is not None and knows_failure(history, given) else None
     return msgspec.structs.replace(
         base,

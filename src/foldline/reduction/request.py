@@ -27,7 +27,7 @@ class SummaryRequest(Struct, frozen=True, kw_only=True):
     """The instruction for a summarizer that takes one."""
 
     budget: int
-    """The most tokens that the text may have."""
+    """The tokens to keep to; a text that is a quarter longer is still taken, one beyond that is not."""
 
     defects: tuple[str, ...] = ()
     """What was wrong with the text of the attempt before, one sentence each; empty at first."""

@@ -6,7 +6,7 @@ from typing import get_args
 
 from msgspec import Struct
 
-from foldline.reduction.config import ReductionBehavior, check_choice
+from foldline.reduction.config import ReductionBehavior, check_choice, check_kind
 
 
 __all__ = ["AgentRunConfig"]
@@ -30,6 +30,8 @@ class AgentRunConfig(Struct, frozen=True, kw_only=True):
     """The behavior of this run; None is the configured one."""
 
     def __post_init__(self) -> None:
+        check_kind("skip_history_reduction", self.skip_history_reduction, bool)
+        check_kind("trigger_history_reduction", self.trigger_history_reduction, bool)
         behavior = self.history_reduction_behavior_override
         if behavior is not None:
             field = "history_reduction_behavior_override"

@@ -2,7 +2,7 @@
 The reduction: an immutable record that a prefix is represented by a summary, or by nothing.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Self
 
@@ -26,7 +26,9 @@ __all__ = [
     "HistoryReductionState",
     "SummaryLayer",
     "hash_of",
+    "hash_text",
     "join_layers",
+    "linked",
 ]
 
 
@@ -238,12 +240,15 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True):
 
         A layered reduction without its last layers is an earlier reduction too.
         """
-        for state in self._chain():
+        for state in self.chain():
             yield state
             for size in range(len(state.layers) - 1, 0, -1):
                 yield _with_layers(state, size)
 
-    def _chain(self) -> Iterator["HistoryReductionState"]:
+    def chain(self) -> Iterator["HistoryReductionState"]:
+        """
+        Give this reduction and each one before it, the newest first.
+        """
         state: HistoryReductionState | None = self
         while state is not None:
             yield state
@@ -254,7 +259,8 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True):
         Return this reduction with *previous* before it, and no more than `MAX_PREVIOUS` in all.
         """
         if previous is not None and previous.summarized_up_to_index == 0:
-            previous = None
+            # It only notes failures.
+            previous = previous.previous
         return msgspec.structs.replace(self, previous=_shortened(previous, MAX_PREVIOUS))
 
     def to_json(self) -> bytes:
@@ -275,6 +281,8 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True):
             state = _DECODER.decode(data)
         except RecursionError:
             message = "not a reduction: nested too deeply"
+        except TypeError:
+            message = f"not a reduction: a {type(data).__name__} is neither bytes nor text"
         except (msgspec.MsgspecError, UnicodeError) as error:
             message = f"not a reduction: {without_values(error)}"
         else:
@@ -298,6 +306,11 @@ def _readable(state: HistoryReductionState) -> HistoryReductionState:
             "this foldline reads: upgrade foldline"
         )
         raise FormatError(message)
+    for one in state.chain():
+        cut, pinned = one.summarized_up_to_index, one.pinned_index
+        if cut < 0 or (pinned is not None and not 0 <= pinned < cut):
+            message = f"not a reduction: message {pinned} pinned, and a cut at {cut}"
+            raise FormatError(message)
     return state
 
 
@@ -309,10 +322,17 @@ def hash_of(messages: Sequence[Message], index: int) -> str:
         digest = messages.digest(index)
     else:
         digest = prefix_digest(messages[:index])
+    return hash_text(digest)
+
+
+def hash_text(digest: bytes) -> str:
+    """
+    Return the stored form of the prefix digest *digest*.
+    """
     return _HASH_PREFIX + digest.hex()
 
 
-EMPTY_HASH = _HASH_PREFIX + EMPTY_DIGEST.hex()
+EMPTY_HASH = hash_text(EMPTY_DIGEST)
 """The stored form of the digest of no messages."""
 
 
@@ -321,6 +341,16 @@ def join_layers(layers: Sequence[SummaryLayer]) -> str:
     Return the texts of *layers* as one.
     """
     return "\n\n".join(layer.summary for layer in layers)
+
+
+def linked(states: Iterable[HistoryReductionState]) -> HistoryReductionState | None:
+    """
+    Return the first of *states* with the others before it, in their order; None where there are none.
+    """
+    known = None
+    for state in reversed(tuple(states)):
+        known = state.behind(known)
+    return known
 
 
 def _with_layers(state: HistoryReductionState, size: int) -> HistoryReductionState:

@@ -25,7 +25,6 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
-import msgspec
 from msgspec import Struct
 
 from foldline.history.boundaries import safe_cut
@@ -33,7 +32,8 @@ from foldline.history.history import History
 from foldline.reduction.config import HistoryReductionConfig, Limits
 from foldline.reduction.reason import Reason
 from foldline.reduction.run_config import AgentRunConfig
-from foldline.reduction.state import HistoryReductionState, hash_of
+from foldline.reduction.standing import in_force, knows_failure
+from foldline.reduction.state import HistoryReductionState
 
 
 __all__ = [
@@ -45,7 +45,6 @@ __all__ = [
     "Verdict",
     "VerdictKind",
     "decide",
-    "knows_failure",
     "leaving_tokens",
 ]
 
@@ -190,18 +189,20 @@ def decide(
         overrides: What this run changes.
     """
     run = overrides or _NO_OVERRIDES
-    facts = 0
+    facts, length = 0, len(history)
     if config.enabled:
         facts |= _ENABLED
     if run.skip_history_reduction:
         facts |= _SKIPPED
-    if not len(history):
+    if not length:
         facts |= _EMPTY
     if facts != _ENABLED:
-        kind, reason = _ROWS[facts][:2]
-        return Verdict(kind=kind, reason=reason, messages=len(history))
-    force = _in_force(history, state, config, config_fingerprint)
-    return _decide_counted(history, config, run, state, force)
+        row = _ROWS[facts]
+        return Verdict(kind=row.kind, reason=row.reason, messages=length)
+    standing = in_force(
+        history, state, unit=config.counting_unit, config_fingerprint=config_fingerprint
+    )
+    return _decide_counted(history, config, run, state, standing)
 
 
 def _decide_counted(
@@ -209,12 +210,12 @@ def _decide_counted(
     config: HistoryReductionConfig,
     run: AgentRunConfig,
     state: HistoryReductionState | None,
-    force: HistoryReductionState | None,
+    standing: HistoryReductionState | None,
 ) -> Verdict:
     facts, cut = _ENABLED, 0
-    if force is not None:
+    if standing is not None:
         facts |= _CACHED
-        cut = force.summarized_up_to_index
+        cut = standing.summarized_up_to_index
     limits = config.limits
     units = history.count(config.counting_unit, cut)
     if units > limits.ceiling:
@@ -225,11 +226,12 @@ def _decide_counted(
     if facts & (_OVER | _FORCED):
         wished = _wished_cut(history, config, limits, cut)
         facts |= _facts_of_cut(history, wished, state, config, run, units)
-    kind, reason = _ROWS[facts][:2]
+    row = _ROWS[facts]
+    kind = row.kind
     if wished is not None and kind in {"fold", "halt"}:
         cut = wished
     return Verdict(
-        kind=kind, reason=reason, state=force, cut=cut, units=units, messages=len(history)
+        kind=kind, reason=row.reason, state=standing, cut=cut, units=units, messages=len(history)
     )
 
 
@@ -291,69 +293,4 @@ def _is_exhausted(
         state.failed_attempts >= MAX_ATTEMPTS
         and units <= state.failed_units + config.limits.threshold
         and knows_failure(history, state)
-    )
-
-
-def knows_failure(history: History, state: HistoryReductionState) -> bool:
-    """
-    Whether the failures that *state* has noted are those of *history*.
-    """
-    index = state.failed_index
-    return 0 < index <= len(history) and state.failed_hash == hash_of(history, index)
-
-
-def _in_force(
-    history: History,
-    state: HistoryReductionState | None,
-    config: HistoryReductionConfig,
-    config_fingerprint: str,
-) -> HistoryReductionState | None:
-    """
-    Return *state*, or the longest earlier reduction it knows, that stands for *history*.
-
-    A digest that does not fit, a shorter history, another unit or another fingerprint is a miss
-    and never an error.
-    """
-    if state is None:
-        return None
-    if state.counting_unit != config.counting_unit:
-        return None
-    if _fits(history, state, config_fingerprint):
-        return _pinned(history, state)
-    for candidate in _longest_first(state):
-        if _fits(history, candidate, config_fingerprint):
-            return _pinned(history, candidate)
-    return None
-
-
-def _pinned(history: History, state: HistoryReductionState) -> HistoryReductionState:
-    """
-    Return *state* with a message pinned, if no user has spoken behind its cut in this *history*.
-
-    A fold pins what it has to. But the history may have been rewound since, or be another branch
-    that grew from the same prefix: then the last user message may lie before the cut.
-    """
-    if state.pinned_index is not None:
-        return state
-    user = history.last_user()
-    if user is None or user >= state.summarized_up_to_index:
-        return state
-    return msgspec.structs.replace(state, pinned_index=user)
-
-
-def _longest_first(state: HistoryReductionState) -> list[HistoryReductionState]:
-    """
-    Return *state* and all earlier reductions it knows, the longest first.
-    """
-    return sorted(state.earlier(), key=lambda known: -known.summarized_up_to_index)
-
-
-def _fits(history: History, state: HistoryReductionState, config_fingerprint: str) -> bool:
-    index, pinned = state.summarized_up_to_index, state.pinned_index
-    return (
-        0 < index <= len(history)
-        and (index < len(history) or history.last_user() is not None)
-        and (pinned is None or 0 <= pinned < index)
-        and state.config_fingerprint == config_fingerprint
-        and state.message_hash == hash_of(history, index)
     )

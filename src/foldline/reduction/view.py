@@ -32,7 +32,9 @@ def view_of(history: History, state: HistoryReductionState | None = None) -> lis
         start, rest = pin, [history[pin], *rest]
     if history.has_tools(start):
         rest = repair(rest)
-    return [*history.system, *state.summary_messages(), *rest]
+    view = [*history.system, *state.summary_messages()]
+    view += rest
+    return view
 
 
 def view_tokens(history: History, state: HistoryReductionState | None = None) -> int:

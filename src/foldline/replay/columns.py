@@ -167,6 +167,8 @@ def describe(report: ReplayReport) -> str:
     limits = f"{config.target:,} + {config.threshold:,} {config.counting_unit}"
     if report.kind == "no_memory":
         return f"a summary written anew at every call above {limits}"
+    if not config.enabled:
+        return "disabled: the full history at every call"
     return f"{_method(config)}, {limits}"
 
 

@@ -78,6 +78,9 @@ class ConfigRecord(Struct, frozen=True, kw_only=True):
     layers: bool
     """Whether summaries stand in layers."""
 
+    enabled: bool = True
+    """Whether anything is reduced at all."""
+
     @classmethod
     def of(cls, config: HistoryReductionConfig) -> "ConfigRecord":
         """
@@ -90,6 +93,7 @@ class ConfigRecord(Struct, frozen=True, kw_only=True):
             target=config.limits.target,
             threshold=config.limits.threshold,
             layers=summarizing and not config.use_single_summary,
+            enabled=config.enabled,
         )
 
 

@@ -24,7 +24,7 @@ class Tape:
         """
         self.messages = session.messages
         self.counter: TokenCounter = counter or TokenEstimator()
-        self.calls = model_calls(session.messages)
+        self.calls = session.calls or model_calls(session.messages)
         self._sizes = {
             id(message): count_message(message, self.counter) for message in session.messages
         }

@@ -46,3 +46,6 @@ class Backing(Struct, frozen=True, kw_only=True):
 
     checkpoints: CheckpointRetention = "latest"
     """Which checkpoints are kept."""
+
+    ends_commits: bool = False
+    """Whether the storage is a `SteadyStorage`."""

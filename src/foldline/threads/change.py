@@ -10,6 +10,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from foldline.history.messages import Message
+from foldline.history.parts import TextPart
 from foldline.reduction.state import HistoryReductionState
 from foldline.threads.backing import Backing
 from foldline.threads.checkpoint import (
@@ -23,14 +24,17 @@ from foldline.threads.head import Head, encode_head
 from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.record import (
     ThreadRecord,
+    as_stored,
     close_head,
     document,
     encode_metadata,
     encode_tool,
+    in_order,
+    joined,
 )
 from foldline.threads.row import append_rows
 from foldline.threads.step import Branch, Document, DocumentKind, Step
-from foldline.threads.tool_run import ToolRun
+from foldline.threads.tool_run import ToolRun, document_name
 
 
 __all__ = [
@@ -198,23 +202,29 @@ def _changed(record: ThreadRecord, head: Head, change: Change) -> ThreadRecord:
         reduction = None if change.fallback is None else change.fallback.state
         name = "" if change.fallback is None else change.fallback.name
     elif change.reduction is not UNSET:
-        reduction = change.reduction
+        reduction = _alone(change.reduction)
         name = _reduction_name(head, record, change)
     execution = record.execution
     if change.execution is not UNSET:
         execution = change.execution
     if execution is not None and change.execution is not UNSET:
         execution = execution.with_current(CurrentMessages(head.count, head.digest))
-    return ThreadRecord(
+    after = ThreadRecord(
         key=record.key,
         head=head,
         display_name=record.display_name if change.display_name is None else change.display_name,
-        metadata=record.metadata if change.metadata is None else change.metadata,
+        metadata=record.metadata if change.metadata is None else as_stored(change.metadata),
         execution=execution,
         reduction=reduction,
         reduction_name=name,
         tools=_tools_after(record.tools, change),
     )
+    return joined(after)
+
+
+def _alone(reduction: HistoryReductionState | None) -> HistoryReductionState | None:
+    # The store keeps every reduction by itself, so none has to carry those before it.
+    return None if reduction is None else msgspec.structs.replace(reduction, previous=None)
 
 
 def _reduction_name(head: Head, record: ThreadRecord, change: Change) -> str:
@@ -225,28 +235,37 @@ def _reduction_name(head: Head, record: ThreadRecord, change: Change) -> str:
     return record.reduction_name
 
 
-def _tools_after(tools: Sequence[ToolRun], change: Change) -> tuple[ToolRun, ...]:
+def _tools_after(tools: tuple[ToolRun, ...], change: Change) -> tuple[ToolRun, ...]:
+    if not tools and not change.tools:
+        return ()
     known = {run.call_id: run for run in tools}
     known.update((run.call_id, run) for run in change.tools)
     for call_id in _settled(change):
         known.pop(call_id, None)
-    return tuple(known.values())
+    return in_order(known.values())
 
 
 def _settled(change: Change) -> set[str]:
     """
     Return the calls whose answers are messages now, and those named.
     """
-    answered = {answer.id for message in change.messages for answer in message.tool_call_responses}
-    return answered.union(change.settled)
+    settled = set(change.settled)
+    for message in change.messages:
+        # Most messages are one text, so that is asked first.
+        if len(message.parts) != 1 or type(message.parts[0]) is not TextPart:
+            settled.update(answer.id for answer in message.tool_call_responses)
+    return settled
 
 
 def _dropped(record: ThreadRecord, change: Change) -> tuple[_Dropped, ...]:
-    settled = _settled(change)
     drop: list[_Dropped] = [*change.drop]
     if change.is_new_fold and isinstance(change.reduction, HistoryReductionState):
         drop.extend(("reduction", name) for name in _thinned(record.head.folds + 1))
-    drop.extend(("tool", run.call_id) for run in record.tools if run.call_id in settled)
+    if record.tools:
+        settled = _settled(change)
+        drop.extend(
+            ("tool", document_name(run.call_id)) for run in record.tools if run.call_id in settled
+        )
     if change.execution is None:
         drop.append(("execution", None))
     return tuple(drop)
@@ -280,18 +299,16 @@ def _documents(
     if change.metadata is not None or change.display_name is not None:
         data = encode_metadata(after.display_name, after.metadata)
         put.append(document(vault, key, "metadata", data))
-    if isinstance(change.reduction, HistoryReductionState):
-        # The store keeps every reduction by itself, so none has to carry those before it.
-        data = msgspec.structs.replace(change.reduction, previous=None).to_json()
-        name = after.reduction_name
+    if isinstance(change.reduction, HistoryReductionState) and after.reduction is not None:
+        data, name = after.reduction.to_json(), after.reduction_name
         put.append(document(vault, key, "reduction", data, name=name))
     if isinstance(change.execution, AgentLoopState) and after.execution is not None:
         put += _checkpointed(backing, before, after, after.execution, change.source)
-    settled = _settled(change)
+    settled = _settled(change) if change.tools else ()
     for run in change.tools:
         if run.call_id not in settled:
             data = encode_tool(run)
-            put.append(document(vault, key, "tool", data, name=run.call_id))
+            put.append(document(vault, key, "tool", data, name=document_name(run.call_id)))
     return tuple(put)
 
 

@@ -25,7 +25,7 @@ REMEMBERED_COMMITS: Final = 8
 """How many of the last commits a head knows by their ids."""
 
 
-class Head(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Head(Struct, frozen=True, kw_only=True):
     """
     The counts, the digest and the times of a thread at one revision.
     """
@@ -113,8 +113,7 @@ def encode_head(head: Head) -> bytes:
     """
     Write *head*.
     """
-    # The number stands in the stored form even where it is the usual one.
-    return _ENCODER.encode(msgspec.structs.asdict(head))
+    return _ENCODER.encode(head)
 
 
 def decode_head(data: bytes) -> Head:
@@ -130,6 +129,6 @@ def decode_head(data: bytes) -> Head:
         if found > HEAD_FORMAT:
             raise StoreVersionError(what="a thread", found=found, known=HEAD_FORMAT)
         return _DECODER.decode(data)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, RecursionError) as error:
         message = "the head of a thread cannot be read: `foldline verify` names what is damaged"
         raise StoreCorruptError(message) from error

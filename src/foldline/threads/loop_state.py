@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from foldline.errors import CheckpointError, CheckpointStaleError, FormatError, StoreVersionError
-from foldline.history.codec import without_values
+from foldline.history.codec import decode_json, encode_json, without_values
 from foldline.history.history import History
 from foldline.reduction.state import HistoryReductionState
 from foldline.threads.current import CurrentMessages
@@ -199,7 +199,11 @@ class AgentLoopState(Struct, frozen=True, kw_only=True, omit_defaults=True):
         """
         Write the state as JSON; of the messages, their count and digest.
         """
-        return _ENCODER.encode(self)
+        try:
+            return _ENCODER.encode(self)
+        except UnicodeEncodeError:
+            # A name that a model made up may hold half a character.
+            return encode_json(msgspec.to_builtins(self, enc_hook=_to_plain))
 
     @classmethod
     def from_json(cls, data: bytes | str) -> "AgentLoopState":
@@ -211,13 +215,16 @@ class AgentLoopState(Struct, frozen=True, kw_only=True, omit_defaults=True):
             StoreVersionError: It was written by a newer foldline.
         """
         try:
-            found = _FORMAT.decode(data).format
+            value = decode_json(data)
+            found = msgspec.convert(value, _Format).format
             if found > LOOP_FORMAT:
                 raise StoreVersionError(what="a checkpoint", found=found, known=LOOP_FORMAT)
-            return _DECODER.decode(data)
-        except RecursionError:
-            message = "not an execution state: nested too deeply"
-        except (msgspec.MsgspecError, UnicodeError) as error:
+            return msgspec.convert(value, AgentLoopState, dec_hook=_from_plain)
+        except TypeError:
+            message = f"not an execution state: a {type(data).__name__} is neither bytes nor text"
+        except UnicodeEncodeError:
+            message = "not an execution state: a text stands where something else should"
+        except msgspec.MsgspecError as error:
             message = f"not an execution state: {without_values(error)}"
         # Outside the handler, since the error of msgspec may quote a value.
         raise FormatError(message)
@@ -249,5 +256,3 @@ class _Plain(Struct):
 
 
 _ENCODER = msgspec.json.Encoder(enc_hook=_to_plain)
-_DECODER = msgspec.json.Decoder(AgentLoopState, dec_hook=_from_plain)
-_FORMAT = msgspec.json.Decoder(_Format)

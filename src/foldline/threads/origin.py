@@ -38,6 +38,9 @@ def plan_restore(backing: Backing, key: ThreadKey, snapshot: ThreadSnapshot) -> 
     """
     Return the step that makes the thread *key* out of *snapshot*.
 
+    It keeps the times of the snapshot, so that a thread nobody uses does not look new for having
+    been moved.
+
     Raises:
         CheckpointStaleError: Its execution state belongs to another history.
         CheckpointError: A number in that state cannot be.
@@ -49,14 +52,18 @@ def plan_restore(backing: Backing, key: ThreadKey, snapshot: ThreadSnapshot) -> 
     cut = 0 if reduction is None else reduction.summarized_up_to_index
     change = Change(
         messages=snapshot.messages,
-        execution=UNSET if state is None else state.with_reduction(None),
+        execution=UNSET if state is None else state.with_reduction(reduction if cut else None),
         reduction=UNSET if reduction is None else reduction,
         archived=max(0, min(snapshot.archived, cut)),
+        tools=snapshot.tools,
         display_name=snapshot.display_name or None,
         metadata=snapshot.metadata or None,
         source="input",
     )
-    return _plan(backing, key, change, created_at=snapshot.created_at or backing.clock())
+    created_at = snapshot.created_at or backing.clock()
+    active_at = max(created_at, snapshot.last_activity or backing.clock())
+    dated = structs.replace(backing, clock=lambda: active_at)
+    return _plan(dated, key, change, created_at=created_at)
 
 
 def _standing(
@@ -68,11 +75,12 @@ def _standing(
     if reduction is None:
         return None
     history = History(messages)
-    index = reduction.summarized_up_to_index
-    if not 0 < index <= len(history) or hash_of(history, index) != reduction.message_hash:
+    index, pinned = reduction.summarized_up_to_index, reduction.pinned_index
+    if not 0 <= index <= len(history) or hash_of(history, index) != reduction.message_hash:
         return None
-    pinned = reduction.pinned_index
     if pinned is not None and not 0 <= pinned < index:
+        return None
+    if any(not 0 <= layer.start <= layer.end <= index for layer in reduction.layers):
         return None
     return structs.replace(reduction, previous=None)
 

@@ -182,7 +182,9 @@ class ReadOnlyThread:
         return self._record.tools
 
     def _reader(self) -> ThreadReader:
-        return ThreadReader(self._backing, self._record.key, self._record.head)
+        return ThreadReader(
+            self._backing, self._record.key, self._record.head, tail=self._record.tail
+        )
 
     async def get_messages(self, *, last: int | None = None) -> list[Message]:
         """
@@ -215,7 +217,9 @@ class ReadOnlyThread:
             raise ConfigError(message)
 
         async def read(reader: ThreadReader) -> list[Message]:
-            return await reader.messages(await reader.seq_of(start), await reader.seq_of(stop))
+            # The system messages in front of everything belong to the range from 0 on.
+            first = await reader.seq_of(start) if start else 0
+            return await reader.messages(first, await reader.seq_of(stop))
 
         return await self._guarded(read)
 
@@ -298,8 +302,12 @@ class ReadOnlyThread:
 
         Raises:
             ConfigError: *text* has no word.
+            StoreCorruptError: A message is missing or damaged.
+            ThreadConflictError: Somebody has cleared the thread since it was read.
         """
-        return await find_messages(self._backing, self._record, text, limit=limit)
+        return await self._guarded(
+            lambda _: find_messages(self._backing, self._record, text, limit=limit)
+        )
 
     async def _guarded(self, read: Callable[[ThreadReader], Awaitable[_Read]]) -> _Read:
         try:

@@ -40,13 +40,27 @@ class ThreadReader:
     Reads rows of one thread at one revision, and refuses what does not fit together.
     """
 
-    def __init__(self, backing: Backing, key: ThreadKey, head: Head) -> None:
+    def __init__(
+        self,
+        backing: Backing,
+        key: ThreadKey,
+        head: Head,
+        *,
+        tail: Sequence[StoredRow] = (),
+    ) -> None:
         """
         Read what *head* of the thread *key* stands for.
+
+        Args:
+            backing: What the threads of the store have in common.
+            key: The thread.
+            head: How far it has come.
+            tail: Its newest rows, if they were read with the head.
         """
         self._backing = backing
         self._key = key
         self._head = head
+        self._tail = tail
 
     async def messages(self, start: int, stop: int) -> list[Message]:
         """
@@ -115,7 +129,14 @@ class ThreadReader:
             return None
         seq = await self.seq_of(position)
         (row,) = await self._rows(seq, seq + 1)
-        return read_row(row)
+        counts = read_row(row)
+        self._expect(counts, position, seq)
+        return counts
+
+    def _expect(self, counts: MessageRow, position: int, seq: int) -> None:
+        # Which rows are system messages is not under a seal, and decides which row is looked for.
+        if counts.position != position:
+            raise self._damaged(seq)
 
     async def window(self, reduction: HistoryReductionState | None) -> History:
         """
@@ -130,7 +151,10 @@ class ThreadReader:
             return _history(rows, 0, History(counter=counter))
         cut = reduction.summarized_up_to_index
         system = await self._system_rows()
-        rows = await self._known(_seq_of(cut - 1, system), self._head.count)
+        first = _seq_of(cut - 1, system)
+        rows = await self._known(first, self._head.count)
+        self._expect(rows[0].counts, cut - 1, first)
+        await self._check_apart([row for row in system if row.seq < first])
         opening = await self._prefix(rows, system, reduction.pinned_index)
         # A system message is in the prefix wherever it stands, since a view has it in front.
         tail = [known for known in rows[1:] if not known.row.system]
@@ -171,7 +195,9 @@ class ThreadReader:
         """
         if pinned is not None and 0 <= pinned < length:
             seq = _seq_of(pinned, system)
-            return (await self._known(seq, seq + 1))[0]
+            (known,) = await self._known(seq, seq + 1)
+            self._expect(known.counts, pinned, seq)
+            return known
         stop = _seq_of(length - 1, system) + 1
         while stop > 0:
             start = max(0, stop - _STRIDE)
@@ -193,10 +219,12 @@ class ThreadReader:
             raise StoreCorruptError(message)
         return rows
 
-    async def _rows(self, start: int, stop: int) -> list[StoredRow]:
+    async def _rows(self, start: int, stop: int) -> Sequence[StoredRow]:
         # One row more, since a seal is checked against the one before it.
         first = max(0, start - 1)
-        rows = await self._backing.storage.rows(self._key, self._head.branch, first, stop)
+        rows = self._known_rows(first, stop)
+        if rows is None:
+            rows = await self._backing.storage.rows(self._key, self._head.branch, first, stop)
         if len(rows) != stop - first:
             message = (
                 f"thread {self._key.id!r} has {len(rows)} of the rows {first} to {stop}: "
@@ -206,25 +234,53 @@ class ThreadReader:
         self._check(rows, first, stop)
         return rows[start - first :]
 
+    def _known_rows(self, first: int, stop: int) -> Sequence[StoredRow] | None:
+        """
+        Return rows of the tail, if they are all there.
+        """
+        start = self._head.count - len(self._tail)
+        if first < start or not self._tail or self._tail[0].seq != start:
+            return None
+        return self._tail[first - start : stop - start]
+
     def _check(self, rows: Sequence[StoredRow], first: int, stop: int) -> None:
         bad = check_chain(rows, bytes(SEAL_SIZE) if first == 0 else None)
         is_end = stop == self._head.count and rows
         if bad is None and is_end and rows[-1].data[:SEAL_SIZE] != self._head.seal:
             bad = len(rows) - 1
         if bad is not None:
-            message = (
-                f"message row {rows[bad].seq} of thread {self._key.id!r} is damaged: "
-                "`foldline repair` shows what can be saved"
-            )
-            raise StoreCorruptError(message)
+            raise self._damaged(rows[bad].seq)
+
+    async def _check_apart(self, rows: Sequence[StoredRow]) -> None:
+        """
+        Check rows that were read without those before them.
+        """
+        for row in rows:
+            if await self._rows(row.seq, row.seq + 1) != [row]:
+                raise self._damaged(row.seq)
+
+    def _damaged(self, seq: int) -> StoreCorruptError:
+        return StoreCorruptError(
+            f"message row {seq} of thread {self._key.id!r} is damaged: "
+            "`foldline repair` shows what can be saved"
+        )
 
     async def _known(self, start: int, stop: int) -> list[_Known]:
-        return [
-            _Known(row, read_row(row), self._message(row)) for row in await self._rows(start, stop)
-        ]
+        return [self._read(row) for row in await self._rows(start, stop)]
+
+    def _read(self, row: StoredRow) -> _Known:
+        counts = read_row(row)
+        return _Known(row, counts, self._opened(row, counts.body))
 
     def _message(self, row: StoredRow) -> Message:
-        return read_body(self._backing.vault.open_row(read_row(row).body, row.branch, row.seq))
+        return self._opened(row, read_row(row).body)
+
+    def _opened(self, row: StoredRow, closed: bytes) -> Message:
+        body = self._backing.vault.open_row(closed, row.branch, row.seq)
+        message = read_body(body)
+        if (message.role == "system") is not row.system:
+            raise self._damaged(row.seq)
+        return message
 
 
 def _history(rows: Sequence[_Known], tokens: int, history: History) -> History:

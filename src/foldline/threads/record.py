@@ -2,30 +2,33 @@
 A thread as it was read, and the documents that it is stored in.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 from msgspec import Struct
 
 from foldline.errors import FormatError, StoreCorruptError
-from foldline.history.codec import decode_json
+from foldline.history.codec import decode_json, encode_json
 from foldline.reduction.state import HistoryReductionState
 from foldline.threads.cipher import Vault
 from foldline.threads.head import Head, decode_head, encode_head
 from foldline.threads.key import ThreadKey
 from foldline.threads.loop_state import AgentLoopState
-from foldline.threads.step import Document, DocumentKind, StoredThread
+from foldline.threads.step import Document, DocumentKind, StoredRow, StoredThread
 from foldline.threads.tool_run import ToolRun
 
 
 __all__ = [
     "ThreadRecord",
+    "as_stored",
     "close_head",
     "decode_record",
     "decode_reduction",
     "document",
     "encode_metadata",
     "encode_tool",
+    "in_order",
+    "joined",
     "open_document",
 ]
 
@@ -59,14 +62,13 @@ class ThreadRecord(Struct, frozen=True, kw_only=True):
     tools: tuple[ToolRun, ...] = ()
     """The tool calls whose answers are not yet messages, in the order of their intents."""
 
+    tail: Sequence[StoredRow] = ()
+    """The newest rows, if they were read along."""
+
 
 class _Metadata(Struct, omit_defaults=True):
     display_name: str = ""
     metadata: dict[str, object] = {}
-
-
-_ENCODER = msgspec.json.Encoder()
-_TOOL = msgspec.json.Decoder(ToolRun)
 
 
 def close_head(vault: Vault, key: ThreadKey, head: Head) -> bytes:
@@ -103,17 +105,28 @@ def encode_metadata(display_name: str, metadata: Mapping[str, object]) -> bytes:
         FormatError: A value has no place in JSON.
     """
     try:
-        return _ENCODER.encode(_Metadata(display_name, dict(metadata)))
-    except (TypeError, ValueError, UnicodeEncodeError, RecursionError) as error:
+        return encode_json(_Metadata(display_name, dict(metadata)))
+    except (TypeError, ValueError, RecursionError) as error:
         message = f"metadata cannot be stored as JSON: {type(error).__name__}"
         raise FormatError(message) from error
+
+
+def as_stored(metadata: Mapping[str, object]) -> Mapping[str, object]:
+    """
+    Return the owner's values as they will be read: a copy, of what JSON has.
+
+    Raises:
+        FormatError: A value has no place in JSON.
+    """
+    data = encode_metadata("", metadata)
+    return msgspec.convert(decode_json(data), _Metadata).metadata
 
 
 def encode_tool(run: ToolRun) -> bytes:
     """
     Write *run*.
     """
-    return _ENCODER.encode(run)
+    return encode_json(run)
 
 
 def decode_record(stored: StoredThread, vault: Vault) -> ThreadRecord:
@@ -132,16 +145,15 @@ def decode_record(stored: StoredThread, vault: Vault) -> ThreadRecord:
         raise StoreCorruptError(message)
     contents = [(one, open_document(vault, key, one)) for one in stored.documents]
     try:
-        return _assembled(key, head, contents)
+        return _assembled(ThreadRecord(key=key, head=head, tail=stored.tail), contents)
     except (FormatError, msgspec.MsgspecError) as error:
         message = f"a document of thread {key.id!r} cannot be read: `foldline verify` names it"
         raise StoreCorruptError(message) from error
 
 
 def _assembled(
-    key: ThreadKey, head: Head, contents: Sequence[tuple[Document, bytes]]
+    record: ThreadRecord, contents: Sequence[tuple[Document, bytes]]
 ) -> ThreadRecord:
-    record = ThreadRecord(key=key, head=head)
     tools: list[ToolRun] = []
     for stored, data in contents:
         match stored.kind:
@@ -159,22 +171,31 @@ def _assembled(
                     record, reduction=reduction, reduction_name=stored.name
                 )
             case "tool":
-                tools.append(_TOOL.decode(data))
+                tools.append(msgspec.convert(decode_json(data), ToolRun))
             case "checkpoint":
                 pass
-    runs = tuple(sorted(tools, key=lambda run: (run.place, run.call_id)))
-    return _joined(msgspec.structs.replace(record, tools=runs))
+    return joined(msgspec.structs.replace(record, tools=in_order(tools)))
 
 
-def _joined(record: ThreadRecord) -> ThreadRecord:
-    # A reduction is stored once, beside the execution state that it is in force for.
-    state = record.execution
-    if state is None or state.active_reduction is not None or record.reduction is None:
+def in_order(tools: Iterable[ToolRun]) -> tuple[ToolRun, ...]:
+    """
+    Return *tools* from the oldest call on.
+    """
+    return tuple(sorted(tools, key=lambda run: (run.place, run.call_id)))
+
+
+def joined(record: ThreadRecord) -> ThreadRecord:
+    """
+    Return *record* with its newest reduction in force in its execution state.
+
+    A reduction is stored once, beside the state. One that only notes failures is not in force.
+    """
+    state, reduction = record.execution, record.reduction
+    if state is None:
         return record
-    if record.reduction.summarized_up_to_index == 0:
-        return record
-    joined = state.with_reduction(record.reduction)
-    return msgspec.structs.replace(record, execution=joined)
+    if reduction is not None and reduction.summarized_up_to_index == 0:
+        reduction = None
+    return msgspec.structs.replace(record, execution=state.with_reduction(reduction))
 
 
 def decode_reduction(vault: Vault, key: ThreadKey, stored: Document) -> HistoryReductionState:

@@ -17,6 +17,7 @@ from types import MappingProxyType
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from foldline.errors import FormatError, StoreCorruptError
 from foldline.history.codec import decode_message, encode_message
@@ -111,24 +112,23 @@ def append_rows(
     """
     rows: list[StoredRow] = []
     for message in messages:
-        tokens = count_message(message, counter)
-        row, head = _append(head, message, tokens, vault)
+        row, head = _append(head, message, count_message(message, counter), vault)
         rows.append(row)
     return rows, head
 
 
 def _append(head: Head, message: Message, tokens: int, vault: Vault) -> tuple[StoredRow, Head]:
-    is_system = message.role == "system"
+    role, branch, count = message.role, head.branch, head.count
+    is_system = role == "system"
     digest = head.digest if is_system else chain_digest(head.digest, message)
-    users = head.users + (message.role == "user")
+    users = head.users + (role == "user")
     total = (head.system_tokens if is_system else head.tokens) + tokens
-    body = vault.close_row(_write_body(message), head.branch, head.count)
-    payload = _ENCODER.encode(MessageRow(head.length, users, total, digest, body))
-    seal = seal_of(head.seal, head.branch, head.count, payload)
-    row = StoredRow(head.branch, head.count, is_system, seal + payload)
-    moved = msgspec.structs.replace(
+    body = vault.close_row(_write_body(message), branch, count)
+    payload = _ENCODER.encode(MessageRow(count - head.system, users, total, digest, body))
+    seal = seal_of(head.seal, branch, count, payload)
+    moved = replace(
         head,
-        count=head.count + 1,
+        count=count + 1,
         system=head.system + is_system,
         system_tokens=total if is_system else head.system_tokens,
         users=users,
@@ -136,7 +136,7 @@ def _append(head: Head, message: Message, tokens: int, vault: Vault) -> tuple[St
         digest=digest,
         seal=seal,
     )
-    return row, moved
+    return StoredRow(branch, count, is_system, seal + payload), moved
 
 
 def read_row(row: StoredRow) -> MessageRow:
@@ -148,7 +148,7 @@ def read_row(row: StoredRow) -> MessageRow:
     """
     try:
         return _DECODER.decode(row.data[SEAL_SIZE:])
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, RecursionError) as error:
         message = f"message row {row.seq} cannot be read: `foldline verify` names what is damaged"
         raise StoreCorruptError(message) from error
 

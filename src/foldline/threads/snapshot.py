@@ -3,18 +3,25 @@ A whole thread as one JSON document, to be moved between stores or kept in a fil
 """
 
 from collections.abc import Iterable
-from datetime import datetime
-from typing import Any, Final
+from datetime import UTC, datetime
+from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Meta, Raw, Struct
 
 from foldline.errors import FormatError, StoreVersionError
-from foldline.history.codec import decode_json, decode_message, encode_message, without_values
+from foldline.history.codec import (
+    decode_json,
+    decode_message,
+    encode_json,
+    encode_message,
+    without_values,
+)
 from foldline.history.messages import Message
-from foldline.reduction.state import HistoryReductionState
+from foldline.reduction.state import STATE_FORMAT, HistoryReductionState
 from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.record import ThreadRecord
+from foldline.threads.tool_run import ToolRun
 
 
 __all__ = ["SNAPSHOT_FORMAT", "ThreadSnapshot", "decode_snapshot", "encode_snapshot"]
@@ -56,26 +63,43 @@ class ThreadSnapshot(Struct, frozen=True, kw_only=True):
     reduction: HistoryReductionState | None = None
     """The newest reduction."""
 
+    tools: tuple[ToolRun, ...] = ()
+    """The tool calls whose answers are not yet messages."""
+
+
+_Kind = TypeVar("_Kind")
+
+_NULL: Final = Raw(b"null")
+
 
 class _Messages(Struct):
-    messages: list[Raw] = msgspec.field(name="Messages", default_factory=list)
+    messages: list[Raw] = msgspec.field(name="Messages")
+
+
+class _AnyMessages(Struct):
+    messages: list[Any] = msgspec.field(name="Messages")
 
 
 class _Written(Struct, rename="pascal", kw_only=True):
     id: str
-    display_name: str = ""
-    message_store_snapshot: _Messages = msgspec.field(default_factory=_Messages)
-    metadata: dict[str, Any] = {}
+    display_name: Raw = Raw(b'""')
+    message_store_snapshot: _Messages = msgspec.field(default_factory=lambda: _Messages([]))
+    metadata: Raw = Raw(b"{}")
     created_at: datetime | None = None
     last_activity: datetime | None = None
     archived_count: int = 0
     execution_state_json: str | None = None
-    last_reduction: Raw = Raw(b"null")
+    last_reduction: Raw = _NULL
+    pending_tools: Raw = Raw(b"[]")
     format: int = SNAPSHOT_FORMAT
 
 
 class _Format(Struct, rename="pascal"):
-    format: int = 0
+    format: Annotated[int, Meta(ge=0)] = 0
+
+
+class _ReductionFormat(Struct):
+    format: int = STATE_FORMAT
 
 
 _ENCODER = msgspec.json.Encoder()
@@ -96,14 +120,15 @@ def encode_snapshot(record: ThreadRecord, messages: Iterable[Message]) -> bytes:
     head, state, reduction = record.head, record.execution, record.reduction
     written = _Written(
         id=record.key.id,
-        display_name=record.display_name,
+        display_name=Raw(encode_json(record.display_name)),
         message_store_snapshot=_Messages([Raw(encode_message(one)) for one in messages]),
-        metadata=dict(record.metadata),
+        metadata=Raw(encode_json(dict(record.metadata))),
         created_at=head.created_at,
         last_activity=head.last_activity,
         archived_count=head.archived,
         execution_state_json=None if state is None else state.to_json().decode(),
-        last_reduction=Raw(b"null" if reduction is None else reduction.to_json()),
+        last_reduction=_NULL if reduction is None else Raw(reduction.to_json()),
+        pending_tools=Raw(encode_json(record.tools)),
     )
     return _ENCODER.encode(written)
 
@@ -114,49 +139,118 @@ def decode_snapshot(data: bytes | str) -> ThreadSnapshot:
 
     Raises:
         FormatError: *data* is not a snapshot.
-        StoreVersionError: It was written by a newer foldline.
+        StoreVersionError: It, or what it holds, was written by a newer foldline.
     """
     try:
-        found = _FORMAT.decode(data).format
-        if found > SNAPSHOT_FORMAT:
-            raise StoreVersionError(what="a snapshot", found=found, known=SNAPSHOT_FORMAT)
-        written = _DECODER.decode(data) if found else _read_old(data)
+        return _read(_written(data))
     except RecursionError:
-        message = "not a snapshot of a thread: nested too deeply"
-    except (msgspec.MsgspecError, UnicodeError) as error:
-        message = f"not a snapshot of a thread: {without_values(error)}"
-    else:
-        return _read(written)
+        message = "nested too deeply"
+    except OverflowError:
+        message = "a number or a time is out of range"
+    except TypeError:
+        message = f"a {type(data).__name__} is neither bytes nor text"
+    except UnicodeError:
+        message = "a text stands where it should not"
+    except msgspec.MsgspecError as error:
+        message = without_values(error)
     # Outside the handler, since the error of msgspec may quote text of a conversation.
-    raise FormatError(message)
+    text = f"not a snapshot of a thread: {message}"
+    raise FormatError(text)
 
 
-def _read_old(data: bytes | str) -> _Written:
-    """
-    Read a snapshot without format number, with the older names.
-    """
+def _written(data: bytes | str) -> _Written:
+    try:
+        if _known_format(_FORMAT.decode(data)):
+            return _DECODER.decode(data)
+    except (msgspec.MsgspecError, UnicodeError):
+        # It holds NaN or half a character, or it is none: the slow way tells.
+        pass
     value = decode_json(data)
-    renamed = {_OLD_NAMES.get(name, name): field for name, field in value.items()}
-    store = renamed.get("MessageStoreSnapshot")
+    if not _known_format(msgspec.convert(value, _Format)):
+        value = _renamed(value)
+    return _converted(value)
+
+
+def _known_format(written: _Format) -> int:
+    """
+    Return the number of the form, 0 for the forms before the first number.
+    """
+    if written.format > SNAPSHOT_FORMAT:
+        raise StoreVersionError(what="a snapshot", found=written.format, known=SNAPSHOT_FORMAT)
+    return written.format
+
+
+def _renamed(value: dict[str, Any]) -> dict[str, Any]:
+    """
+    Return the fields of a snapshot without format number, by the names of today.
+    """
+    named = {_OLD_NAMES.get(name, name): field for name, field in value.items()}
+    store = named.get("MessageStoreSnapshot")
     if isinstance(store, dict) and "messages" in store:
-        renamed["MessageStoreSnapshot"] = {"Messages": store["messages"]}
-    known = {field.encode_name for field in msgspec.structs.fields(_Written)}
-    plain = {name: field for name, field in renamed.items() if name in known and field is not None}
-    return _DECODER.decode(_ENCODER.encode(plain))
+        named["MessageStoreSnapshot"] = {"Messages": store["messages"]}
+    if store == {}:
+        del named["MessageStoreSnapshot"]
+    return {name: field for name, field in named.items() if field is not None}
+
+
+def _converted(value: dict[str, Any]) -> _Written:
+    plain = dict(value)
+    for field in msgspec.structs.fields(_Written):
+        if field.type is Raw and field.encode_name in plain:
+            plain[field.encode_name] = Raw(encode_json(plain[field.encode_name]))
+    if "MessageStoreSnapshot" in plain:
+        store = msgspec.convert(plain["MessageStoreSnapshot"], _AnyMessages)
+        messages = [Raw(encode_json(one)) for one in store.messages]
+        plain["MessageStoreSnapshot"] = {"Messages": messages}
+    return msgspec.convert(plain, _Written)
 
 
 def _read(written: _Written) -> ThreadSnapshot:
-    state, reduction = written.execution_state_json, bytes(written.last_reduction)
     return ThreadSnapshot(
         id=written.id,
-        display_name=written.display_name,
+        display_name=_value(written.display_name, str),
         messages=tuple(
             decode_message(bytes(one)) for one in written.message_store_snapshot.messages
         ),
-        metadata=written.metadata,
-        created_at=written.created_at,
-        last_activity=written.last_activity,
+        metadata=_value(written.metadata, dict[str, object]),
+        created_at=_in_utc(written.created_at),
+        last_activity=_in_utc(written.last_activity),
         archived=written.archived_count,
-        execution=None if state is None else AgentLoopState.from_json(state),
-        reduction=None if reduction == b"null" else HistoryReductionState.from_json(reduction),
+        execution=_execution(written.execution_state_json),
+        reduction=_reduction(bytes(written.last_reduction)),
+        tools=_value(written.pending_tools, tuple[ToolRun, ...]),
     )
+
+
+def _value(written: Raw, kind: type[_Kind]) -> _Kind:
+    return msgspec.convert(decode_json(bytes(written)), kind)
+
+
+def _in_utc(moment: datetime | None) -> datetime | None:
+    """
+    Return *moment* in UTC, which is meant where no time zone is written.
+    """
+    if moment is None:
+        return None
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def _execution(written: str | None) -> AgentLoopState | None:
+    if written is None:
+        return None
+    state = AgentLoopState.from_json(written)
+    try:
+        len(state.current_messages)
+    except ValueError:
+        message = "not an execution state: its count of messages is below 0"
+        raise FormatError(message) from None
+    return state
+
+
+def _reduction(written: bytes) -> HistoryReductionState | None:
+    if written == b"null":
+        return None
+    found = msgspec.json.decode(written, type=_ReductionFormat).format
+    if found > STATE_FORMAT:
+        raise StoreVersionError(what="a reduction", found=found, known=STATE_FORMAT)
+    return HistoryReductionState.from_json(written)

@@ -6,7 +6,7 @@ another one is left, and shares its rows up to there, so that a fork or a rewind
 """
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -26,7 +26,7 @@ yet a message. `checkpoint`: one of the kept moments, where all are kept.
 """
 
 
-class StoredRow(NamedTuple):
+class StoredRow(Struct, frozen=True, gc=False):
     """
     One stored message.
     """
@@ -133,3 +133,6 @@ class StoredThread(Struct, frozen=True, kw_only=True):
 
     expires_at: float | None = None
     """Seconds since 1970 from which on it is gone."""
+
+    tail: Sequence[StoredRow] = ()
+    """Its newest rows, where the storage has read them along: what is mostly asked for next."""

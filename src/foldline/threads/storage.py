@@ -8,7 +8,7 @@ from foldline.threads.key import ThreadKey
 from foldline.threads.step import Document, DocumentKind, Step, StoredRow, StoredThread
 
 
-__all__ = ["LOADED_KINDS", "ThreadStorage", "WordIndex"]
+__all__ = ["LOADED_KINDS", "SteadyStorage", "ThreadStorage", "WordIndex"]
 
 
 LOADED_KINDS: tuple[DocumentKind, ...] = ("metadata", "execution", "tool")
@@ -101,6 +101,19 @@ class ThreadStorage(Protocol):
             ThreadConflictError: The revision is not *expected*, where that is given.
         """
         ...
+
+
+@runtime_checkable
+class SteadyStorage(Protocol):
+    """
+    A storage that ends a commit that it has begun, even if the task is cancelled.
+
+    The `CancelledError` goes on behind the end; it has a cause where the commit failed. Of any
+    other storage a thread makes each commit in a task of its own.
+    """
+
+    ends_commits: bool
+    """Whether it does."""
 
 
 @runtime_checkable

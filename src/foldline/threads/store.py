@@ -17,7 +17,7 @@ from foldline.threads.origin import plan_new, plan_restore
 from foldline.threads.record import decode_record
 from foldline.threads.snapshot import decode_snapshot
 from foldline.threads.step import StoredThread
-from foldline.threads.storage import ThreadStorage
+from foldline.threads.storage import SteadyStorage, ThreadStorage
 from foldline.threads.thread import ConversationThread
 
 
@@ -70,6 +70,7 @@ class ThreadStore:
             vault=Vault(cipher),
             clock=clock or now_utc,
             checkpoints=checkpoints,
+            ends_commits=isinstance(storage, SteadyStorage) and storage.ends_commits,
         )
 
     @property

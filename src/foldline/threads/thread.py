@@ -367,6 +367,9 @@ class ConversationThread(ReadOnlyThread):
 
     async def _write(self, change: Change, *, commit_id: bytes | None = None) -> None:
         planned = plan_step(self._backing, self._record, change, commit_id=commit_id)
+        if self._backing.ends_commits:
+            await self._write_steadily(planned, change)
+            return
         commit = asyncio.ensure_future(self._commit(planned))
         try:
             await asyncio.shield(commit)
@@ -376,6 +379,18 @@ class ConversationThread(ReadOnlyThread):
             if not commit.cancelled() and commit.exception() is None:
                 self._take(planned, change)
             raise
+        self._take(planned, change)
+
+    async def _write_steadily(self, planned: Planned, change: Change) -> None:
+        try:
+            await self._backing.storage.commit(self.key, planned.step)
+        except asyncio.CancelledError as cancelled:
+            # It has ended all the same; a cause says that it failed.
+            if cancelled.__cause__ is None:
+                self._take(planned, change)
+            raise
+        except CommitUnknownError:
+            await self._settle(planned)
         self._take(planned, change)
 
     async def _commit(self, planned: Planned) -> None:

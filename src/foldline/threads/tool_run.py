@@ -10,7 +10,7 @@ from msgspec import Struct
 from foldline.history.parts import ToolCallPart
 
 
-__all__ = ["ToolPolicy", "ToolRun", "idempotency_key"]
+__all__ = ["ToolPolicy", "ToolRun", "document_name", "idempotency_key"]
 
 
 ToolPolicy: TypeAlias = Literal["at_most_once", "idempotent", "manual"]
@@ -60,6 +60,15 @@ class ToolRun(Struct, frozen=True, kw_only=True, omit_defaults=True):
         Whether the tool has run to its end.
         """
         return self.result is not None
+
+
+def document_name(call_id: str) -> str:
+    """
+    Return the name under which the call *call_id* is stored.
+
+    An id comes from a model and may hold anything; its name is plain in every store.
+    """
+    return sha256(call_id.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def idempotency_key(*, thread_id: str, run_id: str, call: ToolCallPart) -> str:

@@ -181,6 +181,8 @@ async def _look_up(
     index: WordIndex, reader: ThreadReader, record: ThreadRecord, query: Query, limit: int
 ) -> list[Match]:
     key, branch, stop = record.key, record.head.branch, record.head.count
+    if not stop:
+        return []
     # Rows enter the index when somebody searches, so that appending costs nothing for it.
     start = await index.indexed(key, branch)
     while start < stop:

@@ -220,3 +220,40 @@ def test_an_empty_session_among_others_is_none() -> None:
     lines = [{"messages": HI}, {"messages": []}]
 
     assert len(read_sessions("\n".join(map(json.dumps, lines)).encode())) == 1
+
+
+@pytest.mark.parametrize("key", ["conversation_id", "thread_id", "session_id"])
+def test_lines_are_sorted_by_conversation(key: str) -> None:
+    """
+    Mixed lines are one session for each conversation; a line that names none follows the last.
+    """
+    lines = [
+        {"role": "system", "content": "S"},
+        *({**item, key: name} for item in HI for name in ("a", "b")),
+        {"role": "user", "content": "more"},
+    ]
+
+    first, second = read_sessions("\n".join(map(json.dumps, lines)).encode())
+
+    assert (first.id, [message.text for message in first.messages]) == ("a", ["S", "Hi.", "Yes."])
+    assert (second.id, [one.text for one in second.messages]) == ("b", ["Hi.", "Yes.", "more"])
+
+
+def test_records_that_grow_are_one_session() -> None:
+    """
+    Lines that each hold the conversation so far are that conversation; others stay apart.
+    """
+    lines = [{"messages": HI[:1]}, {"messages": [*HI, *HI[:1]]}, {"messages": HI[1:]}]
+
+    first, second = read_sessions("\n".join(map(json.dumps, lines)).encode())
+
+    assert (len(first.messages), first.calls) == (3, (1, 3))
+    assert (len(second.messages), second.calls) == (1, ())
+
+
+def test_the_only_line_has_its_number() -> None:
+    """
+    A log of a single message names its line like any other.
+    """
+    with pytest.raises(FormatError, match="line 1: content"):
+        read({"role": "user", "content": 5})

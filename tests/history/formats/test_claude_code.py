@@ -228,3 +228,92 @@ def test_the_sdk_streams_the_same_lines() -> None:
 
     assert [session.id for session in sessions] == ["s", "s/t1"]
     assert sessions[0].notes == ("records that hold no message were left out: 1 result",)
+
+
+def linked(uuid: str, parent: str | None, kind: str = "user", **fields: Any) -> dict[str, Any]:
+    """
+    Return a line *uuid* behind the line *parent*.
+    """
+    content = fields.pop("content", uuid)
+    return line(kind, content, **fields) | {"uuid": uuid, "parentUuid": parent}
+
+
+def test_what_the_user_took_back_is_left_out() -> None:
+    """
+    Behind a fork the branch of the newest message is read, and a note counts what was left.
+    """
+    (session,) = read(
+        linked("u1", None),
+        linked("a1", "u1", "assistant"),
+        linked("u2", "a1"),
+        linked("a2", "u2", "assistant", id="m", content=[{"type": "text", "text": "wrong"}]),
+        linked("a3", "a2", "assistant", id="m", content=[use("c")]),
+        linked("r3", "a3", content=[result("c")]),
+        linked("u4", "a1"),
+        linked("a4", "u4", "assistant"),
+        {"type": "system", "sessionId": "s", "uuid": "n", "parentUuid": "r3"},
+    )
+
+    assert [message.id for message in session.messages] == ["u1", "a1", "u4", "a4"]
+    assert session.notes[0].startswith("3 messages of branches that were left")
+
+
+def test_parallel_calls_are_all_read() -> None:
+    """
+    Results that follow their own calls make no fork.
+    """
+    (session,) = read(
+        linked("u", None),
+        linked("a1", "u", "assistant", id="m", content=[use("c1")]),
+        linked("a2", "a1", "assistant", id="m", content=[use("c2")]),
+        linked("r1", "a1", content=[result("c1")]),
+        linked("r2", "a2", content=[result("c2")]),
+        linked("end", "r2", "assistant"),
+    )
+
+    assert [message.role for message in session.messages] == [
+        "user",
+        "assistant",
+        "tool",
+        "tool",
+        "assistant",
+    ]
+    assert session.notes == ()
+
+
+def test_agents_and_compactions_make_no_fork() -> None:
+    """
+    An agent's lines behind a line of the session, and a new start, leave the session whole.
+    """
+    first, second = read(
+        linked("u1", None),
+        linked("a1", "u1", "assistant"),
+        linked("s1", "u1", isSidechain=True),
+        linked("s2", "u1", isSidechain=True),
+        {
+            "type": "system",
+            "sessionId": "s",
+            "uuid": "cut",
+            "parentUuid": None,
+            "logicalParentUuid": "a1",
+        },
+        linked("sum", "cut", isCompactSummary=True),
+        linked("u2", "sum"),
+    )[:2]
+
+    assert [message.id for message in first.messages] == ["u1", "a1", "u2"]
+    assert len(second.messages) == 1
+
+
+def test_errors_of_the_api_are_no_answers() -> None:
+    """
+    What the program says about a failed call is counted and not read.
+    """
+    (session,) = read(
+        linked("u", None),
+        linked("e", "u", "assistant", isApiErrorMessage=True),
+        linked("a", "u", "assistant"),
+    )
+
+    assert [message.id for message in session.messages] == ["u", "a"]
+    assert session.notes == ("1 message about an error of the API: left out",)

@@ -15,6 +15,9 @@ from foldline.history.messages import Message
 
 
 HI = {"role": "user", "content": "Hi."}
+BYE = {"role": "user", "content": "Bye."}
+YES = {"role": "assistant", "content": "Yes."}
+LATER = {"role": "assistant", "content": "Later."}
 USE = {"role": "assistant", "content": [{"type": "tool_use", "id": "c", "name": "n", "input": {}}]}
 ITEM = {"type": "function_call", "call_id": "c", "name": "n", "arguments": "{}"}
 OTEL = {"role": "user", "parts": [{"type": "text", "content": "Hi."}]}
@@ -62,13 +65,88 @@ def test_signs_tell_the_format(body: Any, format: str | None) -> None:
 
 def test_every_body_is_a_session() -> None:
     """
-    A log of requests has a session a line.
+    A log of requests that have nothing to do with each other has a session a line.
     """
     sessions = read(
-        {"model": "t", "messages": [HI], "id": "a"}, {"model": "t", "messages": [HI, HI]}
+        {"model": "t", "messages": [HI], "id": "a"}, {"model": "t", "messages": [BYE, HI]}
     )
 
     assert [(s.id, len(s.messages)) for s in sessions] == [("a", 1), ("session", 2)]
+
+
+@pytest.mark.parametrize("key", ["messages", "input"])
+def test_growing_bodies_are_one_session(key: str) -> None:
+    """
+    Where each body holds the one before, the longest is the session and each was a call.
+    """
+    bodies = [{"model": "t", key: [HI, YES] * at + [HI]} for at in range(60)]
+
+    (session,) = read(*bodies)
+
+    assert len(session.messages) == 119
+    assert session.calls == tuple(range(1, 120, 2))
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_a_proxys_records_hold_the_answer(wrapped: bool) -> None:
+    """
+    The last answer ends the session; the earlier ones come with the next request.
+    """
+    first = {"model": "t", "messages": [HI]}
+    second = {"model": "t", "messages": [HI, YES, BYE]}
+    answers = [{"choices": [{"message": YES}]}, {"choices": [{"message": LATER}]}]
+    pairs = zip([first, second], answers, strict=True)
+    lines = [
+        {"request": {"body": one}, "response": {"body": other}}
+        if wrapped
+        else {"request": one, "response": other}
+        for one, other in pairs
+    ]
+
+    (session,) = read(*lines)
+
+    assert session.format == "openai-chat"
+    assert [message.text for message in session.messages] == ["Hi.", "Yes.", "Bye.", "Later."]
+    assert session.calls == (1, 3)
+
+
+def test_a_proxys_streams_and_failures_are_read() -> None:
+    """
+    A stream is put together; a response that is no answer is named, and its request is kept.
+    """
+    chunk = {"choices": [{"delta": {"content": "Yes."}}]}
+    streamed = {"request": {"messages": [HI]}, "response": f"data: {json.dumps(chunk)}\n\n"}
+    failed = {"request": {"messages": [BYE]}, "response": {"error": {"code": 500}}}
+
+    first, second = read(streamed, failed)
+
+    assert [message.text for message in first.messages] == ["Hi.", "Yes."]
+    assert len(second.messages) == 1
+    assert second.notes[0].startswith("line 2: the response holds no answer")
+
+
+def test_spans_that_grow_are_one_session() -> None:
+    """
+    The output of a span comes with the input of the next one.
+    """
+    said = {"role": "assistant", "parts": [{"type": "text", "content": "Yes."}]}
+    asked, answered = "gen_ai.input.messages", "gen_ai.output.messages"
+
+    (session,) = read({asked: [OTEL], answered: [said]}, {asked: [OTEL, said, OTEL]})
+
+    assert (len(session.messages), session.calls) == (3, (1, 3))
+
+
+def test_items_are_sorted_by_conversation() -> None:
+    """
+    Two conversations whose lines are mixed are two sessions.
+    """
+    sessions = read(*({**item, "thread_id": name} for item in (HI, USE) for name in "ab"))
+
+    assert [(one.id, one.format, len(one.messages)) for one in sessions] == [
+        ("a", "anthropic", 2),
+        ("b", "anthropic", 2),
+    ]
 
 
 def test_lines_of_items_are_one_session() -> None:

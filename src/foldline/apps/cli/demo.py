@@ -13,10 +13,10 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 
 from foldline.apps.cli.documents import json_document, replay_document
-from foldline.apps.cli.files import check_target, print_document, write_files
+from foldline.apps.cli.files import check_targets, print_document, write_files
 from foldline.apps.cli.options import JsonOption, takes
 from foldline.apps.cli.tables import picture, replay_table
-from foldline.apps.cli.terminal import output_console, progress
+from foldline.apps.cli.terminal import command_name, output_console, progress
 from foldline.apps.cli.viewing import show_view
 from foldline.history.formats.importer import Session
 from foldline.history.formats.sessions import read_sessions
@@ -61,8 +61,7 @@ def demo(options: DemoOptions) -> None:
     """
     Replay a recorded session that comes with foldline; no key, no network and no file is needed.
     """
-    if options.html is not None:
-        check_target(options.html)
+    check_targets({"--html": options.html})
     tape = Tape(recorded_session())
     with progress("replaying", len(DEMO_CONFIGS) * len(tape.calls)) as advance:
         comparison = compare(tape, DEMO_CONFIGS, on_call=advance)
@@ -91,7 +90,7 @@ def _shown(comparison: Comparison, console: Console) -> Iterator[RenderableType]
     yield _introduction(comparison)
     yield ""
     yield Text("Summarizer calls and tokens, with and without foldline", style="bold")
-    yield replay_table(rows([comparison.reports]))
+    yield replay_table(rows([comparison.reports]), width=console.width)
     for row in rows([comparison.reports]):
         yield Text(f"{row.name}: {row.description}", style="dim")
     yield ""
@@ -105,8 +104,8 @@ def _shown(comparison: Comparison, console: Console) -> Iterator[RenderableType]
     yield from _meaning(comparison, totals)
     yield ""
     yield Text("Next, with a conversation of your own", style="bold")
-    yield "  foldline replay FILE --html report.html"
-    yield "  foldline reduce FILE --state state.json"
+    yield f"  {command_name()} replay FILE --html report.html"
+    yield f"  {command_name()} reduce FILE --state state.json"
 
 
 def _introduction(comparison: Comparison) -> str:

@@ -6,14 +6,15 @@ import os
 import stat
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from itertools import combinations
 from pathlib import Path
 
 from foldline.errors import ExternalError, UsageError
 
 
-__all__ = ["STANDARD_INPUT", "check_target", "print_document", "read_file", "write_files"]
+__all__ = ["STANDARD_INPUT", "check_targets", "print_document", "read_file", "write_files"]
 
 
 STANDARD_INPUT = "-"
@@ -38,28 +39,56 @@ def read_file(name: str) -> bytes:
         raise _failure(what, error) from error
 
 
-def check_target(name: str, *, source: str = STANDARD_INPUT) -> None:
+def check_targets(
+    targets: Mapping[str, str | None], *, source: str = STANDARD_INPUT, configs: Iterable[str] = ()
+) -> None:
     """
-    Refuse *name* as a file to write, before any work is done.
+    Refuse what cannot be written, before any work is done.
 
     Args:
-        name: The file to write.
-        source: The file that is read, which is never written over.
+        targets: The files to write, by the options that name them.
+        source: The conversation, which is never written over.
+        configs: The configurations, which neither are.
 
     Raises:
-        UsageError: Its folder does not exist, or it is a folder itself, or what is read.
+        UsageError: The folder of a file does not exist, or it is a folder itself, what is read, or
+            the target of another option.
     """
+    named = {option: name for option, name in targets.items() if name is not None}
+    for name in named.values():
+        _check_place(name)
+        if _is_same(name, source):
+            message = f"cannot write {name}: it is the conversation itself; name another file"
+            raise UsageError(message)
+        if any(_is_same(name, config) for config in configs):
+            message = f"cannot write {name}: it is the configuration; name another file"
+            raise UsageError(message)
+    for (option, name), (other, others) in combinations(named.items(), 2):
+        if _is_same(name, others):
+            message = f"{option} and {other} name the same file, {name}: name two files"
+            raise UsageError(message)
+
+
+def _check_place(name: str) -> None:
     path = Path(name)
-    is_file = source != STANDARD_INPUT and Path(source).exists()
-    if is_file and path.exists() and path.samefile(source):
-        message = f"cannot write {name}: it is the conversation itself; name another file"
-        raise UsageError(message)
-    if path.is_dir():
-        message = f"cannot write {name}: it is a folder"
+    if path.is_dir() or name.endswith(os.sep):
+        message = f"cannot write {name}: it is a folder; name a file"
         raise UsageError(message)
     if not path.parent.is_dir():
-        message = f"cannot write {name}: its folder does not exist"
+        message = f"cannot write {name}: its folder does not exist; make it first"
         raise UsageError(message)
+
+
+def _is_same(one: str, other: str) -> bool:
+    """
+    Whether both are names of one file, there or not; a device may well be written to twice.
+    """
+    if STANDARD_INPUT in {one, other}:
+        return False
+    first, second = Path(os.path.realpath(one)), Path(os.path.realpath(other))
+    if first.exists() and second.exists():
+        return first.is_file() and first.samefile(second)
+    return first == second
 
 
 def write_files(contents: Mapping[str, bytes]) -> None:

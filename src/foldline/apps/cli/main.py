@@ -9,6 +9,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 
 from foldline.errors import FoldlineError, MissingExtraError, UsageError
@@ -38,7 +39,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _INTERRUPTED
     except Exception as error:  # noqa: BLE001 - a program ends with one line
-        return _reported(error)
+        code = _reported(error)
+        if isinstance(error, OSError):
+            # What could not be written would be tried again at exit.
+            _drop_output()
+        return code
     return code
 
 
@@ -61,7 +66,8 @@ def _reported(error: Exception) -> int:
     if os.environ.get("FOLDLINE_DEBUG"):
         traceback.print_exception(error)
     line = "".join(sign if sign.isprintable() else " " for sign in text)
-    print("foldline: error:", " ".join(line.split()), file=sys.stderr)
+    with suppress(OSError):
+        print("foldline: error:", " ".join(line.split()), file=sys.stderr)
     return code
 
 
@@ -72,6 +78,8 @@ def _explained(error: Exception) -> tuple[str, int]:
         return str(error), _FAILED
     if type(error).__name__ == "Abort":
         return "", _INTERRUPTED
+    if isinstance(error, OSError) and error.strerror and error.filename is None:
+        return f"cannot write the output: {error.strerror}", _FAILED
     # Errors of the command line are classes of a private module of typer; this all of them have.
     format_message = getattr(error, "format_message", None)
     if format_message is not None:

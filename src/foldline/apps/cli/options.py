@@ -62,7 +62,13 @@ class ConfigOptions(SourceOptions, frozen=True, kw_only=True):
     """
 
     strategy: Annotated[
-        str | None, _setting("--strategy", "NAME", "summarizing (the default) or message-counting.")
+        str | None,
+        _setting(
+            "--strategy",
+            "NAME",
+            "summarizing (the default without --config) or message-counting (that of a --config "
+            "which names none).",
+        ),
     ] = None
     """The strategy."""
 
@@ -123,8 +129,9 @@ class RunOptions(ConfigOptions, frozen=True, kw_only=True):
     """
 
     config: Annotated[
-        str | None,
-        _setting("--config", "FILE", "A configuration in JSON or TOML."),
+        # Two are an error, and what takes one silently takes the last.
+        list[str] | None,
+        _setting("--config", "FILE", "A configuration in JSON or TOML; only one."),
     ] = None
     """The configuration file."""
 

@@ -10,7 +10,7 @@ from foldline.agent.reducer import HistoryReducer
 from foldline.apps.cli.documents import json_document
 from foldline.apps.cli.files import print_document
 from foldline.apps.cli.options import JsonOption, RunOptions, takes
-from foldline.apps.cli.runs import Run, begin
+from foldline.apps.cli.runs import Run, begin, messages_shown
 from foldline.apps.cli.terminal import output_console
 from foldline.reduction.verdict import Verdict
 from foldline.reduction.view import view_tokens
@@ -33,7 +33,8 @@ def plan(options: PlanOptions) -> None:
     """
     Tell what reduce would do with a conversation: verdict, reason, cut and counts.
 
-    No summarizer is asked and nothing is written.
+    No summarizer is asked and nothing is written. What stands in FILE but is no message is told on
+    the standard error.
     """
     run = begin(options)
     reducer = HistoryReducer(run.config)
@@ -43,10 +44,17 @@ def plan(options: PlanOptions) -> None:
         print_document(json_document(figures))
         return
     table = Table.grid(padding=(0, 2, 0, 0))
-    for name, value in figures.items():
-        shown = f"{value:,}" if isinstance(value, int) else str(value)
-        table.add_row(name.replace("_", " "), shown)
+    shown = {name: _shown(value) for name, value in figures.items()}
+    shown["strategy"] = shown["strategy"].replace("_", "-")
+    shown["messages"] = messages_shown(run.history)
+    del shown["system_messages"]
+    for name, text in shown.items():
+        table.add_row(name.replace("_", " "), text)
     output_console().print(table)
+
+
+def _shown(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def _figures(run: Run, verdict: Verdict) -> dict[str, Any]:

@@ -8,18 +8,23 @@ from typing import Annotated
 
 import typer
 
+from foldline.apps.cli.backup import backup
 from foldline.apps.cli.demo import demo
+from foldline.apps.cli.doctor import doctor
 from foldline.apps.cli.formats import formats
 from foldline.apps.cli.plan import plan
 from foldline.apps.cli.reduce import reduce
+from foldline.apps.cli.repair import repair
 from foldline.apps.cli.replay import replay
+from foldline.apps.cli.threads import threads_app
+from foldline.apps.cli.verify import verify
 
 
 __all__ = ["COMMANDS", "app", "run"]
 
 
-COMMANDS = (demo, reduce, plan, replay, formats)
-"""Every command, in the order of a first acquaintance."""
+COMMANDS = (demo, reduce, plan, replay, formats, verify, repair, backup, doctor)
+"""Every command but those of `foldline threads`, in the order of a first acquaintance."""
 
 app = typer.Typer(
     name="foldline",
@@ -60,6 +65,7 @@ def _foldline(
 
 for _command in COMMANDS:
     app.command(_command.__name__)(_command)
+app.add_typer(threads_app)
 
 
 def run(arguments: Sequence[str]) -> int:

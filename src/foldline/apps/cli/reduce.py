@@ -9,11 +9,12 @@ from rich.text import Text
 
 from foldline.agent.reducer import HistoryReducer, ReducedHistory
 from foldline.apps.cli.documents import target_format, view_document
-from foldline.apps.cli.files import check_target, print_document, write_files
+from foldline.apps.cli.files import check_targets, print_document, write_files
 from foldline.apps.cli.options import JsonOption, RunOptions, takes
-from foldline.apps.cli.runs import begin
+from foldline.apps.cli.runs import Run, begin, messages_shown
 from foldline.apps.cli.terminal import error_console, output_console
 from foldline.apps.cli.viewing import show_view
+from foldline.errors import UsageError
 from foldline.history.messages import Message
 
 
@@ -52,9 +53,17 @@ def reduce(options: ReduceOptions) -> None:
 
     The offline digest writes the summary; no model, key or network is needed. With --state the
     reduction is kept, so that the next call reuses it.
+
+    With --json the view is printed, and --output writes the same: for openai-chat a list of
+    messages, for openai-responses a list of input items, for anthropic an object with "messages"
+    and, where there are instructions, "system", for foldline an object with "format" and
+    "messages". What happened is one line, and with --json on the standard error: the verdict, its
+    reason, and the counts. What stands in FILE but is no message is told on the standard error.
+
+    A circuit breaker is no failure: where it ends the turn, the verdict is halt, the exit code 0,
+    the view and the state are written as ever, and the line ends in "the turn ends here".
     """
-    for name in filter(None, (options.output, options.state)):
-        check_target(name, source=options.file)
+    _check_options(options)
     run = begin(options)
     target = target_format(options.to, source=run.session.format)
     reduced = HistoryReducer(run.config).reduce_sync(
@@ -71,16 +80,27 @@ def reduce(options: ReduceOptions) -> None:
     elif options.output is None:
         output_console().print(show_view(reduced.messages))
     told = output_console() if not options.json else error_console()
-    told.print(Text(_what_happened(reduced), style="bold"), soft_wrap=True)
+    told.print(Text(_what_happened(run, reduced), style="bold"), soft_wrap=True)
 
 
-def _what_happened(reduced: ReducedHistory[Message]) -> str:
-    event = reduced.event
-    assert event is not None
+def _check_options(options: ReduceOptions) -> None:
+    targets = {"--output": options.output, "--state": options.state}
+    check_targets(targets, source=options.file, configs=options.config or ())
+    if options.to is not None and options.output is None and not options.json:
+        message = "--to has no effect on what is shown for people: add --json or --output FILE"
+        raise UsageError(message)
+
+
+def _what_happened(run: Run, reduced: ReducedHistory[Message]) -> str:
+    event, verdict = reduced.event, reduced.verdict
+    strategy = f"strategy {run.config.strategy.replace('_', '-')}"
+    if event is None:
+        return f"{verdict.kind}: {verdict.reason.value}; {messages_shown(run.history)}; {strategy}"
     facts = [
-        f"{reduced.verdict.kind} ({event.status.replace('_', ' ')}): {event.reason.value}",
+        f"{verdict.kind} ({event.status.replace('_', ' ')}): {event.reason.value}",
         f"{event.original_tokens:,} tokens before, {event.reduced_tokens:,} after",
-        f"{event.removed_count:,} of {event.original_count:,} messages folded",
+        f"{messages_shown(run.history)}, {event.removed_count:,} folded",
+        strategy,
     ]
     if event.summarizer is not None:
         facts.append(f"{event.summarizer} read {event.summarizer_tokens:,} tokens")

@@ -28,10 +28,19 @@ written whole or not at all, and only when nothing failed.
 
 | exit code | meaning |
 |---|---|
-| 0 | all went well |
-| 1 | something outside foldline failed, or foldline has a fault; `FOLDLINE_DEBUG=1` shows where |
+| 0 | all went well; a circuit breaker that ended the turn is no failure |
+| 1 | something outside foldline failed (a full disk, say), or foldline has a fault; `FOLDLINE_DEBUG=1` shows where; or damage was found by `verify`, `repair` or `backup`, or danger by `doctor` |
 | 2 | what was asked for or given cannot be used; one line on the standard error says why |
 | 130 | interrupted |
+
+What is not the answer goes to the standard error, one line each: what a log holds that is no
+message (at most five such notes, `foldline formats FILE` lists them all), and that a configuration
+switches reduction off.
+
+Without `--config` the strategy is summarizing. With `--config` the file rules, and where it names
+no strategy the library's default does, message counting; `plan`, `reduce` and `replay` all print
+which one is in force. A configuration that is named is enabled unless it says `enabled = false`,
+which every command obeys: `plan` tells the verdict skip, and the full history is sent.
 """
 
 
@@ -42,8 +51,21 @@ def reference_page() -> str:
     program: Any = typer.main.get_command(app)
     parts = [_FRONT, *_options_table(program.params)]
     for name, command in program.commands.items():
-        parts.extend(_command(name, command))
+        for called, one in _commands(name, command):
+            parts.extend(_command(called, one))
     return "\n".join(parts)
+
+
+def _commands(name: str, command: Any) -> Iterator[tuple[str, Any]]:
+    """
+    Give *command* itself, or those that it is a group of.
+    """
+    inner = getattr(command, "commands", None)
+    if inner is None:
+        yield name, command
+        return
+    for own, one in inner.items():
+        yield f"{name} {own}", one
 
 
 def _command(name: str, command: Any) -> Iterator[str]:

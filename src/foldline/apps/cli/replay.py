@@ -11,7 +11,8 @@ from rich.console import Console
 from rich.text import Text
 
 from foldline.apps.cli.documents import json_document, replay_document
-from foldline.apps.cli.files import check_target, print_document, write_files
+from foldline.apps.cli.files import check_targets, print_document, write_files
+from foldline.apps.cli.notes import tell, tell_of_sessions
 from foldline.apps.cli.options import ConfigOptions, JsonOption, takes
 from foldline.apps.cli.sources import configured, is_configured, read_config, sessions_of
 from foldline.apps.cli.tables import replay_table
@@ -66,12 +67,17 @@ def replay(options: ReplayOptions) -> None:
     Play a recorded session, message by message, and tell what each configuration costs.
 
     Without a configuration several usual ones are compared. Where FILE holds several sessions, all
-    are played and their figures added up.
+    are played and their figures added up. What stands in FILE but is no message is told on the
+    standard error. With --json: an object with "sessions", and in each "session" and its "replays".
     """
-    if options.html is not None:
-        check_target(options.html, source=options.file)
+    check_targets({"--html": options.html}, source=options.file, configs=options.config or ())
     configs = _configs(options)
-    tapes = [Tape(session) for session in sessions_of(options)]
+    recorded = sessions_of(options)
+    tell_of_sessions(recorded)
+    for name, config in configs.items():
+        if not config.enabled:
+            tell(f"{name} says that reduction is disabled: the full history is sent under it")
+    tapes = [Tape(session) for session in recorded]
     calls = len(configs) * sum(len(tape.calls) for tape in tapes)
     with progress("replaying", calls) as advance:
         sessions = [
@@ -116,7 +122,7 @@ def _print(console: Console, sessions: Sequence[Sequence[ReplayReport]]) -> None
         f"{sum(report.session.tokens for report in played):,} tokens, "
         f"{table[0].totals.calls:,} model calls"
     )
-    console.print(replay_table(table))
+    console.print(replay_table(table, width=console.width))
     for row in table:
         console.print(Text(f"{clean(row.name)}: {row.description}", style="dim"))
     most = {row.name: row.totals.most_reads for row in table if row.totals.most_reads}

@@ -2,23 +2,23 @@
 From the command line to sessions, states and configurations.
 """
 
-from collections.abc import Sequence
+import tomllib
+from codecs import BOM_UTF8
+from collections.abc import Mapping, Sequence
 from pathlib import PurePath
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import msgspec
 
 from foldline.apps.cli.files import STANDARD_INPUT, read_file
 from foldline.apps.cli.options import ConfigOptions, SourceOptions
 from foldline.errors import ConfigError, FormatError, UsageError
+from foldline.history.codec import decode_json
 from foldline.history.formats.importer import Session
 from foldline.history.formats.sessions import read_sessions
+from foldline.history.units import COUNTING_UNITS
 from foldline.reduction.config import HistoryReductionConfig
-from foldline.reduction.config_reader import (
-    config_from_json,
-    config_from_mapping,
-    config_from_toml,
-)
+from foldline.reduction.config_reader import config_from_mapping
 from foldline.reduction.state import HistoryReductionState
 
 
@@ -28,6 +28,7 @@ __all__ = [
     "one_session",
     "read_config",
     "read_state",
+    "sessions_in",
     "sessions_of",
 ]
 
@@ -43,6 +44,15 @@ _FIELDS = {
     "token_threshold": "token_budget_threshold",
     "behavior": "behavior",
 }
+_CHOICES = {
+    "strategy": ("summarizing", "message-counting"),
+    "unit": COUNTING_UNITS,
+    "behavior": ("continue", "circuit-breaker"),
+}
+_SECTION = "historyreduction"
+_AS_JSON = '{"strategy": "summarizing"}'
+_AS_TOML = 'strategy = "summarizing"'
+_Error = TypeVar("_Error", ConfigError, FormatError)
 
 
 def sessions_of(options: SourceOptions) -> tuple[Session, ...]:
@@ -53,8 +63,18 @@ def sessions_of(options: SourceOptions) -> tuple[Session, ...]:
         UsageError: The file cannot be read, or holds no such session.
         FormatError: The file holds no conversation that foldline reads.
     """
+    return sessions_in(read_file(options.file), options)
+
+
+def sessions_in(data: bytes, options: SourceOptions) -> tuple[Session, ...]:
+    """
+    Return the sessions of *data*, the content of the file, that *options* ask for.
+
+    Raises:
+        UsageError: It holds no such session.
+        FormatError: It holds no conversation that foldline reads.
+    """
     where = "standard input" if options.file == STANDARD_INPUT else options.file
-    data = read_file(options.file)
     name = PurePath(options.file).name.partition(".")[0] if options.file != STANDARD_INPUT else ""
     try:
         sessions = read_sessions(data, format=options.format, name=name)
@@ -105,15 +125,20 @@ def read_state(name: str) -> HistoryReductionState:
         UsageError: The file cannot be read.
         FormatError: It holds no reduction.
     """
+    data = read_file(name)
     try:
-        return HistoryReductionState.from_json(read_file(name))
+        return HistoryReductionState.from_json(data)
     except FormatError as error:
-        raise _placed(name, error) from error
+        what = str(error) if data.strip() else "not a reduction: the file is empty"
+        message = f"{name}: {what}: delete it to start anew, or name another file"
+        raise FormatError(message) from error
 
 
 def read_config(name: str) -> HistoryReductionConfig:
     """
-    Return the configuration in the file *name*, JSON where it starts like a JSON object, else TOML.
+    Return the configuration in the file *name*, JSON where it starts like JSON, else TOML.
+
+    It is enabled unless the file says that it is not: who names a file wants what stands in it.
 
     Raises:
         UsageError: The file cannot be read.
@@ -121,17 +146,64 @@ def read_config(name: str) -> HistoryReductionConfig:
     """
     data = read_file(name)
     try:
-        if data.lstrip().startswith(b"{"):
-            return config_from_json(data)
-        return config_from_toml(data.decode("utf-8-sig").replace("\r\n", "\n"))
-    except UnicodeDecodeError as error:
-        message = f"{name}: neither JSON nor TOML: it is no text"
-        raise ConfigError(message) from error
-    except (ConfigError, FormatError) as error:
+        fields = _fields(name, data)
+        config = config_from_mapping(fields)
+    except ConfigError as error:
         raise _placed(name, error) from error
+    enabled = config.enabled or not _says(fields, "enabled")
+    return msgspec.structs.replace(config, enabled=enabled)
 
 
-def _placed(name: str, error: ConfigError | FormatError) -> ConfigError | FormatError:
+def _fields(name: str, data: bytes) -> dict[str, Any]:
+    start = data.removeprefix(BOM_UTF8).lstrip()
+    if start.startswith(b"{") or (start.startswith(b"[") and _is_json(name, start)):
+        return _json_fields(start)
+    try:
+        return tomllib.loads(data.decode("utf-8-sig").replace("\r\n", "\n"))
+    except UnicodeDecodeError as error:
+        message = "neither JSON nor TOML: it is no text; save it as UTF-8"
+        raise ConfigError(message) from error
+    except tomllib.TOMLDecodeError as error:
+        message = f"not TOML: {error}: mend it there, as in {_AS_TOML}"
+        raise ConfigError(message) from error
+
+
+def _is_json(name: str, data: bytes) -> bool:
+    """
+    Whether *data* is a list of JSON and no table of TOML; both start in the same way.
+    """
+    try:
+        return isinstance(decode_json(data), list)
+    except FormatError:
+        return PurePath(name).suffix.lower() == ".json"
+
+
+def _json_fields(data: bytes) -> dict[str, Any]:
+    try:
+        fields = decode_json(data)
+    except FormatError as error:
+        message = f"{error}: mend it there, as in {_AS_JSON}"
+        raise ConfigError(message) from error
+    if isinstance(fields, dict):
+        return cast("dict[str, Any]", fields)
+    message = f"a JSON list, and no object of fields: write it as in {_AS_JSON}"
+    raise ConfigError(message)
+
+
+def _says(fields: Mapping[str, Any], name: str) -> bool:
+    """
+    Whether a configuration that could be read names a field, in any spelling.
+    """
+    sections = [value for key, value in fields.items() if _plain(key) == _SECTION]
+    section: Mapping[str, Any] = sections[0] if sections else fields
+    return any(_plain(key) == name for key in section)
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").replace("-", "").lower()
+
+
+def _placed(name: str, error: _Error) -> _Error:
     """
     Return *error* with the file *name* in front of what it says.
     """
@@ -150,12 +222,14 @@ def configured(
     options: ConfigOptions, base: HistoryReductionConfig | None = None
 ) -> HistoryReductionConfig:
     """
-    Return *base*, or the default of the command, as *options* change it; always enabled.
+    Return *base*, or the default of the command, as *options* change it.
 
     Raises:
         ConfigError: A value is not allowed, or has no effect.
     """
-    fields: dict[str, Any] = msgspec.structs.asdict(base or _DEFAULT) | {"enabled": True}
+    for name, allowed in _CHOICES.items():
+        _check_choice(name, getattr(options, name), allowed)
+    fields: dict[str, Any] = msgspec.structs.asdict(base or _DEFAULT)
     for name, field in _FIELDS.items():
         value = getattr(options, name)
         if value is not None:
@@ -168,6 +242,12 @@ def configured(
     config = config_from_mapping(fields)
     _check_effect(options, config)
     return config
+
+
+def _check_choice(name: str, value: str | None, allowed: Sequence[str]) -> None:
+    if value is not None and _plain(value) not in map(_plain, allowed):
+        message = f"--{name} {value[:80]!r}: allowed is {' or '.join(allowed)}"
+        raise ConfigError(message)
 
 
 def _check_effect(options: ConfigOptions, config: HistoryReductionConfig) -> None:

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
+from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
 from foldline.apps.cli.terminal import clean
-from foldline.replay.columns import COLUMNS, Row, short_number
+from foldline.replay.columns import COLUMNS, Column, Row, short_number
 from foldline.replay.record import ReplayReport
 
 
@@ -22,19 +22,49 @@ _PICTURE_WIDTH = 64
 _PICTURE_HEIGHT = 8
 _LABEL_WIDTH = 7
 _FIGURE_WIDTH = 5
+_LEAST_NAME = 12
 
 
-def replay_table(table: Sequence[Row]) -> Table:
+def replay_table(table: Sequence[Row], *, width: int) -> Group:
     """
-    Return *table* with one line per configuration.
+    Return *table* with one line per configuration, in *width* signs.
+
+    Where the columns do not fit beside each other, the rest of them follow below. Figures are never
+    cut, so on a terminal narrower than one of them lines break.
     """
-    shown = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=0)
-    shown.add_column("", no_wrap=True, overflow="ellipsis")
+    names = max((len(clean(row.name)) for row in table), default=0)
+    names = min(names, max(_LEAST_NAME, width // 3))
+    stretches: list[list[Column]] = [[]]
+    left = width - names
     for column in COLUMNS:
-        width = max(_FIGURE_WIDTH, *map(len, column.title.split()))
-        shown.add_column(column.title, justify="right", vertical="bottom", width=width)
+        wide = 1 + _width(column, table)
+        if wide > left and stretches[-1]:
+            stretches.append([])
+            left = width - names
+        stretches[-1].append(column)
+        left -= wide
+    return Group(*(_table(table, columns, names) for columns in stretches))
+
+
+def _width(column: Column, table: Sequence[Row]) -> int:
+    figures = (len(column.show(row.totals, short=True)) for row in table)
+    return max(_FIGURE_WIDTH, *map(len, column.title.split()), *figures)
+
+
+def _table(table: Sequence[Row], columns: Sequence[Column], names: int) -> Table:
+    shown = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=0)
+    shown.add_column("", no_wrap=True, overflow="ellipsis", width=names)
+    for column in columns:
+        shown.add_column(
+            column.title,
+            justify="right",
+            vertical="bottom",
+            overflow="fold",
+            min_width=_width(column, table),
+            max_width=_width(column, table),
+        )
     for row in table:
-        cells = [column.show(row.totals, short=True) for column in COLUMNS]
+        cells = [column.show(row.totals, short=True) for column in columns]
         style = "dim" if row.is_baseline else ""
         shown.add_row(Text(clean(row.name)), *cells, style=style)
     return shown

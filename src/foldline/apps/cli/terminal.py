@@ -3,16 +3,26 @@ Writing for people: colours only on a terminal, and nothing in a text that could
 """
 
 import os
+import shutil
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
+from pathlib import PurePath
 from typing import TextIO
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 
-__all__ = ["Advance", "clean", "error_console", "first_line", "output_console", "progress"]
+__all__ = [
+    "Advance",
+    "clean",
+    "command_name",
+    "error_console",
+    "first_line",
+    "output_console",
+    "progress",
+]
 
 
 _WIDTH_OF_FILES = 100
@@ -39,6 +49,16 @@ def _console(stream: TextIO) -> Console:
         reconfigure(errors="replace")
     width = None if stream.isatty() or os.environ.get("COLUMNS") else _WIDTH_OF_FILES
     return Console(file=stream, width=width, highlight=False, emoji=False, markup=False)
+
+
+def command_name() -> str:
+    """
+    Return what this command is called by: its name where that is found, else its path.
+    """
+    if shutil.which("foldline"):
+        return "foldline"
+    called = PurePath(sys.argv[0])
+    return str(called) if called.stem == "foldline" else "python -m foldline"
 
 
 def clean(text: str) -> str:
@@ -73,6 +93,12 @@ class Advance:
 
     def __call__(self) -> None:
         self._bar.advance(self._task)
+
+    def to(self, done: int, total: int) -> None:
+        """
+        Show that *done* of *total* steps are done.
+        """
+        self._bar.update(self._task, completed=done, total=total)
 
 
 @contextmanager

@@ -2,14 +2,14 @@
 Logs of requests: each holds the whole conversation so far, so many of them are one session.
 
 A request goes on from an earlier one where the messages of that one, compared by digest, are its
-first ones. System messages may have changed in between (programs write the time into them) once
-the model has answered; before that only a request with the same ones is taken to go on, since
-programs ask for a title or a summary of the same first message under other instructions. A
-request that was sent again unchanged belongs to its session, too; copies that nothing goes on
-from stay sessions of their own.
+first ones. One under the same system messages is preferred, but they may have changed in between:
+programs write the time into them. Only where nothing else was said since, and no answer either,
+other system messages make another conversation: programs ask for a title or a summary of the same
+first message. A request that was sent again unchanged belongs to its session, too; copies that
+nothing goes on from stay sessions of their own.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -47,16 +47,23 @@ def joined(recordings: Iterable[Recording]) -> tuple[Session, ...]:
     """
     chains: list[list[tuple[int, Recording]]] = []
     ends: dict[bytes, int] = {}
+    marks: list[tuple[bytes, bytes]] = []
     for number, recording in enumerate(recordings):
         exact, spoken = _prefixes(recording.request)
-        chain = _continued(ends, exact, spoken)
+        answered = any(message.role == "assistant" for message in recording.request)
+        chain = _continued(ends, exact[1:], spoken[1:] if answered else spoken[1:-1])
+        mark = (exact[-1], spoken[-1])
         if chain is None:
             chain = len(chains)
             chains.append([])
+            marks.append(mark)
+        # Another request that goes on from where this one does starts a session of its own.
+        for digest in marks[chain]:
+            if ends.get(digest) == chain:
+                del ends[digest]
+        marks[chain] = mark
+        ends.update(dict.fromkeys(mark, chain))
         chains[chain].append((number, recording))
-        ends[exact[-1]] = chain
-        if any(message.role == "assistant" for message in recording.request):
-            ends[spoken[-1]] = chain
     numbered = [one for chain in chains for one in _sessions(chain)]
     return tuple(session for _, session in sorted(numbered, key=lambda one: one[0]))
 
@@ -73,13 +80,9 @@ def _prefixes(request: Sequence[Message]) -> tuple[list[bytes], list[bytes]]:
     return exact, spoken
 
 
-def _continued(ends: dict[bytes, int], *prefixes: Sequence[bytes]) -> int | None:
-    for digests in prefixes:
-        for digest in reversed(digests[1:]):
-            if digest in ends:
-                # Another request that goes on from there starts a session of its own.
-                return ends.pop(digest)
-    return None
+def _continued(ends: Mapping[bytes, int], *prefixes: Sequence[bytes]) -> int | None:
+    digests = (digest for one in prefixes for digest in reversed(one))
+    return next((ends[digest] for digest in digests if digest in ends), None)
 
 
 def _sessions(chain: Sequence[tuple[int, Recording]]) -> Iterator[tuple[int, Session]]:

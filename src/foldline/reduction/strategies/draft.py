@@ -35,7 +35,7 @@ class Task(Struct, frozen=True, kw_only=True):
     """How many summarizers there are to ask, one after the other."""
 
     summary_budget: int
-    """The most tokens that one summary may have."""
+    """The tokens that one summary is asked to keep to."""
 
     window: int | None = None
     """The most tokens that a summarizer may be given to read at once; None is any number."""

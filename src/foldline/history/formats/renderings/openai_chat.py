@@ -116,25 +116,26 @@ def _says_something(item: dict[str, Any]) -> bool:
 
 def _valid_call(call: dict[str, Any], ids: CallIds) -> dict[str, Any]:
     kind = call.get("type") or "function"
-    if kind not in _KINDS:
-        call, kind = _as_function(call, kind), "function"
+    function = None if kind in _KINDS else _as_function(call, kind)
+    if function is not None:
+        call, kind = function, "function"
     changed = {**call, "id": ids.call(call.get("id") or ""), "type": kind}
     if is_object(call.get(kind)):
         changed[kind] = _valid_tool(call[kind], takes_arguments=kind == "function")
     return changed
 
 
-def _as_function(call: dict[str, Any], kind: str) -> dict[str, Any]:
+def _as_function(call: dict[str, Any], kind: str) -> dict[str, Any] | None:
     """
     Return *call*, of a *kind* that the vendor does not know, as the call of a function.
 
-    Where it has no name or no arguments, the function is the kind and the argument is all it says.
+    None where it has no name or no arguments: nobody can tell what it is.
     """
     for tool in (call.get("function"), call.get(kind), call):
         if is_object(tool) and isinstance(tool.get("name"), str) and "arguments" in tool:
             function = {"name": tool["name"], "arguments": tool["arguments"]}
-            return {"id": call.get("id"), "function": function}
-    return {"id": call.get("id"), "function": {"name": kind, "arguments": json_text(call)}}
+            return {"id": call.get("id"), "type": "function", "function": function}
+    return None
 
 
 def _valid_tool(tool: dict[str, Any], *, takes_arguments: bool) -> dict[str, Any]:

@@ -35,6 +35,9 @@ def store_error(error: sqlite3.Error) -> StoreError:
     """
     code = getattr(error, "sqlite_errorcode", None)
     name = getattr(error, "sqlite_errorname", type(error).__name__)
+    if code is None and isinstance(error, sqlite3.OperationalError):
+        # Python itself raises it, of a text that is not UTF-8.
+        return StoreCorruptError(f"the database holds a text that is none ({name})")
     if code is None:
         return StoreError(f"SQLite refused a call ({name})")
     kind, text = _TROUBLE.get(code & _PRIMARY, (StoreError, "SQLite failed"))

@@ -2,6 +2,7 @@
 The file of a SQLite store: opening it, its layout, and when its log is folded back.
 """
 
+import errno
 import os
 import sqlite3
 from collections.abc import Mapping
@@ -33,7 +34,8 @@ APPLICATION_ID: Final = 0x666F6C64
 
 _SYNCHRONOUS: Mapping[Durability, str] = MappingProxyType({"full": "FULL", "relaxed": "NORMAL"})
 _PACKAGE = "foldline.threads.stores.sqlite"
-_LOG_SIZE = 4 * 1024 * 1024
+# A commit that makes the log longer costs twice one that writes over an earlier round of it.
+_LOG_PAGES = 1_000
 _LONG_LOG_SIZE = 64 * 1024 * 1024
 # Before this release two connections that write or fold the log back in the same instant could
 # damage the file (SQLite's release notes call it the WAL-reset bug).
@@ -84,19 +86,24 @@ class StoreFile:
         """
         try:
             with self.exclusive():
-                is_new = not self.path.exists()
+                self._make()
                 connection = self._connect()
-                if is_new:
-                    self._own_alone()
-                _mark(connection)
-                _migrate(connection)
+                _bring_up_to_date(connection)
         except sqlite3.Error as error:
             raise store_error(error) from error
         return connection
 
-    def _own_alone(self) -> None:
-        # Conversations are nobody else's business.
-        os.chmod(self.path, 0o600)  # noqa: PTH101 - Path has no other word for it
+    def _make(self) -> None:
+        # Conversations are nobody else's business, from the first byte on. SQLite gives its log the
+        # mode of the file.
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        try:
+            os.close(os.open(self.path, flags, 0o600))
+        except FileExistsError:
+            return
+        except OSError as error:
+            message = f"the database file cannot be made ({errno.errorcode.get(error.errno or 0)})"
+            raise StoreError(message) from error
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
@@ -112,11 +119,13 @@ class StoreFile:
                 f"synchronous = {_SYNCHRONOUS[self.durability]}",
                 "fullfsync = ON",
                 "checkpoint_fullfsync = ON",
-                "wal_autocheckpoint = 0",
+                f"wal_autocheckpoint = {_LOG_PAGES}",
                 "temp_store = MEMORY",
                 "cell_size_check = ON",
                 "trusted_schema = OFF",
-                "secure_delete = OFF",
+                # Pages that grow leave copies of what they held in their gaps; these a later
+                # deletion would not find.
+                "secure_delete = FAST",
             ):
                 connection.execute(f"PRAGMA {pragma}")
         except sqlite3.Error:
@@ -136,17 +145,28 @@ class StoreFile:
         """
         self._lock.close()
 
-    def fold_log(self, connection: sqlite3.Connection) -> None:
+    def shorten_log(self, connection: sqlite3.Connection) -> None:
         """
-        Fold the write-ahead log back into the file, if it has grown long enough.
+        Cut the write-ahead log down, if readers have kept SQLite from beginning it anew.
+
+        SQLite folds it back into the file every few hundred commits by itself, as a part of a
+        commit, and writes over it then; its file stays as long as it once was.
         """
         try:
             size = os.stat(f"{self.path}-wal").st_size  # noqa: PTH116 - a microsecond, not four
         except OSError:
             return
-        if size > _LOG_SIZE:
-            mode = "TRUNCATE" if size > _LONG_LOG_SIZE else "PASSIVE"
-            connection.execute(f"PRAGMA wal_checkpoint({mode})")
+        if size > _LONG_LOG_SIZE:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def _bring_up_to_date(connection: sqlite3.Connection) -> None:
+    try:
+        _mark(connection)
+        _migrate(connection)
+    except BaseException:
+        connection.close()
+        raise
 
 
 def _mark(connection: sqlite3.Connection) -> None:
@@ -155,7 +175,6 @@ def _mark(connection: sqlite3.Connection) -> None:
     if mark == APPLICATION_ID:
         return
     if tables or mark:
-        connection.close()
         message = "the file is a SQLite database of another program: choose another path"
         raise StoreError(message)
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")

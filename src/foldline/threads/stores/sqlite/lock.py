@@ -2,12 +2,13 @@
 A lock between processes.
 """
 
+import errno
 import os
 import time
 from pathlib import Path
 from types import TracebackType
 
-from foldline.errors import StoreBusyError
+from foldline.errors import StoreBusyError, StoreError
 
 
 try:
@@ -16,10 +17,17 @@ except ImportError:  # A system without it, as Windows, ships a SQLite that need
     fcntl = None  # type: ignore[assignment]
 
 
-__all__ = ["FileLock"]
+__all__ = ["FileLock", "can_lock"]
 
 
 _PAUSE = 0.001
+
+
+def can_lock() -> bool:
+    """
+    Whether this system has locks on files.
+    """
+    return fcntl is not None
 
 
 class FileLock:
@@ -43,7 +51,7 @@ class FileLock:
         if fcntl is None:
             return
         if self._file is None:
-            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            self._file = self._opened()
         deadline = time.monotonic() + self._timeout
         while True:
             try:
@@ -55,6 +63,14 @@ class FileLock:
                 time.sleep(_PAUSE)
             else:
                 return
+
+    def _opened(self) -> int:
+        try:
+            return os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            name = errno.errorcode.get(error.errno or 0)
+            message = f"the lock file beside the database cannot be opened ({name})"
+            raise StoreError(message) from error
 
     def __exit__(
         self,

@@ -3,14 +3,16 @@ Threads in one SQLite file.
 """
 
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from foldline.errors import StoreError, ThreadConflictError, ThreadNotFoundError
 from foldline.threads.key import ThreadKey
 from foldline.threads.step import Document, DocumentKind, Step, StoredRow, StoredThread
 from foldline.threads.stores.sqlite.file import Durability, StoreFile
+from foldline.threads.stores.sqlite.inspection import inspect, read_names
 from foldline.threads.stores.sqlite.worker import Worker
 from foldline.threads.stores.statements import statements
 
@@ -21,6 +23,8 @@ __all__ = ["SQLiteStorage"]
 _PACKAGE: Final = "foldline.threads.stores.sqlite"
 _SEQ_BITS: Final = 32
 _SEQ_MASK: Final = (1 << _SEQ_BITS) - 1
+# What most turns see, and the row before, whose seal the first one is compared with.
+_TAIL: Final = 26
 _SQL = Mapping[str, str]
 
 
@@ -44,6 +48,7 @@ class SQLiteStorage:
             busy_timeout: How many seconds a write waits for other processes.
         """
         self.file = StoreFile(Path(path), durability=durability, busy_timeout=busy_timeout)
+        self.ends_commits = True
         self.sql: Mapping[str, str] = {}
         self._write: Worker | None = None
         self._read: Worker | None = None
@@ -64,7 +69,7 @@ class SQLiteStorage:
             self.file.writer,
             name=f"{name} writer",
             exclusive=self.file.exclusive,
-            tidy=self.file.fold_log,
+            tidy=self.file.shorten_log,
         )
         self._read = Worker(self.file.reader, name=f"{name} reader")
         try:
@@ -200,6 +205,28 @@ class SQLiteStorage:
             lambda connection: [name for (name,) in connection.execute(sql)]
         )
 
+    async def names(self) -> list[tuple[str, str]]:
+        """
+        Return tenant and id of every thread, in order, allowed or not.
+        """
+        sql = self.sql
+        return await self.reader.run(lambda connection: read_names(connection, sql))
+
+    async def branch_of(self, key: ThreadKey) -> bytes | None:
+        """
+        Return the branch of a thread without reading its head; None where that is lost too.
+        """
+        sql, values = self.sql["branch_of"], (key.tenant, key.id)
+        found = await self.reader.run(lambda connection: connection.execute(sql, values).fetchone())
+        return None if found is None else found[0]
+
+    async def inspect(self) -> list[str]:
+        """
+        Return what the integrity check of SQLite finds, and what belongs to nothing.
+        """
+        sql = self.sql
+        return await self.reader.run(lambda connection: inspect(connection, sql))
+
     async def delete(self, key: ThreadKey, *, expected: int | None = None) -> bool:
         """
         Delete a thread with everything that no fork of it shares; False where there is none.
@@ -233,19 +260,36 @@ def _empty_log(connection: sqlite3.Connection) -> None:
 
 def _load(connection: sqlite3.Connection, sql: _SQL, key: ThreadKey) -> StoredThread | None:
     found = connection.execute(sql["load"], (key.tenant, key.id)).fetchone()
-    return None if found is None else _stored(connection, sql, key, found)
+    if found is None:
+        return None
+    *facts, branch, name = found
+    base = (branch or 0) << _SEQ_BITS
+    rows: list[Any] = []
+    # Whoever reads a damaged row itself is told; the thread can be loaded all the same.
+    with suppress(sqlite3.DatabaseError):
+        rows = connection.execute(sql["tail"], (base, base + _SEQ_MASK, _TAIL)).fetchall()
+    tail = [
+        StoredRow(name, id & _SEQ_MASK, is_system == 1, data)
+        for id, is_system, data in reversed(rows)
+    ]
+    return _stored(connection, sql, key, facts, tail)
 
 
 def _stored(
-    connection: sqlite3.Connection, sql: _SQL, key: ThreadKey, found: tuple[int, int, bytes, float]
+    connection: sqlite3.Connection,
+    sql: _SQL,
+    key: ThreadKey,
+    facts: Sequence[Any],
+    tail: Sequence[StoredRow] = (),
 ) -> StoredThread:
-    pk, revision, head, expires_at = found
-    documents = [Document(*row) for row in connection.execute(sql["load_documents"], (pk,))]
-    newest = connection.execute(sql["load_reduction"], (pk,)).fetchone()
-    if newest is not None:
-        documents.append(Document(*newest))
+    pk, revision, head, expires_at = facts
     return StoredThread(
-        key=key, revision=revision, head=head, documents=documents, expires_at=expires_at
+        key=key,
+        revision=revision,
+        head=head,
+        documents=[Document(*row) for row in connection.execute(sql["load_documents"], (pk,))],
+        expires_at=expires_at,
+        tail=tail,
     )
 
 
@@ -283,7 +327,7 @@ def _rows(
         last = stop if end is None else min(stop, end)
         parts.append(
             [
-                StoredRow(name, id & _SEQ_MASK, bool(is_system), data)
+                StoredRow(name, id & _SEQ_MASK, is_system == 1, data)
                 for id, is_system, data in connection.execute(
                     select, (base + max(start, at), base + last)
                 )
@@ -316,7 +360,7 @@ def _commit(connection: sqlite3.Connection, sql: _SQL, key: ThreadKey, step: Ste
     if step.purge:
         connection.execute("PRAGMA secure_delete = ON")
         _disown(connection, sql, pk, but=branch)
-        connection.execute("PRAGMA secure_delete = OFF")
+        connection.execute("PRAGMA secure_delete = FAST")
 
 
 def _branch(connection: sqlite3.Connection, sql: _SQL, key: ThreadKey, step: Step) -> int:
@@ -362,7 +406,7 @@ def _delete(
     connection.execute(sql["drop_all_documents"], (pk,))
     _disown(connection, sql, pk)
     connection.execute(sql["drop_thread"], (pk,))
-    connection.execute("PRAGMA secure_delete = OFF")
+    connection.execute("PRAGMA secure_delete = FAST")
     return True
 
 

@@ -18,7 +18,12 @@ __all__ = ["Worker"]
 
 
 _Result = TypeVar("_Result")
-_MOST_JOBS = 256
+_MOST_WRITES = 256
+# What has been read waits until all of them are done.
+_MOST_READS = 32
+# A thread that ends leaves those behind who wait for it. Values that SQLite does not take are a
+# ValueError (text that is no Unicode) or an OverflowError.
+_FAILURES = (sqlite3.Error, FoldlineError, OSError, ValueError, OverflowError, MemoryError)
 
 
 class _Waiting(Generic[_Result]):
@@ -26,7 +31,7 @@ class _Waiting(Generic[_Result]):
     A job and the task that waits for its result.
     """
 
-    __slots__ = ("error", "future", "is_outside", "job", "loop", "result")
+    __slots__ = ("ended", "error", "future", "is_outside", "is_over", "job", "loop", "result")
 
     def __init__(
         self,
@@ -41,8 +46,22 @@ class _Waiting(Generic[_Result]):
         self.future: asyncio.Future[_Result] = loop.create_future()
         self.result: _Result | None = None
         self.error: BaseException | None = None
+        self.is_over = False
+        self.ended: asyncio.Future[None] | None = None
+
+    async def end(self) -> None:
+        """
+        Wait for the end, however often the task is cancelled.
+        """
+        while not self.is_over:
+            self.ended = self.loop.create_future()
+            with suppress(asyncio.CancelledError):
+                await self.ended
 
     def settle(self) -> None:
+        self.is_over = True
+        if self.ended is not None and not self.ended.done():
+            self.ended.set_result(None)
         if self.future.done():
             return
         if self.error is not None:
@@ -55,9 +74,9 @@ class Worker:
     """
     Runs jobs on one connection, in a thread of its own, in the order in which they come.
 
-    A writer puts all jobs that wait into one transaction, so that many conversations share one
-    flush. A job that refuses with an error of foldline must not have written; the others go on. A
-    failure of the database undoes all of them, and each is tried again alone.
+    All jobs that wait are put into one transaction, so that many conversations share one flush. A
+    job that refuses with an error of foldline must not have written; the others go on. A failure of
+    the database undoes all of them, and each is tried again alone.
     """
 
     def __init__(
@@ -79,6 +98,7 @@ class Worker:
         """
         self._connect = connect
         self._writes = exclusive is not None
+        self._most_jobs = _MOST_WRITES if self._writes else _MOST_READS
         self._begin = "BEGIN IMMEDIATE" if self._writes else "BEGIN"
         self._exclusive = exclusive or nullcontext
         self._tidy = tidy
@@ -94,6 +114,9 @@ class Worker:
         """
         Run *job* in the thread and return what it returns.
 
+        A writer that is cancelled ends the job all the same, and then the cancellation goes on: with
+        the failure as its cause, if there was one.
+
         Args:
             job: What to do.
             is_outside: Whether it runs alone and outside of any transaction.
@@ -106,7 +129,13 @@ class Worker:
             raise StoreError(message)
         waiting = _Waiting(job, asyncio.get_running_loop(), is_outside=is_outside)
         self._jobs.put(waiting)
-        return await waiting.future
+        try:
+            return await waiting.future
+        except asyncio.CancelledError as cancelled:
+            if not self._writes:
+                raise
+            await waiting.end()
+            raise cancelled from waiting.error
 
     async def close(self) -> None:
         """
@@ -127,7 +156,7 @@ class Worker:
             try:
                 connection = connection or self._connect()
                 self._run_all(connection, jobs)
-            except (sqlite3.Error, FoldlineError) as error:
+            except _FAILURES as error:
                 # What a failed flush has left in memory is not to be trusted: begin anew.
                 _close(connection)
                 connection = None
@@ -140,7 +169,7 @@ class Worker:
         if first is None:
             return [], False
         jobs = [first]
-        while self._writes and not first.is_outside and len(jobs) < _MOST_JOBS:
+        while not first.is_outside and len(jobs) < self._most_jobs:
             try:
                 job = self._jobs.get_nowait()
             except queue.Empty:
@@ -160,14 +189,16 @@ class Worker:
                 return
             self._transact(connection, jobs)
             if self._tidy is not None:
-                self._tidy(connection)
+                # What was committed stays, even where the log cannot be shortened.
+                with suppress(sqlite3.Error):
+                    self._tidy(connection)
 
     def _transact(self, connection: sqlite3.Connection, jobs: list[_Waiting[Any]]) -> None:
         connection.execute(self._begin)
         try:
             for waiting in jobs:
                 _run(connection, waiting)
-        except sqlite3.Error:
+        except _FAILURES:
             connection.rollback()
             if len(jobs) == 1:
                 raise
@@ -180,7 +211,7 @@ class Worker:
         waiting.error = None
         try:
             self._transact(connection, [waiting])
-        except (sqlite3.Error, FoldlineError) as error:
+        except _FAILURES as error:
             waiting.error = _known(error)
 
     def _commit(self, connection: sqlite3.Connection) -> None:
@@ -201,7 +232,13 @@ def _run(connection: sqlite3.Connection, waiting: _Waiting[_Result]) -> None:
 
 
 def _known(error: Exception) -> Exception:
-    return store_error(error) if isinstance(error, sqlite3.Error) else error
+    if isinstance(error, FoldlineError):
+        return error
+    if isinstance(error, sqlite3.Error):
+        return store_error(error)
+    known = StoreError(f"SQLite could not be called ({type(error).__name__})")
+    known.__cause__ = error
+    return known
 
 
 def _refuse(jobs: list[_Waiting[Any]], error: Exception) -> None:
@@ -210,6 +247,10 @@ def _refuse(jobs: list[_Waiting[Any]], error: Exception) -> None:
 
 
 def _settle(jobs: list[_Waiting[Any]]) -> None:
+    if len(jobs) == 1:
+        with suppress(RuntimeError):
+            jobs[0].loop.call_soon_threadsafe(jobs[0].settle)
+        return
     loops: dict[asyncio.AbstractEventLoop, list[_Waiting[Any]]] = {}
     for waiting in jobs:
         loops.setdefault(waiting.loop, []).append(waiting)

@@ -33,13 +33,14 @@ CREATE TABLE rows (
 
 CREATE INDEX rows_system ON rows (id) WHERE system = 1;
 
+-- With row ids, since a summary would fill a page of its own in a table without them.
 CREATE TABLE documents (
     thread INTEGER NOT NULL,
     kind TEXT NOT NULL,
     name TEXT NOT NULL,
     data BLOB NOT NULL,
-    PRIMARY KEY (thread, kind, name)
-) WITHOUT ROWID;
+    UNIQUE (thread, kind, name)
+);
 
 -- How many rows of a branch are in the index of words, where anybody has searched.
 CREATE TABLE indexed (

@@ -1,13 +1,18 @@
 -- name: load
-SELECT pk, revision, head, expires_at FROM threads WHERE tenant = ? AND id = ?;
+SELECT t.pk, t.revision, t.head, t.expires_at, b.pk, b.id
+FROM threads t LEFT JOIN branches b ON b.pk = t.branch
+WHERE t.tenant = ? AND t.id = ?;
+
+-- name: tail
+SELECT id, system, data FROM rows WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT ?;
 
 -- name: load_documents
 SELECT kind, name, data FROM documents
-WHERE thread = ? AND kind IN ('execution', 'metadata', 'tool');
-
--- name: load_reduction
-SELECT kind, name, data FROM documents
-WHERE thread = ? AND kind = 'reduction' ORDER BY name DESC LIMIT 1;
+WHERE thread = ?1 AND kind IN ('execution', 'metadata', 'tool')
+UNION ALL SELECT * FROM (
+    SELECT kind, name, data FROM documents
+    WHERE thread = ?1 AND kind = 'reduction' ORDER BY name DESC LIMIT 1
+);
 
 -- name: documents
 SELECT d.kind, d.name, d.data FROM documents d JOIN threads t ON t.pk = d.thread
@@ -33,7 +38,7 @@ WHERE tenant = ? AND id > ? ORDER BY id LIMIT ?;
 SELECT DISTINCT tenant FROM threads ORDER BY tenant;
 
 -- name: find_thread
-SELECT t.pk, t.revision, b.pk, b.id FROM threads t JOIN branches b ON b.pk = t.branch
+SELECT t.pk, t.revision, b.pk, b.id FROM threads t LEFT JOIN branches b ON b.pk = t.branch
 WHERE t.tenant = ? AND t.id = ?;
 
 -- name: add_branch
@@ -112,3 +117,42 @@ DELETE FROM words WHERE rowid >= ? AND rowid < ?;
 
 -- name: merge_words
 INSERT INTO words (words) VALUES ('optimize');
+
+-- name: names
+SELECT CAST(tenant AS BLOB), CAST(id AS BLOB) FROM threads ORDER BY tenant, id;
+
+-- name: branch_of
+SELECT b.id FROM threads t JOIN branches b ON b.pk = t.branch WHERE t.tenant = ? AND t.id = ?;
+
+-- name: threads_without_branch
+SELECT count(*) FROM threads t LEFT JOIN branches b ON b.pk = t.branch WHERE b.pk IS NULL;
+
+-- name: branches_without_thread
+SELECT count(*) FROM branches b LEFT JOIN threads t ON t.pk = b.thread
+WHERE b.thread IS NOT NULL AND t.pk IS NULL;
+
+-- name: branches_without_parent
+SELECT count(*) FROM branches b LEFT JOIN branches p ON p.pk = b.parent
+WHERE b.parent IS NOT NULL AND (p.pk IS NULL OR p.tenant <> b.tenant);
+
+-- name: branches_of_nobody
+SELECT count(*) FROM branches b
+WHERE b.thread IS NULL AND NOT EXISTS (SELECT 1 FROM branches c WHERE c.parent = b.pk);
+
+-- name: branches_of_others
+SELECT count(*) FROM branches b JOIN threads t ON t.pk = b.thread WHERE t.tenant <> b.tenant;
+
+-- name: documents_without_thread
+SELECT count(*) FROM documents d LEFT JOIN threads t ON t.pk = d.thread WHERE t.pk IS NULL;
+
+-- name: branch_numbers
+SELECT pk FROM branches ORDER BY pk;
+
+-- name: rows_between
+SELECT count(*) FROM rows WHERE id >= ? AND id < ?;
+
+-- name: branches_in_use
+SELECT branch FROM threads ORDER BY branch;
+
+-- name: branch_facts
+SELECT id, parent, at FROM branches WHERE pk = ?;

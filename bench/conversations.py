@@ -1,0 +1,84 @@
+"""
+1,000 conversations in one process: each appends a turn and reads its last 20 messages, all at once.
+
+Each contestant has a process of its own, on all processors, and rounds alternate. Beside foldline
+stands the OpenAI Agents SDK's SQLite session, one for each conversation as it asks for.
+
+Goals: no errors, at most 20 file handles, 10 threads and 100 MB at the peak; at least 5 times the
+turns per second of the sessions.
+"""
+
+import os
+import statistics
+import sys
+import tempfile
+from typing import Any
+
+from bench.peers.child import PYTHON, Child
+
+
+NUMBER, ROUNDS = 1_000, 5
+
+
+def run() -> dict[str, Any]:
+    """
+    Measure foldline, and the peer where its environment exists.
+    """
+    before = _spread_out()
+    with tempfile.TemporaryDirectory() as folder:
+        given = (folder, str(NUMBER))
+        field = {"foldline": Child(sys.executable, "bench.peers.foldline_crowd", *given)}
+        if PYTHON.exists():
+            field["openai"] = Child(PYTHON, "bench.peers.openai_crowd", *given)
+        rounds = [
+            {name: child.ask("turns") for name, child in field.items()} for _ in range(ROUNDS)
+        ]
+        for child in field.values():
+            child.ask("stop")
+            child.close()
+    _gather(before)
+    figures: dict[str, Any] = {"conversations": NUMBER}
+    for name in field:
+        taken = [one[name] for one in rounds]
+        for what in ("turns_s", "cpu_us"):
+            figures[f"{name}_{what}"] = statistics.median(one[what] for one in taken)
+        for what in ("threads", "files", "peak_mb"):
+            figures[f"{name}_{what}"] = max(one[what] or 0 for one in taken)
+        figures[f"{name}_errors"] = sum(one["errors"] for one in taken)
+    if "openai" in field:
+        both = [(one["openai"]["turns_s"], one["foldline"]["turns_s"]) for one in rounds]
+        figures["openai_speed"] = statistics.median(theirs / ours for theirs, ours in both)
+    return figures
+
+
+def _spread_out() -> set[int]:
+    """
+    Use every processor, and return those that were used before.
+    """
+    if not hasattr(os, "sched_setaffinity"):
+        return set()
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, range(os.cpu_count() or 1))
+    return before
+
+
+def _gather(processors: set[int]) -> None:
+    if processors:
+        os.sched_setaffinity(0, processors)
+
+
+def goals(figures: dict[str, Any]) -> list[tuple[str, float, float]]:
+    """
+    Return each goal that was measured: what, the figure, and the most it may be.
+    """
+    rows: list[tuple[str, float, float]] = [
+        ("1,000 conversations, errors", figures["foldline_errors"], 0),
+        ("1,000 conversations, file handles", figures["foldline_files"], 20),
+        ("1,000 conversations, threads", figures["foldline_threads"], 10),
+        ("1,000 conversations, megabytes at the peak", figures["foldline_peak_mb"], 100),
+    ]
+    if "openai_speed" in figures:
+        rows.append(
+            ("the OpenAI sessions' turns a second, times ours", figures["openai_speed"], 0.2)
+        )
+    return rows

@@ -1,0 +1,73 @@
+"""
+Contestants in processes of their own, which take their turns when they are asked.
+
+Each is asked in a line of JSON and answers in one, so that rounds of several can alternate and none
+works while another is measured.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+
+ROOT = Path(__file__).resolve().parents[2]
+PYTHON = ROOT / ".venv-peers" / "bin" / "python"
+_QUIET = {"OPENAI_AGENTS_DISABLE_TRACING": "1", "LANGSMITH_TRACING": "false"}
+
+
+class Child:
+    """
+    A contestant in another process.
+    """
+
+    def __init__(self, python: Path | str, module: str, *arguments: str) -> None:
+        """
+        Start *module* with *arguments* under the interpreter *python*.
+        """
+        environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT / "src"), **_QUIET}
+        self._process = subprocess.Popen(
+            [python, "-m", module, *arguments],
+            cwd=ROOT,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def ask(self, name: str, *values: Any) -> Any:
+        """
+        Let it do *name* and return what it answers.
+        """
+        given, taken = self._process.stdin, self._process.stdout
+        assert given is not None
+        assert taken is not None
+        given.write(json.dumps([name, *values]) + "\n")
+        given.flush()
+        line = taken.readline()
+        if not line:
+            message = f"{self._process.args!r} ended in {name!r}"
+            raise RuntimeError(message)
+        return json.loads(line)
+
+    def close(self) -> None:
+        """
+        Let it end.
+        """
+        self._process.communicate()
+
+
+def serve(calls: Mapping[str, Callable[..., Any]]) -> None:
+    """
+    Answer until nobody asks any more, with what *calls* have under the name that is asked for.
+    """
+    answers = sys.stdout
+    # Whatever a library prints is not an answer.
+    sys.stdout = sys.stderr
+    for line in sys.stdin:
+        name, *values = json.loads(line)
+        answers.write(json.dumps(calls[name](*values)) + "\n")
+        answers.flush()

@@ -1,0 +1,111 @@
+"""
+One call of a reducer, and the event that tells of it.
+"""
+
+from datetime import UTC, datetime
+from time import perf_counter
+
+from msgspec import Struct
+
+from foldline.agent.wire import Items
+from foldline.reduction.config import HistoryReductionConfig
+from foldline.reduction.event import HistoryReductionEvent, ReductionStatus
+from foldline.reduction.reason import Reason
+from foldline.reduction.run_config import AgentRunConfig
+from foldline.reduction.standing import EarlierReduction, use_of
+from foldline.reduction.state import HistoryReductionState
+from foldline.reduction.verdict import Verdict
+from foldline.reduction.view import view_tokens
+
+
+__all__ = ["Call", "age", "event_of"]
+
+
+class Call(Struct, frozen=True, kw_only=True):
+    """
+    One call of a reducer, up to its verdict.
+    """
+
+    config: HistoryReductionConfig
+    """How to reduce."""
+
+    items: Items
+    """What was given."""
+
+    given: HistoryReductionState | None
+    """The reduction that was passed in, or found in the cache."""
+
+    overrides: AgentRunConfig | None
+    """What the run changes."""
+
+    scope: str
+    """The tenant."""
+
+    started: float
+    """When the call began, by the clock that only measures."""
+
+    verdict: Verdict
+    """The decision."""
+
+
+def event_of(
+    call: Call,
+    standing: HistoryReductionState | None,
+    *,
+    shown: int,
+    status: ReductionStatus,
+    cache_age: float | None = None,
+) -> HistoryReductionEvent:
+    """
+    Return the event of *call*, but for what a fold has to add.
+
+    Args:
+        call: The call.
+        standing: The reduction that the view was made with, where there is one.
+        shown: The messages of the view.
+        status: What became of the history.
+        cache_age: With a cache hit: the age of the reduction.
+    """
+    history, verdict, config = call.items.history, call.verdict, call.config
+    removed, summary, before = 0, None, verdict.state
+    if standing is not None:
+        removed = standing.summarized_up_to_index - (standing.pinned_index is not None)
+        summary = standing.summary_content or None
+    return HistoryReductionEvent(
+        status=status,
+        reason=verdict.reason,
+        strategy=config.strategy,
+        counting_unit=config.counting_unit,
+        units=verdict.units,
+        original_count=history.total,
+        reduced_count=shown,
+        removed_count=removed,
+        original_tokens=history.system_tokens + history.tokens(),
+        reduced_tokens=view_tokens(history, standing),
+        summary=summary,
+        earlier="used" if before and before is call.given else _unlike_given(call),
+        cache_age=cache_age,
+        duration=perf_counter() - call.started,
+    )
+
+
+def _unlike_given(call: Call) -> EarlierReduction:
+    given, verdict = call.given, call.verdict
+    if given is None or verdict.reason is Reason.SKIPPED_BY_RUN:
+        return "none"
+    return use_of(call.items.history, given, verdict.state, unit=call.config.counting_unit)
+
+
+def age(made: datetime, now: datetime) -> float:
+    """
+    Return the seconds from *made* to *now*; a time without zone is taken as UTC.
+    """
+    try:
+        return (now - made).total_seconds()
+    except TypeError:
+        # One of the two has no zone.
+        return (_zoned(now) - _zoned(made)).total_seconds()
+
+
+def _zoned(moment: datetime) -> datetime:
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment

@@ -1,0 +1,117 @@
+"""
+The blocking face: one event loop, in a thread of its own, for callers who have none.
+
+What a summarizer or a model holds on to, as a pool of connections, belongs to the loop in which it
+was first used. So every blocking call of a process runs in the same loop, for as long as the
+process lives, whichever thread makes it. What the loop runs must not block: it would hold up all.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from concurrent.futures import wait
+from contextlib import suppress
+from os import getpid
+from threading import Lock, Thread
+from typing import TypeVar, TypeVarTuple
+
+from msgspec import Struct
+
+
+__all__ = ["PORTAL", "Portal"]
+
+
+_Result = TypeVar("_Result")
+_Arguments = TypeVarTuple("_Arguments")
+
+# Where a wait cannot be interrupted, as on Windows, Ctrl-C gets out within so many seconds.
+_PATIENCE = 0.5
+
+
+class _Ended(Struct, frozen=True):
+    """
+    What was run wants the process to end.
+    """
+
+    error: BaseException
+
+
+class Portal:
+    """
+    Runs coroutine functions for callers without an event loop, all of them in one loop.
+
+    Any number of threads may call it at once. The thread behind it starts with the first call, and
+    anew in a process that was forked; it never keeps a process from ending.
+    """
+
+    def __init__(self) -> None:
+        """
+        Start nothing yet.
+        """
+        self._threads: dict[int, _LoopThread] = {}
+
+    def run(
+        self,
+        work: Callable[[*_Arguments], Coroutine[object, object, _Result]],
+        *arguments: *_Arguments,
+    ) -> _Result:
+        """
+        Return what `await work(*arguments)` gives, or raise what it raises.
+
+        The work sees the context variables of the caller. It is cancelled where the caller is
+        interrupted, as by Ctrl-C.
+        """
+        # By process, since a fork leaves the thread behind, and maybe a lock that nobody releases.
+        thread = self._threads.get(getpid()) or self._threads.setdefault(getpid(), _LoopThread())
+        loop = thread.loop()
+        future = asyncio.run_coroutine_threadsafe(_outcome(work, *arguments), loop)
+        try:
+            while not wait((future,), timeout=_PATIENCE).done:
+                pass
+        finally:
+            future.cancel()
+        result = future.result()
+        if isinstance(result, _Ended):
+            raise result.error
+        return result
+
+
+class _LoopThread:
+    """
+    A daemon thread in which a loop runs for ever.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """
+        Return the loop; it runs.
+        """
+        with self._lock:
+            if self._loop is None:
+                loop = asyncio.new_event_loop()
+                Thread(target=_serve, args=(loop,), name="foldline-portal", daemon=True).start()
+                self._loop = loop
+            return self._loop
+
+
+def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    while True:
+        # A task of somebody's own may raise these; whoever awaits it gets them too.
+        with suppress(KeyboardInterrupt, SystemExit):
+            loop.run_forever()
+
+
+async def _outcome(
+    work: Callable[[*_Arguments], Coroutine[object, object, _Result]], *arguments: *_Arguments
+) -> _Result | _Ended:
+    try:
+        return await work(*arguments)
+    except (KeyboardInterrupt, SystemExit) as error:
+        # Raised here, they would end the thread, and the caller would wait for ever.
+        return _Ended(error)
+
+
+PORTAL = Portal()
+"""The one of this process; two would tear a summarizer that two reducers share."""

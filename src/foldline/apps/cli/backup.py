@@ -1,0 +1,81 @@
+"""
+`foldline backup`: a copy of a store, made while others write to it.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from foldline.apps.cli.documents import json_document
+from foldline.apps.cli.files import check_targets, print_document
+from foldline.apps.cli.options import JsonOption, takes
+from foldline.apps.cli.stores import StoreOptions, address_of, file_of
+from foldline.apps.cli.terminal import clean, output_console, progress
+from foldline.errors import UsageError
+from foldline.threads.stores.sqlite.backup import back_up
+
+
+__all__ = ["BackupOptions", "backup"]
+
+
+_DAMAGED = 1
+
+
+class BackupOptions(StoreOptions, frozen=True, kw_only=True):
+    """
+    What to copy, and where to.
+    """
+
+    target: Annotated[
+        str, typer.Argument(metavar="TARGET", help="The file to make, which must not be there.")
+    ]
+    """The file to make."""
+
+    json: JsonOption = False
+    """Whether to print JSON."""
+
+
+@takes(BackupOptions)
+def backup(options: BackupOptions) -> None:
+    """
+    Copy a SQLite store into a new file, as one moment saw it, while others go on writing.
+
+    The copy is checked: by the integrity check of SQLite, and every seal of its messages. What is
+    damaged in the store is damaged in the copy too, is told, and makes the exit code 1. No key is
+    needed for an encrypted store. Servers have programs of their own for this.
+
+    With --json: an object with "file", "bytes", "threads" and "problems".
+    """
+    path = file_of(options)
+    if path is None:
+        raise UsageError(_advice(address_of(options)))
+    check_targets({"TARGET": options.target}, source=str(path))
+    with progress("copying", 1) as advance:
+
+        def step(remaining: int, total: int) -> None:
+            advance.to(total - remaining, total)
+
+        made = back_up(path, Path(options.target), on_step=step)
+    if options.json:
+        facts = {"file": made.path, "bytes": made.size, "threads": made.threads}
+        print_document(json_document({**facts, "problems": made.problems}))
+    else:
+        console = output_console()
+        for problem in made.problems:
+            console.print(Text(clean(problem), style="red"), soft_wrap=True)
+        whole = "damaged as the store is" if made.problems else "whole"
+        text = f"{made.path}: {made.threads:,} threads, {made.size:,} bytes, {whole}"
+        console.print(text, soft_wrap=True)
+    if made.problems:
+        raise typer.Exit(_DAMAGED)
+
+
+def _advice(address: str) -> str:
+    if address.lower().startswith("postgres"):
+        return "backup copies SQLite files: make a backup of PostgreSQL with pg_dump"
+    return (
+        "backup copies SQLite files: make a backup of Redis by its persistence (BGSAVE, then copy "
+        "the dump file, or the folder of its append-only file)"
+    )

@@ -1,0 +1,152 @@
+"""
+`foldline repair`: what can be saved of damaged threads, and saving it.
+"""
+
+from typing import Annotated, Any
+
+import typer
+from msgspec import Struct
+from rich.text import Text
+
+from foldline.apps.cli.documents import json_document
+from foldline.apps.cli.faults import fault_documents, print_faults
+from foldline.apps.cli.files import print_document
+from foldline.apps.cli.options import JsonOption, takes
+from foldline.apps.cli.stores import KeyOptions, with_store
+from foldline.apps.cli.terminal import clean, output_console, progress
+from foldline.errors import StoreCorruptError, StoreVersionError, ThreadNotFoundError
+from foldline.threads.fault import Fault
+from foldline.threads.key import DEFAULT_TENANT, ThreadKey
+from foldline.threads.repair import Repair, carry_out, plan_repair
+from foldline.threads.store import ThreadStore
+from foldline.threads.verification import list_keys, verify_thread
+
+
+__all__ = ["RepairOptions", "repair"]
+
+
+_DAMAGED = 1
+
+
+class RepairOptions(KeyOptions, frozen=True, kw_only=True):
+    """
+    What to repair.
+    """
+
+    id: Annotated[str | None, typer.Argument(metavar="[ID]", help="Repair this thread alone.")] = (
+        None
+    )
+    """The thread; None for all that are damaged."""
+
+    tenant: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The owner of the threads; those of all by default."),
+    ] = None
+    """The owner; None for all."""
+
+    write: Annotated[
+        bool, typer.Option("--write", help="Do it; without, it is only told what would be done.")
+    ] = False
+    """Whether anything is written."""
+
+    json: JsonOption = False
+    """Whether to print JSON."""
+
+
+class _Outcome(Struct):
+    repair: Repair
+    refusal: str = ""
+    left: list[Fault] = []
+    is_written: bool = False
+
+
+@takes(RepairOptions)
+def repair(options: RepairOptions) -> None:
+    """
+    Tell what can be saved of damaged threads, and with --write save it.
+
+    A thread goes on, as a new revision, behind its last whole message; damaged messages stay on the
+    branch that is left, and documents that cannot be read are dropped one by one. Everything that
+    is lost is told. Make a backup first. The exit code is 1 where damage is left.
+
+    With --json: an object with "written" and "threads", and in each "kept", "lost" (null where
+    nobody knows), "faults", "deeds", "refused" and "left".
+    """
+    outcomes = with_store(options, lambda store: _repaired(store, options))
+    if options.json:
+        threads = [_document(one) for one in outcomes]
+        print_document(json_document({"written": options.write, "threads": threads}))
+    else:
+        _print(outcomes, is_written=options.write)
+    if any(one.refusal or one.left or not one.is_written for one in outcomes):
+        raise typer.Exit(_DAMAGED)
+
+
+async def _repaired(store: ThreadStore, options: RepairOptions) -> list[_Outcome]:
+    if options.id is not None:
+        keys = [ThreadKey(options.tenant or DEFAULT_TENANT, options.id)]
+    else:
+        keys = await list_keys(store, tenant=options.tenant)
+    outcomes: list[_Outcome] = []
+    with progress("looking", len(keys)) as advance:
+        for key in keys:
+            outcome = await _outcome(store, key, options)
+            if outcome is not None:
+                outcomes.append(outcome)
+            advance()
+    return outcomes
+
+
+async def _outcome(store: ThreadStore, key: ThreadKey, options: RepairOptions) -> _Outcome | None:
+    backing = store.backing
+    try:
+        planned = await plan_repair(backing, key)
+    except (StoreCorruptError, StoreVersionError) as error:
+        nothing = Repair(key=key, faults=(), kept=0, lost=None)
+        return _Outcome(nothing, refusal=str(error))
+    except ThreadNotFoundError:
+        if options.id is not None:
+            raise
+        # Somebody has deleted it in the meantime.
+        return None
+    if planned.step is None:
+        return None
+    if not options.write:
+        return _Outcome(planned)
+    await carry_out(backing, planned)
+    return _Outcome(planned, left=await verify_thread(backing, key), is_written=True)
+
+
+def _document(one: _Outcome) -> dict[str, Any]:
+    return {
+        "tenant": one.repair.key.tenant,
+        "id": one.repair.key.id,
+        "kept": one.repair.kept,
+        "lost": one.repair.lost,
+        "faults": fault_documents(one.repair.faults),
+        "deeds": one.repair.deeds,
+        "refused": one.refusal,
+        "left": fault_documents(one.left),
+    }
+
+
+def _print(outcomes: list[_Outcome], *, is_written: bool) -> None:
+    console = output_console()
+    for one in outcomes:
+        key = one.repair.key
+        print_faults(console, f"thread {key.id} of tenant {key.tenant}", one.repair.faults)
+        for deed in one.repair.deeds:
+            console.print(Text(f"  → {clean(deed)}", style="yellow"), soft_wrap=True)
+        if one.refusal:
+            refusal = f"  cannot be repaired: {clean(one.refusal)}"
+            console.print(Text(refusal, style="red"), soft_wrap=True)
+        if one.left:
+            print_faults(console, "  is still damaged:", one.left)
+    count = len(outcomes)
+    if not count:
+        console.print("nothing is damaged, nothing was written")
+    elif is_written:
+        console.print(f"{sum(one.is_written for one in outcomes):,} of {count:,} repaired")
+    else:
+        text = f"{count:,} damaged; nothing was written: make a backup, then add --write"
+        console.print(text, soft_wrap=True)

@@ -1,0 +1,210 @@
+"""
+From the command line to a store.
+"""
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import typer
+from msgspec import Struct
+
+from foldline.apps.cli.files import read_file
+from foldline.errors import ConfigError, MissingExtraError, ThreadNotFoundError, UsageError
+from foldline.threads.cipher import AesCipher
+from foldline.threads.key import DEFAULT_TENANT
+from foldline.threads.store import ThreadStore
+from foldline.threads.stores.sqlite.store import SQLiteStore
+from foldline.threads.thread import ConversationThread
+
+
+__all__ = [
+    "KeyOptions",
+    "StoreOptions",
+    "TenantOptions",
+    "address_of",
+    "file_of",
+    "found_thread",
+    "with_store",
+]
+
+
+_Result = TypeVar("_Result")
+
+_VARIABLE = "FOLDLINE_STORE"
+_ADDRESS = re.compile(r"([a-z]+)://", re.IGNORECASE)
+# The scheme of an address: the module of the store, its class, and the extra that it needs.
+_SERVERS = {
+    "postgresql": ("postgres", "PostgresStore", "postgres"),
+    "postgres": ("postgres", "PostgresStore", "postgres"),
+    "redis": ("redis", "RedisStore", "redis"),
+    "rediss": ("redis", "RedisStore", "redis"),
+    "unix": ("redis", "RedisStore", "redis"),
+}
+_HEXADECIMAL = re.compile(rb"\s*([0-9a-fA-F]{32}|[0-9a-fA-F]{48}|[0-9a-fA-F]{64})\s*")
+
+
+class StoreOptions(Struct, frozen=True, kw_only=True):
+    """
+    Which store to use.
+    """
+
+    store: Annotated[
+        str | None,
+        typer.Option(
+            "--store",
+            metavar="PATH|URL",
+            help="The file of a SQLite store, or a postgresql:// or redis:// address; by default "
+            f"what the environment variable {_VARIABLE} says.",
+            envvar=_VARIABLE,
+            show_envvar=False,
+        ),
+    ] = None
+    """The path or the address."""
+
+
+class KeyOptions(StoreOptions, frozen=True, kw_only=True):
+    """
+    Which store to use, and how to read what is encrypted in it.
+    """
+
+    key_file: Annotated[
+        str | None,
+        typer.Option(
+            "--key-file",
+            metavar="FILE",
+            help="The key of an encrypted store: 16, 24 or 32 bytes, or these in hexadecimal.",
+        ),
+    ] = None
+    """The file of the key."""
+
+
+class TenantOptions(KeyOptions, frozen=True, kw_only=True):
+    """
+    Which store to use, and whose threads.
+    """
+
+    tenant: Annotated[str, typer.Option(metavar="NAME", help="The owner of the threads.")] = (
+        DEFAULT_TENANT
+    )
+    """The owner."""
+
+
+def with_store(
+    options: KeyOptions,
+    work: Callable[[ThreadStore], Awaitable[_Result]],
+    *,
+    may_make: bool = False,
+) -> _Result:
+    """
+    Open the store that *options* name, do *work* on it, close it and return the result.
+
+    Args:
+        options: The store.
+        work: What to do.
+        may_make: Whether a file that is not there is made.
+
+    Raises:
+        UsageError: No store is named, or there is no such file.
+        StoreError: It cannot be opened.
+    """
+    store = _store(options, may_make=may_make)
+
+    async def run() -> _Result:
+        async with store:
+            return await work(store)
+
+    return asyncio.run(run())
+
+
+def _store(options: KeyOptions, *, may_make: bool) -> ThreadStore:
+    cipher = None if options.key_file is None else _cipher(options.key_file)
+    path = file_of(options, may_make=may_make)
+    if path is not None:
+        return SQLiteStore(path, cipher=cipher)
+    address = address_of(options)
+    module, name, extra = _SERVERS[_scheme(address)]
+    try:
+        kind: Any = getattr(import_module(f"foldline.threads.stores.{module}.store"), name)
+    except MissingExtraError:
+        raise
+    except ImportError as error:
+        raise MissingExtraError(package=error.name or extra, extra=extra) from error
+    store: ThreadStore = kind(address, cipher=cipher)
+    return store
+
+
+def address_of(options: StoreOptions) -> str:
+    """
+    Return what names the store: a path, or an address, which may hold a password.
+
+    Raises:
+        UsageError: Nothing does.
+    """
+    if not options.store:
+        message = (
+            f"no store is named: give --store PATH or a postgresql:// or redis:// address, or set "
+            f"{_VARIABLE}"
+        )
+        raise UsageError(message)
+    return options.store
+
+
+def _scheme(address: str) -> str:
+    match = _ADDRESS.match(address)
+    return "" if match is None else match[1].lower()
+
+
+def file_of(options: StoreOptions, *, may_make: bool = False) -> Path | None:
+    """
+    Return the file of the store; None where the store is a server.
+
+    Raises:
+        UsageError: There is no such file, and none *may* be *made*.
+    """
+    address = address_of(options)
+    scheme = _scheme(address)
+    if scheme in _SERVERS:
+        return None
+    if scheme:
+        message = f"--store {scheme}://…: allowed are a path, postgresql:// and redis://"
+        raise UsageError(message)
+    path = Path(address)
+    if path.is_dir():
+        message = f"{address} is a folder: name the file of the store in it"
+        raise UsageError(message)
+    if not path.exists() and not may_make:
+        message = f"no store at {address}: mend the path; `foldline threads import` makes a store"
+        raise UsageError(message)
+    if not path.parent.is_dir():
+        message = f"cannot make {address}: its folder does not exist; make it first"
+        raise UsageError(message)
+    return path
+
+
+def _cipher(name: str) -> AesCipher:
+    data = read_file(name)
+    match = _HEXADECIMAL.fullmatch(data)
+    key = data if match is None else bytes.fromhex(match[1].decode())
+    try:
+        return AesCipher(key)
+    except ConfigError as error:
+        message = f"{name} holds {len(data)} bytes: a key has 16, 24 or 32, or these in hexadecimal"
+        raise UsageError(message) from error
+
+
+async def found_thread(store: ThreadStore, options: TenantOptions, id: str) -> ConversationThread:
+    """
+    Return the thread of that id.
+
+    Raises:
+        ThreadNotFoundError: There is none.
+        StoreCorruptError: It is damaged.
+    """
+    thread = await store.find(id, tenant=options.tenant)
+    if thread is None:
+        raise ThreadNotFoundError(thread_id=id)
+    return thread

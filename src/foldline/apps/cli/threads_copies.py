@@ -1,0 +1,308 @@
+"""
+`foldline threads import`, `export` and `fork`: threads out of files, into files, out of threads.
+"""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from msgspec import Struct
+from msgspec.structs import replace
+
+from foldline.apps.cli.documents import TARGETS, json_document, view_document
+from foldline.apps.cli.files import (
+    STANDARD_INPUT,
+    check_targets,
+    print_document,
+    read_file,
+    write_files,
+)
+from foldline.apps.cli.notes import tell_of_sessions
+from foldline.apps.cli.options import JsonOption, SourceOptions, takes
+from foldline.apps.cli.sources import sessions_in
+from foldline.apps.cli.stores import TenantOptions, found_thread, with_store
+from foldline.apps.cli.terminal import output_console, progress
+from foldline.apps.cli.threads_views import IdArgument, LastGoodOption
+from foldline.errors import FormatError, ThreadConflictError, ThreadExistsError, UsageError
+from foldline.history.codec import decode_json, encode_json
+from foldline.history.formats.importer import Session
+from foldline.history.formats.renderings import render_openai_chat
+from foldline.threads.key import ThreadKey
+from foldline.threads.origin import plan_restore
+from foldline.threads.read_only import ReadOnlyThread
+from foldline.threads.repair import last_good
+from foldline.threads.snapshot import ThreadSnapshot, decode_snapshot
+from foldline.threads.store import ThreadStore
+
+
+__all__ = ["export_thread", "fork_thread", "import_threads"]
+
+
+_SNAPSHOT = "snapshot"
+_CHAT_JSONL = "chat-jsonl"
+_TARGETS = (_SNAPSHOT, *TARGETS, _CHAT_JSONL)
+_FORBIDDEN = re.compile(r"[^A-Za-z0-9._:-]+")
+_LONGEST_ID = 200
+_STORES = ("MessageStoreSnapshot", "MessageStoreState")
+
+
+class ImportOptions(TenantOptions, frozen=True, kw_only=True):
+    """
+    What to import, and as what.
+    """
+
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help="A recorded conversation, or a snapshot of a thread; - is the standard input.",
+        ),
+    ]
+    """The file, or `-`."""
+
+    id: Annotated[
+        str | None,
+        typer.Option(
+            "--id", metavar="ID", help="The id of the thread, where FILE holds one; else its name."
+        ),
+    ] = None
+    """The id."""
+
+    format: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The format of FILE, where it is not found out."),
+    ] = None
+    """The name of the format."""
+
+    session: Annotated[
+        str | None,
+        typer.Option(metavar="ID|N", help="The session, where FILE holds several; else all."),
+    ] = None
+    """The session."""
+
+    json: JsonOption = False
+    """Whether to print JSON."""
+
+
+@takes(ImportOptions)
+def import_threads(options: ImportOptions) -> None:
+    """
+    Make a thread of each session of a recorded conversation, or one of a snapshot.
+
+    Ids are those of the sessions, with `-` for what an id may not hold. Where one of them is there
+    already nothing is imported. The file of a SQLite store is made where there is none.
+    """
+    snapshots = _snapshots(options)
+
+    async def work(store: ThreadStore) -> list[dict[str, Any]]:
+        keys = [ThreadKey(options.tenant, one.id) for one in snapshots]
+        for key in keys:
+            if await store.backing.storage.load(key) is not None:
+                raise ThreadExistsError(thread_id=key.id)
+        with progress("importing", len(keys)) as advance:
+            for key, snapshot in zip(keys, snapshots, strict=True):
+                await _make(store, key, snapshot)
+                advance()
+        return [{"id": one.id, "messages": len(one.messages)} for one in snapshots]
+
+    made = with_store(options, work, may_make=True)
+    if options.json:
+        print_document(json_document({"tenant": options.tenant, "threads": made}))
+        return
+    for one in made:
+        output_console().print(f"{one['id']}: {one['messages']:,} messages", soft_wrap=True)
+
+
+async def _make(store: ThreadStore, key: ThreadKey, snapshot: ThreadSnapshot) -> None:
+    planned = plan_restore(store.backing, key, snapshot)
+    try:
+        await store.backing.storage.commit(key, planned.step)
+    except ThreadConflictError:
+        raise ThreadExistsError(thread_id=key.id) from None
+
+
+def _snapshots(options: ImportOptions) -> list[ThreadSnapshot]:
+    data = read_file(options.file)
+    if options.format is None and _is_snapshot(data):
+        snapshot = decode_snapshot(data)
+        return [replace(snapshot, id=options.id or snapshot.id)]
+    source = SourceOptions(file=options.file, format=options.format, session=options.session)
+    sessions = sessions_in(data, source)
+    if options.id is not None and len(sessions) > 1:
+        message = f"{options.file} holds {len(sessions)} sessions: choose one with --session"
+        raise UsageError(message)
+    tell_of_sessions(sessions)
+    ids = [options.id] if options.id is not None else _ids(sessions)
+    return [_snapshot(id, session) for id, session in zip(ids, sessions, strict=True)]
+
+
+def _is_snapshot(data: bytes) -> bool:
+    if not any(name.encode() in data for name in _STORES):
+        return False
+    try:
+        value = decode_json(data)
+    except FormatError:
+        return False
+    return isinstance(value, dict) and any(name in value for name in _STORES)
+
+
+def _snapshot(id: str, session: Session) -> ThreadSnapshot:
+    return ThreadSnapshot(
+        id=id,
+        display_name=session.title,
+        messages=session.messages,
+        metadata={"imported_from": session.format, "session": session.id},
+    )
+
+
+def _ids(sessions: Sequence[Session]) -> list[str]:
+    """
+    Return an id for each of *sessions* that a thread may have, no two the same.
+    """
+    ids: list[str] = []
+    for session in sessions:
+        name = _FORBIDDEN.sub("-", session.id).strip("-")[:_LONGEST_ID] or "session"
+        id, number = name, 1
+        while id in ids:
+            number += 1
+            id = f"{name[: _LONGEST_ID - 8]}-{number}"
+        ids.append(id)
+    return ids
+
+
+class ExportOptions(TenantOptions, frozen=True, kw_only=True):
+    """
+    What to export, and where to.
+    """
+
+    id: IdArgument
+    """The thread."""
+
+    to: Annotated[
+        str,
+        typer.Option(
+            "--to",
+            metavar="NAME",
+            help="snapshot (the default, which `import` reads back), openai-chat, "
+            "openai-responses, anthropic, foldline or chat-jsonl.",
+        ),
+    ] = _SNAPSHOT
+    """The format to write in."""
+
+    output: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Write to this file, and not to the standard output."),
+    ] = None
+    """The file to write."""
+
+    force: Annotated[
+        bool, typer.Option("--force", help="Write over the file where it is there already.")
+    ] = False
+    """Whether a file may be written over."""
+
+    last_good: LastGoodOption = False
+    """Whether a damaged thread is read as far as it goes."""
+
+    json: JsonOption = False
+    """Whether to print JSON."""
+
+
+@takes(ExportOptions)
+def export_thread(options: ExportOptions) -> None:
+    """
+    Write a whole thread: as a snapshot, or all its messages in the format of a vendor.
+
+    A snapshot keeps the newest reduction and the execution state. With --json and --output: an
+    object with "id", "file", "messages" and "bytes"; without --output --json changes nothing.
+    """
+    _check_target(options)
+
+    async def read(store: ThreadStore) -> tuple[int, bytes]:
+        thread: ReadOnlyThread
+        if options.last_good:
+            thread = await last_good(store.backing, ThreadKey(options.tenant, options.id))
+        else:
+            thread = await found_thread(store, options, options.id)
+        return thread.count, await _written(thread, options.to)
+
+    count, data = with_store(options, read)
+    if options.output is None:
+        print_document(data)
+        return
+    write_files({options.output: data + b"\n"})
+    if options.json:
+        facts = {"file": options.output, "messages": count, "bytes": len(data) + 1}
+        print_document(json_document({"id": options.id, **facts}))
+        return
+    output_console().print(f"{options.output}: {count:,} messages as {options.to}", soft_wrap=True)
+
+
+def _check_target(options: ExportOptions) -> None:
+    if options.to not in _TARGETS:
+        message = f"--to {options.to[:80]!r}: allowed is {' or '.join(_TARGETS)}"
+        raise UsageError(message)
+    if options.output is None:
+        return
+    check_targets({"--output": options.output}, source=options.store or STANDARD_INPUT)
+    if Path(options.output).is_file() and not options.force:
+        message = f"{options.output} is there already: name another file, or add --force"
+        raise UsageError(message)
+
+
+async def _written(thread: ReadOnlyThread, target: str) -> bytes:
+    if target == _SNAPSHOT:
+        return await thread.to_snapshot()
+    messages = await thread.get_messages()
+    if target == _CHAT_JSONL:
+        return b"\n".join(encode_json(one) for one in render_openai_chat(messages))
+    return view_document(messages, target)
+
+
+class ForkOptions(TenantOptions, frozen=True, kw_only=True):
+    """
+    What to fork.
+    """
+
+    id: IdArgument
+    """The thread."""
+
+    new_id: Annotated[str, typer.Argument(metavar="NEW", help="The id of the new thread.")]
+    """The id of the new thread."""
+
+    at: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", help="How many messages it shares, system messages not counted; else all."
+        ),
+    ] = None
+    """How many messages it shares."""
+
+    json: JsonOption = False
+    """Whether to print JSON."""
+
+
+class _Fork(Struct):
+    id: str
+    forked_from: str
+    messages: int
+
+
+@takes(ForkOptions)
+def fork_thread(options: ForkOptions) -> None:
+    """
+    Make a new thread that shares the first messages of another; nothing is copied.
+    """
+
+    async def fork(store: ThreadStore) -> _Fork:
+        thread = await found_thread(store, options, options.id)
+        new = await thread.fork(options.new_id, at=options.at)
+        return _Fork(new.id, thread.id, new.count)
+
+    made = with_store(options, fork)
+    if options.json:
+        print_document(json_document(made))
+    else:
+        text = f"{made.id}: {made.messages:,} messages shared with {made.forked_from}"
+        output_console().print(text, soft_wrap=True)

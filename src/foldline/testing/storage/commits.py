@@ -1,0 +1,385 @@
+"""
+What a commit promises: all or nothing, once, and never over somebody else's.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Iterable
+
+from foldline.errors import ThreadConflictError
+from foldline.testing.storage.check import Check, Lab, Scribe, expect, expect_conflict
+from foldline.threads.step import Document, Step, StoredRow
+
+
+__all__ = ["COMMITS"]
+
+
+_RACERS = 12
+_WRITERS = 4
+_BATCHES = 5
+_BATCH = 3
+
+
+async def a_new_thread_is_there(lab: Lab) -> None:
+    """
+    A commit that expects revision 0 makes the thread, at revision 1.
+    """
+    scribe = lab.scribe()
+    await scribe.write(3)
+    expect(scribe.revision, 1, "the revision")
+    await scribe.verify()
+
+
+async def a_missing_thread_is_none(lab: Lab) -> None:
+    """
+    A thread that nobody made is loaded as None.
+    """
+    expect(await lab.storage.load(lab.key()), None, "the thread")
+
+
+async def each_commit_counts_one(lab: Lab) -> None:
+    """
+    Every commit moves the revision by one and replaces the head, with rows or without.
+    """
+    scribe = lab.scribe()
+    for size in (0, 2, 0, 1, 3):
+        await scribe.write(size)
+        await scribe.verify()
+    expect(scribe.revision, 5, "the revision")
+
+
+async def a_stale_revision_is_refused(lab: Lab) -> None:
+    """
+    A commit that expects an older revision is a conflict that tells both revisions.
+    """
+    scribe = lab.scribe()
+    await scribe.write(1)
+    late = scribe.step(scribe.drawn(1))
+    await scribe.write(1)
+    attempt = lab.storage.commit(scribe.key, late)
+    await expect_conflict(attempt, key=scribe.key, expected=1, actual=2)
+    await scribe.verify()
+
+
+async def a_future_revision_is_refused(lab: Lab) -> None:
+    """
+    A commit that expects a revision which nobody has made is a conflict.
+    """
+    scribe = lab.scribe()
+    await scribe.write(1)
+    attempt = lab.storage.commit(scribe.key, scribe.step(scribe.drawn(1), expected=7))
+    await expect_conflict(attempt, key=scribe.key, expected=7, actual=1)
+    await scribe.verify()
+
+
+async def a_second_maker_is_refused(lab: Lab) -> None:
+    """
+    Making a thread that is there is a conflict, and leaves it alone.
+    """
+    scribe = lab.scribe()
+    await scribe.write(2)
+    other = Scribe(lab, scribe.key)
+    attempt = lab.storage.commit(scribe.key, other.step(other.drawn(2)))
+    await expect_conflict(attempt, key=scribe.key, expected=0, actual=1)
+    await scribe.verify()
+
+
+async def a_commit_to_no_thread_is_refused(lab: Lab) -> None:
+    """
+    A commit that expects a thread which is not there is a conflict with revision 0.
+    """
+    scribe = lab.scribe()
+    attempt = lab.storage.commit(scribe.key, scribe.step(expected=3))
+    await expect_conflict(attempt, key=scribe.key, expected=3, actual=0)
+    expect(await lab.storage.load(scribe.key), None, "the thread")
+
+
+async def a_refused_commit_changes_nothing(lab: Lab) -> None:
+    """
+    Of a refused commit no row, no document, no deletion and no expiry is stored.
+    """
+    scribe = lab.scribe()
+    kept = Document("metadata", "", b"kept")
+    await scribe.write(2, put=[kept, Document("tool", "call", b"kept")], expires_at=4e9)
+    before = await lab.storage.load(scribe.key)
+    step = scribe.step(
+        scribe.drawn(2),
+        put=[Document("metadata", "", b"lost"), Document("execution", "", b"lost")],
+        drop=[("tool", None)],
+        expected=0,
+        expires_at=5e9,
+    )
+    await expect_conflict(
+        lab.storage.commit(scribe.key, step), key=scribe.key, expected=0, actual=1
+    )
+    expect(await lab.storage.load(scribe.key), before, "the thread")
+    await scribe.verify()
+
+
+async def a_refused_fork_opens_nothing(lab: Lab) -> None:
+    """
+    Of a refused commit that opens a branch, the branch is not there either.
+    """
+    scribe = lab.scribe()
+    await scribe.write(2)
+    other = Scribe(lab, scribe.key)
+    step = other.step(other.drawn(2))
+    attempt = lab.storage.commit(scribe.key, step)
+    await expect_conflict(attempt, key=scribe.key, expected=0, actual=1)
+    rows = await lab.storage.rows(scribe.key, other.branch, 0, 9)
+    expect(rows, [], "the rows of the refused branch")
+
+
+async def a_head_keeps_its_bytes(lab: Lab) -> None:
+    """
+    A head comes back byte for byte, whatever bytes it has.
+    """
+    scribe = lab.scribe()
+    plain = scribe.step()
+    head = bytes(range(256)) * 4
+    await scribe.commit(_with_head(plain, head))
+    stored = await lab.storage.load(scribe.key)
+    expect(stored and stored.head, head, "the head")
+
+
+def _with_head(step: Step, head: bytes) -> Step:
+    return Step(
+        id=step.id,
+        expected=step.expected,
+        head=head,
+        branch=step.branch,
+        opens=step.opens,
+        last_activity=step.last_activity,
+    )
+
+
+async def of_racing_commits_one_wins(lab: Lab) -> None:
+    """
+    Of commits at once that expect the same revision exactly one is made, and the others tell so.
+    """
+    scribe = lab.scribe()
+    await scribe.write(1)
+    for _ in range(3):
+        await _race(lab, scribe, [scribe.step(scribe.drawn(3)) for _ in range(_RACERS)])
+        await scribe.verify()
+
+
+async def of_racing_makers_one_wins(lab: Lab) -> None:
+    """
+    Of tasks that make the same thread at once exactly one does.
+    """
+    makers = [lab.scribe() for _ in range(_RACERS)]
+    steps = [maker.step(maker.drawn(2)) for maker in makers]
+    results = await _outcomes(lab.storage.commit(makers[0].key, step) for step in steps)
+    expect(results.count(None), 1, "the number of winners")
+    winner = makers[results.index(None)]
+    winner.revision, winner.head = 1, steps[results.index(None)].head
+    winner.rows += steps[results.index(None)].rows
+    await winner.verify()
+
+
+async def _race(lab: Lab, scribe: Scribe, steps: list[Step]) -> None:
+    results = await _outcomes(lab.storage.commit(scribe.key, step) for step in steps)
+    expect(results.count(None), 1, "the number of winners")
+    won = steps[results.index(None)]
+    scribe.revision, scribe.head = won.expected + 1, won.head
+    scribe.rows += won.rows
+
+
+async def _outcomes(attempts: Iterable[Awaitable[None]]) -> list[BaseException | None]:
+    results = await asyncio.gather(*attempts, return_exceptions=True)
+    for result in results:
+        if result is not None and not isinstance(result, ThreadConflictError):
+            raise result
+    return list(results)
+
+
+async def threads_do_not_hinder_each_other(lab: Lab) -> None:
+    """
+    Commits at once to as many threads are all made.
+    """
+    scribes = [lab.scribe(f"thread-{number}") for number in range(_RACERS)]
+    for _ in range(3):
+        await asyncio.gather(*(scribe.write(2) for scribe in scribes))
+    for scribe in scribes:
+        await scribe.verify()
+
+
+async def racing_batches_stay_whole(lab: Lab) -> None:
+    """
+    Batches of many writers, each tried again after a conflict, are all there, each in one piece.
+    """
+    scribe = lab.scribe()
+    await scribe.commit(_with_head(scribe.step(), b"0"))
+    await asyncio.gather(*(_insist(lab, scribe, b"%d" % one) for one in range(_WRITERS)))
+    rows = await lab.storage.rows(scribe.key, scribe.branch, 0, 999)
+    expect([row.seq for row in rows], list(range(_WRITERS * _BATCHES * _BATCH)), "the numbers")
+    written = [row.data[:1] for row in rows]
+    batches = [set(written[at : at + _BATCH]) for at in range(0, len(written), _BATCH)]
+    expect([len(batch) for batch in batches], [1] * len(batches), "the writers of each batch")
+    counts = {name: written.count(name) for name in set(written)}
+    expect(set(counts.values()), {_BATCHES * _BATCH}, "the rows of each writer")
+
+
+async def _insist(lab: Lab, scribe: Scribe, name: bytes) -> None:
+    for _ in range(_BATCHES):
+        while not await _appended(lab, scribe, name):
+            pass
+
+
+async def _appended(lab: Lab, scribe: Scribe, name: bytes) -> bool:
+    stored = await lab.storage.load(scribe.key)
+    if stored is None:
+        message = "the thread is gone"
+        raise AssertionError(message)
+    # The head of this check is the number of rows.
+    count = int(stored.head)
+    rows = [StoredRow(scribe.branch, count + at, system=False, data=name) for at in range(_BATCH)]
+    step = Step(
+        id=lab.draw(8),
+        expected=stored.revision,
+        head=b"%d" % (count + _BATCH),
+        branch=scribe.branch,
+        rows=rows,
+        last_activity=0.0,
+    )
+    try:
+        await lab.storage.commit(scribe.key, step)
+    except ThreadConflictError:
+        return False
+    return True
+
+
+async def a_reader_sees_no_half(lab: Lab) -> None:
+    """
+    While commits are made, every row that a loaded head speaks of is there.
+    """
+    scribe = lab.scribe()
+    await scribe.commit(_with_head(scribe.step(), b"0"))
+    writing = asyncio.ensure_future(_insist(lab, scribe, b"w"))
+    while not writing.done():
+        stored = await lab.storage.load(scribe.key)
+        count = 0 if stored is None else int(stored.head)
+        rows = await lab.storage.rows(scribe.key, scribe.branch, 0, count)
+        expect(len(rows), count, "the rows behind a head")
+        await asyncio.sleep(0)
+    await writing
+
+
+async def expiry_is_kept(lab: Lab) -> None:
+    """
+    The expiry is what the last commit said, to the fraction of a second, or None.
+    """
+    scribe = lab.scribe()
+    for expires_at in (None, 4_102_444_800.123456, 4_102_444_801.0, None):
+        await scribe.write(expires_at=expires_at)
+        stored = await lab.storage.load(scribe.key)
+        expect(stored and stored.expires_at, expires_at, "the expiry")
+
+
+async def a_deleted_thread_is_gone(lab: Lab) -> None:
+    """
+    Of a deleted thread nothing can be loaded, and deleting it again says that there is none.
+    """
+    scribe = lab.scribe()
+    await scribe.write(3, put=[Document("metadata", "", b"m"), Document("checkpoint", "1", b"c")])
+    answers = [await lab.storage.delete(scribe.key) for _ in range(2)]
+    expect(answers, [True, False], "the answers")
+    expect(await lab.storage.load(scribe.key), None, "the thread")
+    expect(await scribe.read(), [], "its rows")
+    expect(await lab.documents(scribe.key, "checkpoint"), {}, "its documents")
+
+
+async def deleting_nothing_says_so(lab: Lab) -> None:
+    """
+    Deleting a thread that nobody made gives False.
+    """
+    answers = [await lab.storage.delete(lab.key())]
+    expect(answers, [False], "the answer")
+
+
+async def a_deletion_compares_the_revision(lab: Lab) -> None:
+    """
+    A deletion that expects another revision is a conflict and deletes nothing.
+    """
+    scribe = lab.scribe()
+    await scribe.write(1)
+    await scribe.write(1)
+    attempt = lab.storage.delete(scribe.key, expected=1)
+    await expect_conflict(attempt, key=scribe.key, expected=1, actual=2)
+    await scribe.verify()
+    answers = [await lab.storage.delete(scribe.key, expected=2)]
+    expect(answers, [True], "the answer")
+
+
+async def a_deleted_thread_takes_no_commit(lab: Lab) -> None:
+    """
+    A commit to a thread that was deleted in the meantime is a conflict and does not revive it.
+    """
+    scribe = lab.scribe()
+    await scribe.write(2)
+    await lab.storage.delete(scribe.key)
+    attempt = lab.storage.commit(scribe.key, scribe.step(scribe.drawn(1)))
+    await expect_conflict(attempt, key=scribe.key, expected=1, actual=0)
+    expect(await lab.storage.load(scribe.key), None, "the thread")
+
+
+async def a_thread_made_again_is_new(lab: Lab) -> None:
+    """
+    A thread that is made under the id of a deleted one begins at revision 1 with nothing of it.
+    """
+    scribe = lab.scribe()
+    await scribe.write(4, put=[Document("tool", "old", b"x")], expires_at=4e9)
+    await lab.storage.delete(scribe.key)
+    again = lab.scribe()
+    await again.write(2)
+    await again.verify()
+    stored = await lab.storage.load(again.key)
+    expect(stored and len(stored.documents), 0, "the documents of the new one")
+    expect(stored and stored.expires_at, None, "the expiry of the new one")
+    expect(await scribe.read(), [], "the rows of the old one")
+
+
+async def a_deletion_and_a_commit_at_once_agree(lab: Lab) -> None:
+    """
+    Of a deletion and a commit at once that expect the same revision exactly one is made.
+    """
+    for number in range(_RACERS):
+        scribe = lab.scribe(f"thread-{number}")
+        await scribe.write(1)
+        step = scribe.step(scribe.drawn(1))
+        results = await asyncio.gather(
+            lab.storage.commit(scribe.key, step),
+            lab.storage.delete(scribe.key, expected=1),
+            return_exceptions=True,
+        )
+        conflicts = [one for one in results if isinstance(one, ThreadConflictError)]
+        expect(len(conflicts), 1, "the conflicts")
+        stored = await lab.storage.load(scribe.key)
+        expect(stored is not None, results[1] is not True, "whether it is there")
+
+
+COMMITS: tuple[Check, ...] = (
+    a_new_thread_is_there,
+    a_missing_thread_is_none,
+    each_commit_counts_one,
+    a_stale_revision_is_refused,
+    a_future_revision_is_refused,
+    a_second_maker_is_refused,
+    a_commit_to_no_thread_is_refused,
+    a_refused_commit_changes_nothing,
+    a_refused_fork_opens_nothing,
+    a_head_keeps_its_bytes,
+    of_racing_commits_one_wins,
+    of_racing_makers_one_wins,
+    threads_do_not_hinder_each_other,
+    racing_batches_stay_whole,
+    a_reader_sees_no_half,
+    expiry_is_kept,
+    a_deleted_thread_is_gone,
+    deleting_nothing_says_so,
+    a_deletion_compares_the_revision,
+    a_deleted_thread_takes_no_commit,
+    a_thread_made_again_is_new,
+    a_deletion_and_a_commit_at_once_agree,
+)
+"""The checks of this module."""

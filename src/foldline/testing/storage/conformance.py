@@ -1,0 +1,177 @@
+"""
+Whether a storage keeps the promises of `ThreadStorage`.
+"""
+
+import asyncio
+import secrets
+from collections.abc import Callable
+from inspect import cleandoc
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from foldline.testing.storage.check import Lab, StorageCheck
+from foldline.testing.storage.commits import COMMITS
+from foldline.testing.storage.documents import DOCUMENTS
+from foldline.testing.storage.rows import ROWS
+from foldline.testing.storage.tenants import TENANTS
+from foldline.testing.storage.words import LASTING, WORDS
+from foldline.threads.storage import ThreadStorage, WordIndex
+
+
+__all__ = ["CheckOutcome", "CheckResult", "StorageConformance", "StorageReport"]
+
+
+CheckOutcome: TypeAlias = Literal["kept", "broken", "not_applicable"]
+"""What became of a promise; it does not apply where a storage does not make it."""
+
+
+class CheckResult(Struct, frozen=True, kw_only=True):
+    """
+    What one check has shown.
+    """
+
+    name: str
+    """The name of the check."""
+
+    fact: str
+    """What it proves."""
+
+    outcome: CheckOutcome
+    """Whether it holds."""
+
+    reason: str = ""
+    """What was found instead, where it does not."""
+
+
+class StorageReport(Struct, frozen=True):
+    """
+    What all checks have shown.
+    """
+
+    results: tuple[CheckResult, ...]
+    """One for each check, in their order."""
+
+    @property
+    def is_conformant(self) -> bool:
+        """
+        Whether no promise is broken.
+        """
+        return not self.broken
+
+    @property
+    def broken(self) -> tuple[CheckResult, ...]:
+        """
+        The promises that are.
+        """
+        return tuple(one for one in self.results if one.outcome == "broken")
+
+    def __str__(self) -> str:
+        lines = [f"{one.outcome:<14} {one.name}: {one.reason or one.fact}" for one in self.results]
+        return "\n".join(lines)
+
+
+def _check(check: Callable[[Lab], object], **needs: bool) -> StorageCheck:
+    fact = " ".join(cleandoc(check.__doc__ or "").split())
+    return StorageCheck(check.__name__, fact, check, **needs)  # type: ignore[arg-type]
+
+
+class StorageConformance:
+    """
+    The promises of `ThreadStorage`, one check for each, to run on a storage of one's own.
+
+    ```python
+    report = await StorageConformance(lambda: MyStorage("place")).run()
+    assert report.is_conformant, str(report)
+    ```
+
+    With pytest, one test a check:
+
+    ```python
+    @pytest.mark.parametrize("check", StorageConformance.checks(), ids=lambda one: one.name)
+    def test_storage(check):
+        asyncio.run(StorageConformance(lambda: MyStorage("place")).prove(check))
+    ```
+
+    Every check uses tenants of its own with random names and deletes their threads, so that a
+    storage that others use can be checked as well.
+    """
+
+    def __init__(
+        self,
+        make_storage: Callable[[], ThreadStorage],
+        *,
+        is_durable: bool = True,
+        timeout: float = 60.0,
+    ) -> None:
+        """
+        Check the storages that *make_storage* makes.
+
+        Args:
+            make_storage: What makes a storage, not yet open. All of them are over the same place.
+            is_durable: Whether one of them finds what another has written.
+            timeout: How many seconds a check may take.
+        """
+        self._make_storage = make_storage
+        self._is_durable = is_durable
+        self._timeout = timeout
+
+    @staticmethod
+    def checks() -> tuple[StorageCheck, ...]:
+        """
+        Return every check.
+        """
+        return (
+            *(_check(one) for one in (*COMMITS, *ROWS, *DOCUMENTS, *TENANTS)),
+            *(_check(one, needs_sharing=True) for one in LASTING),
+            *(_check(one, needs_words=True) for one in WORDS),
+        )
+
+    async def run(self) -> StorageReport:
+        """
+        Run every check and return what each has shown; none of them ends the others.
+        """
+        return StorageReport(tuple([await self._result(check) for check in self.checks()]))
+
+    async def _result(self, check: StorageCheck) -> CheckResult:
+        # Whatever a storage raises is what the check has shown.
+        (shown,) = await asyncio.gather(self.prove(check), return_exceptions=True)
+        outcome: CheckOutcome = "broken"
+        reason = ""
+        if isinstance(shown, BaseException):
+            reason = f"{type(shown).__name__}: {shown}"
+        else:
+            outcome = "kept" if shown else "not_applicable"
+        return CheckResult(name=check.name, fact=check.fact, outcome=outcome, reason=reason)
+
+    async def prove(self, check: StorageCheck) -> bool:
+        """
+        Run one check; False says that it does not apply to this storage.
+
+        Raises:
+            AssertionError: The promise is broken.
+            Exception: The storage raised something else.
+        """
+        storage = self._make_storage()
+        if check.needs_words and not isinstance(storage, WordIndex):
+            return False
+        if check.needs_sharing and not self._is_durable:
+            return False
+        tenant = f"check-{secrets.token_hex(8)}"
+        async with asyncio.timeout(self._timeout):
+            await storage.open()
+            lab = Lab(storage, self._make_storage, tenant=tenant, is_shared=self._is_durable)
+            try:
+                await _proved(check, lab)
+            finally:
+                await lab.storage.close()
+        return True
+
+
+async def _proved(check: StorageCheck, lab: Lab) -> None:
+    (shown,) = await asyncio.gather(check.check(lab), return_exceptions=True)
+    (cleaned,) = await asyncio.gather(lab.clean(), return_exceptions=True)
+    # What the check has shown says more than what came of cleaning up after it.
+    for error in (shown, cleaned):
+        if isinstance(error, BaseException):
+            raise error

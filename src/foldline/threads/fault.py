@@ -1,0 +1,40 @@
+"""
+What is wrong with stored data.
+"""
+
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from foldline.threads.step import DocumentKind
+
+
+__all__ = ["Fault", "FaultKind"]
+
+
+FaultKind: TypeAlias = Literal["store", "version", "head", "row"] | DocumentKind
+"""
+Where a fault lies.
+
+`store`: below the threads, in the database itself. `version`: nothing is damaged, but a newer
+foldline wrote it. `head`: in the counts of a thread. `row`: in a message. Others: in a document.
+"""
+
+
+class Fault(Struct, frozen=True, kw_only=True):
+    """
+    One thing that is not as it was written.
+    """
+
+    kind: FaultKind
+    """Where it lies."""
+
+    name: str = ""
+    """The number of the row or the name of the document; empty where there is only one."""
+
+    problem: str
+    """What is wrong with it, without any text of a conversation."""
+
+    def __str__(self) -> str:
+        place = f"{self.kind} {self.name}" if self.name else self.kind
+        return f"{place}: {self.problem}"

@@ -1,0 +1,240 @@
+"""
+Going on behind damage: what can be saved of a thread, what is lost, and how to say so.
+
+Nothing is mended in place and nothing is deleted but documents that cannot be read. A thread with
+damaged rows goes on, as a new revision, along a new branch that shares the rows before the first
+damaged one; the others stay where they are, on the branch that is left.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import replace
+
+from foldline.errors import StoreCorruptError, ThreadNotFoundError
+from foldline.threads.backing import Backing
+from foldline.threads.change import BRANCH_SIZE, Change, StoredReduction, plan_step
+from foldline.threads.examination import Examination, examine
+from foldline.threads.fault import Fault
+from foldline.threads.head import Head
+from foldline.threads.key import ThreadKey
+from foldline.threads.read_only import ReadOnlyThread
+from foldline.threads.record import ThreadRecord
+from foldline.threads.step import Branch, DocumentKind, Step
+
+
+__all__ = ["Repair", "carry_out", "last_good", "plan_repair"]
+
+
+class Repair(Struct, frozen=True, kw_only=True):
+    """
+    What a repair of one thread would do.
+    """
+
+    key: ThreadKey
+    """The thread."""
+
+    faults: tuple[Fault, ...]
+    """What is wrong with it."""
+
+    kept: int
+    """How many messages are kept."""
+
+    lost: int | None
+    """How many are not; None where nobody knows how many there were."""
+
+    deeds: tuple[str, ...] = ()
+    """What is done and what is lost by it, one sentence each; empty where nothing is wrong."""
+
+    step: Step | None = None
+    """The commit that does it; None where nothing is wrong."""
+
+
+async def plan_repair(backing: Backing, key: ThreadKey) -> Repair:
+    """
+    Return what a repair of the thread *key* would do; nothing is written.
+
+    Raises:
+        ThreadNotFoundError: There is no such thread.
+        StoreCorruptError: The storage is damaged below the thread, so that it cannot be repaired.
+        StoreVersionError: A newer foldline wrote it: it is not damaged.
+        StoreError: The storage failed.
+    """
+    found = await _examined(backing, key)
+    if not found.faults:
+        return Repair(key=key, faults=(), kept=found.sums.count, lost=0)
+    below = next((one for one in found.faults if one.kind == "store"), None)
+    if below is not None:
+        message = f"{below.problem}: go back to a backup, or let the tools of the database mend it"
+        raise StoreCorruptError(message)
+    return _Plan(backing, found).repair()
+
+
+async def _examined(backing: Backing, key: ThreadKey) -> Examination:
+    found = await examine(backing, key)
+    if found is None:
+        raise ThreadNotFoundError(thread_id=key.id)
+    return found
+
+
+async def carry_out(backing: Backing, repair: Repair) -> None:
+    """
+    Do what `plan_repair` has planned.
+
+    Raises:
+        ThreadConflictError: Somebody has written in the meantime: plan again.
+        StoreError: The storage failed; nothing was written.
+    """
+    if repair.step is not None:
+        await backing.storage.commit(repair.key, repair.step)
+
+
+async def last_good(backing: Backing, key: ThreadKey) -> ReadOnlyThread:
+    """
+    Return the thread up to its last good row, to be read; all of it where nothing is damaged.
+
+    Raises:
+        ThreadNotFoundError: There is no such thread.
+        StoreError: The storage failed, or is damaged below the thread.
+    """
+    found = await _examined(backing, key)
+    record = found.record
+    length = found.sums.length
+    standing = [one for one in found.reductions if one.state.summarized_up_to_index <= length]
+    newest = standing[0] if standing else None
+    reduction = None if newest is None else newest.state
+    state = record.execution
+    if found.lost != 0 or state is None:
+        state = None
+    elif reduction is not None and reduction.summarized_up_to_index:
+        state = state.with_reduction(reduction)
+    branch = found.branch or record.head.branch
+    record = replace(
+        record,
+        head=replace(record.head, branch=branch),
+        execution=state,
+        reduction=reduction,
+        reduction_name="" if newest is None else newest.name,
+    )
+    return ReadOnlyThread(backing, record)
+
+
+class _Plan:
+    def __init__(self, backing: Backing, found: Examination) -> None:
+        self._backing = backing
+        self._found = found
+        self._deeds: list[str] = []
+        self._drop: list[tuple[DocumentKind, str | None]] = []
+
+    def repair(self) -> Repair:
+        found = self._found
+        leaves = any(one.kind in {"head", "row"} for one in found.faults)
+        branch = self._branch() if leaves else None
+        self._drop_damaged()
+        fallback = self._fallback()
+        execution, settled = self._execution()
+        self._drop_checkpoints()
+        change = Change(
+            rebranch=None if branch is None else self._head(branch.id),
+            shares=branch,
+            execution=execution,
+            fallback=fallback,
+            settled=settled,
+            drop=tuple(self._drop),
+        )
+        planned = plan_step(self._backing, self._record(), change)
+        return Repair(
+            key=found.key,
+            faults=found.faults,
+            kept=found.sums.count,
+            lost=found.lost,
+            deeds=tuple(self._deeds),
+            step=planned.step,
+        )
+
+    def _record(self) -> ThreadRecord:
+        head = replace(self._found.record.head, revision=self._found.revision)
+        return replace(self._found.record, head=head)
+
+    def _branch(self) -> Branch:
+        found = self._found
+        kept = found.sums.count
+        self._deeds.append(
+            f"goes on behind message {kept - 1} ({kept} kept)" if kept else "begins anew, empty"
+        )
+        if found.lost:
+            self._deeds.append(
+                f"loses {found.lost} messages, from number {kept} on; "
+                "what is left of them stays on the branch that is left"
+            )
+        if found.head is None:
+            self._deeds.append(
+                "loses the time when it was made, its expiry and how much of it was archived; rows "
+                "that were cut off at its end cannot be noticed"
+            )
+        parent = found.branch if kept else None
+        return Branch(self._backing.random_bytes(BRANCH_SIZE), parent, kept)
+
+    def _head(self, branch: bytes) -> Head:
+        found = self._found
+        head = replace(found.record.head, branch=branch, revision=found.revision)
+        if found.head is not None:
+            return head
+        folds = [int(one.name) for one in found.reductions if one.name.isdecimal()]
+        return replace(
+            head, folds=max(folds, default=0), checkpoints=len(found.checkpoints), expires_at=None
+        )
+
+    def _drop_damaged(self) -> None:
+        for kind in _MEANING:
+            for one in self._found.faults:
+                if one.kind == kind:
+                    self._forget(kind, one.name, "it is damaged")
+
+    def _forget(self, kind: DocumentKind, name: str, reason: str) -> None:
+        what = _MEANING[kind].format(name=name)
+        self._drop.append((kind, name))
+        self._deeds.append(f"loses {what}: {reason}")
+
+    def _fallback(self) -> StoredReduction | UnsetType | None:
+        length = self._found.sums.length
+        for one in self._found.reductions:
+            if one.state.summarized_up_to_index > length:
+                self._forget("reduction", one.name, "it stands for messages that are lost")
+        dropped = {name for kind, name in self._drop if kind == "reduction"}
+        if not dropped:
+            return UNSET
+        return next((one for one in self._found.reductions if one.name not in dropped), None)
+
+    def _execution(self) -> tuple[UnsetType | None, list[str]]:
+        found = self._found
+        state = found.record.execution
+        if found.lost == 0:
+            return UNSET, []
+        if found.lost is None and state and len(state.current_messages) == found.sums.count:
+            return UNSET, []
+        if state is not None:
+            self._deeds.append("loses the state of its last run: messages that it belongs to are")
+        for run in found.record.tools:
+            self._deeds.append(
+                f"forgets the call {run.call_id!r} of the tool {run.name!r}, which "
+                + ("has run" if run.is_finished else "may have run")
+            )
+        return None, [run.call_id for run in found.record.tools]
+
+    def _drop_checkpoints(self) -> None:
+        for one in self._found.checkpoints:
+            if one.message_index > self._found.sums.count:
+                self._forget("checkpoint", one.id, "it stands behind messages that are lost")
+
+
+_MEANING: Mapping[DocumentKind, str] = MappingProxyType(
+    {
+        "metadata": "its display name and metadata",
+        "execution": "the state of its last run, which cannot be resumed",
+        "reduction": "reduction {name}, so that a summary may have to be written again",
+        "tool": "what is known of the call {name}: whether its tool has run is not known",
+        "checkpoint": "checkpoint {name}",
+    }
+)

@@ -1,0 +1,1 @@
+"""Threads in a PostgreSQL database."""

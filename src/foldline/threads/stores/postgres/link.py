@@ -1,0 +1,333 @@
+"""
+The way to a PostgreSQL: a pool of connections, and a deadline for every call.
+"""
+
+import asyncio
+import math
+import os
+import re
+import socket
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
+
+from foldline.errors import ConfigError, MissingExtraError, StoreBusyError, StoreError
+from foldline.threads.stores.postgres.faults import ends_session, is_rolled_back, store_error
+from foldline.threads.stores.postgres.schema import migrate, read_statements
+
+
+if TYPE_CHECKING:
+    from psycopg import AsyncConnection, Error
+    from psycopg_pool import AsyncConnectionPool
+
+
+__all__ = ["Answer", "Broken", "Durability", "PostgresLink", "Values"]
+
+
+Durability: TypeAlias = Literal["full", "relaxed"]
+"""
+What a crash of the server may take.
+
+`full`: nothing that was acknowledged; each commit is flushed to its disk. `relaxed`: the commits of
+the last moments (three times its `wal_writer_delay`, so 0.6 seconds by default), whole and from the
+end, but never one in the middle.
+"""
+
+Answer: TypeAlias = list[tuple[Any, ...]]
+"""The rows that a statement gave."""
+
+Values: TypeAlias = Mapping[str, object]
+"""The values of a statement by their names."""
+
+_SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,62}", re.ASCII)
+_ATTEMPTS: Final = 4
+_PAUSE: Final = 0.25
+_GRACE: Final = 1.0
+# The server gives up before we do, so that it is known what became of a call.
+_SERVER_SHARE: Final = 0.9
+_LOCK_SHARE: Final = 0.8
+
+
+class Broken(NamedTuple):
+    """
+    A write whose answer was lost with the connection: it may have been done or not.
+    """
+
+    session: str
+    """The name of the session that was to do it."""
+
+    until: float
+    """The moment of the event loop by which the caller wants to know."""
+
+    reason: str
+    """What broke."""
+
+
+class PostgresLink:
+    """
+    Runs statements, each of them a transaction of its own.
+
+    A connection that broke is replaced by the next call. A read is made again where its connection
+    broke, a write only where the server says that it has undone it.
+    """
+
+    def __init__(
+        self, dsn: str, *, schema: str, pool_size: int, timeout: float, durability: Durability
+    ) -> None:
+        """
+        Lead to the database at *dsn*; nothing is connected yet.
+
+        Args:
+            dsn: Its address: a `postgresql://` URL or a connection string of libpq.
+            schema: The schema of the tables.
+            pool_size: How many connections are open at most.
+            timeout: How many seconds a call may take, waiting and connecting included.
+            durability: What a crash of the server may take.
+
+        Raises:
+            ConfigError: An argument is not allowed.
+            MissingExtraError: The `postgres` extra is not installed.
+        """
+        _check(schema, pool_size, timeout, durability)
+        try:
+            import psycopg  # noqa: PLC0415 - an optional package
+            import psycopg.conninfo  # noqa: PLC0415
+            import psycopg_pool  # noqa: PLC0415 - an optional package
+        except ImportError:
+            raise MissingExtraError(package="psycopg", extra="postgres") from None
+        try:
+            psycopg.conninfo.conninfo_to_dict(dsn)
+        except psycopg.ProgrammingError:
+            # An address may hold a password, so that nothing of it is told.
+            message = "dsn is no address of a PostgreSQL: allowed are postgresql://… and host=…"
+            raise ConfigError(message) from None
+        self.sql = read_statements()
+        self._schema = schema
+        self._timeout = timeout
+        self._is_relaxed = durability == "relaxed"
+        self._failure = psycopg.Error
+        self._refusals = (psycopg_pool.PoolTimeout, psycopg_pool.PoolClosed)
+        self._connect = psycopg.AsyncConnection.connect
+        self._make_pool = psycopg_pool.AsyncConnectionPool
+        self._dsn = dsn
+        self._pool_size = pool_size
+        self._pool: AsyncConnectionPool[AsyncConnection[Any]] | None = None
+        self._failures = 0
+
+    async def open(self) -> None:
+        """
+        Bring the tables up to date and let calls be made; harmless when repeated.
+
+        Raises:
+            StoreError: The database cannot be reached or used.
+            StoreVersionError: A newer foldline has written there.
+        """
+        if self._pool is not None:
+            return
+        try:
+            async with asyncio.timeout(self._timeout):
+                connection = await self._connect(self._dsn, **self._options())
+        except TimeoutError:
+            raise self._late() from None
+        except self._failure as error:
+            raise store_error(error) from None
+        await self._prepare(connection)
+        pool: AsyncConnectionPool[AsyncConnection[Any]] = self._make_pool(
+            self._dsn,
+            kwargs=self._options(),
+            min_size=1,
+            max_size=self._pool_size,
+            open=False,
+            configure=self._configure,
+            reconnect_timeout=0.0,
+            reconnect_failed=self._try_again,
+        )
+        await pool.open()
+        self._pool = pool
+
+    async def _prepare(self, connection: "AsyncConnection[Any]") -> None:
+        cut = asyncio.get_running_loop().call_later(self._timeout, _cut, connection)
+        try:
+            await self._configure(connection)
+            await migrate(connection, self.sql, self._schema)
+        except self._failure as error:
+            raise store_error(error) from None
+        finally:
+            cut.cancel()
+            await connection.close()
+
+    def _options(self) -> dict[str, Any]:
+        return {
+            "autocommit": True,
+            "client_encoding": "utf8",
+            "connect_timeout": max(2, math.ceil(self._timeout)),
+            "tcp_user_timeout": math.ceil(1000 * self._timeout),
+        }
+
+    async def _configure(self, connection: "AsyncConnection[Any]") -> None:
+        values = {
+            "session": f"foldline {os.urandom(8).hex()}",
+            "path": f'"{self._schema}"',
+            "statement_timeout": f"{math.ceil(1000 * _SERVER_SHARE * self._timeout)}",
+            "lock_timeout": f"{math.ceil(1000 * _LOCK_SHARE * self._timeout)}",
+            "relaxed": self._is_relaxed,
+        }
+        await connection.execute(self.sql["session"], values)
+
+    async def _try_again(self, pool: "AsyncConnectionPool[AsyncConnection[Any]]") -> None:
+        """
+        Connect once more as long as somebody waits for it.
+        """
+        self._failures += 1
+        if pool.get_stats().get("requests_waiting", 0):
+            await asyncio.sleep(_PAUSE)
+            await pool.check()
+
+    async def close(self) -> None:
+        """
+        Close all connections; harmless when repeated.
+        """
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            await pool.close(self._timeout)
+
+    async def read(self, name: str, values: Values) -> Answer:
+        """
+        Return the answer to a statement that is harmless when repeated.
+
+        Raises:
+            StoreError: The server cannot be reached, did not answer in time, or refused.
+        """
+        answer: Answer | Broken = []
+        until = self._until()
+        for _ in range(_ATTEMPTS):
+            answer = await self._run(name, values, until)
+            if not isinstance(answer, Broken):
+                return answer
+        raise StoreError(answer.reason if isinstance(answer, Broken) else "")
+
+    async def write(self, name: str, values: Values) -> Answer | Broken:
+        """
+        Return the answer to a statement that is done once, or that the answer was lost.
+
+        Raises:
+            StoreError: The server cannot be reached, or refused; nothing was written.
+        """
+        return await self._run(name, values, self._until())
+
+    async def settle(self, broken: Broken, name: str, values: Values) -> Answer | None:
+        """
+        End the session of a lost answer, and then read; None where it cannot be ended.
+
+        A session that lives on could still do what it was told, after anybody has looked.
+        """
+        until = max(broken.until, asyncio.get_running_loop().time() + _GRACE)
+        wait = math.ceil(1000 * _GRACE / 2)
+        try:
+            ended = await self._run("end_session", {"session": broken.session, "wait": wait}, until)
+            if isinstance(ended, Broken) or not all(done for (done,) in ended):
+                return None
+            found = await self._run(name, values, until)
+        except StoreError:
+            return None
+        return None if isinstance(found, Broken) else found
+
+    def _until(self) -> float:
+        return asyncio.get_running_loop().time() + self._timeout
+
+    def _late(self) -> StoreBusyError:
+        return StoreBusyError(f"PostgreSQL did not answer within {self._timeout} seconds")
+
+    async def _run(self, name: str, values: Values, until: float) -> Answer | Broken:
+        pool = self._opened()
+        for attempt in range(_ATTEMPTS):
+            connection = await self._connection(pool, until)
+            session = connection.info.parameter_status("application_name") or ""
+            try:
+                return await self._execute(connection, self.sql[name], values, until)
+            except self._failure as error:
+                if connection.closed or ends_session(error):
+                    return Broken(session, until, self._reason(error, until))
+                if not is_rolled_back(error) or attempt == _ATTEMPTS - 1:
+                    raise store_error(error) from None
+            finally:
+                await pool.putconn(connection)
+        raise self._late()
+
+    def _reason(self, error: "Error", until: float) -> str:
+        is_late = asyncio.get_running_loop().time() >= until
+        return str(self._late() if is_late else store_error(error))
+
+    async def _execute(
+        self, connection: "AsyncConnection[Any]", sql: bytes, values: Values, until: float
+    ) -> Answer:
+        # The driver would wait for the server even when it is cancelled; it does not wait for a
+        # socket that is shut.
+        cut = asyncio.get_running_loop().call_at(until, _cut, connection)
+        try:
+            async with connection.cursor(binary=True) as cursor:
+                await cursor.execute(sql, values)
+                return await cursor.fetchall()
+        finally:
+            cut.cancel()
+
+    def _opened(self) -> "AsyncConnectionPool[AsyncConnection[Any]]":
+        if self._pool is None:
+            message = "the store is not open: use `async with`, or await `open()`"
+            raise StoreError(message)
+        return self._pool
+
+    async def _connection(
+        self, pool: "AsyncConnectionPool[AsyncConnection[Any]]", until: float
+    ) -> "AsyncConnection[Any]":
+        """
+        Return a connection that the server has not closed while nobody used it.
+        """
+        failures = self._failures
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                connection = await pool.getconn(timeout=until - loop.time())
+            except self._refusals:
+                if self._failures > failures:
+                    message = f"PostgreSQL cannot be reached for {self._timeout} seconds"
+                    raise StoreError(message) from None
+                message = f"all {self._pool_size} connections were busy for too long"
+                raise StoreBusyError(message) from None
+            if self._is_alive(connection):
+                return connection
+            await connection.close()
+            await pool.putconn(connection)
+
+    def _is_alive(self, connection: "AsyncConnection[Any]") -> bool:
+        # What the server says at the end comes before the end itself.
+        try:
+            for _ in range(2):
+                connection.pgconn.consume_input()
+                connection.pgconn.is_busy()
+        except self._failure:
+            return False
+        return not connection.closed
+
+
+def _check(schema: str, pool_size: int, timeout: float, durability: str) -> None:
+    if not _SCHEMA.fullmatch(schema) or schema.startswith("pg_"):
+        message = "schema: allowed are 1 to 63 of a-z 0-9 _, no digit and no pg_ in front"
+        raise ConfigError(message)
+    if durability not in {"full", "relaxed"}:
+        message = f"durability={durability!r}: allowed are full, relaxed"
+        raise ConfigError(message)
+    if pool_size < 1:
+        message = f"pool_size={pool_size!r}: allowed is a whole number from 1 up"
+        raise ConfigError(message)
+    if not timeout > 0:
+        message = f"timeout={timeout!r}: allowed is a number of seconds above 0"
+        raise ConfigError(message)
+
+
+def _cut(connection: "AsyncConnection[Any]") -> None:
+    """
+    Shut the socket of *connection*, so that whoever waits for it does so no longer.
+    """
+    if not connection.closed:
+        with socket.socket(fileno=os.dup(connection.fileno())) as own:
+            own.shutdown(socket.SHUT_RDWR)

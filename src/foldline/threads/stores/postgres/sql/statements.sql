@@ -1,0 +1,135 @@
+-- name: session
+SELECT
+    set_config('application_name', %(session)s, false),
+    set_config('search_path', %(path)s, false),
+    set_config('statement_timeout', %(statement_timeout)s, false),
+    set_config('lock_timeout', %(lock_timeout)s, false),
+    set_config('default_transaction_isolation', 'read committed', false),
+    set_config('enable_seqscan', 'off', false),
+    set_config('jit', 'off', false),
+    set_config(
+        'synchronous_commit',
+        CASE
+            WHEN %(relaxed)s THEN 'off'
+            WHEN current_setting('synchronous_commit') = 'off' THEN 'on'
+            ELSE current_setting('synchronous_commit')
+        END,
+        false
+    );
+
+-- name: end_session
+SELECT pg_terminate_backend(pid, %(wait)s) FROM pg_stat_activity
+WHERE application_name = %(session)s;
+
+-- name: has_schema
+SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = %(schema)s);
+
+-- name: has_migrations
+SELECT EXISTS (
+    SELECT FROM pg_tables WHERE schemaname = %(schema)s AND tablename = 'migrations'
+);
+
+-- name: lock_migrations
+SELECT pg_advisory_xact_lock(hashtextextended('foldline ' || %(schema)s, 0));
+
+-- name: make_migrations
+CREATE TABLE migrations (
+    number integer PRIMARY KEY,
+    made_at timestamptz NOT NULL DEFAULT now()
+);
+
+-- name: version
+SELECT coalesce(max(number), 0) FROM migrations;
+
+-- name: add_migration
+INSERT INTO migrations (number) VALUES (%(number)s);
+
+-- name: load
+SELECT t.revision, t.head, t.expires_at, d.kind, d.name, d.data
+FROM threads t LEFT JOIN LATERAL (
+    (
+        SELECT o.kind, o.name, o.data FROM documents o
+        WHERE o.thread = t.pk AND o.kind IN ('execution', 'metadata', 'tool')
+    )
+    UNION ALL
+    (
+        SELECT o.kind, o.name, o.data FROM documents o
+        WHERE o.thread = t.pk AND o.kind = 'reduction' ORDER BY o.name DESC LIMIT 1
+    )
+) d ON true
+WHERE t.tenant = %(tenant)s AND t.id = %(id)s;
+
+-- name: threads
+SELECT t.id, t.revision, t.head, t.expires_at, d.kind, d.name, d.data
+FROM (
+    SELECT * FROM threads
+    WHERE tenant = %(tenant)s AND id > %(after)s ORDER BY id LIMIT %(limit)s
+) t LEFT JOIN LATERAL (
+    (
+        SELECT o.kind, o.name, o.data FROM documents o
+        WHERE o.thread = t.pk AND o.kind IN ('execution', 'metadata', 'tool')
+    )
+    UNION ALL
+    (
+        SELECT o.kind, o.name, o.data FROM documents o
+        WHERE o.thread = t.pk AND o.kind = 'reduction' ORDER BY o.name DESC LIMIT 1
+    )
+) d ON true;
+
+-- name: documents
+SELECT d.kind, d.name, d.data FROM threads t JOIN documents d ON d.thread = t.pk
+WHERE t.tenant = %(tenant)s AND t.id = %(id)s AND d.kind = %(kind)s
+ORDER BY d.name DESC LIMIT %(limit)s;
+
+-- name: rows
+-- OFFSET 0 has the planner walk from branch to branch; the caller puts the rows in order.
+SELECT l.id, r.number, r.system, r.data
+FROM lineage(%(tenant)s, %(branch)s, %(start)s, %(stop)s) l CROSS JOIN LATERAL (
+    SELECT o.id & 4294967295 AS number, o.system, o.data FROM rows o
+    WHERE o.id >= (l.pk << 32) + greatest(l.at, %(start)s) AND o.id < (l.pk << 32) + l.behind
+    OFFSET 0
+) r;
+
+-- name: system_rows
+SELECT l.id, r.number, r.system, r.data
+FROM lineage(%(tenant)s, %(branch)s, %(start)s, %(stop)s) l CROSS JOIN LATERAL (
+    SELECT o.id & 4294967295 AS number, o.system, o.data FROM rows o
+    WHERE o.id >= (l.pk << 32) + greatest(l.at, %(start)s) AND o.id < (l.pk << 32) + l.behind
+        AND o.system
+    OFFSET 0
+) r;
+
+-- name: tenants
+WITH RECURSIVE found (tenant) AS (
+    (SELECT tenant FROM threads ORDER BY tenant LIMIT 1)
+    UNION ALL
+    SELECT (SELECT t.tenant FROM threads t WHERE t.tenant > f.tenant ORDER BY t.tenant LIMIT 1)
+    FROM found f WHERE f.tenant IS NOT NULL
+)
+SELECT tenant FROM found WHERE tenant IS NOT NULL;
+
+-- name: commit
+SELECT commit_step(
+    %(tenant)s, %(id)s, %(expected)s, %(head)s, %(branch)s, %(last_activity)s, %(expires_at)s,
+    %(opens)s, %(parent)s, %(at)s, %(purge)s, %(numbers)s, %(systems)s, %(rows)s,
+    %(drop_kinds)s, %(drop_names)s, %(kinds)s, %(names)s, %(data)s
+);
+
+-- name: outcome
+SELECT revision, head FROM threads WHERE tenant = %(tenant)s AND id = %(id)s;
+
+-- name: delete
+SELECT delete_thread(%(tenant)s, %(id)s, %(expected)s);
+
+-- name: index
+SELECT add_words(%(tenant)s, %(branch)s, %(numbers)s, %(words)s);
+
+-- name: indexed
+SELECT l.at, l.behind, i.upto
+FROM lineage(%(tenant)s, %(branch)s, 0, %(stop)s) l LEFT JOIN indexed i ON i.branch = l.pk;
+
+-- name: find
+SELECT w.id & 4294967295
+FROM lineage(%(tenant)s, %(branch)s, 0, %(stop)s) l JOIN words w
+    ON w.id >= (l.pk << 32) + l.at AND w.id < (l.pk << 32) + l.behind
+WHERE w.words @> %(words)s;

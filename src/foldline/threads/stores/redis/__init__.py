@@ -1,0 +1,3 @@
+"""
+Threads in Redis.
+"""

@@ -1,0 +1,81 @@
+"""
+What Redis and the way to it report, as errors of foldline.
+"""
+
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from foldline.errors import CommitUnknownError, StoreBusyError, StoreError
+
+
+__all__ = ["store_error"]
+
+
+# Redis 6 puts the code of a call that failed in a script behind the place in the script.
+_CODE = re.compile(
+    r"\b(?:BUSY|CLUSTERDOWN|CROSSSLOT|MISCONF|MOVED|NOREPLICAS|OOM|READONLY|WRONGTYPE)\b"
+)
+_TROUBLE: Mapping[str, tuple[type[StoreError], str]] = MappingProxyType(
+    {
+        "BUSY": (StoreBusyError, "Redis is busy with a script of somebody else"),
+        "CROSSSLOT": (StoreError, "this cluster divides the keys of a store"),
+        "MISCONF": (StoreError, "Redis cannot write to its disk"),
+        "MOVED": (StoreError, "the keys of this store lie at another node of the cluster"),
+        "NOPERM": (StoreError, "Redis does not let this user run a command"),
+        "NOREPLICAS": (StoreError, "too few replicas follow this Redis"),
+        "OOM": (StoreError, "Redis has reached its maxmemory: give it more, or delete threads"),
+        "READONLY": (StoreError, "this Redis is a replica: give the address of the primary"),
+        "WRONGTYPE": (
+            StoreError,
+            "a key of this store holds something else: choose another prefix",
+        ),
+    }
+)
+
+
+def store_error(error: Exception, *, is_unknown: bool) -> StoreError:
+    """
+    Return *error* as an error of foldline, without the values that it may quote.
+
+    Args:
+        error: What the driver raised.
+        is_unknown: Whether a commit was on its way, so that it may have been made where Redis has
+            not answered.
+    """
+    from redis import exceptions  # noqa: PLC0415 - an optional package
+
+    if isinstance(error, exceptions.BusyLoadingError):
+        return StoreBusyError("Redis has just started and still reads its data (LOADING)")
+    if isinstance(error, exceptions.AuthenticationError | exceptions.AuthorizationError):
+        return StoreError("Redis does not know this user or password (WRONGPASS)")
+    if isinstance(error, exceptions.ResponseError):
+        return _refusal(error)
+    name = type(error).__name__
+    if is_unknown:
+        return CommitUnknownError(f"the connection to Redis broke in a commit ({name})")
+    if isinstance(error, exceptions.TimeoutError | TimeoutError):
+        return StoreBusyError(f"Redis did not answer in time ({name})")
+    return StoreError(f"Redis cannot be reached ({name})")
+
+
+def _refusal(error: Exception) -> StoreError:
+    code = _code(error)
+    kind, text = _TROUBLE.get(code, (StoreError, "Redis refused a call"))
+    return kind(f"{text} ({code})")
+
+
+def _code(error: Exception) -> str:
+    from redis import exceptions  # noqa: PLC0415 - an optional package
+
+    # The driver cuts these codes off.
+    known: tuple[tuple[type[Exception], str], ...] = (
+        (exceptions.NoPermissionError, "NOPERM"),
+        (exceptions.OutOfMemoryError, "OOM"),
+        (exceptions.ReadOnlyError, "READONLY"),
+    )
+    for kind, code in known:
+        if isinstance(error, kind):
+            return code
+    found = _CODE.search(str(error))
+    return found[0] if found else "ERR"

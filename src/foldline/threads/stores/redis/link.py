@@ -1,0 +1,204 @@
+"""
+The way to a Redis: a few connections, a deadline for every call, and no call made twice.
+"""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final, Protocol, cast
+
+from foldline.errors import ConfigError, MissingExtraError, StoreError
+from foldline.threads.stores.redis.faults import store_error
+from foldline.threads.stores.redis.scripts import Script
+
+
+__all__ = ["RedisLink"]
+
+
+_MOST_CONNECTIONS: Final = 16
+
+
+class _Pool(Protocol):
+    """
+    What is needed of the driver's connections.
+    """
+
+    async def disconnect(self, *, inuse_connections: bool) -> None: ...
+
+
+class _Client(Protocol):
+    """
+    What is needed of the driver's client.
+    """
+
+    connection_pool: _Pool
+
+    def client(self) -> "_Client": ...
+
+    async def initialize(self) -> object: ...
+
+    async def execute_command(self, *words: bytes) -> object: ...
+
+    async def aclose(self, *, close_connection_pool: bool | None = None) -> None: ...
+
+
+class RedisLink:
+    """
+    Runs commands and scripts.
+
+    A connection that broke is replaced by the next call. What has been sent is never sent again:
+    whether it was done is for the caller to find out.
+    """
+
+    def __init__(self, url: str, *, timeout: float) -> None:
+        """
+        Lead to the Redis at *url*; nothing is connected yet.
+
+        Args:
+            url: Its address: `redis://`, `rediss://` or `unix://`.
+            timeout: How many seconds a call may take, waiting and connecting included.
+
+        Raises:
+            ConfigError: *url* is no such address.
+            MissingExtraError: The `redis` extra is not installed.
+        """
+        try:
+            from redis.asyncio import ConnectionPool, Redis  # noqa: PLC0415 - an optional package
+            from redis.exceptions import NoScriptError, RedisError, ResponseError  # noqa: PLC0415
+        except ImportError:
+            raise MissingExtraError(package="redis", extra="redis") from None
+        options = _options(timeout)
+
+        def client() -> _Client:
+            from_url = cast("Callable[..., ConnectionPool]", ConnectionPool.from_url)
+            pool = from_url(url, max_connections=_MOST_CONNECTIONS, **options)
+            # Otherwise what an address says would win.
+            pool.connection_kwargs.update(options)
+            pool.max_connections = _MOST_CONNECTIONS
+            # A connection that is not connected shows whether the options are known.
+            pool.connection_class(**pool.connection_kwargs)
+            return cast("_Client", Redis(connection_pool=pool))
+
+        try:
+            client()
+        except (AttributeError, TypeError, ValueError, RedisError):
+            # An address may hold a password, so that nothing of it is told.
+            message = "url is no address of a Redis: allowed are redis://, rediss://, unix://"
+            raise ConfigError(message) from None
+        self._make_client = client
+        self._failure = RedisError
+        self._refusal = ResponseError
+        self._unknown_script = NoScriptError
+        self._timeout = timeout
+        self._places = asyncio.Semaphore(_MOST_CONNECTIONS)
+        self._client: _Client | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """
+        Whether calls can be made.
+        """
+        return self._client is not None
+
+    def open(self) -> None:
+        """
+        Let calls be made; harmless when repeated.
+        """
+        if self._client is None:
+            self._client = self._make_client()
+            self._places = asyncio.Semaphore(_MOST_CONNECTIONS)
+
+    async def close(self) -> None:
+        """
+        Close all connections; harmless when repeated.
+        """
+        client, self._client = self._client, None
+        if client is not None:
+            try:
+                async with asyncio.timeout(self._timeout):
+                    await client.aclose(close_connection_pool=True)
+            except (self._failure, OSError, TimeoutError) as error:
+                raise store_error(error, is_unknown=False) from None
+
+    async def ask(self, *words: bytes) -> object:
+        """
+        Return the answer to one command, which only reads.
+
+        Raises:
+            StoreError: Redis cannot be reached, did not answer in time, or refused.
+        """
+        return await self._call([words], writes=False)
+
+    async def run(self, script: Script, *words: bytes, writes: bool = False) -> object:
+        """
+        Return the answer of a script that is given *words*.
+
+        Args:
+            script: The script.
+            words: What it is given, the first of which is the base of all keys.
+            writes: Whether it is a commit.
+
+        Raises:
+            StoreError: Redis cannot be reached, did not answer in time, or refused.
+            CommitUnknownError: It is a commit, and was sent, and no answer came.
+        """
+        given = (b"1", words[0] + b"/format", *words)
+        known = (b"EVALSHA", script.digest, *given)
+        return await self._call([known, (b"EVAL", script.text, *given)], writes=writes)
+
+    async def _call(self, attempts: list[tuple[bytes, ...]], *, writes: bool) -> object:
+        if self._client is None:
+            message = "the store is not open: use `async with`, or await `open()`"
+            raise StoreError(message)
+        client = self._client.client()
+        is_sent = False
+        try:
+            async with asyncio.timeout(self._timeout), self._places:
+                try:
+                    await client.initialize()
+                    is_sent = True
+                    return await self._attempt(client, attempts)
+                finally:
+                    await client.aclose(close_connection_pool=False)
+        except self._refusal as error:
+            raise store_error(error, is_unknown=False) from None
+        except (self._failure, OSError, TimeoutError) as error:
+            await self._hang_up(client)
+            raise store_error(error, is_unknown=writes and is_sent) from None
+
+    async def _hang_up(self, client: _Client) -> None:
+        """
+        Close the connections that nobody uses: what broke one has mostly broken all of them.
+        """
+        with suppress(self._failure, OSError, TimeoutError):
+            async with asyncio.timeout(self._timeout):
+                await client.connection_pool.disconnect(inuse_connections=False)
+
+    async def _attempt(self, client: _Client, attempts: list[tuple[bytes, ...]]) -> object:
+        *others, last = attempts
+        for words in others:
+            try:
+                return await client.execute_command(*words)
+            except self._unknown_script:
+                # Redis forgets scripts when it starts; it has done nothing.
+                continue
+        return await client.execute_command(*last)
+
+
+def _options(timeout: float) -> dict[str, object]:
+    """
+    Return what every connection has, whatever its address says.
+    """
+    from redis.asyncio.retry import Retry  # noqa: PLC0415 - an optional package
+    from redis.backoff import NoBackoff  # noqa: PLC0415
+
+    return {
+        "decode_responses": False,
+        "health_check_interval": 0,
+        "protocol": 2,
+        "retry": Retry(NoBackoff(), 0),
+        "retry_on_error": [],
+        "retry_on_timeout": False,
+        "socket_connect_timeout": timeout,
+        "socket_timeout": timeout,
+    }

@@ -1,0 +1,46 @@
+-- Deletes the rows of a branch that nobody owns, but for those that another one shares.
+local function sweep(branch)
+  while branch do
+    local link, children = of('branch', branch), of('children', branch)
+    local rows, system = of('rows', branch), of('system', branch)
+    local owner, parent, at = unpack(redis.call('HMGET', link, 'owner', 'parent', 'at'))
+    if owner or not at then
+      return
+    end
+    local shared = redis.call('ZRANGE', children, -1, -1, 'WITHSCORES')[2]
+    if not shared then
+      redis.call('UNLINK', link, rows, system, children)
+      if parent then
+        redis.call('ZREM', of('children', parent), branch)
+      end
+    elseif tonumber(shared) > tonumber(at) then
+      redis.call('LTRIM', rows, 0, shared - at - 1)
+      redis.call('ZREMRANGEBYSCORE', system, shared, '+inf')
+      return
+    else
+      -- No row of its own is needed, and fewer of those before it.
+      redis.call('UNLINK', rows, system)
+      redis.call('HSET', link, 'at', shared)
+      if parent then
+        redis.call('ZADD', of('children', parent), shared, branch)
+      end
+    end
+    branch = parent
+  end
+end
+
+-- Lets a thread own no branch, or one alone, and deletes what only it has needed.
+local function disown(id, kept)
+  local owned, left = of('owned', id), {}
+  for _, branch in ipairs(redis.call('SMEMBERS', owned)) do
+    if branch ~= kept then
+      left[#left + 1] = branch
+      redis.call('HDEL', of('branch', branch), 'owner')
+      redis.call('SREM', owned, branch)
+    end
+  end
+  for _, branch in ipairs(left) do
+    sweep(branch)
+  end
+end
+

@@ -1,0 +1,103 @@
+-- Makes one step. Redis undoes nothing when a script fails, so that everything is looked at before
+-- the first write; the first write is one that Redis refuses where it has no memory left.
+local id, expected, following, head, branch = take(), take(), take(), take(), take()
+local active, expires, purges = take(), take(), take() == '1'
+local opens, parent, at = take() == '1', take(), take()
+local number, drops, puts = take(), tonumber(take()), tonumber(take())
+
+local thread, names, owned = of('thread', id), of('names', id), of('owned', id)
+local link, rows, system = of('branch', branch), of('rows', branch), of('system', branch)
+local tenants, threads = base .. '/tenants', base .. '/threads/' .. tenant
+
+local types = {
+  [thread] = 'hash', [names] = 'zset', [owned] = 'set', [link] = 'hash', [rows] = 'list',
+  [system] = 'zset', [tenants] = 'zset', [threads] = 'zset', [of('children', branch)] = 'zset',
+}
+if parent ~= '' then
+  types[of('branch', parent)] = 'hash'
+  types[of('rows', parent)] = 'list'
+  types[of('children', parent)] = 'zset'
+end
+for name, kind in pairs(types) do
+  local found = redis.call('TYPE', name).ok
+  if found ~= kind and found ~= 'none' then
+    return {'damaged'}
+  end
+end
+
+local actual = redis.call('HGET', thread, 'revision') or '0'
+if actual ~= expected then
+  return {'conflict', actual}
+end
+if opens then
+  if redis.call('EXISTS', link) == 1 then
+    return {'damaged'}
+  end
+  if parent ~= '' then
+    local begin = redis.call('HGET', of('branch', parent), 'at')
+    -- Somebody has deleted or cleared the thread that was to be forked.
+    if not begin or begin + redis.call('LLEN', of('rows', parent)) < tonumber(at) then
+      return {'gone'}
+    end
+  end
+else
+  local owner, begin = unpack(redis.call('HMGET', link, 'owner', 'at'))
+  -- The thread was deleted and made anew, and has come to the same revision.
+  if owner ~= id then
+    return {'gone'}
+  end
+  at = begin
+end
+if number ~= '' and tonumber(number) ~= at + redis.call('LLEN', rows) then
+  return {'damaged'}
+end
+
+redis.call('HSET', thread, 'revision', following, 'head', head, 'branch', branch, 'active', active, 'expires', expires)
+if expected == '0' then
+  redis.call('SET', base .. '/format', FORMAT)
+  redis.call('ZADD', tenants, 0, tenant)
+  redis.call('ZADD', threads, 0, id)
+end
+if opens then
+  redis.call('HSET', link, 'owner', id, 'at', at)
+  redis.call('SADD', owned, branch)
+  if parent ~= '' then
+    redis.call('HSET', link, 'parent', parent)
+    redis.call('ZADD', of('children', parent), at, branch)
+  end
+end
+
+for _ = 1, drops do
+  -- A name, or a kind without a slash, of which all go.
+  local dropped = take()
+  local all = not string.find(dropped, '/', 1, true)
+  in_chunks(all and newest(id, dropped, -1) or {dropped}, function(...)
+    redis.call('HDEL', thread, ...)
+    redis.call('ZREM', names, ...)
+  end)
+end
+for _ = 1, puts do
+  local field = take()
+  redis.call('HSET', thread, field, take())
+  redis.call('ZADD', names, 0, field)
+end
+
+local marks = {}
+for place = cursor + 1, #ARGV do
+  if string.sub(ARGV[place], 1, 1) == 's' then
+    local mark = number + place - cursor - 1
+    marks[#marks + 1] = mark
+    marks[#marks + 1] = mark
+  end
+end
+for first = cursor + 1, #ARGV, CHUNK do
+  redis.call('RPUSH', rows, unpack(ARGV, first, math.min(first + CHUNK - 1, #ARGV)))
+end
+in_chunks(marks, function(...)
+  redis.call('ZADD', system, ...)
+end)
+
+if purges then
+  disown(id, branch)
+end
+return {'ok'}

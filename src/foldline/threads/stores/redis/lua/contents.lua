@@ -1,0 +1,2 @@
+local id, kind, most = take(), take(), take()
+return {'ok', contents(id, newest(id, kind, most))}

@@ -1,0 +1,37 @@
+-- Returns the names and contents of documents of a thread, one after the other.
+local function contents(id, fields)
+  local found = {}
+  in_chunks(fields, function(...)
+    local values = redis.call('HMGET', of('thread', id), ...)
+    for place, field in ipairs({...}) do
+      found[#found + 1] = field
+      found[#found + 1] = values[place]
+    end
+  end)
+  return found
+end
+
+local function newest(id, kind, most)
+  -- The character behind the slash is 0.
+  local first, last = '[' .. kind .. '/', '(' .. kind .. '0'
+  return redis.call('ZREVRANGEBYLEX', of('names', id), last, first, 'LIMIT', 0, most)
+end
+
+-- Returns what comes with a thread; only its id where there is none.
+local function stored(id)
+  local thread = of('thread', id)
+  local revision, head, expires = unpack(redis.call('HMGET', thread, 'revision', 'head', 'expires'))
+  if not revision then
+    return {id}
+  end
+  local fields = newest(id, 'reduction', 1)
+  for _, kind in ipairs({'execution', 'metadata', 'tool'}) do
+    for _, field in ipairs(newest(id, kind, -1)) do
+      fields[#fields + 1] = field
+    end
+  end
+  -- Five fields of the hash are no documents; every other one has its name in the set.
+  local strays = redis.call('HLEN', thread) - redis.call('ZCARD', of('names', id)) - 5
+  return {id, revision, head, expires, strays, contents(id, fields)}
+end
+

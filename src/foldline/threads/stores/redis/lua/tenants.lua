@@ -1,0 +1,1 @@
+return {'ok', redis.call('ZRANGE', base .. '/tenants', 0, -1)}

@@ -1,0 +1,247 @@
+"""
+Threads in one Redis.
+"""
+
+import re
+from typing import Final, cast
+
+from foldline.errors import (
+    ConfigError,
+    StoreCorruptError,
+    StoreError,
+    StoreVersionError,
+    ThreadConflictError,
+    ThreadNotFoundError,
+)
+from foldline.threads.key import ThreadKey
+from foldline.threads.step import Document, DocumentKind, Step, StoredRow, StoredThread
+from foldline.threads.stores.redis.link import RedisLink
+from foldline.threads.stores.redis.promise import RedisPromise, check_policy, read_promise
+from foldline.threads.stores.redis.scripts import scripts
+from foldline.threads.stores.redis.wire import (
+    Entry,
+    Piece,
+    commit_words,
+    documents_of,
+    flag_word,
+    number_word,
+    rows_of,
+    stored_thread,
+    text_word,
+)
+
+
+__all__ = ["RedisStorage"]
+
+
+_PREFIX = re.compile(r"[A-Za-z0-9._:-]{1,200}", re.ASCII)
+# Redis does nothing else while it answers, so that long answers come in pages.
+_PAGE: Final = 500
+# One command has at most about a million words.
+_MOST_ROWS: Final = 500_000
+
+
+class RedisStorage:
+    """
+    Rows and documents in one Redis, which any number of machines may share.
+
+    A commit is one script, which Redis runs with nothing else in between. All keys begin with
+    `{prefix}`, so that a cluster keeps a store whole, in one slot; no key expires by itself.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        prefix: str = "foldline",
+        timeout: float = 10.0,
+        allow_eviction: bool = False,
+    ) -> None:
+        """
+        Use the Redis at *url*.
+
+        Args:
+            url: Its address: `redis://`, `rediss://` or `unix://`.
+            prefix: What all keys begin with; stores with other prefixes know nothing of this one.
+            timeout: How many seconds a call may take, waiting and connecting included.
+            allow_eviction: Whether Redis may drop threads when its memory is full.
+
+        Raises:
+            ConfigError: An argument is not allowed.
+            MissingExtraError: The `redis` extra is not installed.
+        """
+        if not _PREFIX.fullmatch(prefix):
+            message = "prefix: allowed are 1 to 200 of A-Z a-z 0-9 . _ : -"
+            raise ConfigError(message)
+        if not timeout > 0:
+            message = f"timeout={timeout!r}: allowed is a number of seconds above 0"
+            raise ConfigError(message)
+        self.link = RedisLink(url, timeout=timeout)
+        self._scripts = scripts()
+        self._base = b"{%b}" % prefix.encode()
+        self._allow_eviction = allow_eviction
+
+    async def open(self) -> None:
+        """
+        Connect, and see whether Redis keeps what it is given.
+
+        Raises:
+            StoreError: It cannot be reached, or may drop threads when its memory is full.
+            StoreVersionError: A newer foldline wrote to it.
+        """
+        if self.link.is_open:
+            return
+        self.link.open()
+        try:
+            await self._run("check", b"")
+            if not self._allow_eviction:
+                await check_policy(self.link)
+        except BaseException:
+            await self.link.close()
+            raise
+
+    async def close(self) -> None:
+        """
+        Close all connections; harmless when repeated.
+        """
+        await self.link.close()
+
+    async def promise(self) -> RedisPromise:
+        """
+        Return what this Redis, as it is set up, may lose in a crash.
+
+        Raises:
+            StoreError: Redis cannot be reached.
+        """
+        return await read_promise(self.link)
+
+    async def load(self, key: ThreadKey) -> StoredThread | None:
+        """
+        Return a thread as one moment saw it, or None where there is none.
+        """
+        (entry,) = await self._run("load", text_word(key.tenant), text_word(key.id))
+        return stored_thread(key, cast("Entry", entry))
+
+    async def commit(self, key: ThreadKey, step: Step) -> None:
+        """
+        Do all of *step*, or nothing.
+
+        It is as durable as `promise` says.
+
+        Raises:
+            ThreadConflictError: The revision is not the expected one.
+            ThreadNotFoundError: The branch that it goes on from is gone.
+            StoreError: Redis failed; nothing was written.
+            CommitUnknownError: The connection broke while it was on its way.
+        """
+        if len(step.rows) > _MOST_ROWS:
+            message = f"{len(step.rows)} messages in one commit: Redis takes {_MOST_ROWS} at most"
+            raise StoreError(message)
+        words = commit_words(key, step)
+        await self._run("commit", *words, key=key, expected=step.expected, writes=True)
+
+    async def rows(
+        self, key: ThreadKey, branch: bytes, start: int, stop: int, *, system: bool = False
+    ) -> list[StoredRow]:
+        """
+        Return the rows from number *start* up to *stop*, shared ones included, in order.
+        """
+        found: list[StoredRow] = []
+        tenant, name = text_word(key.tenant), branch.hex().encode()
+        while start < stop:
+            numbers = (
+                number_word(start),
+                number_word(stop),
+                number_word(_PAGE),
+                flag_word(is_set=system),
+            )
+            pieces = await self._run("rows", tenant, name, *numbers)
+            page = rows_of(cast("list[Piece]", pieces))
+            found += page
+            if len(page) < _PAGE:
+                break
+            start = page[-1].seq + 1
+        return found
+
+    async def documents(
+        self, key: ThreadKey, kind: DocumentKind, *, limit: int | None = None
+    ) -> list[Document]:
+        """
+        Return the newest *limit* documents of *kind*, the newest first; all without a limit.
+        """
+        most = number_word(-1 if limit is None else limit)
+        words = (text_word(key.tenant), text_word(key.id), kind.encode(), most)
+        (found,) = await self._run("contents", *words)
+        return documents_of(cast("list[bytes]", found))
+
+    async def threads(
+        self, tenant: str, *, after: str = "", limit: int | None = None
+    ) -> list[StoredThread]:
+        """
+        Return the threads of *tenant* with ids behind *after*, in order of their ids.
+        """
+        found: list[StoredThread] = []
+        while limit is None or len(found) < limit:
+            most = _PAGE if limit is None else min(_PAGE, limit - len(found))
+            words = (text_word(tenant), text_word(after), number_word(most))
+            page = cast("list[Entry]", await self._run("threads", *words))
+            for entry in page:
+                after = entry[0].decode()
+                stored = stored_thread(ThreadKey(tenant, after), entry)
+                if stored is not None:
+                    found.append(stored)
+            if len(page) < most:
+                break
+        return found
+
+    async def tenants(self) -> list[str]:
+        """
+        Return every tenant that has a thread, in order.
+        """
+        (found,) = await self._run("tenants", b"")
+        return [name.decode() for name in cast("list[bytes]", found)]
+
+    async def delete(self, key: ThreadKey, *, expected: int | None = None) -> bool:
+        """
+        Delete a thread with everything that no fork of it shares; False where there is none.
+
+        An append-only file holds its bytes until Redis rewrites it (`BGREWRITEAOF`).
+
+        Raises:
+            ThreadConflictError: The revision is not *expected*, where that is given.
+        """
+        wanted = b"" if expected is None else number_word(expected)
+        words = (text_word(key.tenant), text_word(key.id), wanted)
+        (gone,) = await self._run("delete", *words, key=key, expected=expected or 0, writes=True)
+        return gone == 1
+
+    async def _run(
+        self,
+        name: str,
+        *words: bytes,
+        key: ThreadKey | None = None,
+        expected: int = 0,
+        writes: bool = False,
+    ) -> list[object]:
+        """
+        Return what the script *name* answers; *words* begin with the tenant.
+        """
+        answer = await self.link.run(self._scripts[name], self._base, *words, writes=writes)
+        status, *rest = cast("list[object]", answer)
+        match status:
+            case b"ok":
+                return rest
+            case b"conflict" if key is not None:
+                actual = int(cast("bytes", rest[0]))
+                raise ThreadConflictError(thread_id=key.id, expected=expected, actual=actual)
+            case b"gone" if key is not None:
+                # Somebody has deleted or cleared the thread that was to be forked.
+                raise ThreadNotFoundError(thread_id=key.id)
+            case b"version":
+                found, known = cast("tuple[bytes, int]", tuple(rest))
+                # What is no number was not written by this version either.
+                number = int(found) if found.isdigit() else known + 1
+                raise StoreVersionError(what="the store", found=number, known=known)
+            case _:
+                message = "keys of this thread are missing, or of another program"
+                raise StoreCorruptError(message)

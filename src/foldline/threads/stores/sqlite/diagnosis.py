@@ -1,0 +1,212 @@
+"""
+What endangers a SQLite store, seen from outside: the library, the file, the disk, other programs.
+"""
+
+import os
+import shutil
+import sqlite3
+import stat
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+from foldline.errors import StoreBusyError
+from foldline.threads.finding import Finding
+from foldline.threads.stores.sqlite.faults import store_error
+from foldline.threads.stores.sqlite.file import APPLICATION_ID, StoreFile
+from foldline.threads.stores.sqlite.lock import FileLock, can_lock
+from foldline.threads.stores.sqlite.words import has_full_text
+from foldline.threads.stores.statements import migrations
+
+
+__all__ = ["diagnose_file", "diagnose_library"]
+
+
+_PACKAGE: Final = "foldline.threads.stores.sqlite"
+_MEGABYTE = 1024 * 1024
+_LONG_LOG = 256 * _MEGABYTE
+_LEAST_FREE = 100 * _MEGABYTE
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_OTHERS_READ = stat.S_IRGRP | stat.S_IROTH
+
+
+def diagnose_library() -> Iterator[Finding]:
+    """
+    Give the findings about the SQLite that this Python has.
+    """
+    yield Finding(name="SQLite", value=sqlite3.sqlite_version)
+    file = StoreFile(Path("library"), durability="full", busy_timeout=1)
+    if not file.needs_lock:
+        yield Finding(name="WAL-reset bug", value="mended in this SQLite")
+    elif can_lock():
+        yield Finding(
+            name="WAL-reset bug",
+            value="in this SQLite; foldline keeps writers apart by a lock of its own",
+            weight="note",
+            advice="no other program may write to the file; SQLite 3.51.3 or later has no bug",
+        )
+    else:
+        yield Finding(
+            name="WAL-reset bug",
+            value="in this SQLite, and this system has no lock to keep writers apart",
+            weight="danger",
+            advice="let one process alone write, or use a Python with SQLite 3.51.3 or later",
+        )
+    if has_full_text():
+        yield Finding(name="FTS5", value="there; searches use an index")
+    else:
+        yield Finding(name="FTS5", value="missing; searches read every message", weight="note")
+
+
+def diagnose_file(path: Path) -> Iterator[Finding]:
+    """
+    Give the findings about the store at *path*, which is not changed.
+    """
+    try:
+        with closing(_open(path)) as connection:
+            yield from _inside(connection)
+            yield _writers(connection)
+    except sqlite3.Error as error:
+        yield Finding(
+            name="file",
+            value=str(store_error(error)),
+            weight="danger",
+            advice="go back to a backup; what can be read `sqlite3 FILE .recover` saves",
+        )
+    yield _lock(path)
+    yield from _sizes(path)
+    yield _mode(path)
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    uri = f"{path.resolve().as_uri()}?mode=rw"
+    return sqlite3.connect(uri, uri=True, isolation_level=None, timeout=0)
+
+
+def _inside(connection: sqlite3.Connection) -> Iterator[Finding]:
+    if _pragma(connection, "application_id") != str(APPLICATION_ID):
+        yield Finding(
+            name="file",
+            value="a SQLite database, but no store of foldline",
+            weight="danger",
+            advice="name another file",
+        )
+        return
+    yield _schema(int(_pragma(connection, "user_version")))
+    mode = _pragma(connection, "journal_mode")
+    yield Finding(
+        name="journal mode",
+        value=mode,
+        weight="fine" if mode == "wal" else "note",
+        advice="" if mode == "wal" else "the next program that opens the store sets it to wal",
+    )
+    yield Finding(
+        name="synchronous", value="FULL unless a program opens the store with durability='relaxed'"
+    )
+    for table in ("threads", "rows"):
+        (count,) = connection.execute(f"SELECT count(*) FROM {table}").fetchone()  # noqa: S608
+        yield Finding(name={"rows": "messages"}.get(table, table), value=f"{count:,}")
+
+
+def _pragma(connection: sqlite3.Connection, name: str) -> str:
+    return str(connection.execute(f"PRAGMA {name}").fetchone()[0])
+
+
+def _schema(found: int) -> Finding:
+    newest = migrations(_PACKAGE)[-1][0]
+    if found > newest:
+        return Finding(
+            name="schema",
+            value=f"{found}, newer than {newest}",
+            weight="danger",
+            advice="upgrade foldline: this one cannot use the store",
+        )
+    if found < newest:
+        return Finding(
+            name="schema",
+            value=f"{found}, older than {newest}",
+            weight="note",
+            advice="the next program that opens the store brings it up to date",
+        )
+    return Finding(name="schema", value=str(found))
+
+
+def _writers(connection: sqlite3.Connection) -> Finding:
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("ROLLBACK")
+    except sqlite3.OperationalError as error:
+        name = getattr(error, "sqlite_errorname", type(error).__name__)
+        if isinstance(store_error(error), StoreBusyError):
+            return Finding(name="writers", value="another program is writing now", weight="note")
+        return Finding(
+            name="writers",
+            value=f"the file may not be written to ({name})",
+            weight="danger",
+            advice="mend its permissions, or those of its folder",
+        )
+    return Finding(name="writers", value="nobody else is writing now")
+
+
+def _lock(path: Path) -> Finding:
+    place = path.with_name(path.name + ".lock")
+    if not place.exists():
+        return Finding(name="lock", value="free")
+    lock = FileLock(place, timeout=0)
+    try:
+        with lock:
+            return Finding(name="lock", value="free")
+    except StoreBusyError:
+        return Finding(name="lock", value="held by another program now", weight="note")
+    except OSError as error:
+        return Finding(
+            name="lock",
+            value=f"cannot be taken: {error.strerror}",
+            weight="danger",
+            advice=f"mend the permissions of {place.name}",
+        )
+    finally:
+        lock.close()
+
+
+def _sizes(path: Path) -> Iterator[Finding]:
+    size = path.stat().st_size
+    yield Finding(name="file size", value=_bytes(size))
+    log = Path(f"{path}-wal")
+    logged = log.stat().st_size if log.exists() else 0
+    is_long = logged > _LONG_LOG
+    yield Finding(
+        name="log size",
+        value=_bytes(logged),
+        weight="note" if is_long else "fine",
+        advice="a program reads for very long: end it, so that the log can be folded back"
+        if is_long
+        else "",
+    )
+    free = shutil.disk_usage(path.parent).free
+    is_low = free < _LEAST_FREE
+    yield Finding(
+        name="free disk",
+        value=_bytes(free),
+        weight="danger" if is_low else "fine",
+        advice="make room: what cannot be written is refused" if is_low else "",
+    )
+
+
+def _bytes(size: int) -> str:
+    return f"{size:,} bytes" if size < _MEGABYTE else f"{size / _MEGABYTE:,.1f} MiB"
+
+
+def _mode(path: Path) -> Finding:
+    mode = stat.S_IMODE(path.stat().st_mode)
+    shown = stat.filemode(path.stat().st_mode)
+    if os.name == "posix" and mode & (_OTHERS_WRITE | _OTHERS_READ):
+        may = "write to" if mode & _OTHERS_WRITE else "read"
+        return Finding(
+            name="permissions",
+            value=f"{shown}: others of this machine may {may} it",
+            weight="danger" if mode & _OTHERS_WRITE else "note",
+            advice=f"chmod 600 {path.name}",
+        )
+    return Finding(name="permissions", value=shown)

@@ -1,0 +1,171 @@
+"""
+Whether a thread, or a whole store, is still as it was written.
+"""
+
+from collections.abc import AsyncIterator
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from foldline.errors import StoreCorruptError, StoreVersionError, ThreadIdError
+from foldline.threads.backing import Backing
+from foldline.threads.examination import examine
+from foldline.threads.fault import Fault
+from foldline.threads.key import ThreadKey
+from foldline.threads.salvage import Salvage
+from foldline.threads.store import ThreadStore
+
+
+__all__ = [
+    "Verified",
+    "count_threads",
+    "list_keys",
+    "verify_one",
+    "verify_store",
+    "verify_thread",
+]
+
+
+_PAGE = 200
+_ATTEMPTS = 5
+
+
+class Verified(Struct, frozen=True, kw_only=True):
+    """
+    What was found in one thread, or below all of them.
+    """
+
+    key: ThreadKey | None
+    """The thread; None for the store itself."""
+
+    messages: int = 0
+    """How many of its messages are whole, from the first on."""
+
+    faults: tuple[Fault, ...] = ()
+    """What is damaged, in the order in which it was found."""
+
+    number: int = 0
+    """How many threads have been read, this one included."""
+
+    total: int = 0
+    """How many threads there are."""
+
+
+async def verify_thread(backing: Backing, key: ThreadKey) -> list[Fault]:
+    """
+    Recompute everything about a thread and return what is not as it was written.
+
+    That is: every row with its seal, its place, its counts and its digest; the head; every
+    document, and whether it belongs to these rows. Of the rows the first damaged one comes first. A
+    thread that is not there has no faults, and damage is never raised.
+
+    Args:
+        backing: Where the thread lies.
+        key: The thread.
+
+    Raises:
+        StoreError: The storage failed, for another reason than damage.
+    """
+    verified = await verify_one(backing, key)
+    return [] if verified is None else list(verified.faults)
+
+
+async def verify_one(backing: Backing, key: ThreadKey) -> Verified | None:
+    """
+    Return what is found in one thread, as `verify_thread` does; None where there is none.
+
+    Raises:
+        StoreError: The storage failed, for another reason than damage.
+    """
+    # Whoever writes meanwhile would look like damage: what is wrong has to be so each time.
+    verified = Verified(key=key)
+    for attempt in range(_ATTEMPTS):
+        before = set(verified.faults)
+        try:
+            found = await examine(backing, key)
+        except StoreVersionError as error:
+            return Verified(key=key, faults=(Fault(kind="version", problem=str(error)),))
+        except StoreCorruptError as error:
+            return Verified(key=key, faults=(Fault(kind="store", problem=str(error)),))
+        if found is None:
+            return None
+        faults = [one for one in found.faults if attempt == 0 or one in before]
+        verified = Verified(key=key, messages=found.sums.count, faults=tuple(faults))
+        if not faults or await _revision(backing, key) == found.revision:
+            return verified
+    return verified
+
+
+async def _revision(backing: Backing, key: ThreadKey) -> int | None:
+    stored = await backing.storage.load(key)
+    return None if stored is None else stored.revision
+
+
+async def verify_store(store: ThreadStore, *, tenant: str | None = None) -> AsyncIterator[Verified]:
+    """
+    Give what is found in each thread, and at last what is found below all of them.
+
+    Args:
+        store: The store, open.
+        tenant: Whose threads; those of all tenants by default.
+
+    Raises:
+        StoreError: The storage failed, for another reason than damage.
+    """
+    backing = store.backing
+    keys, faults = await _keys(backing, tenant)
+    for number, key in enumerate(keys, start=1):
+        verified = await verify_one(backing, key)
+        if verified is not None:
+            yield replace(verified, number=number, total=len(keys))
+    if isinstance(backing.storage, Salvage):
+        problems = await backing.storage.inspect()
+        faults += [Fault(kind="store", problem=problem) for problem in problems]
+    if faults:
+        yield Verified(key=None, faults=tuple(faults), number=len(keys), total=len(keys))
+
+
+async def list_keys(store: ThreadStore, *, tenant: str | None = None) -> list[ThreadKey]:
+    """
+    Return the keys of all threads, in order, of one tenant or of all; damaged names are left out.
+    """
+    return (await _keys(store.backing, tenant))[0]
+
+
+async def count_threads(store: ThreadStore, *, tenant: str | None = None) -> int:
+    """
+    Return how many threads there are, of one tenant or of all.
+    """
+    return len(await list_keys(store, tenant=tenant))
+
+
+async def _keys(backing: Backing, tenant: str | None) -> tuple[list[ThreadKey], list[Fault]]:
+    if isinstance(backing.storage, Salvage):
+        return _allowed(await backing.storage.names(), tenant)
+    tenants = await backing.storage.tenants() if tenant is None else [tenant]
+    keys: list[ThreadKey] = []
+    for one in tenants:
+        after = ""
+        while True:
+            page = await backing.storage.threads(one, after=after, limit=_PAGE)
+            keys += [stored.key for stored in page]
+            if len(page) < _PAGE:
+                break
+            after = page[-1].key.id
+    return keys, []
+
+
+def _allowed(
+    names: list[tuple[str, str]], tenant: str | None
+) -> tuple[list[ThreadKey], list[Fault]]:
+    keys: list[ThreadKey] = []
+    faults: list[Fault] = []
+    for owner, id in names:
+        try:
+            key = ThreadKey(owner, id)
+        except ThreadIdError as error:
+            faults.append(Fault(kind="store", problem=f"a thread has a damaged name: {error}"))
+            continue
+        if tenant in {None, owner}:
+            keys.append(key)
+    return keys, faults

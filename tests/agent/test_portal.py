@@ -1,0 +1,146 @@
+"""The blocking face."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar
+from threading import Timer, get_ident
+from time import monotonic
+
+import pytest
+
+from foldline.agent.portal import Portal
+
+
+VALUE: ContextVar[str] = ContextVar("VALUE", default="unset")
+
+FORKING = """
+import os
+from foldline.agent.portal import PORTAL
+
+async def work(number):
+    return number
+
+assert PORTAL.run(work, 1) == 1
+child = os.fork()
+if child == 0:
+    assert PORTAL.run(work, 2) == 2
+    raise SystemExit(7)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+assert PORTAL.run(work, 3) == 3
+"""
+
+LEAVING = """
+import asyncio
+from foldline.agent.portal import PORTAL
+
+tasks = []
+
+async def work():
+    tasks.append(asyncio.create_task(asyncio.sleep(60)))
+
+PORTAL.run(work)
+"""
+
+
+async def double(number: int) -> int:
+    await asyncio.sleep(0)
+    return 2 * number
+
+
+async def place() -> tuple[asyncio.AbstractEventLoop, int]:
+    return asyncio.get_running_loop(), get_ident()
+
+
+def run_alone(program: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-X", "dev", "-W", "error", "-c", program]
+    return subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+
+
+def test_every_call_runs_in_the_same_loop() -> None:
+    """Calls of several threads share one loop, in a thread of its own."""
+    portal = Portal()
+    with ThreadPoolExecutor(8) as pool:
+        places = {future.result() for future in [pool.submit(portal.run, place) for _ in range(50)]}
+    ((_, thread),) = places
+
+    assert thread != get_ident()
+
+
+def test_many_threads_get_their_own_results() -> None:
+    """No call waits for another one, and none gets its result."""
+    portal = Portal()
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(lambda n: portal.run(double, n), range(200))) == [
+            2 * number for number in range(200)
+        ]
+
+
+def test_an_error_comes_out_and_the_next_call_works() -> None:
+    """What the work raises is raised, also what would end a process."""
+    portal = Portal()
+
+    async def fail(error: BaseException) -> None:
+        raise error
+
+    async def fail_in_a_task(error: BaseException) -> None:
+        await asyncio.create_task(fail(error))
+
+    for error in (ValueError("x"), KeyboardInterrupt(), SystemExit(3), OSError()):
+        for work in (fail, fail_in_a_task):
+            with pytest.raises(type(error)) as caught:
+                portal.run(work, error)
+            assert caught.value is error
+    assert portal.run(double, 4) == 8
+
+
+def test_the_context_of_the_caller_is_seen() -> None:
+    """A tracer's variables reach the work, and what the work sets stays inside."""
+    VALUE.set("caller")
+
+    async def work() -> str:
+        before = VALUE.get()
+        VALUE.set("work")
+        return before
+
+    assert Portal().run(work) == "caller"
+    assert VALUE.get() == "caller"
+
+
+def test_an_interrupt_gets_out_and_cancels_the_work() -> None:
+    """Ctrl-C ends the wait at once, and what was waited for."""
+    portal, cancelled = Portal(), list[bool]()
+
+    async def hang() -> None:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            cancelled.append(True)
+            raise
+
+    started = monotonic()
+    Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        portal.run(hang)
+    portal.run(asyncio.sleep, 0)
+
+    assert monotonic() - started < 10
+    assert cancelled == [True]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system knows no fork")
+def test_a_forked_process_has_a_loop_of_its_own() -> None:
+    """Parent and child both go on, without a warning."""
+    done = run_alone(FORKING)
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_a_process_ends_while_something_still_runs() -> None:
+    """What a summarizer left behind in the loop neither holds the end up nor shows in it."""
+    done = run_alone(LEAVING)
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

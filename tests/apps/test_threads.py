@@ -1,0 +1,327 @@
+"""
+The commands about threads, run as a person would.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foldline.threads.cipher import AesCipher
+from foldline.threads.stores.sqlite.store import SQLiteStore
+from tests.threads.sample import COUNT, fill, said
+
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """
+    Return the file of a store with everything in it, which the commands use.
+    """
+    path = tmp_path / "store.db"
+    asyncio.run(_filled(path))
+    monkeypatch.setenv("FOLDLINE_STORE", str(path))
+    return path
+
+
+async def _filled(path: Path, key: bytes | None = None) -> None:
+    async with SQLiteStore(path, cipher=None if key is None else AesCipher(key)) as store:
+        await fill(store)
+
+
+def test_threads_are_listed(run: Run, store: Path) -> None:
+    """
+    Every thread of the tenant is listed with its counts and its title, and no other's.
+    """
+    listed = run("threads", "list", "--json").json()
+    shown = run("threads", "list")
+
+    found = [(one["id"], one["messages"], one["folded"]) for one in listed["threads"]]
+    assert found == [("one", COUNT, 16), ("two", 13, 8)]
+    assert "Parcels" in shown.out
+    assert shown.out.splitlines()[-1].strip() == "2 threads of tenant default"
+    assert run("threads", "list", "--tenant", "acme", "--json").json()["threads"][0]["id"] == "one"
+
+
+def test_a_damaged_thread_is_listed_as_such(run: Run, store: Path, damage: Run) -> None:
+    """
+    One damaged thread does not hide the others.
+    """
+    damage(store, "UPDATE threads SET head = x'00' WHERE id = 'one'")
+
+    listed = run("threads", "list", "--json").json()["threads"]
+
+    assert [one["id"] for one in listed] == ["one", "two"]
+    assert "damaged" in listed[0]["error"]
+
+
+def test_a_thread_is_shown(run: Run, store: Path) -> None:
+    """
+    The counts, the newest messages, the reduction, the last run and waiting calls are shown.
+    """
+    shown = run("threads", "show", "one", "--last", "30")
+    document = run("threads", "show", "one", "--last", "3", "--json").json()
+
+    assert "folded up to here: 16 messages" in shown.out
+    assert "Parcel 9 is on its way." in shown.out
+    assert "open, iteration 0" in shown.out
+    assert (document["messages"], document["archived"]) == (COUNT, 16)
+    assert [one["role"] for one in document["shown"]] == ["assistant", "tool", "assistant"]
+    assert document["reduction"]["summarized_up_to_index"] == 16
+    assert document["pending_tools"][0]["call_id"] == "late"
+
+
+def test_the_fold_line_is_shown_where_it_lies_only(run: Run, store: Path) -> None:
+    """
+    Where all that is shown lies behind the fold, the line stands in front of it.
+    """
+    shown = run("threads", "show", "one", "--last", "2").out.splitlines()
+
+    at = next(number for number, line in enumerate(shown) if "folded up to here" in line)
+    assert len(shown) - at == 3
+
+
+def test_messages_are_found(run: Run, store: Path) -> None:
+    """
+    The newest messages with all the words come first.
+    """
+    found = run("threads", "search", "one", "parcel 7", "--json").json()
+
+    assert [one["role"] for one in found["matches"]] == ["assistant", "user"]
+    assert "2 messages found" in run("threads", "search", "one", "parcel 7").out
+
+
+@pytest.mark.parametrize(
+    "to", ["openai-chat", "openai-responses", "anthropic", "foldline", "chat-jsonl"]
+)
+def test_an_export_is_read_back(run: Run, store: Path, tmp_path: Path, to: str) -> None:
+    """
+    Whatever format a thread is exported in, `import` reads it as one thread again.
+    """
+    exported = run("threads", "export", "two", "--to", to, "--output", "out.json")
+    imported = run("threads", "import", "out.json", "--id", "again", "--json")
+
+    assert (exported.code, imported.code) == (0, 0)
+    assert imported.json()["threads"][0]["id"] == "again"
+    # Some formats keep instructions elsewhere, or a call in a message of its own.
+    assert imported.json()["threads"][0]["messages"] >= 12
+
+
+def test_a_snapshot_keeps_the_thread(run: Run, store: Path) -> None:
+    """
+    Export and import of a snapshot give the same thread under another id, with its reduction.
+    """
+    exported = run("threads", "export", "one")
+    imported = run("threads", "import", "-", "--id", "again", stdin=exported.out.encode())
+    again = json.loads(run("threads", "export", "again").out)
+
+    assert imported.code == 0
+    first = json.loads(exported.out)
+    changed = {name for name in first if first[name] != again[name]}
+    assert changed <= {"Id", "LastActivity", "ExecutionStateJson"}
+    assert again["LastReduction"]["summarized_up_to_index"] == 16
+
+
+def test_an_export_overwrites_nothing(run: Run, store: Path, tmp_path: Path) -> None:
+    """
+    A file that is there stays as it is, but with --force.
+    """
+    (tmp_path / "out.json").write_text("precious")
+
+    refused = run("threads", "export", "one", "--output", "out.json")
+    kept = (tmp_path / "out.json").read_text()
+    forced = run("threads", "export", "one", "--output", "out.json", "--force", "--json")
+
+    assert (refused.code, kept) == (2, "precious")
+    assert forced.json()["messages"] == COUNT
+
+
+def test_a_store_is_not_written_over(run: Run, store: Path) -> None:
+    """
+    An export into the file of the store itself is refused, even with --force.
+    """
+    refused = run("threads", "export", "one", "--output", store, "--force", "--store", store)
+
+    assert refused.code == 2
+    assert run("verify").code == 0
+
+
+def test_every_session_of_a_log_becomes_a_thread(run: Run, tmp_path: Path) -> None:
+    """
+    Ids come from the sessions, with a hyphen for what an id may not hold, and no two are the same.
+    """
+    lines = [
+        {"conversation_id": name, "role": role, "content": f"{role} of {name}"}
+        for name in ("a/b c", "a b/c", "ünïcode", "../../etc")
+        for role in ("user", "assistant")
+    ]
+    (tmp_path / "log.jsonl").write_text("\n".join(map(json.dumps, lines)))
+
+    imported = run("threads", "import", "log.jsonl", "--store", "new.db", "--json")
+
+    ids = [one["id"] for one in imported.json()["threads"]]
+    assert ids == ["a-b-c", "a-b-c-2", "n-code", "..-..-etc"]
+    assert (tmp_path / "new.db").exists()
+
+
+def test_one_session_can_be_chosen_and_named(run: Run, tmp_path: Path) -> None:
+    """
+    `--session` takes one of several, and `--id` names it; for several `--id` is refused.
+    """
+    lines = [{"conversation_id": name, "role": "user", "content": f"Hello {name}"} for name in "ab"]
+    (tmp_path / "log.jsonl").write_text("\n".join(map(json.dumps, lines)))
+
+    one = run("threads", "import", "log.jsonl", "--session", "b", "--id", "x", "--store", "s.db")
+    many = run("threads", "import", "log.jsonl", "--id", "y", "--store", "s.db")
+
+    assert one.out == "x: 1 messages\n"
+    assert (many.code, "choose one with --session" in many.err) == (2, True)
+
+
+def test_an_import_is_all_or_nothing(run: Run, store: Path, tmp_path: Path) -> None:
+    """
+    Where one id is there already none of the sessions is imported.
+    """
+    lines = [
+        {"conversation_id": name, "role": "user", "content": "Hello"} for name in ("new", "one")
+    ]
+    (tmp_path / "log.jsonl").write_text("\n".join(map(json.dumps, lines)))
+
+    refused = run("threads", "import", "log.jsonl")
+
+    assert (refused.code, "'one' is there already" in refused.err) == (2, True)
+    assert [one["id"] for one in run("threads", "list", "--json").json()["threads"]] == [
+        "one",
+        "two",
+    ]
+
+
+def test_a_thread_is_forked(run: Run, store: Path) -> None:
+    """
+    A fork shares the first messages, and a second one of the same id is refused.
+    """
+    forked = run("threads", "fork", "one", "three", "--at", "4", "--json")
+    again = run("threads", "fork", "one", "three")
+
+    assert forked.json() == {"id": "three", "forked_from": "one", "messages": 5}
+    assert (again.code, "there already" in again.err) == (2, True)
+
+
+def test_reductions_are_undone_one_by_one(run: Run, store: Path) -> None:
+    """
+    Each call revokes the newest reduction; without one it says so.
+    """
+    cuts = [run("threads", "undo", "one", "--json").json() for _ in range(3)]
+
+    assert [(one["folded_before"], one["folded_now"]) for one in cuts] == [(16, 8), (8, 0), (0, 0)]
+    assert [one["undone"] for one in cuts] == [True, True, False]
+    assert "no reduction to undo" in run("threads", "undo", "one").out
+
+
+def test_deleting_needs_a_yes(run: Run, store: Path) -> None:
+    """
+    Without a terminal nothing is deleted but with --yes, and a fork keeps what it shares.
+    """
+    refused = run("threads", "delete", "one")
+    deleted = run("threads", "delete", "one", "--yes", "--json")
+    gone = run("threads", "delete", "one", "--yes")
+
+    assert (refused.code, "add --yes" in refused.err) == (2, True)
+    assert deleted.json() == {"id": "one", "deleted": True}
+    assert (gone.code, "no thread 'one'" in gone.err) == (2, True)
+    assert run("threads", "show", "two", "--json").json()["messages"] == 13
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["threads", "list"], "no store is named"),
+        (["threads", "list", "--store", "none.db"], "no store at none.db"),
+        (["threads", "list", "--store", "."], "is a folder"),
+        (["threads", "list", "--store", "mysql://x"], "allowed are a path, postgresql://"),
+        (["threads", "import", "-", "--store", "no/where.db"], "folder does not exist"),
+        (["verify", "--store", "none.db"], "no store at none.db"),
+        (["repair", "--store", "none.db"], "no store at none.db"),
+        (["backup", "copy.db", "--store", "none.db"], "no store at none.db"),
+        (["doctor", "--store", "none.db"], "no store at none.db"),
+        (["doctor"], "no store is named"),
+        (["backup", "x", "--store", "postgresql://x"], "pg_dump"),
+        (["backup", "x", "--store", "redis://x"], "BGSAVE"),
+        (["threads", "nothing"], "No such command"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_what_cannot_be_used_is_one_line(
+    run: Run, tmp_path: Path, arguments: list[str], said: str
+) -> None:
+    """
+    A mistake is told in one line with the code 2, and no file is made by a typo.
+    """
+    outcome = run(*arguments, stdin=b'[{"role": "user", "content": "Hello"}]')
+
+    assert (outcome.code, outcome.out, outcome.err.count("\n")) == (2, "", 1)
+    assert said in outcome.err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["show", "none"], ["search", "none", "x"], ["fork", "none", "x"], ["undo", "none"]]
+    + [["export", "none"], ["show", "no/ne"], ["show", "one", "--tenant", "../x"]],
+    ids=" ".join,
+)
+def test_a_thread_that_is_not_there_is_one_line(
+    run: Run, store: Path, arguments: list[str]
+) -> None:
+    """
+    An id of nothing, or one that cannot be, is told in one line with the code 2.
+    """
+    outcome = run("threads", *arguments)
+
+    assert (outcome.code, outcome.out, outcome.err.count("\n")) == (2, "", 1)
+
+
+def test_the_key_opens_an_encrypted_store(run: Run, tmp_path: Path) -> None:
+    """
+    The key is read from a file, as bytes or in hexadecimal; without it nothing can be read.
+    """
+    key = bytes(range(32))
+    asyncio.run(_filled(tmp_path / "store.db", key))
+    (tmp_path / "key").write_bytes(key)
+    (tmp_path / "key.hex").write_text(key.hex() + "\n")
+    (tmp_path / "short").write_bytes(b"short")
+
+    codes = {
+        name: run("threads", "show", "one", "--store", "store.db", *options).code
+        for name, options in {
+            "bytes": ["--key-file", "key"],
+            "hexadecimal": ["--key-file", "key.hex"],
+            "short": ["--key-file", "short"],
+            "none": [],
+        }.items()
+    }
+
+    assert codes == {"bytes": 0, "hexadecimal": 0, "short": 2, "none": 1}
+
+
+def test_what_was_imported_is_what_was_said(run: Run, store: Path, tmp_path: Path) -> None:
+    """
+    The messages of a thread in our own format are those that went in.
+    """
+    run("threads", "export", "one", "--to", "foldline", "--output", "out.json")
+
+    imported = run("threads", "import", "out.json", "--id", "again")
+
+    async def read() -> list[Any]:
+        async with SQLiteStore(store) as opened:
+            thread = await opened.find("again")
+            assert thread is not None
+            return await thread.get_messages()
+
+    assert imported.code == 0
+    assert asyncio.run(read()) == said()

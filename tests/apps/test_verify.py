@@ -1,0 +1,191 @@
+"""
+Verifying, repairing, copying and judging a store from the command line.
+"""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foldline.threads.stores.sqlite.store import SQLiteStore
+from tests.threads.sample import COUNT, fill
+
+
+Run = Callable[..., Any]
+
+ROW = "(SELECT branch << 32 FROM threads WHERE tenant = 'default' AND id = 'one') + 20"
+BODY = f"UPDATE rows SET data = CAST(substr(data, 2) || x'00' AS BLOB) WHERE id = {ROW}"
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """
+    Return the file of a store with everything in it, which the commands use.
+    """
+
+    async def run() -> None:
+        async with SQLiteStore(tmp_path / "store.db") as store:
+            await fill(store)
+
+    asyncio.run(run())
+    monkeypatch.setenv("FOLDLINE_STORE", str(tmp_path / "store.db"))
+    return tmp_path / "store.db"
+
+
+def test_a_whole_store_is_verified(run: Run, store: Path) -> None:
+    """
+    The counts are told, and the code is 0.
+    """
+    shown, document = run("verify"), run("verify", "--json")
+
+    assert (shown.code, document.code) == (0, 0)
+    assert shown.out == "3 threads with 69 whole messages, 0 damaged\n"
+    assert (document.json()["threads"], document.json()["is_whole"]) == (3, True)
+
+
+def test_damage_is_named_and_fails(run: Run, store: Path, damage: Run) -> None:
+    """
+    The first damaged row is named and the code is 1, for all threads and for the one alone.
+    """
+    damage(store, BODY)
+
+    shown, document = run("verify"), run("verify", "one", "--json")
+
+    assert (shown.code, document.code) == (1, 1)
+    assert "row 20: its seal does not fit" in shown.out
+    (damaged,) = document.json()["damaged"]
+    assert damaged["faults"][0]["name"] == "20"
+    assert run("verify", "two").code == 0
+
+
+def test_a_repair_only_tells_at_first(run: Run, store: Path, damage: Run) -> None:
+    """
+    Without --write nothing changes, the losses are told, and the code stays 1.
+    """
+    damage(store, BODY)
+    before = store.read_bytes()
+
+    told = run("repair")
+
+    assert (told.code, store.read_bytes() == before) == (1, True)
+    assert "goes on behind message 19 (20 kept)" in told.out
+    assert f"loses {COUNT - 20} messages" in told.out
+    assert "nothing was written" in told.out
+
+
+def test_a_repair_goes_on_from_the_last_whole_message(run: Run, store: Path, damage: Run) -> None:
+    """
+    With --write the thread is whole again, and every loss is told.
+    """
+    damage(store, BODY)
+
+    repaired = run("repair", "one", "--write", "--json")
+
+    assert (repaired.code, run("verify").code) == (0, 0)
+    (one,) = repaired.json()["threads"]
+    assert (one["kept"], one["lost"], one["left"]) == (20, COUNT - 20, [])
+    assert run("repair").out == "nothing is damaged, nothing was written\n"
+
+
+def test_the_last_whole_message_can_be_read_without_a_repair(
+    run: Run, store: Path, damage: Run
+) -> None:
+    """
+    `--last-good` shows and exports what is left; without it the damage is an error.
+    """
+    damage(store, BODY)
+
+    refused = run("threads", "export", "one")
+    shown = run("threads", "show", "one", "--last-good", "--json")
+    exported = run("threads", "export", "one", "--last-good", "--to", "foldline")
+
+    assert (refused.code, refused.err.count("\n")) == (1, 1)
+    assert shown.json()["messages"] == 20
+    assert len(exported.json()["messages"]) == 20
+
+
+def test_damage_below_the_threads_is_told(run: Run, store: Path, damage: Run) -> None:
+    """
+    What belongs to nothing is told as a fault of the store, and the code is 1.
+    """
+    damage(store, "INSERT INTO documents VALUES (999, 'tool', 'x', x'00')")
+
+    shown, document = run("verify"), run("verify", "--json").json()
+
+    assert (shown.code, "the store itself" in shown.out) == (1, True)
+    assert "1 documents belong to a thread" in document["store"][0]["problem"]
+
+
+def test_a_file_that_is_no_database_is_one_line(run: Run, tmp_path: Path) -> None:
+    """
+    What is no store at all is one line with the code 1.
+    """
+    (tmp_path / "store.db").write_bytes(b"not a database" * 1000)
+
+    outcome = run("verify", "--store", "store.db")
+
+    assert (outcome.code, outcome.err.count("\n")) == (1, 1)
+
+
+def test_a_backup_is_a_store(run: Run, store: Path) -> None:
+    """
+    The copy is whole, holds the same threads, and is never written over.
+    """
+    made = run("backup", "copy.db", "--json")
+    again = run("backup", "copy.db")
+
+    assert made.json()["threads"] == 3
+    assert run("verify", "--store", "copy.db").code == 0
+    assert (again.code, "never overwritten" in again.err) == (2, True)
+
+
+def test_a_backup_tells_of_damage(run: Run, store: Path, damage: Run) -> None:
+    """
+    A damaged store is copied as it is, and the code is 1.
+    """
+    damage(store, BODY)
+
+    made = run("backup", "copy.db")
+
+    assert (made.code, "damaged as the store is" in made.out) == (1, True)
+    assert (store.parent / "copy.db").exists()
+
+
+def test_the_doctor_finds_nothing_in_a_usual_store(run: Run, store: Path) -> None:
+    """
+    Versions, modes, sizes and counts are told, and the code is 0.
+    """
+    document = run("doctor", "--json")
+
+    named = {one["name"]: one["value"] for one in document.json()["findings"]}
+    assert document.code == 0
+    assert {"foldline", "Python", "msgspec", "SQLite", "FTS5", "free disk"} <= set(named)
+    assert named["threads"] == "3"
+    assert "journal mode" in run("doctor").out
+
+
+def test_the_doctor_fails_where_data_is_in_danger(run: Run, store: Path) -> None:
+    """
+    A file that others may write to is a danger, and the code is 1.
+    """
+    store.chmod(0o666)
+
+    outcome = run("doctor")
+
+    assert (outcome.code, "chmod 600" in outcome.out) == (1, True)
+
+
+def test_servers_are_verified_too(run: Run, redis_url: str, store: Path) -> None:
+    """
+    A Redis is imported into, verified and judged like a file, and its address is never shown.
+    """
+    exported = run("threads", "export", "two")
+    imported = run("threads", "import", "-", "--store", redis_url, stdin=exported.out.encode())
+    verified = run("verify", "--store", redis_url)
+    judged = run("doctor", "--store", redis_url)
+
+    assert [imported.code, verified.code, judged.code] == [0, 0, 0], verified.out
+    assert verified.out.startswith("1 thread with 13 whole messages")
+    assert redis_url not in verified.out + judged.out

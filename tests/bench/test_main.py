@@ -1,0 +1,39 @@
+"""
+What the benchmarks end with.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from bench import __main__ as program
+from bench import measure
+
+
+def _figures(ratio: float) -> dict[str, Any]:
+    return {"history_exponent": 0.01, "times_floor": [1.0, ratio]}
+
+
+def _runs(*ratios: float) -> Callable[[], dict[str, Any]]:
+    left = iter(ratios)
+    return lambda: _figures(next(left))
+
+
+@pytest.mark.parametrize(("ratios", "code"), [((9.0, 2.0, 3.0), 0), ((9.0, 8.0, 3.0), 1)])
+def test_the_median_of_three_runs_decides(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    ratios: tuple[float, ...],
+    code: int,
+) -> None:
+    """
+    One bad run of a ratio misses no goal, two do, and a missed goal is the exit code.
+    """
+    monkeypatch.setattr(measure, "pin", lambda: None)
+    monkeypatch.setitem(program.RUNS, "prepare", _runs(*ratios))
+
+    ended = program.main(["prepare"])
+
+    assert ended == code
+    assert ("MISSED" in capsys.readouterr().out) == bool(code)

@@ -1,0 +1,115 @@
+"""
+The kit itself: it finds faults, and reports them.
+"""
+
+import asyncio
+
+import pytest
+
+from foldline.errors import StoreError
+from foldline.testing.storage import StorageConformance, StorageReport
+from foldline.threads.key import ThreadKey
+from foldline.threads.step import StoredThread
+from foldline.threads.storage import WordIndex
+from foldline.threads.stores.memory import MemoryStorage
+from tests.conformance.faulty import FAULTS
+
+
+def _report(kind: type[MemoryStorage], *, is_durable: bool = False) -> StorageReport:
+    storage = kind()
+    conformance = StorageConformance(lambda: storage, is_durable=is_durable, timeout=1)
+    return asyncio.run(conformance.run())
+
+
+class Failing(MemoryStorage):
+    """
+    Cannot load anything.
+    """
+
+    async def load(self, key: ThreadKey) -> StoredThread | None:
+        """
+        Fail.
+        """
+        message = "the place is gone"
+        raise StoreError(message)
+
+
+class Hanging(MemoryStorage):
+    """
+    Never answers.
+    """
+
+    async def load(self, key: ThreadKey) -> StoredThread | None:
+        """
+        Wait for ever.
+        """
+        return await asyncio.Future[StoredThread | None]()
+
+
+@pytest.mark.parametrize("kind", FAULTS, ids=lambda kind: kind.__name__)
+def test_a_planted_fault_is_found(kind: type[MemoryStorage]) -> None:
+    """
+    A storage with a fault breaks the very promises that speak of it.
+    """
+    broken = {one.name for one in _report(kind).broken}
+
+    assert broken >= FAULTS[kind]
+
+
+def test_there_are_many_checks_each_with_its_fact() -> None:
+    """
+    There are at least 50 checks; names are unique, and each tells its fact in one sentence.
+    """
+    checks = StorageConformance.checks()
+
+    assert len(checks) >= 50
+    assert len({one.name for one in checks}) == len(checks)
+    assert all(one.fact.endswith(".") and len(one.fact) > 20 for one in checks)
+
+
+def test_what_does_not_apply_is_neither_kept_nor_broken() -> None:
+    """
+    A storage without an index of words, and one that nobody shares, is not asked for those.
+    """
+    report = _report(MemoryStorage)
+    left_out = {one.name for one in report.results if one.outcome == "not_applicable"}
+
+    assert not isinstance(MemoryStorage(), WordIndex)
+    assert left_out == {
+        one.name for one in StorageConformance.checks() if one.needs_words or one.needs_sharing
+    }
+    assert report.is_conformant
+
+
+def test_nothing_is_left_behind() -> None:
+    """
+    After all checks a storage has no thread and no row.
+    """
+    storage = MemoryStorage()
+    asyncio.run(StorageConformance(lambda: storage).run())
+
+    assert asyncio.run(storage.tenants()) == []
+    assert storage._branches == {}  # pyright: ignore[reportPrivateUsage] - rows have no list
+
+
+def test_what_a_storage_raises_is_reported() -> None:
+    """
+    An error of a storage breaks the promise, is named, and does not end the other checks.
+    """
+    report = _report(Failing)
+
+    assert len(report.results) == len(StorageConformance.checks())
+    assert not report.is_conformant
+    assert "StoreError: the place is gone" in str(report)
+
+
+def test_a_storage_that_hangs_is_given_up() -> None:
+    """
+    A check that takes too long is broken.
+    """
+    storage = Hanging()
+    conformance = StorageConformance(lambda: storage, timeout=0.01)
+    check = conformance.checks()[0]
+
+    with pytest.raises(TimeoutError):
+        asyncio.run(conformance.prove(check))

@@ -1,0 +1,143 @@
+"""
+Programs that write to one thread at once: `python -m tests.threads.concurrency.writers …`.
+
+Each waits for the moment that it is told, does its work, and prints as JSON what it was promised.
+"""
+
+import asyncio
+import json
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+
+from foldline.agent.reducer import HistoryReducer
+from foldline.errors import ThreadConflictError
+from foldline.history.messages import Message
+from foldline.reduction.config import HistoryReductionConfig
+from foldline.reduction.request import SummaryRequest
+from foldline.reduction.run_config import AgentRunConfig
+from foldline.threads.loop_state import COMPLETED, AgentLoopState
+from foldline.threads.store import ThreadStore
+from tests.threads.concurrency.stores import store_at
+
+
+THREAD = "shared"
+BATCH = 3
+Report = dict[str, int]
+
+
+async def write_batches(store: ThreadStore, name: str, count: int) -> Report:
+    """
+    Add batches; on a conflict read anew and try again.
+    """
+    thread = await store.thread(THREAD)
+    conflicts = 0
+    for batch in range(count):
+        messages = [Message.user(f"{name} {batch} {place}") for place in range(BATCH)]
+        while True:
+            try:
+                await thread.add_messages(messages)
+            except ThreadConflictError:
+                conflicts += 1
+                await thread.refresh()
+            else:
+                break
+    return {"acknowledged": count, "conflicts": conflicts}
+
+
+async def run_turns(store: ThreadStore, name: str, count: int) -> Report:
+    """
+    Run turns of two commits each, and wait while the run of somebody else is open.
+    """
+    thread = await store.thread(THREAD)
+    done = conflicts = 0
+    while done < count:
+        await thread.refresh()
+        state = thread.execution_state
+        if state is not None and state.is_open:
+            await asyncio.sleep(0.002)
+            continue
+        state = AgentLoopState(
+            run_id=f"{name} {done}", conversation_id=THREAD, started_at=datetime.now(UTC)
+        )
+        try:
+            await thread.commit(messages=[Message.user(f"{name} {done}")], execution=state)
+        except ThreadConflictError:
+            conflicts += 1
+            continue
+        ended = state.terminated(COMPLETED)
+        await thread.commit(messages=[Message.assistant(f"{name} {done}")], execution=ended)
+        done += 1
+    return {"acknowledged": done, "conflicts": conflicts}
+
+
+async def append_messages(store: ThreadStore, name: str, count: int) -> Report:
+    """
+    Append single messages behind whatever others write.
+    """
+    thread = await store.thread(THREAD)
+    for number in range(count):
+        await thread.append([Message.user(f"{name} {number} about the parcel to Porto")])
+        await asyncio.sleep(0.002)
+    return {"acknowledged": count, "conflicts": 0}
+
+
+class Slow:
+    """
+    A summarizer that takes its time.
+    """
+
+    name = "slow"
+
+    async def summarize(self, request: SummaryRequest) -> str:
+        """
+        Return a summary.
+        """
+        await asyncio.sleep(0.02)
+        return f"Some {len(request.messages)} messages about parcels."
+
+
+async def make_folds(store: ThreadStore, name: str, count: int) -> Report:
+    """
+    Fold what is there again and again while others append.
+    """
+    config = HistoryReductionConfig(
+        enabled=True,
+        strategy="summarizing",
+        counting_unit="messages",
+        target_count=2,
+        summarization_threshold=1,
+    )
+    reducer = HistoryReducer(config, summarizer=Slow())
+    forced = AgentRunConfig(trigger_history_reduction=True)
+    thread = await store.thread(THREAD)
+    done = 0
+    while done < count:
+        await thread.refresh()
+        window = await thread.window(config_fingerprint=reducer.config_fingerprint)
+        reduced = await reducer.reduce(window.history, state=window.reduction, overrides=forced)
+        if reduced.event is None or reduced.event.status != "performed" or reduced.state is None:
+            await asyncio.sleep(0.005)
+            continue
+        await thread.save_reduction(reduced.state)
+        done += 1
+    return {"acknowledged": done, "conflicts": 0}
+
+
+WORK: dict[str, Callable[[ThreadStore, str, int], Awaitable[Report]]] = {
+    "append": append_messages,
+    "batches": write_batches,
+    "folds": make_folds,
+    "turns": run_turns,
+}
+
+
+async def _main(address: str, work: str, name: str, count: str, moment: str) -> Report:
+    async with store_at(address) as store:
+        await asyncio.sleep(max(0.0, float(moment) - time.time()))
+        return await WORK[work](store, name, int(count))
+
+
+if __name__ == "__main__":
+    print(json.dumps(asyncio.run(_main(*sys.argv[1:]))))  # noqa: T201 - the report is its answer

@@ -1,0 +1,121 @@
+"""
+Work on a store that acknowledges each commit, as a workload for the harness of faults.
+"""
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from foldline.threads.checkpoint import CheckpointRetention
+from foldline.threads.stores.sqlite.file import Durability
+from foldline.threads.stores.sqlite.store import SQLiteStore
+from tests.threads.crashes.disk import DATABASE
+
+
+__all__ = ["ONCE", "Act", "Script", "Stage", "effects_in"]
+
+ONCE = "once"
+"""How the ids of calls begin whose tools must never run twice."""
+
+_EFFECTS = "effects.log"
+
+
+class Stage(Struct, frozen=True):
+    """
+    Where an act takes place.
+    """
+
+    store: SQLiteStore
+    """The store."""
+
+    folder: Path
+    """Where its file is."""
+
+    ack: Callable[[str], None]
+    """What is told the id of a thread after each commit of it."""
+
+    def run_tool(self, call_id: str) -> str:
+        """
+        Have the side effect of a call, and return its result.
+        """
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+        file = os.open(self.folder / _EFFECTS, flags)
+        os.write(file, f"{call_id}\n".encode())
+        os.close(file)
+        return f"result-of-{call_id}"
+
+
+Act: TypeAlias = Callable[[Stage], Awaitable[None]]
+"""What is done between the opening and the closing of a store."""
+
+
+def effects_in(folder: Path) -> list[str]:
+    """
+    Return the calls whose side effects took place, in order.
+    """
+    path = folder / _EFFECTS
+    return path.read_text().split() if path.exists() else []
+
+
+class Script(Struct, frozen=True, kw_only=True):
+    """
+    A workload: acts, each in an opening of the store of its own.
+    """
+
+    name: str
+    """What it is called in reports."""
+
+    acts: tuple[Act, ...]
+    """What is done and may crash."""
+
+    before: tuple[Act, ...] = ()
+    """What was done long before."""
+
+    found: Callable[[Path], None] | None = None
+    """What makes the file that is found, where the store itself did not."""
+
+    checkpoints: CheckpointRetention = "latest"
+    """Which checkpoints the store keeps."""
+
+    durability: Durability = "full"
+    """What a power cut may take."""
+
+    def __str__(self) -> str:
+        return self.name
+
+    def store(self, folder: Path) -> SQLiteStore:
+        """
+        Return a new store on the file in *folder*, not opened yet.
+        """
+        path = folder / DATABASE
+        return SQLiteStore(path, durability=self.durability, checkpoints=self.checkpoints)
+
+    def prepare(self, folder: Path) -> None:
+        """
+        Leave in *folder* what the script finds.
+        """
+        if self.found is not None:
+            self.found(folder)
+        asyncio.run(self._play(folder, _unheard, self.before))
+
+    def __call__(self, folder: Path, ack: Callable[[str], None]) -> None:
+        """
+        Work in *folder*.
+        """
+        asyncio.run(self._play(folder, ack, self.acts))
+
+    async def _play(
+        self, folder: Path, ack: Callable[[str], None], acts: tuple[Act, ...]
+    ) -> None:
+        for act in acts:
+            store = self.store(folder)
+            async with store:
+                await act(Stage(store, folder, ack))
+
+
+def _unheard(text: str) -> None:
+    pass

@@ -1,0 +1,77 @@
+"""
+The power goes at any moment of a script.
+"""
+
+from collections import Counter
+
+import pytest
+from msgspec import structs
+
+from tests.faults.power import cuts
+from tests.faults.scratch import scratch
+from tests.faults.trace import Trace, record
+from tests.threads.crashes.changes import CLEAR, DELETE, EDIT, FORK, MIGRATE, REWIND, SEARCH, UNDO
+from tests.threads.crashes.disk import look
+from tests.threads.crashes.promise import broken_after, promise_of
+from tests.threads.crashes.script import Script
+from tests.threads.crashes.scripts import SCRIPTS
+from tests.threads.crashes.turns import APPEND, CHECKPOINTS, FOLD, PARALLEL, PLAIN, RESUME, SHARED
+
+
+_TURNS = (APPEND, PLAIN, PARALLEL, RESUME, FOLD, CHECKPOINTS, SHARED)
+_CHANGES = (FORK, REWIND, EDIT, UNDO, DELETE, CLEAR, SEARCH, MIGRATE)
+
+# So many of the states are also read and written through the store itself.
+_SAMPLED = 20
+
+
+def _traced(script: Script) -> Trace:
+    with scratch() as folder:
+        script.prepare(folder)
+        with record(folder) as trace:
+            script(folder, trace.ack)
+    return trace
+
+
+def _broken(script: Script, *, count: int, seed: int = 0) -> Counter[str]:
+    """
+    Return how often each promise was broken in *count* states.
+    """
+    promise = promise_of(script)
+    broken: Counter[str] = Counter()
+    for cut in cuts(_traced(script), count=count, seed=seed):
+        disk = look(cut.folder)
+        found = disk.broken | promise.broken(disk.threads, cut.acks)
+        if cut.seed % _SAMPLED == 0:
+            found |= broken_after(script, promise, cut.folder, cut.acks)
+        broken.update(found)
+    return broken
+
+
+@pytest.mark.parametrize("script", [*_TURNS, *_CHANGES], ids=str)
+def test_power_cuts_lose_nothing(script: Script) -> None:
+    """
+    With full flushes no power cut takes an acknowledged commit, or shows a part of one.
+    """
+    assert _broken(script, count=540) == {}
+
+
+@pytest.mark.parametrize("script", [APPEND, PLAIN, FOLD], ids=str)
+def test_relaxed_power_cuts_lose_the_end(script: Script) -> None:
+    """
+    With relaxed flushes power cuts take acknowledged commits: whole ones, from the end.
+    """
+    broken = _broken(structs.replace(script, durability="relaxed"), count=300)
+
+    assert set(broken) == {"lost"}
+    assert broken["lost"] >= 30
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", [1_000_000, 2_000_000, 3_000_000])
+@pytest.mark.parametrize("script", SCRIPTS, ids=str)
+def test_many_power_cuts_lose_nothing(script: Script, seed: int) -> None:
+    """
+    The same in many more states.
+    """
+    assert _broken(script, count=1_250, seed=seed) == {}

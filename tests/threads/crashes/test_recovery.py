@@ -1,0 +1,104 @@
+"""
+The process is killed again while somebody goes on behind a kill.
+"""
+
+import shutil
+from collections import Counter
+
+import pytest
+
+from tests.faults.kill import Moment, endings, run
+from tests.threads.crashes.changes import CREATE, DELETE, MIGRATE, REWIND
+from tests.threads.crashes.promise import broken_after, broken_effects, promise_of
+from tests.threads.crashes.script import Script
+from tests.threads.crashes.scripts import SCRIPTS
+from tests.threads.crashes.turns import (
+    APPEND,
+    FOLD,
+    PARALLEL,
+    RESUME,
+    SEQUENTIAL,
+    appending,
+    resume,
+)
+
+
+_APPEND_AGAIN = Script(name="append again", acts=(appending(("recovered", 2)),))
+_RESUME_AGAIN = Script(name="resume again", acts=(resume,))
+_MOST = 200
+
+_WITH_TOOLS = pytest.mark.parametrize("script", [SEQUENTIAL, PARALLEL, RESUME], ids=str)
+_OTHERS = pytest.mark.parametrize(
+    "script", [APPEND, FOLD, REWIND, DELETE, CREATE, MIGRATE], ids=str
+)
+
+
+def _killed_twice(
+    first: Script, second: Script, *, step: int, moment: Moment = Moment.BEFORE
+) -> tuple[int, Counter[str]]:
+    """
+    Kill *first*, then *second* on what is left; return the cases and what was broken.
+    """
+    broken: Counter[str] = Counter()
+    cases = 0
+    for ending in endings(first, prepare=first.prepare, step=step, moment=moment):
+        promise = promise_of(second, found=ending.folder)
+        for number in range(1, _MOST, step):
+            folder = ending.folder.with_name(f"{ending.number}-again")
+            shutil.copytree(ending.folder, folder)
+            again = run(second, folder, number=number, moment=moment)
+            broken.update(broken_after(second, promise, folder, again.acks))
+            broken.update(broken_effects(folder))
+            shutil.rmtree(folder)
+            if not again.killed:
+                break
+            cases += 1
+    return cases, broken
+
+
+@_OTHERS
+def test_recovery_may_be_killed(script: Script) -> None:
+    """
+    Killed while it opens and goes on behind a kill, a store shows one moment and works again.
+    """
+    cases, broken = _killed_twice(script, _APPEND_AGAIN, step=10)
+
+    assert broken == {}
+    assert cases >= 10
+
+
+@_WITH_TOOLS
+def test_resume_may_be_killed(script: Script) -> None:
+    """
+    A run whose resume is killed too has used no tool twice, and none without a committed intent.
+    """
+    cases, broken = _killed_twice(script, _RESUME_AGAIN, step=7)
+
+    assert broken == {}
+    assert cases >= 25
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("moment", Moment)
+@pytest.mark.parametrize("script", SCRIPTS, ids=str)
+def test_every_recovery_may_be_killed(script: Script, moment: Moment) -> None:
+    """
+    The same behind kills of every script, both ways.
+    """
+    cases, broken = _killed_twice(script, _APPEND_AGAIN, step=5, moment=moment)
+
+    assert broken == {}
+    assert cases >= 50
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("moment", Moment)
+@_WITH_TOOLS
+def test_every_resume_may_be_killed(script: Script, moment: Moment) -> None:
+    """
+    The same for resumed runs.
+    """
+    cases, broken = _killed_twice(script, _RESUME_AGAIN, step=4, moment=moment)
+
+    assert broken == {}
+    assert cases >= 200

@@ -1,0 +1,89 @@
+"""
+A script on a disk that fails, and what its caller was told.
+"""
+
+import asyncio
+from pathlib import Path
+
+from msgspec import Struct
+
+from foldline.errors import StoreError
+from foldline.threads.stores.sqlite.store import SQLiteStore
+from tests.faults.failure import Failures, Trouble, failing
+from tests.threads.crashes.promise import Promise, broken_now, damage
+from tests.threads.crashes.script import Script, Stage
+
+
+__all__ = ["Outcome", "Plan", "tried"]
+
+_PATIENCE = 30.0
+
+
+class Plan(Struct, frozen=True):
+    """
+    Which operations fail, and how.
+    """
+
+    trouble: Trouble
+    """How."""
+
+    number: int
+    """The first one, from 1 on."""
+
+    sticky: bool
+    """Whether all after it fail too."""
+
+
+class Outcome(Struct, frozen=True):
+    """
+    How a script fared.
+    """
+
+    failed: int
+    """How many operations failed."""
+
+    error: str | None
+    """The name of the error that the caller got; None where the work was done all the same."""
+
+    broken: frozenset[str]
+    """The promises that were broken."""
+
+
+def tried(script: Script, promise: Promise, folder: Path, plan: Plan) -> Outcome:
+    """
+    Run *script* in *folder* while the disk fails as planned; then heal it and look.
+    """
+    with failing() as failures:
+        outcome = asyncio.run(_tried(script, promise, folder, failures, plan))
+    return Outcome(outcome.failed, outcome.error, outcome.broken | damage(folder))
+
+
+async def _tried(
+    script: Script, promise: Promise, folder: Path, failures: Failures, plan: Plan
+) -> Outcome:
+    store = script.store(folder)
+    acks: list[str] = []
+    error: StoreError | None = None
+    failures.plan(plan.trouble, number=plan.number, sticky=plan.sticky)
+    try:
+        async with asyncio.timeout(_PATIENCE):
+            try:
+                await _played(script, store, folder, acks)
+            except StoreError as caught:
+                error = caught
+            failures.heal()
+            # A store that could not be opened is opened again; for an open one it does nothing.
+            await store.open()
+            broken = await broken_now(store, promise, folder, acks)
+    finally:
+        failures.heal()
+        await store.close()
+    name = None if error is None else type(error).__name__
+    return Outcome(failures.failed, name, frozenset(broken))
+
+
+async def _played(script: Script, store: SQLiteStore, folder: Path, acks: list[str]) -> None:
+    for act in script.acts:
+        await store.open()
+        await act(Stage(store, folder, acks.append))
+        await store.close()

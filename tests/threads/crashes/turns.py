@@ -1,0 +1,322 @@
+"""
+Scripts of what a running agent commits.
+"""
+
+import asyncio
+from collections.abc import Coroutine, Iterable, Sequence
+from datetime import UTC, datetime
+from typing import TypeVar
+
+from foldline.reduction.state import HistoryReductionState
+from foldline.threads.loop_state import COMPLETED, AgentLoopState
+from foldline.threads.start import run_start
+from foldline.threads.thread import ConversationThread
+from foldline.threads.tool_run import ToolRun
+from tests.threads.crashes.batch import MARK, answers, asked, called, said
+from tests.threads.crashes.script import Act, Script, Stage
+
+
+__all__ = [
+    "APPEND",
+    "CHECKPOINTS",
+    "FOLD",
+    "LARGE",
+    "LATE_INTENT",
+    "PARALLEL",
+    "PLAIN",
+    "RESUME",
+    "SEQUENTIAL",
+    "SHARED",
+    "appending",
+    "fold",
+    "resume",
+    "save",
+]
+
+_Result = TypeVar("_Result")
+
+_NOW = datetime(2026, 1, 1, tzinfo=UTC)
+_UNKNOWN = "outcome-unknown"
+_WORDS = 1_150_000
+
+
+async def save(stage: Stage, name: str, batch: str, size: int) -> None:
+    """
+    Append a batch to a thread, which is made if need be, and acknowledge each commit.
+    """
+    thread = await _thread(stage, name)
+    await thread.add_messages(said(batch, size))
+    stage.ack(name)
+
+
+async def _thread(stage: Stage, name: str) -> ConversationThread:
+    found = await stage.store.find(name)
+    if found is not None:
+        return found
+    made = await stage.store.thread(name)
+    stage.ack(name)
+    return made
+
+
+async def fold(stage: Stage, thread: ConversationThread, cut: int, *, archive: bool) -> None:
+    """
+    Commit a reduction of the first *cut* messages.
+    """
+    window = await thread.window()
+    reduction = HistoryReductionState.create(
+        window.history,
+        f"summary-{cut} {MARK}",
+        cut,
+        target_count=4,
+        reduction_threshold=2,
+        message_count_at_reduction=thread.length,
+        created_at=_NOW,
+    )
+    await thread.commit(reduction=reduction, archive=archive)
+    stage.ack(thread.id)
+
+
+def _state(thread: ConversationThread, run: str) -> AgentLoopState:
+    return AgentLoopState(
+        run_id=run, conversation_id=thread.id, started_at=_NOW, turn_start=thread.count
+    )
+
+
+def appending(*batches: tuple[str, int]) -> Act:
+    """
+    Return the act that appends *batches* to one thread.
+    """
+
+    async def act(stage: Stage) -> None:
+        for batch, size in batches:
+            await save(stage, "talk", batch, size)
+
+    return act
+
+
+def _turn(run: str, cut: int) -> Act:
+    async def act(stage: Stage) -> None:
+        thread = await _thread(stage, "talk")
+        state = _state(thread, run)
+        await thread.commit(messages=[asked(f"{run}-question")], execution=state, source="input")
+        stage.ack("talk")
+        await fold(stage, thread, cut, archive=False)
+        await thread.commit(
+            messages=[asked(f"{run}-answer", "assistant")],
+            execution=state.terminated(COMPLETED) if run == "first" else None,
+        )
+        stage.ack("talk")
+
+    return act
+
+
+def _tool(call: str, place: int, result: str | None = None) -> ToolRun:
+    policy = "at_most_once" if call.startswith("once") else "idempotent"
+    return ToolRun(call_id=call, name="probe", policy=policy, place=place, result=result)
+
+
+async def _one_tool(
+    stage: Stage, thread: ConversationThread, call: str, place: int, *, early: bool = True
+) -> tuple[str, str]:
+    if early:
+        await thread.commit(tools=[_tool(call, place)])
+        stage.ack("talk")
+    return await _result(stage, thread, call, place)
+
+
+async def _result(
+    stage: Stage, thread: ConversationThread, call: str, place: int
+) -> tuple[str, str]:
+    result = stage.run_tool(call)
+    await thread.commit(tools=[_tool(call, place, result)])
+    stage.ack("talk")
+    return call, result
+
+
+async def _sequentially(
+    stage: Stage, thread: ConversationThread, calls: Sequence[str]
+) -> list[tuple[str, str]]:
+    return [
+        await _one_tool(stage, thread, call, place) for place, call in enumerate(calls)
+    ]
+
+
+async def _late(
+    stage: Stage, thread: ConversationThread, calls: Sequence[str]
+) -> list[tuple[str, str]]:
+    return [
+        await _one_tool(stage, thread, call, place, early=False)
+        for place, call in enumerate(calls)
+    ]
+
+
+async def _in_parallel(
+    stage: Stage, thread: ConversationThread, calls: Sequence[str]
+) -> list[tuple[str, str]]:
+    await thread.commit(tools=[_tool(call, place) for place, call in enumerate(calls)])
+    stage.ack("talk")
+    return await _all_of(_result(stage, thread, call, place) for place, call in enumerate(calls))
+
+
+async def _finish(
+    stage: Stage,
+    thread: ConversationThread,
+    state: AgentLoopState,
+    results: Sequence[tuple[str, str]],
+) -> None:
+    calls = [call for call, _ in results]
+    batch = f"{state.run_id}-tools"
+    await thread.commit(
+        messages=[called(batch, calls), *answers(batch, results)],
+        execution=state.next_iteration().with_completed(["probe"]),
+    )
+    stage.ack("talk")
+    await thread.commit(messages=[asked(f"{state.run_id}-answer", "assistant")], execution=None)
+    stage.ack("talk")
+
+
+def _with_tools(kind: str, number: int) -> Act:
+    ways = {"one by one": _sequentially, "at once": _in_parallel, "late": _late}
+    calls = [f"once-{place}" for place in range(number)]
+
+    async def act(stage: Stage) -> None:
+        thread = await _thread(stage, "talk")
+        state = _state(thread, "run")
+        await thread.commit(messages=[asked("run-question")], execution=state, source="input")
+        stage.ack("talk")
+        results = await ways[kind](stage, thread, calls)
+        await _finish(stage, thread, state, results)
+
+    return act
+
+
+async def _interrupted(stage: Stage) -> None:
+    thread = await _thread(stage, "talk")
+    state = _state(thread, "run").with_reduction(thread.last_reduction)
+    await thread.commit(messages=[asked("run-question")], execution=state, source="input")
+    calls = ["once-0", "once-1", "once-2", "again-3", "again-4"]
+    await thread.commit(tools=[_tool(call, place) for place, call in enumerate(calls)])
+    await thread.commit(tools=[_tool("once-0", 0, stage.run_tool("once-0"))])
+    stage.run_tool("once-1")
+    stage.run_tool("again-3")
+
+
+async def resume(stage: Stage) -> None:
+    """
+    Go on with the open run of the thread, if there is one.
+    """
+    thread = await stage.store.find("talk")
+    state = None if thread is None else thread.execution_state
+    if thread is None or state is None:
+        return
+    assert run_start("talk", state, count=thread.count, has_input=False) == "resume"
+    results: list[tuple[str, str]] = []
+    for run in thread.pending_tools:
+        results.append(await _resumed(stage, thread, run))
+    if results:
+        await _finish(stage, thread, state, results)
+    else:
+        await thread.abandon_run()
+        stage.ack("talk")
+
+
+async def _resumed(
+    stage: Stage, thread: ConversationThread, run: ToolRun
+) -> tuple[str, str]:
+    if run.result is not None:
+        return run.call_id, run.result
+    if run.policy == "idempotent":
+        return await _result(stage, thread, run.call_id, run.place)
+    await thread.commit(tools=[_tool(run.call_id, run.place, _UNKNOWN)])
+    stage.ack("talk")
+    return run.call_id, _UNKNOWN
+
+
+async def _folds(stage: Stage) -> None:
+    thread = await _thread(stage, "talk")
+    await thread.add_messages([asked("rules", "system")])
+    stage.ack("talk")
+    for cut in (4, 8, 12):
+        await fold(stage, thread, cut, archive=True)
+        await thread.add_messages(said(f"behind-{cut}", 2))
+        stage.ack("talk")
+
+
+async def _checkpoints(stage: Stage) -> None:
+    thread = await _thread(stage, "talk")
+    state = _state(thread, "run")
+    for _ in range(4):
+        state = state.next_iteration()
+        batch = said(f"step-{state.iteration}", 2)
+        await thread.commit(messages=batch, execution=state)
+        stage.ack("talk")
+    await thread.forget_checkpoints([f"{2:012d}", f"{3:012d}"])
+    stage.ack("talk")
+    await thread.commit(execution=state.terminated(COMPLETED))
+    stage.ack("talk")
+
+
+async def _large(stage: Stage) -> None:
+    thread = await _thread(stage, "talk")
+    await thread.add_messages(said("large", 2, padding=" oak" * _WORDS))
+    stage.ack("talk")
+    await save(stage, "talk", "small", 2)
+
+
+async def _side_by_side(stage: Stage) -> None:
+    async def talk(name: str) -> None:
+        for batch in ("a", "b", "c"):
+            await save(stage, name, batch, 3)
+
+    await _all_of(talk(name) for name in ("one", "two", "three"))
+
+
+async def _all_of(jobs: Iterable[Coroutine[object, object, _Result]]) -> list[_Result]:
+    """
+    Return what *jobs* return; where one fails, the others are cancelled before that is told.
+    """
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(job) for job in jobs]
+    except ExceptionGroup as errors:
+        raise errors.exceptions[0] from None
+    return [task.result() for task in tasks]
+
+
+_OLD = (appending(("old", 14),),)
+_FOLDED = (*_OLD, _turn("first", 6))
+
+APPEND = Script(
+    name="append",
+    acts=(appending(("a", 1), ("b", 3), ("c", 5)), appending(("d", 30), ("e", 2))),
+)
+"""Batches, in two openings of the store."""
+
+PLAIN = Script(name="plain turn", before=_OLD, acts=(_turn("first", 6), _turn("second", 9)))
+"""Two turns without tools, each with a fold."""
+
+SEQUENTIAL = Script(name="sequential tools", before=_OLD, acts=(_with_tools("one by one", 3),))
+"""A turn with three tools one after the other."""
+
+PARALLEL = Script(name="parallel tools", before=_OLD, acts=(_with_tools("at once", 4),))
+"""A turn with four tools at once."""
+
+LATE_INTENT = Script(name="late intent", before=_OLD, acts=(_with_tools("late", 3),))
+"""A turn of an agent that runs its tools before it says so: what must be noticed."""
+
+RESUME = Script(name="resume", before=(*_FOLDED, _interrupted), acts=(resume,))
+"""An interrupted run goes on."""
+
+FOLD = Script(name="fold and archive", before=_OLD, acts=(_folds,))
+"""Folds that archive."""
+
+CHECKPOINTS = Script(
+    name="all checkpoints", before=_OLD, acts=(_checkpoints,), checkpoints="full"
+)
+"""Steps of which every checkpoint is kept."""
+
+SHARED = Script(name="side by side", acts=(_side_by_side,))
+"""Three conversations that share their flushes."""
+
+LARGE = Script(name="large", before=_OLD, acts=(_large,))
+"""A batch of 9 MB, so long that SQLite folds its log back within the commit, and a small one."""

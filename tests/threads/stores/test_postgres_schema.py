@@ -1,0 +1,298 @@
+"""
+The tables of a PostgreSQL store, and what a store is asked for before it has any.
+"""
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from foldline.errors import ConfigError, MissingExtraError, StoreError, StoreVersionError
+from foldline.history.messages import Message
+from foldline.threads.stores.postgres.schema import PACKAGE
+from foldline.threads.stores.postgres.store import PostgresStore
+from foldline.threads.stores.statements import migrations
+
+
+CATALOG = """
+SELECT 'column', table_name || '.' || column_name, data_type || ' ' || is_nullable
+FROM information_schema.columns WHERE table_schema = %(schema)s
+UNION ALL
+SELECT 'index', indexname, replace(indexdef, %(schema)s || '.', '')
+FROM pg_indexes WHERE schemaname = %(schema)s
+UNION ALL
+SELECT 'function', proname, md5(prosrc) FROM pg_proc
+WHERE pronamespace = to_regnamespace(%(schema)s)
+UNION ALL
+SELECT 'table', relname, coalesce(reloptions::text, '') FROM pg_class
+WHERE relnamespace = to_regnamespace(%(schema)s) AND relkind = 'r'
+ORDER BY 1, 2, 3
+"""
+PROCESS = """
+import asyncio, sys
+from foldline.history.messages import Message
+from foldline.threads.stores.postgres.store import PostgresStore
+
+async def write():
+    async with PostgresStore(sys.argv[1]) as store:
+        thread = await store.thread("t")
+        await thread.append([Message.user("x")])
+
+asyncio.run(write())
+"""
+
+
+def catalog(dsn: str, schema: str = "foldline") -> list[tuple[str, str, str]]:
+    """
+    Return what the catalog of the server says of *schema*.
+    """
+    with psycopg.connect(dsn) as connection:
+        return connection.execute(CATALOG, {"schema": schema}).fetchall()
+
+
+def execute(dsn: str, script: str) -> None:
+    """
+    Run *script* in one transaction.
+    """
+    with psycopg.connect(dsn) as connection:
+        connection.execute(script.encode())
+
+
+def write(dsn: str, **options: object) -> list[str]:
+    """
+    Write a message to the thread `t`; return what is in it.
+    """
+
+    async def live() -> list[str]:
+        async with PostgresStore(dsn, **options) as store:  # type: ignore[arg-type]
+            thread = await store.thread("t")
+            await thread.add_message(Message.user("x"))
+            return [message.text for message in await thread.get_messages()]
+
+    return asyncio.run(live())
+
+
+def test_schema_is_the_sum_of_migrations(postgres_dsn: str) -> None:
+    """
+    The tables of a new store are what the migrations make, one after the other, and their list.
+    """
+    write(postgres_dsn)
+    made = catalog(postgres_dsn)
+    execute(postgres_dsn, "CREATE SCHEMA other")
+    script = ";\n".join(piece for _, pieces in migrations(PACKAGE) for piece in pieces)
+    execute(postgres_dsn, f"SET search_path TO other; {script}")
+
+    summed = catalog(postgres_dsn, "other")
+
+    assert [one for one in made if "migrations" not in one[1]] == summed
+    assert {name for kind, name, _ in summed if kind == "table"} == {
+        "branches",
+        "documents",
+        "indexed",
+        "rows",
+        "threads",
+        "words",
+    }
+
+
+def test_opening_twice_changes_nothing(postgres_dsn: str) -> None:
+    """
+    A store that is opened again has the same tables and what was written.
+    """
+    write(postgres_dsn)
+    made = catalog(postgres_dsn)
+
+    assert write(postgres_dsn) == ["x", "x"]
+    assert catalog(postgres_dsn) == made
+
+
+def test_processes_that_begin_at_once(postgres_dsn: str) -> None:
+    """
+    Of processes that open a new store at once one makes the tables and all can write.
+    """
+    command = [sys.executable, "-c", PROCESS, postgres_dsn]
+    running = [subprocess.Popen(command, stderr=subprocess.PIPE) for _ in range(3)]
+    said = [process.communicate(timeout=60)[1] for process in running]
+
+    assert [process.returncode for process in running] == [0, 0, 0], said
+    assert write(postgres_dsn) == ["x"] * 4
+
+
+def test_tasks_that_begin_at_once(postgres_dsn: str) -> None:
+    """
+    Of stores that are opened at once in a new database each finds the tables made once.
+    """
+
+    async def live() -> None:
+        stores = [PostgresStore(postgres_dsn) for _ in range(6)]
+        await asyncio.gather(*(store.open() for store in stores))
+        await asyncio.gather(*(store.close() for store in stores))
+
+    asyncio.run(live())
+
+    with psycopg.connect(postgres_dsn) as connection:
+        found = connection.execute("SELECT number FROM foldline.migrations").fetchall()
+    assert found == [(number,) for number, _ in migrations(PACKAGE)]
+
+
+def test_newer_store_is_refused(postgres_dsn: str) -> None:
+    """
+    Tables of a newer foldline are refused and stay as they are.
+    """
+    write(postgres_dsn)
+    execute(postgres_dsn, "INSERT INTO foldline.migrations (number) VALUES (99)")
+    made = catalog(postgres_dsn)
+
+    with pytest.raises(StoreVersionError) as caught:
+        write(postgres_dsn)
+
+    assert (caught.value.found, caught.value.known) == (99, migrations(PACKAGE)[-1][0])
+    assert catalog(postgres_dsn) == made
+
+
+def test_failed_migration_leaves_nothing(postgres_dsn: str) -> None:
+    """
+    Where a table of somebody else is in the way nothing is made, and the error says what to do.
+    """
+    execute(postgres_dsn, "CREATE SCHEMA foldline; CREATE TABLE foldline.threads (x int)")
+    made = catalog(postgres_dsn)
+
+    with pytest.raises(StoreError, match="choose another schema"):
+        write(postgres_dsn)
+
+    assert catalog(postgres_dsn) == made
+    assert write(postgres_dsn, schema="other") == ["x"]
+
+
+def test_schemas_know_nothing_of_each_other(postgres_dsn: str) -> None:
+    """
+    Stores in two schemas of one database have threads of their own.
+    """
+    assert write(postgres_dsn, schema="one") == ["x"]
+    assert write(postgres_dsn, schema="two") == ["x"]
+
+
+def test_a_user_without_rights_to_make_tables(postgres_dsn: str) -> None:
+    """
+    A user who may not make tables uses those that are there, and is told where they are not.
+    """
+    write(postgres_dsn)
+    execute(
+        postgres_dsn,
+        "CREATE ROLE guest LOGIN; GRANT USAGE ON SCHEMA foldline TO guest; "
+        "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA foldline TO guest",
+    )
+    guest = postgres_dsn.replace("postgres@", "guest@")
+
+    try:
+        assert write(guest) == ["x", "x"]
+        with pytest.raises(StoreError, match="may not use or make the tables"):
+            write(guest, schema="other")
+    finally:
+        execute(postgres_dsn, "DROP OWNED BY guest; DROP ROLE guest")
+
+
+@pytest.mark.parametrize(("durability", "shown"), [("full", "on"), ("relaxed", "off")])
+@pytest.mark.parametrize("default", ["on", "off"])
+def test_durability(postgres_dsn: str, durability: str, shown: str, default: str) -> None:
+    """
+    A full store waits for the disk and a relaxed one does not, whatever the database prefers.
+    """
+    name = postgres_dsn.partition("@/")[2].partition("?")[0]
+    execute(postgres_dsn, f"ALTER DATABASE {name} SET synchronous_commit = {default}")
+
+    async def live() -> str:
+        async with PostgresStore(postgres_dsn, durability=durability) as store:  # type: ignore[arg-type]
+            link = store.backing.storage._link  # type: ignore[attr-defined]
+            link.sql = {**link.sql, "ask": b"SELECT current_setting('synchronous_commit')"}
+            ((value,),) = await link.read("ask", {})
+            return str(value)
+
+    assert asyncio.run(live()) == shown
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"schema": ""}, "schema"),
+        ({"schema": "a; DROP SCHEMA foldline"}, "schema"),
+        ({"schema": 'a"b'}, "schema"),
+        ({"schema": "Foldline"}, "schema"),
+        ({"schema": "pg_catalog"}, "schema"),
+        ({"schema": "a" * 64}, "schema"),
+        ({"durability": "some"}, "durability"),
+        ({"pool_size": 0}, "pool_size"),
+        ({"timeout": 0}, "timeout"),
+        ({"timeout": float("nan")}, "timeout"),
+    ],
+)
+def test_odd_options(options: dict[str, object], named: str) -> None:
+    """
+    An argument that is not allowed is named at once.
+    """
+    with pytest.raises(ConfigError, match=named):
+        PostgresStore("host=h", **options)  # type: ignore[arg-type]
+
+
+def test_odd_address() -> None:
+    """
+    An address that is none is refused without telling what is in it.
+    """
+    with pytest.raises(ConfigError) as caught:
+        PostgresStore("secret sauce")
+
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("package", ["psycopg", "psycopg_pool"])
+def test_missing_extra(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
+    """
+    Without the driver or its pool the error names the extra, at once.
+    """
+    monkeypatch.setitem(sys.modules, package, None)
+
+    with pytest.raises(MissingExtraError) as caught:
+        PostgresStore("host=h")
+
+    assert (caught.value.package, caught.value.extra) == ("psycopg", "postgres")
+
+
+def test_the_driver_is_loaded_late(root: Path) -> None:
+    """
+    Importing the store loads no driver.
+    """
+    script = (
+        "import sys; import foldline.threads.stores.postgres.store; "
+        "print([one for one in sys.modules if one.startswith('psycopg')])"
+    )
+    shown = subprocess.run(
+        [sys.executable, "-c", script], cwd=root, capture_output=True, text=True, check=True
+    )
+
+    assert shown.stdout.strip() == "[]"
+
+
+def test_closed_store(postgres_dsn: str) -> None:
+    """
+    A store that is not open says so; closing it again is harmless, and so is opening it again.
+    """
+
+    async def live() -> int:
+        store = PostgresStore(postgres_dsn)
+        with pytest.raises(StoreError, match="not open"):
+            await store.find("t")
+        await store.open()
+        await store.open()
+        await store.close()
+        await store.close()
+        await store.open()
+        thread = await store.thread("t")
+        await store.close()
+        with pytest.raises(StoreError, match="not open"):
+            await thread.add_message(Message.user("x"))
+        return thread.count
+
+    assert asyncio.run(live()) == 0

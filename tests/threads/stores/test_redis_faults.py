@@ -1,0 +1,487 @@
+"""
+Redis that fails: killed, full, slow, emptied, or cut off in the middle of a commit.
+"""
+
+import asyncio
+import os
+import tempfile
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from redis import exceptions
+
+from foldline.errors import (
+    CommitUnknownError,
+    FoldlineError,
+    StoreBusyError,
+    StoreError,
+    ThreadConflictError,
+)
+from foldline.history.messages import Message
+from foldline.threads.key import ThreadKey
+from foldline.threads.step import Branch, Step
+from foldline.threads.stores.redis.faults import store_error
+from foldline.threads.stores.redis.storage import RedisStorage
+from foldline.threads.stores.redis.store import RedisStore
+from foldline.threads.thread import ConversationThread
+from tests.servers.redis import RedisServer, Sync
+from tests.threads.stores.redis_image import image, tell
+
+
+SECRET = "the bride wore green"
+
+Cut = Literal["nowhere", "request", "answer", "both"]
+
+
+class Wire:
+    """
+    A socket file before that of a server: what goes through can be cut off.
+    """
+
+    def __init__(self, server: Path, socket: Path) -> None:
+        self.cut: Cut = "nowhere"
+        self.url = f"unix://{socket}"
+        self._server = server
+        self._socket = socket
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @asynccontextmanager
+    async def listen(self) -> AsyncGenerator["Wire"]:
+        server = await asyncio.start_unix_server(self._accept, self._socket)
+        try:
+            yield self
+        finally:
+            server.close()
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        there, back = await asyncio.open_unix_connection(self._server)
+        answers = asyncio.create_task(self._answer(there, writer))
+        self._tasks.add(answers)
+        with suppress(ConnectionError, asyncio.CancelledError):
+            while data := await reader.read(1 << 20):
+                if self.cut == "request":
+                    break
+                if self.cut != "both":
+                    back.write(data)
+                    await back.drain()
+        back.close()
+        writer.close()
+
+    async def _answer(self, there: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(ConnectionError, asyncio.CancelledError):
+            while data := await there.read(1 << 20):
+                if self.cut == "answer":
+                    self.cut = "nowhere"
+                    break
+                writer.write(data)
+                await writer.drain()
+        writer.close()
+
+
+@asynccontextmanager
+async def wire_to(server: RedisServer) -> AsyncGenerator[Wire]:
+    """
+    Give a wire to *server*.
+    """
+    with tempfile.TemporaryDirectory(prefix="foldline-wire-") as folder:
+        async with Wire(server.socket, Path(folder) / "s").listen() as wire:
+            yield wire
+
+
+async def said(url: str) -> list[str]:
+    """
+    Return the texts of the thread `t`, as another store reads them.
+    """
+    async with RedisStore(url) as store:
+        thread = await store.find("t")
+        return [] if thread is None else [one.text for one in await thread.get_messages()]
+
+
+def first_step() -> Step:
+    """
+    Return the step that makes a thread.
+    """
+    branch = os.urandom(16)
+    return Step(
+        id=b"12345678",
+        expected=0,
+        head=SECRET.encode(),
+        branch=branch,
+        opens=Branch(branch, None, 0),
+        last_activity=1.0,
+    )
+
+
+@pytest.mark.usefixtures("redis_url")
+def test_lost_answer_is_settled(redis_server: RedisServer) -> None:
+    """
+    A commit whose answer got lost is there, once, and the thread finds that out by itself.
+    """
+
+    async def live() -> int:
+        async with wire_to(redis_server) as wire, RedisStore(wire.url) as store:
+            thread = await store.thread("t")
+            wire.cut = "answer"
+            await thread.add_message(Message.user("one"))
+            await thread.add_message(Message.user("two"))
+            return thread.count
+
+    assert asyncio.run(live()) == 2
+    assert asyncio.run(said(redis_server.url)) == ["one", "two"]
+
+
+@pytest.mark.usefixtures("redis_url")
+def test_lost_answer_is_unknown(redis_server: RedisServer) -> None:
+    """
+    A storage does not send a commit again whose answer got lost: it says that it does not know.
+    """
+
+    async def live() -> int:
+        async with wire_to(redis_server) as wire:
+            storage = RedisStorage(wire.url)
+            await storage.open()
+            key = ThreadKey("acme", "t")
+            # Redis knows the script then, and does not ask for it.
+            await storage.commit(ThreadKey("acme", "other"), first_step())
+            wire.cut = "answer"
+            with pytest.raises(CommitUnknownError) as caught:
+                await storage.commit(key, first_step())
+            assert SECRET not in str(caught.value)
+            found = await storage.load(key)
+            await storage.close()
+            return 0 if found is None else found.revision
+
+    assert asyncio.run(live()) == 1
+
+
+@pytest.mark.usefixtures("redis_url")
+def test_lost_request_is_settled(redis_server: RedisServer) -> None:
+    """
+    A commit that got lost on its way is not there, and the error says so.
+    """
+
+    async def live() -> int:
+        async with wire_to(redis_server) as wire, RedisStore(wire.url) as store:
+            thread = await store.thread("t")
+            wire.cut = "request"
+            with pytest.raises(StoreError):
+                await thread.add_message(Message.user("lost"))
+            wire.cut = "nowhere"
+            await thread.add_message(Message.user("kept"))
+            return thread.count
+
+    assert asyncio.run(live()) == 1
+    assert asyncio.run(said(redis_server.url)) == ["kept"]
+
+
+@pytest.mark.usefixtures("redis_url")
+def test_silence_has_a_deadline(redis_server: RedisServer) -> None:
+    """
+    Where nothing answers, reads and commits fail in time, and work when answers come again.
+    """
+
+    async def live() -> tuple[float, list[str]]:
+        clock = asyncio.get_running_loop().time
+        async with wire_to(redis_server) as wire, RedisStore(wire.url, timeout=0.2) as store:
+            thread = await store.thread("t")
+            wire.cut = "both"
+            start = clock()
+            with pytest.raises(StoreBusyError):
+                await store.find("t")
+            with pytest.raises(StoreError):
+                await thread.add_message(Message.user("lost"))
+            spent = clock() - start
+            wire.cut = "nowhere"
+            await thread.add_message(Message.user("kept"))
+            return spent, [one.text for one in await thread.get_messages()]
+
+    spent, texts = asyncio.run(live())
+
+    assert spent < 3
+    assert texts == ["kept"]
+
+
+@pytest.mark.usefixtures("redis_url")
+def test_cancelled_commit_is_finished(redis_server: RedisServer) -> None:
+    """
+    A commit that is cancelled at any moment is there or not, as the thread says.
+    """
+
+    async def live() -> tuple[int, int]:
+        async with RedisStore(redis_server.url) as store:
+            thread = await store.thread("t")
+            for turn in range(40):
+                attempt = asyncio.create_task(thread.add_message(Message.user(f"{turn}")))
+                await asyncio.sleep(turn * 0.00002)
+                attempt.cancel()
+                with suppress(asyncio.CancelledError):
+                    await attempt
+            found = await store.thread("t")
+            return thread.count, found.count
+
+    known, stored = asyncio.run(live())
+
+    assert known == stored
+
+
+@pytest.mark.usefixtures("redis_url")
+def test_cancelled_reads_leave_the_way_clear(redis_server: RedisServer) -> None:
+    """
+    No answer to a read that was cancelled is taken for that to another one.
+    """
+
+    async def live() -> list[str]:
+        async with RedisStore(redis_server.url) as store:
+            for name in ("t", "u"):
+                await (await store.thread(name)).add_message(Message.user(name))
+            for turn in range(60):
+                attempt = asyncio.create_task(store.find("u"))
+                await asyncio.sleep(turn * 0.00001)
+                attempt.cancel()
+                with suppress(asyncio.CancelledError):
+                    await attempt
+                thread = await store.find("t")
+                assert thread is not None
+                assert thread.id == "t"
+            return [one.text for one in await (await store.thread("t")).get_messages()]
+
+    assert asyncio.run(live()) == ["t"]
+
+
+async def insist(thread: ConversationThread, texts: list[str], known: list[str]) -> None:
+    """
+    Add *texts* one by one; remember which were acknowledged.
+    """
+    for text in texts:
+        with suppress(FoldlineError):
+            await thread.add_message(Message.user(text))
+            known.append(text)
+        await asyncio.sleep(0.002)
+
+
+async def kill_thrice(server: RedisServer, known: list[str]) -> None:
+    """
+    Write to a thread while *server* is killed three times; remember what was acknowledged.
+    """
+    async with RedisStore(server.url, timeout=5) as store:
+        thread = await store.thread("t")
+        texts = [f"{number}" for number in range(150)]
+        writer = asyncio.create_task(insist(thread, texts, known))
+        for _ in range(3):
+            await asyncio.sleep(0.08)
+            server.kill()
+            await asyncio.sleep(0.02)
+            server.start()
+        await writer
+
+
+@pytest.mark.parametrize("mode", ["always", "no"])
+def test_kills_lose_nothing_acknowledged(mode: Sync) -> None:
+    """
+    Redis killed under load has every acknowledged message, in order, unless it puts writes off.
+    """
+    known: list[str] = []
+    with RedisServer(appendfsync=mode) as server:
+        asyncio.run(kill_thrice(server, known))
+        server.kill()
+        server.start()
+        stored = asyncio.run(said(server.url))
+
+    assert len(known) > 20
+    assert [text for text in stored if text in set(known)] == known
+
+
+def test_kills_take_the_newest() -> None:
+    """
+    Flushed once a second, Redis loses the newest messages in a kill, and none before one it kept.
+    """
+    known: list[str] = []
+    with RedisServer(appendfsync="everysec") as server:
+        asyncio.run(kill_thrice(server, known))
+        server.kill()
+        server.start()
+        stored = asyncio.run(said(server.url))
+
+    kept = [text for text in stored if text in set(known)]
+
+    assert len(known) > 20
+    assert kept == known[: len(kept)]
+
+
+def test_heals_after_a_restart(redis_server: RedisServer, redis_url: str) -> None:
+    """
+    An open store and its threads go on after a restart, in which Redis forgets all scripts.
+    """
+
+    async def live() -> list[str]:
+        async with RedisStore(redis_url) as store:
+            thread = await store.thread("t")
+            await thread.add_message(Message.user("one"))
+            redis_server.restart()
+            # The event loop was held up and has to hear of it.
+            await asyncio.sleep(0.01)
+            await thread.add_message(Message.user("two"))
+            await tell(redis_url, "SCRIPT", "FLUSH")
+            await thread.add_message(Message.user("three"))
+            return [one.text for one in await thread.get_messages()]
+
+    assert asyncio.run(live()) == ["one", "two", "three"]
+
+
+def test_stopped_redis(redis_server: RedisServer, redis_url: str) -> None:
+    """
+    While Redis is away every call says so, without a word of what was said, and none hangs.
+    """
+
+    async def live() -> list[FoldlineError]:
+        async with RedisStore(redis_url) as store:
+            thread = await store.thread("t")
+            await thread.add_message(Message.user("before"))
+            redis_server.kill()
+            errors: list[FoldlineError] = []
+            for attempt in (
+                thread.add_message(Message.user(SECRET)),
+                thread.get_messages(),
+                store.find("t"),
+                store.tenants(),
+                store.delete("t"),
+                store.promise(),
+                RedisStore(redis_url).open(),
+            ):
+                with pytest.raises(StoreError) as caught:
+                    await attempt
+                errors.append(caught.value)
+            redis_server.start()
+            await thread.add_message(Message.user("after"))
+            return errors
+
+    errors = asyncio.run(live())
+
+    assert {type(error) for error in errors} == {StoreError}
+    assert not any(SECRET in str(error) or error.__cause__ for error in errors)
+    assert asyncio.run(said(redis_url)) == ["before", "after"]
+
+
+def test_emptied_redis(redis_server: RedisServer, redis_url: str) -> None:
+    """
+    A Redis that has lost everything is used again: the old thread is gone, new ones are made.
+    """
+
+    async def live() -> list[str]:
+        async with RedisStore(redis_url) as store:
+            thread = await store.thread("t")
+            redis_server.flush()
+            with pytest.raises(ThreadConflictError):
+                await thread.add_message(Message.user("lost"))
+            new = await store.thread("t")
+            await new.add_message(Message.user("new"))
+            return await store.tenants()
+
+    assert asyncio.run(live()) == ["default"]
+    assert asyncio.run(said(redis_url)) == ["new"]
+
+
+def test_full_redis() -> None:
+    """
+    A Redis without memory refuses commits as a whole, lets threads be deleted, and then works.
+    """
+
+    async def live(url: str) -> tuple[bool, list[str]]:
+        async with RedisStore(url) as store:
+            thread = await store.thread("t")
+            other = await store.thread("other")
+            for _ in range(20):
+                await other.add_message(Message.user("x" * 1_000_000))
+            before = await image(url)
+            await tell(url, "CONFIG", "SET", "maxmemory", "12mb")
+            with pytest.raises(StoreError, match="maxmemory") as caught:
+                await thread.commit(messages=[Message.user(SECRET)] * 50)
+            assert SECRET not in str(caught.value)
+            unchanged = await image(url) == before
+            await store.delete("other")
+            await thread.add_message(Message.user("works"))
+        return unchanged, await said(url)
+
+    with RedisServer() as server:
+        unchanged, texts = asyncio.run(live(server.url))
+
+    assert unchanged
+    assert texts == ["works"]
+
+
+def test_replica_is_named() -> None:
+    """
+    A commit to a replica is refused with the advice to use the primary, and nothing is written.
+    """
+
+    async def live(url: str) -> None:
+        async with RedisStore(url) as store:
+            thread = await store.thread("t")
+            await tell(url, "REPLICAOF", "127.0.0.1", "1")
+            with pytest.raises(StoreError, match="replica"):
+                await thread.add_message(Message.user("x"))
+            await tell(url, "REPLICAOF", "NO", "ONE")
+            await thread.add_message(Message.user("y"))
+
+    with RedisServer() as server:
+        asyncio.run(live(server.url))
+        texts = asyncio.run(said(server.url))
+
+    assert texts == ["y"]
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "text"),
+    [
+        (exceptions.BusyLoadingError("x"), StoreBusyError, "LOADING"),
+        (exceptions.AuthenticationError("x"), StoreError, "WRONGPASS"),
+        (exceptions.NoPermissionError("x"), StoreError, "NOPERM"),
+        (exceptions.OutOfMemoryError("x"), StoreError, "OOM"),
+        (exceptions.ReadOnlyError("x"), StoreError, "READONLY"),
+        (exceptions.ResponseError("MISCONF Errors writing"), StoreError, "MISCONF"),
+        (exceptions.ResponseError(f"BUSY {SECRET}"), StoreBusyError, "BUSY"),
+        (exceptions.ResponseError(f"unknown {SECRET}"), StoreError, "ERR"),
+        (exceptions.ConnectionError(SECRET), CommitUnknownError, "ConnectionError"),
+        (exceptions.TimeoutError(SECRET), CommitUnknownError, "TimeoutError"),
+        (exceptions.InvalidResponse(SECRET), CommitUnknownError, "InvalidResponse"),
+        (TimeoutError(), CommitUnknownError, "TimeoutError"),
+        (BrokenPipeError(SECRET), CommitUnknownError, "BrokenPipeError"),
+    ],
+)
+def test_errors_of_a_commit(error: Exception, kind: type[StoreError], text: str) -> None:
+    """
+    A refusal says that nothing was written, a broken connection that nobody knows; none quotes.
+    """
+    found = store_error(error, is_unknown=True)
+
+    assert type(found) is kind
+    assert text in str(found)
+    assert SECRET not in str(found)
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (exceptions.ConnectionError(SECRET), StoreError),
+        (exceptions.TimeoutError(SECRET), StoreBusyError),
+        (TimeoutError(), StoreBusyError),
+        (FileNotFoundError(SECRET), StoreError),
+    ],
+)
+def test_errors_of_a_read(error: Exception, kind: type[StoreError]) -> None:
+    """
+    Where no commit was on its way, nothing is unknown.
+    """
+    found = store_error(error, is_unknown=False)
+
+    assert type(found) is kind
+    assert SECRET not in str(found)

@@ -1,0 +1,183 @@
+"""
+Redis as it is set up: what a store asks of it, and what it says of it.
+"""
+
+import asyncio
+import sys
+
+import pytest
+
+from foldline.errors import ConfigError, MissingExtraError, StoreError, StoreVersionError
+from foldline.history.messages import Message
+from foldline.threads.stores.redis.promise import RedisDurability
+from foldline.threads.stores.redis.store import RedisStore
+from tests.servers.redis import RedisServer, Sync
+from tests.threads.stores.redis_image import tell
+
+
+def test_newer_format_is_refused(redis_url: str) -> None:
+    """
+    What a newer foldline wrote is not opened, nor read or written by a store that is open.
+    """
+
+    async def live() -> None:
+        async with RedisStore(redis_url) as store:
+            thread = await store.thread("t")
+            await tell(redis_url, "SET", "{foldline}/format", "2")
+            with pytest.raises(StoreVersionError) as caught:
+                await RedisStore(redis_url).open()
+            assert (caught.value.found, caught.value.known) == (2, 1)
+            with pytest.raises(StoreVersionError):
+                await thread.add_message(Message.user("x"))
+            with pytest.raises(StoreVersionError):
+                await store.find("t")
+
+    asyncio.run(live())
+
+
+def test_odd_format_is_refused(redis_url: str) -> None:
+    """
+    A format that is no number is a newer one.
+    """
+    asyncio.run(tell(redis_url, "SET", "{foldline}/format", "x"))
+
+    with pytest.raises(StoreVersionError):
+        asyncio.run(RedisStore(redis_url).open())
+
+
+def test_eviction_is_refused() -> None:
+    """
+    A Redis that may drop threads when its memory is full is refused, unless that is allowed.
+    """
+
+    async def live(url: str) -> None:
+        await tell(url, "CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
+        with pytest.raises(StoreError, match="noeviction"):
+            await RedisStore(url).open()
+        async with RedisStore(url, allow_eviction=True) as store:
+            await store.thread("t")
+        await tell(url, "CONFIG", "SET", "maxmemory-policy", "volatile-lru")
+        async with RedisStore(url) as store:
+            assert await store.find("t") is not None
+
+    with RedisServer() as server:
+        asyncio.run(live(server.url))
+
+
+@pytest.mark.parametrize(
+    ("mode", "save", "expected"),
+    [
+        ("always", "", "always"),
+        ("everysec", "", "everysec"),
+        ("no", "", "no"),
+        (None, "60 1", "snapshot"),
+        (None, "", "memory"),
+    ],
+)
+def test_promise(mode: Sync | None, save: str, expected: RedisDurability) -> None:
+    """
+    A store tells what its Redis may lose, as Redis is set up now.
+    """
+
+    async def live(url: str) -> tuple[RedisDurability, str]:
+        await tell(url, "CONFIG", "SET", "appendonly", "no" if mode is None else "yes")
+        await tell(url, "CONFIG", "SET", "save", save)
+        async with RedisStore(url) as store:
+            promise = await store.promise()
+            return promise.durability, promise.loss
+
+    with RedisServer(appendfsync=mode or "always") as server:
+        durability, loss = asyncio.run(live(server.url))
+
+    assert durability == expected
+    assert ("nothing that was acknowledged" in loss) is (expected == "always")
+
+
+def test_promise_of_a_silent_redis() -> None:
+    """
+    Where a user may not read the settings, a store says that it cannot tell.
+    """
+
+    async def live(server: RedisServer) -> RedisDurability:
+        rights = ("~*", "&*", "+@all", "-config")
+        await tell(server.url, "ACL", "SETUSER", "app", "on", ">secret", *rights)
+        async with RedisStore(f"unix://app:secret@{server.socket}") as store:
+            return (await store.promise()).durability
+
+    with RedisServer() as server:
+        assert asyncio.run(live(server)) == "unknown"
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["http://h", "nonsense", "", "redis://u:hush@h:x/", "redis://h?hush=1", "redis://h?db=hush"],
+)
+def test_odd_addresses(url: str) -> None:
+    """
+    What is no address is refused, and the message holds nothing of it.
+    """
+    with pytest.raises(ConfigError) as caught:
+        RedisStore(url)
+
+    assert "hush" not in str(caught.value)
+
+
+@pytest.mark.parametrize("prefix", ["", "a/b", "{a}", "a b", "*", "\ud800", "a" * 201])
+def test_odd_prefixes(prefix: str) -> None:
+    """
+    A prefix that could be taken for more than a name is refused.
+    """
+    with pytest.raises(ConfigError, match="prefix"):
+        RedisStore("redis://h", prefix=prefix)
+
+
+@pytest.mark.parametrize("timeout", [0, -1, float("nan")])
+def test_odd_timeouts(timeout: float) -> None:
+    """
+    A call needs some time.
+    """
+    with pytest.raises(ConfigError, match="timeout"):
+        RedisStore("redis://h", timeout=timeout)
+
+
+def test_missing_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Without the driver the error names the extra, at once.
+    """
+    monkeypatch.setitem(sys.modules, "redis", None)
+    monkeypatch.setitem(sys.modules, "redis.asyncio", None)
+
+    with pytest.raises(MissingExtraError) as caught:
+        RedisStore("redis://h")
+
+    assert (caught.value.package, caught.value.extra) == ("redis", "redis")
+
+
+def test_closed_store() -> None:
+    """
+    A store that is not open says so, and closing it is harmless.
+    """
+
+    async def live() -> None:
+        store = RedisStore("redis://h")
+        await store.close()
+        with pytest.raises(StoreError, match="not open"):
+            await store.thread("t")
+
+    asyncio.run(live())
+
+
+def test_store_in_several_loops(redis_url: str) -> None:
+    """
+    A store may be opened again, in another event loop.
+    """
+    store = RedisStore(redis_url)
+
+    async def live() -> int:
+        async with store:
+            await store.open()
+            thread = await store.thread("t")
+            await thread.add_message(Message.user("x"))
+            return thread.count
+
+    assert [asyncio.run(live()) for _ in range(3)] == [1, 2, 3]

@@ -1,0 +1,156 @@
+"""
+A copy that is made while others write is one moment of the store.
+"""
+
+import asyncio
+import sqlite3
+import threading
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from foldline.errors import StoreError, UsageError
+from foldline.history.messages import Message
+from foldline.threads.cipher import AesCipher
+from foldline.threads.stores.sqlite.backup import back_up
+from foldline.threads.stores.sqlite.store import SQLiteStore
+from foldline.threads.verification import verify_store
+from tests.threads.sample import fill
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """
+    Return the file of a store with everything in it.
+    """
+
+    async def run() -> None:
+        async with SQLiteStore(tmp_path / "store.db") as store:
+            await fill(store)
+
+    asyncio.run(run())
+    return tmp_path / "store.db"
+
+
+async def _snapshots(path: Path) -> list[bytes]:
+    async with SQLiteStore(path) as store:
+        return [
+            await thread.to_snapshot()
+            for tenant in await store.tenants()
+            async for thread in store.threads(tenant=tenant)
+        ]
+
+
+def test_the_copy_holds_the_same(path: Path, tmp_path: Path) -> None:
+    """
+    Every thread of the copy is the same, byte for byte, and nobody else may read the file.
+    """
+    backup = back_up(path, tmp_path / "copy.db")
+
+    assert (backup.threads, backup.problems) == (3, ())
+    assert asyncio.run(_snapshots(tmp_path / "copy.db")) == asyncio.run(_snapshots(path))
+    assert (tmp_path / "copy.db").stat().st_mode & 0o777 == 0o600
+
+
+def test_what_is_in_the_log_alone_is_copied(path: Path, tmp_path: Path) -> None:
+    """
+    A copy of a store that is open has what is not yet folded back into its file.
+    """
+
+    async def run() -> int:
+        async with SQLiteStore(path) as store:
+            thread = await store.thread("new")
+            await thread.add_message(Message.user("Is this in the log?"))
+            return back_up(path, tmp_path / "copy.db").threads
+
+    assert asyncio.run(run()) == 4
+
+
+def test_nothing_is_overwritten(path: Path, tmp_path: Path) -> None:
+    """
+    A file that is there stays as it is, and no draft is left.
+    """
+    (tmp_path / "there.db").write_bytes(b"precious")
+    names = sorted(one.name for one in tmp_path.iterdir())
+
+    with pytest.raises(UsageError, match="is there already"):
+        back_up(path, tmp_path / "there.db")
+
+    assert (tmp_path / "there.db").read_bytes() == b"precious"
+    assert sorted(one.name for one in tmp_path.iterdir()) == names
+
+
+def test_another_database_is_refused(tmp_path: Path) -> None:
+    """
+    A file of another program is not copied.
+    """
+    with closing(sqlite3.connect(tmp_path / "other.db")) as connection:
+        connection.execute("CREATE TABLE one (two)")
+
+    with pytest.raises(StoreError, match="no store of foldline"):
+        back_up(tmp_path / "other.db", tmp_path / "copy.db")
+
+    assert not (tmp_path / "copy.db").exists()
+
+
+def test_damage_is_copied_and_told(path: Path, tmp_path: Path) -> None:
+    """
+    What is damaged in the store is in the copy, and its row is named.
+    """
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE rows SET data = substr(data, 1, 50) WHERE id = (1 << 32) + 7")
+        connection.commit()
+
+    problems = back_up(path, tmp_path / "copy.db").problems
+
+    assert problems == ("message row 7 of branch 1 is damaged", *problems[1:])
+    assert (tmp_path / "copy.db").exists()
+
+
+def test_an_encrypted_store_needs_no_key(tmp_path: Path) -> None:
+    """
+    Seals are made over what is stored, so that they are checked without a key.
+    """
+
+    async def run() -> None:
+        async with SQLiteStore(tmp_path / "store.db", cipher=AesCipher(bytes(32))) as store:
+            await fill(store)
+
+    asyncio.run(run())
+
+    assert back_up(tmp_path / "store.db", tmp_path / "copy.db").problems == ()
+
+
+def test_copies_made_while_others_write_are_whole(path: Path, tmp_path: Path) -> None:
+    """
+    Of 20 copies made while a thread grows each is whole and holds a beginning of it.
+    """
+    stop = threading.Event()
+
+    async def write() -> None:
+        async with SQLiteStore(path, durability="relaxed") as store:
+            thread = await store.thread("busy")
+            while not stop.is_set():
+                await thread.add_messages([Message.user("Go on."), Message.assistant("I do.")])
+
+    async def look(copy: Path) -> tuple[int, bool]:
+        async with SQLiteStore(copy) as store:
+            thread = await store.find("busy")
+            faults = [one.faults async for one in verify_store(store) if one.faults]
+            return 0 if thread is None else thread.count, not faults
+
+    writer = threading.Thread(target=asyncio.run, args=(write(),))
+    writer.start()
+    try:
+        copies = [tmp_path / f"copy{number}.db" for number in range(20)]
+        problems = [back_up(path, copy).problems for copy in copies]
+    finally:
+        stop.set()
+        writer.join()
+    found = [asyncio.run(look(copy)) for copy in copies]
+
+    assert problems == [()] * 20
+    assert all(is_whole and count % 2 == 0 for count, is_whole in found)
+    assert [count for count, _ in found] == sorted(count for count, _ in found)
+    assert found[0] < found[-1]

@@ -1,0 +1,96 @@
+"""
+Heads of threads.
+"""
+
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+import pytest
+
+from foldline.errors import StoreCorruptError, StoreVersionError
+from foldline.threads.head import HEAD_FORMAT, REMEMBERED_COMMITS, Head, decode_head, encode_head
+
+
+NOW = datetime(2026, 11, 21, 12, 30, 1, 5, UTC)
+HEAD = Head(branch=bytes(16), created_at=NOW, last_activity=NOW)
+
+
+def test_a_head_comes_back_equal() -> None:
+    """
+    Every field of a head survives being written and read.
+    """
+    head = Head(
+        branch=bytes(range(16)),
+        created_at=NOW,
+        last_activity=NOW + timedelta(days=1),
+        revision=7,
+        count=9,
+        system=2,
+        system_tokens=11,
+        users=3,
+        tokens=2**40,
+        digest=b"d" * 32,
+        seal=b"s" * 16,
+        archived=4,
+        folds=5,
+        checkpoints=6,
+        expires_at=NOW + timedelta(days=2),
+        recent=(b"12345678", b"abcdefgh"),
+    )
+
+    assert decode_head(encode_head(head)) == head
+    assert decode_head(encode_head(HEAD)) == HEAD
+    assert head.length == 7
+
+
+def test_the_number_of_the_form_is_always_written() -> None:
+    """
+    A stored head names its format even where it is the usual one.
+    """
+    assert msgspec.msgpack.decode(encode_head(HEAD))["format"] == HEAD_FORMAT
+
+
+def test_a_newer_head_is_refused() -> None:
+    """
+    A head of a higher format is an error with both numbers, whatever its other fields are.
+    """
+    data = msgspec.msgpack.encode({"format": HEAD_FORMAT + 1, "branch": None})
+
+    with pytest.raises(StoreVersionError, match="a thread has format 2, and this") as caught:
+        decode_head(data)
+    assert (caught.value.found, caught.value.known) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"\xff", b"\x90", b"\x80", msgspec.msgpack.encode({"branch": "x"}), b"\x91" * 9999],
+)
+def test_what_is_no_head_is_damage(data: bytes) -> None:
+    """
+    Bytes that are no head are damage, never another error.
+    """
+    with pytest.raises(StoreCorruptError, match="head of a thread cannot be read"):
+        decode_head(data)
+
+
+def test_a_moved_head_knows_the_last_commits() -> None:
+    """
+    Each commit counts one, and the ids of the last eight are known.
+    """
+    head = HEAD
+    for number in range(10):
+        head = head.moved(bytes([number]), NOW)
+
+    assert head.revision == 10
+    assert head.recent == tuple(bytes([number]) for number in range(2, 10))
+    assert len(head.recent) == REMEMBERED_COMMITS
+
+
+def test_activity_never_goes_back() -> None:
+    """
+    A clock that jumps back leaves the time of the last activity where it is.
+    """
+    later = HEAD.moved(b"1", NOW + timedelta(hours=1))
+
+    assert later.last_activity == NOW + timedelta(hours=1)
+    assert later.moved(b"2", NOW).last_activity == later.last_activity

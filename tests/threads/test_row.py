@@ -1,0 +1,164 @@
+"""
+Messages as rows, and the chain of their seals.
+"""
+
+from datetime import UTC, datetime
+from random import Random
+
+import msgspec
+import pytest
+
+from foldline.errors import StoreCorruptError
+from foldline.history.digest import prefix_digest
+from foldline.history.messages import Message
+from foldline.history.parts import TextPart
+from foldline.history.tokens import TokenEstimator, count_message
+from foldline.testing.histories import damaged_history
+from foldline.threads.cipher import Vault
+from foldline.threads.head import SEAL_SIZE, Head
+from foldline.threads.row import append_rows, check_chain, read_body, read_row, seal_of
+from foldline.threads.step import StoredRow
+
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+HEAD = Head(branch=b"b" * 16, created_at=NOW, last_activity=NOW)
+FIRST = bytes(SEAL_SIZE)
+
+
+def _rows(messages: list[Message], head: Head = HEAD) -> tuple[list[StoredRow], Head]:
+    return append_rows(head, messages, TokenEstimator(), Vault())
+
+
+def _messages(count: int) -> list[Message]:
+    return [Message.user(f"message {number}") for number in range(count)]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        Message.user(""),
+        Message.system("s"),
+        Message.assistant("naïve 東京 🚂"),
+        Message(role="tool", parts=(TextPart("t"),)),
+        Message.user("\0"),
+        Message.user("\ud800"),
+        Message.user('{"role":"user"}'),
+        Message(role="user", parts=()),
+        Message(role="user", parts=(TextPart("a"), TextPart("b"))),
+        Message(role="user", parts=(TextPart("a"),), name="n"),
+        Message(role="user", parts=(TextPart("a"),), metadata={"nan": None, "x": [1.5]}),
+    ],
+)
+def test_a_message_comes_back_equal(message: Message) -> None:
+    """
+    A row gives back the message that it was made of, short form or long.
+    """
+    (row,), _ = _rows([message])
+
+    assert read_body(read_row(row).body) == message
+
+
+def test_a_plain_text_is_a_letter_and_itself() -> None:
+    """
+    The body of a message that is one text is a letter for its role and the text.
+    """
+    rows, _ = _rows([Message.user("hi"), Message.system("be kind")])
+
+    assert [read_row(row).body for row in rows] == [b"uhi", b"sbe kind"]
+
+
+def test_any_history_comes_back_with_its_sums() -> None:
+    """
+    Of 200 histories every message comes back; digests, tokens and users are those of the prefix.
+    """
+    counter = TokenEstimator()
+    for seed in range(200):
+        messages = damaged_history(Random(seed))
+        rows, head = _rows(messages)
+        visible = [message for message in messages if message.role != "system"]
+
+        assert [read_body(read_row(row).body) for row in rows] == messages
+        assert head.digest == prefix_digest(visible)
+        assert head.tokens == sum(count_message(one, counter) for one in visible)
+        assert (head.count, head.length) == (len(messages), len(visible))
+        assert head.users == sum(one.role == "user" for one in messages)
+        assert check_chain(rows, FIRST) is None
+
+
+def test_batches_make_the_same_rows_as_one() -> None:
+    """
+    Rows do not depend on how messages are divided into commits.
+    """
+    messages = damaged_history(Random(7))
+    rows, head = _rows(messages)
+    first, between = _rows(messages[:3])
+    second, end = _rows(messages[3:], between)
+
+    assert first + second == rows
+    assert end == head
+
+
+@pytest.mark.parametrize("body", [b"", b"x", b"{", b"{}", b"u\xff", b"[1]", b"u\xed\xa0\x80"])
+def test_what_is_no_body_is_damage(body: bytes) -> None:
+    """
+    Bytes that are no message are an error that tells their number alone.
+    """
+    with pytest.raises(StoreCorruptError, match=f"a message of {len(body)} bytes"):
+        read_body(body)
+
+
+@pytest.mark.parametrize("data", [b"", b"x" * 16, b"x" * 17, bytes(16) + b"\x91" * 9999])
+def test_what_is_no_row_is_damage(data: bytes) -> None:
+    """
+    A row that cannot be read is an error that names its number.
+    """
+    with pytest.raises(StoreCorruptError, match="message row 3 cannot be read"):
+        read_row(StoredRow(b"b", 3, system=False, data=data))
+
+
+def test_every_flipped_bit_is_found() -> None:
+    """
+    No bit of the seal, counts, digest or body of a row can be flipped without a seal telling.
+    """
+    rows, _ = _rows(_messages(3))
+    middle = rows[1]
+    for bit in range(len(middle.data) * 8):
+        data = bytearray(middle.data)
+        data[bit // 8] ^= 1 << bit % 8
+        changed = [rows[0], middle._replace(data=bytes(data)), rows[2]]
+
+        assert check_chain(changed, FIRST) == 1
+
+
+def test_rows_that_move_are_found() -> None:
+    """
+    Swapped, repeated, dropped and foreign rows, other branches and numbers are all found.
+    """
+    rows, _ = _rows(_messages(4))
+    foreign, _ = _rows(_messages(4), msgspec.structs.replace(HEAD, branch=b"c" * 16))
+
+    assert check_chain([rows[0], rows[2], rows[1], rows[3]], FIRST) == 1
+    assert check_chain([rows[0], rows[0], rows[2]], FIRST) == 1
+    assert check_chain([rows[0], rows[2], rows[3]], FIRST) == 1
+    assert check_chain([rows[0], foreign[1], rows[2]], FIRST) == 1
+    assert check_chain([rows[0], foreign[1]._replace(branch=HEAD.branch)], FIRST) == 1
+    assert check_chain([rows[0], rows[1]._replace(seq=2)], FIRST) == 1
+    assert check_chain(rows[1:], FIRST) == 0
+    assert check_chain(rows[1:], None) is None
+    assert check_chain([], FIRST) is None
+
+
+def test_a_seal_covers_everything_before_it() -> None:
+    """
+    The seal depends on the one before, the branch, the number and the payload.
+    """
+    seals = {
+        seal_of(before, branch, seq, payload)
+        for before in (FIRST, b"x" * 16)
+        for branch in (b"b" * 16, b"c" * 16)
+        for seq in (0, 1)
+        for payload in (b"", b"p")
+    }
+
+    assert len(seals) == 16
+    assert {len(seal) for seal in seals} == {SEAL_SIZE}
