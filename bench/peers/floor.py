@@ -54,7 +54,7 @@ class Floor:
         """
         self._file = self._files["relaxed"]
         self._file.execute("BEGIN IMMEDIATE")
-        self._append(size - self._count)
+        self._append(max(0, size - self._count))
         self._file.execute("COMMIT")
 
     def _append(self, count: int) -> None:

@@ -58,7 +58,7 @@ class Graph:
         """
         Bring the conversation to *size* messages, in bulk.
         """
-        messages = [self._next() for _ in range(size - self._count)]
+        messages = [self._next() for _ in range(max(0, size - self._count))]
         self._graph.update_state(CONFIG, {"messages": messages}, as_node="model")
 
     def turns(self, times: int, warm: int) -> Took:

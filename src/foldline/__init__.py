@@ -45,6 +45,8 @@ from foldline.threads.start import run_start
 from foldline.threads.storage import ThreadStorage
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStore
+from foldline.threads.stores.postgres.store import PostgresStore
+from foldline.threads.stores.redis.store import RedisStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.thread import ConversationThread, MessageStore
 from foldline.threads.tool_run import ToolRun
@@ -72,10 +74,12 @@ __all__ = [
     "Message",
     "MessageStore",
     "NativeFormat",
+    "PostgresStore",
     "ProviderConfig",
     "ReadOnlyThread",
     "Reason",
     "ReasoningPart",
+    "RedisStore",
     "ReducedHistory",
     "ReductionCache",
     "SQLiteStore",

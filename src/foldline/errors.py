@@ -6,6 +6,7 @@ FoldlineError
 ├── UsageError                 the caller has to change something
 │   ├── ConfigError            a configuration value or key is not allowed
 │   ├── FormatError            an input cannot be read as a conversation
+│   │   ├── NewerFormatError   an input was written by a newer foldline
 │   │   └── UnknownFormatError no known format fits, or the named one does not exist
 │   ├── HistoryTooShortError   a reduction covers more messages than were given
 │   ├── IntegrityError         a reduction stands for other messages than those given
@@ -47,6 +48,7 @@ __all__ = [
     "IntegrityError",
     "MessagesNotLoadedError",
     "MissingExtraError",
+    "NewerFormatError",
     "RunStartError",
     "StoreBusyError",
     "StoreCorruptError",
@@ -104,6 +106,22 @@ class UnknownFormatError(FormatError):
     """
 
     code = "format_unknown"
+
+
+class NewerFormatError(FormatError):
+    """
+    An input was written by a newer foldline.
+    """
+
+    code = "format_newer"
+
+    def __init__(self, *, what: str, found: int, known: int) -> None:
+        self.found = found
+        self.known = known
+        super().__init__(
+            f"{what} format {found} is newer than {known}, the newest that this foldline reads: "
+            "upgrade foldline"
+        )
 
 
 class HistoryTooShortError(UsageError, ValueError):

@@ -271,8 +271,16 @@ def test_what_cannot_be_used_is_one_line(
 
 @pytest.mark.parametrize(
     "arguments",
-    [["show", "none"], ["search", "none", "x"], ["fork", "none", "x"], ["undo", "none"]]
-    + [["export", "none"], ["show", "no/ne"], ["show", "one", "--tenant", "../x"]],
+    [
+        ["show", "none"],
+        ["search", "none", "x"],
+        ["fork", "none", "x"],
+        ["undo", "none"],
+        ["export", "none"],
+        ["show", "no/ne"],
+        ["show", "one", "--tenant", "../x"],
+        ["list", "--tenant", "../x"],
+    ],
     ids=" ".join,
 )
 def test_a_thread_that_is_not_there_is_one_line(
@@ -325,3 +333,13 @@ def test_what_was_imported_is_what_was_said(run: Run, store: Path, tmp_path: Pat
 
     assert imported.code == 0
     assert asyncio.run(read()) == said()
+
+
+def test_the_commands_are_listed(run: Run) -> None:
+    """
+    `foldline threads` alone shows what there is.
+    """
+    shown = run("threads")
+
+    assert shown.code == 0
+    assert all(name in shown.out for name in ("list", "import", "undo"))

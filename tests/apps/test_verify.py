@@ -189,3 +189,51 @@ def test_servers_are_verified_too(run: Run, redis_url: str, store: Path) -> None
     assert [imported.code, verified.code, judged.code] == [0, 0, 0], verified.out
     assert verified.out.startswith("1 thread with 13 whole messages")
     assert redis_url not in verified.out + judged.out
+
+
+def test_a_repair_is_told_to_people(run: Run, store: Path, damage: Run) -> None:
+    """
+    With --write every fault, every loss and how many were repaired is printed.
+    """
+    damage(store, BODY)
+
+    repaired = run("repair", "--write")
+
+    assert repaired.code == 0
+    assert "row 20" in repaired.out
+    assert repaired.out.splitlines()[-1] == "1 of 1 repaired"
+
+
+def test_what_cannot_be_repaired_is_told(run: Run, store: Path, damage: Run) -> None:
+    """
+    Where the store itself is damaged the thread is left as it is, and the code is 1.
+    """
+    damage(store, "UPDATE threads SET revision = 'none' WHERE id = 'two'")
+
+    refused, document = run("repair", "--write"), run("repair", "--write", "--json").json()
+
+    assert (refused.code, "cannot be repaired" in refused.out) == (1, True)
+    assert "go back to a backup" in document["threads"][0]["refused"]
+
+
+@pytest.mark.parametrize("command", ["verify", "repair"])
+def test_an_unknown_thread_is_one_line(run: Run, store: Path, command: str) -> None:
+    """
+    An id of no thread is told in one line with the code 2.
+    """
+    outcome = run(command, "none")
+
+    assert (outcome.code, outcome.out, outcome.err.count("\n")) == (2, "", 1)
+
+
+def test_much_damage_is_shortened_for_people_alone(run: Run, store: Path, damage: Run) -> None:
+    """
+    Of many faults the first are printed, and --json lists them all.
+    """
+    branch = "(SELECT branch FROM threads WHERE tenant = 'default' AND id = 'one')"
+    damage(store, f"UPDATE rows SET data = 7 WHERE id >> 32 = {branch} AND id % 2 = 0")
+
+    shown, document = run("verify", "one"), run("verify", "one", "--json").json()
+
+    assert "and 1 more; --json lists them all" in shown.out
+    assert len(document["damaged"][0]["faults"]) == 21

@@ -292,7 +292,7 @@ FAULTS: Mapping[type[MemoryStorage], frozenset[str]] = MappingProxyType(
         KeepsRows: frozenset({"unshared_rows_go", "a_purge_deletes_what_nobody_shares"}),
         GivesOldestFirst: frozenset({"the_newest_come_first"}),
         ForgetsExpiry: frozenset({"expiry_is_kept"}),
-        CutsNamesAtNul: frozenset({"odd_names_are_names"}),
+        CutsNamesAtNul: frozenset({"names_without_a_form_are_kept_or_refused"}),
         DeletesAnyRevision: frozenset({"a_deletion_compares_the_revision"}),
         PagesInclude: frozenset({"pages_hold_every_thread_once", "a_list_begins_behind_an_id"}),
     }

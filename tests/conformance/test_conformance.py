@@ -17,7 +17,7 @@ from tests.conformance.faulty import FAULTS
 
 def _report(kind: type[MemoryStorage], *, is_durable: bool = False) -> StorageReport:
     storage = kind()
-    conformance = StorageConformance(lambda: storage, is_durable=is_durable, timeout=1)
+    conformance = StorageConformance(lambda: storage, is_durable=is_durable, timeout=0.5)
     return asyncio.run(conformance.run())
 
 

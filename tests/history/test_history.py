@@ -102,6 +102,18 @@ def test_everything_gives_back_what_went_in(messages: list[Message]) -> None:
 
 
 @given(MESSAGES)
+def test_an_index_among_all_messages_gives_that_message(messages: list[Message]) -> None:
+    """
+    `at` counts system messages too, and an index behind the end is an error.
+    """
+    history = History(messages)
+
+    assert [history.at(index) for index in range(len(messages))] == messages
+    with pytest.raises(IndexError):
+        history.at(len(messages))
+
+
+@given(MESSAGES)
 def test_system_messages_are_held_apart(messages: list[Message]) -> None:
     """
     System messages are given in order, with their tokens in a count of their own.

@@ -13,6 +13,7 @@ from pathlib import Path
 from random import Random
 from typing import TypeVar
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -36,6 +37,7 @@ from foldline.reduction.verdict import decide
 from foldline.reduction.view import view_of, view_tokens
 from foldline.testing.histories import damaged_history, legal_history
 from foldline.threads.loop_state import AgentLoopState
+from foldline.threads.record import ThreadRecord
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
@@ -53,10 +55,16 @@ START = datetime(2026, 11, 21, tzinfo=UTC)
 
 
 def _reducer(unit: CountingUnit) -> HistoryReducer:
-    limits = {"target_count": 4, "summarization_threshold": 2}
+    config = HistoryReductionConfig(
+        enabled=True, counting_unit=unit, target_count=4, summarization_threshold=2
+    )
     if unit == "tokens":
-        limits = {"target_token_budget": 400, "token_budget_threshold": 200}
-    config = HistoryReductionConfig(enabled=True, counting_unit=unit, **limits)
+        config = HistoryReductionConfig(
+            enabled=True,
+            counting_unit="tokens",
+            target_token_budget=400,
+            token_budget_threshold=200,
+        )
     return HistoryReducer(config, clock=lambda: START)
 
 
@@ -84,6 +92,13 @@ class Plain:
         The places of the messages that are not system messages.
         """
         return [at for at, one in enumerate(self.messages) if one.role != "system"]
+
+    @property
+    def newest(self) -> HistoryReductionState | None:
+        """
+        The newest reduction.
+        """
+        return self.reductions[-1] if self.reductions else None
 
     def place(self, index: int) -> int:
         """
@@ -191,12 +206,12 @@ class Threads(RuleBasedStateMachine):
             assert (thread.metadata, thread.display_name) == (plain.metadata, plain.name)
             assert (thread.archived, thread.revision) == (plain.archived, plain.commits)
             assert {run.call_id: run for run in thread.pending_tools} == plain.tools
-            assert thread.last_reduction == (plain.reductions or [None])[-1]
+            assert thread.last_reduction == plain.newest
             state = thread.execution_state
             assert (None if state is None else state.iteration) == plain.iteration
             stored = await store.find(thread.id)
             assert stored is not None
-            assert stored._record == thread._record
+            assert _without_tail(stored) == _without_tail(thread)
         assert pair.memory.tokens == pair.sqlite.tokens
 
     @initialize()
@@ -398,7 +413,7 @@ class Threads(RuleBasedStateMachine):
             plain.reductions.pop()
             cut = plain.reductions[-1].summarized_up_to_index if plain.reductions else 0
             plain.archived = min(plain.archived, cut)
-        assert state == (plain.reductions or [None])[-1]
+        assert state == plain.newest
         self._compare(pair)
 
     @rule(number=PLACES, name=st.text(max_size=5), value=st.text(max_size=5))
@@ -488,6 +503,12 @@ class Threads(RuleBasedStateMachine):
         self.runner.run(reopened())
 
 
+def _without_tail(thread: ConversationThread) -> ThreadRecord:
+    # The newest rows are read along with a thread, or not.
+    record = thread._record  # pyright: ignore[reportPrivateUsage]
+    return msgspec.structs.replace(record, tail=())
+
+
 async def _ids(store: ThreadStore) -> list[str]:
     return [thread.id async for thread in store.threads()]
 
@@ -531,16 +552,17 @@ def _run(examples: int, steps: int) -> None:
             max_examples=examples,
             stateful_step_count=steps,
             deadline=None,
-            suppress_health_check=list(HealthCheck),
+            suppress_health_check=(HealthCheck.too_slow, HealthCheck.data_too_large),
         ),
     )
 
 
+@pytest.mark.timeout(300)
 def test_threads_are_lists_in_every_store() -> None:
     """
     After 30,000 steps of all kinds both stores and the plain list are still equal.
     """
-    _run(330, 120)
+    _run(270, 120)
 
     assert Threads.steps >= 30_000
 

@@ -78,7 +78,7 @@ def test_token_fields_change_nothing_in_other_units() -> None:
         ({"behavior": "stop"}, "behavior='stop': allowed is 'continue' or 'circuit_breaker'"),
         ({"counting_unit": "words"}, "counting_unit='words': allowed is 'messages' or"),
         ({"trigger": "balance"}, "trigger='balance': allowed is 'count'"),
-        ({"retention": "reduced"}, "retention='reduced': allowed is 'full'"),
+        ({"retention": "half"}, "retention='half': allowed is 'full' or 'reduced'"),
         ({"target_count": 0}, "target_count=0: allowed is a whole number from 1 up"),
         ({"target_count": -10}, "target_count=-10: allowed is a whole number from 1 up"),
         ({"target_count": True}, "target_count=True: allowed is a whole number"),

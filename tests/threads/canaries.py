@@ -101,7 +101,9 @@ def told() -> list[Message]:
     """
     Return a conversation; the first ten messages behind the system message end with a user's.
     """
-    call = ToolCallPart(id="call_1", name="look_up", arguments=f'{{"q":"{secrets_at("arguments")}"}}')
+    call = ToolCallPart(
+        id="call_1", name="look_up", arguments=f'{{"q":"{secrets_at("arguments")}"}}'
+    )
     pending = ToolCallPart(id="call_2", name="pay", arguments="{}")
     return [
         Message.system(secrets_at("system")),

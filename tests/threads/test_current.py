@@ -80,7 +80,9 @@ def test_a_window_gives_what_it_holds_and_never_something_else() -> None:
     """
     full = [Message.user("u0"), Message.system("s1"), Message.user("u2"), Message.user("u3")]
     visible = [full[0], full[2], full[3]]
-    prefix = Prefix(length=2, digest=History(visible[:2]).digest(), users=2, system=(full[1],))
+    prefix = Prefix(
+        length=2, digest=History(visible[:2]).digest(), users=2, system=(full[1],), system_at=(1,)
+    )
     current = CurrentMessages.of(History([full[3]], prefix=prefix))
 
     assert current[3] == full[3]

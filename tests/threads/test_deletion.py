@@ -179,6 +179,26 @@ def test_an_open_reader_does_not_keep_what_was_deleted(tmp_path: Path) -> None:
     tell(tmp_path, story)
 
 
+def test_a_deletion_that_was_cancelled_is_finished_by_the_next(tmp_path: Path) -> None:
+    """Where the thread is gone already, deleting it again takes its bytes out of the log too."""
+
+    async def story(store: SQLiteStore, folder: Path) -> None:
+        await hide(store)
+        deleting = asyncio.create_task(store.delete("hidden"))
+        await asyncio.sleep(0)
+        deleting.cancel()
+        await asyncio.wait([deleting])
+
+        assert deleting.cancelled()
+
+        await store.delete("hidden")
+
+        assert await store.find("hidden") is None
+        assert found_in(raw(folder)) == []
+
+    tell(tmp_path, story)
+
+
 def test_many_threads_are_deleted_one_by_one(tmp_path: Path) -> None:
     """After each of 12 deletions the secrets of that thread are gone and the others can be read."""
 

@@ -267,6 +267,21 @@ def test_a_revoked_reduction_falls_back_to_the_one_before(path: Path) -> None:
     assert asyncio.run(cut()) == 8
 
 
+def test_branches_in_a_circle_end_in_an_error(path: Path) -> None:
+    """
+    A branch that names itself as its parent is told and keeps nobody waiting.
+    """
+    _damage(path, f"UPDATE branches SET parent = pk, at = 5 WHERE pk = {BRANCH}")
+
+    faults = _verify(path)
+
+    assert (faults[0].kind, faults[0].name) == ("row", "0")
+    assert "circle" in faults[0].problem
+    assert _verify(path, OTHER) == []
+    with pytest.raises(StoreCorruptError):
+        _read(path)
+
+
 def test_what_is_whole_can_be_read_without_a_repair(path: Path) -> None:
     """
     A damaged thread opens, to be read only, up to its last whole message.
@@ -322,9 +337,10 @@ def test_a_repaired_thread_goes_on(path: Path) -> None:
         ("DELETE FROM threads WHERE tenant = 'acme'", "belong to a thread that is not there"),
         ("DELETE FROM branches WHERE tenant = 'acme'", "rows belong to a branch that is not there"),
         ("INSERT INTO documents VALUES (999, 'tool', 'x', x'00')", "documents belong to a thread"),
+        ("UPDATE documents SET kind = 'uool' WHERE kind = 'tool'", "of no known kind"),
         ("UPDATE branches SET tenant = 'evil' WHERE thread = 3", "a thread of another tenant"),
     ],
-    ids=["name", "thread", "branch", "document", "tenant"],
+    ids=["name", "thread", "branch", "document", "kind", "tenant"],
 )
 def test_what_belongs_to_nothing_is_told(path: Path, damage: str, problem: str) -> None:
     """

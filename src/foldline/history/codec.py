@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from foldline.errors import FormatError
+from foldline.errors import FormatError, NewerFormatError
 from foldline.history.messages import Message
 
 
@@ -172,11 +172,7 @@ def decode_history(data: bytes | str) -> tuple[Message, ...]:
 
 def _refuse_newer(header: _Header) -> None:
     if header.format > HISTORY_FORMAT:
-        message = (
-            f"history format {header.format} is newer than {HISTORY_FORMAT}, the newest that "
-            "this foldline reads: upgrade foldline"
-        )
-        raise FormatError(message)
+        raise NewerFormatError(what="history", found=header.format, known=HISTORY_FORMAT)
 
 
 def without_values(error: Exception) -> str:

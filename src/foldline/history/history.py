@@ -82,7 +82,7 @@ class History(Sequence[Message]):
         self._open: dict[int, int] = {}
         self._last_tool = prefix.last_tool
         self._system: list[Message] = list(prefix.system)
-        self._system_at = array("q", [0] * len(prefix.system))
+        self._system_at = array("q", prefix.system_at)
         self._system_tokens = prefix.system_tokens
         self.extend(messages)
 
@@ -118,7 +118,7 @@ class History(Sequence[Message]):
 
     def _hold_system(self, message: Message, tokens: int) -> None:
         self._system.append(message)
-        self._system_at.append(len(self._messages))
+        self._system_at.append(self._length)
         self._system_tokens += tokens
 
     def _hold(self, message: Message, tokens: int, digest: bytes) -> None:

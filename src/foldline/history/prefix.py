@@ -48,6 +48,9 @@ class Prefix(Struct, frozen=True, kw_only=True):
     system: tuple[Message, ...] = ()
     """The system messages among them, which every view holds."""
 
+    system_at: tuple[int, ...] = ()
+    """How many messages that are not system messages stand before each of these."""
+
     system_tokens: int = 0
     """The tokens of these."""
 

@@ -18,6 +18,7 @@ __all__ = [
     "ProviderConfig",
     "ReductionBehavior",
     "ReductionStrategy",
+    "Retention",
     "check_choice",
     "check_kind",
     "check_whole",
@@ -29,6 +30,14 @@ ReductionStrategy: TypeAlias = Literal["message_counting", "summarizing"]
 
 ReductionBehavior: TypeAlias = Literal["continue", "circuit_breaker"]
 """What follows a new fold: the turn goes on, or ends before the model is called."""
+
+Retention: TypeAlias = Literal["full", "reduced"]
+"""
+What becomes of the folded messages of a thread.
+
+`full`: they stay in its working history. `reduced`: they leave it for the archive, and come back
+when the reduction is undone. Neither loses a message.
+"""
 
 DEFAULT_SUMMARIZATION_THRESHOLD = 5
 """The threshold that None stands for."""
@@ -138,8 +147,8 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True):
     trigger: Literal["count"] = "count"
     """What calls for a fold: the count in the unit."""
 
-    retention: Literal["full"] = "full"
-    """What happens to folded messages in the thread: all of them stay."""
+    retention: Retention = "full"
+    """What becomes of the folded messages of a thread; to a history without one it is nothing."""
 
     def __post_init__(self) -> None:
         check_kind("enabled", self.enabled, bool)
@@ -150,7 +159,7 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True):
         check_choice("behavior", self.behavior, get_args(ReductionBehavior))
         check_choice("counting_unit", self.counting_unit, COUNTING_UNITS)
         check_choice("trigger", self.trigger, ("count",))
-        check_choice("retention", self.retention, ("full",))
+        check_choice("retention", self.retention, get_args(Retention))
         check_whole("target_count", self.target_count, 1)
         check_whole("summarization_threshold", self.summarization_threshold, 0, optional=True)
         check_whole("target_token_budget", self.target_token_budget, 1)

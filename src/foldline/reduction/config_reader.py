@@ -20,6 +20,7 @@ from foldline.reduction.config import (
     ProviderConfig,
     ReductionBehavior,
     ReductionStrategy,
+    Retention,
 )
 
 
@@ -35,7 +36,7 @@ _CHOICES: Mapping[str, tuple[str, ...]] = {
     "behavior": get_args(ReductionBehavior),
     "counting_unit": COUNTING_UNITS,
     "trigger": ("count",),
-    "retention": ("full",),
+    "retention": get_args(Retention),
 }
 
 

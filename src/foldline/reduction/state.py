@@ -9,7 +9,13 @@ from typing import Self
 import msgspec
 from msgspec import Struct
 
-from foldline.errors import ConfigError, FormatError, HistoryTooShortError, IntegrityError
+from foldline.errors import (
+    ConfigError,
+    FormatError,
+    HistoryTooShortError,
+    IntegrityError,
+    NewerFormatError,
+)
 from foldline.history.codec import without_values
 from foldline.history.digest import EMPTY_DIGEST, prefix_digest
 from foldline.history.history import History
@@ -301,11 +307,7 @@ def _summary_message(text: str) -> Message:
 
 def _readable(state: HistoryReductionState) -> HistoryReductionState:
     if state.format > STATE_FORMAT:
-        message = (
-            f"reduction format {state.format} is newer than {STATE_FORMAT}, the newest that "
-            "this foldline reads: upgrade foldline"
-        )
-        raise FormatError(message)
+        raise NewerFormatError(what="reduction", found=state.format, known=STATE_FORMAT)
     for one in state.chain():
         cut, pinned = one.summarized_up_to_index, one.pinned_index
         if cut < 0 or (pinned is not None and not 0 <= pinned < cut):

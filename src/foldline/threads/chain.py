@@ -76,7 +76,7 @@ class Chain:
         self._vault = vault
         self._counts = frozenset(counts)
         self._indexes = frozenset(indexes)
-        self._calls: dict[str, int] = {}
+        self._calls: dict[str, list[int]] = {}
         self.sums = Sums()
         """The sums of all rows so far."""
         self.good = Sums()
@@ -109,11 +109,11 @@ class Chain:
             self.skip(self.sums.count + 1)
             return str(error)
         before = self.sums
-        self.sums = _claimed(before, row, counts)
         problem = self._problem(before, row, counts, message)
         if problem is not None:
-            self.is_trusted = self.is_whole = False
+            self.skip(self.sums.count + 1)
             return problem
+        self.sums = _claimed(before, row, counts)
         self.is_trusted = True
         if self.is_whole:
             self.good = self.sums
@@ -167,10 +167,10 @@ class Chain:
 
     def _pair(self, message: Message, position: int) -> None:
         for part in message.parts:
-            if isinstance(part, ToolCallPart):
-                self._calls[part.id] = position
-            elif isinstance(part, ToolCallResponsePart):
-                call = self._calls.get(part.id, position)
+            if isinstance(part, ToolCallPart) and message.role == "assistant":
+                self._calls.setdefault(part.id, []).append(position)
+            elif isinstance(part, ToolCallResponsePart) and self._calls.get(part.id):
+                call = self._calls[part.id].pop()
                 self.torn.update(index for index in self._indexes if call < index <= position)
 
 

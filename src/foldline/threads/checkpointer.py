@@ -66,23 +66,30 @@ class ThreadCheckpointer:
         """
         Return the thread as it was at a checkpoint, to be read; None where there is none.
 
+        Its messages, its state and its reduction are those of that moment; name and metadata are
+        those of now.
+
         `ConversationThread.fork` and `rewind` go on from there.
 
         Raises:
             CheckpointError: The store keeps the last checkpoint alone.
         """
         self._need_all("load_at")
-        key = ThreadKey(tenant, thread_id)
-        for found in await self._checkpoints(key):
+        thread = await self._store.find(thread_id, tenant=tenant)
+        if thread is None:
+            return None
+        for found in await self._checkpoints(thread.key):
             if found.id == checkpoint_id and found.head:
-                return self._moment(key, found)
+                return self._moment(thread, found)
         return None
 
-    def _moment(self, key: ThreadKey, checkpoint: Checkpoint) -> ReadOnlyThread:
+    def _moment(self, thread: ConversationThread, checkpoint: Checkpoint) -> ReadOnlyThread:
         state = checkpoint.execution_state()
         record = ThreadRecord(
-            key=key,
+            key=thread.key,
             head=decode_head(checkpoint.head),
+            display_name=thread.display_name,
+            metadata=thread.metadata,
             execution=state,
             reduction=None if state is None else state.active_reduction,
         )
@@ -107,9 +114,15 @@ class ThreadCheckpointer:
 
         Raises:
             CheckpointError: The store keeps the last checkpoint alone.
+            ConfigError: *limit* is below 0, or *before* has no time zone.
         """
         self._need_all("history")
-        known = await self._checkpoints(ThreadKey(tenant, thread_id))
+        if limit is not None and limit < 0:
+            message = f"limit={limit}: allowed is 0 or more"
+            raise ConfigError(message)
+        _need_zone("before", before)
+        thread = await self._store.find(thread_id, tenant=tenant)
+        known = [] if thread is None else await self._checkpoints(thread.key)
         return [one for one in known if before is None or one.created_at < before][:limit]
 
     async def prune(
@@ -138,7 +151,12 @@ class ThreadCheckpointer:
         Remove the checkpoints made before *cutoff*, of every thread; return how many went.
 
         The messages and the execution state of a thread stay.
+
+        Raises:
+            ConfigError: *cutoff* has no time zone.
+            ThreadConflictError: Somebody else has written in the meantime.
         """
+        _need_zone("cutoff", cutoff)
         removed = 0
         async for thread in self._store.threads(tenant=tenant):
             stored = await self._stored(thread.key)
@@ -187,3 +205,9 @@ async def _remove(thread: ConversationThread, stored: Sequence[Document]) -> int
     if stored:
         await thread.forget_checkpoints([one.name for one in stored])
     return len(stored)
+
+
+def _need_zone(name: str, moment: datetime | None) -> None:
+    if moment is not None and moment.tzinfo is None:
+        message = f"{name}={moment.isoformat()}: allowed is a time with a time zone"
+        raise ConfigError(message)

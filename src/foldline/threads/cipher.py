@@ -128,6 +128,9 @@ class Vault:
         Raises:
             StoreCorruptError: It was changed, was written at another place, or the key is wrong.
         """
+        if type(stored) is not bytes or any(type(part) is not str for part in place):
+            # A damaged file may give back a value of any type.
+            raise _damaged(place)
         context = _context(place)
         if self._cipher is not None:
             try:

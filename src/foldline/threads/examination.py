@@ -133,8 +133,11 @@ class _Examiner:
 
     def _head(self) -> Head | None:
         stored, key = self._stored, self._key
-        if not _is_bytes(stored.head) or not _is_number(stored.revision):
-            self._blame("head", "it is not stored as bytes with a revision")
+        if not _is_whole_number(stored.revision):
+            self._blame("store", "the revision of the thread is no number")
+            return None
+        if not _is_bytes(stored.head):
+            self._blame("head", "it is not stored as bytes")
             return None
         try:
             place = ("head", key.tenant, key.id, str(stored.revision))
@@ -163,7 +166,7 @@ class _Examiner:
             branch=_NO_BRANCH,
             created_at=moment,
             last_activity=moment,
-            revision=self._stored.revision if _is_number(self._stored.revision) else 0,
+            revision=self._stored.revision if _is_whole_number(self._stored.revision) else 0,
         )
         known = _Documents([], ThreadRecord(key=self._key, head=head), [], [])
         for kind in _KINDS:
@@ -219,6 +222,8 @@ class _Examiner:
 
     async def _scan(self, chain: Chain, branch: bytes, stop: int | None) -> None:
         while stop is None or chain.sums.count < stop:
+            if len(self._faults) >= _MOST_FAULTS:
+                return
             first = chain.sums.count
             last = first + _STRIDE if stop is None else min(first + _STRIDE, stop)
             count = await self._scan_page(chain, branch, first, last)
@@ -274,9 +279,14 @@ class _Examiner:
             self._blame("head", "it has more archived messages than messages")
         if not _is_same_moment(head, self._stored.expires_at):
             self._blame("head", "the store names another moment than it from which on it is gone")
-        behind = await self._storage.rows(self._key, head.branch, head.count, head.count + 1)
-        if behind:
+        if await self._has_row(head.branch, head.count):
             self._blame("row", "it lies behind the last row", str(head.count))
+
+    async def _has_row(self, branch: bytes, number: int) -> bool:
+        try:
+            return bool(await self._storage.rows(self._key, branch, number, number + 1))
+        except StoreCorruptError:
+            return True
 
     def _judge_execution(self, known: _Documents, chain: Chain) -> None:
         state = known.record.execution
@@ -348,14 +358,18 @@ def _is_bytes(value: object) -> bool:
     return isinstance(value, bytes)
 
 
-def _is_number(value: object) -> bool:
+def _is_whole_number(value: object) -> bool:
     return isinstance(value, int)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float)
 
 
 def _is_same_moment(head: Head, stored: float | None) -> bool:
     if head.expires_at is None:
         return stored is None
-    return stored is not None and abs(head.expires_at.timestamp() - stored) < _MOMENT
+    return _is_number(stored) and abs(head.expires_at.timestamp() - (stored or 0)) < _MOMENT
 
 
 def _with_sums_head(head: Head, sums: Sums) -> Head:

@@ -244,6 +244,8 @@ def _from_plain(kind: type, value: Any) -> Any:
     if kind is not CurrentMessages:
         raise NotImplementedError
     plain = msgspec.convert(value, _Plain)
+    if plain.count < 0:
+        raise msgspec.ValidationError("count")  # noqa: EM101
     try:
         return CurrentMessages(plain.count, bytes.fromhex(plain.digest))
     except ValueError as error:

@@ -23,6 +23,7 @@ __all__ = ["ThreadReader"]
 
 
 _STRIDE = 64
+_PAGE = 1_000
 
 
 class _Known(Struct, frozen=True):
@@ -69,8 +70,12 @@ class ThreadReader:
         Raises:
             StoreCorruptError: A row is missing or damaged.
         """
-        rows = await self._rows(start, stop)
-        return [self._message(row) for row in rows]
+        found: list[Message] = []
+        # In pieces, so that others have their turn and not everything is held twice.
+        for first in range(start, stop, _PAGE):
+            rows = await self._rows(first, min(stop, first + _PAGE))
+            found.extend(map(self._message, rows))
+        return found
 
     async def seq_of(self, position: int) -> int:
         """
@@ -184,6 +189,7 @@ class ThreadReader:
             tokens_before_user=before_user,
             last_tool=length - 1,
             system=messages,
+            system_at=tuple(read_row(row).position for row in system),
             system_tokens=self._head.system_tokens,
         )
 
@@ -276,8 +282,7 @@ class ThreadReader:
         return self._opened(row, read_row(row).body)
 
     def _opened(self, row: StoredRow, closed: bytes) -> Message:
-        body = self._backing.vault.open_row(closed, row.branch, row.seq)
-        message = read_body(body)
+        message = read_body(self._backing.vault.open_row(closed, row.branch, row.seq))
         if (message.role == "system") is not row.system:
             raise self._damaged(row.seq)
         return message

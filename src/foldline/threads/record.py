@@ -7,7 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 from msgspec import Struct
 
-from foldline.errors import FormatError, StoreCorruptError
+from foldline.errors import (
+    FormatError,
+    NewerFormatError,
+    StoreCorruptError,
+    StoreVersionError,
+)
 from foldline.history.codec import decode_json, encode_json
 from foldline.reduction.state import HistoryReductionState
 from foldline.threads.cipher import Vault
@@ -146,14 +151,15 @@ def decode_record(stored: StoredThread, vault: Vault) -> ThreadRecord:
     contents = [(one, open_document(vault, key, one)) for one in stored.documents]
     try:
         return _assembled(ThreadRecord(key=key, head=head, tail=stored.tail), contents)
+    except NewerFormatError as error:
+        what = f"a reduction of thread {key.id!r}"
+        raise StoreVersionError(what=what, found=error.found, known=error.known) from None
     except (FormatError, msgspec.MsgspecError) as error:
         message = f"a document of thread {key.id!r} cannot be read: `foldline verify` names it"
         raise StoreCorruptError(message) from error
 
 
-def _assembled(
-    record: ThreadRecord, contents: Sequence[tuple[Document, bytes]]
-) -> ThreadRecord:
+def _assembled(record: ThreadRecord, contents: Sequence[tuple[Document, bytes]]) -> ThreadRecord:
     tools: list[ToolRun] = []
     for stored, data in contents:
         match stored.kind:
@@ -207,6 +213,9 @@ def decode_reduction(vault: Vault, key: ThreadKey, stored: Document) -> HistoryR
     """
     try:
         return HistoryReductionState.from_json(open_document(vault, key, stored))
+    except NewerFormatError as error:
+        what = f"a reduction of thread {key.id!r}"
+        raise StoreVersionError(what=what, found=error.found, known=error.known) from None
     except FormatError as error:
         message = f"reduction {stored.name!r} of thread {key.id!r} cannot be read"
         raise StoreCorruptError(message) from error

@@ -75,6 +75,12 @@ async def _examined(backing: Backing, key: ThreadKey) -> Examination:
     found = await examine(backing, key)
     if found is None:
         raise ThreadNotFoundError(thread_id=key.id)
+    if found.branch is None:
+        message = (
+            f"the head of thread {key.id!r} is damaged, and the store does not know without it "
+            "which messages belong to the thread: go back to a backup"
+        )
+        raise StoreCorruptError(message)
     return found
 
 
@@ -109,10 +115,9 @@ async def last_good(backing: Backing, key: ThreadKey) -> ReadOnlyThread:
         state = None
     elif reduction is not None and reduction.summarized_up_to_index:
         state = state.with_reduction(reduction)
-    branch = found.branch or record.head.branch
     record = replace(
         record,
-        head=replace(record.head, branch=branch),
+        head=replace(record.head, branch=found.branch or record.head.branch),
         execution=state,
         reduction=reduction,
         reduction_name="" if newest is None else newest.name,

@@ -67,9 +67,10 @@ async def _back_to(
     branch = Branch(backing.random_bytes(BRANCH_SIZE), record.head.branch, seq)
     head = await reader.head_at(seq, branch.id)
     kept, dropped = _split(await _stored_reductions(backing, record), at)
+    cut = kept[0].state.summarized_up_to_index if kept else 0
     return Change(
         messages=messages,
-        rebranch=msgspec.structs.replace(head, archived=min(record.head.archived, at)),
+        rebranch=msgspec.structs.replace(head, archived=min(record.head.archived, cut)),
         shares=branch,
         execution=None,
         fallback=kept[0] if kept else None,

@@ -164,6 +164,9 @@ def check_chain(rows: Sequence[StoredRow], before: bytes | None) -> int | None:
     """
     for place, row in enumerate(rows):
         data = row.data
+        if type(data) is not bytes:
+            # A damaged file may give back a value of any type.
+            return place
         seal = data[:SEAL_SIZE]
         if before is not None and seal != seal_of(before, row.branch, row.seq, data[SEAL_SIZE:]):
             return place

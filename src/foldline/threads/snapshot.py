@@ -218,12 +218,20 @@ def _read(written: _Written) -> ThreadSnapshot:
         archived=written.archived_count,
         execution=_execution(written.execution_state_json),
         reduction=_reduction(bytes(written.last_reduction)),
-        tools=_value(written.pending_tools, tuple[ToolRun, ...]),
+        tools=_tools(written.pending_tools),
     )
 
 
 def _value(written: Raw, kind: type[_Kind]) -> _Kind:
     return msgspec.convert(decode_json(bytes(written)), kind)
+
+
+def _tools(written: Raw) -> tuple[ToolRun, ...]:
+    tools = _value(written, tuple[ToolRun, ...])
+    for run in tools:
+        # Its id becomes a name in the store, which is a text in UTF-8.
+        run.call_id.encode()
+    return tools
 
 
 def _in_utc(moment: datetime | None) -> datetime | None:
@@ -241,8 +249,8 @@ def _execution(written: str | None) -> AgentLoopState | None:
     state = AgentLoopState.from_json(written)
     try:
         len(state.current_messages)
-    except ValueError:
-        message = "not an execution state: its count of messages is below 0"
+    except OverflowError:
+        message = "not an execution state: its count of messages is out of range"
         raise FormatError(message) from None
     return state
 

@@ -3,18 +3,25 @@ What is offered over every storage: threads by their names.
 """
 
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Self
 
-from foldline.errors import ConfigError, StoreError, ThreadConflictError, ThreadExistsError
+from foldline.errors import (
+    ConfigError,
+    StoreCorruptError,
+    StoreError,
+    ThreadConflictError,
+    ThreadExistsError,
+)
 from foldline.history.tokens import TokenCounter, TokenEstimator
 from foldline.threads.backing import Backing, now_utc
 from foldline.threads.checkpoint import CheckpointRetention
 from foldline.threads.cipher import Cipher, Vault
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey
 from foldline.threads.origin import plan_new, plan_restore
-from foldline.threads.record import decode_record
+from foldline.threads.record import ThreadRecord, decode_record
 from foldline.threads.snapshot import decode_snapshot
 from foldline.threads.step import StoredThread
 from foldline.threads.storage import SteadyStorage, ThreadStorage
@@ -180,10 +187,11 @@ class ThreadStore:
         stored = await self._backing.storage.load(key)
         if stored is None:
             return None
-        if self._is_expired(stored):
+        record = decode_record(stored, self._backing.vault)
+        if self._is_expired(record):
             await self._expire(stored)
             return None
-        return ConversationThread(self._backing, decode_record(stored, self._backing.vault))
+        return ConversationThread(self._backing, record)
 
     async def _make(self, key: ThreadKey, ttl: timedelta | None) -> ConversationThread:
         expires_at = None if ttl is None else self._backing.clock() + ttl
@@ -191,9 +199,10 @@ class ThreadStore:
         await self._backing.storage.commit(key, planned.step)
         return ConversationThread(self._backing, planned.record)
 
-    def _is_expired(self, stored: StoredThread) -> bool:
-        expires_at = stored.expires_at
-        return expires_at is not None and expires_at <= self._backing.clock().timestamp()
+    def _is_expired(self, record: ThreadRecord) -> bool:
+        # The head says it: nothing protects the column beside it, and a thread may hang on it.
+        expires_at = record.head.expires_at
+        return expires_at is not None and expires_at <= self._backing.clock()
 
     async def _expire(self, stored: StoredThread) -> bool:
         try:
@@ -210,8 +219,9 @@ class ThreadStore:
             StoreCorruptError: A stored thread is damaged.
         """
         async for stored in self._stored(tenant):
-            if not self._is_expired(stored):
-                yield ConversationThread(self._backing, decode_record(stored, self._backing.vault))
+            record = decode_record(stored, self._backing.vault)
+            if not self._is_expired(record):
+                yield ConversationThread(self._backing, record)
 
     async def tenants(self) -> list[str]:
         """
@@ -228,11 +238,15 @@ class ThreadStore:
     async def purge_expired(self) -> int:
         """
         Delete every thread that has expired, of all tenants, and return how many there were.
+
+        A damaged thread stays, for `foldline repair`.
         """
         deleted = 0
         for tenant in await self.tenants():
             async for stored in self._stored(tenant):
-                deleted += self._is_expired(stored) and await self._expire(stored)
+                with suppress(StoreCorruptError):
+                    record = decode_record(stored, self._backing.vault)
+                    deleted += self._is_expired(record) and await self._expire(stored)
         return deleted
 
     async def delete_inactive(

@@ -4,6 +4,7 @@ A conversation that is kept.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Protocol, runtime_checkable
 
@@ -221,11 +222,9 @@ class ConversationThread(ReadOnlyThread):
         index = reduction.summarized_up_to_index
         if index and await self._hash_at(index) != reduction.message_hash:
             raise IntegrityError(index=index)
-        newest = self._record.reduction
-        is_same = newest is not None and newest.message_hash == reduction.message_hash
         return structs.replace(
             change,
-            is_new_fold=not is_same,
+            is_new_fold=not _is_noted_only(self._record.reduction, reduction),
             archived=max(index, self.archived) if archive else None,
         )
 
@@ -286,7 +285,8 @@ class ConversationThread(ReadOnlyThread):
             ThreadConflictError: Somebody else has written in the meantime.
         """
         async with self._lock:
-            await self._write(await rewound(self._backing, self._record, at))
+            change = await self._guarded(lambda _: rewound(self._backing, self._record, at))
+            await self._write(change)
 
     async def edit(self, index: int, message: Message) -> None:
         """
@@ -299,7 +299,10 @@ class ConversationThread(ReadOnlyThread):
             ThreadConflictError: Somebody else has written in the meantime.
         """
         async with self._lock:
-            await self._write(await edited(self._backing, self._record, index, message))
+            change = await self._guarded(
+                lambda _: edited(self._backing, self._record, index, message)
+            )
+            await self._write(change)
 
     async def undo_reduction(self) -> HistoryReductionState | None:
         """
@@ -318,13 +321,14 @@ class ConversationThread(ReadOnlyThread):
 
     async def forget_checkpoints(self, names: Iterable[str]) -> None:
         """
-        Remove the kept checkpoints with the ids *names*.
+        Remove the kept checkpoints with the ids *names*; nobody was active by that.
 
         Raises:
             ThreadConflictError: Somebody else has written in the meantime.
         """
         async with self._lock:
-            await self._write(Change(drop=[("checkpoint", name) for name in names]))
+            change = Change(drop=[("checkpoint", name) for name in names])
+            await self._write(change, now=self.last_activity)
 
     async def clear(self) -> None:
         """
@@ -352,10 +356,11 @@ class ConversationThread(ReadOnlyThread):
         Raises:
             ThreadExistsError: There is a thread of that id.
             ThreadNotFoundError: Somebody has deleted this thread.
+            ThreadConflictError: Somebody has cleared this thread since it was read.
             ConfigError: There are fewer messages than *at*.
         """
         key = ThreadKey(self.tenant, thread_id)
-        planned = await forked(self._backing, self._record, key, at)
+        planned = await self._forked(key, at)
         fork = ConversationThread(self._backing, planned.record)
         try:
             await self._backing.storage.commit(key, planned.step)
@@ -365,8 +370,21 @@ class ConversationThread(ReadOnlyThread):
             raise ThreadNotFoundError(thread_id=self.id) from None
         return fork
 
-    async def _write(self, change: Change, *, commit_id: bytes | None = None) -> None:
-        planned = plan_step(self._backing, self._record, change, commit_id=commit_id)
+    async def _forked(self, key: ThreadKey, at: int | None) -> Planned:
+        try:
+            return await self._guarded(lambda _: forked(self._backing, self._record, key, at))
+        except ThreadConflictError as error:
+            if error.actual:
+                raise
+            raise ThreadNotFoundError(thread_id=self.id) from None
+
+    async def _write(
+        self, change: Change, *, commit_id: bytes | None = None, now: datetime | None = None
+    ) -> None:
+        backing = self._backing
+        if now is not None:
+            backing = structs.replace(backing, clock=lambda: now)
+        planned = plan_step(backing, self._record, change, commit_id=commit_id)
         if self._backing.ends_commits:
             await self._write_steadily(planned, change)
             return
@@ -375,7 +393,7 @@ class ConversationThread(ReadOnlyThread):
             await asyncio.shield(commit)
         except asyncio.CancelledError:
             # What has begun is finished, so that this object knows what is stored.
-            await asyncio.wait([commit])
+            await _ended(commit)
             if not commit.cancelled() and commit.exception() is None:
                 self._take(planned, change)
             raise
@@ -407,7 +425,14 @@ class ConversationThread(ReadOnlyThread):
         """
         Find out whether a commit whose outcome is unknown was made; raise where it was not.
         """
-        stored = await self._backing.storage.load(self.key)
+        try:
+            stored = await self._backing.storage.load(self.key)
+        except StoreError as error:
+            message = (
+                f"the connection broke in a commit of thread {self.id!r}, and nothing can be read "
+                "now: it may be there or not. Refresh, then commit again under the same commit_id"
+            )
+            raise CommitUnknownError(message) from error
         if stored is None:
             raise ThreadNotFoundError(thread_id=self.id)
         record = decode_record(stored, self._backing.vault)
@@ -432,6 +457,27 @@ class ConversationThread(ReadOnlyThread):
             else:
                 own, tokens = counts.tokens - tokens, counts.tokens
             history.append_known(message, tokens=own, digest=counts.digest)
+
+
+def _is_noted_only(newest: HistoryReductionState | None, reduction: HistoryReductionState) -> bool:
+    """
+    Whether *reduction* is the newest one, with other notes of failures at most.
+    """
+    return newest is not None and (
+        newest.message_hash == reduction.message_hash
+        and newest.config_fingerprint == reduction.config_fingerprint
+        and newest.counting_unit == reduction.counting_unit
+        and newest.created_at == reduction.created_at
+    )
+
+
+async def _ended(commit: asyncio.Future[None]) -> None:
+    """
+    Wait for *commit*, also when the task that waits is cancelled again.
+    """
+    while not commit.done():
+        with suppress(asyncio.CancelledError):
+            await asyncio.wait([commit])
 
 
 def _check_messages(messages: Iterable[object]) -> None:

@@ -110,6 +110,7 @@ async def verify_store(store: ThreadStore, *, tenant: str | None = None) -> Asyn
         tenant: Whose threads; those of all tenants by default.
 
     Raises:
+        ThreadIdError: *tenant* has characters that are not allowed.
         StoreError: The storage failed, for another reason than damage.
     """
     backing = store.backing
@@ -128,6 +129,9 @@ async def verify_store(store: ThreadStore, *, tenant: str | None = None) -> Asyn
 async def list_keys(store: ThreadStore, *, tenant: str | None = None) -> list[ThreadKey]:
     """
     Return the keys of all threads, in order, of one tenant or of all; damaged names are left out.
+
+    Raises:
+        ThreadIdError: *tenant* has characters that are not allowed.
     """
     return (await _keys(store.backing, tenant))[0]
 
@@ -140,8 +144,18 @@ async def count_threads(store: ThreadStore, *, tenant: str | None = None) -> int
 
 
 async def _keys(backing: Backing, tenant: str | None) -> tuple[list[ThreadKey], list[Fault]]:
-    if isinstance(backing.storage, Salvage):
-        return _allowed(await backing.storage.names(), tenant)
+    if tenant is not None:
+        # Raises where no thread could be named so.
+        ThreadKey(tenant, "any")
+    try:
+        if isinstance(backing.storage, Salvage):
+            return _allowed(await backing.storage.names(), tenant)
+        return await _paged(backing, tenant), []
+    except StoreCorruptError as error:
+        return [], [Fault(kind="store", problem=f"the threads cannot be listed: {error}")]
+
+
+async def _paged(backing: Backing, tenant: str | None) -> list[ThreadKey]:
     tenants = await backing.storage.tenants() if tenant is None else [tenant]
     keys: list[ThreadKey] = []
     for one in tenants:
@@ -152,7 +166,7 @@ async def _keys(backing: Backing, tenant: str | None) -> tuple[list[ThreadKey], 
             if len(page) < _PAGE:
                 break
             after = page[-1].key.id
-    return keys, []
+    return keys
 
 
 def _allowed(

@@ -38,12 +38,6 @@ async def _talk(stage: Stage) -> ConversationThread:
 
 async def _fold_twice(stage: Stage) -> None:
     thread = await _talk(stage)
-    for cut in (4, 8):
-        await fold(stage, thread, cut, archive=False)
-
-
-async def _fold_away(stage: Stage) -> None:
-    thread = await _talk(stage)
     await fold(stage, thread, 4, archive=False)
     await fold(stage, thread, 8, archive=True)
 
@@ -143,10 +137,9 @@ def _file_without_tables(folder: Path) -> None:
 _OLD = (appending(("a", 6), ("b", 6), ("c", 4)),)
 _BOTH = (*_OLD, _other)
 _FOLDED = (*_OLD, _fold_twice)
-_ARCHIVED = (*_OLD, _fold_away)
 _START = (appending(("first", 2)),)
 
-FORK = Script(name="fork", before=_ARCHIVED, acts=(_forks,))
+FORK = Script(name="fork", before=_FOLDED, acts=(_forks,))
 """A fork of a thread, and one of the fork."""
 
 REWIND = Script(name="rewind", before=_FOLDED, acts=(_rewinds,))
@@ -155,16 +148,16 @@ REWIND = Script(name="rewind", before=_FOLDED, acts=(_rewinds,))
 EDIT = Script(name="edit", before=_FOLDED, acts=(_edits,))
 """Two edits, the second within the reductions."""
 
-UNDO = Script(name="undo", before=_ARCHIVED, acts=(_undoes,))
+UNDO = Script(name="undo", before=_FOLDED, acts=(_undoes,))
 """Two reductions revoked."""
 
-DELETE = Script(name="delete", before=(*_ARCHIVED, _forks, _other), acts=(_deletes,))
+DELETE = Script(name="delete", before=(*_FOLDED, _forks, _other), acts=(_deletes,))
 """A thread, its forks and another one deleted, and one made again."""
 
-ERASE = Script(name="erase", before=(*_ARCHIVED, _forks, _other), acts=(_erases,))
+ERASE = Script(name="erase", before=(*_FOLDED, _forks, _other), acts=(_erases,))
 """All threads deleted."""
 
-CLEAR = Script(name="clear", before=(*_ARCHIVED, _other), acts=(_clears,))
+CLEAR = Script(name="clear", before=(*_FOLDED, _other), acts=(_clears,))
 """Two threads cleared and written to."""
 
 SEARCH = Script(name="search", before=_BOTH, acts=(_searches,))

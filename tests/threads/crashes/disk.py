@@ -68,7 +68,7 @@ def look(folder: Path) -> Disk:
                 return Disk({}, frozenset({"half made"} if tables else ()))
             tables = _tables(connection)
         return _disk(tables)
-    except (sqlite3.DatabaseError, FoldlineError):
+    except (sqlite3.DatabaseError, FoldlineError, UnicodeDecodeError, KeyError):
         return Disk({}, frozenset({"damaged"}))
 
 

@@ -52,6 +52,13 @@ class Promise(Struct, frozen=True):
             found.add("unknown thread")
         return found
 
+    def is_ahead(self, threads: Mapping[str, ThreadSight], acks: Sequence[str]) -> bool:
+        """
+        Whether *threads* show a commit that is not in *acks*.
+        """
+        counts = Counter(acks)
+        return any(threads.get(one) != self.moments[one][counts[one]] for one in self.moments)
+
 
 def promise_of(script: Script, *, found: Path | None = None) -> Promise:
     """

@@ -108,9 +108,7 @@ class Script(Struct, frozen=True, kw_only=True):
         """
         asyncio.run(self._play(folder, ack, self.acts))
 
-    async def _play(
-        self, folder: Path, ack: Callable[[str], None], acts: tuple[Act, ...]
-    ) -> None:
+    async def _play(self, folder: Path, ack: Callable[[str], None], acts: tuple[Act, ...]) -> None:
         for act in acts:
             store = self.store(folder)
             async with store:

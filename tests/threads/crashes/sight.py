@@ -144,7 +144,9 @@ def _agree(parts: Parts) -> bool:
     listed = parts.reductions[0].message_hash if parts.reductions else None
     newest = None if parts.newest is None else parts.newest.message_hash
     state = parts.execution
-    active = newest if state is None or state.active_reduction is None else (
-        state.active_reduction.message_hash
+    active = (
+        newest
+        if state is None or state.active_reduction is None
+        else (state.active_reduction.message_hash)
     )
     return listed == newest == active

@@ -5,11 +5,12 @@ A script on a disk that fails, and what its caller was told.
 import asyncio
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from foldline.errors import StoreError
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from tests.faults.failure import Failures, Trouble, failing
+from tests.threads.crashes.disk import look
 from tests.threads.crashes.promise import Promise, broken_now, damage
 from tests.threads.crashes.script import Script, Stage
 
@@ -45,6 +46,9 @@ class Outcome(Struct, frozen=True):
     error: str | None
     """The name of the error that the caller got; None where the work was done all the same."""
 
+    is_ahead: bool
+    """Whether the store shows a commit that was not acknowledged."""
+
     broken: frozenset[str]
     """The promises that were broken."""
 
@@ -55,7 +59,7 @@ def tried(script: Script, promise: Promise, folder: Path, plan: Plan) -> Outcome
     """
     with failing() as failures:
         outcome = asyncio.run(_tried(script, promise, folder, failures, plan))
-    return Outcome(outcome.failed, outcome.error, outcome.broken | damage(folder))
+    return structs.replace(outcome, broken=outcome.broken | damage(folder))
 
 
 async def _tried(
@@ -74,12 +78,13 @@ async def _tried(
             failures.heal()
             # A store that could not be opened is opened again; for an open one it does nothing.
             await store.open()
+            is_ahead = promise.is_ahead(look(folder).threads, acks)
             broken = await broken_now(store, promise, folder, acks)
     finally:
         failures.heal()
         await store.close()
     name = None if error is None else type(error).__name__
-    return Outcome(failures.failed, name, frozenset(broken))
+    return Outcome(failures.failed, name, is_ahead, frozenset(broken))
 
 
 async def _played(script: Script, store: SQLiteStore, folder: Path, acks: list[str]) -> None:

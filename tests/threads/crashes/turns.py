@@ -3,17 +3,16 @@ Scripts of what a running agent commits.
 """
 
 import asyncio
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TypeVar
 
 from foldline.reduction.state import HistoryReductionState
 from foldline.threads.loop_state import COMPLETED, AgentLoopState
 from foldline.threads.start import run_start
 from foldline.threads.thread import ConversationThread
-from foldline.threads.tool_run import ToolRun
+from foldline.threads.tool_run import ToolPolicy, ToolRun
 from tests.threads.crashes.batch import MARK, answers, asked, called, said
-from tests.threads.crashes.script import Act, Script, Stage
+from tests.threads.crashes.script import ONCE, Act, Script, Stage
 
 
 __all__ = [
@@ -32,8 +31,6 @@ __all__ = [
     "resume",
     "save",
 ]
-
-_Result = TypeVar("_Result")
 
 _NOW = datetime(2026, 1, 1, tzinfo=UTC)
 _UNKNOWN = "outcome-unknown"
@@ -111,7 +108,7 @@ def _turn(run: str, cut: int) -> Act:
 
 
 def _tool(call: str, place: int, result: str | None = None) -> ToolRun:
-    policy = "at_most_once" if call.startswith("once") else "idempotent"
+    policy: ToolPolicy = "at_most_once" if call.startswith(ONCE) else "idempotent"
     return ToolRun(call_id=call, name="probe", policy=policy, place=place, result=result)
 
 
@@ -136,17 +133,14 @@ async def _result(
 async def _sequentially(
     stage: Stage, thread: ConversationThread, calls: Sequence[str]
 ) -> list[tuple[str, str]]:
-    return [
-        await _one_tool(stage, thread, call, place) for place, call in enumerate(calls)
-    ]
+    return [await _one_tool(stage, thread, call, place) for place, call in enumerate(calls)]
 
 
 async def _late(
     stage: Stage, thread: ConversationThread, calls: Sequence[str]
 ) -> list[tuple[str, str]]:
     return [
-        await _one_tool(stage, thread, call, place, early=False)
-        for place, call in enumerate(calls)
+        await _one_tool(stage, thread, call, place, early=False) for place, call in enumerate(calls)
     ]
 
 
@@ -155,7 +149,22 @@ async def _in_parallel(
 ) -> list[tuple[str, str]]:
     await thread.commit(tools=[_tool(call, place) for place, call in enumerate(calls)])
     stage.ack("talk")
-    return await _all_of(_result(stage, thread, call, place) for place, call in enumerate(calls))
+    running = [_run(stage, call, place) for place, call in enumerate(calls)]
+    results: list[tuple[str, str]] = []
+    for finished in asyncio.as_completed(running):
+        place, call, result = await finished
+        await thread.commit(tools=[_tool(call, place, result)])
+        stage.ack("talk")
+        results.append((call, result))
+    return results
+
+
+async def _run(stage: Stage, call: str, place: int) -> tuple[int, str, str]:
+    result = stage.run_tool(call)
+    # The first one to begin is the last one to end.
+    for _ in range(20 - 5 * place):
+        await asyncio.sleep(0)
+    return place, call, result
 
 
 async def _finish(
@@ -210,9 +219,7 @@ async def resume(stage: Stage) -> None:
     if thread is None or state is None:
         return
     assert run_start("talk", state, count=thread.count, has_input=False) == "resume"
-    results: list[tuple[str, str]] = []
-    for run in thread.pending_tools:
-        results.append(await _resumed(stage, thread, run))
+    results = [await _resumed(stage, thread, run) for run in thread.pending_tools]
     if results:
         await _finish(stage, thread, state, results)
     else:
@@ -220,9 +227,7 @@ async def resume(stage: Stage) -> None:
         stage.ack("talk")
 
 
-async def _resumed(
-    stage: Stage, thread: ConversationThread, run: ToolRun
-) -> tuple[str, str]:
+async def _resumed(stage: Stage, thread: ConversationThread, run: ToolRun) -> tuple[str, str]:
     if run.result is not None:
         return run.call_id, run.result
     if run.policy == "idempotent":
@@ -268,22 +273,20 @@ async def _side_by_side(stage: Stage) -> None:
         for batch in ("a", "b", "c"):
             await save(stage, name, batch, 3)
 
-    await _all_of(talk(name) for name in ("one", "two", "three"))
-
-
-async def _all_of(jobs: Iterable[Coroutine[object, object, _Result]]) -> list[_Result]:
-    """
-    Return what *jobs* return; where one fails, the others are cancelled before that is told.
-    """
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(job) for job in jobs]
+            for name in ("one", "two", "three"):
+                group.create_task(talk(name))
     except ExceptionGroup as errors:
+        # One flush failed for all.
         raise errors.exceptions[0] from None
-    return [task.result() for task in tasks]
 
 
-_OLD = (appending(("old", 14),),)
+_OLD = (
+    appending(
+        ("old", 14),
+    ),
+)
 _FOLDED = (*_OLD, _turn("first", 6))
 
 APPEND = Script(
@@ -310,9 +313,7 @@ RESUME = Script(name="resume", before=(*_FOLDED, _interrupted), acts=(resume,))
 FOLD = Script(name="fold and archive", before=_OLD, acts=(_folds,))
 """Folds that archive."""
 
-CHECKPOINTS = Script(
-    name="all checkpoints", before=_OLD, acts=(_checkpoints,), checkpoints="full"
-)
+CHECKPOINTS = Script(name="all checkpoints", before=_OLD, acts=(_checkpoints,), checkpoints="full")
 """Steps of which every checkpoint is kept."""
 
 SHARED = Script(name="side by side", acts=(_side_by_side,))

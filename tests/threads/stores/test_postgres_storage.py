@@ -48,23 +48,23 @@ OPEN = AgentLoopState(
 @pytest.fixture(scope="module")
 def database(postgres_server: PostgresServer) -> Iterator[str]:
     """
-    Return the address of a database that the tests share.
+    Return the address of a database that the tests share, with tables.
     """
+
+    async def make(address: str) -> None:
+        async with PostgresStore(address):
+            pass
+
     with postgres_server.database() as address:
+        asyncio.run(make(address))
         yield address
 
 
 @pytest.fixture
 def dsn(database: str) -> Iterator[str]:
     """
-    Return the address of that database with empty tables.
+    Return the address of that database, whose tables are emptied afterwards.
     """
-
-    async def make() -> None:
-        async with PostgresStore(database):
-            pass
-
-    asyncio.run(make())
     yield database
     with psycopg.connect(database) as connection:
         for table in TABLES:

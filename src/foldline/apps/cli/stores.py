@@ -87,9 +87,13 @@ class TenantOptions(KeyOptions, frozen=True, kw_only=True):
     Which store to use, and whose threads.
     """
 
-    tenant: Annotated[str, typer.Option(metavar="NAME", help="The owner of the threads.")] = (
-        DEFAULT_TENANT
-    )
+    tenant: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="The owner of the threads; the tenant `default` where none is named.",
+        ),
+    ] = DEFAULT_TENANT
     """The owner."""
 
 

@@ -37,7 +37,14 @@ from foldline.threads.snapshot import ThreadSnapshot, decode_snapshot
 from foldline.threads.store import ThreadStore
 
 
-__all__ = ["export_thread", "fork_thread", "import_threads"]
+__all__ = [
+    "ExportOptions",
+    "ForkOptions",
+    "ImportOptions",
+    "export_thread",
+    "fork_thread",
+    "import_threads",
+]
 
 
 _SNAPSHOT = "snapshot"

@@ -19,7 +19,7 @@ from foldline.threads.key import ThreadKey
 from foldline.threads.store import ThreadStore
 
 
-__all__ = ["delete_thread", "undo_reduction"]
+__all__ = ["DeleteOptions", "UndoOptions", "delete_thread", "undo_reduction"]
 
 
 class UndoOptions(TenantOptions, frozen=True, kw_only=True):

@@ -30,7 +30,16 @@ from foldline.threads.verification import list_keys
 from foldline.threads.words import Match
 
 
-__all__ = ["IdArgument", "LastGoodOption", "list_threads", "search_thread", "show_thread"]
+__all__ = [
+    "IdArgument",
+    "LastGoodOption",
+    "ListOptions",
+    "SearchOptions",
+    "ShowOptions",
+    "list_threads",
+    "search_thread",
+    "show_thread",
+]
 
 
 IdArgument = Annotated[str, typer.Argument(metavar="ID", help="The id of the thread.")]
@@ -146,7 +155,7 @@ class ShowOptions(TenantOptions, frozen=True, kw_only=True):
     """The thread."""
 
     last: Annotated[
-        int, typer.Option(metavar="N", min=0, help="How many messages, the newest ones.")
+        int, typer.Option(metavar="N", min=0, help="How many messages, the newest; 20 by default.")
     ] = _USUAL_LAST
     """How many messages."""
 
@@ -271,7 +280,7 @@ class SearchOptions(TenantOptions, frozen=True, kw_only=True):
     """The words."""
 
     limit: Annotated[
-        int, typer.Option(metavar="N", min=1, help="How many messages, the newest ones.")
+        int, typer.Option(metavar="N", min=1, help="How many messages, the newest; 20 by default.")
     ] = _USUAL_LIMIT
     """How many messages."""
 

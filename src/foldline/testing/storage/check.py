@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from foldline.errors import ThreadConflictError, ThreadNotFoundError
 from foldline.threads.key import ThreadKey
-from foldline.threads.step import Branch, Document, DocumentKind, Step, StoredRow
+from foldline.threads.step import Branch, Document, DocumentKind, Step, StoredRow, StoredThread
 from foldline.threads.storage import ThreadStorage
 
 
@@ -22,6 +22,7 @@ __all__ = [
     "expect",
     "expect_conflict",
     "expect_not_found",
+    "facts_of",
 ]
 
 
@@ -79,6 +80,22 @@ async def expect_not_found(attempt: Awaitable[object]) -> None:
         return
     message = "no ThreadNotFoundError was raised"
     raise AssertionError(message)
+
+
+def facts_of(stored: StoredThread | None) -> dict[str, object]:
+    """
+    Return what is known of *stored* but its newest rows, which may be read along or not.
+    """
+    if stored is None:
+        return {}
+    documents = sorted((one.kind, one.name, one.data) for one in stored.documents)
+    return {
+        "key": stored.key,
+        "revision": stored.revision,
+        "head": stored.head,
+        "documents": documents,
+        "expires_at": stored.expires_at,
+    }
 
 
 class Scribe:
@@ -199,6 +216,12 @@ class Scribe:
         self._opens = Branch(self.branch, parent, at)
         self.rows = rows
 
+    async def shown(self) -> dict[str, object]:
+        """
+        Return what the storage loads, without the newest rows that it may read along.
+        """
+        return facts_of(await self._lab.storage.load(self.key))
+
     async def read(self, start: int = 0, stop: int | None = None) -> list[StoredRow]:
         """
         Return what the storage has of the thread's rows.
@@ -220,6 +243,8 @@ class Scribe:
         expect(stored.key, self.key, "the key")
         expect(stored.revision, self.revision, "the revision")
         expect(stored.head, self.head, "the head")
+        tail = list(stored.tail)
+        expect(tail, self.rows[len(self.rows) - len(tail) :], "the rows that were read along")
         # One more is asked for than there is.
         expect(await self.read(0, len(self.rows) + 1), self.rows, "the rows")
 

@@ -100,7 +100,7 @@ async def a_refused_commit_changes_nothing(lab: Lab) -> None:
     scribe = lab.scribe()
     kept = Document("metadata", "", b"kept")
     await scribe.write(2, put=[kept, Document("tool", "call", b"kept")], expires_at=4e9)
-    before = await lab.storage.load(scribe.key)
+    before = await scribe.shown()
     step = scribe.step(
         scribe.drawn(2),
         put=[Document("metadata", "", b"lost"), Document("execution", "", b"lost")],
@@ -111,7 +111,7 @@ async def a_refused_commit_changes_nothing(lab: Lab) -> None:
     await expect_conflict(
         lab.storage.commit(scribe.key, step), key=scribe.key, expected=0, actual=1
     )
-    expect(await lab.storage.load(scribe.key), before, "the thread")
+    expect(await scribe.shown(), before, "the thread")
     await scribe.verify()
 
 

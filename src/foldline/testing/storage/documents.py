@@ -2,6 +2,7 @@
 What documents promise: by kind and name, the newest first, and gone when dropped.
 """
 
+from foldline.errors import StoreError
 from foldline.testing.storage.check import Check, Lab, expect
 from foldline.threads.step import Document, DocumentKind
 
@@ -13,10 +14,6 @@ _KINDS: tuple[DocumentKind, ...] = ("metadata", "execution", "reduction", "tool"
 _ODD_NAMES = (
     "",
     " ",
-    "\0",
-    "a\0b",
-    "\ud800",
-    "x\udfff y",
     "%",
     "_",
     "*",
@@ -36,6 +33,10 @@ _ODD_NAMES = (
     "a",
     "n" * 2000,
 )
+
+
+# What a database may have no form for.
+_HALF_NAMES = ("\0", "a\0b", "\ud800", "x\udfff y")
 
 
 def _name(number: int) -> str:
@@ -179,7 +180,7 @@ async def a_thread_comes_with_what_a_run_needs(lab: Lab) -> None:
 
 async def odd_names_are_names(lab: Lab) -> None:
     """
-    Every text is a name: NUL, lone surrogates, quotes, wildcards, two forms of one letter.
+    Every plain text is a name: quotes, wildcards, any script, two forms of one letter.
     """
     scribe = lab.scribe()
     put = [Document("tool", name, b"%d" % number) for number, name in enumerate(_ODD_NAMES)]
@@ -190,6 +191,24 @@ async def odd_names_are_names(lab: Lab) -> None:
         await scribe.write(drop=[("tool", name)])
         del wanted[name]
         expect(await lab.documents(scribe.key, "tool"), wanted, f"what is left after {name!r}")
+
+
+async def names_without_a_form_are_kept_or_refused(lab: Lab) -> None:
+    """
+    A name with NUL or half a character is kept as it is, or its commit is refused with an error.
+    """
+    scribe = lab.scribe()
+    await scribe.write(1)
+    wanted: dict[str, bytes] = {}
+    for number, name in enumerate(_HALF_NAMES):
+        step = scribe.step(scribe.drawn(1), put=[Document("tool", name, b"%d" % number)])
+        try:
+            await scribe.commit(step)
+        except StoreError:
+            continue
+        wanted[name] = b"%d" % number
+    expect(await lab.documents(scribe.key, "tool"), wanted, "the documents")
+    await scribe.verify()
 
 
 async def many_documents_are_one_commit(lab: Lab) -> None:
@@ -247,6 +266,7 @@ DOCUMENTS: tuple[Check, ...] = (
     a_thread_comes_with_its_newest_reduction,
     a_thread_comes_with_what_a_run_needs,
     odd_names_are_names,
+    names_without_a_form_are_kept_or_refused,
     many_documents_are_one_commit,
     a_missing_thread_has_no_documents,
     documents_belong_to_one_thread,

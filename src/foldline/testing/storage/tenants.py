@@ -9,6 +9,7 @@ from foldline.testing.storage.check import (
     expect,
     expect_conflict,
     expect_not_found,
+    facts_of,
 )
 from foldline.threads.key import ThreadKey
 from foldline.threads.step import Document
@@ -67,7 +68,7 @@ async def a_list_shows_what_load_does(lab: Lab) -> None:
         await scribe.write(1, put=[Document("metadata", "", b"m")], expires_at=expires_at)
     for stored in await lab.storage.threads(lab.tenant):
         loaded = await lab.storage.load(stored.key)
-        expect(stored, loaded, "the listed thread")
+        expect(facts_of(stored), facts_of(loaded), "the listed thread")
 
 
 async def a_deleted_thread_is_not_listed(lab: Lab) -> None:

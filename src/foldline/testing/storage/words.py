@@ -2,7 +2,7 @@
 What a storage promises that outlives its process, and one that finds words.
 """
 
-from foldline.testing.storage.check import Check, Lab, Scribe, expect
+from foldline.testing.storage.check import Check, Lab, Scribe, expect, facts_of
 from foldline.threads.step import Document
 from foldline.threads.storage import WordIndex
 
@@ -29,9 +29,10 @@ async def what_was_written_is_there_after_closing(lab: Lab) -> None:
     await scribe.write(2, put=[Document("tool", "a", b"t")], expires_at=4e9)
     fork = await scribe.fork("fork", 3, 2)
     await scribe.rewind(6, 2)
-    before = await lab.storage.threads(lab.tenant)
+    before = [facts_of(one) for one in await lab.storage.threads(lab.tenant)]
     await _reopen(lab)
-    expect(await lab.storage.threads(lab.tenant), before, "the threads")
+    after = [facts_of(one) for one in await lab.storage.threads(lab.tenant)]
+    expect(after, before, "the threads")
     await scribe.verify()
     await fork.verify()
     await fork.write(1)

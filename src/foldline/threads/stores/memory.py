@@ -80,9 +80,8 @@ class MemoryStorage:
         thread = thread or _Thread()
         self._threads[key] = thread
         if step.opens is not None:
-            self._branches[step.opens.id] = _Branch(
-                key.tenant, key, step.opens.parent, step.opens.at
-            )
+            parent = self._owner_of(step.opens.parent, step.opens.at)
+            self._branches[step.opens.id] = _Branch(key.tenant, key, parent, step.opens.at)
         self._branches[step.branch].rows.extend(step.rows)
         _drop(thread.documents, step.drop)
         thread.documents.update(((one.kind, one.name), one) for one in step.put)
@@ -99,6 +98,29 @@ class MemoryStorage:
         if parent is None or parent.tenant != key.tenant:
             # Somebody has deleted or cleared the thread that was to be forked.
             raise ThreadNotFoundError(thread_id=key.id)
+        if parent.owner is None and branch.at > self._shared(branch.parent):
+            # Of a branch that nobody owns only the rows are left that others share.
+            raise ThreadNotFoundError(thread_id=key.id)
+
+    def _shared(self, name: bytes) -> int:
+        """
+        Return how many rows of the branch *name* others share.
+        """
+        return max((one.at for one in self._branches.values() if one.parent == name), default=0)
+
+    def _owner_of(self, name: bytes | None, at: int) -> bytes | None:
+        """
+        Return the branch that owns the last row before *at* of the branch *name*.
+
+        A branch whose own rows all lie behind *at* has nothing to share, so that it is passed
+        over: it may then be deleted without regard to the new one.
+        """
+        while name is not None:
+            branch = self._branches[name]
+            if branch.at < at or branch.parent is None:
+                break
+            name = branch.parent
+        return name
 
     def _compare(self, key: ThreadKey, thread: _Thread | None, expected: int) -> None:
         actual = 0 if thread is None else thread.revision
@@ -184,9 +206,9 @@ class MemoryStorage:
             branch = self._branches.get(name)
             if branch is None or branch.owner is not None:
                 return
-            shared = [one.at for one in self._branches.values() if one.parent == name]
+            shared = self._shared(name)
             if shared:
-                del branch.rows[max(0, max(shared) - branch.at) :]
+                del branch.rows[max(0, shared - branch.at) :]
                 return
             del self._branches[name]
             name = branch.parent

@@ -4,7 +4,6 @@ SQL that lies in files: numbered migrations, and statements by their names.
 
 import re
 from collections.abc import Mapping
-from importlib.resources import files
 from types import MappingProxyType
 
 
@@ -20,6 +19,8 @@ def statements(package: str) -> Mapping[str, str]:
     """
     Return the statements in `sql/statements.sql` of *package*, by the name above each.
     """
+    from importlib.resources import files  # noqa: PLC0415 - a quarter of the whole import
+
     text = (files(package) / "sql" / "statements.sql").read_text("utf-8")
     pieces = _NAME.split(text)[1:]
     named = zip(pieces[::2], pieces[1::2], strict=True)
@@ -30,6 +31,8 @@ def migrations(package: str) -> list[tuple[int, list[str]]]:
     """
     Return the migrations in `sql/` of *package*: the number of each, and its statements.
     """
+    from importlib.resources import files  # noqa: PLC0415 - a quarter of the whole import
+
     found: list[tuple[int, list[str]]] = []
     for entry in (files(package) / "sql").iterdir():
         match = _MIGRATION.fullmatch(entry.name)

@@ -159,7 +159,7 @@ class PostgresLink:
         return {
             "autocommit": True,
             "client_encoding": "utf8",
-            "connect_timeout": max(2, math.ceil(self._timeout)),
+            "connect_timeout": max(2, math.ceil(self._timeout / 2)),
             "tcp_user_timeout": math.ceil(1000 * self._timeout),
         }
 
@@ -197,13 +197,16 @@ class PostgresLink:
         Raises:
             StoreError: The server cannot be reached, did not answer in time, or refused.
         """
-        answer: Answer | Broken = []
         until = self._until()
+        reason = ""
         for _ in range(_ATTEMPTS):
             answer = await self._run(name, values, until)
             if not isinstance(answer, Broken):
                 return answer
-        raise StoreError(answer.reason if isinstance(answer, Broken) else "")
+            reason = answer.reason
+            if asyncio.get_running_loop().time() >= until:
+                break
+        raise StoreError(reason)
 
     async def write(self, name: str, values: Values) -> Answer | Broken:
         """

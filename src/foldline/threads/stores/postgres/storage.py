@@ -65,7 +65,7 @@ class PostgresStorage:
             ConfigError: An argument is not allowed.
             MissingExtraError: The `postgres` extra is not installed.
         """
-        self._link = PostgresLink(
+        self.link = PostgresLink(
             dsn, schema=schema, pool_size=pool_size, timeout=timeout, durability=durability
         )
         from psycopg.types.numeric import Int8  # noqa: PLC0415 - an optional package
@@ -81,19 +81,19 @@ class PostgresStorage:
             StoreError: The database cannot be reached or used.
             StoreVersionError: A newer foldline has written there.
         """
-        await self._link.open()
+        await self.link.open()
 
     async def close(self) -> None:
         """
         Close all connections; harmless when repeated.
         """
-        await self._link.close()
+        await self.link.close()
 
     async def load(self, key: ThreadKey) -> StoredThread | None:
         """
         Return a thread as one moment saw it, or None where there is none.
         """
-        found = await self._link.read("load", {"tenant": key.tenant, "id": key.id})
+        found = await self.link.read("load", {"tenant": key.tenant, "id": key.id})
         return _stored(key, found) if found else None
 
     async def commit(self, key: ThreadKey, step: Step) -> None:
@@ -106,7 +106,7 @@ class PostgresStorage:
             StoreError: The server failed; nothing was written.
             CommitUnknownError: The connection broke, and the server cannot be asked.
         """
-        answer = await self._link.write("commit", self._values(key, step))
+        answer = await self.link.write("commit", self._values(key, step))
         if isinstance(answer, Broken):
             await self._settle(key, step, answer)
             return
@@ -145,7 +145,7 @@ class PostgresStorage:
         Find out whether a commit without an answer was made; raise where it was not.
         """
         values = {"tenant": key.tenant, "id": key.id}
-        found = await self._link.settle(broken, "outcome", values)
+        found = await self.link.settle(broken, "outcome", values)
         revision, head = found[0] if found else (0, b"")
         if found is None or revision > step.expected + 1:
             # Others have gone on from there, or from where it began.
@@ -169,7 +169,7 @@ class PostgresStorage:
             "start": self._number(start),
             "stop": self._number(stop),
         }
-        found = await self._link.read("system_rows" if system else "rows", values)
+        found = await self.link.read("system_rows" if system else "rows", values)
         rows = [StoredRow(*row) for row in found]
         # The server would sort whole rows, and to its disk where there are many.
         rows.sort(key=attrgetter("seq"))
@@ -187,7 +187,7 @@ class PostgresStorage:
             "kind": kind,
             "limit": None if limit is None else self._int8(limit),
         }
-        return list(_documents(await self._link.read("documents", values)))
+        return list(_documents(await self.link.read("documents", values)))
 
     async def threads(
         self, tenant: str, *, after: str = "", limit: int | None = None
@@ -200,7 +200,7 @@ class PostgresStorage:
             "after": after,
             "limit": None if limit is None else self._int8(limit),
         }
-        found = await self._link.read("threads", values)
+        found = await self.link.read("threads", values)
         found.sort(key=itemgetter(0))
         return [
             _stored(ThreadKey(tenant, id), [row[1:] for row in group])
@@ -211,7 +211,7 @@ class PostgresStorage:
         """
         Return every tenant that has a thread, in order.
         """
-        return [tenant for (tenant,) in await self._link.read("tenants", {})]
+        return [tenant for (tenant,) in await self.link.read("tenants", {})]
 
     async def delete(self, key: ThreadKey, *, expected: int | None = None) -> bool:
         """
@@ -225,9 +225,9 @@ class PostgresStorage:
         """
         place = {"tenant": key.tenant, "id": key.id}
         values = {**place, "expected": None if expected is None else self._int8(expected)}
-        answer = await self._link.write("delete", values)
+        answer = await self.link.write("delete", values)
         if isinstance(answer, Broken):
-            found = await self._link.settle(answer, "outcome", place)
+            found = await self.link.settle(answer, "outcome", place)
             if found is None:
                 message = f"the connection broke in a deletion: {answer.reason}"
                 raise CommitUnknownError(message)
@@ -246,7 +246,7 @@ class PostgresStorage:
         """
         values = {"tenant": key.tenant, "branch": branch, "stop": self._number(_MOST_NUMBER)}
         upto: int = 0
-        spans = sorted(await self._link.read("indexed", values), key=itemgetter(1))
+        spans = sorted(await self.link.read("indexed", values), key=itemgetter(1))
         for at, behind, known in spans:
             upto = at if known is None else max(at, int(known))
             if upto < behind:
@@ -265,7 +265,7 @@ class PostgresStorage:
             "numbers": [self._int8(number) for number, _ in words],
             "words": [" ".join(_indexable(text.split())) for _, text in words],
         }
-        await self._link.read("index", values)
+        await self.link.read("index", values)
 
     async def find(self, key: ThreadKey, branch: bytes, stop: int, words: list[str]) -> list[int]:
         """
@@ -277,7 +277,7 @@ class PostgresStorage:
             "stop": self._number(stop),
             "words": _indexable(words),
         }
-        return sorted(number for (number,) in await self._link.read("find", values))
+        return sorted(number for (number,) in await self.link.read("find", values))
 
     def _number(self, number: int) -> "Int8":
         return self._int8(max(0, min(number, _MOST_NUMBER)))

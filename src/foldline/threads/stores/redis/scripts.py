@@ -4,7 +4,6 @@ The scripts that run inside Redis, as they lie in files.
 
 from collections.abc import Mapping
 from hashlib import sha1
-from importlib.resources import files
 from types import MappingProxyType
 from typing import Final
 
@@ -35,6 +34,8 @@ def scripts() -> Mapping[str, Script]:
     """
     Return every script by its name, each with what all of them share in front.
     """
+    from importlib.resources import files  # noqa: PLC0415 - a quarter of the whole import
+
     folder = files(_PACKAGE) / "lua"
     shared = b"".join((folder / f"{part}.lua").read_bytes() for part in _SHARED)
     return MappingProxyType(

@@ -3,6 +3,7 @@ Threads in one Redis.
 """
 
 import re
+from contextlib import AsyncExitStack
 from typing import Final, cast
 
 from foldline.errors import (
@@ -92,13 +93,12 @@ class RedisStorage:
         if self.link.is_open:
             return
         self.link.open()
-        try:
+        async with AsyncExitStack() as undo:
+            undo.push_async_callback(self.link.close)
             await self._run("check", b"")
             if not self._allow_eviction:
                 await check_policy(self.link)
-        except BaseException:
-            await self.link.close()
-            raise
+            undo.pop_all()
 
     async def close(self) -> None:
         """

@@ -28,6 +28,7 @@ _ORPHANS: Mapping[str, str] = MappingProxyType(
         "branches_of_nobody": "branches belong to no thread and are shared by none",
         "branches_of_others": "branches belong to a thread of another tenant",
         "documents_without_thread": "documents belong to a thread that is not there",
+        "documents_of_no_kind": "documents are of no known kind",
     }
 )
 

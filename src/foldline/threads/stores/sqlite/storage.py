@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from foldline.errors import StoreError, ThreadConflictError, ThreadNotFoundError
+from foldline.errors import StoreCorruptError, StoreError, ThreadConflictError, ThreadNotFoundError
 from foldline.threads.key import ThreadKey
 from foldline.threads.step import Document, DocumentKind, Step, StoredRow, StoredThread
 from foldline.threads.stores.sqlite.file import Durability, StoreFile
@@ -235,11 +235,16 @@ class SQLiteStorage:
 
         Raises:
             ThreadConflictError: The revision is not *expected*, where that is given.
+            StoreError: The disk failed. The thread may be gone already, but not its bytes.
         """
         sql = self.sql
         gone = await self.writer.run(lambda connection: _delete(connection, sql, key, expected))
-        if gone:
+        try:
+            # Where there was none too: an earlier deletion may not have come so far.
             await self.writer.run(_empty_log, is_outside=True)
+        except StoreError as error:
+            message = f"the log still holds what was deleted, so delete it again: {error}"
+            raise StoreError(message) from error
         return gone
 
 
@@ -283,11 +288,15 @@ def _stored(
     tail: Sequence[StoredRow] = (),
 ) -> StoredThread:
     pk, revision, head, expires_at = facts
+    documents = [Document(*row) for row in connection.execute(sql["load_documents"], (pk,))]
+    newest = connection.execute(sql["load_reduction"], (pk,)).fetchone()
+    if newest is not None:
+        documents.append(Document(*newest))
     return StoredThread(
         key=key,
         revision=revision,
         head=head,
-        documents=[Document(*row) for row in connection.execute(sql["load_documents"], (pk,))],
+        documents=documents,
         expires_at=expires_at,
         tail=tail,
     )
@@ -303,8 +312,13 @@ def _lineage(
     """
     found = connection.execute(sql["find_branch"], (branch, key.tenant)).fetchone()
     stop: int | None = None
+    known: set[int] = set()
     while found is not None and (stop is None or start < stop):
         pk, parent, at, name = found
+        if pk in known:
+            message = f"the branches of thread {key.id!r} lead in a circle"
+            raise StoreCorruptError(message)
+        known.add(pk)
         yield pk, name, at, stop
         stop = at if stop is None else min(stop, at)
         if parent is None:
@@ -368,10 +382,30 @@ def _branch(connection: sqlite3.Connection, sql: _SQL, key: ThreadKey, step: Ste
     if opens is not None:
         parent = None
         if opens.parent is not None:
-            parent = _branch_pk(connection, sql, key, opens.parent)
+            parent = _parent_pk(connection, sql, key, opens.parent, opens.at)
         values = (opens.id, key.tenant, parent, opens.at)
         connection.execute(sql["add_branch"], values)
     return _branch_pk(connection, sql, key, step.branch)
+
+
+def _parent_pk(
+    connection: sqlite3.Connection, sql: _SQL, key: ThreadKey, name: bytes, at: int
+) -> int:
+    """
+    Return the branch that owns the last row before *at* of the branch *name*.
+
+    A branch whose own rows all lie behind *at* has nothing to share, so that it is passed over:
+    it may then be deleted without regard to the new one.
+    """
+    pk = _branch_pk(connection, sql, key, name)
+    owner, _, shared = connection.execute(sql["sweep_facts"], (pk,)).fetchone()
+    if owner is None and at > (shared or 0):
+        # Of a branch that nobody owns only the rows are left that others share.
+        raise ThreadNotFoundError(thread_id=key.id)
+    for pk, _, start, _ in _lineage(connection, sql, key, name):  # noqa: B007 - the last counts
+        if start < at:
+            break
+    return pk
 
 
 def _branch_pk(connection: sqlite3.Connection, sql: _SQL, key: ThreadKey, name: bytes) -> int:

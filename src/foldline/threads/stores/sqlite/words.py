@@ -85,6 +85,8 @@ class IndexedSQLiteStorage(SQLiteStorage):
         stop: int,
         words: list[str],
     ) -> list[int]:
+        if not connection.execute(self.sql["has_words"]).fetchone()[0]:
+            return []
         query = " AND ".join(f'"{word}"' for word in words)
         found: list[int] = []
         for pk, start, end in reversed(self.spans(connection, key, branch)):

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any, Generic, TypeVar
 
-from foldline.errors import CommitUnknownError, FoldlineError, StoreError
+from foldline.errors import CommitUnknownError, FoldlineError, StoreCorruptError, StoreError
 from foldline.threads.stores.sqlite.faults import store_error
 
 
@@ -22,8 +22,17 @@ _MOST_WRITES = 256
 # What has been read waits until all of them are done.
 _MOST_READS = 32
 # A thread that ends leaves those behind who wait for it. Values that SQLite does not take are a
-# ValueError (text that is no Unicode) or an OverflowError.
-_FAILURES = (sqlite3.Error, FoldlineError, OSError, ValueError, OverflowError, MemoryError)
+# ValueError (text that is no Unicode) or an OverflowError; a damaged file may give back a value of
+# any type, which is a TypeError.
+_FAILURES = (
+    sqlite3.Error,
+    FoldlineError,
+    OSError,
+    ValueError,
+    OverflowError,
+    MemoryError,
+    TypeError,
+)
 
 
 class _Waiting(Generic[_Result]):
@@ -221,7 +230,7 @@ class Worker:
             connection.rollback()
             if not self._writes:
                 raise
-            raise CommitUnknownError(str(store_error(error))) from error
+            raise CommitUnknownError(str(store_error(error))) from None
 
 
 def _run(connection: sqlite3.Connection, waiting: _Waiting[_Result]) -> None:
@@ -236,6 +245,8 @@ def _known(error: Exception) -> Exception:
         return error
     if isinstance(error, sqlite3.Error):
         return store_error(error)
+    if isinstance(error, TypeError):
+        return StoreCorruptError("the database holds a value of another type")
     known = StoreError(f"SQLite could not be called ({type(error).__name__})")
     known.__cause__ = error
     return known

@@ -131,7 +131,7 @@ DECLARE
     opened bigint;
 BEGIN
     IF p_parent IS NOT NULL THEN
-        SELECT b.pk, b.thread, b.at INTO facts FROM branches b
+        SELECT b.pk, b.thread, b.at, b.parent INTO facts FROM branches b
         WHERE b.id = p_parent AND b.tenant = p_tenant FOR SHARE;
         IF NOT FOUND THEN
             RETURN NULL;
@@ -142,6 +142,11 @@ BEGIN
         ) THEN
             RETURN NULL;
         END IF;
+        -- A branch whose own rows all lie behind has nothing to share, and is passed over.
+        WHILE facts.at >= p_at AND facts.parent IS NOT NULL LOOP
+            SELECT b.pk, b.thread, b.at, b.parent INTO facts FROM branches b
+            WHERE b.pk = facts.parent FOR SHARE;
+        END LOOP;
         parent_pk := facts.pk;
     END IF;
     INSERT INTO branches (id, tenant, parent, at) VALUES (p_branch, p_tenant, parent_pk, p_at)

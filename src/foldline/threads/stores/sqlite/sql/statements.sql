@@ -8,11 +8,11 @@ SELECT id, system, data FROM rows WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMI
 
 -- name: load_documents
 SELECT kind, name, data FROM documents
-WHERE thread = ?1 AND kind IN ('execution', 'metadata', 'tool')
-UNION ALL SELECT * FROM (
-    SELECT kind, name, data FROM documents
-    WHERE thread = ?1 AND kind = 'reduction' ORDER BY name DESC LIMIT 1
-);
+WHERE thread = ? AND kind IN ('execution', 'metadata', 'tool');
+
+-- name: load_reduction
+SELECT kind, name, data FROM documents
+WHERE thread = ? AND kind = 'reduction' ORDER BY name DESC LIMIT 1;
 
 -- name: documents
 SELECT d.kind, d.name, d.data FROM documents d JOIN threads t ON t.pk = d.thread
@@ -144,6 +144,10 @@ SELECT count(*) FROM branches b JOIN threads t ON t.pk = b.thread WHERE t.tenant
 
 -- name: documents_without_thread
 SELECT count(*) FROM documents d LEFT JOIN threads t ON t.pk = d.thread WHERE t.pk IS NULL;
+
+-- name: documents_of_no_kind
+SELECT count(*) FROM documents
+WHERE kind NOT IN ('metadata', 'execution', 'reduction', 'tool', 'checkpoint');
 
 -- name: branch_numbers
 SELECT pk FROM branches ORDER BY pk;

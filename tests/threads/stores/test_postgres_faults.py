@@ -1,0 +1,495 @@
+"""
+PostgreSQL that fails: restarted, killed, slow, full of others, or cut off in a commit.
+"""
+
+import asyncio
+import tempfile
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Literal
+
+import psycopg
+import pytest
+from psycopg import errors
+
+from foldline.errors import (
+    CommitUnknownError,
+    StoreBusyError,
+    StoreCorruptError,
+    StoreError,
+)
+from foldline.history.messages import Message
+from foldline.threads.key import ThreadKey
+from foldline.threads.step import Branch, Step
+from foldline.threads.stores.postgres.faults import ends_session, is_rolled_back, store_error
+from foldline.threads.stores.postgres.storage import PostgresStorage
+from foldline.threads.stores.postgres.store import PostgresStore
+from tests.servers.postgres import PostgresServer
+
+
+SECRET = "the bride wore green"
+BRANCH = b"b" * 16
+KEY = ThreadKey("a", "t")
+
+Cut = Literal["nowhere", "request", "answer", "late", "silence"]
+
+
+class Wire:
+    """
+    A socket file before that of a server: what goes through can be cut off once, at a commit.
+
+    `request` loses what is sent, `answer` what comes back, `late` has the server read it a second
+    after the connection is gone, `silence` passes nothing on from then.
+    """
+
+    def __init__(self, dsn: str, folder: Path) -> None:
+        self.cut: Cut = "nowhere"
+        self.dsn = dsn.partition("?")[0] + f"?host={folder}"
+        self._server = Path(dsn.partition("host=")[2]) / ".s.PGSQL.5432"
+        self._socket = folder / ".s.PGSQL.5432"
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @asynccontextmanager
+    async def listen(self) -> AsyncGenerator["Wire"]:
+        server = await asyncio.start_unix_server(self._accept, self._socket)
+        try:
+            yield self
+        finally:
+            server.close()
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        there, back = await asyncio.open_unix_connection(self._server)
+        lose = asyncio.Event()
+        answers = asyncio.create_task(self._answer(there, writer, lose))
+        self._tasks.add(answers)
+        with suppress(ConnectionError, asyncio.CancelledError):
+            while data := await reader.read(1 << 20):
+                is_commit = b"commit_step" in data or SECRET.encode() in data
+                cut = self.cut if is_commit else "nowhere"
+                if cut == "silence" or self.cut == "silence":
+                    continue
+                if cut != "nowhere":
+                    self.cut = "nowhere"
+                    lose.set()
+                if cut == "late":
+                    writer.close()
+                    await asyncio.sleep(1)
+                if cut != "request":
+                    back.write(data)
+                    await back.drain()
+                if cut == "request":
+                    break
+        back.close()
+        writer.close()
+
+    async def _answer(
+        self, there: asyncio.StreamReader, writer: asyncio.StreamWriter, lose: asyncio.Event
+    ) -> None:
+        with suppress(ConnectionError, asyncio.CancelledError):
+            while data := await there.read(1 << 20):
+                if lose.is_set():
+                    break
+                writer.write(data)
+                await writer.drain()
+        writer.close()
+
+
+@asynccontextmanager
+async def wire_to(dsn: str) -> AsyncGenerator[Wire]:
+    """
+    Give a wire to the server at *dsn*.
+    """
+    with tempfile.TemporaryDirectory(prefix="foldline-wire-") as folder:
+        async with Wire(dsn, Path(folder)).listen() as wire:
+            yield wire
+
+
+def step(expected: int, head: bytes = b"head") -> Step:
+    """
+    Return a step that makes the thread, or goes on with it.
+    """
+    return Step(
+        id=b"12345678",
+        expected=expected,
+        head=head,
+        branch=BRANCH,
+        opens=None if expected else Branch(BRANCH, None, 0),
+        last_activity=1.0,
+    )
+
+
+async def texts(dsn: str, name: str = "t") -> list[str]:
+    """
+    Return the texts of a thread, as another store reads them.
+    """
+    async with PostgresStore(dsn) as store:
+        thread = await store.find(name)
+        return [] if thread is None else [one.text for one in await thread.get_messages()]
+
+
+async def healed(storage: PostgresStorage) -> None:
+    """
+    Wait until the thread can be read again, which takes an attempt to connect at most.
+    """
+    async with asyncio.timeout(6):
+        while True:
+            with suppress(StoreError):
+                stored = await storage.load(KEY)
+                assert stored is not None
+                assert stored.revision == 1
+                return
+
+
+def sessions(dsn: str) -> int:
+    """
+    Return how many sessions stores have at the server.
+    """
+    query = "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'foldline %'"
+    with psycopg.connect(dsn) as connection:
+        row = connection.execute(query).fetchone()
+    return 0 if row is None else row[0]
+
+
+def test_restart_between_calls_heals(postgres_server: PostgresServer, postgres_dsn: str) -> None:
+    """
+    A server that was restarted between two calls is not even noticed, with many connections open.
+    """
+
+    async def live() -> int:
+        async with PostgresStore(postgres_dsn, pool_size=6) as store:
+            threads = await asyncio.gather(*(store.thread(f"t{n}") for n in range(6)))
+            for restart in (postgres_server.restart, postgres_server.stop_immediate):
+                await asyncio.to_thread(restart)
+                if postgres_server.pid is None:
+                    await asyncio.to_thread(postgres_server.start)
+                await asyncio.gather(*(one.add_message(Message.user("x")) for one in threads))
+            return sum([len(await texts(postgres_dsn, one.id)) for one in threads])
+
+    assert asyncio.run(live()) == 12
+
+
+def test_stopped_server(postgres_server: PostgresServer, postgres_dsn: str) -> None:
+    """
+    While the server is down calls fail in time, and soon after it is back they do not.
+    """
+
+    async def live() -> tuple[float, float]:
+        async with PostgresStore(postgres_dsn, timeout=1.0) as store:
+            thread = await store.thread("t")
+            await asyncio.to_thread(postgres_server.stop_immediate)
+            began = time.monotonic()
+            with pytest.raises(StoreError, match="cannot be reached"):
+                await thread.add_message(Message.user("lost"))
+            with pytest.raises(StoreError, match="cannot be reached"):
+                await PostgresStore(postgres_dsn).open()
+            down = time.monotonic() - began
+            await asyncio.to_thread(postgres_server.start)
+            began = time.monotonic()
+            await thread.add_message(Message.user("kept"))
+            return down, time.monotonic() - began
+
+    down, up = asyncio.run(live())
+
+    assert down < 2.0
+    assert up < 1.0
+    assert asyncio.run(texts(postgres_dsn)) == ["kept"]
+
+
+def test_waiting_call_outlives_a_restart(
+    postgres_server: PostgresServer, postgres_dsn: str
+) -> None:
+    """
+    A call that begins while the server is down succeeds as soon as it is up, within its time.
+    """
+
+    async def live() -> float:
+        async with PostgresStore(postgres_dsn) as store:
+            thread = await store.thread("t")
+            await asyncio.to_thread(postgres_server.stop_immediate)
+            writing = asyncio.create_task(thread.add_message(Message.user("x")))
+            await asyncio.sleep(0.7)
+            await asyncio.to_thread(postgres_server.start)
+            began = time.monotonic()
+            await writing
+            return time.monotonic() - began
+
+    assert asyncio.run(live()) < 2.0
+
+
+def test_stops_lose_nothing_acknowledged(
+    postgres_server: PostgresServer, postgres_dsn: str
+) -> None:
+    """
+    Of writers that go on while the server is killed twice all that was acknowledged is there, alone.
+    """
+
+    async def write(store: PostgresStore, name: str, stop: asyncio.Event) -> list[str]:
+        thread = await store.thread(name)
+        said: list[str] = []
+        number = 0
+        while not stop.is_set():
+            number += 1
+            try:
+                await thread.add_message(Message.user(f"{number}"))
+            except StoreError:
+                continue
+            else:
+                said.append(f"{number}")
+        return said
+
+    async def live() -> dict[str, list[str]]:
+        stop = asyncio.Event()
+        async with PostgresStore(postgres_dsn) as store:
+            names = [f"t{n}" for n in range(4)]
+            writers = [asyncio.create_task(write(store, name, stop)) for name in names]
+            for _ in range(2):
+                await asyncio.sleep(0.4)
+                await asyncio.to_thread(postgres_server.stop_immediate)
+                await asyncio.to_thread(postgres_server.start)
+            await asyncio.sleep(0.8)
+            stop.set()
+            return dict(zip(names, await asyncio.gather(*writers), strict=True))
+
+    said = asyncio.run(live())
+
+    assert min(map(len, said.values())) > 10
+    for name, wanted in said.items():
+        assert asyncio.run(texts(postgres_dsn, name)) == wanted
+
+
+@pytest.mark.parametrize("cut", ["request", "answer", "late"])
+def test_broken_commit_is_settled(postgres_dsn: str, cut: Cut) -> None:
+    """
+    Where the connection breaks in a commit the caller is told what became of it, and that stays.
+    """
+
+    async def live() -> bool:
+        async with wire_to(postgres_dsn) as wire, PostgresStore(wire.dsn) as store:
+            thread = await store.thread("t")
+            wire.cut = cut
+            try:
+                await thread.add_message(Message.user("one"))
+            except StoreError:
+                made = False
+            else:
+                made = True
+            await asyncio.sleep(1.2 if cut == "late" else 0)
+            await thread.add_message(Message.user("two"))
+            return made
+
+    made = asyncio.run(live())
+
+    assert made is (cut == "answer")
+    assert asyncio.run(texts(postgres_dsn)) == (["one", "two"] if made else ["two"])
+
+
+@pytest.mark.parametrize("cut", ["request", "answer", "late"])
+def test_broken_making_is_settled(postgres_dsn: str, cut: Cut) -> None:
+    """
+    Where the connection breaks while a thread is made it is there, or the caller is told.
+    """
+
+    async def live() -> tuple[bool, bool]:
+        async with wire_to(postgres_dsn) as wire, PostgresStore(wire.dsn) as store:
+            wire.cut = cut
+            try:
+                await store.thread("t")
+            except StoreError:
+                made = False
+            else:
+                made = True
+            await asyncio.sleep(1.2 if cut == "late" else 0)
+            return made, await store.find("t") is not None
+
+    made, found = asyncio.run(live())
+
+    assert made is found is (cut == "answer")
+
+
+def test_silent_server(postgres_dsn: str) -> None:
+    """
+    Where nothing comes back a call ends in time, says what is not known, and later ones work.
+    """
+
+    async def live() -> tuple[float, float]:
+        async with wire_to(postgres_dsn) as wire:
+            storage = PostgresStorage(wire.dsn, timeout=0.5)
+            await storage.open()
+            await storage.commit(KEY, step(0))
+            wire.cut = "silence"
+            began = time.monotonic()
+            with pytest.raises(CommitUnknownError, match=r"within 0\.5 seconds"):
+                await storage.commit(KEY, step(1, SECRET.encode()))
+            writing = time.monotonic() - began
+            began = time.monotonic()
+            with pytest.raises(StoreError, match=r"cannot be reached|busy|within"):
+                await storage.load(KEY)
+            reading = time.monotonic() - began
+            wire.cut = "nowhere"
+            await healed(storage)
+            await storage.commit(KEY, step(1))
+            await storage.close()
+            return writing, reading
+
+    writing, reading = asyncio.run(live())
+
+    assert writing < 1.8
+    assert reading < 1.5
+
+
+def test_locked_thread(postgres_dsn: str) -> None:
+    """
+    Where somebody keeps a thread locked a commit is refused in time and nothing is written.
+    """
+
+    async def live() -> float:
+        async with PostgresStore(postgres_dsn, timeout=0.5) as store:
+            thread = await store.thread("t")
+            with psycopg.connect(postgres_dsn) as other:
+                other.execute("SELECT * FROM foldline.threads FOR UPDATE")
+                began = time.monotonic()
+                with pytest.raises(StoreBusyError, match="locked"):
+                    await thread.add_message(Message.user("x"))
+                waited = time.monotonic() - began
+            assert await texts(postgres_dsn) == []
+            await thread.add_message(Message.user("y"))
+            return waited
+
+    assert asyncio.run(live()) < 1.5
+    assert asyncio.run(texts(postgres_dsn)) == ["y"]
+
+
+def test_deadlock_is_tried_again(postgres_dsn: str) -> None:
+    """
+    A commit that the server has undone because of a deadlock is made again.
+    """
+
+    async def live() -> int:
+        async with PostgresStore(postgres_dsn) as store:
+            thread = await store.thread("t")
+            link = store.backing.storage.link  # type: ignore[attr-defined]
+            with psycopg.connect(postgres_dsn) as other:
+                other.execute(
+                    "CREATE TABLE foldline.trouble (at timestamptz DEFAULT clock_timestamp());"
+                    "CREATE SEQUENCE foldline.tries;"
+                    "CREATE FUNCTION foldline.trouble() RETURNS trigger LANGUAGE plpgsql AS $$ "
+                    "BEGIN IF nextval('foldline.tries') < 3 THEN "
+                    "RAISE EXCEPTION 'x' USING ERRCODE = '40P01'; END IF; RETURN NEW; END $$;"
+                    "CREATE TRIGGER trouble BEFORE INSERT ON foldline.rows "
+                    "FOR EACH ROW EXECUTE FUNCTION foldline.trouble()"
+                )
+            await thread.add_message(Message.user("x"))
+            link.sql = {**link.sql, "ask": b"SELECT last_value FROM foldline.tries"}
+            ((tries,),) = await link.read("ask", {})
+            return int(tries)
+
+    assert asyncio.run(live()) == 3
+    assert asyncio.run(texts(postgres_dsn)) == ["x"]
+
+
+def test_exhausted_pool(postgres_dsn: str) -> None:
+    """
+    Many tasks share few connections in turn, and a call that gets none in time says so.
+    """
+
+    async def live() -> int:
+        async with PostgresStore(postgres_dsn, pool_size=2) as store:
+            threads = await asyncio.gather(*(store.thread(f"t{n}") for n in range(60)))
+            await asyncio.gather(*(one.add_message(Message.user("x")) for one in threads))
+            most = sessions(postgres_dsn)
+        storage = PostgresStorage(postgres_dsn, pool_size=1, timeout=0.3)
+        await storage.open()
+        link = storage.link
+        link.sql = {**link.sql, "sleep": b"SELECT pg_sleep(0.2)"}
+        calls = [link.read("sleep", {}) for _ in range(3)]
+        done = await asyncio.gather(*calls, return_exceptions=True)
+        assert [one for one in done if isinstance(one, StoreBusyError)]
+        await storage.close()
+        return most
+
+    assert asyncio.run(live()) <= 2
+
+
+def test_cancelled_calls_return_their_connections(postgres_dsn: str) -> None:
+    """
+    A read that is cancelled keeps no connection, and a write that is cancelled is finished.
+    """
+
+    async def live() -> int:
+        async with PostgresStore(postgres_dsn, pool_size=2, timeout=2.0) as store:
+            thread = await store.thread("t")
+            link = store.backing.storage.link  # type: ignore[attr-defined]
+            link.sql = {**link.sql, "sleep": b"SELECT pg_sleep(60)"}
+            for _ in range(4):
+                reading = asyncio.create_task(link.read("sleep", {}))
+                await asyncio.sleep(0.05)
+                reading.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await reading
+            writing = asyncio.create_task(thread.add_message(Message.user("x")))
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            writing.cancel()
+            await asyncio.gather(writing, return_exceptions=True)
+            await thread.refresh()
+            return thread.count
+
+    assert asyncio.run(live()) in {0, 1}
+
+
+def test_errors_quote_nothing(postgres_dsn: str) -> None:
+    """
+    What the server says of a value is not told.
+    """
+    with psycopg.connect(postgres_dsn) as connection:
+        with pytest.raises(psycopg.Error) as caught:
+            connection.execute("SELECT %s::int", [SECRET])
+        assert SECRET in str(caught.value)
+    error = store_error(caught.value)
+
+    assert SECRET not in str(error)
+    assert str(error) == "PostgreSQL refused a call (22P02)"
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "text"),
+    [
+        (errors.LockNotAvailable, StoreBusyError, "locked"),
+        (errors.TooManyConnections, StoreBusyError, "no more connections"),
+        (errors.DiskFull, StoreError, "disk of PostgreSQL is full"),
+        (errors.ReadOnlySqlTransaction, StoreError, "replica"),
+        (errors.DataCorrupted, StoreCorruptError, "damaged"),
+        (errors.InvalidPassword, StoreError, "password"),
+        (psycopg.OperationalError, StoreError, "cannot be reached"),
+        (psycopg.DataError, StoreError, "was not asked"),
+    ],
+)
+def test_errors(error: type[psycopg.Error], kind: type[StoreError], text: str) -> None:
+    """
+    What the server reports is an error of foldline that says what is the matter.
+    """
+    found = store_error(error(SECRET))
+
+    assert type(found) is kind
+    assert text in str(found)
+    assert SECRET not in str(found)
+
+
+def test_what_errors_mean() -> None:
+    """
+    Only a deadlock and the like are tried again, and only a server that ends is a lost answer.
+    """
+    assert is_rolled_back(errors.DeadlockDetected())
+    assert is_rolled_back(errors.SerializationFailure())
+    assert not is_rolled_back(errors.UniqueViolation())
+    assert ends_session(errors.AdminShutdown())
+    assert ends_session(errors.ConnectionFailure())
+    assert not ends_session(errors.QueryCanceled())

@@ -1,0 +1,60 @@
+"""
+What the driver of Redis raises, as errors of foldline.
+"""
+
+import pytest
+from redis import exceptions
+
+from foldline.errors import CommitUnknownError, StoreBusyError, StoreError
+from foldline.threads.stores.redis.faults import store_error
+
+
+SECRET = "the bride wore green"
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "text"),
+    [
+        (exceptions.BusyLoadingError("x"), StoreBusyError, "LOADING"),
+        (exceptions.AuthenticationError("x"), StoreError, "WRONGPASS"),
+        (exceptions.NoPermissionError("x"), StoreError, "NOPERM"),
+        (exceptions.OutOfMemoryError("x"), StoreError, "OOM"),
+        (exceptions.ReadOnlyError("x"), StoreError, "READONLY"),
+        (exceptions.ResponseError("MISCONF Errors writing"), StoreError, "MISCONF"),
+        (exceptions.ResponseError(f"BUSY {SECRET}"), StoreBusyError, "BUSY"),
+        (exceptions.ResponseError(f"unknown {SECRET}"), StoreError, "ERR"),
+        (exceptions.ConnectionError(SECRET), CommitUnknownError, "ConnectionError"),
+        (exceptions.TimeoutError(SECRET), CommitUnknownError, "TimeoutError"),
+        (exceptions.InvalidResponse(SECRET), CommitUnknownError, "InvalidResponse"),
+        (TimeoutError(), CommitUnknownError, "TimeoutError"),
+        (BrokenPipeError(SECRET), CommitUnknownError, "BrokenPipeError"),
+    ],
+)
+def test_errors_of_a_commit(error: Exception, kind: type[StoreError], text: str) -> None:
+    """
+    A refusal says that nothing was written, a broken connection that nobody knows; none quotes.
+    """
+    found = store_error(error, is_unknown=True)
+
+    assert type(found) is kind
+    assert text in str(found)
+    assert SECRET not in str(found)
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (exceptions.ConnectionError(SECRET), StoreError),
+        (exceptions.TimeoutError(SECRET), StoreBusyError),
+        (TimeoutError(), StoreBusyError),
+        (FileNotFoundError(SECRET), StoreError),
+    ],
+)
+def test_errors_of_a_read(error: Exception, kind: type[StoreError]) -> None:
+    """
+    Where no commit was on its way, nothing is unknown.
+    """
+    found = store_error(error, is_unknown=False)
+
+    assert type(found) is kind
+    assert SECRET not in str(found)

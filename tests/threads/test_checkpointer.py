@@ -1,0 +1,487 @@
+"""
+Checkpoints: the last one alone, or all of them.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from foldline.errors import CheckpointError, ConfigError, ThreadConflictError, ThreadIdError
+from foldline.history.messages import Message
+from foldline.threads.checkpoint import Checkpoint, CheckpointRetention
+from foldline.threads.checkpointer import ThreadCheckpointer
+from foldline.threads.store import ThreadStore
+from foldline.threads.stores.memory import MemoryStore
+from foldline.threads.stores.sqlite.store import SQLiteStore
+from foldline.threads.thread import ConversationThread
+from tests.threads.canaries import NOW, open_state, reduction_of
+
+
+HOUR = timedelta(hours=1)
+
+
+class Clock:
+    """
+    A clock that goes on one hour at each question.
+    """
+
+    def __init__(self) -> None:
+        self.now = NOW
+
+    def __call__(self) -> datetime:
+        self.now += HOUR
+        return self.now
+
+
+Story = Callable[[ThreadCheckpointer, ThreadStore], Awaitable[None]]
+Teller = Callable[..., None]
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def tell(request: pytest.FixtureRequest, tmp_path: Path) -> Teller:
+    @asynccontextmanager
+    async def opened(kept: CheckpointRetention) -> AsyncGenerator[ThreadStore]:
+        store = (
+            MemoryStore(clock=Clock(), checkpoints=kept)
+            if request.param == "memory"
+            else SQLiteStore(tmp_path / "chat.db", clock=Clock(), checkpoints=kept)
+        )
+        async with store:
+            yield store
+
+    async def run(story: Story, kept: CheckpointRetention) -> None:
+        async with opened(kept) as store:
+            await story(ThreadCheckpointer(store), store)
+
+    def told(story: Story, kept: CheckpointRetention = "full") -> None:
+        asyncio.run(run(story, kept))
+
+    return told
+
+
+async def saved(
+    checkpointer: ThreadCheckpointer, store: ThreadStore, count: int, thread_id: str = "chat"
+) -> ConversationThread:
+    """
+    Make a thread with *count* checkpoints, an exchange of two messages before each.
+    """
+    thread = await store.thread(thread_id)
+    for step in range(count):
+        await thread.add_messages(
+            [Message.user(f"Message {step + 1}"), Message.assistant(f"Response {step + 1}")]
+        )
+        await checkpointer.save(thread, open_state(thread, f"note {step}", iteration=step))
+    return thread
+
+
+def steps(known: list[Checkpoint]) -> list[int]:
+    return [one.step for one in known]
+
+
+def test_the_last_checkpoint_is_the_execution_state(tell: Teller) -> None:
+    """Where the last one alone is kept, the second save takes the place of the first."""
+
+    async def story(checkpointer: ThreadCheckpointer, store: ThreadStore) -> None:
+        await saved(checkpointer, store, 2)
+        loaded = await checkpointer.load("chat")
+
+        assert not checkpointer.keeps_all
+        assert loaded is not None
+        assert loaded.execution_state is not None
+        assert loaded.execution_state.iteration == 1
+        assert loaded.execution_state.metadata == {"note": "note 1"}
+        assert len(loaded.execution_state.current_messages) == 4
+        assert loaded.count == 4
+
+    tell(story, "latest")
+
+
+@pytest.mark.parametrize("name", ["load_at", "history"])
+def test_the_last_checkpoint_alone_has_no_history(tell: Teller, name: str) -> None:
+    """What asks for earlier checkpoints is refused by its name, with the option that it needs."""
+
+    async def story(checkpointer: ThreadCheckpointer, store: ThreadStore) -> None:
+        await saved(checkpointer, store, 1)
+        asked: dict[str, Callable[[], Awaitable[object]]] = {
+            "load_at": partial(checkpointer.load_at, "chat", "000000000003"),
+            "history": partial(checkpointer.history, "chat"),
+        }
+        with pytest.raises(CheckpointError) as refused:
+            await asked[name]()
+
+        assert str(refused.value) == (
+            f"{name} is not supported where the last checkpoint alone is kept: it requires a store "
+            "with checkpoints='full'"
+        )
+
+    tell(story, "latest")
+
+
+def test_with_the_last_checkpoint_alone_nothing_is_pruned(tell: Teller) -> None:
+    """Pruning and deleting old checkpoints is harmless and writes nothing."""
+
+    async def story(checkpointer: ThreadCheckpointer, store: ThreadStore) -> None:
+        thread = await saved(checkpointer, store, 3)
+        revision = thread.revision
+
+        assert await checkpointer.prune("chat", keep_latest=0) == 0
+        assert await checkpointer.delete_older_than(NOW + 1000 * HOUR) == 0
+
+        await thread.refresh()
+
+        assert thread.revision == revision
+        assert thread.execution_state is not None
+
+    tell(story, "latest")
+
+
+@pytest.mark.parametrize("kept", ["latest", "full"])
+def test_what_is_unknown_is_none(tell: Teller, kept: CheckpointRetention) -> None:
+    """An unknown thread loads as None, prunes to nothing and is deleted without an error."""
+
+    async def story(checkpointer: ThreadCheckpointer, store: ThreadStore) -> None:
+        assert await checkpointer.load("nobody") is None
+        assert await checkpointer.prune("nobody") == 0
+        assert not await store.delete("nobody")
+        assert await checkpointer.list_ids() == []
+        with pytest.raises(ThreadIdError):
+            await checkpointer.load("../nobody")
+
+    tell(story, kept)
+
+
+def test_an_unknown_checkpoint_is_none(tell: Teller) -> None:
+    """An unknown thread, an unknown checkpoint, the root and another tenant give None."""
+
+    async def story(checkpointer: ThreadCheckpointer, store: ThreadStore) -> None:
+        await saved(checkpointer, store, 1)
+        newest, root = await checkpointer.history("chat")
+
+        assert await checkpointer.load_at("nobody", newest.id) is None
+        assert await checkpointer.load_at("chat", "nothing") is None
+        assert await checkpointer.load_at("chat", root.id) is None
+        assert await checkpointer.load_at("chat", newest.id, tenant="acme") is None
+        assert await checkpointer.history("nobody") == []
+        assert await checkpointer.history("chat", tenant="acme") == []
+
+    tell(story)
+
+
+@pytest.mark.parametrize("kept", ["latest", "full"])
+def test_ids_are_listed_in_order(tell: Teller, kept: CheckpointRetention) -> None:
+    """All threads of a tenant are listed, with or without a checkpoint, and no other's."""
+
+    async def story(checkpointer: ThreadCheckpointer, store: ThreadStore) -> None:
+        await saved(checkpointer, store, 1, "b")
+        await store.thread("a")
+        await store.thread("c", tenant="acme")
+
+        assert await checkpointer.list_ids() == ["a", "b"]
+        assert await checkpointer.list_ids(tenant="acme") == ["c"]
+
+        await store.delete("b")
+
+        assert await checkpointer.list_ids() == ["a"]
+
+    tell(story, kept)
+
+
+def test_three_saves_and_the_root(tell: Teller) -> None:
+    """The newest checkpoint is first; the root is last, with step and message index -1."""
+
+    async def story(checkpointer: ThreadCheckpointer, store: ThreadStore) -> None:
+        thread = await saved(checkpointer, store, 3)
+        known = await checkpointer.history("chat")
+
+        assert checkpointer.keeps_all
+        assert steps(known) == [2, 1, 0, -1]
+        assert [one.message_index for one in known] == [6, 4, 2, -1]
+        assert [one.source for one in known] == ["loop", "loop", "loop", "root"]
+        assert len({one.id for one in known}) == 4
+        assert known[-1].created_at == thread.created_at
+        assert known[-1].execution_state() is None
+        assert known[0].created_at == thread.last_activity
+        times = [one.created_at for one in known]
+
+        assert times == sorted(times, reverse=True)
+
+    tell(story)
+
+
+def test_the_message_index_is_the_count_at_the_save(tell: Teller) -> None:
+    """It counts all messages of the thread, system messages too."""
+
+    async def story(checkpointer: ThreadCheckpointer, store: ThreadStore) -> None:
+        thread = await store.thread("chat")
+        await thread.add_message(Message.system("Be brief."))
+        await checkpointer.save(thread, open_state(thread, "note"))
+        await thread.add_messages([Message.user("one"), Message.assistant("two")])
+        await thread.commit(
+            messages=[Message.user("three")], execution=open_state(thread, "note"), source="input"
+        )
+        known = await checkpointer.history("chat")
+
+        assert [one.message_index for one in known] == [4, 1, -1]
+        assert [one.source for one in known] == ["input", "loop", "root"]
+
+    tell(story)
+
+
+def test_a_moment_has_its_messages_and_its_state(tell: Teller) -> None:
+    """Loading the first checkpoint gives its one exchange and its iteration, and changes nothing."""
+
+    async def story(checkpointer: ThreadCheckpointer, store: ThreadStore) -> None:
+        thread = await saved(checkpointer, store, 2)
+        await thread.set_metadata({"colour": "blue"}, display_name="Parcels")
+        first = (await checkpointer.history("chat"))[1]
+        moment = await checkpointer.load_at("chat", first.id)
+
+        assert moment is not None
+        assert [one.text for one in await moment.get_messages()] == ["Message 1", "Response 1"]
+        assert moment.count == first.message_index == 2
+        assert moment.execution_state is not None
+        assert moment.execution_state.iteration == first.step == 0
+        assert (moment.display_name, dict(moment.metadata)) == ("Parcels", {"colour": "blue"})
+        moment.execution_state.validate_consistency(moment.count)
+        loaded = await checkpointer.load("chat")
+
+        assert loaded is not None
+        assert (loaded.count, loaded.revision) == (4, thread.revision)
+
+    tell(story)
+
+
+def test_every_moment_of_a_rewritten_thread_can_be_read(tell: Teller) -> None:
+    """After a rewind and an edit each earlier checkpoint still shows what was said then."""
+
+    async def story(checkpointer: ThreadCheckpointer, store: ThreadStore) -> None:
+        thread = await saved(checkpointer, store, 3)
+        await thread.rewind(2)
+        await thread.edit(0, Message.user("edited"))
+        await thread.add_message(Message.user("another way"))
+        await checkpointer.save(thread, open_state(thread, "note", iteration=7))
+        known = await checkpointer.history("chat")
+        said: list[list[str]] = []
+        for one in known[:-1]:
+            moment = await checkpointer.load_at("chat", one.id)
+
+            assert moment is not None
+            said.append([message.text for message in await moment.get_messages()])
+
+        assert steps(known) == [7, 2, 1, 0, -1]
+        assert said[0] == ["edited", "Response 1", "another way"]
+        assert said[1][-2:] == ["Message 3", "Response 3"]
+        assert [len(one) for one in said] == [3, 6, 4, 2]
+
+    tell(story)
+
+
+def test_a_moment_has_the_reduction_that_was_in_force(tell: Teller) -> None:
+    """A checkpoint shows the reduction of its time, not the newest one."""
+
+    async def story(checkpointer: ThreadCheckpointer, store: ThreadStore) -> None:
+        thread = await saved(checkpointer, store, 3)
+        said = await thread.get_messages()
+        early, late = reduction_of(said, 2, "early"), reduction_of(said, 4, "late")
+        await thread.commit(
+            reduction=early, execution=open_state(thread, "note").with_reduction(early)
+        )
+        await thread.commit(
+            reduction=late, execution=open_state(thread, "note").with_reduction(late)
+        )
+        moment = await checkpointer.load_at("chat", (await checkpointer.history("chat"))[1].id)
+
+        assert moment is not None
+        assert moment.last_reduction == early
+        assert thread.last_reduction == late
+
+    tell(story)
+
+
+def test_pruning_keeps_the_newest(tell: Teller) -> None:
+    """Of 5 saves and the root the newest 4 stay, and the thread itself is untouched."""
+
+    async def story(checkpointer: ThreadCheckpointer, store: ThreadStore) -> None:
+        thread = await saved(checkpointer, store, 5)
+
+        assert await checkpointer.prune("chat", keep_latest=4) == 2
+        assert steps(await checkpointer.history("chat")) == [4, 3, 2, 1]
+        assert await checkpointer.prune("chat", keep_latest=4) == 0
+
+        loaded = await checkpointer.load("chat")
+
+        assert loaded is not None
+        assert loaded.count == 10
+        assert loaded.execution_state is not None
+        assert loaded.execution_state.iteration == 4
+        with pytest.raises(ThreadConflictError):
+            await thread.add_message(Message.user("late"))
+
+    tell(story)
+
+
+def test_pruning_keeps_ten_where_nothing_is_said(tell: Teller) -> None:
+    """Of 12 saves and the root the newest 10 stay."""
+
+    async def story(checkpointer: ThreadCheckpointer, store: ThreadStore) -> None:
+        await saved(checkpointer, store, 12)
+
+        assert await checkpointer.prune("chat") == 3
+        assert steps(await checkpointer.history("chat")) == [11, 10, 9, 8, 7, 6, 5, 4, 3, 2]
+
+    tell(story)
+
+
+def test_everything_can_be_pruned(tell: Teller) -> None:
+    """Keeping 0 removes all; a later save is listed again, without a second root."""
+
+    async def story(checkpointer: ThreadCheckpointer, store: ThreadStore) -> None:
+        await saved(checkpointer, store, 2)
+
+        assert await checkpointer.prune("chat", keep_latest=0) == 3
+        assert await checkpointer.history("chat") == []
+
+        thread = await store.thread("chat")
+        await checkpointer.save(thread, open_state(thread, "note", iteration=9))
+
+        assert steps(await checkpointer.history("chat")) == [9]
+
+    tell(story)
+
+
+def test_a_limit_gives_the_newest(tell: Teller) -> None:
+    """Five of ten are the steps 9 to 5; 0 gives none and a large limit all with the root."""
+
+    async def story(checkpointer: ThreadCheckpointer, store: ThreadStore) -> None:
+        await saved(checkpointer, store, 10)
+
+        assert steps(await checkpointer.history("chat", limit=5)) == [9, 8, 7, 6, 5]
+        assert await checkpointer.history("chat", limit=0) == []
+        assert len(await checkpointer.history("chat", limit=99)) == 11
+
+    tell(story)
+
+
+def test_before_comes_before_the_limit(tell: Teller) -> None:
+    """Those made before a moment are chosen first, strictly, and the limit counts these."""
+
+    async def story(checkpointer: ThreadCheckpointer, store: ThreadStore) -> None:
+        await saved(checkpointer, store, 6)
+        moment = (await checkpointer.history("chat"))[2].created_at
+
+        assert steps(await checkpointer.history("chat", before=moment)) == [2, 1, 0, -1]
+        assert steps(await checkpointer.history("chat", before=moment, limit=2)) == [2, 1]
+        assert await checkpointer.history("chat", before=NOW) == []
+
+    tell(story)
+
+
+def test_what_is_not_allowed_is_named(tell: Teller) -> None:
+    """Numbers below 0 and times without a zone are refused with the value."""
+
+    async def story(checkpointer: ThreadCheckpointer, store: ThreadStore) -> None:
+        await saved(checkpointer, store, 1)
+        naive = NOW.replace(tzinfo=None)
+        with pytest.raises(ConfigError, match=r"limit=-1"):
+            await checkpointer.history("chat", limit=-1)
+        with pytest.raises(ConfigError, match=r"keep_latest=-1"):
+            await checkpointer.prune("chat", keep_latest=-1)
+        with pytest.raises(ConfigError, match=r"before=2026-11-21T12:00:00"):
+            await checkpointer.history("chat", before=naive)
+        with pytest.raises(ConfigError, match=r"cutoff=2026-11-21T12:00:00"):
+            await checkpointer.delete_older_than(naive)
+
+    tell(story)
+
+
+def test_old_checkpoints_go_and_new_ones_stay(tell: Teller) -> None:
+    """Of every thread what was made before the cutoff goes; messages and states stay."""
+
+    async def story(checkpointer: ThreadCheckpointer, store: ThreadStore) -> None:
+        await saved(checkpointer, store, 3, "a")
+        await saved(checkpointer, store, 1, "b")
+        cutoff = (await checkpointer.history("a"))[0].created_at
+
+        assert await checkpointer.delete_older_than(cutoff) == 3
+        assert steps(await checkpointer.history("a")) == [2]
+        assert steps(await checkpointer.history("b")) == [0, -1]
+
+        loaded = await checkpointer.load("a")
+
+        assert loaded is not None
+        assert loaded.count == 6
+        assert loaded.execution_state is not None
+
+    tell(story)
+
+
+def test_removing_checkpoints_is_no_activity(tell: Teller) -> None:
+    """A thread whose checkpoints are pruned is as inactive as before."""
+
+    async def story(checkpointer: ThreadCheckpointer, store: ThreadStore) -> None:
+        thread = await saved(checkpointer, store, 3)
+        active_at = thread.last_activity
+        await checkpointer.prune("chat", keep_latest=1)
+        await thread.refresh()
+
+        assert thread.last_activity == active_at
+
+    tell(story)
+
+
+@pytest.mark.parametrize("kept", ["latest", "full"])
+def test_inactive_threads_are_counted_then_deleted(tell: Teller, kept: CheckpointRetention) -> None:
+    """A dry run reports 1 and keeps it; a real run reports 1 and removes it."""
+
+    async def story(checkpointer: ThreadCheckpointer, store: ThreadStore) -> None:
+        await saved(checkpointer, store, 1, "idle")
+        clock = store.backing.clock
+
+        assert isinstance(clock, Clock)
+
+        clock.now += 100 * HOUR
+        await saved(checkpointer, store, 1, "busy")
+
+        assert await checkpointer.delete_inactive(50 * HOUR, dry_run=True) == 1
+        assert await checkpointer.list_ids() == ["busy", "idle"]
+        assert await checkpointer.delete_inactive(50 * HOUR) == 1
+        assert await checkpointer.list_ids() == ["busy"]
+
+    tell(story, kept)
+
+
+def test_a_fork_begins_without_checkpoints(tell: Teller) -> None:
+    """The first save of a fork makes a root of its own and leaves the original's alone."""
+
+    async def story(checkpointer: ThreadCheckpointer, store: ThreadStore) -> None:
+        thread = await saved(checkpointer, store, 2)
+        fork = await thread.fork("fork", at=2)
+
+        assert await checkpointer.history("fork") == []
+
+        await checkpointer.save(fork, open_state(fork, "note", iteration=4))
+
+        assert steps(await checkpointer.history("fork")) == [4, -1]
+        assert steps(await checkpointer.history("chat")) == [1, 0, -1]
+
+    tell(story)
+
+
+def test_two_savers_do_not_write_over_each_other(tell: Teller) -> None:
+    """Of two objects that save on one revision the second is refused."""
+
+    async def story(checkpointer: ThreadCheckpointer, store: ThreadStore) -> None:
+        one = await saved(checkpointer, store, 1)
+        other = await store.thread("chat")
+        await checkpointer.save(one, open_state(one, "first", iteration=1))
+        with pytest.raises(ThreadConflictError):
+            await checkpointer.save(other, open_state(other, "second", iteration=1))
+
+        assert len(await checkpointer.history("chat")) == 3
+
+    tell(story)

@@ -1,0 +1,396 @@
+"""
+Encryption: nothing can be read, moved or changed without the key.
+"""
+
+import asyncio
+import os
+import sqlite3
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from foldline.errors import ConfigError, StoreCorruptError
+from foldline.history.messages import Message
+from foldline.threads.checkpointer import ThreadCheckpointer
+from foldline.threads.cipher import AesCipher, Cipher, Vault
+from foldline.threads.head import decode_head
+from foldline.threads.step import DocumentKind
+from foldline.threads.store import ThreadStore
+from foldline.threads.stores.memory import MemoryStore
+from foldline.threads.stores.sqlite.store import SQLiteStore
+from tests.threads.canaries import found_in, hide, open_state, secret, secrets_at, told
+
+
+KEY = bytes(range(32))
+OTHER_KEY = bytes(range(1, 33))
+KINDS_OF_DOCUMENTS = get_args(DocumentKind)
+
+
+def store_at(path: Path, key: bytes | None = KEY) -> SQLiteStore:
+    return SQLiteStore(path, cipher=None if key is None else AesCipher(key), checkpoints="full")
+
+
+def raw(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in sorted(folder.iterdir()))
+
+
+def written(tmp_path: Path, *ids: str, key: bytes | None = KEY) -> Path:
+    """
+    Write threads full of secrets into a file.
+    """
+    path = tmp_path / "chat.db"
+
+    async def write() -> None:
+        async with store_at(path, key) as store:
+            for thread_id in ids or ("hidden",):
+                await hide(store, thread_id)
+
+    asyncio.run(write())
+    return path
+
+
+def change(path: Path, *statements: str) -> None:
+    connection = sqlite3.connect(path)
+    for statement in statements:
+        assert connection.execute(statement).rowcount > 0
+    connection.commit()
+    connection.close()
+
+
+async def read_everything(store: ThreadStore, thread_id: str = "hidden") -> None:
+    thread = await store.find(thread_id)
+
+    assert thread is not None
+
+    await thread.get_messages()
+    await thread.reductions()
+    await thread.search("the")
+    await ThreadCheckpointer(store).history(thread_id)
+
+
+def refusal(path: Path, key: bytes | None = KEY) -> str:
+    """
+    Return what is said when the threads in a file cannot be read.
+    """
+
+    async def read() -> None:
+        async with store_at(path, key) as store:
+            for thread_id in ("hidden", "second"):
+                await read_everything(store, thread_id)
+
+    with pytest.raises(StoreCorruptError) as refused:
+        asyncio.run(read())
+    return str(refused.value)
+
+
+@pytest.mark.parametrize("size", [16, 24, 32])
+def test_the_key_sizes_of_aes(size: int) -> None:
+    """Keys of 128, 192 and 256 bits give back what they encrypted."""
+    cipher = AesCipher(os.urandom(size))
+
+    assert cipher.decrypt(cipher.encrypt(b"secret", b"place"), b"place") == b"secret"
+    assert isinstance(cipher, Cipher)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [b"", b"short", bytes(15), bytes(31), bytes(33), bytes(64), "x" * 32, bytearray(32), None],
+)
+def test_other_keys_are_refused_without_showing_them(key: object) -> None:
+    """A key of another size or kind is refused, and the message does not hold it."""
+    with pytest.raises(ConfigError) as refused:
+        AesCipher(key)  # type: ignore[arg-type]
+
+    assert str(refused.value) == "key: allowed are 16, 24 or 32 random bytes"
+
+
+def test_a_cipher_does_not_show_its_key() -> None:
+    """Neither the text nor the attributes of a cipher hold the key."""
+    cipher = AesCipher(KEY)
+
+    assert repr(cipher) == str(cipher) == "<AesCipher>"
+    assert KEY not in vars(cipher).values()
+
+
+def test_equal_texts_are_never_stored_equal() -> None:
+    """Each value has a nonce of its own: of 2,000 equal ones no two are the same bytes."""
+    cipher = AesCipher(KEY)
+    stored = [cipher.encrypt(b"secret", b"place") for _ in range(2000)]
+
+    assert len(set(stored)) == 2000
+    assert len({one[:12] for one in stored}) == 2000
+
+
+def test_every_changed_bit_is_found() -> None:
+    """Whichever bit of a stored value is changed, it is refused."""
+    cipher = AesCipher(KEY)
+    stored = cipher.encrypt(b"secret", b"place")
+    for place in range(len(stored) * 8):
+        changed = bytearray(stored)
+        changed[place // 8] ^= 1 << place % 8
+        with pytest.raises(ValueError, match="the tag does not fit"):
+            cipher.decrypt(bytes(changed), b"place")
+
+
+@pytest.mark.parametrize("size", range(0, 30, 3))
+def test_a_piece_of_a_value_is_refused(size: int) -> None:
+    """A value that was cut off is refused, however short it is."""
+    vault = Vault(AesCipher(KEY))
+    stored = vault.close_up(b"secret", "execution", "tenant", "chat", "")
+    with pytest.raises(StoreCorruptError):
+        vault.open_up(stored[:size], "execution", "tenant", "chat", "")
+    with pytest.raises(StoreCorruptError):
+        vault.open_row(stored[:size], bytes(16), 0)
+
+
+@pytest.mark.parametrize("key", [None, KEY])
+@pytest.mark.parametrize(
+    "place",
+    [
+        ("metadata", "tenant", "chat", ""),
+        ("execution", "other", "chat", ""),
+        ("execution", "tenant", "other", ""),
+        ("execution", "tenant", "chat", "name"),
+        ("execution", "tenantchat", "", ""),
+    ],
+)
+def test_a_value_is_bound_to_its_place(key: bytes | None, place: tuple[str, ...]) -> None:
+    """Another kind, tenant, thread or name does not open it, with a cipher or without."""
+    vault = Vault(None if key is None else AesCipher(key))
+    stored = vault.close_up(b"secret", "execution", "tenant", "chat", "")
+
+    assert vault.open_up(stored, "execution", "tenant", "chat", "") == b"secret"
+    with pytest.raises(StoreCorruptError):
+        vault.open_up(stored, *place)
+
+
+def test_no_secret_is_in_any_file_at_any_time(tmp_path: Path) -> None:
+    """Before, during and behind every commit the files hold no secret of any kind."""
+
+    async def write() -> None:
+        async with store_at(tmp_path / "chat.db") as store:
+            task = asyncio.create_task(hide(store))
+            while not task.done():
+                await asyncio.wait([task], timeout=0.002)
+
+                assert found_in(raw(tmp_path)) == []
+
+            thread = await task
+            await thread.fork("fork", at=6)
+            await thread.clear()
+            await store.delete("hidden")
+
+            assert found_in(raw(tmp_path)) == []
+
+    asyncio.run(write())
+
+    assert found_in(raw(tmp_path)) == []
+
+
+def test_without_a_key_the_same_files_hold_them(tmp_path: Path) -> None:
+    """The same threads without a cipher can be read in the file, so the search has teeth."""
+    written(tmp_path, key=None)
+
+    assert len(found_in(raw(tmp_path))) > 100
+
+
+def test_everything_is_read_back(tmp_path: Path) -> None:
+    """With the key another process has every message, name, state, reduction and result."""
+    path = written(tmp_path)
+
+    async def read() -> None:
+        async with store_at(path) as store:
+            thread = await store.find("hidden")
+
+            assert thread is not None
+            assert await thread.get_messages() == told()
+            assert thread.display_name == secrets_at("display_name")
+            assert dict(thread.metadata) == {"new": secrets_at("metadata")}
+            assert thread.execution_state is not None
+            assert thread.execution_state.metadata == {"note": secrets_at("state")}
+            assert thread.last_reduction is not None
+            assert thread.last_reduction.summary_content == secrets_at("summary")
+            assert [run.result for run in thread.pending_tools] == [secrets_at("pending")]
+            assert len(await ThreadCheckpointer(store).history("hidden")) == 3
+
+    asyncio.run(read())
+
+
+def test_search_reads_what_is_encrypted(tmp_path: Path) -> None:
+    """Words are found, messages that were left behind are not, and no index is written."""
+    path = written(tmp_path)
+
+    async def search() -> None:
+        async with store_at(path) as store:
+            thread = await store.find("hidden")
+
+            assert thread is not None
+
+            word = secret("jwt", "result")
+
+            assert [match.number for match in await thread.search(word)] == [3]
+            assert await thread.search(secret("jwt", "rewound")) == []
+            assert await thread.search(secret("jwt", "edited")) == []
+
+    asyncio.run(search())
+    tables = sqlite3.connect(path).execute("SELECT name FROM sqlite_master").fetchall()
+
+    assert ("words",) not in tables
+
+
+@pytest.mark.parametrize("key", [OTHER_KEY, KEY[:16]])
+def test_another_key_is_refused(tmp_path: Path, key: bytes) -> None:
+    """The refusal names the thread and the two things that can be wrong."""
+    assert refusal(written(tmp_path), key) == (
+        "the head of thread 'hidden' is damaged, or the key is another one: "
+        "`foldline verify` names what is damaged"
+    )
+
+
+def test_no_key_is_refused(tmp_path: Path) -> None:
+    """A store that is opened without its cipher says that the key is another one."""
+    assert "the key is another one" in refusal(written(tmp_path), None)
+
+
+def test_a_key_for_what_is_not_encrypted_is_refused(tmp_path: Path) -> None:
+    """A cipher for a store that was written without one is refused in the same words."""
+    assert "the key is another one" in refusal(written(tmp_path, key=None))
+
+
+def test_nothing_is_written_with_another_key(tmp_path: Path) -> None:
+    """The refusal comes before a commit, and the right key reads all as before."""
+    path = written(tmp_path)
+
+    async def write() -> None:
+        async with store_at(path, OTHER_KEY) as store:
+            with pytest.raises(StoreCorruptError):
+                await store.thread("hidden")
+        async with store_at(path) as store:
+            await read_everything(store)
+
+    asyncio.run(write())
+
+
+_SWAP = (
+    "UPDATE {table} SET data = CASE WHEN {one} THEN (SELECT data FROM {table} WHERE {other}) "
+    "ELSE (SELECT data FROM {table} WHERE {one}) END WHERE {one} OR {other}"
+)
+
+
+def _document(thread: int, kind: str, name: str = "") -> str:
+    return f"(thread = {thread} AND kind = '{kind}' AND name >= '{name}')"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (_document(1, "metadata"), _document(2, "metadata")),
+        (_document(1, "execution"), _document(2, "execution")),
+        (_document(1, "reduction"), _document(2, "reduction")),
+        (_document(1, "tool"), _document(2, "tool")),
+        (_document(1, "metadata"), _document(1, "execution")),
+        (_document(1, "reduction"), _document(1, "tool")),
+        (_document(1, "execution"), _document(2, "metadata")),
+    ],
+)
+@pytest.mark.parametrize("key", [None, KEY])
+def test_swapped_documents_are_refused(
+    tmp_path: Path, key: bytes | None, one: str, other: str
+) -> None:
+    """A document in the place of another one is damage, of the same thread or of two."""
+    path = written(tmp_path, "hidden", "second", key=key)
+    change(path, _SWAP.format(table="documents", one=one, other=other))
+
+    assert "damaged" in refusal(path, key)
+
+
+@pytest.mark.parametrize("key", [None, KEY])
+def test_swapped_checkpoints_are_refused(tmp_path: Path, key: bytes | None) -> None:
+    """A checkpoint in the place of another one of the same thread is damage."""
+    path = written(tmp_path, "hidden", "second", key=key)
+    change(
+        path,
+        "UPDATE documents SET data = (SELECT data FROM documents WHERE thread = 1 AND "
+        "kind = 'checkpoint' ORDER BY name LIMIT 1) WHERE thread = 1 AND kind = 'checkpoint'",
+    )
+
+    assert "the checkpoint of thread 'hidden' is damaged" in refusal(path, key)
+
+
+@pytest.mark.parametrize("key", [None, KEY])
+def test_swapped_heads_are_refused(tmp_path: Path, key: bytes | None) -> None:
+    """The head of one thread is not taken for that of another."""
+    path = written(tmp_path, "hidden", "second", key=key)
+    swap = _SWAP.replace("data", "head")
+    change(path, swap.format(table="threads", one="id = 'hidden'", other="id = 'second'"))
+
+    assert "the head of thread 'hidden' is damaged" in refusal(path, key)
+
+
+@pytest.mark.parametrize("key", [None, KEY])
+@pytest.mark.parametrize("pair", [(1, 2), (0, 5), (3, 4)])
+def test_swapped_rows_are_refused(tmp_path: Path, key: bytes | None, pair: tuple[int, int]) -> None:
+    """A message in the place of another one is damage, with a cipher or without."""
+    path = written(tmp_path, "hidden", "second", key=key)
+    one, other = (f"id = (SELECT min(id) FROM rows) + {number}" for number in pair)
+    change(path, _SWAP.format(table="rows", one=one, other=other))
+
+    assert "of thread 'hidden'" in refusal(path, key)
+
+
+@pytest.mark.parametrize("key", [None, KEY])
+def test_a_row_of_another_thread_is_refused(tmp_path: Path, key: bytes | None) -> None:
+    """A message that was moved from one thread to the next one is damage there."""
+    path = written(tmp_path, "hidden", "second", key=key)
+    last = "(SELECT max(id) FROM rows)"
+    change(path, f"UPDATE rows SET data = (SELECT data FROM rows LIMIT 1) WHERE id = {last}")
+
+    assert "of thread 'second'" in refusal(path, key)
+
+
+@pytest.mark.parametrize("key", [None, KEY])
+def test_a_row_that_is_gone_is_refused(tmp_path: Path, key: bytes | None) -> None:
+    """A message that was deleted from the file is damage, the last one too."""
+    path = written(tmp_path, "hidden", "second", key=key)
+    change(path, "DELETE FROM rows WHERE id = (SELECT max(id) FROM rows)")
+
+    assert "second" in refusal(path, key)
+
+
+def test_refusals_hold_no_secret(tmp_path: Path) -> None:
+    """Whatever is damaged, the message has no word of the conversation and no part of the key."""
+    path = written(tmp_path, "hidden", "second", key=None)
+    change(path, "UPDATE rows SET data = substr(data, 1, 60) || x'00' || substr(data, 62)")
+    said = refusal(path, None)
+
+    assert found_in(said.encode()) == []
+
+
+def test_memory_is_encrypted_too() -> None:
+    """In memory rows and documents are closed with the key as in any store."""
+
+    async def check() -> None:
+        async with MemoryStore(cipher=AesCipher(KEY), checkpoints="full") as store:
+            thread = await hide(store)
+            await thread.commit(execution=open_state(thread, secrets_at("state")))
+            await thread.add_message(Message.user(secrets_at("user")))
+            storage = store.backing.storage
+            known = b""
+            for kind in KINDS_OF_DOCUMENTS:
+                known += b"".join(one.data for one in await storage.documents(thread.key, kind))
+            stored = await storage.load(thread.key)
+
+            assert stored is not None
+
+            head = store.backing.vault.open_up(
+                stored.head, "head", thread.tenant, thread.id, str(stored.revision)
+            )
+            branch = decode_head(head).branch
+            rows = await storage.rows(thread.key, branch, 0, thread.count)
+            known += stored.head + b"".join(row.data for row in rows)
+
+            assert len(known) > 10_000
+            assert found_in(known) == []
+
+    asyncio.run(check())

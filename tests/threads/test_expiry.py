@@ -1,0 +1,269 @@
+"""
+Threads that end by themselves.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from foldline.errors import ThreadConflictError, ThreadNotFoundError
+from foldline.history.messages import Message
+from foldline.threads.checkpointer import ThreadCheckpointer
+from foldline.threads.store import ThreadStore
+from foldline.threads.stores.memory import MemoryStore
+from foldline.threads.stores.sqlite.store import SQLiteStore
+from tests.threads.canaries import NOW, open_state
+
+
+DAY = timedelta(days=1)
+SECOND = timedelta(seconds=1)
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = NOW
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+Story = Callable[[ThreadStore, Clock], Awaitable[None]]
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def tell(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[Story], None]:
+    @asynccontextmanager
+    async def opened(clock: Clock) -> AsyncGenerator[ThreadStore]:
+        path = tmp_path / "chat.db"
+        store = (
+            MemoryStore(clock=clock, checkpoints="full")
+            if request.param == "memory"
+            else SQLiteStore(path, clock=clock, checkpoints="full")
+        )
+        async with store:
+            yield store
+
+    async def run(story: Story) -> None:
+        clock = Clock()
+        async with opened(clock) as store:
+            await story(store, clock)
+
+    return lambda story: asyncio.run(run(story))
+
+
+async def ids(store: ThreadStore) -> list[str]:
+    return [thread.id async for thread in store.threads()]
+
+
+def test_a_thread_lives_until_its_last_moment(tell: Callable[[Story], None]) -> None:
+    """It is found until the moment of its end, and not from that moment on."""
+
+    async def story(store: ThreadStore, clock: Clock) -> None:
+        thread = await store.thread("brief", ttl=DAY)
+
+        assert thread.expires_at == NOW + DAY
+
+        clock.now = NOW + DAY - SECOND
+
+        assert await store.find("brief") is not None
+        assert await ids(store) == ["brief"]
+
+        clock.now = NOW + DAY
+
+        assert await ids(store) == []
+        assert await store.find("brief") is None
+
+    tell(story)
+
+
+def test_an_expired_thread_is_found_by_nothing(tell: Callable[[Story], None]) -> None:
+    """No list, load, history or moment gives a thread that has expired."""
+
+    async def story(store: ThreadStore, clock: Clock) -> None:
+        checkpointer = ThreadCheckpointer(store)
+        thread = await store.thread("brief", ttl=DAY)
+        await checkpointer.save(thread, open_state(thread, "note"))
+        newest = (await checkpointer.history("brief"))[0].id
+        clock.now = NOW + DAY
+
+        assert await checkpointer.list_ids() == []
+        assert await checkpointer.history("brief") == []
+        assert await checkpointer.load_at("brief", newest) is None
+        assert await checkpointer.load("brief") is None
+        assert await checkpointer.prune("brief") == 0
+
+    tell(story)
+
+
+def test_the_same_id_begins_anew(tell: Callable[[Story], None]) -> None:
+    """Where a thread has expired the next one of that id is empty, and has no end of its own."""
+
+    async def story(store: ThreadStore, clock: Clock) -> None:
+        old = await store.thread("brief", ttl=DAY)
+        await old.add_message(Message.user("old"))
+        clock.now = NOW + DAY
+        new = await store.thread("brief")
+
+        assert (new.count, new.created_at, new.expires_at) == (0, NOW + DAY, None)
+        with pytest.raises(ThreadConflictError):
+            await old.add_message(Message.user("late"))
+
+    tell(story)
+
+
+def test_a_ttl_is_for_threads_that_are_made(tell: Callable[[Story], None]) -> None:
+    """Asking again with another ttl does not change when a thread ends."""
+
+    async def story(store: ThreadStore, clock: Clock) -> None:
+        await store.thread("brief", ttl=DAY)
+        again = await store.thread("brief", ttl=100 * DAY)
+
+        assert again.expires_at == NOW + DAY
+
+    tell(story)
+
+
+def test_writing_does_not_prolong(tell: Callable[[Story], None]) -> None:
+    """A thread ends when it was said to end, however busy it is."""
+
+    async def story(store: ThreadStore, clock: Clock) -> None:
+        thread = await store.thread("brief", ttl=DAY)
+        clock.now = NOW + DAY - SECOND
+        await thread.add_message(Message.user("hello"))
+        clock.now = NOW + DAY
+
+        assert await store.find("brief") is None
+
+    tell(story)
+
+
+def test_a_thread_can_be_prolonged(tell: Callable[[Story], None]) -> None:
+    """A later end, and none at all, keep every message."""
+
+    async def story(store: ThreadStore, clock: Clock) -> None:
+        thread = await store.thread("brief", ttl=DAY)
+        await thread.add_message(Message.user("hello"))
+        await thread.set_expiry(NOW + 3 * DAY)
+        clock.now = NOW + 2 * DAY
+
+        assert await store.purge_expired() == 0
+
+        found = await store.find("brief")
+
+        assert found is not None
+        assert found.expires_at == NOW + 3 * DAY
+
+        await found.set_expiry(None)
+        clock.now = NOW + 1000 * DAY
+
+        assert await store.purge_expired() == 0
+        assert await ids(store) == ["brief"]
+        assert [one.text for one in await found.get_messages()] == ["hello"]
+
+    tell(story)
+
+
+def test_purge_deletes_what_has_expired_of_every_tenant(tell: Callable[[Story], None]) -> None:
+    """It counts what it deletes, leaves all else, and finds nothing the second time."""
+
+    async def story(store: ThreadStore, clock: Clock) -> None:
+        for tenant in ("acme", "default"):
+            for number in range(4):
+                ttl = DAY if number % 2 else None
+                await store.thread(f"t{number}", tenant=tenant, ttl=ttl)
+        clock.now = NOW + 2 * DAY
+
+        assert await store.purge_expired() == 4
+        assert await store.purge_expired() == 0
+        assert await ids(store) == ["t0", "t2"]
+        assert await store.tenants() == ["acme", "default"]
+
+    tell(story)
+
+
+def test_more_than_a_page_is_purged(tell: Callable[[Story], None]) -> None:
+    """Every expired thread goes where there are more than one reading gives."""
+
+    async def story(store: ThreadStore, clock: Clock) -> None:
+        await asyncio.gather(*(store.thread(f"t{number:03}", ttl=DAY) for number in range(205)))
+        await store.thread("z")
+        clock.now = NOW + DAY
+
+        assert await store.purge_expired() == 205
+        assert await ids(store) == ["z"]
+
+    tell(story)
+
+
+def test_a_fork_outlives_the_thread_it_shares_with(tell: Callable[[Story], None]) -> None:
+    """When the original has expired and is purged, the fork has all shared messages."""
+
+    async def story(store: ThreadStore, clock: Clock) -> None:
+        thread = await store.thread("brief", ttl=DAY)
+        await thread.add_messages([Message.user("one"), Message.assistant("two")])
+        fork = await thread.fork("fork")
+        await fork.set_expiry(None)
+        clock.now = NOW + 2 * DAY
+
+        assert await store.purge_expired() == 1
+        assert [one.text for one in await fork.get_messages()] == ["one", "two"]
+
+    tell(story)
+
+
+def test_clearing_keeps_the_end(tell: Callable[[Story], None]) -> None:
+    """A cleared thread still ends when it was said to."""
+
+    async def story(store: ThreadStore, clock: Clock) -> None:
+        thread = await store.thread("brief", ttl=DAY)
+        await thread.clear()
+
+        assert thread.expires_at == NOW + DAY
+
+        clock.now = NOW + DAY
+
+        assert await store.find("brief") is None
+
+    tell(story)
+
+
+def test_an_old_object_cannot_bring_a_purged_thread_back(tell: Callable[[Story], None]) -> None:
+    """Writing, prolonging and refreshing through an object from before are refused."""
+
+    async def story(store: ThreadStore, clock: Clock) -> None:
+        old = await store.thread("brief", ttl=DAY)
+        clock.now = NOW + DAY
+        await store.purge_expired()
+
+        with pytest.raises(ThreadConflictError):
+            await old.set_expiry(None)
+        with pytest.raises(ThreadNotFoundError):
+            await old.append([Message.user("late")])
+        with pytest.raises(ThreadNotFoundError):
+            await old.refresh()
+        assert await ids(store) == []
+
+    tell(story)
+
+
+def test_inactive_threads_are_deleted(tell: Callable[[Story], None]) -> None:
+    """A dry run counts and keeps, a real one counts and deletes, and active threads stay."""
+
+    async def story(store: ThreadStore, clock: Clock) -> None:
+        await store.thread("idle")
+        await store.thread("idle", tenant="acme")
+        clock.now = NOW + 10 * DAY
+        await store.thread("busy")
+
+        assert await store.delete_inactive(5 * DAY, dry_run=True) == 1
+        assert await ids(store) == ["busy", "idle"]
+        assert await store.delete_inactive(5 * DAY) == 1
+        assert await ids(store) == ["busy"]
+        assert await store.delete_inactive(5 * DAY) == 0
+        assert await store.find("idle", tenant="acme") is not None
+
+    tell(story)

@@ -1,0 +1,211 @@
+"""
+Injections and traversals as ids, tenants, metadata keys, names, call ids and search texts.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from foldline.errors import ConfigError, ThreadIdError
+from foldline.history.messages import Message
+from foldline.threads.store import ThreadStore
+from foldline.threads.stores.memory import MemoryStore
+from foldline.threads.stores.sqlite.store import SQLiteStore
+from foldline.threads.tool_run import ToolRun
+
+
+PLAIN = "canary"
+SQL = [
+    "'",
+    '"',
+    "`",
+    "';--",
+    "' OR '1'='1",
+    "' OR 1=1 --",
+    "') OR ('1'='1",
+    "' UNION SELECT data FROM rows --",
+    "'; DROP TABLE threads; --",
+    '"; DROP TABLE rows; --',
+    "1; ATTACH DATABASE 'x' AS y",
+    "'||(SELECT head FROM threads)||'",
+    "%",
+    "_%",
+    "*",
+    "canary*",
+    "canary OR secret",
+    "NOT canary",
+    "NEAR(canary secret)",
+    "text:canary",
+    "canary' AND 'secret",
+    "^canary",
+    "{canary}",
+    "$$canary$$",
+    "?1",
+    ":tenant",
+    "@tenant",
+    "${jndi:ldap}",
+    "{{7*7}}",
+    "$ne",
+    '{"$gt":""}',
+    "a\r\nDEL *",
+    "a\r\n*1\r\n$8\r\nFLUSHALL\r\n",
+    "redis.call('FLUSHALL')",
+    "-1",
+    "0x41",
+    "\x00",
+    "a\x00b",
+    "\ud800",
+    "\u202e",
+    "\ufeff",
+    "\uff43anary'",
+]
+PATHS = [
+    "../../a",
+    "..\\..\\a",
+    "/etc/passwd",
+    "~/a",
+    "file:///a",
+    "a/../../b",
+    "....//....//a",
+    "%2e%2e%2fa",
+    "..%c0%afa",
+    "a\\b",
+    "C:\\a",
+    "\\\\host\\share",
+    "a/./b",
+    "a//b",
+    "/dev/null",
+    "a b",
+    "a\tb",
+    "a\nb",
+    "a;b",
+    "a|b",
+    "a&b",
+    "$(id)",
+    "`id`",
+    "a" * 201,
+    "",
+    " ",
+    "ä",
+    "\u0430",
+    "\uff11",
+    "a?b=c",
+    "a#b",
+    "<script>",
+]
+PAYLOADS = [*SQL, *PATHS]
+# These are made of allowed characters.
+NAMES = {"text:canary", ":tenant", "-1", "0x41"}
+HARMLESS = [".", "..", "...", "CON", "NUL", "a:b", "-rf", "--help", "__proto__", "null", "0"]
+
+
+def _stores(folder: Path) -> Iterator[ThreadStore]:
+    yield MemoryStore()
+    yield SQLiteStore(folder / "a.db", durability="relaxed")
+
+
+def test_there_are_many_cases() -> None:
+    """
+    At least 300 cases are tried: each payload in five places.
+    """
+    assert len(PAYLOADS) * 5 + len(HARMLESS) * 2 >= 300
+
+
+async def _refuse(store: ThreadStore, payload: str) -> None:
+    async with store:
+        thread = await store.thread("a")
+        with pytest.raises(ThreadIdError):
+            await thread.fork(payload)
+        names = ((payload, "t"), ("a", payload))
+        for (id, tenant), method in product(names, (store.thread, store.find, store.delete)):
+            with pytest.raises(ThreadIdError) as caught:
+                await method(id, tenant=tenant)
+            assert len(payload) < 3 or payload not in str(caught.value)
+
+
+@pytest.mark.parametrize("payload", sorted({*PAYLOADS} - NAMES))
+def test_no_payload_is_an_id_or_a_tenant(payload: str, tmp_path: Path) -> None:
+    """
+    A payload as id or tenant is refused by every method before a storage sees it.
+    """
+    for store in _stores(tmp_path):
+        asyncio.run(_refuse(store, payload))
+
+
+@pytest.mark.parametrize("name", HARMLESS)
+def test_an_odd_but_plain_name_is_only_a_name(name: str, tmp_path: Path) -> None:
+    """
+    A name that means something to a file system makes one thread and no file.
+    """
+
+    async def used() -> None:
+        for store in _stores(tmp_path):
+            async with store:
+                await (await store.thread(name, tenant=name)).add_message(Message.user("u"))
+                assert [one.id async for one in store.threads(tenant=name)] == [name]
+                assert await store.delete(name, tenant=name)
+                assert await store.tenants() == []
+
+    asyncio.run(used())
+
+    assert {path.name for path in tmp_path.iterdir()} <= {
+        "a.db",
+        "a.db.lock",
+        "a.db-wal",
+        "a.db-shm",
+    }
+
+
+def test_payloads_are_only_text(tmp_path: Path) -> None:
+    """
+    As metadata keys and values, names, call ids and messages they come back, and change nothing.
+    """
+    for store in _stores(tmp_path):
+        asyncio.run(_use(store))
+
+
+async def _use(store: ThreadStore) -> None:
+    async with store:
+        victim = await store.thread("victim", tenant="other")
+        await victim.add_message(Message.user(f"{PLAIN} secret"))
+        thread = await store.thread("a")
+        for payload in PAYLOADS:
+            key = payload if payload.strip() else f"{payload}x"
+            run = ToolRun(call_id=payload, name=payload, result=payload)
+            await thread.set_metadata({key: payload}, display_name=payload)
+            await thread.commit(messages=[Message.user(payload)], tools=[run])
+            found = await store.find("a")
+            assert found is not None
+            assert (found.metadata, found.display_name) == ({key: payload}, payload)
+            assert found.pending_tools == (run,)
+            await thread.commit(settled=[payload])
+        assert [one.text for one in await thread.get_messages()] == PAYLOADS
+        assert [one.text for one in await victim.get_messages()] == [f"{PLAIN} secret"]
+
+
+async def _hits(store: ThreadStore) -> int:
+    hits = 0
+    async with store:
+        for tenant, id in (("other", "a"), ("default", "b")):
+            victim = await store.thread(id, tenant=tenant)
+            await victim.add_message(Message.user(f"{PLAIN} secret"))
+            assert len(await victim.search(PLAIN)) == 1
+        thread = await store.thread("a")
+        await thread.add_message(Message.user("plain words"))
+        for payload in PAYLOADS:
+            with suppress(ConfigError):
+                hits += len(await thread.search(payload))
+    return hits
+
+
+def test_no_search_text_reaches_another_tenant(tmp_path: Path) -> None:
+    """
+    Whatever is searched, nothing of another tenant or thread is found, and no query breaks.
+    """
+    hits = [asyncio.run(_hits(store)) for store in _stores(tmp_path)]
+
+    assert hits == [0, 0]

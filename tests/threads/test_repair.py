@@ -1,0 +1,220 @@
+"""
+What every store can be told about damage, and what it cannot.
+"""
+
+import asyncio
+from collections.abc import Callable
+
+import msgspec
+import pytest
+
+from foldline.errors import StoreCorruptError, StoreVersionError, ThreadNotFoundError
+from foldline.history.messages import Message
+from foldline.reduction.state import HistoryReductionState
+from foldline.threads.current import CurrentMessages
+from foldline.threads.head import HEAD_FORMAT
+from foldline.threads.key import ThreadKey
+from foldline.threads.loop_state import AgentLoopState
+from foldline.threads.record import close_head, decode_record, document
+from foldline.threads.repair import carry_out, last_good, plan_repair
+from foldline.threads.step import Document, DocumentKind, Step
+from foldline.threads.store import ThreadStore
+from foldline.threads.stores.memory import MemoryStore
+from foldline.threads.stores.postgres.store import PostgresStore
+from foldline.threads.stores.redis.store import RedisStore
+from foldline.threads.verification import verify_store, verify_thread
+from tests.threads.sample import COUNT, ONE, fill, said, when
+
+
+@pytest.fixture(params=["memory", "postgres", "redis"])
+def make(request: pytest.FixtureRequest) -> Callable[[], ThreadStore]:
+    """
+    Return what makes a store of each kind that is no file.
+    """
+    match request.param:
+        case "postgres":
+            dsn = str(request.getfixturevalue("postgres_dsn"))
+            return lambda: PostgresStore(dsn)
+        case "redis":
+            url = str(request.getfixturevalue("redis_url"))
+            return lambda: RedisStore(url)
+        case _:
+            return MemoryStore
+
+
+async def _put(store: ThreadStore, document: Document, *, head: bytes | None = None) -> None:
+    """
+    Write *document* as it is, and the right head, or *head*.
+    """
+    stored = await store.backing.storage.load(ONE)
+    assert stored is not None
+    before = decode_record(stored, store.backing.vault).head
+    moved = before.moved(bytes(8), before.last_activity)
+    right = close_head(store.backing.vault, ONE, moved)
+    expires_at = None if moved.expires_at is None else moved.expires_at.timestamp()
+    step = Step(
+        id=bytes(8),
+        expected=before.revision,
+        head=right if head is None else head,
+        branch=moved.branch,
+        put=[document],
+        last_activity=moved.last_activity.timestamp(),
+        expires_at=expires_at,
+    )
+    await store.backing.storage.commit(ONE, step)
+
+
+def test_a_whole_store_of_any_kind_has_no_faults(make: Callable[[], ThreadStore]) -> None:
+    """
+    What any store gives back is what was written, to the last document.
+    """
+
+    async def run() -> list[tuple[int, int]]:
+        async with make() as store:
+            await fill(store)
+            return [(one.messages, len(one.faults)) async for one in verify_store(store)]
+
+    assert asyncio.run(run()) == [(14, 0), (COUNT, 0), (13, 0)]
+
+
+def test_a_damaged_document_is_dropped_in_any_store(make: Callable[[], ThreadStore]) -> None:
+    """
+    The loss of a document is told, and costs neither a message nor another document.
+    """
+
+    async def run() -> tuple[list[str], tuple[str, ...], list[str], int]:
+        async with make() as store:
+            await fill(store)
+            await _put(store, Document("tool", "late", b"garbage of some length"))
+            found = await verify_thread(store.backing, ONE)
+            repair = await plan_repair(store.backing, ONE)
+            await carry_out(store.backing, repair)
+            left = await verify_thread(store.backing, ONE)
+            thread = await store.find(ONE.id)
+            assert thread is not None
+            return [one.kind for one in found], repair.deeds, list(map(str, left)), thread.count
+
+    kinds, deeds, left, count = asyncio.run(run())
+
+    assert (kinds, left, count) == (["tool"], [], COUNT)
+    what = "what is known of the call late: whether its tool has run is not known"
+    assert deeds == (f"loses {what}: it is damaged",)
+
+
+def test_nothing_is_emptied_where_the_rows_cannot_be_found() -> None:
+    """
+    Without a head a store that knows no branch refuses the repair, and does not begin anew.
+    """
+
+    async def run() -> list[str]:
+        async with MemoryStore() as store:
+            await fill(store)
+            await _put(store, Document("tool", "x", b""), head=b"garbage of some length")
+            with pytest.raises(StoreCorruptError, match="go back to a backup"):
+                await plan_repair(store.backing, ONE)
+            with pytest.raises(StoreCorruptError, match="go back to a backup"):
+                await last_good(store.backing, ONE)
+            return [one.kind for one in await verify_thread(store.backing, ONE)]
+
+    assert "head" in asyncio.run(run())
+
+
+def test_what_a_newer_foldline_wrote_is_not_repaired() -> None:
+    """
+    A head of a newer format is no damage: it is told, and a repair is refused.
+    """
+
+    async def run() -> list[str]:
+        async with MemoryStore() as store:
+            await fill(store)
+            thread = await store.find(ONE.id)
+            assert thread is not None
+            packed = msgspec.msgpack.encode({"format": HEAD_FORMAT + 1})
+            revision = str(thread.revision + 1)
+            data = store.backing.vault.close_up(packed, "head", "default", "one", revision)
+            await _put(store, Document("tool", "x", b""), head=data)
+            with pytest.raises(StoreVersionError):
+                await plan_repair(store.backing, ONE)
+            return [one.kind for one in await verify_thread(store.backing, ONE)]
+
+    assert asyncio.run(run()) == ["version"]
+
+
+def test_a_whole_thread_needs_nothing() -> None:
+    """
+    Of a whole thread there is nothing to do, and of none at all it is said so.
+    """
+
+    async def run() -> tuple[object, tuple[str, ...], int]:
+        async with MemoryStore() as store:
+            await fill(store)
+            repair = await plan_repair(store.backing, ONE)
+            await carry_out(store.backing, repair)
+            with pytest.raises(ThreadNotFoundError):
+                await plan_repair(store.backing, ThreadKey("default", "none"))
+            thread = await last_good(store.backing, ONE)
+            assert await thread.get_messages() == said()
+            return repair.step, repair.deeds, thread.revision
+
+    step, deeds, revision = asyncio.run(run())
+
+    assert (step, deeds) == (None, ())
+    assert revision > 1
+
+
+def _execution(count: int, digest: bytes) -> bytes:
+    state = AgentLoopState(run_id="run", conversation_id="one", started_at=when())
+    return state.with_current(CurrentMessages(count, digest)).to_json()
+
+
+def _reduction(cut: int, messages: list[Message]) -> bytes:
+    return HistoryReductionState.create(
+        messages,
+        "What was said.",
+        cut,
+        target_count=5,
+        reduction_threshold=2,
+        message_count_at_reduction=len(messages),
+        created_at=when(),
+    ).to_json()
+
+
+SAID = [message for message in said() if message.role != "system"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "data", "problem"),
+    [
+        ("execution", "", _execution(COUNT + 1, bytes(32)), "it belongs to 43 messages, and there"),
+        ("execution", "", _execution(COUNT, bytes(32)), "it belongs to other messages than the"),
+        ("reduction", "9", _reduction(4, SAID[1:]), "it stands for other messages than the first"),
+        ("reduction", "9", _reduction(80, SAID * 3), "it stands for 80 messages, and there are 40"),
+        ("reduction", "9", _reduction(6, SAID), "its cut at 6 parts a call from its answer"),
+        ("reduction", "9", b"{}", "it was changed or moved"),
+        ("tool", "x", b"[]", "it was changed or moved"),
+        ("checkpoint", "x", b"[]", "it was changed or moved"),
+    ],
+    ids=["longer", "other state", "other", "too long", "torn", "none", "no call", "no moment"],
+)
+def test_a_document_that_belongs_elsewhere_is_named_and_dropped(
+    kind: DocumentKind, name: str, data: bytes, problem: str
+) -> None:
+    """
+    A document with a right checksum that does not belong to these messages is found and dropped.
+    """
+
+    async def run() -> tuple[list[str], int, list[str]]:
+        async with MemoryStore() as store:
+            await fill(store)
+            await _put(store, document(store.backing.vault, ONE, kind, data, name=name))
+            found = await verify_thread(store.backing, ONE)
+            repair = await plan_repair(store.backing, ONE)
+            await carry_out(store.backing, repair)
+            left = await verify_thread(store.backing, ONE)
+            return list(map(str, found)), repair.kept, list(map(str, left))
+
+    (fault,), kept, left = asyncio.run(run())
+
+    assert fault.startswith(f"{kind} {name}".strip())
+    assert problem in fault
+    assert (kept, left) == (COUNT, [])
