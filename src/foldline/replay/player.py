@@ -75,7 +75,9 @@ def play(
         check: Whether every request is judged by the grammars of two vendors.
         on_call: Is called after each model call, for those who show progress.
     """
-    player = _Player(tape, config, summarizer or DigestSummarizer(counter=tape.counter), check=check)
+    player = _Player(
+        tape, config, summarizer or DigestSummarizer(counter=tape.counter), check=check
+    )
     for position in tape.calls:
         player.call(position)
         if on_call is not None:

@@ -427,12 +427,12 @@ class ConversationThread(ReadOnlyThread):
         """
         try:
             stored = await self._backing.storage.load(self.key)
-        except StoreError as error:
+        except StoreError:
             message = (
                 f"the connection broke in a commit of thread {self.id!r}, and nothing can be read "
                 "now: it may be there or not. Refresh, then commit again under the same commit_id"
             )
-            raise CommitUnknownError(message) from error
+            raise CommitUnknownError(message) from None
         if stored is None:
             raise ThreadNotFoundError(thread_id=self.id)
         record = decode_record(stored, self._backing.vault)

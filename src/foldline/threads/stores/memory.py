@@ -115,11 +115,8 @@ class MemoryStorage:
         A branch whose own rows all lie behind *at* has nothing to share, so that it is passed
         over: it may then be deleted without regard to the new one.
         """
-        while name is not None:
-            branch = self._branches[name]
-            if branch.at < at or branch.parent is None:
-                break
-            name = branch.parent
+        while name is not None and self._branches[name].at >= at:
+            name = self._branches[name].parent
         return name
 
     def _compare(self, key: ThreadKey, thread: _Thread | None, expected: int) -> None:

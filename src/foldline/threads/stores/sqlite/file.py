@@ -128,7 +128,7 @@ class StoreFile:
                 "trusted_schema = OFF",
                 # Pages that grow leave copies of what they held in their gaps; these a later
                 # deletion would not find.
-                "secure_delete = FAST",
+                "secure_delete = ON",
             ):
                 connection.execute(f"PRAGMA {pragma}")
         except sqlite3.Error:

@@ -82,12 +82,12 @@ class SQLiteStorage:
         """
         Finish what waits and close the file; harmless when repeated.
         """
-        write, read = self._write, self._read
+        workers = [one for one in (self._read, self._write) if one is not None]
+        for one in workers:
+            one.stop()
+        for one in workers:
+            await one.ended()
         self._write = self._read = None
-        if read is not None:
-            await read.close()
-        if write is not None:
-            await write.close()
         self.file.close()
 
     @property
@@ -150,6 +150,8 @@ class SQLiteStorage:
         """
         sql = self.sql
         await self.writer.run(lambda connection: _commit(connection, sql, key, step))
+        if step.purge:
+            await self.writer.run(_empty_log, is_outside=True)
 
     async def rows(
         self, key: ThreadKey, branch: bytes, start: int, stop: int, *, system: bool = False
@@ -372,9 +374,7 @@ def _commit(connection: sqlite3.Connection, sql: _SQL, key: ThreadKey, step: Ste
         )
     _change_documents(connection, sql, pk, step)
     if step.purge:
-        connection.execute("PRAGMA secure_delete = ON")
         _disown(connection, sql, pk, but=branch)
-        connection.execute("PRAGMA secure_delete = FAST")
 
 
 def _branch(connection: sqlite3.Connection, sql: _SQL, key: ThreadKey, step: Step) -> int:
@@ -383,7 +383,8 @@ def _branch(connection: sqlite3.Connection, sql: _SQL, key: ThreadKey, step: Ste
         parent = None
         if opens.parent is not None:
             parent = _parent_pk(connection, sql, key, opens.parent, opens.at)
-        values = (opens.id, key.tenant, parent, opens.at)
+        # What shares nothing keeps nobody from being deleted.
+        values = (opens.id, key.tenant, parent if opens.at else None, opens.at)
         connection.execute(sql["add_branch"], values)
     return _branch_pk(connection, sql, key, step.branch)
 
@@ -436,11 +437,9 @@ def _delete(
     if found is None:
         return False
     pk = found[0]
-    connection.execute("PRAGMA secure_delete = ON")
     connection.execute(sql["drop_all_documents"], (pk,))
     _disown(connection, sql, pk)
     connection.execute(sql["drop_thread"], (pk,))
-    connection.execute("PRAGMA secure_delete = FAST")
     return True
 
 

@@ -146,13 +146,18 @@ class Worker:
             await waiting.end()
             raise cancelled from waiting.error
 
-    async def close(self) -> None:
+    def stop(self) -> None:
         """
-        Finish what waits, close the connection and end the thread; harmless when repeated.
+        Take no more jobs; harmless when repeated.
         """
         if not self._is_closed:
             self._is_closed = True
             self._jobs.put(None)
+
+    async def ended(self) -> None:
+        """
+        Wait until what was taken is done and the connection is closed.
+        """
         await asyncio.get_running_loop().run_in_executor(None, self._thread.join)
 
     def _work(self) -> None:

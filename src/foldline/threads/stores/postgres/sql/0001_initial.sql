@@ -147,7 +147,9 @@ BEGIN
             SELECT b.pk, b.thread, b.at, b.parent INTO facts FROM branches b
             WHERE b.pk = facts.parent FOR SHARE;
         END LOOP;
-        parent_pk := facts.pk;
+        IF p_at > 0 THEN
+            parent_pk := facts.pk;
+        END IF;
     END IF;
     INSERT INTO branches (id, tenant, parent, at) VALUES (p_branch, p_tenant, parent_pk, p_at)
     RETURNING pk INTO opened;
