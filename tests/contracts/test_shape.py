@@ -18,6 +18,8 @@ VAGUE_NAMES = {"base", "common", "helper", "helpers", "manager", "misc", "util",
 CATCHERS = {
     "agent/reducer.py",  # a summarizer may fail in any way and must not fail the turn
     "apps/cli/main.py",  # a program ends with one line, not with a traceback
+    "threads/stores/sqlite/file.py",  # undoes what it began, and raises again
+    "threads/stores/sqlite/storage.py",  # the same
 }
 
 ANY_READERS = (
@@ -28,6 +30,10 @@ ANY_READERS = (
     "history/digest.py",  # hashes any JSON value
     "history/formats/",  # reads the wire formats of vendors
     "reduction/config_reader.py",  # reads configuration that may hold anything
+    "threads/loop_state.py",  # tells msgspec how a field of its own looks as JSON
+    "threads/snapshot.py",  # reads documents of other programs
+    "threads/stores/postgres/",  # rows of a database have no type
+    "threads/stores/sqlite/",  # the same
 )
 
 BANNER = re.compile(r"^\s*#\s*[-=#*~_]{3,}|^\s*#.*[-=#*~_]{4,}\s*$")

@@ -42,6 +42,20 @@ def _reducer(unit: CountingUnit) -> HistoryReducer:
 REDUCERS = {unit: _reducer(unit) for unit in COUNTING_UNITS}
 
 
+def _system_at(full: History) -> tuple[int, ...]:
+    """
+    Return how many messages that are not system messages stand before each system message.
+    """
+    places: list[int] = []
+    before = 0
+    for message in full.everything():
+        if message.role == "system":
+            places.append(before)
+        else:
+            before += 1
+    return tuple(places)
+
+
 def _window(full: History, cut: int, *, pinned: int | None = None) -> History:
     """
     Return *full* as it is known when the first *cut* messages are not in memory.
@@ -62,7 +76,7 @@ def _window(full: History, cut: int, *, pinned: int | None = None) -> History:
         tokens_before_user=0 if user is None else full.tokens(0, user),
         last_tool=cut - 1,
         system=full.system,
-        system_at=tuple(full._system_at),
+        system_at=_system_at(full),
         system_tokens=full.system_tokens,
     )
     return History(visible[cut:], prefix=prefix)

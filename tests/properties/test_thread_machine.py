@@ -7,7 +7,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
@@ -33,8 +33,6 @@ from foldline.history.parts import ToolCallPart
 from foldline.history.units import COUNTING_UNITS, CountingUnit
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.state import HistoryReductionState
-from foldline.reduction.verdict import decide
-from foldline.reduction.view import view_of, view_tokens
 from foldline.testing.histories import damaged_history, legal_history
 from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.record import ThreadRecord
@@ -44,6 +42,8 @@ from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.thread import ConversationThread
 from foldline.threads.tool_run import ToolRun
 from foldline.threads.words import Query, text_of, words_of
+from tests.properties.agreement import agree
+from tests.properties.plain_thread import Plain
 
 
 T = TypeVar("T")
@@ -69,62 +69,6 @@ def _reducer(unit: CountingUnit) -> HistoryReducer:
 
 
 REDUCERS = {unit: _reducer(unit) for unit in COUNTING_UNITS}
-
-
-@dataclass
-class Plain:
-    """
-    A thread as a list.
-    """
-
-    messages: list[Message] = field(default_factory=list)
-    reductions: list[HistoryReductionState] = field(default_factory=list)
-    tools: dict[str, ToolRun] = field(default_factory=dict)
-    metadata: dict[str, object] = field(default_factory=dict)
-    name: str = ""
-    archived: int = 0
-    iteration: int | None = None
-    commits: int = 1
-
-    @property
-    def visible(self) -> list[int]:
-        """
-        The places of the messages that are not system messages.
-        """
-        return [at for at, one in enumerate(self.messages) if one.role != "system"]
-
-    @property
-    def newest(self) -> HistoryReductionState | None:
-        """
-        The newest reduction.
-        """
-        return self.reductions[-1] if self.reductions else None
-
-    def place(self, index: int) -> int:
-        """
-        Return how many messages there are before the one at *index*, and all at the end.
-        """
-        return [*self.visible, len(self.messages)][index]
-
-    def add(self, messages: list[Message]) -> None:
-        """
-        Append, and settle the calls that are answered.
-        """
-        self.messages += messages
-        for message in messages:
-            for answer in message.tool_call_responses:
-                self.tools.pop(answer.id, None)
-
-    def back_to(self, at: int) -> None:
-        """
-        Forget everything from *at* on, and what stands for a part of it.
-        """
-        self.messages = self.messages[: self.place(at)]
-        self.reductions = [one for one in self.reductions if one.summarized_up_to_index <= at]
-        cut = self.reductions[-1].summarized_up_to_index if self.reductions else 0
-        self.archived = min(self.archived, cut)
-        self.tools.clear()
-        self.iteration = None
 
 
 @dataclass
@@ -301,7 +245,7 @@ class Threads(RuleBasedStateMachine):
             window = await thread.window(
                 config_fingerprint=reducer.config_fingerprint, counting_unit=unit
             )
-            _agree(window.history, full, window.reduction, reducer)
+            agree(window.history, full, window.reduction, reducer)
             seen = await reducer.reduce(window.history, state=window.reduction)
             wanted = await reducer.reduce(full, state=window.reduction)
             assert seen.messages == wanted.messages
@@ -313,7 +257,7 @@ class Threads(RuleBasedStateMachine):
 
         state = self._do(pair, reduced)
         if state is not None:
-            _fold(pair.plain, state, is_archived=is_archived)
+            pair.plain.fold(state, is_archived=is_archived)
         self._compare(pair)
 
     @rule(number=PLACES, last=st.integers(0, 30), start=PLACES, stop=PLACES)
@@ -512,41 +456,6 @@ def _without_tail(thread: ConversationThread) -> ThreadRecord:
 
 async def _ids(store: ThreadStore) -> list[str]:
     return [thread.id async for thread in store.threads()]
-
-
-def _fold(plain: Plain, state: HistoryReductionState, *, is_archived: bool) -> None:
-    if plain.reductions and _made_of(plain.reductions[-1]) == _made_of(state):
-        plain.reductions.pop()
-    plain.reductions.append(state)
-    plain.commits += 1
-    if is_archived:
-        plain.archived = max(plain.archived, state.summarized_up_to_index)
-
-
-def _made_of(state: HistoryReductionState) -> tuple[object, ...]:
-    return state.message_hash, state.config_fingerprint, state.counting_unit, state.created_at
-
-
-def _agree(
-    window: History, full: History, state: HistoryReductionState | None, reducer: HistoryReducer
-) -> None:
-    """
-    Fail unless a window answers like the full history wherever a turn asks.
-    """
-    assert (len(window), window.total) == (len(full), full.total)
-    assert (window.digest(), window.tokens()) == (full.digest(), full.tokens())
-    assert (window.system, window.system_tokens) == (full.system, full.system_tokens)
-    assert window.last_user() == full.last_user()
-    assert window.first_open_call() == full.first_open_call()
-    for start in range(window.start, len(full) + 1):
-        assert window.digest(start) == full.digest(start)
-        for unit in COUNTING_UNITS:
-            assert window.count(unit, start) == full.count(unit, start)
-    made = reducer.config_fingerprint
-    verdict = decide(window, reducer.config, state, config_fingerprint=made)
-    assert verdict == decide(full, reducer.config, state, config_fingerprint=made)
-    assert view_of(window, verdict.state) == view_of(full, verdict.state)
-    assert view_tokens(window, verdict.state) == view_tokens(full, verdict.state)
 
 
 def _run(examples: int, steps: int) -> None:

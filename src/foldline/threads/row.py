@@ -33,7 +33,7 @@ from foldline.threads.step import StoredRow
 __all__ = ["MessageRow", "append_rows", "check_chain", "read_body", "read_row", "seal_of"]
 
 
-class MessageRow(Struct, frozen=True, gc=False, array_like=True):
+class MessageRow(Struct, frozen=True, gc=False, array_like=True, kw_only=True):
     """
     What a row says beside its seal.
     """
@@ -124,7 +124,10 @@ def _append(head: Head, message: Message, tokens: int, vault: Vault) -> tuple[St
     users = head.users + (role == "user")
     total = (head.system_tokens if is_system else head.tokens) + tokens
     body = vault.close_row(_write_body(message), branch, count)
-    payload = _ENCODER.encode(MessageRow(count - head.system, users, total, digest, body))
+    counts = MessageRow(
+        position=count - head.system, users=users, tokens=total, digest=digest, body=body
+    )
+    payload = _ENCODER.encode(counts)
     seal = seal_of(head.seal, branch, count, payload)
     moved = replace(
         head,

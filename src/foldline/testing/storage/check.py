@@ -322,7 +322,7 @@ Check: TypeAlias = Callable[[Lab], Awaitable[None]]
 """Does something with a storage, and fails where it does not do what it should."""
 
 
-class StorageCheck(Struct, frozen=True):
+class StorageCheck(Struct, frozen=True, kw_only=True):
     """
     One promise of a storage.
     """

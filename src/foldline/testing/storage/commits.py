@@ -19,7 +19,7 @@ _BATCHES = 5
 _BATCH = 3
 
 
-async def a_new_thread_is_there(lab: Lab) -> None:
+async def _a_new_thread_is_there(lab: Lab) -> None:
     """
     A commit that expects revision 0 makes the thread, at revision 1.
     """
@@ -29,14 +29,14 @@ async def a_new_thread_is_there(lab: Lab) -> None:
     await scribe.verify()
 
 
-async def a_missing_thread_is_none(lab: Lab) -> None:
+async def _a_missing_thread_is_none(lab: Lab) -> None:
     """
     A thread that nobody made is loaded as None.
     """
     expect(await lab.storage.load(lab.key()), None, "the thread")
 
 
-async def each_commit_counts_one(lab: Lab) -> None:
+async def _each_commit_counts_one(lab: Lab) -> None:
     """
     Every commit moves the revision by one and replaces the head, with rows or without.
     """
@@ -47,7 +47,7 @@ async def each_commit_counts_one(lab: Lab) -> None:
     expect(scribe.revision, 5, "the revision")
 
 
-async def a_stale_revision_is_refused(lab: Lab) -> None:
+async def _a_stale_revision_is_refused(lab: Lab) -> None:
     """
     A commit that expects an older revision is a conflict that tells both revisions.
     """
@@ -60,7 +60,7 @@ async def a_stale_revision_is_refused(lab: Lab) -> None:
     await scribe.verify()
 
 
-async def a_future_revision_is_refused(lab: Lab) -> None:
+async def _a_future_revision_is_refused(lab: Lab) -> None:
     """
     A commit that expects a revision which nobody has made is a conflict.
     """
@@ -71,7 +71,7 @@ async def a_future_revision_is_refused(lab: Lab) -> None:
     await scribe.verify()
 
 
-async def a_second_maker_is_refused(lab: Lab) -> None:
+async def _a_second_maker_is_refused(lab: Lab) -> None:
     """
     Making a thread that is there is a conflict, and leaves it alone.
     """
@@ -83,7 +83,7 @@ async def a_second_maker_is_refused(lab: Lab) -> None:
     await scribe.verify()
 
 
-async def a_commit_to_no_thread_is_refused(lab: Lab) -> None:
+async def _a_commit_to_no_thread_is_refused(lab: Lab) -> None:
     """
     A commit that expects a thread which is not there is a conflict with revision 0.
     """
@@ -93,7 +93,7 @@ async def a_commit_to_no_thread_is_refused(lab: Lab) -> None:
     expect(await lab.storage.load(scribe.key), None, "the thread")
 
 
-async def a_refused_commit_changes_nothing(lab: Lab) -> None:
+async def _a_refused_commit_changes_nothing(lab: Lab) -> None:
     """
     Of a refused commit no row, no document, no deletion and no expiry is stored.
     """
@@ -115,7 +115,7 @@ async def a_refused_commit_changes_nothing(lab: Lab) -> None:
     await scribe.verify()
 
 
-async def a_refused_fork_opens_nothing(lab: Lab) -> None:
+async def _a_refused_fork_opens_nothing(lab: Lab) -> None:
     """
     Of a refused commit that opens a branch, the branch is not there either.
     """
@@ -129,7 +129,7 @@ async def a_refused_fork_opens_nothing(lab: Lab) -> None:
     expect(rows, [], "the rows of the refused branch")
 
 
-async def a_head_keeps_its_bytes(lab: Lab) -> None:
+async def _a_head_keeps_its_bytes(lab: Lab) -> None:
     """
     A head comes back byte for byte, whatever bytes it has.
     """
@@ -152,7 +152,7 @@ def _with_head(step: Step, head: bytes) -> Step:
     )
 
 
-async def of_racing_commits_one_wins(lab: Lab) -> None:
+async def _of_racing_commits_one_wins(lab: Lab) -> None:
     """
     Of commits at once that expect the same revision exactly one is made, and the others tell so.
     """
@@ -163,7 +163,7 @@ async def of_racing_commits_one_wins(lab: Lab) -> None:
         await scribe.verify()
 
 
-async def of_racing_makers_one_wins(lab: Lab) -> None:
+async def _of_racing_makers_one_wins(lab: Lab) -> None:
     """
     Of tasks that make the same thread at once exactly one does.
     """
@@ -193,7 +193,7 @@ async def _outcomes(attempts: Iterable[Awaitable[None]]) -> list[BaseException |
     return list(results)
 
 
-async def threads_do_not_hinder_each_other(lab: Lab) -> None:
+async def _threads_do_not_hinder_each_other(lab: Lab) -> None:
     """
     Commits at once to as many threads are all made.
     """
@@ -204,7 +204,7 @@ async def threads_do_not_hinder_each_other(lab: Lab) -> None:
         await scribe.verify()
 
 
-async def racing_batches_stay_whole(lab: Lab) -> None:
+async def _racing_batches_stay_whole(lab: Lab) -> None:
     """
     Batches of many writers, each tried again after a conflict, are all there, each in one piece.
     """
@@ -249,7 +249,7 @@ async def _appended(lab: Lab, scribe: Scribe, name: bytes) -> bool:
     return True
 
 
-async def a_reader_sees_no_half(lab: Lab) -> None:
+async def _a_reader_sees_no_half(lab: Lab) -> None:
     """
     While commits are made, every row that a loaded head speaks of is there.
     """
@@ -265,7 +265,7 @@ async def a_reader_sees_no_half(lab: Lab) -> None:
     await writing
 
 
-async def expiry_is_kept(lab: Lab) -> None:
+async def _expiry_is_kept(lab: Lab) -> None:
     """
     The expiry is what the last commit said, to the fraction of a second, or None.
     """
@@ -276,7 +276,7 @@ async def expiry_is_kept(lab: Lab) -> None:
         expect(stored and stored.expires_at, expires_at, "the expiry")
 
 
-async def a_deleted_thread_is_gone(lab: Lab) -> None:
+async def _a_deleted_thread_is_gone(lab: Lab) -> None:
     """
     Of a deleted thread nothing can be loaded, and deleting it again says that there is none.
     """
@@ -289,7 +289,7 @@ async def a_deleted_thread_is_gone(lab: Lab) -> None:
     expect(await lab.documents(scribe.key, "checkpoint"), {}, "its documents")
 
 
-async def deleting_nothing_says_so(lab: Lab) -> None:
+async def _deleting_nothing_says_so(lab: Lab) -> None:
     """
     Deleting a thread that nobody made gives False.
     """
@@ -297,7 +297,7 @@ async def deleting_nothing_says_so(lab: Lab) -> None:
     expect(answers, [False], "the answer")
 
 
-async def a_deletion_compares_the_revision(lab: Lab) -> None:
+async def _a_deletion_compares_the_revision(lab: Lab) -> None:
     """
     A deletion that expects another revision is a conflict and deletes nothing.
     """
@@ -311,7 +311,7 @@ async def a_deletion_compares_the_revision(lab: Lab) -> None:
     expect(answers, [True], "the answer")
 
 
-async def a_deleted_thread_takes_no_commit(lab: Lab) -> None:
+async def _a_deleted_thread_takes_no_commit(lab: Lab) -> None:
     """
     A commit to a thread that was deleted in the meantime is a conflict and does not revive it.
     """
@@ -323,7 +323,7 @@ async def a_deleted_thread_takes_no_commit(lab: Lab) -> None:
     expect(await lab.storage.load(scribe.key), None, "the thread")
 
 
-async def a_thread_made_again_is_new(lab: Lab) -> None:
+async def _a_thread_made_again_is_new(lab: Lab) -> None:
     """
     A thread that is made under the id of a deleted one begins at revision 1 with nothing of it.
     """
@@ -339,7 +339,7 @@ async def a_thread_made_again_is_new(lab: Lab) -> None:
     expect(await scribe.read(), [], "the rows of the old one")
 
 
-async def a_deletion_and_a_commit_at_once_agree(lab: Lab) -> None:
+async def _a_deletion_and_a_commit_at_once_agree(lab: Lab) -> None:
     """
     Of a deletion and a commit at once that expect the same revision exactly one is made.
     """
@@ -359,27 +359,27 @@ async def a_deletion_and_a_commit_at_once_agree(lab: Lab) -> None:
 
 
 COMMITS: tuple[Check, ...] = (
-    a_new_thread_is_there,
-    a_missing_thread_is_none,
-    each_commit_counts_one,
-    a_stale_revision_is_refused,
-    a_future_revision_is_refused,
-    a_second_maker_is_refused,
-    a_commit_to_no_thread_is_refused,
-    a_refused_commit_changes_nothing,
-    a_refused_fork_opens_nothing,
-    a_head_keeps_its_bytes,
-    of_racing_commits_one_wins,
-    of_racing_makers_one_wins,
-    threads_do_not_hinder_each_other,
-    racing_batches_stay_whole,
-    a_reader_sees_no_half,
-    expiry_is_kept,
-    a_deleted_thread_is_gone,
-    deleting_nothing_says_so,
-    a_deletion_compares_the_revision,
-    a_deleted_thread_takes_no_commit,
-    a_thread_made_again_is_new,
-    a_deletion_and_a_commit_at_once_agree,
+    _a_new_thread_is_there,
+    _a_missing_thread_is_none,
+    _each_commit_counts_one,
+    _a_stale_revision_is_refused,
+    _a_future_revision_is_refused,
+    _a_second_maker_is_refused,
+    _a_commit_to_no_thread_is_refused,
+    _a_refused_commit_changes_nothing,
+    _a_refused_fork_opens_nothing,
+    _a_head_keeps_its_bytes,
+    _of_racing_commits_one_wins,
+    _of_racing_makers_one_wins,
+    _threads_do_not_hinder_each_other,
+    _racing_batches_stay_whole,
+    _a_reader_sees_no_half,
+    _expiry_is_kept,
+    _a_deleted_thread_is_gone,
+    _deleting_nothing_says_so,
+    _a_deletion_compares_the_revision,
+    _a_deleted_thread_takes_no_commit,
+    _a_thread_made_again_is_new,
+    _a_deletion_and_a_commit_at_once_agree,
 )
 """The checks of this module."""

@@ -73,7 +73,7 @@ class StorageReport(Struct, frozen=True):
 
 def _check(check: Callable[[Lab], object], **needs: bool) -> StorageCheck:
     fact = " ".join(cleandoc(check.__doc__ or "").split())
-    return StorageCheck(check.__name__, fact, check, **needs)  # type: ignore[arg-type]
+    return StorageCheck(name=check.__name__.removeprefix("_"), fact=fact, check=check, **needs)  # type: ignore[arg-type]
 
 
 class StorageConformance:

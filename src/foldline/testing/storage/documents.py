@@ -43,7 +43,7 @@ def _name(number: int) -> str:
     return f"{number:012d}"
 
 
-async def documents_keep_their_bytes(lab: Lab) -> None:
+async def _documents_keep_their_bytes(lab: Lab) -> None:
     """
     A document of every kind comes back byte for byte: nothing, odd bytes, a million of them.
     """
@@ -61,7 +61,7 @@ async def documents_keep_their_bytes(lab: Lab) -> None:
         expect(found, wanted, f"the documents of kind {kind}")
 
 
-async def a_document_is_replaced(lab: Lab) -> None:
+async def _a_document_is_replaced(lab: Lab) -> None:
     """
     A document of the same kind and name takes the place of the one that was there.
     """
@@ -71,7 +71,7 @@ async def a_document_is_replaced(lab: Lab) -> None:
         expect(await lab.documents(scribe.key, "tool"), {"call": data}, "the documents")
 
 
-async def kinds_are_apart(lab: Lab) -> None:
+async def _kinds_are_apart(lab: Lab) -> None:
     """
     Documents of the same name and different kinds are different documents.
     """
@@ -83,7 +83,7 @@ async def kinds_are_apart(lab: Lab) -> None:
         expect(await lab.documents(scribe.key, kind), wanted, f"the documents of kind {kind}")
 
 
-async def documents_are_dropped_by_name(lab: Lab) -> None:
+async def _documents_are_dropped_by_name(lab: Lab) -> None:
     """
     A dropped document is gone, and those of other names stay.
     """
@@ -93,7 +93,7 @@ async def documents_are_dropped_by_name(lab: Lab) -> None:
     expect(await lab.documents(scribe.key, "tool"), {"ab": b"x", "b": b"x"}, "the documents")
 
 
-async def an_empty_name_is_a_name(lab: Lab) -> None:
+async def _an_empty_name_is_a_name(lab: Lab) -> None:
     """
     Dropping the document with the empty name drops that one, and not all of its kind.
     """
@@ -103,7 +103,7 @@ async def an_empty_name_is_a_name(lab: Lab) -> None:
     expect(await lab.documents(scribe.key, "tool"), {"a": b"x"}, "the documents")
 
 
-async def documents_are_dropped_by_kind(lab: Lab) -> None:
+async def _documents_are_dropped_by_kind(lab: Lab) -> None:
     """
     Without a name every document of the kind is dropped.
     """
@@ -115,7 +115,7 @@ async def documents_are_dropped_by_kind(lab: Lab) -> None:
     expect(stored and list(stored.documents), [], "the documents that were loaded")
 
 
-async def a_drop_comes_before_a_put(lab: Lab) -> None:
+async def _a_drop_comes_before_a_put(lab: Lab) -> None:
     """
     What a step drops and puts is there afterwards.
     """
@@ -126,7 +126,7 @@ async def a_drop_comes_before_a_put(lab: Lab) -> None:
     expect(await lab.documents(scribe.key, "tool"), {"a": b"2"}, "the documents")
 
 
-async def dropping_nothing_is_harmless(lab: Lab) -> None:
+async def _dropping_nothing_is_harmless(lab: Lab) -> None:
     """
     A step that drops what is not there is made.
     """
@@ -135,7 +135,7 @@ async def dropping_nothing_is_harmless(lab: Lab) -> None:
     await scribe.verify()
 
 
-async def the_newest_come_first(lab: Lab) -> None:
+async def _the_newest_come_first(lab: Lab) -> None:
     """
     Documents come by their names, the greatest first, and no more than asked for.
     """
@@ -148,7 +148,7 @@ async def the_newest_come_first(lab: Lab) -> None:
         expect([one.name for one in found], wanted, f"the names with a limit of {limit}")
 
 
-async def a_thread_comes_with_its_newest_reduction(lab: Lab) -> None:
+async def _a_thread_comes_with_its_newest_reduction(lab: Lab) -> None:
     """
     Of all reductions the one with the greatest name comes with the thread.
     """
@@ -164,7 +164,7 @@ async def a_thread_comes_with_its_newest_reduction(lab: Lab) -> None:
     expect(stored and list(stored.documents), wanted, "the documents after the newest went")
 
 
-async def a_thread_comes_with_what_a_run_needs(lab: Lab) -> None:
+async def _a_thread_comes_with_what_a_run_needs(lab: Lab) -> None:
     """
     Metadata, execution and every tool document come with the thread, and no checkpoint does.
     """
@@ -178,7 +178,7 @@ async def a_thread_comes_with_what_a_run_needs(lab: Lab) -> None:
     expect(loaded, {(one.kind, one.name): one for one in put}, "the documents that were loaded")
 
 
-async def odd_names_are_names(lab: Lab) -> None:
+async def _odd_names_are_names(lab: Lab) -> None:
     """
     Every plain text is a name: quotes, wildcards, any script, two forms of one letter.
     """
@@ -193,7 +193,7 @@ async def odd_names_are_names(lab: Lab) -> None:
         expect(await lab.documents(scribe.key, "tool"), wanted, f"what is left after {name!r}")
 
 
-async def names_without_a_form_are_kept_or_refused(lab: Lab) -> None:
+async def _names_without_a_form_are_kept_or_refused(lab: Lab) -> None:
     """
     A name with NUL or half a character is kept as it is, or its commit is refused with an error.
     """
@@ -211,7 +211,7 @@ async def names_without_a_form_are_kept_or_refused(lab: Lab) -> None:
     await scribe.verify()
 
 
-async def many_documents_are_one_commit(lab: Lab) -> None:
+async def _many_documents_are_one_commit(lab: Lab) -> None:
     """
     Five hundred documents are written, and dropped, in one commit.
     """
@@ -223,14 +223,14 @@ async def many_documents_are_one_commit(lab: Lab) -> None:
     expect(list(await lab.documents(scribe.key, "tool")), names[:1], "the names left")
 
 
-async def a_missing_thread_has_no_documents(lab: Lab) -> None:
+async def _a_missing_thread_has_no_documents(lab: Lab) -> None:
     """
     A thread that nobody made has no documents.
     """
     expect(await lab.storage.documents(lab.key(), "tool"), [], "the documents")
 
 
-async def documents_belong_to_one_thread(lab: Lab) -> None:
+async def _documents_belong_to_one_thread(lab: Lab) -> None:
     """
     What one thread puts and drops is not seen by another, a fork of it included.
     """
@@ -243,7 +243,7 @@ async def documents_belong_to_one_thread(lab: Lab) -> None:
     expect(await lab.documents(fork.key, "tool"), {"call": b"fork"}, "the documents of the fork")
 
 
-async def a_purge_keeps_documents(lab: Lab) -> None:
+async def _a_purge_keeps_documents(lab: Lab) -> None:
     """
     A commit that purges rows keeps the documents that it does not drop.
     """
@@ -254,22 +254,22 @@ async def a_purge_keeps_documents(lab: Lab) -> None:
 
 
 DOCUMENTS: tuple[Check, ...] = (
-    documents_keep_their_bytes,
-    a_document_is_replaced,
-    kinds_are_apart,
-    documents_are_dropped_by_name,
-    an_empty_name_is_a_name,
-    documents_are_dropped_by_kind,
-    a_drop_comes_before_a_put,
-    dropping_nothing_is_harmless,
-    the_newest_come_first,
-    a_thread_comes_with_its_newest_reduction,
-    a_thread_comes_with_what_a_run_needs,
-    odd_names_are_names,
-    names_without_a_form_are_kept_or_refused,
-    many_documents_are_one_commit,
-    a_missing_thread_has_no_documents,
-    documents_belong_to_one_thread,
-    a_purge_keeps_documents,
+    _documents_keep_their_bytes,
+    _a_document_is_replaced,
+    _kinds_are_apart,
+    _documents_are_dropped_by_name,
+    _an_empty_name_is_a_name,
+    _documents_are_dropped_by_kind,
+    _a_drop_comes_before_a_put,
+    _dropping_nothing_is_harmless,
+    _the_newest_come_first,
+    _a_thread_comes_with_its_newest_reduction,
+    _a_thread_comes_with_what_a_run_needs,
+    _odd_names_are_names,
+    _names_without_a_form_are_kept_or_refused,
+    _many_documents_are_one_commit,
+    _a_missing_thread_has_no_documents,
+    _documents_belong_to_one_thread,
+    _a_purge_keeps_documents,
 )
 """The checks of this module."""

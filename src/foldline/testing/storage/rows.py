@@ -11,7 +11,7 @@ from foldline.threads.step import StoredRow
 __all__ = ["ROWS"]
 
 
-async def rows_come_in_order(lab: Lab) -> None:
+async def _rows_come_in_order(lab: Lab) -> None:
     """
     Rows of many commits come in the order of their numbers, past 9, 99 and 255 too.
     """
@@ -21,7 +21,7 @@ async def rows_come_in_order(lab: Lab) -> None:
     await scribe.verify()
 
 
-async def a_range_is_cut_exactly(lab: Lab) -> None:
+async def _a_range_is_cut_exactly(lab: Lab) -> None:
     """
     A range holds the rows from its start up to its stop, and never more than there are.
     """
@@ -33,7 +33,7 @@ async def a_range_is_cut_exactly(lab: Lab) -> None:
         expect(rows, scribe.rows[start:stop], f"the rows {start} to {stop}")
 
 
-async def rows_keep_their_bytes(lab: Lab) -> None:
+async def _rows_keep_their_bytes(lab: Lab) -> None:
     """
     A row comes back byte for byte: none at all, every value of a byte, a million of them.
     """
@@ -46,7 +46,7 @@ async def rows_keep_their_bytes(lab: Lab) -> None:
     await scribe.verify()
 
 
-async def a_big_batch_is_one_commit(lab: Lab) -> None:
+async def _a_big_batch_is_one_commit(lab: Lab) -> None:
     """
     Three thousand rows in one commit are all there.
     """
@@ -55,7 +55,7 @@ async def a_big_batch_is_one_commit(lab: Lab) -> None:
     await scribe.verify()
 
 
-async def rows_know_branch_and_number(lab: Lab) -> None:
+async def _rows_know_branch_and_number(lab: Lab) -> None:
     """
     Each row tells the branch that it was written on and its number, shared ones too.
     """
@@ -66,7 +66,7 @@ async def rows_know_branch_and_number(lab: Lab) -> None:
     expect(told, [(scribe.branch, 0), (scribe.branch, 1), (fork.branch, 2), (fork.branch, 3)], "")
 
 
-async def system_rows_come_alone(lab: Lab) -> None:
+async def _system_rows_come_alone(lab: Lab) -> None:
     """
     Where only system messages are wanted, exactly those of the range come, in order.
     """
@@ -82,7 +82,7 @@ async def system_rows_come_alone(lab: Lab) -> None:
             expect(rows, wanted, f"the system rows {start} to {stop}")
 
 
-async def an_unknown_branch_has_no_rows(lab: Lab) -> None:
+async def _an_unknown_branch_has_no_rows(lab: Lab) -> None:
     """
     A branch that nobody opened has no rows.
     """
@@ -91,7 +91,7 @@ async def an_unknown_branch_has_no_rows(lab: Lab) -> None:
     expect(await lab.storage.rows(scribe.key, lab.draw(16), 0, 9), [], "the rows")
 
 
-async def a_fork_shares_rows(lab: Lab) -> None:
+async def _a_fork_shares_rows(lab: Lab) -> None:
     """
     A fork has the rows before its branching, and then its own.
     """
@@ -103,7 +103,7 @@ async def a_fork_shares_rows(lab: Lab) -> None:
     await scribe.verify()
 
 
-async def a_fork_and_its_source_grow_apart(lab: Lab) -> None:
+async def _a_fork_and_its_source_grow_apart(lab: Lab) -> None:
     """
     What is written to a fork is not in its source, nor the other way round.
     """
@@ -116,7 +116,7 @@ async def a_fork_and_its_source_grow_apart(lab: Lab) -> None:
         await fork.verify()
 
 
-async def a_fork_of_a_fork_of_a_fork_reads_through(lab: Lab) -> None:
+async def _a_fork_of_a_fork_of_a_fork_reads_through(lab: Lab) -> None:
     """
     Rows are read through any number of branches, in ranges that begin and end in any of them.
     """
@@ -131,7 +131,7 @@ async def a_fork_of_a_fork_of_a_fork_reads_through(lab: Lab) -> None:
             expect(rows, scribe.rows[start : start + 3], f"the rows from {start}")
 
 
-async def a_rewind_leaves_the_rest(lab: Lab) -> None:
+async def _a_rewind_leaves_the_rest(lab: Lab) -> None:
     """
     After a rewind numbers are given again, and the rows that were left stay on their branch.
     """
@@ -145,7 +145,7 @@ async def a_rewind_leaves_the_rest(lab: Lab) -> None:
     await scribe.verify()
 
 
-async def shared_rows_outlive_their_thread(lab: Lab) -> None:
+async def _shared_rows_outlive_their_thread(lab: Lab) -> None:
     """
     Deleting the source of a fork leaves the fork whole, at every place of branching.
     """
@@ -159,7 +159,7 @@ async def shared_rows_outlive_their_thread(lab: Lab) -> None:
         await fork.verify()
 
 
-async def a_deleted_fork_leaves_its_source(lab: Lab) -> None:
+async def _a_deleted_fork_leaves_its_source(lab: Lab) -> None:
     """
     Deleting a fork leaves its source whole.
     """
@@ -171,7 +171,7 @@ async def a_deleted_fork_leaves_its_source(lab: Lab) -> None:
     expect(await fork.read(), [], "the rows of the fork")
 
 
-async def relatives_are_deleted_in_any_order(lab: Lab) -> None:
+async def _relatives_are_deleted_in_any_order(lab: Lab) -> None:
     """
     Whatever the order in which a thread, its fork and the fork's fork go, those left stay whole.
     """
@@ -190,7 +190,7 @@ async def relatives_are_deleted_in_any_order(lab: Lab) -> None:
             expect(await member.read(), [], "the rows at the end")
 
 
-async def unshared_rows_go(lab: Lab) -> None:
+async def _unshared_rows_go(lab: Lab) -> None:
     """
     When a source is deleted, of its rows only those stay that a fork shares.
     """
@@ -206,7 +206,7 @@ async def unshared_rows_go(lab: Lab) -> None:
     await fork.verify()
 
 
-async def branches_left_go_with_their_thread(lab: Lab) -> None:
+async def _branches_left_go_with_their_thread(lab: Lab) -> None:
     """
     Deleting a thread deletes the rows on the branches that it has left as well.
     """
@@ -221,7 +221,7 @@ async def branches_left_go_with_their_thread(lab: Lab) -> None:
         expect(await lab.storage.rows(scribe.key, branch, 0, 99), [], "the rows of a branch")
 
 
-async def a_purge_deletes_what_nobody_shares(lab: Lab) -> None:
+async def _a_purge_deletes_what_nobody_shares(lab: Lab) -> None:
     """
     A commit that purges leaves no row of the branches behind it, and the thread goes on.
     """
@@ -234,7 +234,7 @@ async def a_purge_deletes_what_nobody_shares(lab: Lab) -> None:
     await scribe.verify()
 
 
-async def a_purge_keeps_what_a_fork_shares(lab: Lab) -> None:
+async def _a_purge_keeps_what_a_fork_shares(lab: Lab) -> None:
     """
     A commit that purges leaves a fork whole, and nothing behind the rows that it shares.
     """
@@ -248,7 +248,7 @@ async def a_purge_keeps_what_a_fork_shares(lab: Lab) -> None:
     expect(await lab.storage.rows(fork.key, left, 0, 9), rows[:3], "the rows of the branch left")
 
 
-async def a_purge_keeps_what_its_own_branch_shares(lab: Lab) -> None:
+async def _a_purge_keeps_what_its_own_branch_shares(lab: Lab) -> None:
     """
     A commit that rewinds and purges keeps the rows that the new branch shares, and no others.
     """
@@ -260,7 +260,7 @@ async def a_purge_keeps_what_its_own_branch_shares(lab: Lab) -> None:
     expect(await lab.storage.rows(scribe.key, left, 0, 9), rows[:4], "the rows of the branch left")
 
 
-async def a_branch_that_is_gone_cannot_be_shared(lab: Lab) -> None:
+async def _a_branch_that_is_gone_cannot_be_shared(lab: Lab) -> None:
     """
     A commit that opens a branch on one that was deleted is refused and makes no thread.
     """
@@ -272,7 +272,7 @@ async def a_branch_that_is_gone_cannot_be_shared(lab: Lab) -> None:
     expect(await lab.storage.load(late.key), None, "the fork")
 
 
-async def rows_that_are_gone_cannot_be_shared(lab: Lab) -> None:
+async def _rows_that_are_gone_cannot_be_shared(lab: Lab) -> None:
     """
     A commit that shares more rows of a branch than are left of it is refused.
     """
@@ -286,7 +286,7 @@ async def rows_that_are_gone_cannot_be_shared(lab: Lab) -> None:
     await fork.verify()
 
 
-async def threads_share_no_numbers(lab: Lab) -> None:
+async def _threads_share_no_numbers(lab: Lab) -> None:
     """
     Threads that grow in turn keep their rows apart.
     """
@@ -299,27 +299,27 @@ async def threads_share_no_numbers(lab: Lab) -> None:
 
 
 ROWS: tuple[Check, ...] = (
-    rows_come_in_order,
-    a_range_is_cut_exactly,
-    rows_keep_their_bytes,
-    a_big_batch_is_one_commit,
-    rows_know_branch_and_number,
-    system_rows_come_alone,
-    an_unknown_branch_has_no_rows,
-    a_fork_shares_rows,
-    a_fork_and_its_source_grow_apart,
-    a_fork_of_a_fork_of_a_fork_reads_through,
-    a_rewind_leaves_the_rest,
-    shared_rows_outlive_their_thread,
-    a_deleted_fork_leaves_its_source,
-    relatives_are_deleted_in_any_order,
-    unshared_rows_go,
-    branches_left_go_with_their_thread,
-    a_purge_deletes_what_nobody_shares,
-    a_purge_keeps_what_a_fork_shares,
-    a_purge_keeps_what_its_own_branch_shares,
-    a_branch_that_is_gone_cannot_be_shared,
-    rows_that_are_gone_cannot_be_shared,
-    threads_share_no_numbers,
+    _rows_come_in_order,
+    _a_range_is_cut_exactly,
+    _rows_keep_their_bytes,
+    _a_big_batch_is_one_commit,
+    _rows_know_branch_and_number,
+    _system_rows_come_alone,
+    _an_unknown_branch_has_no_rows,
+    _a_fork_shares_rows,
+    _a_fork_and_its_source_grow_apart,
+    _a_fork_of_a_fork_of_a_fork_reads_through,
+    _a_rewind_leaves_the_rest,
+    _shared_rows_outlive_their_thread,
+    _a_deleted_fork_leaves_its_source,
+    _relatives_are_deleted_in_any_order,
+    _unshared_rows_go,
+    _branches_left_go_with_their_thread,
+    _a_purge_deletes_what_nobody_shares,
+    _a_purge_keeps_what_a_fork_shares,
+    _a_purge_keeps_what_its_own_branch_shares,
+    _a_branch_that_is_gone_cannot_be_shared,
+    _rows_that_are_gone_cannot_be_shared,
+    _threads_share_no_numbers,
 )
 """The checks of this module."""

@@ -22,7 +22,7 @@ __all__ = ["TENANTS"]
 _IDS = ("-", "--", ".", "0", "10", "9", ":", "A", "Z", "_", "a", "aa", "b", "z" * 200)
 
 
-async def threads_are_listed_by_id(lab: Lab) -> None:
+async def _threads_are_listed_by_id(lab: Lab) -> None:
     """
     Threads are listed in the order of the bytes of their ids.
     """
@@ -32,7 +32,7 @@ async def threads_are_listed_by_id(lab: Lab) -> None:
     expect([one.key for one in found], [lab.key(id) for id in _IDS], "the keys")
 
 
-async def a_list_begins_behind_an_id(lab: Lab) -> None:
+async def _a_list_begins_behind_an_id(lab: Lab) -> None:
     """
     A list holds the ids behind the one given, which need not be there, and no more than asked for.
     """
@@ -45,7 +45,7 @@ async def a_list_begins_behind_an_id(lab: Lab) -> None:
             expect([one.key.id for one in found], wanted, f"ids behind {after!r}, limit {limit}")
 
 
-async def pages_hold_every_thread_once(lab: Lab) -> None:
+async def _pages_hold_every_thread_once(lab: Lab) -> None:
     """
     Pages of a list, each begun behind the last id of the page before, hold every thread once.
     """
@@ -58,7 +58,7 @@ async def pages_hold_every_thread_once(lab: Lab) -> None:
     expect(seen, ids, "the ids")
 
 
-async def a_list_shows_what_load_does(lab: Lab) -> None:
+async def _a_list_shows_what_load_does(lab: Lab) -> None:
     """
     A thread in a list is what `load` gives: revision, head, documents and expiry.
     """
@@ -71,7 +71,7 @@ async def a_list_shows_what_load_does(lab: Lab) -> None:
         expect(facts_of(stored), facts_of(loaded), "the listed thread")
 
 
-async def a_deleted_thread_is_not_listed(lab: Lab) -> None:
+async def _a_deleted_thread_is_not_listed(lab: Lab) -> None:
     """
     A deleted thread is in no list, and those beside it are.
     """
@@ -81,7 +81,7 @@ async def a_deleted_thread_is_not_listed(lab: Lab) -> None:
     expect([one.key.id for one in await lab.storage.threads(lab.tenant)], ["a", "c"], "the ids")
 
 
-async def tenants_are_listed_once(lab: Lab) -> None:
+async def _tenants_are_listed_once(lab: Lab) -> None:
     """
     A tenant is listed once, in order, as long as it has a thread.
     """
@@ -109,7 +109,7 @@ async def _neighbours(lab: Lab) -> tuple[Scribe, Scribe]:
     return both
 
 
-async def tenants_load_their_own(lab: Lab) -> None:
+async def _tenants_load_their_own(lab: Lab) -> None:
     """
     Two tenants have threads of the same id, each with rows and documents of its own.
     """
@@ -120,7 +120,7 @@ async def tenants_load_their_own(lab: Lab) -> None:
         expect([one.key for one in found], [scribe.key], "the threads")
 
 
-async def a_foreign_thread_is_not_loaded(lab: Lab) -> None:
+async def _a_foreign_thread_is_not_loaded(lab: Lab) -> None:
     """
     A thread cannot be loaded, listed, read or asked for documents by another tenant.
     """
@@ -131,7 +131,7 @@ async def a_foreign_thread_is_not_loaded(lab: Lab) -> None:
     expect(await lab.storage.documents(foreign, "metadata"), [], "the documents")
 
 
-async def a_foreign_branch_has_no_rows(lab: Lab) -> None:
+async def _a_foreign_branch_has_no_rows(lab: Lab) -> None:
     """
     Who knows the branch of another tenant gets no row of it, system message or not.
     """
@@ -141,7 +141,7 @@ async def a_foreign_branch_has_no_rows(lab: Lab) -> None:
         expect(rows, [], "the rows")
 
 
-async def a_foreign_thread_is_not_deleted(lab: Lab) -> None:
+async def _a_foreign_thread_is_not_deleted(lab: Lab) -> None:
     """
     Deleting a thread leaves the one of the same id of another tenant, and says so where it is none.
     """
@@ -153,7 +153,7 @@ async def a_foreign_thread_is_not_deleted(lab: Lab) -> None:
     expect(await lab.documents(own.key, "tool"), {"call": b"0"}, "the documents")
 
 
-async def a_foreign_thread_takes_no_commit(lab: Lab) -> None:
+async def _a_foreign_thread_takes_no_commit(lab: Lab) -> None:
     """
     A commit at the revision of another tenant's thread is a conflict with a thread not there.
     """
@@ -165,7 +165,7 @@ async def a_foreign_thread_takes_no_commit(lab: Lab) -> None:
     await scribe.verify()
 
 
-async def a_foreign_branch_is_not_shared(lab: Lab) -> None:
+async def _a_foreign_branch_is_not_shared(lab: Lab) -> None:
     """
     A fork of another tenant's branch is refused, and never shows a row of it.
     """
@@ -177,7 +177,7 @@ async def a_foreign_branch_is_not_shared(lab: Lab) -> None:
     await other.verify()
 
 
-async def names_do_not_run_together(lab: Lab) -> None:
+async def _names_do_not_run_together(lab: Lab) -> None:
     """
     A tenant and an id that read the same side by side are different threads.
     """
@@ -196,7 +196,7 @@ async def names_do_not_run_together(lab: Lab) -> None:
     await scribes[0].verify()
 
 
-async def case_tells_names_apart(lab: Lab) -> None:
+async def _case_tells_names_apart(lab: Lab) -> None:
     """
     Ids and tenants that differ in case are different.
     """
@@ -208,19 +208,19 @@ async def case_tells_names_apart(lab: Lab) -> None:
 
 
 TENANTS: tuple[Check, ...] = (
-    threads_are_listed_by_id,
-    a_list_begins_behind_an_id,
-    pages_hold_every_thread_once,
-    a_list_shows_what_load_does,
-    a_deleted_thread_is_not_listed,
-    tenants_are_listed_once,
-    tenants_load_their_own,
-    a_foreign_thread_is_not_loaded,
-    a_foreign_branch_has_no_rows,
-    a_foreign_thread_is_not_deleted,
-    a_foreign_thread_takes_no_commit,
-    a_foreign_branch_is_not_shared,
-    names_do_not_run_together,
-    case_tells_names_apart,
+    _threads_are_listed_by_id,
+    _a_list_begins_behind_an_id,
+    _pages_hold_every_thread_once,
+    _a_list_shows_what_load_does,
+    _a_deleted_thread_is_not_listed,
+    _tenants_are_listed_once,
+    _tenants_load_their_own,
+    _a_foreign_thread_is_not_loaded,
+    _a_foreign_branch_has_no_rows,
+    _a_foreign_thread_is_not_deleted,
+    _a_foreign_thread_takes_no_commit,
+    _a_foreign_branch_is_not_shared,
+    _names_do_not_run_together,
+    _case_tells_names_apart,
 )
 """The checks of this module."""

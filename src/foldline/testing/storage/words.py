@@ -10,7 +10,7 @@ from foldline.threads.storage import WordIndex
 __all__ = ["LASTING", "WORDS"]
 
 
-async def closing_twice_is_harmless(lab: Lab) -> None:
+async def _closing_twice_is_harmless(lab: Lab) -> None:
     """
     A storage may be closed again.
     """
@@ -20,7 +20,7 @@ async def closing_twice_is_harmless(lab: Lab) -> None:
     await storage.close()
 
 
-async def what_was_written_is_there_after_closing(lab: Lab) -> None:
+async def _what_was_written_is_there_after_closing(lab: Lab) -> None:
     """
     Another storage over the same place finds everything: rows, forks, documents, expiry.
     """
@@ -39,7 +39,7 @@ async def what_was_written_is_there_after_closing(lab: Lab) -> None:
     await fork.verify()
 
 
-async def what_was_deleted_stays_deleted(lab: Lab) -> None:
+async def _what_was_deleted_stays_deleted(lab: Lab) -> None:
     """
     Another storage over the same place finds nothing of what was deleted, dropped or purged.
     """
@@ -63,7 +63,7 @@ async def _reopen(lab: Lab) -> None:
     await lab.storage.open()
 
 
-async def two_storages_see_each_other(lab: Lab) -> None:
+async def _two_storages_see_each_other(lab: Lab) -> None:
     """
     What one storage over a place has acknowledged another one, open all the while, sees at once.
     """
@@ -84,10 +84,10 @@ async def two_storages_see_each_other(lab: Lab) -> None:
 
 
 LASTING: tuple[Check, ...] = (
-    closing_twice_is_harmless,
-    what_was_written_is_there_after_closing,
-    what_was_deleted_stays_deleted,
-    two_storages_see_each_other,
+    _closing_twice_is_harmless,
+    _what_was_written_is_there_after_closing,
+    _what_was_deleted_stays_deleted,
+    _two_storages_see_each_other,
 )
 """The checks of a storage whose data outlives it."""
 
@@ -107,7 +107,7 @@ async def _indexed(lab: Lab, scribe: Scribe, *texts: str) -> None:
     await _index(lab).index(scribe.key, scribe.branch, words)
 
 
-async def nothing_is_indexed_at_first(lab: Lab) -> None:
+async def _nothing_is_indexed_at_first(lab: Lab) -> None:
     """
     The first row that is not in the index is row 0, until rows are added, and then the next one.
     """
@@ -122,7 +122,7 @@ async def nothing_is_indexed_at_first(lab: Lab) -> None:
     expect(await index.indexed(scribe.key, scribe.branch), 3, "the number after that")
 
 
-async def every_word_must_be_there(lab: Lab) -> None:
+async def _every_word_must_be_there(lab: Lab) -> None:
     """
     The rows are found that hold all of the words as whole words, in order.
     """
@@ -143,7 +143,7 @@ async def every_word_must_be_there(lab: Lab) -> None:
         expect(found, wanted, f"the rows with {words}")
 
 
-async def words_are_found_below_a_number(lab: Lab) -> None:
+async def _words_are_found_below_a_number(lab: Lab) -> None:
     """
     No row is found from the given number on.
     """
@@ -154,7 +154,7 @@ async def words_are_found_below_a_number(lab: Lab) -> None:
         expect(found, list(range(min(stop, 5))), f"the rows below {stop}")
 
 
-async def indexing_again_is_harmless(lab: Lab) -> None:
+async def _indexing_again_is_harmless(lab: Lab) -> None:
     """
     A row that is added to the index again is found once, and the index does not go back.
     """
@@ -166,7 +166,7 @@ async def indexing_again_is_harmless(lab: Lab) -> None:
     expect(await index.indexed(scribe.key, scribe.branch), 3, "the next number")
 
 
-async def words_are_shared_with_rows(lab: Lab) -> None:
+async def _words_are_shared_with_rows(lab: Lab) -> None:
     """
     A fork finds words in the rows that it shares and in its own, and none behind its branching.
     """
@@ -179,7 +179,7 @@ async def words_are_shared_with_rows(lab: Lab) -> None:
     expect(await index.find(scribe.key, scribe.branch, 9, ["same"]), [0, 1, 2], "the source's rows")
 
 
-async def a_fork_may_index_shared_rows(lab: Lab) -> None:
+async def _a_fork_may_index_shared_rows(lab: Lab) -> None:
     """
     Where a source is not in the index, its fork's search brings in what both share.
     """
@@ -195,7 +195,7 @@ async def a_fork_may_index_shared_rows(lab: Lab) -> None:
     expect(await index.find(scribe.key, scribe.branch, 9, ["same"]), [0, 1], "the source's rows")
 
 
-async def words_of_another_tenant_are_not_found(lab: Lab) -> None:
+async def _words_of_another_tenant_are_not_found(lab: Lab) -> None:
     """
     Who knows the branch of another tenant finds no word there, and adds none.
     """
@@ -209,7 +209,7 @@ async def words_of_another_tenant_are_not_found(lab: Lab) -> None:
     expect(await index.find(scribe.key, scribe.branch, 9, ["planted"]), [], "the planted word")
 
 
-async def words_go_with_their_rows(lab: Lab) -> None:
+async def _words_go_with_their_rows(lab: Lab) -> None:
     """
     Words of deleted and purged rows are not found any more, and those of shared ones are.
     """
@@ -226,13 +226,13 @@ async def words_go_with_their_rows(lab: Lab) -> None:
 
 
 WORDS: tuple[Check, ...] = (
-    nothing_is_indexed_at_first,
-    every_word_must_be_there,
-    words_are_found_below_a_number,
-    indexing_again_is_harmless,
-    words_are_shared_with_rows,
-    a_fork_may_index_shared_rows,
-    words_of_another_tenant_are_not_found,
-    words_go_with_their_rows,
+    _nothing_is_indexed_at_first,
+    _every_word_must_be_there,
+    _words_are_found_below_a_number,
+    _indexing_again_is_harmless,
+    _words_are_shared_with_rows,
+    _a_fork_may_index_shared_rows,
+    _words_of_another_tenant_are_not_found,
+    _words_go_with_their_rows,
 )
 """The checks of a `WordIndex`."""

@@ -1,0 +1,83 @@
+"""
+A thread as a plain list: what every store is compared with.
+"""
+
+from dataclasses import dataclass, field
+
+from foldline.history.messages import Message
+from foldline.reduction.state import HistoryReductionState
+from foldline.threads.tool_run import ToolRun
+
+
+__all__ = ["Plain"]
+
+
+@dataclass
+class Plain:
+    """
+    A thread as a list.
+    """
+
+    messages: list[Message] = field(default_factory=list)
+    reductions: list[HistoryReductionState] = field(default_factory=list)
+    tools: dict[str, ToolRun] = field(default_factory=dict)
+    metadata: dict[str, object] = field(default_factory=dict)
+    name: str = ""
+    archived: int = 0
+    iteration: int | None = None
+    commits: int = 1
+
+    @property
+    def visible(self) -> list[int]:
+        """
+        The places of the messages that are not system messages.
+        """
+        return [at for at, one in enumerate(self.messages) if one.role != "system"]
+
+    @property
+    def newest(self) -> HistoryReductionState | None:
+        """
+        The newest reduction.
+        """
+        return self.reductions[-1] if self.reductions else None
+
+    def place(self, index: int) -> int:
+        """
+        Return how many messages there are before the one at *index*, and all at the end.
+        """
+        return [*self.visible, len(self.messages)][index]
+
+    def add(self, messages: list[Message]) -> None:
+        """
+        Append, and settle the calls that are answered.
+        """
+        self.messages += messages
+        for message in messages:
+            for answer in message.tool_call_responses:
+                self.tools.pop(answer.id, None)
+
+    def back_to(self, at: int) -> None:
+        """
+        Forget everything from *at* on, and what stands for a part of it.
+        """
+        self.messages = self.messages[: self.place(at)]
+        self.reductions = [one for one in self.reductions if one.summarized_up_to_index <= at]
+        cut = self.reductions[-1].summarized_up_to_index if self.reductions else 0
+        self.archived = min(self.archived, cut)
+        self.tools.clear()
+        self.iteration = None
+
+    def fold(self, state: HistoryReductionState, *, is_archived: bool) -> None:
+        """
+        Take *state* for the newest reduction; one made of the same takes the newest one's place.
+        """
+        if self.reductions and _made_of(self.reductions[-1]) == _made_of(state):
+            self.reductions.pop()
+        self.reductions.append(state)
+        self.commits += 1
+        if is_archived:
+            self.archived = max(self.archived, state.summarized_up_to_index)
+
+
+def _made_of(state: HistoryReductionState) -> tuple[object, ...]:
+    return state.message_hash, state.config_fingerprint, state.counting_unit, state.created_at
