@@ -216,12 +216,12 @@ class ReadOnlyThread:
             message = f"start={start}: allowed is 0 to {stop}"
             raise ConfigError(message)
 
-        async def read(reader: ThreadReader) -> list[Message]:
+        async def _read(reader: ThreadReader) -> list[Message]:
             # The system messages in front of everything belong to the range from 0 on.
             first = await reader.seq_of(start) if start else 0
             return await reader.messages(first, await reader.seq_of(stop))
 
-        return await self._guarded(read)
+        return await self._guarded(_read)
 
     async def working_messages(self) -> list[Message]:
         """

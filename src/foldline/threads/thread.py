@@ -193,12 +193,12 @@ class ConversationThread(ReadOnlyThread):
         """
         known = self._record.reduction_name
 
-        async def save() -> None:
+        async def _save() -> None:
             if self._record.reduction_name != known:
                 raise self._conflict(self.revision)
             await self.commit(reduction=reduction, archive=archive)
 
-        await self._insisting(save)
+        await self._insisting(_save)
 
     async def _insisting(self, write: Callable[[], Awaitable[None]]) -> None:
         """

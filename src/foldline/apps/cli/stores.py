@@ -117,11 +117,11 @@ def with_store(
     """
     store = _store(options, may_make=may_make)
 
-    async def run() -> _Result:
+    async def _run() -> _Result:
         async with store:
             return await work(store)
 
-    return asyncio.run(run())
+    return asyncio.run(_run())
 
 
 def _store(options: KeyOptions, *, may_make: bool) -> ThreadStore:

@@ -103,7 +103,7 @@ def import_threads(options: ImportOptions) -> None:
     """
     snapshots = _snapshots(options)
 
-    async def work(store: ThreadStore) -> list[dict[str, Any]]:
+    async def _work(store: ThreadStore) -> list[dict[str, Any]]:
         keys = [ThreadKey(options.tenant, one.id) for one in snapshots]
         for key in keys:
             if await store.backing.storage.load(key) is not None:
@@ -114,7 +114,7 @@ def import_threads(options: ImportOptions) -> None:
                 advance()
         return [{"id": one.id, "messages": len(one.messages)} for one in snapshots]
 
-    made = with_store(options, work, may_make=True)
+    made = with_store(options, _work, may_make=True)
     if options.json:
         print_document(json_document({"tenant": options.tenant, "threads": made}))
         return
@@ -226,7 +226,7 @@ def export_thread(options: ExportOptions) -> None:
     """
     _check_target(options)
 
-    async def read(store: ThreadStore) -> tuple[int, bytes]:
+    async def _read(store: ThreadStore) -> tuple[int, bytes]:
         thread: ReadOnlyThread
         if options.last_good:
             thread = await last_good(store.backing, ThreadKey(options.tenant, options.id))
@@ -234,7 +234,7 @@ def export_thread(options: ExportOptions) -> None:
             thread = await found_thread(store, options, options.id)
         return thread.count, await _written(thread, options.to)
 
-    count, data = with_store(options, read)
+    count, data = with_store(options, _read)
     if options.output is None:
         print_document(data)
         return
@@ -302,12 +302,12 @@ def fork_thread(options: ForkOptions) -> None:
     Make a new thread that shares the first messages of another; nothing is copied.
     """
 
-    async def fork(store: ThreadStore) -> _Fork:
+    async def _fork(store: ThreadStore) -> _Fork:
         thread = await found_thread(store, options, options.id)
         new = await thread.fork(options.new_id, at=options.at)
         return _Fork(new.id, thread.id, new.count)
 
-    made = with_store(options, fork)
+    made = with_store(options, _fork)
     if options.json:
         print_document(json_document(made))
     else:

@@ -42,14 +42,14 @@ def undo_reduction(options: UndoOptions) -> None:
     Messages that it had archived are in the working history again, byte for byte.
     """
 
-    async def undo(
+    async def _undo(
         store: ThreadStore,
     ) -> tuple[HistoryReductionState | None, HistoryReductionState | None]:
         thread = await found_thread(store, options, options.id)
         before = thread.last_reduction
         return before, await thread.undo_reduction()
 
-    before, after = with_store(options, undo)
+    before, after = with_store(options, _undo)
     cuts = [0 if one is None else one.summarized_up_to_index for one in (before, after)]
     if options.json:
         facts = {"id": options.id, "undone": before is not None}
@@ -86,11 +86,11 @@ def delete_thread(options: DeleteOptions) -> None:
     key = ThreadKey(options.tenant, options.id)
     _ask(options)
 
-    async def delete(store: ThreadStore) -> None:
+    async def _delete(store: ThreadStore) -> None:
         if not await store.delete(key.id, tenant=key.tenant):
             raise ThreadNotFoundError(thread_id=key.id)
 
-    with_store(options, delete)
+    with_store(options, _delete)
     if options.json:
         print_document(json_document({"id": options.id, "deleted": True}))
     else:

@@ -177,7 +177,7 @@ def show_thread(options: ShowOptions) -> None:
     Show a thread: its counts, its newest messages, how far it is folded, and its last run.
     """
 
-    async def read(store: ThreadStore) -> _Shown:
+    async def _read(store: ThreadStore) -> _Shown:
         if options.last_good:
             key = ThreadKey(options.tenant, options.id)
             thread = await last_good(store.backing, key)
@@ -185,7 +185,7 @@ def show_thread(options: ShowOptions) -> None:
             thread = await found_thread(store, options, options.id)
         return _Shown(thread, await thread.get_messages(last=options.last))
 
-    shown = with_store(options, read)
+    shown = with_store(options, _read)
     if options.json:
         print_document(json_document(_document(shown)))
     else:
@@ -294,11 +294,11 @@ def search_thread(options: SearchOptions) -> None:
     Find the messages of a thread that hold every word of TEXT, the newest first.
     """
 
-    async def search(store: ThreadStore) -> list[Match]:
+    async def _search(store: ThreadStore) -> list[Match]:
         thread = await found_thread(store, options, options.id)
         return await thread.search(options.text, limit=options.limit)
 
-    found = with_store(options, search)
+    found = with_store(options, _search)
     if options.json:
         matches = [
             {"number": one.number, "role": one.message.role, "excerpt": one.excerpt}

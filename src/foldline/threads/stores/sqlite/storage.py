@@ -162,10 +162,10 @@ class SQLiteStorage:
         sql = self.sql
         name = "system_rows" if system else "rows"
 
-        def read(connection: sqlite3.Connection) -> list[StoredRow]:
+        def _read(connection: sqlite3.Connection) -> list[StoredRow]:
             return _rows(connection, sql, key, branch, (start, stop), sql[name])
 
-        return await self.reader.run(read)
+        return await self.reader.run(_read)
 
     async def documents(
         self, key: ThreadKey, kind: DocumentKind, *, limit: int | None = None
@@ -189,14 +189,14 @@ class SQLiteStorage:
         sql = self.sql
         values = (tenant, after, -1 if limit is None else limit)
 
-        def read(connection: sqlite3.Connection) -> list[StoredThread]:
+        def _read(connection: sqlite3.Connection) -> list[StoredThread]:
             found = connection.execute(sql["threads"], values).fetchall()
             return [
                 _stored(connection, sql, ThreadKey(tenant, name), (pk, *rest))
                 for pk, name, *rest in found
             ]
 
-        return await self.reader.run(read)
+        return await self.reader.run(_read)
 
     async def tenants(self) -> list[str]:
         """
