@@ -148,12 +148,12 @@ def _cut_row(connection: sqlite3.Connection, random: Random) -> None:
 def _swap_rows(connection: sqlite3.Connection, random: Random) -> None:
     _, start, stop = _mine(connection)
     one, other = random.sample(range(start, stop), 2)
-    datas = [
+    contents = [
         connection.execute("SELECT data FROM rows WHERE id = ?", (row,)).fetchone()[0]
         for row in (other, one)
     ]
     connection.executemany(
-        "UPDATE rows SET data = ? WHERE id = ?", zip(datas, (one, other), strict=True)
+        "UPDATE rows SET data = ? WHERE id = ?", zip(contents, (one, other), strict=True)
     )
 
 

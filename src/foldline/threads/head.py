@@ -12,7 +12,7 @@ from foldline.errors import StoreCorruptError, StoreVersionError
 from foldline.history.digest import EMPTY_DIGEST
 
 
-__all__ = ["HEAD_FORMAT", "SEAL_SIZE", "Head", "decode_head", "encode_head"]
+__all__ = ["HEAD_FORMAT", "REMEMBERED_COMMITS", "SEAL_SIZE", "Head", "decode_head", "encode_head"]
 
 
 HEAD_FORMAT: Final = 1

@@ -29,7 +29,7 @@ from foldline.threads.record import ThreadRecord
 from foldline.threads.storage import WordIndex
 
 
-__all__ = ["Match", "Query", "find_messages", "words_of"]
+__all__ = ["Match", "Query", "find_messages", "text_of", "words_of"]
 
 
 _WORD = re.compile(r"\w+")
