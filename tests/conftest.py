@@ -29,6 +29,14 @@ settings.register_profile("long", deadline=None, max_examples=2000, print_blob=T
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """
+    Run the tests that fork first, while this process has no thread but its own.
+    """
+    items.sort(key=lambda item: not item.path.is_relative_to(_ROOT / "tests" / "faults"))
+    items.sort(key=lambda item: "crashes" not in item.path.parts)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _clean_environment() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:

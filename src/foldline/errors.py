@@ -24,6 +24,7 @@ FoldlineError
     ├── StoreError             a store failed; what was not acknowledged is not there
     │   ├── StoreBusyError     others kept the store locked for too long
     │   ├── StoreCorruptError  stored data is damaged
+    │   ├── StoreKeyError      stored data needs another key, or one at all
     │   ├── StoreVersionError  a store was written by a newer foldline
     │   └── CommitUnknownError a connection broke in a commit: it may be there or not
     └── MissingExtraError      an optional dependency is not installed
@@ -53,6 +54,7 @@ __all__ = [
     "StoreBusyError",
     "StoreCorruptError",
     "StoreError",
+    "StoreKeyError",
     "StoreVersionError",
     "SummarizerError",
     "ThreadConflictError",
@@ -306,6 +308,14 @@ class StoreCorruptError(StoreError):
     """
 
     code = "store_corrupt"
+
+
+class StoreKeyError(StoreError):
+    """
+    Stored data was encrypted with another key, or with one where none is given; or it was not.
+    """
+
+    code = "store_key"
 
 
 class StoreVersionError(StoreError):

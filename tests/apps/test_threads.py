@@ -54,10 +54,66 @@ def test_a_damaged_thread_is_listed_as_such(run: Run, store: Path, damage: Run) 
     """
     damage(store, "UPDATE threads SET head = x'00' WHERE id = 'one'")
 
-    listed = run("threads", "list", "--json").json()["threads"]
+    outcome = run("threads", "list", "--json")
 
+    listed = outcome.json()["threads"]
     assert [one["id"] for one in listed] == ["one", "two"]
     assert "damaged" in listed[0]["error"]
+    assert (outcome.code, outcome.err.count("\n")) == (1, 1)
+    assert "1 thread cannot be read, the first is 'one'" in outcome.err
+
+
+def test_the_first_threads_alone_can_be_listed(run: Run, store: Path) -> None:
+    """
+    `--limit` lists as many, and tells how many there are.
+    """
+    shown, document = (run("threads", "list", "--limit", "1", *more) for more in ([], ["--json"]))
+
+    assert shown.out.splitlines()[-1].strip() == "1 of 2 threads of tenant default"
+    assert [one["id"] for one in document.json()["threads"]] == ["one"]
+    assert document.json()["total"] == 2
+
+
+def test_a_long_title_is_one_line(run: Run, tmp_path: Path) -> None:
+    """
+    However long the id and the title are, the title takes one line.
+    """
+    said = [{"role": "user", "content": "word " * 400}]
+    imported = ("threads", "import", "-", "--id", "i" * 40, "--store", "s.db")
+    run(*imported, stdin=json.dumps(said).encode())
+
+    shown = run("threads", "list", "--store", "s.db").out.splitlines()
+
+    assert sum("word" in line for line in shown) == 1
+
+
+@pytest.mark.parametrize("command", [["threads", "list"], ["verify"], ["repair"]], ids=" ".join)
+def test_a_tenant_without_threads_is_one_line(run: Run, store: Path, command: list[str]) -> None:
+    """
+    The name of a tenant that owns nothing is told with the code 2.
+    """
+    outcome = run(*command, "--tenant", "nobody")
+
+    assert (outcome.code, outcome.out, outcome.err.count("\n")) == (2, "", 1)
+    assert "no thread of tenant 'nobody'" in outcome.err
+
+
+def test_damage_before_what_is_shown_is_told(run: Run, store: Path, damage: Run) -> None:
+    """
+    Showing the end of a thread, or forking it, warns of damage in front of it, and goes on.
+    """
+    row = "(SELECT branch << 32 FROM threads WHERE tenant = 'default' AND id = 'one') + 5"
+    damage(store, f"UPDATE rows SET data = x'00' || data WHERE id = {row}")
+
+    shown = run("threads", "show", "one", "--last", "2", "--json")
+    forked = run("threads", "fork", "one", "three")
+    before = run("threads", "fork", "one", "four", "--at", "2")
+
+    assert [shown.code, forked.code, before.code] == [0, 0, 0]
+    assert len(shown.json()["shown"]) == 2
+    assert "thread 'one' is damaged (row 5" in shown.err
+    assert "thread 'three' is damaged (row 5" in forked.err
+    assert before.err == ""
 
 
 def test_a_thread_is_shown(run: Run, store: Path) -> None:
@@ -179,8 +235,33 @@ def test_one_session_can_be_chosen_and_named(run: Run, tmp_path: Path) -> None:
     one = run("threads", "import", "log.jsonl", "--session", "b", "--id", "x", "--store", "s.db")
     many = run("threads", "import", "log.jsonl", "--id", "y", "--store", "s.db")
 
-    assert one.out == "x: 1 messages\n"
+    assert one.out == "x: 1 message\n"
     assert (many.code, "choose one with --session" in many.err) == (2, True)
+
+
+def test_several_sessions_can_have_a_prefix(run: Run, tmp_path: Path) -> None:
+    """
+    An `--id` that ends with a hyphen begins the id of every session.
+    """
+    lines = [{"conversation_id": name, "role": "user", "content": f"Hello {name}"} for name in "ab"]
+    (tmp_path / "log.jsonl").write_text("\n".join(map(json.dumps, lines)))
+
+    made = run("threads", "import", "log.jsonl", "--id", "old-", "--store", "s.db", "--json")
+
+    assert [one["id"] for one in made.json()["threads"]] == ["old-a", "old-b"]
+
+
+def test_a_snapshot_of_a_newer_foldline_is_one_line(run: Run, store: Path) -> None:
+    """
+    A snapshot of a newer format is refused with the code 2 and with what to do.
+    """
+    snapshot = json.loads(run("threads", "export", "two").out)
+    snapshot = {**snapshot, "Format": 99}
+
+    refused = run("threads", "import", "-", "--id", "new", stdin=json.dumps(snapshot).encode())
+
+    assert (refused.code, refused.err.count("\n")) == (2, 1)
+    assert "upgrade foldline" in refused.err
 
 
 def test_an_import_is_all_or_nothing(run: Run, store: Path, tmp_path: Path) -> None:

@@ -3,12 +3,20 @@ Verifying, repairing, copying and judging a store from the command line.
 """
 
 import asyncio
+import re
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from foldline.apps.cli.stores import KeyOptions, with_store
+from foldline.errors import StoreError, StoreKeyError, StoreVersionError, UsageError
+from foldline.threads.cipher import AesCipher
+from foldline.threads.store import ThreadStore
+from foldline.threads.stores.sqlite.file import APPLICATION_ID
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from tests.threads.sample import COUNT, fill
 
@@ -120,13 +128,226 @@ def test_damage_below_the_threads_is_told(run: Run, store: Path, damage: Run) ->
 
 def test_a_file_that_is_no_database_is_one_line(run: Run, tmp_path: Path) -> None:
     """
-    What is no store at all is one line with the code 1.
+    What is no store at all is one line with the code 2.
     """
     (tmp_path / "store.db").write_bytes(b"not a database" * 1000)
 
     outcome = run("verify", "--store", "store.db")
 
-    assert (outcome.code, outcome.err.count("\n")) == (1, 1)
+    assert (outcome.code, outcome.err.count("\n")) == (2, 1)
+
+
+def _foreign(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE notes (text)")
+        connection.commit()
+
+
+def _newer(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute("PRAGMA user_version = 999")
+
+
+def _logged(path: Path) -> None:
+    """
+    Make a database of another program whose tables lie in its log, as a crash leaves it.
+    """
+    with closing(sqlite3.connect(path.with_name("live.db"))) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("CREATE TABLE notes (text)")
+        for end in ("", "-wal"):
+            live = path.with_name(f"live.db{end}")
+            path.with_name(path.name + end).write_bytes(live.read_bytes())
+    path.with_name("live.db").unlink()
+
+
+MADE: dict[str, Callable[[Path], object]] = {
+    "the file is empty: no store": Path.touch,
+    "is not a SQLite database": lambda path: path.write_text("a text " * 100),
+    "but no store of foldline": _foreign,
+    "database, but no store": _logged,
+    "upgrade foldline": _newer,
+    "is a folder": Path.mkdir,
+}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["verify"],
+        ["repair", "--write"],
+        ["backup", "copy.db"],
+        ["threads", "list"],
+        ["threads", "show", "one"],
+        ["threads", "delete", "one", "--yes"],
+    ],
+    ids=" ".join,
+)
+@pytest.mark.parametrize("said", MADE)
+def test_what_is_no_store_is_left_alone(
+    run: Run, tmp_path: Path, command: list[str], said: str
+) -> None:
+    """
+    What is none of ours, or newer, is told in one line with the code 2, and nothing is made.
+    """
+    path = tmp_path / "x.db"
+    MADE[said](path)
+    before = None if path.is_dir() else path.read_bytes()
+
+    outcome = run(*command, "--store", path)
+
+    assert (outcome.code, outcome.out, outcome.err.count("\n")) == (2, "", 1)
+    assert said in outcome.err
+    assert (None if path.is_dir() else path.read_bytes()) == before
+    made = {one.name for one in tmp_path.iterdir()}
+    assert made <= {"x.db", "x.db-wal", "x.db-shm"}
+
+
+def test_a_store_is_made_of_an_empty_file(run: Run, tmp_path: Path) -> None:
+    """
+    An import alone takes a file of no bytes.
+    """
+    (tmp_path / "x.db").touch()
+
+    said = b'[{"role": "user", "content": "Hello"}]'
+    imported = run("threads", "import", "-", "--id", "a", "--store", "x.db", stdin=said)
+
+    assert (imported.code, run("verify", "--store", "x.db").code) == (0, 0)
+
+
+def test_a_store_that_its_writer_has_left_open_can_be_read(run: Run, tmp_path: Path) -> None:
+    """
+    A store of which all lies in the log, as a killed writer leaves it, is read as any other.
+    """
+
+    async def copied() -> None:
+        async with SQLiteStore(tmp_path / "live.db") as store:
+            await fill(store)
+            for end in ("", "-wal"):
+                data = (tmp_path / f"live.db{end}").read_bytes()
+                (tmp_path / f"x.db{end}").write_bytes(data)
+
+    asyncio.run(copied())
+
+    assert run("verify", "--store", "x.db").code == 0
+
+
+@pytest.fixture
+def locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """
+    Return the file of an encrypted store, which the commands use, with keys beside it.
+    """
+    (tmp_path / "right").write_bytes(bytes(32))
+    (tmp_path / "wrong").write_bytes(bytes(31) + b"x")
+
+    async def make() -> None:
+        async with SQLiteStore(tmp_path / "store.db", cipher=AesCipher(bytes(32))) as store:
+            await fill(store)
+
+    asyncio.run(make())
+    monkeypatch.setenv("FOLDLINE_STORE", str(tmp_path / "store.db"))
+    return tmp_path / "store.db"
+
+
+@pytest.mark.parametrize("key", [["--key-file", "wrong"], []], ids=["wrong", "none"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["repair", "--write"],
+        ["repair", "one", "--write"],
+        ["verify"],
+        ["threads", "list"],
+        ["threads", "export", "one", "--last-good"],
+    ],
+    ids=" ".join,
+)
+def test_without_its_key_a_store_is_left_as_it_was(
+    run: Run, locked: Path, command: list[str], key: list[str]
+) -> None:
+    """
+    With another key, or with none, every command fails, and no byte is changed.
+    """
+    before = locked.read_bytes()
+
+    outcome = run(*command, *key)
+
+    assert outcome.code != 0
+    assert "key" in outcome.out + outcome.err
+    assert locked.read_bytes() == before
+    assert run("verify", "--key-file", "right").code == 0
+
+
+@pytest.mark.parametrize("error", [StoreKeyError(), StoreVersionError(what="x", found=2, known=1)])
+def test_what_needs_another_key_or_foldline_is_misuse(store: Path, error: StoreError) -> None:
+    """
+    It is the same error to every command, with the code 2, whatever was about to be done.
+    """
+
+    async def work(_: ThreadStore) -> None:
+        raise error
+
+    with pytest.raises(UsageError, match=re.escape(str(error))):
+        with_store(KeyOptions(store=str(store)), work)
+
+
+def test_a_thread_of_which_nothing_can_be_opened_is_not_emptied(
+    run: Run, store: Path, damage: Run
+) -> None:
+    """
+    Where neither the head nor the first row can be read a repair is refused, as other keys would.
+    """
+    thread = "tenant = 'default' AND id = 'one'"
+    damage(store, f"UPDATE threads SET head = zeroblob(90) WHERE {thread}")
+    first = f"(SELECT branch << 32 FROM threads WHERE {thread})"
+    damage(store, f"UPDATE rows SET data = zeroblob(90) WHERE id = {first}")
+    before = store.read_bytes()
+
+    refused = run("repair", "one", "--write")
+
+    assert (refused.code, "cannot be repaired: neither the head" in refused.out) == (1, True)
+    assert store.read_bytes() == before
+
+
+def _smash(path: Path, table: str) -> None:
+    """
+    Write over every page that holds *table*, as a failing disk does.
+    """
+    with closing(sqlite3.connect(path)) as connection:
+        found = "SELECT rootpage FROM sqlite_master WHERE tbl_name = ?"
+        pages = [page for (page,) in connection.execute(found, (table,))]
+        (size,) = connection.execute("PRAGMA page_size").fetchone()
+    with path.open("r+b") as file:
+        for page in pages:
+            file.seek((page - 1) * size)
+            file.write(b"\xff" * size)
+
+
+def test_where_the_database_is_damaged_the_way_forward_is_named(run: Run, store: Path) -> None:
+    """
+    Verifying, listing, repairing and judging a torn file fail, and say what can be done.
+    """
+    _smash(store, "threads")
+
+    outcomes = [run(*command) for command in (["verify"], ["threads", "list"], ["repair"])]
+    doctor = run("doctor", "--json")
+
+    assert [one.code for one in outcomes] == [1, 1, 1]
+    assert [one.out + one.err for one in outcomes if "restore a backup" not in one.out + one.err] == []
+    assert all("foldline threads export" in one.out + one.err for one in outcomes)
+    (found,) = (one for one in doctor.json()["findings"] if one["name"] == "quick check")
+    assert (doctor.code, found["weight"]) == (1, "danger")
+    assert "restore a backup" in found["advice"]
+
+
+def test_a_backup_counts_one_thread_as_one(run: Run, tmp_path: Path) -> None:
+    """
+    One is not several.
+    """
+    said = b'[{"role": "user", "content": "Hello"}]'
+    run("threads", "import", "-", "--id", "a", "--store", "x.db", stdin=said)
+
+    assert ": 1 thread, " in run("backup", "copy.db", "--store", "x.db").out
 
 
 def test_a_backup_is_a_store(run: Run, store: Path) -> None:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from foldline.errors import ThreadConflictError
 from foldline.threads.key import ThreadKey
-from foldline.threads.step import Document, DocumentKind, Step, StoredRow, StoredThread
+from foldline.threads.step import Branch, Document, DocumentKind, Step, StoredRow, StoredThread
 from foldline.threads.stores.memory import MemoryStorage
 
 
@@ -50,6 +50,30 @@ class ComparesTooEarly(MemoryStorage):
         opens = None if revision else step.opens
         branch = self._threads[key].branch if revision and step.opens else step.branch
         await super().commit(key, replace(step, expected=revision, opens=opens, branch=branch))
+
+
+class TakesAnyBranch(MemoryStorage):
+    """
+    Compares the revision and not the branch.
+    """
+
+    async def commit(self, key: ThreadKey, step: Step) -> None:
+        """
+        Move the thread to the branch of the step, then commit.
+        """
+        thread = self._threads.get(key)
+        if thread is not None and step.opens is None and step.branch in self._branches:
+            thread.branch = step.branch
+        await super().commit(key, step)
+
+
+class RewindsToAnyBranch(MemoryStorage):
+    """
+    Lets a thread that is there share the rows of any other.
+    """
+
+    def _need_parent(self, key: ThreadKey, branch: Branch, *, is_new: bool) -> None:
+        super()._need_parent(key, branch, is_new=True)
 
 
 class WritesBeforeComparing(MemoryStorage):
@@ -279,6 +303,10 @@ FAULTS: Mapping[type[MemoryStorage], frozenset[str]] = MappingProxyType(
     {
         WithoutCompare: frozenset({"a_stale_revision_is_refused", "of_racing_commits_one_wins"}),
         ComparesTooEarly: frozenset({"of_racing_commits_one_wins", "of_racing_makers_one_wins"}),
+        TakesAnyBranch: frozenset(
+            {"a_thread_made_again_takes_no_old_commit", "a_foreign_branch_takes_no_commit"}
+        ),
+        RewindsToAnyBranch: frozenset({"a_thread_made_again_is_not_rewound"}),
         WritesBeforeComparing: frozenset({"a_refused_commit_changes_nothing"}),
         LosesDrops: frozenset({"documents_are_dropped_by_name", "documents_are_dropped_by_kind"}),
         DropsLast: frozenset({"a_drop_comes_before_a_put"}),

@@ -24,6 +24,7 @@ class Plain:
     metadata: dict[str, object] = field(default_factory=dict)
     name: str = ""
     archived: int = 0
+    marks: dict[int, int] = field(default_factory=dict)
     iteration: int | None = None
     commits: int = 1
 
@@ -62,10 +63,15 @@ class Plain:
         """
         self.messages = self.messages[: self.place(at)]
         self.reductions = [one for one in self.reductions if one.summarized_up_to_index <= at]
-        cut = self.reductions[-1].summarized_up_to_index if self.reductions else 0
-        self.archived = min(self.archived, cut)
+        self.unarchive()
         self.tools.clear()
         self.iteration = None
+
+    def unarchive(self) -> None:
+        """
+        Archive what was archived when the newest reduction was made.
+        """
+        self.archived = self.marks.get(id(self.newest), 0)
 
     def fold(self, state: HistoryReductionState, *, is_archived: bool) -> None:
         """
@@ -77,6 +83,7 @@ class Plain:
         self.commits += 1
         if is_archived:
             self.archived = max(self.archived, state.summarized_up_to_index)
+        self.marks[id(state)] = self.archived
 
 
 def _made_of(state: HistoryReductionState) -> tuple[object, ...]:

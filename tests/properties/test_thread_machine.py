@@ -339,8 +339,8 @@ class Threads(RuleBasedStateMachine):
             return
         memory, sqlite = [self.runner.run(thread.fork(name, at=at)) for thread in source.both]
         copy = Plain(list(plain.messages), list(plain.reductions), name=plain.name)
+        copy.marks = dict(plain.marks)
         copy.back_to(at)
-        copy.archived = 0
         copy.metadata = {**plain.metadata, "forked_from": source.memory.id, "forked_at": at}
         self.pairs[name] = Pair(memory, sqlite, copy)
         self._compare(self.pairs[name])
@@ -356,8 +356,7 @@ class Threads(RuleBasedStateMachine):
         if plain.reductions:
             plain.commits += 1
             plain.reductions.pop()
-            cut = plain.reductions[-1].summarized_up_to_index if plain.reductions else 0
-            plain.archived = min(plain.archived, cut)
+            plain.unarchive()
         assert state == plain.newest
         self._compare(pair)
 

@@ -3,9 +3,10 @@ A task that is cancelled, at every place where it waits: its step is wholly ther
 """
 
 import asyncio
+import sqlite3
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, closing, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, TypeAlias
@@ -376,6 +377,26 @@ def test_a_time_limit_leaves_a_whole_step(tmp_path: Path, kind: str) -> None:
             assert [int(one) for one in said[::2]] == sorted(int(one) for one in said[::2])
 
     asyncio.run(run())
+
+
+def test_a_commit_that_fails_behind_a_cancellation_is_not_believed(tmp_path: Path) -> None:
+    """A thread whose cancelled commit could not be made knows that, and writes again."""
+
+    async def run() -> int:
+        async with SQLiteStore(tmp_path / "chat.db", busy_timeout=0.2) as store:
+            thread = await store.thread("chat")
+            with closing(sqlite3.connect(tmp_path / "chat.db")) as other:
+                other.execute("BEGIN IMMEDIATE")
+                task = asyncio.create_task(thread.add_message(Message.user("refused")))
+                await asyncio.sleep(0.05)
+                task.cancel()
+                await asyncio.wait([task])
+                other.rollback()
+            assert (task.cancelled(), thread.count) == (True, 0)
+            await thread.add_message(Message.user("taken"))
+            return thread.count
+
+    assert asyncio.run(run()) == 1
 
 
 @pytest.mark.parametrize("kind", STORES)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from foldline.errors import ThreadConflictError, ThreadNotFoundError
+from foldline.errors import ThreadNotFoundError
 from foldline.history.messages import Message
 from foldline.threads.checkpointer import ThreadCheckpointer
 from foldline.threads.store import ThreadStore
@@ -109,7 +109,7 @@ def test_the_same_id_begins_anew(tell: Callable[[Story], None]) -> None:
         new = await store.thread("brief")
 
         assert (new.count, new.created_at, new.expires_at) == (0, NOW + DAY, None)
-        with pytest.raises(ThreadConflictError):
+        with pytest.raises(ThreadNotFoundError):
             await old.add_message(Message.user("late"))
 
     tell(story)
@@ -239,7 +239,7 @@ def test_an_old_object_cannot_bring_a_purged_thread_back(tell: Callable[[Story],
         clock.now = NOW + DAY
         await store.purge_expired()
 
-        with pytest.raises(ThreadConflictError):
+        with pytest.raises(ThreadNotFoundError):
             await old.set_expiry(None)
         with pytest.raises(ThreadNotFoundError):
             await old.append([Message.user("late")])

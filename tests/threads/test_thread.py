@@ -301,7 +301,9 @@ def test_tool_runs_are_kept_in_order_until_they_are_answered(store: ThreadStore)
         assert found is not None
         assert list(found.pending_tools) == list(thread.pending_tools) == [runs[0], done]
         await thread.commit(messages=[Message.tool("b", "x"), Message.tool("a", "y")])
-        assert len(thread.pending_tools) == 0
+        found = await store.find("a")
+        assert found is not None
+        assert list(found.pending_tools) == list(thread.pending_tools) == []
 
     _tell(store, story)
 
@@ -375,6 +377,44 @@ def test_a_fork_needs_a_free_name_and_a_place(store: ThreadStore) -> None:
                 await thread.edit(index, TALK[1])
         with pytest.raises(ConfigError, match="system message has no index"):
             await thread.edit(0, TALK[0])
+
+    _tell(store, story)
+
+
+def test_a_rewind_leaves_the_reductions_that_fit(store: ThreadStore) -> None:
+    """
+    A rewound thread that is read again has no reduction of messages that it took back.
+    """
+
+    async def story(thread: ConversationThread, store: ThreadStore) -> None:
+        await thread.add_messages(TALK)
+        first, second = _reduction(TALK, 1), _reduction(TALK, 2)
+        for one in (first, second):
+            await thread.save_reduction(one)
+        for at, known in ((2, second), (1, first), (0, None)):
+            await thread.rewind(at)
+            found = await store.find("a")
+            assert found is not None
+            assert found.last_reduction == thread.last_reduction == known
+
+    _tell(store, story)
+
+
+def test_a_fork_has_every_reduction_that_fits(store: ThreadStore) -> None:
+    """
+    A fork that is read again has the reductions that stand for no more than it shares.
+    """
+
+    async def story(thread: ConversationThread, store: ThreadStore) -> None:
+        await thread.add_messages(TALK)
+        first, second = _reduction(TALK, 1), _reduction(TALK, 2)
+        for one in (first, second):
+            await thread.save_reduction(one)
+        for at, known in ((1, [first, None]), (2, [second, first])):
+            await thread.fork(f"fork-{at}", at=at)
+            found = await store.find(f"fork-{at}")
+            assert found is not None
+            assert [found.last_reduction, await found.undo_reduction()] == known
 
     _tell(store, story)
 

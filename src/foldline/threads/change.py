@@ -82,8 +82,8 @@ class Change(Struct, frozen=True, kw_only=True):
     execution: AgentLoopState | UnsetType | None = UNSET
     """The execution state; None clears it."""
 
-    reduction: HistoryReductionState | UnsetType | None = UNSET
-    """The newest reduction; None says that there is none."""
+    reduction: HistoryReductionState | UnsetType = UNSET
+    """The newest reduction."""
 
     is_new_fold: bool = True
     """Whether *reduction* is a new one, or the newest one with other notes."""
@@ -185,13 +185,16 @@ def _seconds(moment: datetime | None) -> float | None:
 def _moved(head: Head, change: Change, retention: CheckpointRetention) -> Head:
     folds = change.is_new_fold and isinstance(change.reduction, HistoryReductionState)
     kept = retention == "full" and isinstance(change.execution, AgentLoopState)
-    if not folds and not kept and change.archived is None and change.expires_at is UNSET:
+    if change.fallback is not UNSET:
+        head = head.fallen_back(0 if change.fallback is None else int(change.fallback.name))
+    elif not folds and not kept and change.archived is None and change.expires_at is UNSET:
         return head
+    if change.archived is not None:
+        head = head.archiving(change.archived, fold=head.folds + folds)
     return msgspec.structs.replace(
         head,
         folds=head.folds + folds,
         checkpoints=head.checkpoints + kept,
-        archived=head.archived if change.archived is None else change.archived,
         expires_at=head.expires_at if change.expires_at is UNSET else change.expires_at,
     )
 
@@ -228,8 +231,6 @@ def _alone(reduction: HistoryReductionState | None) -> HistoryReductionState | N
 
 
 def _reduction_name(head: Head, record: ThreadRecord, change: Change) -> str:
-    if change.reduction is None:
-        return ""
     if change.is_new_fold or not record.reduction_name:
         return _fold_name(head.folds)
     return record.reduction_name

@@ -12,7 +12,15 @@ from foldline.errors import StoreCorruptError, StoreVersionError
 from foldline.history.digest import EMPTY_DIGEST
 
 
-__all__ = ["HEAD_FORMAT", "REMEMBERED_COMMITS", "SEAL_SIZE", "Head", "decode_head", "encode_head"]
+__all__ = [
+    "HEAD_FORMAT",
+    "REMEMBERED_ARCHIVES",
+    "REMEMBERED_COMMITS",
+    "SEAL_SIZE",
+    "Head",
+    "decode_head",
+    "encode_head",
+]
 
 
 HEAD_FORMAT: Final = 1
@@ -20,6 +28,9 @@ HEAD_FORMAT: Final = 1
 
 SEAL_SIZE: Final = 16
 """The length of a seal in bytes."""
+
+REMEMBERED_ARCHIVES: Final = 16
+"""How many of the last folds that archived messages a head knows."""
 
 REMEMBERED_COMMITS: Final = 8
 """How many of the last commits a head knows by their ids."""
@@ -66,6 +77,9 @@ class Head(Struct, frozen=True, kw_only=True):
     archived: int = 0
     """How many messages, system messages not counted, are archived."""
 
+    archives: tuple[tuple[int, int], ...] = ()
+    """The last folds that archived messages: the number of each, and `archived` behind it."""
+
     folds: int = 0
     """How many reductions were ever stored."""
 
@@ -87,6 +101,21 @@ class Head(Struct, frozen=True, kw_only=True):
         How many messages it holds, system messages not counted.
         """
         return self.count - self.system
+
+    def archiving(self, archived: int, *, fold: int) -> "Head":
+        """
+        Return the head with the first *archived* messages archived by the reduction *fold*.
+        """
+        archives = (*self.archives, (fold, archived))[-REMEMBERED_ARCHIVES:]
+        return msgspec.structs.replace(self, archived=archived, archives=archives)
+
+    def fallen_back(self, fold: int) -> "Head":
+        """
+        Return the head with *fold* as the newest reduction, and archived what was archived then.
+        """
+        archives = tuple(one for one in self.archives if one[0] <= fold)
+        archived = archives[-1][1] if archives else 0
+        return msgspec.structs.replace(self, archived=archived, archives=archives)
 
     def moved(self, commit_id: bytes, now: datetime) -> "Head":
         """

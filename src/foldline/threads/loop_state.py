@@ -9,11 +9,17 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from foldline.errors import CheckpointError, CheckpointStaleError, FormatError, StoreVersionError
+from foldline.errors import (
+    CheckpointError,
+    CheckpointStaleError,
+    FormatError,
+    StoreVersionError,
+)
 from foldline.history.codec import decode_json, encode_json, without_values
 from foldline.history.history import History
 from foldline.reduction.state import HistoryReductionState
 from foldline.threads.current import CurrentMessages
+from foldline.threads.tool_run import check_kinds
 
 
 __all__ = ["COMPLETED", "LOOP_FORMAT", "AgentLoopState"]
@@ -87,6 +93,12 @@ class AgentLoopState(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     format: int = LOOP_FORMAT
     """The number of the stored form."""
+
+    def __post_init__(self) -> None:
+        check_kinds("an execution state", str, self.run_id, self.conversation_id, self.agent_name)
+        check_kinds(
+            "an execution state", int, self.iteration, self.consecutive_failures, self.turn_start
+        )
 
     @property
     def is_open(self) -> bool:

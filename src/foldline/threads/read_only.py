@@ -166,13 +166,10 @@ class ReadOnlyThread:
         """
         The state of the last run; `is_open` tells whether it can be resumed.
         """
-        state = self._record.execution
-        if state is None or self._history is None:
+        state, history = self._record.execution, self._current_history()
+        if state is None or history is None or len(state.current_messages) != history.total:
             return state
-        current = state.current_messages
-        if len(current) != self._history.total:
-            return state
-        return state.with_messages(self._history)
+        return state.with_messages(history)
 
     @property
     def pending_tools(self) -> tuple[ToolRun, ...]:
@@ -180,6 +177,15 @@ class ReadOnlyThread:
         The tool calls whose answers are not yet messages, in order.
         """
         return self._record.tools
+
+    def _current_history(self) -> History | None:
+        """
+        Return the history in memory, if it is still that of this revision.
+        """
+        history, head = self._history, self._record.head
+        if history is None or (history.total, history.digest()) != (head.count, head.digest):
+            return None
+        return history
 
     def _reader(self) -> ThreadReader:
         return ThreadReader(
@@ -243,7 +249,7 @@ class ReadOnlyThread:
             counting_unit: The unit that it must have; any where None.
         """
         reduction = await self._fitting(config_fingerprint, counting_unit)
-        history = self._history
+        history = self._current_history()
         start = 0 if reduction is None else reduction.summarized_up_to_index
         if history is None or history.start > start:
             history = await self._guarded(lambda reader: reader.window(reduction))

@@ -22,9 +22,15 @@ from foldline.threads.key import ThreadKey
 from foldline.threads.read_only import ReadOnlyThread
 from foldline.threads.record import ThreadRecord
 from foldline.threads.step import Branch, DocumentKind, Step
+from foldline.threads.verification import is_current
 
 
 __all__ = ["Repair", "carry_out", "last_good", "plan_repair"]
+
+
+_ATTEMPTS = 5
+_PAGE = 512
+_LAST = 1 << 32
 
 
 class Repair(Struct, frozen=True, kw_only=True):
@@ -57,7 +63,9 @@ async def plan_repair(backing: Backing, key: ThreadKey) -> Repair:
 
     Raises:
         ThreadNotFoundError: There is no such thread.
-        StoreCorruptError: The storage is damaged below the thread, so that it cannot be repaired.
+        StoreCorruptError: It cannot be repaired: the storage is damaged below the thread, or
+            neither its head nor its first row can be read.
+        StoreKeyError: It was encrypted with another key: it is not damaged.
         StoreVersionError: A newer foldline wrote it: it is not damaged.
         StoreError: The storage failed.
     """
@@ -72,7 +80,7 @@ async def plan_repair(backing: Backing, key: ThreadKey) -> Repair:
 
 
 async def _examined(backing: Backing, key: ThreadKey) -> Examination:
-    found = await examine(backing, key)
+    found = await _steady(backing, key)
     if found is None:
         raise ThreadNotFoundError(thread_id=key.id)
     if found.branch is None:
@@ -81,7 +89,41 @@ async def _examined(backing: Backing, key: ThreadKey) -> Examination:
             "which messages belong to the thread: go back to a backup"
         )
         raise StoreCorruptError(message)
+    if found.head is None and not await _is_ours(backing, found, found.branch):
+        # With another key nothing can be opened, and nothing is damaged.
+        message = (
+            f"neither the head nor the first message of thread {key.id!r} can be opened: give the "
+            "key that it was written with, or go back to a backup"
+        )
+        raise StoreCorruptError(message)
     return found
+
+
+async def _steady(backing: Backing, key: ThreadKey) -> Examination | None:
+    # Whoever writes meanwhile would look like damage.
+    found = await examine(backing, key)
+    for _ in range(_ATTEMPTS):
+        if found is None or not found.faults or await is_current(backing, found):
+            break
+        found = await examine(backing, key)
+    return found
+
+
+async def _is_ours(backing: Backing, found: Examination, branch: bytes) -> bool:
+    """
+    Whether something of the thread can be opened, so that what cannot is damaged.
+    """
+    if found.sums.count:
+        return True
+    record = found.record
+    documents = (record.metadata, record.display_name, record.tools, record.execution)
+    if not any((*documents, found.reductions, found.checkpoints)):
+        return False
+    # The thread may begin anew, empty, only where there are no rows any more.
+    for start, stop in ((0, _PAGE), (_PAGE, _LAST)):
+        if await backing.storage.rows(found.key, branch, start, stop):
+            return False
+    return True
 
 
 async def carry_out(backing: Backing, repair: Repair) -> None:
@@ -169,8 +211,9 @@ class _Plan:
             f"goes on behind message {kept - 1} ({kept} kept)" if kept else "begins anew, empty"
         )
         if found.lost:
+            messages = "1 message" if found.lost == 1 else f"{found.lost} messages"
             self._deeds.append(
-                f"loses {found.lost} messages, from number {kept} on; "
+                f"loses {messages}, from number {kept} on; "
                 "what is left of them stays on the branch that is left"
             )
         if found.head is None:

@@ -67,10 +67,9 @@ async def _back_to(
     branch = Branch(backing.random_bytes(BRANCH_SIZE), record.head.branch, seq)
     head = await reader.head_at(seq, branch.id)
     kept, dropped = _split(await _stored_reductions(backing, record), at)
-    cut = kept[0].state.summarized_up_to_index if kept else 0
     return Change(
         messages=messages,
-        rebranch=msgspec.structs.replace(head, archived=min(record.head.archived, cut)),
+        rebranch=msgspec.structs.replace(head, archives=record.head.archives),
         shares=branch,
         execution=None,
         fallback=kept[0] if kept else None,
@@ -110,11 +109,8 @@ async def without_newest(backing: Backing, record: ThreadRecord) -> Change | Non
     known = await _stored_reductions(backing, record)
     if not known:
         return None
-    earlier = known[1] if len(known) > 1 else None
-    cut = 0 if earlier is None else earlier.state.summarized_up_to_index
     return Change(
-        fallback=earlier,
-        archived=min(record.head.archived, cut),
+        fallback=known[1] if len(known) > 1 else None,
         drop=[("reduction", known[0].name)],
     )
 
@@ -166,6 +162,7 @@ async def forked(backing: Backing, record: ThreadRecord, key: ThreadKey, at: int
         revision=0,
         checkpoints=0,
         recent=(),
+        archives=record.head.archives,
     )
     kept, _ = _split(await _stored_reductions(backing, record), at)
     change = Change(

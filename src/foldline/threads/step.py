@@ -105,7 +105,7 @@ class Step(Struct, frozen=True, kw_only=True):
     """The documents to delete before that, by kind and name; without name, all of the kind."""
 
     last_activity: float
-    """Seconds since 1970, for lists."""
+    """Seconds since 1970, beside the sealed head: for whoever looks into a database."""
 
     expires_at: float | None = None
     """Seconds since 1970 from which on the thread is gone; None for never."""

@@ -2,8 +2,8 @@
 What is offered over every storage: threads by their names.
 """
 
+import logging
 from collections.abc import AsyncIterator, Callable
-from contextlib import suppress
 from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Self
@@ -16,9 +16,12 @@ from foldline.errors import (
     ThreadExistsError,
 )
 from foldline.history.tokens import TokenCounter, TokenEstimator
+from foldline.threads.arguments import check_ttl
 from foldline.threads.backing import Backing, now_utc
+from foldline.threads.change import Planned
 from foldline.threads.checkpoint import CheckpointRetention
 from foldline.threads.cipher import Cipher, Vault
+from foldline.threads.commitment import carry_out
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey
 from foldline.threads.origin import plan_new, plan_restore
 from foldline.threads.record import ThreadRecord, decode_record
@@ -30,6 +33,8 @@ from foldline.threads.thread import ConversationThread
 
 __all__ = ["ThreadStore"]
 
+
+_LOG = logging.getLogger("foldline")
 
 _PAGE = 200
 _ATTEMPTS = 10
@@ -123,13 +128,16 @@ class ThreadStore:
         Args:
             thread_id: The id within the tenant: 1 to 200 of letters, digits and `. _ : -`.
             tenant: The owner.
-            ttl: How long a thread that is made lives; None for ever.
+            ttl: How long a thread that is made lives; None for ever. It changes nothing of one
+                that is there.
 
         Raises:
+            ConfigError: *ttl* is no span above zero.
             ThreadIdError: The id or the tenant has characters that are not allowed.
             StoreCorruptError: The stored thread is damaged.
         """
         key = ThreadKey(tenant, thread_id)
+        check_ttl(ttl)
         for _ in range(_ATTEMPTS):
             found = await self._find(key)
             if found is not None:
@@ -178,10 +186,9 @@ class ThreadStore:
         key = ThreadKey(tenant, thread_id or snapshot.id)
         planned = plan_restore(self._backing, key, snapshot)
         try:
-            await self._backing.storage.commit(key, planned.step)
+            return await self._new(planned)
         except ThreadConflictError:
             raise ThreadExistsError(thread_id=key.id) from None
-        return ConversationThread(self._backing, planned.record)
 
     async def _find(self, key: ThreadKey) -> ConversationThread | None:
         stored = await self._backing.storage.load(key)
@@ -196,8 +203,12 @@ class ThreadStore:
     async def _make(self, key: ThreadKey, ttl: timedelta | None) -> ConversationThread:
         expires_at = None if ttl is None else self._backing.clock() + ttl
         planned = plan_new(self._backing, key, expires_at=expires_at)
-        await self._backing.storage.commit(key, planned.step)
-        return ConversationThread(self._backing, planned.record)
+        return await self._new(planned)
+
+    async def _new(self, planned: Planned) -> ConversationThread:
+        thread = ConversationThread(self._backing, planned.record)
+        await carry_out(self._backing, planned, made=lambda: None)
+        return thread
 
     def _is_expired(self, record: ThreadRecord) -> bool:
         # The head says it: nothing protects the column beside it, and a thread may hang on it.
@@ -213,15 +224,19 @@ class ThreadStore:
 
     async def threads(self, *, tenant: str = DEFAULT_TENANT) -> AsyncIterator[ConversationThread]:
         """
-        Give every thread of *tenant*, in order of their ids.
-
-        Raises:
-            StoreCorruptError: A stored thread is damaged.
+        Give every thread of *tenant*, in order of their ids; a damaged one is passed over.
         """
         async for stored in self._stored(tenant):
-            record = decode_record(stored, self._backing.vault)
-            if not self._is_expired(record):
+            record = self._whole(stored)
+            if record is not None and not self._is_expired(record):
                 yield ConversationThread(self._backing, record)
+
+    def _whole(self, stored: StoredThread) -> ThreadRecord | None:
+        try:
+            return decode_record(stored, self._backing.vault)
+        except StoreCorruptError:
+            _LOG.warning("thread %r is damaged: see `foldline verify`", stored.key.id)
+            return None
 
     async def tenants(self) -> list[str]:
         """
@@ -244,9 +259,9 @@ class ThreadStore:
         deleted = 0
         for tenant in await self.tenants():
             async for stored in self._stored(tenant):
-                with suppress(StoreCorruptError):
-                    record = decode_record(stored, self._backing.vault)
-                    deleted += self._is_expired(record) and await self._expire(stored)
+                record = self._whole(stored)
+                if record is not None and self._is_expired(record):
+                    deleted += await self._expire(stored)
         return deleted
 
     async def delete_inactive(
@@ -263,8 +278,8 @@ class ThreadStore:
         latest = self._backing.clock() - threshold
         count = 0
         async for stored in self._stored(tenant):
-            record = decode_record(stored, self._backing.vault)
-            if record.head.last_activity <= latest:
+            record = self._whole(stored)
+            if record is not None and record.head.last_activity <= latest:
                 count += 1 if dry_run else await self._expire(stored)
         return count
 

@@ -4,26 +4,29 @@ A conversation that is kept.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from datetime import datetime
 from typing import Protocol, runtime_checkable
 
 from msgspec import UNSET, UnsetType, structs
 
 from foldline.errors import (
-    CommitUnknownError,
-    ConfigError,
     IntegrityError,
-    StoreError,
     ThreadConflictError,
     ThreadExistsError,
     ThreadNotFoundError,
 )
 from foldline.history.messages import Message
 from foldline.reduction.state import HistoryReductionState, hash_of
+from foldline.threads.arguments import (
+    check_commit_id,
+    check_messages,
+    check_metadata,
+    check_moment,
+)
 from foldline.threads.backing import Backing
-from foldline.threads.change import Change, Planned, plan_step
+from foldline.threads.change import COMMIT_ID_SIZE, Change, Planned, plan_step
 from foldline.threads.checkpoint import CheckpointSource
+from foldline.threads.commitment import carry_out
 from foldline.threads.key import ThreadKey
 from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.read_only import ReadOnlyThread
@@ -92,16 +95,18 @@ class ConversationThread(ReadOnlyThread):
         stored = await self._backing.storage.load(self.key)
         if stored is None:
             raise ThreadNotFoundError(thread_id=self.id)
-        if stored.revision != self.revision:
-            self._record = decode_record(stored, self._backing.vault)
+        record = decode_record(stored, self._backing.vault)
+        # A thread that was deleted and made again may have come to the same revision.
+        if (record.head.revision, record.head.seal) != (self.revision, self._record.head.seal):
             self._history = None
+        self._record = record
 
     async def commit(
         self,
         *,
         messages: Iterable[Message] = (),
         execution: AgentLoopState | UnsetType | None = UNSET,
-        reduction: HistoryReductionState | UnsetType | None = UNSET,
+        reduction: HistoryReductionState | UnsetType = UNSET,
         tools: Sequence[ToolRun] = (),
         settled: Sequence[str] = (),
         archive: bool = False,
@@ -121,19 +126,23 @@ class ConversationThread(ReadOnlyThread):
             settled: The ids of further calls that need not be remembered any more.
             archive: Whether the messages that *reduction* stands for are archived.
             source: What the step was made after, for a kept checkpoint.
-            commit_id: 8 random bytes. A commit with the id of one of the last commits of this
-                thread does nothing: it was made before.
+            commit_id: 8 random bytes. A commit with the id of one of the last 8 commits of this
+                thread, as far as this object has read it, does nothing: it was made before.
 
         Raises:
+            ConfigError: An argument is of another kind.
             ThreadConflictError: Somebody else has written in the meantime.
             IntegrityError: *reduction* stands for other messages than those of this thread.
             StoreError: The store failed; nothing was written.
         """
+        given = tuple(messages)
+        check_messages(given)
+        check_commit_id(commit_id)
         async with self._lock:
             if commit_id is not None and commit_id in self._record.head.recent:
                 return
             change = Change(
-                messages=tuple(messages),
+                messages=given,
                 execution=execution,
                 reduction=reduction,
                 tools=tools,
@@ -152,7 +161,6 @@ class ConversationThread(ReadOnlyThread):
             StoreError: The store failed; nothing was written.
         """
         given = tuple(messages)
-        _check_messages(given)
         if given:
             await self.commit(messages=given, source="input")
 
@@ -174,7 +182,13 @@ class ConversationThread(ReadOnlyThread):
             StoreError: The store failed; nothing was written.
         """
         given = tuple(messages)
-        await self._insisting(lambda: self.add_messages(given))
+        if not given:
+            return
+        # One id for all attempts: one that was made without our knowing is not made again.
+        commit_id = self._backing.random_bytes(COMMIT_ID_SIZE)
+        await self._insisting(
+            lambda: self.commit(messages=given, source="input", commit_id=commit_id)
+        )
 
     async def save_reduction(
         self, reduction: HistoryReductionState, *, archive: bool = False
@@ -229,7 +243,7 @@ class ConversationThread(ReadOnlyThread):
         )
 
     async def _hash_at(self, index: int) -> str:
-        history = self._history
+        history = self._current_history()
         if history is not None and history.start <= index <= len(history):
             return hash_of(history, index)
         return await self._guarded(lambda reader: reader.hash_at(index))
@@ -245,7 +259,7 @@ class ConversationThread(ReadOnlyThread):
             FormatError: A value has no place in JSON.
             ThreadConflictError: Somebody else has written in the meantime.
         """
-        _check_keys(metadata or ())
+        check_metadata(metadata, display_name)
         async with self._lock:
             await self._write(Change(metadata=metadata, display_name=display_name))
 
@@ -254,8 +268,10 @@ class ConversationThread(ReadOnlyThread):
         Let the thread be gone from *expires_at* on, or never.
 
         Raises:
+            ConfigError: *expires_at* has no time zone.
             ThreadConflictError: Somebody else has written in the meantime.
         """
+        check_moment("expires_at", expires_at)
         async with self._lock:
             await self._write(Change(expires_at=expires_at))
 
@@ -298,6 +314,7 @@ class ConversationThread(ReadOnlyThread):
             ConfigError: There is no message at *index*, or *message* is a system message.
             ThreadConflictError: Somebody else has written in the meantime.
         """
+        check_messages([message])
         async with self._lock:
             change = await self._guarded(
                 lambda _: edited(self._backing, self._record, index, message)
@@ -361,14 +378,13 @@ class ConversationThread(ReadOnlyThread):
         """
         key = ThreadKey(self.tenant, thread_id)
         planned = await self._forked(key, at)
-        fork = ConversationThread(self._backing, planned.record)
         try:
-            await self._backing.storage.commit(key, planned.step)
+            await carry_out(self._backing, planned, made=_nothing)
         except ThreadConflictError:
             raise ThreadExistsError(thread_id=thread_id) from None
         except ThreadNotFoundError:
             raise ThreadNotFoundError(thread_id=self.id) from None
-        return fork
+        return ConversationThread(self._backing, planned.record)
 
     async def _forked(self, key: ThreadKey, at: int | None) -> Planned:
         try:
@@ -384,63 +400,16 @@ class ConversationThread(ReadOnlyThread):
         backing = self._backing
         if now is not None:
             backing = structs.replace(backing, clock=lambda: now)
+        expires_at = self.expires_at
+        if expires_at is not None and expires_at <= self._backing.clock():
+            # The next to ask for it would find it gone, and this with it.
+            raise ThreadNotFoundError(thread_id=self.id)
         planned = plan_step(backing, self._record, change, commit_id=commit_id)
-        if self._backing.ends_commits:
-            await self._write_steadily(planned, change)
-            return
-        commit = asyncio.ensure_future(self._commit(planned))
-        try:
-            await asyncio.shield(commit)
-        except asyncio.CancelledError:
-            # What has begun is finished, so that this object knows what is stored.
-            await _ended(commit)
-            if not commit.cancelled() and commit.exception() is None:
-                self._take(planned, change)
-            raise
-        self._take(planned, change)
-
-    async def _write_steadily(self, planned: Planned, change: Change) -> None:
-        try:
-            await self._backing.storage.commit(self.key, planned.step)
-        except asyncio.CancelledError as cancelled:
-            # It has ended all the same; a cause says that it failed.
-            if cancelled.__cause__ is None:
-                self._take(planned, change)
-            raise
-        except CommitUnknownError:
-            await self._settle(planned)
-        self._take(planned, change)
-
-    async def _commit(self, planned: Planned) -> None:
-        try:
-            await self._backing.storage.commit(self.key, planned.step)
-        except CommitUnknownError:
-            await self._settle(planned)
+        await carry_out(self._backing, planned, made=lambda: self._take(planned, change))
 
     def _take(self, planned: Planned, change: Change) -> None:
         self._record = planned.record
         self._grow(planned, change)
-
-    async def _settle(self, planned: Planned) -> None:
-        """
-        Find out whether a commit whose outcome is unknown was made; raise where it was not.
-        """
-        try:
-            stored = await self._backing.storage.load(self.key)
-        except StoreError:
-            message = (
-                f"the connection broke in a commit of thread {self.id!r}, and nothing can be read "
-                "now: it may be there or not. Refresh, then commit again under the same commit_id"
-            )
-            raise CommitUnknownError(message) from None
-        if stored is None:
-            raise ThreadNotFoundError(thread_id=self.id)
-        record = decode_record(stored, self._backing.vault)
-        if record.head.revision == self.revision:
-            message = f"the connection broke in a commit of thread {self.id!r}: it was not made"
-            raise StoreError(message)
-        if planned.step.id not in record.head.recent:
-            raise self._conflict(record.head.revision)
 
     def _grow(self, planned: Planned, change: Change) -> None:
         history = self._history
@@ -459,6 +428,10 @@ class ConversationThread(ReadOnlyThread):
             history.append_known(message, tokens=own, digest=counts.digest)
 
 
+def _nothing() -> None:
+    pass
+
+
 def _is_noted_only(newest: HistoryReductionState | None, reduction: HistoryReductionState) -> bool:
     """
     Whether *reduction* is the newest one, with other notes of failures at most.
@@ -469,26 +442,3 @@ def _is_noted_only(newest: HistoryReductionState | None, reduction: HistoryReduc
         and newest.counting_unit == reduction.counting_unit
         and newest.created_at == reduction.created_at
     )
-
-
-async def _ended(commit: asyncio.Future[None]) -> None:
-    """
-    Wait for *commit*, also when the task that waits is cancelled again.
-    """
-    while not commit.done():
-        with suppress(asyncio.CancelledError):
-            await asyncio.wait([commit])
-
-
-def _check_messages(messages: Iterable[object]) -> None:
-    for message in messages:
-        if not isinstance(message, Message):
-            text = f"a message is a {type(message).__name__}: allowed are Message objects"
-            raise ConfigError(text)
-
-
-def _check_keys(keys: Iterable[object]) -> None:
-    for key in keys:
-        if not isinstance(key, str) or not key.strip():
-            message = "metadata has a blank key: allowed are names"
-            raise ConfigError(message)

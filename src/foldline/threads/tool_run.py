@@ -7,10 +7,11 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from foldline.errors import ConfigError
 from foldline.history.parts import ToolCallPart
 
 
-__all__ = ["ToolPolicy", "ToolRun", "document_name", "idempotency_key"]
+__all__ = ["ToolPolicy", "ToolRun", "check_kinds", "document_name", "idempotency_key"]
 
 
 ToolPolicy: TypeAlias = Literal["at_most_once", "idempotent", "manual"]
@@ -54,12 +55,29 @@ class ToolRun(Struct, frozen=True, kw_only=True, omit_defaults=True):
     is_error: bool = False
     """Whether that tells of a failure."""
 
+    def __post_init__(self) -> None:
+        result = "" if self.result is None else self.result
+        check_kinds("a tool run", str, self.call_id, self.name, self.key, result)
+
     @property
     def is_finished(self) -> bool:
         """
         Whether the tool has run to its end.
         """
         return self.result is not None
+
+
+def check_kinds(name: str, kind: type, *values: object) -> None:
+    """
+    See that each of *values* is a *kind*: what is stored otherwise could not be read again.
+
+    Raises:
+        ConfigError: One is not; the message says *name*.
+    """
+    for value in values:
+        if not isinstance(value, kind):
+            message = f"{name} has a field that is a {type(value).__name__}, not a {kind.__name__}"
+            raise ConfigError(message)
 
 
 def document_name(call_id: str) -> str:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from foldline.errors import StoreCorruptError, StoreVersionError, ThreadIdError
 from foldline.threads.backing import Backing
-from foldline.threads.examination import examine
+from foldline.threads.examination import Examination, examine
 from foldline.threads.fault import Fault
 from foldline.threads.key import ThreadKey
 from foldline.threads.salvage import Salvage
@@ -19,6 +19,7 @@ from foldline.threads.store import ThreadStore
 __all__ = [
     "Verified",
     "count_threads",
+    "is_current",
     "list_keys",
     "verify_one",
     "verify_store",
@@ -91,14 +92,20 @@ async def verify_one(backing: Backing, key: ThreadKey) -> Verified | None:
             return None
         faults = [one for one in found.faults if attempt == 0 or one in before]
         verified = Verified(key=key, messages=found.sums.count, faults=tuple(faults))
-        if not faults or await _revision(backing, key) == found.revision:
+        if not faults or await is_current(backing, found):
             return verified
     return verified
 
 
-async def _revision(backing: Backing, key: ThreadKey) -> int | None:
-    stored = await backing.storage.load(key)
-    return None if stored is None else stored.revision
+async def is_current(backing: Backing, found: Examination) -> bool:
+    """
+    Whether nobody has written to the thread since it was examined.
+
+    Raises:
+        StoreError: The storage failed.
+    """
+    stored = await backing.storage.load(found.key)
+    return stored is not None and stored.revision == found.revision
 
 
 async def verify_store(store: ThreadStore, *, tenant: str | None = None) -> AsyncIterator[Verified]:
@@ -132,27 +139,32 @@ async def list_keys(store: ThreadStore, *, tenant: str | None = None) -> list[Th
 
     Raises:
         ThreadIdError: *tenant* has characters that are not allowed.
+        StoreCorruptError: The store is damaged so that they cannot be listed.
     """
-    return (await _keys(store.backing, tenant))[0]
+    return (await _found_keys(store.backing, tenant))[0]
 
 
 async def count_threads(store: ThreadStore, *, tenant: str | None = None) -> int:
     """
     Return how many threads there are, of one tenant or of all.
     """
-    return len(await list_keys(store, tenant=tenant))
+    return len((await _keys(store.backing, tenant))[0])
 
 
 async def _keys(backing: Backing, tenant: str | None) -> tuple[list[ThreadKey], list[Fault]]:
+    try:
+        return await _found_keys(backing, tenant)
+    except StoreCorruptError as error:
+        return [], [Fault(kind="store", problem=f"the threads cannot be listed: {error}")]
+
+
+async def _found_keys(backing: Backing, tenant: str | None) -> tuple[list[ThreadKey], list[Fault]]:
     if tenant is not None:
         # Raises where no thread could be named so.
         ThreadKey(tenant, "any")
-    try:
-        if isinstance(backing.storage, Salvage):
-            return _allowed(await backing.storage.names(), tenant)
-        return await _paged(backing, tenant), []
-    except StoreCorruptError as error:
-        return [], [Fault(kind="store", problem=f"the threads cannot be listed: {error}")]
+    if isinstance(backing.storage, Salvage):
+        return _allowed(await backing.storage.names(), tenant)
+    return await _paged(backing, tenant), []
 
 
 async def _paged(backing: Backing, tenant: str | None) -> list[ThreadKey]:

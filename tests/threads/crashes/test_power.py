@@ -20,6 +20,8 @@ from tests.threads.crashes.turns import APPEND, CHECKPOINTS, FOLD, PARALLEL, PLA
 
 _TURNS = (APPEND, PLAIN, PARALLEL, RESUME, FOLD, CHECKPOINTS, SHARED)
 _CHANGES = (FORK, REWIND, EDIT, UNDO, DELETE, CLEAR, SEARCH, MIGRATE)
+_CUT = (*_TURNS, *_CHANGES)
+_STATES = 540
 
 # So many of the states are also read and written through the store itself.
 _SAMPLED = 20
@@ -39,21 +41,31 @@ def _broken(script: Script, *, count: int, seed: int = 0) -> Counter[str]:
     """
     promise = promise_of(script)
     broken: Counter[str] = Counter()
+    states = 0
     for cut in cuts(_traced(script), count=count, seed=seed):
         disk = look(cut.folder)
         found = disk.broken | promise.broken(disk.threads, cut.acks)
         if cut.seed % _SAMPLED == 0:
             found |= broken_after(script, promise, cut.folder, cut.acks)
         broken.update(found)
+        states += 1
+    assert states == count
     return broken
 
 
-@pytest.mark.parametrize("script", [*_TURNS, *_CHANGES], ids=str)
+def test_there_are_states_enough() -> None:
+    """
+    What is asked of each script below makes 8,000 states of all of them.
+    """
+    assert len({*_CUT}) * _STATES >= 8_000
+
+
+@pytest.mark.parametrize("script", _CUT, ids=str)
 def test_power_cuts_lose_nothing(script: Script) -> None:
     """
     With full flushes no power cut takes an acknowledged commit, or shows a part of one.
     """
-    assert _broken(script, count=540) == {}
+    assert _broken(script, count=_STATES) == {}
 
 
 @pytest.mark.parametrize("script", [APPEND, PLAIN, FOLD], ids=str)

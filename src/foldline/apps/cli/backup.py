@@ -13,6 +13,7 @@ from foldline.apps.cli.files import check_targets, print_document
 from foldline.apps.cli.options import JsonOption, takes
 from foldline.apps.cli.stores import StoreOptions, address_of, file_of
 from foldline.apps.cli.terminal import clean, output_console, progress
+from foldline.apps.cli.threads_counts import counted
 from foldline.errors import UsageError
 from foldline.threads.stores.sqlite.backup import back_up
 
@@ -66,7 +67,7 @@ def backup(options: BackupOptions) -> None:
         for problem in made.problems:
             console.print(Text(clean(problem), style="red"), soft_wrap=True)
         whole = "damaged as the store is" if made.problems else "whole"
-        text = f"{made.path}: {made.threads:,} threads, {made.size:,} bytes, {whole}"
+        text = f"{made.path}: {counted(made.threads, 'thread')}, {made.size:,} bytes, {whole}"
         console.print(text, soft_wrap=True)
     if made.problems:
         raise typer.Exit(_DAMAGED)

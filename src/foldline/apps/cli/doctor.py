@@ -4,11 +4,14 @@
 
 import asyncio
 import platform
+import sqlite3
 import sys
 from collections.abc import AsyncIterator
+from contextlib import closing
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -18,10 +21,11 @@ from rich.text import Text
 from foldline.apps.cli.documents import json_document
 from foldline.apps.cli.files import print_document
 from foldline.apps.cli.options import JsonOption, takes
-from foldline.apps.cli.stores import StoreOptions, address_of, file_of
+from foldline.apps.cli.stores import WAY_FORWARD, StoreOptions, address_of, file_of
 from foldline.apps.cli.terminal import clean, output_console
 from foldline.threads.finding import Finding
 from foldline.threads.stores.sqlite.diagnosis import diagnose_file, diagnose_library
+from foldline.threads.stores.sqlite.faults import store_error
 
 
 __all__ = ["DoctorOptions", "doctor"]
@@ -48,7 +52,8 @@ def doctor(options: DoctorOptions) -> None:
     Tell what a store stands on: versions, modes, locks, sizes, the disk, and what endangers it.
 
     Nothing is changed. Each line is fine, a note, or a danger: something by which data may be lost.
-    The exit code is 1 where there is one. `foldline verify` looks at the data itself.
+    The exit code is 1 where there is one. Of a SQLite file that is also what its quick check finds;
+    `foldline verify` looks at the data itself.
 
     With --json: an object with "findings", each with "name", "value", "weight" and "advice".
     """
@@ -88,13 +93,27 @@ def _version(package: str) -> str:
 
 
 def _store(options: StoreOptions) -> list[Finding]:
-    path = file_of(options)
+    path = file_of(options, may_be_newer=True)
     if path is not None:
-        return [*diagnose_library(), *diagnose_file(path)]
+        return [*diagnose_library(), *diagnose_file(path), _checked(path)]
     address = address_of(options)
     name = "postgres" if address.lower().startswith("postgres") else "redis"
     module: Any = import_module(f"foldline.threads.stores.{name}.diagnosis")
     return asyncio.run(_all(getattr(module, f"diagnose_{name}")(address)))
+
+
+def _checked(path: Path) -> Finding:
+    uri = f"{path.resolve().as_uri()}?mode=rw"
+    try:
+        with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as connection:
+            (said,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    except sqlite3.Error as error:
+        # What SQLite says of it may quote what is stored.
+        said = str(store_error(error))
+    if said == "ok":
+        return Finding(name="quick check", value="nothing is damaged")
+    value = " ".join(str(said).split())
+    return Finding(name="quick check", value=value, weight="danger", advice=WAY_FORWARD)
 
 
 async def _all(findings: AsyncIterator[Finding]) -> list[Finding]:

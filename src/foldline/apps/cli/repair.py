@@ -12,20 +12,26 @@ from foldline.apps.cli.documents import json_document
 from foldline.apps.cli.faults import fault_documents, print_faults
 from foldline.apps.cli.files import print_document
 from foldline.apps.cli.options import JsonOption, takes
-from foldline.apps.cli.stores import KeyOptions, with_store
+from foldline.apps.cli.stores import KeyOptions, found_keys, no_threads_of, with_store
 from foldline.apps.cli.terminal import clean, output_console, progress
-from foldline.errors import StoreCorruptError, StoreVersionError, ThreadNotFoundError
+from foldline.errors import (
+    StoreCorruptError,
+    StoreVersionError,
+    ThreadConflictError,
+    ThreadNotFoundError,
+)
 from foldline.threads.fault import Fault
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey
 from foldline.threads.repair import Repair, carry_out, plan_repair
 from foldline.threads.store import ThreadStore
-from foldline.threads.verification import list_keys, verify_thread
+from foldline.threads.verification import verify_thread
 
 
 __all__ = ["RepairOptions", "repair"]
 
 
 _DAMAGED = 1
+_ATTEMPTS = 5
 
 
 class RepairOptions(KeyOptions, frozen=True, kw_only=True):
@@ -86,35 +92,62 @@ async def _repaired(store: ThreadStore, options: RepairOptions) -> list[_Outcome
     if options.id is not None:
         keys = [ThreadKey(options.tenant or DEFAULT_TENANT, options.id)]
     else:
-        keys = await list_keys(store, tenant=options.tenant)
+        keys = await found_keys(store, options.tenant)
+        if options.tenant is not None and not keys:
+            raise no_threads_of(options.tenant)
     outcomes: list[_Outcome] = []
+    # Every thread is looked at before anything is written: a wrong key ends it before that.
     with progress("looking", len(keys)) as advance:
         for key in keys:
-            outcome = await _outcome(store, key, options)
+            outcome = await _planned(store, key, is_named=options.id is not None)
             if outcome is not None:
                 outcomes.append(outcome)
             advance()
-    return outcomes
+    if not options.write:
+        return outcomes
+    written = [await _written(store, one) for one in outcomes]
+    return [one for one in written if one is not None]
 
 
-async def _outcome(store: ThreadStore, key: ThreadKey, options: RepairOptions) -> _Outcome | None:
-    backing = store.backing
+async def _planned(store: ThreadStore, key: ThreadKey, *, is_named: bool) -> _Outcome | None:
+    """
+    Return what a repair of a thread would do; None where nothing is wrong with it.
+    """
     try:
-        planned = await plan_repair(backing, key)
+        planned = await plan_repair(store.backing, key)
     except (StoreCorruptError, StoreVersionError) as error:
-        nothing = Repair(key=key, faults=(), kept=0, lost=None)
-        return _Outcome(nothing, refusal=str(error))
+        return _refused(key, str(error))
     except ThreadNotFoundError:
-        if options.id is not None:
+        if is_named:
             raise
         # Somebody has deleted it in the meantime.
         return None
-    if planned.step is None:
-        return None
-    if not options.write:
-        return _Outcome(planned)
-    await carry_out(backing, planned)
-    return _Outcome(planned, left=await verify_thread(backing, key), is_written=True)
+    return None if planned.step is None else _Outcome(planned)
+
+
+async def _written(store: ThreadStore, outcome: _Outcome) -> _Outcome | None:
+    """
+    Carry out what was planned, anew where somebody has written since; None if nothing is wrong.
+    """
+    key = outcome.repair.key
+    for _ in range(_ATTEMPTS):
+        if outcome.refusal:
+            return outcome
+        try:
+            await carry_out(store.backing, outcome.repair)
+        except (ThreadConflictError, ThreadNotFoundError):
+            found = await _planned(store, key, is_named=False)
+            if found is None:
+                return None
+            outcome = found
+            continue
+        left = await verify_thread(store.backing, key)
+        return _Outcome(outcome.repair, left=left, is_written=True)
+    return _refused(key, "somebody writes to it all the time: try again when nobody does")
+
+
+def _refused(key: ThreadKey, reason: str) -> _Outcome:
+    return _Outcome(Repair(key=key, faults=(), kept=0, lost=None), refusal=reason)
 
 
 def _document(one: _Outcome) -> dict[str, Any]:

@@ -13,26 +13,45 @@ import typer
 from msgspec import Struct
 
 from foldline.apps.cli.files import read_file
-from foldline.errors import ConfigError, MissingExtraError, ThreadNotFoundError, UsageError
+from foldline.apps.cli.threads_files import check_file
+from foldline.errors import (
+    ConfigError,
+    MissingExtraError,
+    StoreCorruptError,
+    StoreKeyError,
+    StoreVersionError,
+    ThreadNotFoundError,
+    UsageError,
+)
 from foldline.threads.cipher import AesCipher
-from foldline.threads.key import DEFAULT_TENANT
+from foldline.threads.key import DEFAULT_TENANT, ThreadKey
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.thread import ConversationThread
+from foldline.threads.verification import list_keys
 
 
 __all__ = [
+    "WAY_FORWARD",
     "KeyOptions",
     "StoreOptions",
     "TenantOptions",
     "address_of",
     "file_of",
+    "found_keys",
     "found_thread",
+    "no_threads_of",
     "with_store",
 ]
 
 
 _Result = TypeVar("_Result")
+
+WAY_FORWARD = (
+    "restore a backup (`foldline backup` made one), or save what can be read with "
+    "`foldline threads export`"
+)
+"""What to do where the database itself is damaged."""
 
 _VARIABLE = "FOLDLINE_STORE"
 _ADDRESS = re.compile(r"([a-z]+)://", re.IGNORECASE)
@@ -112,16 +131,32 @@ def with_store(
         may_make: Whether a file that is not there is made.
 
     Raises:
-        UsageError: No store is named, or there is no such file.
+        UsageError: No store is named, there is no such file, it is none of ours, a newer foldline
+            wrote it, or it needs another key.
         StoreError: It cannot be opened.
     """
     store = _store(options, may_make=may_make)
 
     async def _run() -> _Result:
-        async with store:
+        try:
+            await _open(store)
             return await work(store)
+        finally:
+            await store.close()
 
-    return asyncio.run(_run())
+    try:
+        return asyncio.run(_run())
+    except (StoreKeyError, StoreVersionError) as error:
+        # Nothing has failed: another key, or another foldline, is needed.
+        raise UsageError(str(error)) from error
+
+
+async def _open(store: ThreadStore) -> None:
+    try:
+        await store.open()
+    except StoreCorruptError as error:
+        message = f"{error}: {WAY_FORWARD}"
+        raise StoreCorruptError(message) from error
 
 
 def _store(options: KeyOptions, *, may_make: bool) -> ThreadStore:
@@ -162,12 +197,19 @@ def _scheme(address: str) -> str:
     return "" if match is None else match[1].lower()
 
 
-def file_of(options: StoreOptions, *, may_make: bool = False) -> Path | None:
+def file_of(
+    options: StoreOptions, *, may_make: bool = False, may_be_newer: bool = False
+) -> Path | None:
     """
     Return the file of the store; None where the store is a server.
 
+    Args:
+        options: The store.
+        may_make: Whether a file that is not there, or is empty, will do.
+        may_be_newer: Whether a store that a newer foldline has written will do.
+
     Raises:
-        UsageError: There is no such file, and none *may* be *made*.
+        UsageError: There is no such file, or it is no store that this foldline can use.
     """
     address = address_of(options)
     scheme = _scheme(address)
@@ -186,6 +228,8 @@ def file_of(options: StoreOptions, *, may_make: bool = False) -> Path | None:
     if not path.parent.is_dir():
         message = f"cannot make {address}: its folder does not exist; make it first"
         raise UsageError(message)
+    if path.exists():
+        check_file(path, may_make=may_make, may_be_newer=may_be_newer)
     return path
 
 
@@ -198,6 +242,27 @@ def _cipher(name: str) -> AesCipher:
     except ConfigError as error:
         message = f"{name} holds {len(data)} bytes: a key has 16, 24 or 32, or these in hexadecimal"
         raise UsageError(message) from error
+
+
+async def found_keys(store: ThreadStore, tenant: str | None) -> list[ThreadKey]:
+    """
+    Return the keys of all threads, in order, of one tenant or of all.
+
+    Raises:
+        StoreCorruptError: The store is damaged so that they cannot be listed.
+    """
+    try:
+        return await list_keys(store, tenant=tenant)
+    except StoreCorruptError as error:
+        message = f"{error}: {WAY_FORWARD}"
+        raise StoreCorruptError(message) from error
+
+
+def no_threads_of(tenant: str) -> UsageError:
+    """
+    Return the error where a tenant that was named has no thread.
+    """
+    return UsageError(f"no thread of tenant {tenant!r}: mend the name")
 
 
 async def found_thread(store: ThreadStore, options: TenantOptions, id: str) -> ConversationThread:

@@ -24,8 +24,16 @@ from foldline.apps.cli.options import JsonOption, SourceOptions, takes
 from foldline.apps.cli.sources import sessions_in
 from foldline.apps.cli.stores import TenantOptions, found_thread, with_store
 from foldline.apps.cli.terminal import output_console, progress
+from foldline.apps.cli.threads_counts import counted
+from foldline.apps.cli.threads_damage import warn_of_damage
 from foldline.apps.cli.threads_views import IdArgument, LastGoodOption
-from foldline.errors import FormatError, ThreadConflictError, ThreadExistsError, UsageError
+from foldline.errors import (
+    FormatError,
+    StoreVersionError,
+    ThreadConflictError,
+    ThreadExistsError,
+    UsageError,
+)
 from foldline.history.codec import decode_json, encode_json
 from foldline.history.formats.importer import Session
 from foldline.history.formats.renderings import render_openai_chat
@@ -72,10 +80,13 @@ class ImportOptions(TenantOptions, frozen=True, kw_only=True):
     id: Annotated[
         str | None,
         typer.Option(
-            "--id", metavar="ID", help="The id of the thread, where FILE holds one; else its name."
+            "--id",
+            metavar="ID|PREFIX-",
+            help="The id of the thread, where FILE holds one; where it holds several, what their "
+            "ids begin with, up to a hyphen.",
         ),
     ] = None
-    """The id."""
+    """The id, or what ids begin with."""
 
     format: Annotated[
         str | None,
@@ -98,8 +109,9 @@ def import_threads(options: ImportOptions) -> None:
     """
     Make a thread of each session of a recorded conversation, or one of a snapshot.
 
-    Ids are those of the sessions, with `-` for what an id may not hold. Where one of them is there
-    already nothing is imported. The file of a SQLite store is made where there is none.
+    Ids are those of the sessions, with `-` for what an id may not hold, and behind the prefix of
+    --id, which ends with `-`, where there are several. Where one of them is there already nothing
+    is imported. The file of a SQLite store is made where there is none.
     """
     snapshots = _snapshots(options)
 
@@ -119,7 +131,8 @@ def import_threads(options: ImportOptions) -> None:
         print_document(json_document({"tenant": options.tenant, "threads": made}))
         return
     for one in made:
-        output_console().print(f"{one['id']}: {one['messages']:,} messages", soft_wrap=True)
+        text = f"{one['id']}: {counted(one['messages'], 'message')}"
+        output_console().print(text, soft_wrap=True)
 
 
 async def _make(store: ThreadStore, key: ThreadKey, snapshot: ThreadSnapshot) -> None:
@@ -133,16 +146,28 @@ async def _make(store: ThreadStore, key: ThreadKey, snapshot: ThreadSnapshot) ->
 def _snapshots(options: ImportOptions) -> list[ThreadSnapshot]:
     data = read_file(options.file)
     if options.format is None and _is_snapshot(data):
-        snapshot = decode_snapshot(data)
+        snapshot = _decoded(data)
         return [replace(snapshot, id=options.id or snapshot.id)]
     source = SourceOptions(file=options.file, format=options.format, session=options.session)
     sessions = sessions_in(data, source)
-    if options.id is not None and len(sessions) > 1:
-        message = f"{options.file} holds {len(sessions)} sessions: choose one with --session"
+    prefix = "" if options.id is None or len(sessions) == 1 else options.id
+    if prefix and not prefix.endswith("-"):
+        message = (
+            f"{options.file} holds {len(sessions)} sessions: choose one with --session, or give a "
+            f"prefix for all their ids, as --id {prefix}-"
+        )
         raise UsageError(message)
     tell_of_sessions(sessions)
-    ids = [options.id] if options.id is not None else _ids(sessions)
+    named = options.id is not None and not prefix
+    ids = [str(options.id)] if named else _ids(sessions, prefix)
     return [_snapshot(id, session) for id, session in zip(ids, sessions, strict=True)]
+
+
+def _decoded(data: bytes) -> ThreadSnapshot:
+    try:
+        return decode_snapshot(data)
+    except StoreVersionError as error:
+        raise UsageError(str(error)) from error
 
 
 def _is_snapshot(data: bytes) -> bool:
@@ -164,13 +189,14 @@ def _snapshot(id: str, session: Session) -> ThreadSnapshot:
     )
 
 
-def _ids(sessions: Sequence[Session]) -> list[str]:
+def _ids(sessions: Sequence[Session], prefix: str) -> list[str]:
     """
-    Return an id for each of *sessions* that a thread may have, no two the same.
+    Return an id behind *prefix* for each of *sessions* that a thread may have, no two the same.
     """
     ids: list[str] = []
     for session in sessions:
-        name = _FORBIDDEN.sub("-", session.id).strip("-")[:_LONGEST_ID] or "session"
+        name = _FORBIDDEN.sub("-", session.id).strip("-") or "session"
+        name = f"{prefix}{name}"[:_LONGEST_ID]
         id, number = name, 1
         while id in ids:
             number += 1
@@ -243,7 +269,8 @@ def export_thread(options: ExportOptions) -> None:
         facts = {"file": options.output, "messages": count, "bytes": len(data) + 1}
         print_document(json_document({"id": options.id, **facts}))
         return
-    output_console().print(f"{options.output}: {count:,} messages as {options.to}", soft_wrap=True)
+    text = f"{options.output}: {counted(count, 'message')} as {options.to}"
+    output_console().print(text, soft_wrap=True)
 
 
 def _check_target(options: ExportOptions) -> None:
@@ -300,16 +327,19 @@ class _Fork(Struct):
 def fork_thread(options: ForkOptions) -> None:
     """
     Make a new thread that shares the first messages of another; nothing is copied.
+
+    Damage in what it shares is told, and shared too.
     """
 
     async def _fork(store: ThreadStore) -> _Fork:
         thread = await found_thread(store, options, options.id)
         new = await thread.fork(options.new_id, at=options.at)
+        await warn_of_damage(store, new.key, last=new.count)
         return _Fork(new.id, thread.id, new.count)
 
     made = with_store(options, _fork)
     if options.json:
         print_document(json_document(made))
     else:
-        text = f"{made.id}: {made.messages:,} messages shared with {made.forked_from}"
+        text = f"{made.id}: {counted(made.messages, 'message')} shared with {made.forked_from}"
         output_console().print(text, soft_wrap=True)

@@ -12,6 +12,7 @@ from foldline.apps.cli.files import print_document
 from foldline.apps.cli.options import JsonOption, takes
 from foldline.apps.cli.stores import TenantOptions, found_thread, with_store
 from foldline.apps.cli.terminal import output_console
+from foldline.apps.cli.threads_counts import counted
 from foldline.apps.cli.threads_views import IdArgument
 from foldline.errors import ThreadNotFoundError, UsageError
 from foldline.reduction.state import HistoryReductionState
@@ -55,7 +56,8 @@ def undo_reduction(options: UndoOptions) -> None:
         facts = {"id": options.id, "undone": before is not None}
         print_document(json_document({**facts, "folded_before": cuts[0], "folded_now": cuts[1]}))
         return
-    text = f"{options.id}: {cuts[0]:,} messages were folded, {cuts[1]:,} are now"
+    were = "was" if cuts[0] == 1 else "were"
+    text = f"{options.id}: {counted(cuts[0], 'message')} {were} folded, {cuts[1]:,} now"
     if before is None:
         text = f"{options.id}: there is no reduction to undo"
     output_console().print(text, soft_wrap=True)

@@ -16,17 +16,25 @@ from rich.text import Text
 from foldline.apps.cli.documents import json_document
 from foldline.apps.cli.files import print_document
 from foldline.apps.cli.options import JsonOption, takes
-from foldline.apps.cli.stores import TenantOptions, found_thread, with_store
+from foldline.apps.cli.notes import tell
+from foldline.apps.cli.stores import (
+    TenantOptions,
+    found_keys,
+    found_thread,
+    no_threads_of,
+    with_store,
+)
 from foldline.apps.cli.terminal import clean, first_line, output_console, progress
+from foldline.apps.cli.threads_counts import counted
+from foldline.apps.cli.threads_damage import warn_of_damage
 from foldline.apps.cli.viewing import show_view
-from foldline.errors import StoreCorruptError
+from foldline.errors import StoreCorruptError, StoreVersionError
 from foldline.history.codec import decode_json, encode_message
 from foldline.history.messages import Message
-from foldline.threads.key import ThreadKey
+from foldline.threads.key import DEFAULT_TENANT, ThreadKey
 from foldline.threads.read_only import ReadOnlyThread
 from foldline.threads.repair import last_good
 from foldline.threads.store import ThreadStore
-from foldline.threads.verification import list_keys
 from foldline.threads.words import Match
 
 
@@ -53,15 +61,27 @@ LastGoodOption = Annotated[
 ]
 """The option that reads what is left."""
 
+_DAMAGED = 1
 _USUAL_LAST = 20
 _USUAL_LIMIT = 20
 _TITLE = 48
+
+
+class _Listed(Struct):
+    rows: list[dict[str, Any]]
+    total: int
 
 
 class ListOptions(TenantOptions, frozen=True, kw_only=True):
     """
     Whose threads to list.
     """
+
+    limit: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="How many threads, the first; else all."),
+    ] = None
+    """How many threads; None for all."""
 
     json: JsonOption = False
     """Whether to print JSON."""
@@ -71,20 +91,43 @@ class ListOptions(TenantOptions, frozen=True, kw_only=True):
 def list_threads(options: ListOptions) -> None:
     """
     List the threads of a store, in order of their ids.
+
+    The exit code is 1 where one of them cannot be read; the others are listed all the same.
     """
-    rows = with_store(options, lambda store: _listed(store, options.tenant))
+    listed = with_store(options, lambda store: _listed(store, options))
     if options.json:
-        print_document(json_document({"tenant": options.tenant, "threads": rows}))
-        return
-    console = output_console()
+        facts = {"tenant": options.tenant, "total": listed.total}
+        print_document(json_document({**facts, "threads": listed.rows}))
+    else:
+        _print_list(output_console(), listed, options.tenant)
+    damaged = [row["id"] for row in listed.rows if "error" in row]
+    if damaged:
+        tell(
+            f"{counted(len(damaged), 'thread')} cannot be read, the first is {damaged[0]!r}: "
+            "`foldline verify` tells what is damaged, `foldline repair` what can be saved"
+        )
+        raise typer.Exit(_DAMAGED)
+
+
+def _print_list(console: Console, listed: _Listed, tenant: str) -> None:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for title, justify in _COLUMNS.items():
-        table.add_column(title, justify=justify, header_style="bold", overflow="fold")
-    for row in rows:
+        is_title = title == "title"
+        table.add_column(
+            title,
+            justify=justify,
+            header_style="bold",
+            overflow="ellipsis" if is_title else "fold",
+            no_wrap=is_title,
+        )
+    for row in listed.rows:
         table.add_row(*_cells(row), style="red" if "error" in row else "")
-    if rows:
+    if listed.rows:
         console.print(table)
-    console.print(f"{len(rows):,} thread{'s' * (len(rows) != 1)} of tenant {options.tenant}")
+    text = f"{counted(listed.total, 'thread')} of tenant {tenant}"
+    if len(listed.rows) < listed.total:
+        text = f"{len(listed.rows):,} of {text}"
+    console.print(text)
 
 
 _COLUMNS: Mapping[str, Any] = MappingProxyType(
@@ -99,16 +142,24 @@ _COLUMNS: Mapping[str, Any] = MappingProxyType(
 )
 
 
-async def _listed(store: ThreadStore, tenant: str) -> list[dict[str, Any]]:
-    keys = await list_keys(store, tenant=tenant)
+async def _listed(store: ThreadStore, options: ListOptions) -> _Listed:
+    keys = await found_keys(store, options.tenant)
+    if not keys and options.tenant != DEFAULT_TENANT:
+        raise no_threads_of(options.tenant)
     rows: list[dict[str, Any]] = []
-    with progress("reading", len(keys)) as advance:
+    expired = 0
+    wanted = len(keys) if options.limit is None else min(options.limit, len(keys))
+    with progress("reading", wanted) as advance:
         for key in keys:
+            if len(rows) == wanted:
+                break
             row = await _row(store, key)
-            if row is not None:
-                rows.append(row)
+            if row is None:
+                expired += 1
+                continue
+            rows.append(row)
             advance()
-    return rows
+    return _Listed(rows, len(keys) - expired)
 
 
 async def _row(store: ThreadStore, key: ThreadKey) -> dict[str, Any] | None:
@@ -117,6 +168,8 @@ async def _row(store: ThreadStore, key: ThreadKey) -> dict[str, Any] | None:
         return None if thread is None else {**_facts(thread), "title": await thread.title()}
     except StoreCorruptError:
         return {"id": key.id, "error": "damaged: `foldline verify` tells what is"}
+    except StoreVersionError as error:
+        return {"id": key.id, "error": str(error)}
 
 
 def _cells(row: dict[str, Any]) -> list[Text]:
@@ -175,6 +228,8 @@ class _Shown(Struct):
 def show_thread(options: ShowOptions) -> None:
     """
     Show a thread: its counts, its newest messages, how far it is folded, and its last run.
+
+    The whole thread is verified, and damage in front of what is shown is told.
     """
 
     async def _read(store: ThreadStore) -> _Shown:
@@ -183,7 +238,10 @@ def show_thread(options: ShowOptions) -> None:
             thread = await last_good(store.backing, key)
         else:
             thread = await found_thread(store, options, options.id)
-        return _Shown(thread, await thread.get_messages(last=options.last))
+        messages = await thread.get_messages(last=options.last)
+        if not options.last_good:
+            await warn_of_damage(store, thread.key, last=thread.count)
+        return _Shown(thread, messages)
 
     shown = with_store(options, _read)
     if options.json:
@@ -242,7 +300,8 @@ def _lines(thread: ReadOnlyThread) -> dict[str, str]:
     facts, reduction, state = _facts(thread), thread.last_reduction, thread.execution_state
     lines = {
         "thread": f"{thread.id} (tenant {thread.tenant}, revision {thread.revision})",
-        "messages": f"{thread.count:,}, {thread.tokens:,} tokens, {thread.archived:,} archived",
+        "messages": f"{thread.count:,}, {counted(thread.tokens, 'token')}, "
+        f"{thread.archived:,} archived",
         "last activity": f"{facts['last_activity'].astimezone():%Y-%m-%d %H:%M:%S}",
     }
     if thread.display_name:
@@ -311,4 +370,4 @@ def search_thread(options: SearchOptions) -> None:
         line = Text(f"{one.number:>8,}  {one.message.role:<9}  ", style="dim")
         line.append(first_line(one.excerpt), style="not dim")
         console.print(line, soft_wrap=True)
-    console.print(f"{len(found):,} message{'s' * (len(found) != 1)} found")
+    console.print(f"{counted(len(found), 'message')} found")

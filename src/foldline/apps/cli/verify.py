@@ -10,8 +10,9 @@ from foldline.apps.cli.documents import json_document
 from foldline.apps.cli.faults import fault_documents, print_faults
 from foldline.apps.cli.files import print_document
 from foldline.apps.cli.options import JsonOption, takes
-from foldline.apps.cli.stores import KeyOptions, with_store
+from foldline.apps.cli.stores import WAY_FORWARD, KeyOptions, no_threads_of, with_store
 from foldline.apps.cli.terminal import output_console, progress
+from foldline.apps.cli.threads_counts import counted
 from foldline.errors import ThreadNotFoundError
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey
 from foldline.threads.store import ThreadStore
@@ -73,12 +74,14 @@ def verify(options: VerifyOptions) -> None:
         if below:
             print_faults(console, "the store itself", below)
         console.print(
-            f"{threads:,} thread{'s' * (threads != 1)} with {messages:,} whole messages, "
+            f"{counted(threads, 'thread')} with {counted(messages, 'whole message')}, "
             f"{len(damaged):,} damaged",
             soft_wrap=True,
         )
         if damaged:
             console.print("`foldline repair` shows what can be saved", soft_wrap=True)
+        if below or any(fault.kind == "store" for one in damaged for fault in one.faults):
+            console.print(f"the store itself is damaged: {WAY_FORWARD}", soft_wrap=True)
     if damaged or below:
         raise typer.Exit(_DAMAGED)
 
@@ -95,6 +98,8 @@ async def _verified(store: ThreadStore, options: VerifyOptions) -> list[Verified
         async for one in verify_store(store, tenant=options.tenant):
             found.append(one)
             advance()
+    if options.tenant is not None and not found:
+        raise no_threads_of(options.tenant)
     return found
 
 

@@ -6,7 +6,14 @@ import asyncio
 from collections.abc import Awaitable, Iterable
 
 from foldline.errors import ThreadConflictError
-from foldline.testing.storage.check import Check, Lab, Scribe, expect, expect_conflict
+from foldline.testing.storage.check import (
+    Check,
+    Lab,
+    Scribe,
+    expect,
+    expect_conflict,
+    expect_not_found,
+)
 from foldline.threads.step import Document, Step, StoredRow
 
 
@@ -339,6 +346,61 @@ async def _a_thread_made_again_is_new(lab: Lab) -> None:
     expect(await scribe.read(), [], "the rows of the old one")
 
 
+async def _a_thread_made_again_takes_no_old_commit(lab: Lab) -> None:
+    """
+    A commit for the branch of a deleted thread is refused by the one made again under its id.
+    """
+    old, _, again = await _made_again(lab)
+    await expect_not_found(lab.storage.commit(old.key, old.step(old.drawn(2))))
+    await again.verify()
+    await again.write(1)
+    await again.verify()
+
+
+async def _a_thread_made_again_is_not_rewound(lab: Lab) -> None:
+    """
+    A rewind along the branch of a deleted thread, or of a fork, is refused by the one made again.
+    """
+    old, fork, again = await _made_again(lab)
+    for source in (old, fork):
+        late = Scribe(lab, old.key).sharing(source, 2)
+        step = late.step(late.drawn(1), expected=again.revision, purge=True)
+        await expect_not_found(lab.storage.commit(old.key, step))
+        await again.verify()
+        await fork.verify()
+    await again.rewind(1, 2)
+    await again.verify()
+
+
+async def _made_again(lab: Lab) -> tuple[Scribe, Scribe, Scribe]:
+    """
+    Return a deleted thread, its fork, and the thread that was made again, at the same revision.
+    """
+    old = lab.scribe()
+    await old.write(4)
+    await old.write(1)
+    fork = await old.fork("fork", 3, 1)
+    await lab.storage.delete(old.key)
+    again = lab.scribe()
+    await again.write(2)
+    await again.write(3)
+    expect(again.revision, old.revision, "the revision")
+    return old, fork, again
+
+
+async def _a_foreign_branch_takes_no_commit(lab: Lab) -> None:
+    """
+    A thread goes on along its own branch alone, not along that of its fork or its source.
+    """
+    source = lab.scribe()
+    await source.write(3)
+    fork = await source.fork("fork", 2, 1)
+    for own, other in ((source, fork), (fork, source)):
+        await expect_not_found(lab.storage.commit(own.key, other.step(other.drawn(1))))
+        await own.verify()
+        await other.verify()
+
+
 async def _a_deletion_and_a_commit_at_once_agree(lab: Lab) -> None:
     """
     Of a deletion and a commit at once that expect the same revision exactly one is made.
@@ -380,6 +442,9 @@ COMMITS: tuple[Check, ...] = (
     _a_deletion_compares_the_revision,
     _a_deleted_thread_takes_no_commit,
     _a_thread_made_again_is_new,
+    _a_thread_made_again_takes_no_old_commit,
+    _a_thread_made_again_is_not_rewound,
+    _a_foreign_branch_takes_no_commit,
     _a_deletion_and_a_commit_at_once_agree,
 )
 """The checks of this module."""

@@ -225,6 +225,21 @@ async def _words_go_with_their_rows(lab: Lab) -> None:
     expect(await index.find(scribe.key, left, 9, ["same"]), [], "the rows at the end")
 
 
+async def _words_of_gone_rows_are_not_added(lab: Lab) -> None:
+    """
+    Of rows that were deleted after a search has read them, no word comes into the index.
+    """
+    scribe = lab.scribe()
+    await scribe.write(3)
+    fork = await scribe.fork("fork", 1)
+    left = scribe.branch
+    await scribe.clear()
+    index = _index(lab)
+    await index.index(scribe.key, left, [(at, "same") for at in range(3)])
+    expect(await index.find(scribe.key, left, 9, ["same"]), [0], "the rows of the branch left")
+    expect(await index.find(fork.key, fork.branch, 9, ["same"]), [0], "the fork's rows")
+
+
 WORDS: tuple[Check, ...] = (
     _nothing_is_indexed_at_first,
     _every_word_must_be_there,
@@ -234,5 +249,6 @@ WORDS: tuple[Check, ...] = (
     _a_fork_may_index_shared_rows,
     _words_of_another_tenant_are_not_found,
     _words_go_with_their_rows,
+    _words_of_gone_rows_are_not_added,
 )
 """The checks of a `WordIndex`."""

@@ -73,10 +73,15 @@ class MemoryStorage:
 
         Raises:
             ThreadConflictError: The revision is not the expected one.
+            ThreadNotFoundError: The branch that it goes on from is gone, or of another thread.
         """
         thread = self._threads.get(key)
         self._compare(key, thread, step.expected)
-        self._need_parent(key, step.opens)
+        if step.opens is not None:
+            self._need_parent(key, step.opens, is_new=thread is None)
+        elif thread is None or thread.branch != step.branch:
+            # The thread was deleted and made anew, and has come to the same revision.
+            raise ThreadNotFoundError(thread_id=key.id)
         thread = thread or _Thread()
         self._threads[key] = thread
         if step.opens is not None:
@@ -91,12 +96,15 @@ class MemoryStorage:
         if step.purge:
             self._disown(key, but=step.branch)
 
-    def _need_parent(self, key: ThreadKey, branch: Branch | None) -> None:
-        if branch is None or branch.parent is None:
+    def _need_parent(self, key: ThreadKey, branch: Branch, *, is_new: bool) -> None:
+        if branch.parent is None:
             return
         parent = self._branches.get(branch.parent)
         if parent is None or parent.tenant != key.tenant:
             # Somebody has deleted or cleared the thread that was to be forked.
+            raise ThreadNotFoundError(thread_id=key.id)
+        if not is_new and parent.owner != key:
+            # The thread was deleted and made anew: what is to be rewound is another one.
             raise ThreadNotFoundError(thread_id=key.id)
         if parent.owner is None and branch.at > self._shared(branch.parent):
             # Of a branch that nobody owns only the rows are left that others share.

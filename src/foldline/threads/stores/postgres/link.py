@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from foldline.errors import ConfigError, MissingExtraError, StoreBusyError, StoreError
+from foldline.threads.stores.home import Home
 from foldline.threads.stores.postgres.faults import ends_session, is_rolled_back, store_error
 from foldline.threads.stores.postgres.schema import migrate, read_statements
 
@@ -111,6 +112,9 @@ class PostgresLink:
         self._dsn = dsn
         self._pool_size = pool_size
         self._pool: AsyncConnectionPool[AsyncConnection[Any]] | None = None
+        self._home = Home()
+        # What was opened elsewhere: nothing of it may be touched, by a collector of garbage either.
+        self._left: list[object] = []
         self._failures = 0
 
     async def open(self) -> None:
@@ -122,6 +126,7 @@ class PostgresLink:
             StoreVersionError: A newer foldline has written there.
         """
         if self._pool is not None:
+            self._home.check()
             return
         try:
             async with asyncio.timeout(self._timeout):
@@ -142,6 +147,7 @@ class PostgresLink:
             reconnect_failed=self._try_again,
         )
         await pool.open()
+        self._home = Home(asyncio.get_running_loop())
         self._pool = pool
 
     async def _prepare(self, connection: "AsyncConnection[Any]") -> None:
@@ -185,9 +191,18 @@ class PostgresLink:
     async def close(self) -> None:
         """
         Close all connections; harmless when repeated.
+
+        Those of another process are left alone, and those of a loop that is closed to the system.
+
+        Raises:
+            StoreError: They belong to another event loop, which is not closed.
         """
-        pool, self._pool = self._pool, None
-        if pool is not None:
+        if self._pool is not None and self._home.is_lost:
+            self._left.append(self._pool)
+            self._pool = None
+        elif self._pool is not None:
+            self._home.check()
+            pool, self._pool = self._pool, None
             await pool.close(self._timeout)
 
     async def read(self, name: str, values: Values) -> Answer:
@@ -277,6 +292,7 @@ class PostgresLink:
         if self._pool is None:
             message = "the store is not open: use `async with`, or await `open()`"
             raise StoreError(message)
+        self._home.check()
         return self._pool
 
     async def _connection(

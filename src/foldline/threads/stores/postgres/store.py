@@ -20,7 +20,8 @@ class PostgresStore(ThreadStore):
     """
     Threads in one PostgreSQL database, shared by any number of tasks, processes and machines.
 
-    An open store belongs to the event loop in which it was opened.
+    An open store belongs to the event loop in which it was opened; another loop, or a forked
+    process, opens one of its own.
     """
 
     def __init__(  # noqa: PLR0913 - the options of every store, and those of the way to it

@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Final, Protocol, cast
 
 from foldline.errors import ConfigError, MissingExtraError, StoreError
+from foldline.threads.stores.home import Home
 from foldline.threads.stores.redis.faults import store_error
 from foldline.threads.stores.redis.scripts import Script
 
@@ -92,6 +93,9 @@ class RedisLink:
         self._timeout = timeout
         self._places = asyncio.Semaphore(_MOST_CONNECTIONS)
         self._client: _Client | None = None
+        self._home = Home()
+        # What was opened elsewhere: nothing of it may be touched, by a collector of garbage either.
+        self._left: list[object] = []
 
     @property
     def is_open(self) -> bool:
@@ -103,17 +107,32 @@ class RedisLink:
     def open(self) -> None:
         """
         Let calls be made; harmless when repeated.
+
+        Raises:
+            StoreError: They can be made in another event loop or process.
         """
-        if self._client is None:
+        if self._client is not None:
+            self._home.check()
+        else:
             self._client = self._make_client()
+            self._home = Home(asyncio.get_running_loop())
             self._places = asyncio.Semaphore(_MOST_CONNECTIONS)
 
     async def close(self) -> None:
         """
         Close all connections; harmless when repeated.
+
+        Those of another process are left alone, and those of a loop that is closed to the system.
+
+        Raises:
+            StoreError: They belong to another event loop, which is not closed; or Redis failed.
         """
-        client, self._client = self._client, None
-        if client is not None:
+        if self._client is not None and self._home.is_lost:
+            self._left.append(self._client)
+            self._client = None
+        elif self._client is not None:
+            self._home.check()
+            client, self._client = self._client, None
             try:
                 async with asyncio.timeout(self._timeout):
                     await client.aclose(close_connection_pool=True)
@@ -150,6 +169,7 @@ class RedisLink:
         if self._client is None:
             message = "the store is not open: use `async with`, or await `open()`"
             raise StoreError(message)
+        self._home.check()
         client = self._client.client()
         is_sent = False
         try:

@@ -90,9 +90,10 @@ class RedisStorage:
             StoreError: It cannot be reached, or may drop threads when its memory is full.
             StoreVersionError: A newer foldline wrote to it.
         """
-        if self.link.is_open:
-            return
+        was_open = self.link.is_open
         self.link.open()
+        if was_open:
+            return
         async with AsyncExitStack() as undo:
             undo.push_async_callback(self.link.close)
             await self._run("check", b"")

@@ -23,6 +23,9 @@ class RedisStore(ThreadStore):
     A commit is a whole or nothing, always. Whether a crash of Redis may take the newest ones is a
     setting of Redis: with `appendonly yes` and `appendfsync always` it takes none; `promise` says
     what holds. A failover takes what the replica has not yet received.
+
+    An open store belongs to the event loop in which it was opened; another loop, or a forked
+    process, opens one of its own.
     """
 
     def __init__(

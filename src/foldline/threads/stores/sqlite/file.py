@@ -1,12 +1,12 @@
 """
-The file of a SQLite store: opening it, its layout, and when its log is folded back.
+The file of a SQLite store: opening it, and its layout.
 """
 
 import errno
 import os
 import sqlite3
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Literal, TypeAlias
@@ -36,8 +36,6 @@ _SYNCHRONOUS: Mapping[Durability, str] = MappingProxyType({"full": "FULL", "rela
 _PACKAGE = "foldline.threads.stores.sqlite"
 # A commit that makes the log longer costs twice one that writes over an earlier round of it.
 _LOG_PAGES = 1_000
-_LOOKED_AT = 64
-_LONG_LOG_SIZE = 64 * 1024 * 1024
 # Before this release two connections that write or fold the log back in the same instant could
 # damage the file (SQLite's release notes call it the WAL-reset bug).
 _SAFE_VERSION = (3, 51, 3)
@@ -60,8 +58,6 @@ class StoreFile:
         self.path = path
         self.durability: Durability = durability
         self._busy_timeout = busy_timeout
-        self._log = path.with_name(path.name + "-wal")
-        self._commits = 0
         self._lock = FileLock(path.with_name(path.name + ".lock"), timeout=busy_timeout)
 
     @property
@@ -147,21 +143,6 @@ class StoreFile:
         Release the lock file.
         """
         self._lock.close()
-
-    def shorten_log(self, connection: sqlite3.Connection) -> None:
-        """
-        Cut the write-ahead log down, if readers have kept SQLite from beginning it anew.
-
-        SQLite folds it back into the file every few hundred commits by itself, as a part of a
-        commit, and writes over it then; its file stays as long as it once was.
-        """
-        self._commits += 1
-        if self._commits % _LOOKED_AT:
-            return
-        # The commit is made; whatever fails here is tried again.
-        with suppress(OSError, sqlite3.Error):
-            if self._log.stat().st_size > _LONG_LOG_SIZE:
-                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 def _bring_up_to_date(connection: sqlite3.Connection) -> None:

@@ -22,6 +22,8 @@ __all__ = ["SQLiteStore"]
 class SQLiteStore(ThreadStore):
     """
     Threads in one SQLite file, shared by any number of tasks and processes of one machine.
+
+    An open store serves every event loop of its process; a forked process opens one of its own.
     """
 
     def __init__(

@@ -64,10 +64,17 @@ class IndexedSQLiteStorage(SQLiteStorage):
         connection.execute(self.sql["make_words"])
         for pk, start, stop in self.spans(connection, key, branch):
             own = [one for one in words if start <= one[0] and (stop is None or one[0] < stop)]
-            if own:
-                rows = [(self.row_id(pk, number), text) for number, text in own]
+            rows = [(self.row_id(pk, number), text) for number, text in own]
+            if not rows:
+                continue
+            # Somebody may have deleted rows since they were read.
+            span = (rows[0][0], rows[-1][0])
+            there = {id for (id,) in connection.execute(self.sql["row_ids"], span)}
+            rows = [row for row in rows if row[0] in there]
+            if rows:
                 connection.executemany(self.sql["add_words"], rows)
-                connection.execute(self.sql["set_indexed"], (pk, own[-1][0] + 1))
+                behind = self.number_of(rows[-1][0]) + 1
+                connection.execute(self.sql["set_indexed"], (pk, behind))
 
     async def find(self, key: ThreadKey, branch: bytes, stop: int, words: list[str]) -> list[int]:
         """

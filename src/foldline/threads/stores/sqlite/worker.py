@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any, Generic, TypeVar
 
 from foldline.errors import CommitUnknownError, FoldlineError, StoreCorruptError, StoreError
+from foldline.threads.stores.home import Home
 from foldline.threads.stores.sqlite.faults import store_error
 
 
@@ -115,7 +116,26 @@ class Worker:
         self._jobs: queue.SimpleQueue[_Waiting[Any] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name=name, daemon=True)
         self._is_closed = False
+        # Nothing may be put behind the end: nobody would answer it.
+        self._closing = threading.Lock()
+        self._home = Home()
         self._thread.start()
+
+    @property
+    def is_at_work(self) -> bool:
+        """
+        Whether it takes jobs here.
+        """
+        return self._home.is_same_process and not self._is_closed
+
+    def check(self) -> None:
+        """
+        See whether this is the process in which the thread runs.
+
+        Raises:
+            StoreError: It is another one.
+        """
+        self._home.check()
 
     async def run(
         self, job: Callable[[sqlite3.Connection], _Result], *, is_outside: bool = False
@@ -131,13 +151,16 @@ class Worker:
             is_outside: Whether it runs alone and outside of any transaction.
 
         Raises:
-            StoreError: The database failed; nothing of *job* was written.
+            StoreError: The database failed, or this is another process; nothing of *job* was
+                written.
         """
-        if self._is_closed:
-            message = "the store is closed"
-            raise StoreError(message)
+        self.check()
         waiting = _Waiting(job, asyncio.get_running_loop(), is_outside=is_outside)
-        self._jobs.put(waiting)
+        with self._closing:
+            if self._is_closed:
+                message = "the store is closed"
+                raise StoreError(message)
+            self._jobs.put(waiting)
         try:
             return await waiting.future
         except asyncio.CancelledError as cancelled:
@@ -148,17 +171,22 @@ class Worker:
 
     def stop(self) -> None:
         """
-        Take no more jobs; harmless when repeated.
+        Take no more jobs; harmless when repeated, and in another process.
         """
-        if not self._is_closed:
-            self._is_closed = True
-            self._jobs.put(None)
+        if not self._home.is_same_process:
+            # The lock may be held by a thread that the fork has not taken along.
+            return
+        with self._closing:
+            if not self._is_closed:
+                self._is_closed = True
+                self._jobs.put(None)
 
     async def ended(self) -> None:
         """
         Wait until what was taken is done and the connection is closed.
         """
-        await asyncio.get_running_loop().run_in_executor(None, self._thread.join)
+        if self._home.is_same_process:
+            await asyncio.get_running_loop().run_in_executor(None, self._thread.join)
 
     def _work(self) -> None:
         connection: sqlite3.Connection | None = None

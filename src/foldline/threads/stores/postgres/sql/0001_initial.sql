@@ -121,9 +121,11 @@ BEGIN
 END
 $$;
 
--- Opens a branch and returns its number; null where what it is to share is not there.
-CREATE FUNCTION open_branch(p_tenant text, p_branch bytea, p_parent bytea, p_at bigint)
-RETURNS bigint
+-- Opens a branch and returns its number; null where what it is to share is not there, or belongs to
+-- another thread than p_thread, where that is given.
+CREATE FUNCTION open_branch(
+    p_tenant text, p_thread bigint, p_branch bytea, p_parent bytea, p_at bigint
+) RETURNS bigint
 LANGUAGE plpgsql AS $$
 DECLARE
     facts record;
@@ -133,7 +135,7 @@ BEGIN
     IF p_parent IS NOT NULL THEN
         SELECT b.pk, b.thread, b.at, b.parent INTO facts FROM branches b
         WHERE b.id = p_parent AND b.tenant = p_tenant FOR SHARE;
-        IF NOT FOUND THEN
+        IF NOT FOUND OR (p_thread IS NOT NULL AND facts.thread IS DISTINCT FROM p_thread) THEN
             RETURN NULL;
         END IF;
         -- Of a branch that nobody owns only the rows are left that others share.
@@ -181,7 +183,8 @@ END
 $$;
 
 -- Does a whole commit. Returns null where it is done, the revision where that is not the expected
--- one, and -1 where the branch, or what it is to share, is not there; nothing is written then.
+-- one, and -1 where the branch, or what it is to share, is not there or not the thread's own; nothing
+-- is written then.
 CREATE FUNCTION commit_step(
     p_tenant text, p_id text, p_expected bigint, p_head bytea, p_branch bytea,
     p_last_activity double precision, p_expires_at double precision,
@@ -197,7 +200,7 @@ DECLARE
     actual bigint;
 BEGIN
     IF p_opens OR p_expected = 0 THEN
-        SELECT t.revision INTO actual FROM threads t
+        SELECT t.pk, t.revision INTO thread_pk, actual FROM threads t
         WHERE t.tenant = p_tenant AND t.id = p_id FOR NO KEY UPDATE;
         IF coalesce(actual, 0) <> p_expected THEN
             RETURN coalesce(actual, 0);
@@ -213,10 +216,7 @@ BEGIN
             END IF;
         END IF;
         IF p_opens THEN
-            branch_pk := open_branch(p_tenant, p_branch, p_parent, p_at);
-        ELSE
-            SELECT b.pk INTO branch_pk FROM branches b
-            WHERE b.id = p_branch AND b.tenant = p_tenant;
+            branch_pk := open_branch(p_tenant, thread_pk, p_branch, p_parent, p_at);
         END IF;
         IF branch_pk IS NULL THEN
             DELETE FROM threads t WHERE t.tenant = p_tenant AND t.id = p_id AND t.revision = 0;
@@ -229,6 +229,8 @@ BEGIN
     FROM branches b
     WHERE t.tenant = p_tenant AND t.id = p_id AND t.revision = p_expected
         AND b.id = p_branch AND b.tenant = p_tenant
+        -- Otherwise the thread was deleted and made anew, and has come to the same revision.
+        AND (p_opens OR (t.branch = b.pk AND b.thread = t.pk))
     RETURNING t.pk, b.pk INTO thread_pk, branch_pk;
     IF NOT FOUND THEN
         SELECT t.revision INTO actual FROM threads t WHERE t.tenant = p_tenant AND t.id = p_id;

@@ -34,7 +34,11 @@ if opens then
     return {'damaged'}
   end
   if parent ~= '' then
-    local begin = redis.call('HGET', of('branch', parent), 'at')
+    local owner, begin = unpack(redis.call('HMGET', of('branch', parent), 'owner', 'at'))
+    -- The thread was deleted and made anew: what is to be rewound is another one.
+    if expected ~= '0' and owner ~= id then
+      return {'gone'}
+    end
     -- Somebody has deleted or cleared the thread that was to be forked.
     if not begin or begin + redis.call('LLEN', of('rows', parent)) < tonumber(at) then
       return {'gone'}
@@ -43,7 +47,7 @@ if opens then
 else
   local owner, begin = unpack(redis.call('HMGET', link, 'owner', 'at'))
   -- The thread was deleted and made anew, and has come to the same revision.
-  if owner ~= id then
+  if owner ~= id or redis.call('HGET', thread, 'branch') ~= branch then
     return {'gone'}
   end
   at = begin

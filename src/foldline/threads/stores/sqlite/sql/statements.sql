@@ -106,6 +106,9 @@ CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5 (text, tokenize = "ascii tok
 -- name: has_words
 SELECT count(*) FROM sqlite_master WHERE name = 'words';
 
+-- name: row_ids
+SELECT id FROM rows WHERE id BETWEEN ? AND ?;
+
 -- name: add_words
 INSERT OR REPLACE INTO words (rowid, text) VALUES (?, ?);
 

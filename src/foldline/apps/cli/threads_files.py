@@ -1,0 +1,110 @@
+"""
+The file of a SQLite store, looked at before anybody opens it, so that nothing is made beside it.
+"""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from msgspec import Struct
+
+from foldline.errors import UsageError
+from foldline.threads.stores.sqlite.file import APPLICATION_ID
+from foldline.threads.stores.statements import migrations
+
+
+__all__ = ["check_file"]
+
+
+_MAGIC = b"SQLite format 3\0"
+_HEADER_SIZE = 100
+_VERSION = slice(60, 64)
+_MARK = slice(68, 72)
+_PACKAGE = "foldline.threads.stores.sqlite"
+
+
+class _Header(Struct, frozen=True):
+    mark: int
+    version: int
+
+
+def check_file(path: Path, *, may_make: bool = False, may_be_newer: bool = False) -> None:
+    """
+    Refuse what is no store of ours, or one that this foldline cannot read.
+
+    Args:
+        path: A file that is there.
+        may_make: Whether a store may be made of an empty file.
+        may_be_newer: Whether a store that a newer foldline has written will do.
+
+    Raises:
+        UsageError: It will not do.
+    """
+    try:
+        header = _header(path, may_make=may_make)
+    except OSError as error:
+        message = f"cannot read {path}: {error.strerror}"
+        raise UsageError(message) from error
+    if header is None:
+        return
+    if header.mark != APPLICATION_ID:
+        message = (
+            f"{path} is a SQLite database, but no store of foldline: name the file of a store; "
+            "it was not changed"
+        )
+        raise UsageError(message)
+    newest = migrations(_PACKAGE)[-1][0]
+    if header.version > newest and not may_be_newer:
+        message = (
+            f"{path} is a store of format {header.version}, and this foldline reads up to "
+            f"{newest}: upgrade foldline"
+        )
+        raise UsageError(message)
+    if header.version == 0 and not may_make:
+        message = f"{path} holds no store yet: `foldline threads import` makes one of it"
+        raise UsageError(message)
+
+
+def _header(path: Path, *, may_make: bool) -> _Header | None:
+    """
+    Return what the header says; None for an empty file of which a store may be made.
+    """
+    if not path.is_file():
+        message = f"{path} is no file: name the file of a store"
+        raise UsageError(message)
+    with path.open("rb") as file:
+        header = file.read(_HEADER_SIZE)
+    if not header and may_make:
+        return None
+    if not header:
+        message = f"{path}: the file is empty: no store; mend the path, or restore a backup"
+        raise UsageError(message)
+    if not header.startswith(_MAGIC):
+        message = (
+            f"{path} is not a SQLite database: name the file of a store; if it was one, "
+            "restore a backup"
+        )
+        raise UsageError(message)
+    log = path.with_name(path.name + "-wal")
+    if log.exists() and log.stat().st_size:
+        return _logged(path) or _written(header)
+    return _written(header)
+
+
+def _written(header: bytes) -> _Header:
+    mark = int.from_bytes(header[_MARK], "big")
+    return _Header(mark, int.from_bytes(header[_VERSION], "big"))
+
+
+def _logged(path: Path) -> _Header | None:
+    """
+    Return the header with what the log changes in it; None where SQLite cannot tell.
+    """
+    uri = f"{path.resolve().as_uri()}?mode=ro"
+    try:
+        with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as connection:
+            (mark,) = connection.execute("PRAGMA application_id").fetchone()
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+    except sqlite3.Error:
+        return None
+    return _Header(mark, version)

@@ -1,0 +1,134 @@
+"""
+Making a commit, and knowing afterwards whether it was made.
+"""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+
+from foldline.errors import (
+    CommitUnknownError,
+    StoreError,
+    ThreadConflictError,
+    ThreadNotFoundError,
+)
+from foldline.threads.backing import Backing
+from foldline.threads.change import Change, Planned, plan_step
+from foldline.threads.head import REMEMBERED_COMMITS
+from foldline.threads.record import ThreadRecord, decode_record
+
+
+__all__ = ["carry_out"]
+
+
+async def carry_out(backing: Backing, planned: Planned, *, made: Callable[[], None]) -> None:
+    """
+    Commit *planned*; what has begun is finished also where the task is cancelled.
+
+    Args:
+        backing: What the threads of the store have in common.
+        planned: What to commit.
+        made: Is called once it was made, before anything is raised or returned.
+
+    Raises:
+        ThreadConflictError: The thread is at another revision; nothing was written.
+        ThreadNotFoundError: There is no such thread any more.
+        StoreError: The storage failed; nothing was written.
+        CommitUnknownError: It failed in a way that leaves open whether it was written.
+    """
+    if backing.ends_commits:
+        await _commit_steadily(backing, planned, made)
+        return
+    commit = asyncio.ensure_future(_commit(backing, planned))
+    try:
+        await asyncio.shield(commit)
+    except asyncio.CancelledError:
+        await _ended(commit)
+        if not commit.cancelled() and commit.exception() is None:
+            made()
+        raise
+    made()
+
+
+async def _commit_steadily(backing: Backing, planned: Planned, made: Callable[[], None]) -> None:
+    try:
+        await _commit(backing, planned)
+    except asyncio.CancelledError as cancelled:
+        # It has ended all the same; a cause says that it failed.
+        if cancelled.__cause__ is None:
+            made()
+        raise
+    made()
+
+
+async def _commit(backing: Backing, planned: Planned) -> None:
+    try:
+        await backing.storage.commit(planned.record.key, planned.step)
+    except CommitUnknownError:
+        await _settle(backing, planned)
+
+
+async def _ended(commit: asyncio.Future[None]) -> None:
+    """
+    Wait for *commit*, also when the task that waits is cancelled again.
+    """
+    while not commit.done():
+        with suppress(asyncio.CancelledError):
+            await asyncio.wait([commit])
+
+
+async def _settle(backing: Backing, planned: Planned) -> None:
+    """
+    Find out whether a commit whose outcome is unknown was made; raise where it was not.
+    """
+    record = await _stored(backing, planned)
+    expected, name = planned.step.expected, planned.record.key.id
+    if record is not None and planned.step.id in record.head.recent:
+        return
+    actual = 0 if record is None else record.head.revision
+    if actual == expected:
+        await _fence(backing, planned, record)
+        return
+    if record is None:
+        raise ThreadNotFoundError(thread_id=name)
+    if actual - expected > REMEMBERED_COMMITS:
+        raise _unknown(planned, "others have written so often since that it cannot be told")
+    raise ThreadConflictError(thread_id=name, expected=expected, actual=actual)
+
+
+async def _fence(backing: Backing, planned: Planned, record: ThreadRecord | None) -> None:
+    """
+    See that a commit that has not arrived yet will be refused when it does, and raise.
+
+    It returns only where the commit arrived first and was made after all. An empty commit takes the revision that it expects. A storage that ends its commits by itself
+    has none under way.
+    """
+    if not backing.ends_commits:
+        if record is None:
+            raise _unknown(planned, "the thread may still be made")
+        empty = plan_step(backing, record, Change())
+        try:
+            await backing.storage.commit(record.key, empty.step)
+        except ThreadConflictError:
+            await _settle(backing, planned)
+            return
+        except StoreError:
+            raise _unknown(planned, "nothing can be written now") from None
+    name = planned.record.key.id
+    message = f"the connection broke in a commit of thread {name!r}: it was not made"
+    raise StoreError(message)
+
+
+async def _stored(backing: Backing, planned: Planned) -> ThreadRecord | None:
+    try:
+        stored = await backing.storage.load(planned.record.key)
+    except StoreError:
+        raise _unknown(planned, "nothing can be read now") from None
+    return None if stored is None else decode_record(stored, backing.vault)
+
+
+def _unknown(planned: Planned, reason: str) -> CommitUnknownError:
+    return CommitUnknownError(
+        f"the connection broke in a commit of thread {planned.record.key.id!r}, and {reason}: it "
+        "may be there or not. Refresh, then commit again under the same commit_id"
+    )

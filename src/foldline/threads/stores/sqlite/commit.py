@@ -1,0 +1,168 @@
+"""
+What a commit and a deletion do to the tables of a SQLite file.
+"""
+
+import sqlite3
+from collections.abc import Mapping
+
+from foldline.errors import ThreadConflictError, ThreadNotFoundError
+from foldline.threads.key import ThreadKey
+from foldline.threads.step import Branch, Step
+from foldline.threads.stores.sqlite.lineage import SEQ_BITS, SEQ_MASK, lineage
+
+
+__all__ = ["commit_step", "delete_thread"]
+
+
+_SQL = Mapping[str, str]
+
+
+def commit_step(connection: sqlite3.Connection, sql: _SQL, key: ThreadKey, step: Step) -> None:
+    """
+    Do all of *step* in the open transaction.
+
+    Raises:
+        ThreadConflictError: The revision is not the expected one; nothing was written.
+        ThreadNotFoundError: The branch that it goes on from is gone, or of another thread; nothing
+            was written.
+    """
+    found = connection.execute(sql["find_thread"], (key.tenant, key.id)).fetchone()
+    pk, revision, branch, name = found or (None, 0, 0, b"")
+    if revision != step.expected:
+        raise ThreadConflictError(thread_id=key.id, expected=step.expected, actual=revision)
+    if step.opens is not None:
+        branch = _open_branch(connection, sql, key, step.opens, thread=pk)
+    elif name != step.branch:
+        # The thread was deleted and made anew, and has come to the same revision.
+        raise ThreadNotFoundError(thread_id=key.id)
+    values = (branch, step.head, step.last_activity, step.expires_at)
+    if pk is None:
+        connection.execute(sql["add_thread"], (key.tenant, key.id, *values))
+        (pk,) = connection.execute("SELECT last_insert_rowid()").fetchone()
+    else:
+        connection.execute(sql["move_thread"], (revision + 1, *values, pk, revision))
+    if step.opens is not None:
+        connection.execute(sql["own_branch"], (pk, branch))
+    if step.rows:
+        base = branch << SEQ_BITS
+        connection.executemany(
+            sql["add_row"], [(base + row.seq, row.system, row.data) for row in step.rows]
+        )
+    _change_documents(connection, sql, pk, step)
+    if step.purge:
+        _disown(connection, sql, pk, but=branch)
+
+
+def _open_branch(
+    connection: sqlite3.Connection, sql: _SQL, key: ThreadKey, opens: Branch, *, thread: int | None
+) -> int:
+    parent = None
+    if opens.parent is not None:
+        parent = _parent_pk(connection, sql, key, opens, thread=thread)
+    # What shares nothing keeps nobody from being deleted.
+    values = (opens.id, key.tenant, parent if opens.at else None, opens.at)
+    connection.execute(sql["add_branch"], values)
+    (pk,) = connection.execute("SELECT last_insert_rowid()").fetchone()
+    return int(pk)
+
+
+def _parent_pk(
+    connection: sqlite3.Connection, sql: _SQL, key: ThreadKey, opens: Branch, *, thread: int | None
+) -> int:
+    """
+    Return the branch that owns the last row before those of *opens*.
+
+    A branch whose own rows all lie behind *at* has nothing to share, so that it is passed over:
+    it may then be deleted without regard to the new one.
+    """
+    name = opens.parent or b""
+    found = connection.execute(sql["find_branch"], (name, key.tenant)).fetchone()
+    if found is None:
+        # Somebody has deleted or cleared the thread that was to be forked.
+        raise ThreadNotFoundError(thread_id=key.id)
+    pk = int(found[0])
+    owner, _, shared = connection.execute(sql["sweep_facts"], (pk,)).fetchone()
+    if thread is not None and owner != thread:
+        # The thread was deleted and made anew: what is to be rewound is another one.
+        raise ThreadNotFoundError(thread_id=key.id)
+    if owner is None and opens.at > (shared or 0):
+        # Of a branch that nobody owns only the rows are left that others share.
+        raise ThreadNotFoundError(thread_id=key.id)
+    for pk, _, start, _ in lineage(connection, sql, key, name):  # noqa: B007 - the last counts
+        if start < opens.at:
+            break
+    return pk
+
+
+def _change_documents(connection: sqlite3.Connection, sql: _SQL, pk: int, step: Step) -> None:
+    for kind, name in step.drop:
+        if name is None:
+            connection.execute(sql["drop_documents"], (pk, kind))
+        else:
+            connection.execute(sql["drop_document"], (pk, kind, name))
+    for one in step.put:
+        connection.execute(sql["put_document"], (pk, one.kind, one.name, one.data))
+
+
+def delete_thread(
+    connection: sqlite3.Connection, sql: _SQL, key: ThreadKey, expected: int | None
+) -> bool:
+    """
+    Delete a thread with everything that no fork of it shares; False where there is none.
+
+    Raises:
+        ThreadConflictError: The revision is not *expected*, where that is given.
+    """
+    found = connection.execute(sql["find_thread"], (key.tenant, key.id)).fetchone()
+    revision = 0 if found is None else found[1]
+    if expected is not None and expected != revision:
+        raise ThreadConflictError(thread_id=key.id, expected=expected, actual=revision)
+    if found is None:
+        return False
+    pk = found[0]
+    connection.execute(sql["drop_all_documents"], (pk,))
+    _disown(connection, sql, pk)
+    connection.execute(sql["drop_thread"], (pk,))
+    return True
+
+
+def _disown(connection: sqlite3.Connection, sql: _SQL, pk: int, *, but: int | None = None) -> None:
+    """
+    Let the thread *pk* own no branch, or one alone, and delete what only it has needed.
+    """
+    left = [branch for (branch,) in connection.execute(sql["branches_of"], (pk,))]
+    left = [branch for branch in left if branch != but]
+    connection.executemany(sql["disown"], [(branch,) for branch in left])
+    has_words = _has_words(connection, sql)
+    for branch in left:
+        _sweep(connection, sql, branch, has_words=has_words)
+    if has_words and left:
+        # Words of deleted rows stay in the index until its pieces are merged.
+        connection.execute(sql["merge_words"])
+
+
+def _has_words(connection: sqlite3.Connection, sql: _SQL) -> bool:
+    return bool(connection.execute(sql["has_words"]).fetchone()[0])
+
+
+def _sweep(
+    connection: sqlite3.Connection, sql: _SQL, branch: int | None, *, has_words: bool
+) -> None:
+    """
+    Delete the rows of a branch that nobody owns, but for those that another one shares.
+    """
+    while branch is not None:
+        facts = connection.execute(sql["sweep_facts"], (branch,)).fetchone()
+        if facts is None or facts[0] is not None:
+            return
+        _, parent, shared = facts
+        base = branch << SEQ_BITS
+        span = (base + (shared or 0), base + SEQ_MASK + 1)
+        connection.execute(sql["drop_rows"], span)
+        if has_words:
+            connection.execute(sql["drop_words"], span)
+        if shared is not None:
+            return
+        connection.execute(sql["forget_indexed"], (branch,))
+        connection.execute(sql["drop_branch"], (branch,))
+        branch = parent

@@ -1,0 +1,60 @@
+"""
+Bugs of the agent room.
+"""
+
+from tests.planted.bug import Bug
+
+
+__all__ = ["BUGS"]
+
+BUGS = (
+    Bug(
+        "the failure of a summarizer fails the turn",
+        "agent/reducer.py",
+        "return SummaryFailure(type(error).__name__)",
+        "raise",
+        "agent/test_reducer.py",
+    ),
+    Bug(
+        "a new loop for each blocking call",
+        "agent/portal.py",
+        "if self._loop is None:",
+        "if True:",
+        "agent/test_folding.py",
+    ),
+    Bug(
+        "an old cancellation counts as a new one",
+        "agent/reducer.py",
+        "task.cancelling() > cancellations",
+        "task.cancelling()",
+        "agent/test_folding.py",
+    ),
+    Bug(
+        "the same fold is made by everybody",
+        "agent/reducer.py",
+        "async with self._cache.folds.alone(place):",
+        "async with self._cache.folds.alone(object()):",
+        "agent/test_folding.py",
+    ),
+    Bug(
+        "a failed fold shows what was not in force",
+        "agent/reducer.py",
+        "result.state if result.performed else call.verdict.state",
+        "result.state if result.performed else call.given",
+        "agent/test_folding.py",
+    ),
+    Bug(
+        "the first tool call changes the front",
+        "agent/wire.py",
+        "writer = _detected_chat_messages if is_detected else _WRITERS[wire]",
+        "writer = _WRITERS[wire]",
+        "agent/test_wire.py",
+    ),
+    Bug(
+        "tenants share a cache",
+        "agent/cache.py",
+        "key = (scope, state.config_fingerprint, _identity(state)[1])",
+        'key = ("", state.config_fingerprint, _identity(state)[1])',
+        "agent/test_cache.py",
+    ),
+)
