@@ -18,6 +18,7 @@ VAGUE_NAMES = {"base", "common", "helper", "helpers", "manager", "misc", "util",
 CATCHERS = {
     "agent/reducer.py",  # a summarizer may fail in any way and must not fail the turn
     "apps/cli/main.py",  # a program ends with one line, not with a traceback
+    "threads/store.py",  # closes what it has opened, and raises again
     "threads/stores/sqlite/file.py",  # undoes what it began, and raises again
     "threads/stores/sqlite/storage.py",  # the same
 }

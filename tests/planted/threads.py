@@ -40,7 +40,7 @@ BUGS = (
     ),
     Bug(
         "documents are a commit of their own",
-        "threads/stores/sqlite/storage.py",
+        "threads/stores/sqlite/commit.py",
         "    for kind, name in step.drop:\n",
         '    connection.execute("COMMIT")\n    connection.execute("BEGIN IMMEDIATE")\n'
         "    for kind, name in step.drop:\n",
@@ -129,7 +129,7 @@ BUGS = (
     ),
     Bug(
         "the file takes any revision",
-        "threads/stores/sqlite/storage.py",
+        "threads/stores/sqlite/commit.py",
         "if revision != step.expected:",
         "if revision < 0:",
         _SQLITE,

@@ -42,7 +42,7 @@ from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.thread import ConversationThread
 from foldline.threads.tool_run import ToolRun
 from foldline.threads.words import Query, text_of, words_of
-from tests.properties.agreement import agree
+from tests.properties.agreement import agree, is_decided_alike
 from tests.properties.plain_thread import Plain
 
 
@@ -247,9 +247,10 @@ class Threads(RuleBasedStateMachine):
             )
             agree(window.history, full, window.reduction, reducer)
             seen = await reducer.reduce(window.history, state=window.reduction)
-            wanted = await reducer.reduce(full, state=window.reduction)
-            assert seen.messages == wanted.messages
-            assert (seen.state, seen.verdict) == (wanted.state, wanted.verdict)
+            if is_decided_alike(window.history, full):
+                wanted = await reducer.reduce(full, state=window.reduction)
+                assert seen.messages == wanted.messages
+                assert (seen.state, seen.verdict) == (wanted.state, wanted.verdict)
             if not seen.verdict.folds or seen.state is None:
                 return None
             await thread.save_reduction(seen.state, archive=is_archived)

@@ -247,6 +247,36 @@ def test_a_thread_made_again_is_empty(tmp_path: Path) -> None:
         asyncio.run(check(store))
 
 
+@pytest.mark.parametrize("way", ["append", "rewind"])
+def test_a_thread_made_again_is_not_changed_by_an_old_object(tmp_path: Path, way: str) -> None:
+    """Who still holds the deleted thread of an id changes nothing of the one made again."""
+
+    async def check(store: ThreadStore) -> None:
+        async with store:
+            old = await store.thread("one")
+            for number in range(10):
+                await old.add_message(Message.user(f"old {number}"))
+            fork = await old.fork("fork", at=5)
+            before = await fork.get_messages()
+            await store.delete("one")
+            new = await store.thread("one")
+            said = [Message.user(f"new {number}") for number in range(10)]
+            for message in said:
+                await new.add_message(message)
+
+            assert new.revision == old.revision
+            with pytest.raises((ThreadConflictError, ThreadNotFoundError)):
+                await (old.add_message(Message.user("late")) if way == "append" else old.rewind(3))
+            found = await store.find("one")
+
+            assert found is not None
+            assert await found.get_messages() == said
+            assert await fork.get_messages() == before
+
+    for store in stores(tmp_path):
+        asyncio.run(check(store))
+
+
 def test_a_cleared_thread_is_empty_and_goes_on(tmp_path: Path) -> None:
     """After clearing, the thread keeps its id and its time, holds nothing, and grows again."""
 

@@ -98,9 +98,23 @@ class ThreadStore:
 
         Raises:
             StoreError: The storage cannot be opened.
+            StoreKeyError: What it holds was written with another key, or without one.
         """
         await self._backing.storage.open()
+        try:
+            await self._check_key()
+        except BaseException:
+            await self.close()
+            raise
         return self
+
+    async def _check_key(self) -> None:
+        """
+        See that what is stored can be read with our key, before anything is stored beside it.
+        """
+        for tenant in (await self.tenants())[:1]:
+            for stored in await self._backing.storage.threads(tenant, limit=1):
+                self._whole(stored)
 
     async def close(self) -> None:
         """

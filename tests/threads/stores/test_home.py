@@ -75,8 +75,7 @@ def refusal(attempt: Callable[[], Coroutine[object, object, object]]) -> str:
 
 def test_a_forked_process_is_refused(storage: ThreadStorage) -> None:
     """
-    In a fork every call says where the store was opened, closing it is harmless, and then it may
-    be opened anew; the store of the parent goes on.
+    In a fork calls are refused until the store was closed there; that of the parent goes on.
     """
 
     async def begin_anew() -> None:

@@ -11,10 +11,10 @@ from rich.text import Text
 from foldline.apps.cli.documents import json_document
 from foldline.apps.cli.files import check_targets, print_document
 from foldline.apps.cli.options import JsonOption, takes
-from foldline.apps.cli.stores import StoreOptions, address_of, file_of
+from foldline.apps.cli.stores import StoreOptions, address_of, file_of, with_way_forward
 from foldline.apps.cli.terminal import clean, output_console, progress
 from foldline.apps.cli.threads_counts import counted
-from foldline.errors import UsageError
+from foldline.errors import StoreCorruptError, UsageError
 from foldline.threads.stores.sqlite.backup import back_up
 
 
@@ -58,7 +58,10 @@ def backup(options: BackupOptions) -> None:
         def step(remaining: int, total: int) -> None:
             advance.to(total - remaining, total)
 
-        made = back_up(path, Path(options.target), on_step=step)
+        try:
+            made = back_up(path, Path(options.target), on_step=step)
+        except StoreCorruptError as error:
+            raise with_way_forward(error) from error
     if options.json:
         facts = {"file": made.path, "bytes": made.size, "threads": made.threads}
         print_document(json_document({**facts, "problems": made.problems}))

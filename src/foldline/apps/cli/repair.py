@@ -12,7 +12,7 @@ from foldline.apps.cli.documents import json_document
 from foldline.apps.cli.faults import fault_documents, print_faults
 from foldline.apps.cli.files import print_document
 from foldline.apps.cli.options import JsonOption, takes
-from foldline.apps.cli.stores import KeyOptions, found_keys, no_threads_of, with_store
+from foldline.apps.cli.stores import KeyOptions, no_threads_of, with_store
 from foldline.apps.cli.terminal import clean, output_console, progress
 from foldline.errors import (
     StoreCorruptError,
@@ -24,7 +24,7 @@ from foldline.threads.fault import Fault
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey
 from foldline.threads.repair import Repair, carry_out, plan_repair
 from foldline.threads.store import ThreadStore
-from foldline.threads.verification import verify_thread
+from foldline.threads.verification import list_keys, verify_thread
 
 
 __all__ = ["RepairOptions", "repair"]
@@ -92,7 +92,7 @@ async def _repaired(store: ThreadStore, options: RepairOptions) -> list[_Outcome
     if options.id is not None:
         keys = [ThreadKey(options.tenant or DEFAULT_TENANT, options.id)]
     else:
-        keys = await found_keys(store, options.tenant)
+        keys = await list_keys(store, tenant=options.tenant)
         if options.tenant is not None and not keys:
             raise no_threads_of(options.tenant)
     outcomes: list[_Outcome] = []

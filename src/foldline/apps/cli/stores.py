@@ -24,11 +24,10 @@ from foldline.errors import (
     UsageError,
 )
 from foldline.threads.cipher import AesCipher
-from foldline.threads.key import DEFAULT_TENANT, ThreadKey
+from foldline.threads.key import DEFAULT_TENANT
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.thread import ConversationThread
-from foldline.threads.verification import list_keys
 
 
 __all__ = [
@@ -38,10 +37,10 @@ __all__ = [
     "TenantOptions",
     "address_of",
     "file_of",
-    "found_keys",
     "found_thread",
     "no_threads_of",
     "with_store",
+    "with_way_forward",
 ]
 
 
@@ -54,6 +53,8 @@ WAY_FORWARD = (
 """What to do where the database itself is damaged."""
 
 _VARIABLE = "FOLDLINE_STORE"
+# What every error that comes from SQLite names.
+_RESULT_CODE = "(SQLITE_"
 _ADDRESS = re.compile(r"([a-z]+)://", re.IGNORECASE)
 # The scheme of an address: the module of the store, its class, and the extra that it needs.
 _SERVERS = {
@@ -139,7 +140,7 @@ def with_store(
 
     async def _run() -> _Result:
         try:
-            await _open(store)
+            await store.open()
             return await work(store)
         finally:
             await store.close()
@@ -149,14 +150,17 @@ def with_store(
     except (StoreKeyError, StoreVersionError) as error:
         # Nothing has failed: another key, or another foldline, is needed.
         raise UsageError(str(error)) from error
-
-
-async def _open(store: ThreadStore) -> None:
-    try:
-        await store.open()
     except StoreCorruptError as error:
-        message = f"{error}: {WAY_FORWARD}"
-        raise StoreCorruptError(message) from error
+        raise with_way_forward(error) from error
+
+
+def with_way_forward(error: StoreCorruptError) -> StoreCorruptError:
+    """
+    Return *error*, with what to do where it is SQLite that cannot read the file.
+    """
+    if _RESULT_CODE not in str(error):
+        return error
+    return StoreCorruptError(f"{error}: {WAY_FORWARD}")
 
 
 def _store(options: KeyOptions, *, may_make: bool) -> ThreadStore:
@@ -242,20 +246,6 @@ def _cipher(name: str) -> AesCipher:
     except ConfigError as error:
         message = f"{name} holds {len(data)} bytes: a key has 16, 24 or 32, or these in hexadecimal"
         raise UsageError(message) from error
-
-
-async def found_keys(store: ThreadStore, tenant: str | None) -> list[ThreadKey]:
-    """
-    Return the keys of all threads, in order, of one tenant or of all.
-
-    Raises:
-        StoreCorruptError: The store is damaged so that they cannot be listed.
-    """
-    try:
-        return await list_keys(store, tenant=tenant)
-    except StoreCorruptError as error:
-        message = f"{error}: {WAY_FORWARD}"
-        raise StoreCorruptError(message) from error
 
 
 def no_threads_of(tenant: str) -> UsageError:

@@ -15,11 +15,10 @@ from rich.text import Text
 
 from foldline.apps.cli.documents import json_document
 from foldline.apps.cli.files import print_document
-from foldline.apps.cli.options import JsonOption, takes
 from foldline.apps.cli.notes import tell
+from foldline.apps.cli.options import JsonOption, takes
 from foldline.apps.cli.stores import (
     TenantOptions,
-    found_keys,
     found_thread,
     no_threads_of,
     with_store,
@@ -35,6 +34,7 @@ from foldline.threads.key import DEFAULT_TENANT, ThreadKey
 from foldline.threads.read_only import ReadOnlyThread
 from foldline.threads.repair import last_good
 from foldline.threads.store import ThreadStore
+from foldline.threads.verification import list_keys
 from foldline.threads.words import Match
 
 
@@ -104,7 +104,7 @@ def list_threads(options: ListOptions) -> None:
     if damaged:
         tell(
             f"{counted(len(damaged), 'thread')} cannot be read, the first is {damaged[0]!r}: "
-            "`foldline verify` tells what is damaged, `foldline repair` what can be saved"
+            "`foldline verify` tells what is damaged, unless the key is another one"
         )
         raise typer.Exit(_DAMAGED)
 
@@ -143,7 +143,7 @@ _COLUMNS: Mapping[str, Any] = MappingProxyType(
 
 
 async def _listed(store: ThreadStore, options: ListOptions) -> _Listed:
-    keys = await found_keys(store, options.tenant)
+    keys = await list_keys(store, tenant=options.tenant)
     if not keys and options.tenant != DEFAULT_TENANT:
         raise no_threads_of(options.tenant)
     rows: list[dict[str, Any]] = []
