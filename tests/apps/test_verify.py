@@ -5,7 +5,8 @@ Verifying, repairing, copying and judging a store from the command line.
 import asyncio
 import re
 import sqlite3
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 
 from foldline.apps.cli.stores import KeyOptions, with_store
 from foldline.errors import StoreError, StoreKeyError, StoreVersionError, UsageError
+from foldline.history.messages import Message
 from foldline.threads.cipher import AesCipher
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.sqlite.file import APPLICATION_ID
@@ -307,6 +309,37 @@ def test_a_thread_of_which_nothing_can_be_opened_is_not_emptied(
 
     assert (refused.code, "cannot be repaired: neither the head" in refused.out) == (1, True)
     assert store.read_bytes() == before
+
+
+@pytest.fixture
+def writer(store: Path) -> Iterator[None]:
+    """
+    Let somebody write to the thread `one` of the store all the time.
+    """
+    ended = threading.Event()
+
+    async def write() -> None:
+        async with SQLiteStore(store) as opened:
+            thread = await opened.thread("one")
+            while not ended.is_set():
+                await thread.add_messages([Message.user("And now?")])
+
+    worker = threading.Thread(target=lambda: asyncio.run(write()))
+    worker.start()
+    yield
+    ended.set()
+    worker.join()
+
+
+@pytest.mark.usefixtures("writer")
+def test_a_live_store_that_is_whole_needs_no_repair(run: Run) -> None:
+    """
+    While others write nothing is found, and nothing fails.
+    """
+    outcomes = [run("repair", "--write") for _ in range(3)]
+
+    assert [one.code for one in outcomes] == [0, 0, 0]
+    assert {one.out for one in outcomes} == {"nothing is damaged, nothing was written\n"}
 
 
 def _smash(path: Path, table: str) -> None:

@@ -39,7 +39,7 @@ def _sealed(rows: list[StoredRow], change: Callable[[MessageRow], MessageRow]) -
     """
     seal, forged = bytes(SEAL_SIZE), list[StoredRow]()
     for row in rows:
-        counts = read_row(row)
+        counts = read_row(row, Vault())
         if row.seq == BAD:
             counts = change(counts)
         payload = msgspec.msgpack.encode(counts)
@@ -117,7 +117,7 @@ def test_the_sums_before_the_damage_are_kept() -> None:
     for row in _sealed(rows, _changed(digest=bytes(32))):
         chain.take(row)
 
-    assert (chain.good.count, chain.good.digest) == (BAD, read_row(rows[BAD - 1]).digest)
+    assert (chain.good.count, chain.good.digest) == (BAD, read_row(rows[BAD - 1], Vault()).digest)
     assert (chain.is_whole, chain.is_trusted) == (False, True)
 
 

@@ -99,17 +99,18 @@ def test_documents_are_bound_to_their_place(vault: Vault) -> None:
 
 def test_rows_are_encrypted_where_there_is_a_key() -> None:
     """
-    A body is stored as it is without a key; with one it is bound to its branch and number.
+    A payload is stored as it is without a key; with one it is bound to branch, number and kind.
     """
     plain, vault = VAULTS
-    stored = vault.close_row(b"body", b"b" * 16, 7)
+    stored = vault.close_row(b"body", b"b" * 16, 7, system=False)
 
     assert (plain.encrypts, vault.encrypts) == (False, True)
-    assert plain.open_row(plain.close_row(b"body", b"b", 7), b"b", 7) == b"body"
-    assert vault.open_row(stored, b"b" * 16, 7) == b"body"
-    for branch, seq in ((b"c" * 16, 7), (b"b" * 16, 8)):
+    assert plain.close_row(b"body", b"b", 7, system=True) == b"body"
+    assert plain.open_row(b"body", b"b", 7, system=True) == b"body"
+    assert vault.open_row(stored, b"b" * 16, 7, system=False) == b"body"
+    for branch, seq, system in ((b"c" * 16, 7, False), (b"b" * 16, 8, False), (b"b" * 16, 7, True)):
         with pytest.raises(StoreCorruptError, match=f"message row {seq} cannot be decrypted"):
-            vault.open_row(stored, branch, seq)
+            vault.open_row(stored, branch, seq, system=system)
 
 
 def test_nothing_that_was_said_is_readable() -> None:

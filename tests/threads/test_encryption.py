@@ -11,7 +11,9 @@ from typing import get_args
 import pytest
 
 from foldline.errors import ConfigError, StoreCorruptError
+from foldline.history.digest import EMPTY_DIGEST, chain_digest
 from foldline.history.messages import Message
+from foldline.reduction.state import hash_text
 from foldline.threads.checkpointer import ThreadCheckpointer
 from foldline.threads.cipher import AesCipher, Cipher, Vault
 from foldline.threads.head import decode_head
@@ -19,7 +21,15 @@ from foldline.threads.step import DocumentKind
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
-from tests.threads.canaries import found_in, hide, open_state, secret, secrets_at, told
+from tests.threads.canaries import (
+    found_in,
+    hide,
+    open_state,
+    reduction_of,
+    secret,
+    secrets_at,
+    told,
+)
 
 
 KEY = bytes(range(32))
@@ -141,7 +151,7 @@ def test_a_piece_of_a_value_is_refused(size: int) -> None:
     with pytest.raises(StoreCorruptError):
         vault.open_up(stored[:size], "execution", "tenant", "chat", "")
     with pytest.raises(StoreCorruptError):
-        vault.open_row(stored[:size], bytes(16), 0)
+        vault.open_row(stored[:size], bytes(16), 0, system=False)
 
 
 @pytest.mark.parametrize("key", [None, KEY])
@@ -394,3 +404,97 @@ def test_memory_is_encrypted_too() -> None:
             assert found_in(known) == []
 
     asyncio.run(check())
+
+
+async def _spoken(path: Path, key: bytes | None) -> None:
+    async with store_at(path, key) as store:
+        thread = await store.thread("short")
+        await thread.window()
+        await thread.add_messages([Message.user("yes"), Message.assistant("4711")])
+        await thread.save_reduction(reduction_of(await thread.get_messages(), 1, "s"))
+        await thread.add_message(Message.user("no"))
+        state = open_state(thread, "n")
+        await thread.commit(execution=state)
+
+        assert (await thread.window()).history.total == 3
+
+
+def _guesses() -> list[bytes]:
+    """
+    Return what somebody would look for who guesses the first two messages.
+    """
+    found: list[bytes] = []
+    for first in ("yes", "no", "maybe"):
+        digest = chain_digest(EMPTY_DIGEST, Message.user(first))
+        for number in range(4700, 4720):
+            pair = chain_digest(digest, Message.assistant(str(number)))
+            found += [pair, pair.hex().encode(), hash_text(pair).encode()]
+        found += [digest, digest.hex().encode(), hash_text(digest).encode()]
+    return found
+
+
+def test_what_was_said_cannot_be_guessed(tmp_path: Path) -> None:
+    """With a key no digest of a guessed message is in the file; without one the guess is right."""
+    for name, key in (("secret", KEY), ("plain", None)):
+        (tmp_path / name).mkdir()
+        asyncio.run(_spoken(tmp_path / name / "chat.db", key))
+    hidden, shown = raw(tmp_path / "secret"), raw(tmp_path / "plain")
+
+    assert [guess for guess in _guesses() if guess in hidden] == []
+    assert len([guess for guess in _guesses() if guess in shown]) > 1
+
+
+def test_equal_threads_have_no_equal_rows(tmp_path: Path) -> None:
+    """Whether two messages are the same cannot be seen: seals and payloads of both differ."""
+    path = tmp_path / "chat.db"
+
+    async def write() -> None:
+        async with store_at(path) as store:
+            for thread_id in ("one", "two"):
+                thread = await store.thread(thread_id)
+                await thread.add_messages([Message.user("yes")] * 20)
+
+    asyncio.run(write())
+    stored = [data for (data,) in sqlite3.connect(path).execute("SELECT data FROM rows")]
+
+    assert len(stored) == 40
+    assert len({data[:16] for data in stored}) == len({data[16:44] for data in stored}) == 40
+
+
+def test_which_are_system_messages_is_bound(tmp_path: Path) -> None:
+    """A message that is passed off as a system message, or the other way round, is refused."""
+    path = tmp_path / "chat.db"
+    asyncio.run(_spoken(path, KEY))
+    change(path, "UPDATE rows SET system = 1 WHERE id % 4294967296 = 1")
+
+    async def read() -> None:
+        async with store_at(path) as store:
+            thread = await store.find("short")
+            assert thread is not None
+            await thread.get_messages()
+
+    with pytest.raises(StoreCorruptError, match="message row 1 cannot be decrypted"):
+        asyncio.run(read())
+
+
+def test_an_older_document_is_not_found_out(tmp_path: Path) -> None:
+    """Who can write to the file can put back an earlier valid document: docs/threads.md says so."""
+    path = tmp_path / "chat.db"
+
+    async def name(text: str) -> None:
+        async with store_at(path) as store:
+            await (await store.thread("t")).set_metadata(display_name=text)
+
+    async def read() -> str:
+        async with store_at(path) as store:
+            return (await store.thread("t")).display_name
+
+    asyncio.run(name("first"))
+    ((earlier,),) = sqlite3.connect(path).execute("SELECT data FROM documents").fetchall()
+    asyncio.run(name("second"))
+
+    assert asyncio.run(read()) == "second"
+
+    change(path, f"UPDATE documents SET data = x'{earlier.hex()}'")
+
+    assert asyncio.run(read()) == "first"

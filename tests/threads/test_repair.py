@@ -8,9 +8,15 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from foldline.errors import StoreCorruptError, StoreVersionError, ThreadNotFoundError
+from foldline.errors import (
+    StoreCorruptError,
+    StoreKeyError,
+    StoreVersionError,
+    ThreadNotFoundError,
+)
 from foldline.history.messages import Message
 from foldline.reduction.state import HistoryReductionState
+from foldline.threads.cipher import AesCipher, Vault
 from foldline.threads.current import CurrentMessages
 from foldline.threads.head import HEAD_FORMAT
 from foldline.threads.key import ThreadKey
@@ -19,7 +25,7 @@ from foldline.threads.record import close_head, decode_record, document
 from foldline.threads.repair import carry_out, last_good, plan_repair
 from foldline.threads.step import Document, DocumentKind, Step
 from foldline.threads.store import ThreadStore
-from foldline.threads.stores.memory import MemoryStore
+from foldline.threads.stores.memory import MemoryStorage, MemoryStore
 from foldline.threads.stores.postgres.store import PostgresStore
 from foldline.threads.stores.redis.store import RedisStore
 from foldline.threads.verification import verify_store, verify_thread
@@ -117,6 +123,62 @@ def test_nothing_is_emptied_where_the_rows_cannot_be_found() -> None:
             return [one.kind for one in await verify_thread(store.backing, ONE)]
 
     assert "head" in asyncio.run(run())
+
+
+class _Busy(MemoryStorage):
+    """
+    A storage to which somebody writes while it is read, as often as is said.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.writes = 0
+
+    async def documents(
+        self, key: ThreadKey, kind: DocumentKind, *, limit: int | None = None
+    ) -> list[Document]:
+        if self.writes:
+            self.writes -= 1
+            thread = await ThreadStore(self).thread(key.id)
+            await thread.add_messages(said(1))
+        return await super().documents(key, kind, limit=limit)
+
+
+@pytest.mark.parametrize("writes", [1, 6])
+def test_who_writes_meanwhile_does_not_look_like_damage(writes: int) -> None:
+    """
+    A whole thread that grows while it is looked at is looked at anew, and needs nothing.
+    """
+
+    async def run() -> tuple[object, int]:
+        storage = _Busy()
+        async with ThreadStore(storage) as store:
+            await fill(store)
+            storage.writes = writes
+            repair = await plan_repair(store.backing, ONE)
+            return repair.step, repair.kept
+
+    step, kept = asyncio.run(run())
+
+    assert (step, kept) == (None, COUNT + writes * len(said(1)))
+
+
+@pytest.mark.parametrize("key", [None, bytes(31) + b"x"], ids=["none", "wrong"])
+def test_another_key_is_no_damage(key: bytes | None) -> None:
+    """
+    Without its key a thread is neither verified, nor repaired, nor read: that is no damage.
+    """
+
+    async def run() -> None:
+        async with MemoryStore(cipher=AesCipher(bytes(32))) as store:
+            await fill(store)
+            vault = Vault(None if key is None else AesCipher(key))
+            backing = msgspec.structs.replace(store.backing, vault=vault)
+            for call in (verify_thread, plan_repair, last_good):
+                with pytest.raises(StoreKeyError):
+                    await call(backing, ONE)
+
+    asyncio.run(run())
 
 
 def test_what_a_newer_foldline_wrote_is_not_repaired() -> None:

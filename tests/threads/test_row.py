@@ -10,13 +10,22 @@ import pytest
 
 from foldline.errors import StoreCorruptError
 from foldline.history.digest import prefix_digest
+from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.parts import TextPart
 from foldline.history.tokens import TokenEstimator, count_message
 from foldline.testing.histories import damaged_history
-from foldline.threads.cipher import Vault
+from foldline.threads.cipher import AesCipher, Vault
 from foldline.threads.head import SEAL_SIZE, Head
-from foldline.threads.row import append_rows, check_chain, read_body, read_row, seal_of
+from foldline.threads.row import (
+    KnownRow,
+    append_rows,
+    check_chain,
+    extend_history,
+    read_body,
+    read_row,
+    seal_of,
+)
 from foldline.threads.step import StoredRow
 
 
@@ -73,7 +82,7 @@ def test_a_message_comes_back_equal(message: Message) -> None:
     """
     (row,), _ = _rows([message])
 
-    assert read_body(read_row(row).body) == message
+    assert read_body(read_row(row, Vault()).body) == message
 
 
 def test_a_plain_text_is_a_letter_and_itself() -> None:
@@ -82,7 +91,7 @@ def test_a_plain_text_is_a_letter_and_itself() -> None:
     """
     rows, _ = _rows([Message.user("hi"), Message.system("be kind")])
 
-    assert [read_row(row).body for row in rows] == [b"uhi", b"sbe kind"]
+    assert [read_row(row, Vault()).body for row in rows] == [b"uhi", b"sbe kind"]
 
 
 def test_any_history_comes_back_with_its_sums() -> None:
@@ -95,7 +104,7 @@ def test_any_history_comes_back_with_its_sums() -> None:
         rows, head = _rows(messages)
         visible = [message for message in messages if message.role != "system"]
 
-        assert [read_body(read_row(row).body) for row in rows] == messages
+        assert [read_body(read_row(row, Vault()).body) for row in rows] == messages
         assert head.digest == prefix_digest(visible)
         assert head.tokens == sum(count_message(one, counter) for one in visible)
         assert (head.count, head.length) == (len(messages), len(visible))
@@ -131,7 +140,7 @@ def test_what_is_no_row_is_damage(data: bytes) -> None:
     A row that cannot be read is an error that names its number.
     """
     with pytest.raises(StoreCorruptError, match="message row 3 cannot be read"):
-        read_row(StoredRow(b"b", 3, system=False, data=data))
+        read_row(StoredRow(b"b", 3, system=False, data=data), Vault())
 
 
 def test_every_flipped_bit_is_found() -> None:
@@ -180,3 +189,49 @@ def test_a_seal_covers_everything_before_it() -> None:
 
     assert len(seals) == 16
     assert {len(seal) for seal in seals} == {SEAL_SIZE}
+
+
+@pytest.mark.parametrize("vault", [Vault(), Vault(AesCipher(bytes(32)))], ids=["plain", "secret"])
+def test_a_history_grows_by_its_rows(vault: Vault) -> None:
+    """
+    A history that is extended with rows is the one that counts and hashes each message itself.
+    """
+    for seed in range(50):
+        messages = damaged_history(Random(seed))
+        rows, head = append_rows(HEAD, messages, TokenEstimator(), vault)
+        known = [
+            KnownRow(row, read_row(row, vault), read_body(read_row(row, vault).body))
+            for row in rows
+        ]
+        history = History(messages[:3], counter=TokenEstimator())
+        extend_history(history, known[3:])
+
+        assert history.everything() == messages
+        assert (history.digest(), history.tokens()) == (head.digest, head.tokens)
+        assert history.system_tokens == head.system_tokens
+
+
+def test_without_a_cipher_a_row_is_its_seal_and_plain_counts() -> None:
+    """
+    The stored form without a cipher is fixed: seal, and an array of counts, digest and body.
+    """
+    (row,), head = _rows([Message.user("hi")])
+    payload = msgspec.msgpack.encode([0, 1, head.tokens, head.digest, b"uhi"])
+
+    assert row.data == seal_of(FIRST, HEAD.branch, 0, payload) + payload
+    assert row.data.hex().startswith(row.data[:SEAL_SIZE].hex() + "950001")
+
+
+def test_with_a_cipher_nothing_but_the_seal_is_outside() -> None:
+    """
+    Position, users, tokens, digest and body are encrypted; the seal is made of what is stored.
+    """
+    vault = Vault(AesCipher(bytes(32)))
+    (row,), head = append_rows(HEAD, [Message.user("hi")], TokenEstimator(), vault)
+
+    assert check_chain([row], FIRST) is None
+    assert head.digest not in row.data
+    assert read_row(row, vault).digest == head.digest
+    for other in (row._replace(system=True), row._replace(seq=1), row._replace(branch=b"c" * 16)):
+        with pytest.raises(StoreCorruptError, match="cannot be decrypted"):
+            read_row(other, vault)

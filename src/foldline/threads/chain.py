@@ -128,11 +128,13 @@ class Chain:
             message = "its seal does not fit: it was changed or moved"
             raise StoreCorruptError(message)
         try:
-            counts = read_row(row)
+            counts = read_row(row, self._vault)
         except StoreCorruptError:
             message = "it is no row"
+            if self._vault.encrypts:
+                message = "it cannot be decrypted: it was changed or moved, or the key is another"
             raise StoreCorruptError(message) from None
-        return counts, read_body(self._vault.open_row(counts.body, row.branch, row.seq))
+        return counts, read_body(counts.body)
 
     def _problem(
         self, before: Sums, row: StoredRow, counts: MessageRow, message: Message

@@ -2,7 +2,7 @@
 The kept moments of threads, and how long they are kept.
 """
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from datetime import datetime, timedelta
 
 from foldline.errors import CheckpointError, ConfigError
@@ -18,6 +18,10 @@ from foldline.threads.thread import ConversationThread
 
 
 __all__ = ["ThreadCheckpointer"]
+
+
+_FIRST = 16
+_GROWTH = 4
 
 
 class ThreadCheckpointer:
@@ -78,9 +82,11 @@ class ThreadCheckpointer:
         thread = await self._store.find(thread_id, tenant=tenant)
         if thread is None:
             return None
-        for found in await self._checkpoints(thread.key):
-            if found.id == checkpoint_id and found.head:
-                return self._moment(thread, found)
+        async for stored in self._newest(thread.key, _FIRST):
+            if stored.name <= checkpoint_id:
+                found = self._read(thread.key, stored)
+                is_it = found.id == checkpoint_id and bool(found.head)
+                return self._moment(thread, found) if is_it else None
         return None
 
     def _moment(self, thread: ConversationThread, checkpoint: Checkpoint) -> ReadOnlyThread:
@@ -122,8 +128,16 @@ class ThreadCheckpointer:
             raise ConfigError(message)
         _need_zone("before", before)
         thread = await self._store.find(thread_id, tenant=tenant)
-        known = [] if thread is None else await self._checkpoints(thread.key)
-        return [one for one in known if before is None or one.created_at < before][:limit]
+        known: list[Checkpoint] = []
+        if thread is None or limit == 0:
+            return known
+        async for stored in self._newest(thread.key, limit):
+            one = self._read(thread.key, stored)
+            if before is None or one.created_at < before:
+                known.append(one)
+            if len(known) == limit:
+                break
+        return known
 
     async def prune(
         self, thread_id: str, *, tenant: str = DEFAULT_TENANT, keep_latest: int = 10
@@ -186,8 +200,21 @@ class ThreadCheckpointer:
     async def _stored(self, key: ThreadKey) -> list[Document]:
         return await self._backing.storage.documents(key, "checkpoint")
 
-    async def _checkpoints(self, key: ThreadKey) -> list[Checkpoint]:
-        return [self._read(key, one) for one in await self._stored(key)]
+    async def _newest(self, key: ThreadKey, limit: int | None) -> AsyncIterator[Document]:
+        """
+        Give the checkpoints of a thread, the newest first; *limit* are asked for, then ever more.
+        """
+        last: str | None = None
+        while True:
+            page = await self._backing.storage.documents(key, "checkpoint", limit=limit)
+            for stored in page:
+                # Others may have saved or pruned between two pages, so names tell what is new.
+                if last is None or stored.name < last:
+                    last = stored.name
+                    yield stored
+            if limit is None or len(page) < limit:
+                return
+            limit *= _GROWTH
 
     def _read(self, key: ThreadKey, stored: Document) -> Checkpoint:
         return decode_checkpoint(open_document(self._backing.vault, key, stored))

@@ -2,9 +2,10 @@
 Reading the messages of a thread.
 """
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Iterator, Sequence
 
-from msgspec import Struct
+from msgspec.structs import replace
 
 from foldline.errors import StoreCorruptError
 from foldline.history.digest import EMPTY_DIGEST
@@ -15,7 +16,14 @@ from foldline.reduction.state import HistoryReductionState, hash_text
 from foldline.threads.backing import Backing
 from foldline.threads.head import SEAL_SIZE, Head
 from foldline.threads.key import ThreadKey
-from foldline.threads.row import MessageRow, check_chain, read_body, read_row
+from foldline.threads.row import (
+    KnownRow,
+    MessageRow,
+    check_chain,
+    extend_history,
+    read_body,
+    read_row,
+)
 from foldline.threads.step import StoredRow
 
 
@@ -24,16 +32,9 @@ __all__ = ["ThreadReader"]
 
 _STRIDE = 64
 _PAGE = 1_000
-
-
-class _Known(Struct, frozen=True):
-    """
-    A row that was read, with its message.
-    """
-
-    row: StoredRow
-    counts: MessageRow
-    message: Message
+# Reading so many rows that nobody needs takes about as long as another call.
+_NEAR = 64
+_CALLS_AT_ONCE = 16
 
 
 class ThreadReader:
@@ -104,37 +105,40 @@ class ThreadReader:
         """
         counts = None
         if 0 < index <= self._head.length:
-            counts = await self._counts_at(index - 1)
+            counts = await self._counts_at(index - 1, await self._system_rows())
         return hash_text(EMPTY_DIGEST if counts is None else counts.digest)
 
     async def head_at(self, seq: int, branch: bytes) -> Head:
         """
         Return the counts of a head that has the first *seq* rows and goes on at *branch*.
         """
-        head = self._head
-        empty = Head(
+        system: Sequence[StoredRow] = ()
+        seal, counts = bytes(SEAL_SIZE), None
+        if seq > 0:
+            system = [row for row in await self._system_rows() if row.seq < seq]
+            (last,) = await self._rows(seq - 1, seq)
+            seal = last.data[:SEAL_SIZE]
+            counts = await self._counts_at(seq - len(system) - 1, system)
+        plain = NO_PREFIX if counts is None else counts
+        return replace(
+            self._head,
             branch=branch,
-            created_at=head.created_at,
-            last_activity=head.last_activity,
-            revision=head.revision,
-            folds=head.folds,
-            checkpoints=head.checkpoints,
-            expires_at=head.expires_at,
-            recent=head.recent,
+            count=seq,
+            system=len(system),
+            system_tokens=self._counts(system[-1]).tokens if system else 0,
+            users=plain.users,
+            tokens=plain.tokens,
+            digest=plain.digest,
+            seal=seal,
+            archived=0,
         )
-        if seq == 0:
-            return empty
-        system = [row for row in await self._system_rows() if row.seq < seq]
-        (last,) = await self._rows(seq - 1, seq)
-        counts = await self._counts_at(seq - len(system) - 1)
-        return _with_counts(empty, seq, system, last, counts)
 
-    async def _counts_at(self, position: int) -> MessageRow | None:
+    async def _counts_at(self, position: int, system: Sequence[StoredRow]) -> MessageRow | None:
         if position < 0:
             return None
-        seq = await self.seq_of(position)
+        seq = _seq_of(position, system)
         (row,) = await self._rows(seq, seq + 1)
-        counts = read_row(row)
+        counts = self._counts(row)
         self._expect(counts, position, seq)
         return counts
 
@@ -153,7 +157,7 @@ class ThreadReader:
         counter = self._backing.counter
         if reduction is None or not 0 < reduction.summarized_up_to_index <= self._head.length:
             rows = await self._known(0, self._head.count)
-            return _history(rows, 0, History(counter=counter))
+            return _extended(History(counter=counter), rows)
         cut = reduction.summarized_up_to_index
         system = await self._system_rows()
         first = _seq_of(cut - 1, system)
@@ -163,10 +167,10 @@ class ThreadReader:
         opening = await self._prefix(rows, system, reduction.pinned_index)
         # A system message is in the prefix wherever it stands, since a view has it in front.
         tail = [known for known in rows[1:] if not known.row.system]
-        return _history(tail, rows[0].counts.tokens, History(counter=counter, prefix=opening))
+        return _extended(History(counter=counter, prefix=opening), tail)
 
     async def _prefix(
-        self, rows: Sequence[_Known], system: Sequence[StoredRow], pinned: int | None
+        self, rows: Sequence[KnownRow], system: Sequence[StoredRow], pinned: int | None
     ) -> Prefix:
         counts = rows[0].counts
         length = counts.position + 1
@@ -175,9 +179,9 @@ class ThreadReader:
         has_user = any(known.message.role == "user" for known in rows[1:])
         if is_pinned or (counts.users and not has_user):
             user = await self._last_user(length, system, pinned)
-        before = None if user is None else await self._counts_at(user.counts.position - 1)
+        before = None if user is None else await self._counts_at(user.counts.position - 1, system)
         before_user = 0 if before is None else before.tokens
-        messages = tuple(self._message(row) for row in system)
+        instructions = [self._read(row) for row in system]
         return Prefix(
             length=length,
             digest=counts.digest,
@@ -188,14 +192,14 @@ class ThreadReader:
             user_tokens=0 if user is None else user.counts.tokens - before_user,
             tokens_before_user=before_user,
             last_tool=length - 1,
-            system=messages,
-            system_at=tuple(read_row(row).position for row in system),
+            system=tuple(known.message for known in instructions),
+            system_at=tuple(known.counts.position for known in instructions),
             system_tokens=self._head.system_tokens,
         )
 
     async def _last_user(
         self, length: int, system: Sequence[StoredRow], pinned: int | None
-    ) -> _Known | None:
+    ) -> KnownRow | None:
         """
         Return the last user message among the first *length* messages.
         """
@@ -204,13 +208,13 @@ class ThreadReader:
             (known,) = await self._known(seq, seq + 1)
             self._expect(known.counts, pinned, seq)
             return known
-        stop = _seq_of(length - 1, system) + 1
+        stop, stride = _seq_of(length - 1, system) + 1, _STRIDE
         while stop > 0:
-            start = max(0, stop - _STRIDE)
+            start = max(0, stop - stride)
             for known in reversed(await self._known(start, stop)):
                 if known.message.role == "user":
                     return known
-            stop = start
+            stop, stride = start, min(4 * stride, _PAGE)
         return None
 
     async def _system_rows(self) -> list[StoredRow]:
@@ -260,10 +264,39 @@ class ThreadReader:
     async def _check_apart(self, rows: Sequence[StoredRow]) -> None:
         """
         Check rows that were read without those before them.
+
+        Those that follow each other, as at the beginning of a thread, need no other row.
         """
-        for row in rows:
-            if await self._rows(row.seq, row.seq + 1) != [row]:
-                raise self._damaged(row.seq)
+        runs = list(_runs(rows))
+        before = await self._seals([run[0].seq - 1 for run in runs if run[0].seq > 0])
+        before[-1] = bytes(SEAL_SIZE)
+        for run in runs:
+            bad = check_chain(run, before[run[0].seq - 1])
+            if bad is not None:
+                raise self._damaged(run[bad].seq)
+
+    async def _seals(self, numbers: Sequence[int]) -> dict[int, bytes]:
+        """
+        Return the seals of the rows *numbers*, which are in order; those between are not looked at.
+        """
+        wanted, seals = frozenset(numbers), dict[int, bytes]()
+        spans = list(_spans(numbers))
+        for first in range(0, len(spans), _CALLS_AT_ONCE):
+            calls = [
+                self._backing.storage.rows(self._key, self._head.branch, start, stop)
+                for start, stop in spans[first : first + _CALLS_AT_ONCE]
+            ]
+            for rows in await asyncio.gather(*calls):
+                seals.update((row.seq, self._seal(row)) for row in rows if row.seq in wanted)
+        for number in numbers:
+            if number not in seals:
+                raise self._damaged(number)
+        return seals
+
+    def _seal(self, row: StoredRow) -> bytes:
+        if check_chain([row], None) is not None:
+            raise self._damaged(row.seq)
+        return row.data[:SEAL_SIZE]
 
     def _damaged(self, seq: int) -> StoreCorruptError:
         return StoreCorruptError(
@@ -271,32 +304,25 @@ class ThreadReader:
             "`foldline repair` shows what can be saved"
         )
 
-    async def _known(self, start: int, stop: int) -> list[_Known]:
+    async def _known(self, start: int, stop: int) -> list[KnownRow]:
         return [self._read(row) for row in await self._rows(start, stop)]
 
-    def _read(self, row: StoredRow) -> _Known:
-        counts = read_row(row)
-        return _Known(row, counts, self._opened(row, counts.body))
+    def _counts(self, row: StoredRow) -> MessageRow:
+        return read_row(row, self._backing.vault)
 
-    def _message(self, row: StoredRow) -> Message:
-        return self._opened(row, read_row(row).body)
-
-    def _opened(self, row: StoredRow, closed: bytes) -> Message:
-        message = read_body(self._backing.vault.open_row(closed, row.branch, row.seq))
+    def _read(self, row: StoredRow) -> KnownRow:
+        counts = self._counts(row)
+        message = read_body(counts.body)
         if (message.role == "system") is not row.system:
             raise self._damaged(row.seq)
-        return message
+        return KnownRow(row, counts, message)
+
+    def _message(self, row: StoredRow) -> Message:
+        return self._read(row).message
 
 
-def _history(rows: Sequence[_Known], tokens: int, history: History) -> History:
-    system_tokens = 0
-    for known in rows:
-        counts = known.counts
-        if known.row.system:
-            own, system_tokens = counts.tokens - system_tokens, counts.tokens
-        else:
-            own, tokens = counts.tokens - tokens, counts.tokens
-        history.append_known(known.message, tokens=own, digest=counts.digest)
+def _extended(history: History, rows: Sequence[KnownRow]) -> History:
+    extend_history(history, rows)
     return history
 
 
@@ -309,24 +335,28 @@ def _seq_of(position: int, system: Sequence[StoredRow]) -> int:
     return seq
 
 
-def _with_counts(
-    empty: Head, seq: int, system: Sequence[StoredRow], last: StoredRow, counts: MessageRow | None
-) -> Head:
-    plain = NO_PREFIX if counts is None else counts
-    return Head(
-        branch=empty.branch,
-        created_at=empty.created_at,
-        last_activity=empty.last_activity,
-        revision=empty.revision,
-        count=seq,
-        system=len(system),
-        system_tokens=read_row(system[-1]).tokens if system else 0,
-        users=plain.users,
-        tokens=plain.tokens,
-        digest=plain.digest,
-        seal=last.data[:SEAL_SIZE],
-        folds=empty.folds,
-        checkpoints=empty.checkpoints,
-        expires_at=empty.expires_at,
-        recent=empty.recent,
-    )
+def _runs(rows: Sequence[StoredRow]) -> Iterator[Sequence[StoredRow]]:
+    """
+    Give *rows* in pieces, in each of which the numbers follow each other.
+    """
+    start = 0
+    for stop in range(1, len(rows) + 1):
+        if stop == len(rows) or rows[stop].seq != rows[stop - 1].seq + 1:
+            yield rows[start:stop]
+            start = stop
+
+
+def _spans(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """
+    Give the first number and the one behind the last of the pieces in which to read *numbers*.
+    """
+    start = 0
+    for stop in range(1, len(numbers) + 1):
+        last = numbers[stop - 1]
+        if stop == len(numbers) or not _is_near(numbers[start], last, numbers[stop]):
+            yield numbers[start], last + 1
+            start = stop
+
+
+def _is_near(first: int, last: int, number: int) -> bool:
+    return number - last < _NEAR and number - first < _PAGE

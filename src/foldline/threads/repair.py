@@ -100,12 +100,16 @@ async def _examined(backing: Backing, key: ThreadKey) -> Examination:
 
 
 async def _steady(backing: Backing, key: ThreadKey) -> Examination | None:
-    # Whoever writes meanwhile would look like damage.
+    # Whoever writes meanwhile would look like damage: what is wrong has to be so each time.
     found = await examine(backing, key)
     for _ in range(_ATTEMPTS):
         if found is None or not found.faults or await is_current(backing, found):
             break
-        found = await examine(backing, key)
+        again = await examine(backing, key)
+        if again is None:
+            return None
+        lasting = [one for one in again.faults if one in found.faults]
+        found = replace(again, faults=tuple(lasting))
     return found
 
 

@@ -119,7 +119,8 @@ def cleared(backing: Backing, record: ThreadRecord) -> Change:
     """
     Return the change that deletes everything that was said and stored with it.
     """
-    branch = Branch(backing.random_bytes(BRANCH_SIZE), None, 0)
+    # It shares nothing with the branch that it names, but says which one is left.
+    branch = Branch(backing.random_bytes(BRANCH_SIZE), record.head.branch, 0)
     head = Head(
         branch=branch.id,
         created_at=record.head.created_at,

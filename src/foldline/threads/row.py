@@ -1,11 +1,14 @@
 """
 One message as a row of a store.
 
-A row is its seal, then its counts, its prefix digest and its body. The seal is the first 16 bytes
-of SHA-256 over the seal of the row before, the branch, the number and all the rest, so that no row
-can be changed, dropped, swapped or moved to another thread without the next one telling. The counts
-are running sums: whatever is asked of a tail is a difference of two of them, and no message is
-counted or hashed a second time.
+A row is its seal, then its payload: its counts, its prefix digest and its body. The seal is the
+first 16 bytes of SHA-256 over the seal of the row before, the branch, the number and the payload,
+so that no row can be changed, dropped, swapped or moved to another thread without the next one
+telling. The counts are running sums: whatever is asked of a tail is a difference of two of them,
+and no message is counted or hashed a second time.
+
+With a cipher the whole payload is encrypted, since the digest of a short message tells what it is
+to whoever can guess; the seal is made of what is stored, so that it tells nothing either.
 
 The body of a message that is one text and nothing else is a letter for its role and the text; any
 other is the JSON of `encode_message`.
@@ -22,6 +25,7 @@ from msgspec.structs import replace
 from foldline.errors import FormatError, StoreCorruptError
 from foldline.history.codec import decode_message, encode_message
 from foldline.history.digest import chain_digest
+from foldline.history.history import History
 from foldline.history.messages import Message, Role
 from foldline.history.parts import TextPart
 from foldline.history.tokens import TokenCounter, count_message
@@ -30,7 +34,16 @@ from foldline.threads.head import SEAL_SIZE, Head
 from foldline.threads.step import StoredRow
 
 
-__all__ = ["MessageRow", "append_rows", "check_chain", "read_body", "read_row", "seal_of"]
+__all__ = [
+    "KnownRow",
+    "MessageRow",
+    "append_rows",
+    "check_chain",
+    "extend_history",
+    "read_body",
+    "read_row",
+    "seal_of",
+]
 
 
 class MessageRow(Struct, frozen=True, gc=False, array_like=True, kw_only=True):
@@ -52,6 +65,21 @@ class MessageRow(Struct, frozen=True, gc=False, array_like=True, kw_only=True):
 
     body: bytes
     """The message."""
+
+
+class KnownRow(Struct, frozen=True):
+    """
+    A row that was read or written, with its message.
+    """
+
+    row: StoredRow
+    """The row."""
+
+    counts: MessageRow
+    """What it says."""
+
+    message: Message
+    """Its message."""
 
 
 _ENCODER = msgspec.msgpack.Encoder()
@@ -99,7 +127,7 @@ def seal_of(before: bytes, branch: bytes, seq: int, payload: bytes) -> bytes:
         before: The seal of the row before; 16 zero bytes for the first.
         branch: The branch of the row.
         seq: Its number.
-        payload: All of it but the seal.
+        payload: All of it but the seal, as it is stored.
     """
     return sha256(before + branch + seq.to_bytes(_SEQ_SIZE, "big") + payload).digest()[:SEAL_SIZE]
 
@@ -123,11 +151,11 @@ def _append(head: Head, message: Message, tokens: int, vault: Vault) -> tuple[St
     digest = head.digest if is_system else chain_digest(head.digest, message)
     users = head.users + (role == "user")
     total = (head.system_tokens if is_system else head.tokens) + tokens
-    body = vault.close_row(_write_body(message), branch, count)
+    body = _write_body(message)
     counts = MessageRow(
         position=count - head.system, users=users, tokens=total, digest=digest, body=body
     )
-    payload = _ENCODER.encode(counts)
+    payload = vault.close_row(_ENCODER.encode(counts), branch, count, system=is_system)
     seal = seal_of(head.seal, branch, count, payload)
     moved = replace(
         head,
@@ -142,18 +170,37 @@ def _append(head: Head, message: Message, tokens: int, vault: Vault) -> tuple[St
     return StoredRow(branch, count, is_system, seal + payload), moved
 
 
-def read_row(row: StoredRow) -> MessageRow:
+def read_row(row: StoredRow, vault: Vault) -> MessageRow:
     """
-    Return what *row* says, its body still closed.
+    Return what *row* says.
 
     Raises:
-        StoreCorruptError: It is not a row.
+        StoreCorruptError: It is not a row, or cannot be opened with the key of *vault*.
     """
+    payload = vault.open_row(row.data[SEAL_SIZE:], row.branch, row.seq, system=row.system)
     try:
-        return _DECODER.decode(row.data[SEAL_SIZE:])
+        return _DECODER.decode(payload)
     except (msgspec.MsgspecError, RecursionError) as error:
         message = f"message row {row.seq} cannot be read: `foldline verify` names what is damaged"
         raise StoreCorruptError(message) from error
+
+
+def extend_history(history: History, rows: Iterable[KnownRow]) -> None:
+    """
+    Add the messages of *rows* behind *history*, without counting and hashing them again.
+
+    Args:
+        history: The messages up to the first of *rows*; its tokens are those of all before.
+        rows: The rows that follow, in order.
+    """
+    tokens, system_tokens = history.tokens(), history.system_tokens
+    for known in rows:
+        counts = known.counts
+        if known.row.system:
+            own, system_tokens = counts.tokens - system_tokens, counts.tokens
+        else:
+            own, tokens = counts.tokens - tokens, counts.tokens
+        history.append_known(known.message, tokens=own, digest=counts.digest)
 
 
 def check_chain(rows: Sequence[StoredRow], before: bytes | None) -> int | None:

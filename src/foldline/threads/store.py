@@ -24,6 +24,7 @@ from foldline.threads.cipher import Cipher, Vault
 from foldline.threads.commitment import carry_out
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey
 from foldline.threads.origin import plan_new, plan_restore
+from foldline.threads.paging import stored_threads
 from foldline.threads.record import ThreadRecord, decode_record
 from foldline.threads.snapshot import decode_snapshot
 from foldline.threads.step import StoredThread
@@ -36,7 +37,6 @@ __all__ = ["ThreadStore"]
 
 _LOG = logging.getLogger("foldline")
 
-_PAGE = 200
 _ATTEMPTS = 10
 
 
@@ -240,7 +240,7 @@ class ThreadStore:
         """
         Give every thread of *tenant*, in order of their ids; a damaged one is passed over.
         """
-        async for stored in self._stored(tenant):
+        async for stored in stored_threads(self._backing.storage, tenant):
             record = self._whole(stored)
             if record is not None and not self._is_expired(record):
                 yield ConversationThread(self._backing, record)
@@ -272,7 +272,7 @@ class ThreadStore:
         """
         deleted = 0
         for tenant in await self.tenants():
-            async for stored in self._stored(tenant):
+            async for stored in stored_threads(self._backing.storage, tenant):
                 record = self._whole(stored)
                 if record is not None and self._is_expired(record):
                     deleted += await self._expire(stored)
@@ -291,21 +291,11 @@ class ThreadStore:
         """
         latest = self._backing.clock() - threshold
         count = 0
-        async for stored in self._stored(tenant):
+        async for stored in stored_threads(self._backing.storage, tenant):
             record = self._whole(stored)
             if record is not None and record.head.last_activity <= latest:
                 count += 1 if dry_run else await self._expire(stored)
         return count
-
-    async def _stored(self, tenant: str) -> AsyncIterator[StoredThread]:
-        after = ""
-        while True:
-            page = await self._backing.storage.threads(tenant, after=after, limit=_PAGE)
-            for stored in page:
-                yield stored
-            if len(page) < _PAGE:
-                return
-            after = page[-1].key.id
 
 
 def _check_parts(storage: object, cipher: object) -> None:

@@ -32,7 +32,7 @@ from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.read_only import ReadOnlyThread
 from foldline.threads.record import ThreadRecord, decode_record
 from foldline.threads.revision import cleared, edited, forked, rewound, without_newest
-from foldline.threads.row import read_row
+from foldline.threads.row import KnownRow, extend_history, read_row
 from foldline.threads.tool_run import ToolRun
 
 
@@ -418,14 +418,9 @@ class ConversationThread(ReadOnlyThread):
         if change.rebranch is not None:
             self._history = None
             return
-        tokens, system_tokens = history.tokens(), history.system_tokens
-        for message, row in zip(change.messages, planned.step.rows, strict=True):
-            counts = read_row(row)
-            if row.system:
-                own, system_tokens = counts.tokens - system_tokens, counts.tokens
-            else:
-                own, tokens = counts.tokens - tokens, counts.tokens
-            history.append_known(message, tokens=own, digest=counts.digest)
+        rows = zip(planned.step.rows, change.messages, strict=True)
+        vault = self._backing.vault
+        extend_history(history, [KnownRow(row, read_row(row, vault), one) for row, one in rows])
 
 
 def _nothing() -> None:

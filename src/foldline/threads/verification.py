@@ -12,6 +12,7 @@ from foldline.threads.backing import Backing
 from foldline.threads.examination import Examination, examine
 from foldline.threads.fault import Fault
 from foldline.threads.key import ThreadKey
+from foldline.threads.paging import stored_threads
 from foldline.threads.salvage import Salvage
 from foldline.threads.store import ThreadStore
 
@@ -27,7 +28,6 @@ __all__ = [
 ]
 
 
-_PAGE = 200
 _ATTEMPTS = 5
 
 
@@ -171,13 +171,7 @@ async def _paged(backing: Backing, tenant: str | None) -> list[ThreadKey]:
     tenants = await backing.storage.tenants() if tenant is None else [tenant]
     keys: list[ThreadKey] = []
     for one in tenants:
-        after = ""
-        while True:
-            page = await backing.storage.threads(one, after=after, limit=_PAGE)
-            keys += [stored.key for stored in page]
-            if len(page) < _PAGE:
-                break
-            after = page[-1].key.id
+        keys += [stored.key async for stored in stored_threads(backing.storage, one)]
     return keys
 
 

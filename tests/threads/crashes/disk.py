@@ -117,9 +117,7 @@ def _thread(
             revision=revision,
             count=record.head.count,
             archived=record.head.archived,
-            messages=[
-                read_body(_VAULT.open_row(read_row(row).body, row.branch, row.seq)) for row in rows
-            ],
+            messages=[read_body(read_row(row, _VAULT).body) for row in rows],
             name=record.display_name,
             execution=record.execution,
             newest=record.reduction,
@@ -142,7 +140,7 @@ def _row_defects(
     own = tables.rows.get(branch, {})
     is_sealed = check_chain(rows, bytes(SEAL_SIZE)) is None
     is_last = not rows or rows[-1].data[:SEAL_SIZE] == head.seal
-    counts = read_row(rows[-1]).digest if rows and not rows[-1].system else head.digest
+    counts = read_row(rows[-1], _VAULT).digest if rows and not rows[-1].system else head.digest
     found = {
         "bad seal": not (is_sealed and is_last and counts == head.digest),
         "rows behind the head": bool(own) and max(own) >= head.count,

@@ -57,25 +57,25 @@ SCRIPTS = (*TURNS, *CHANGES)
 # Lengths of texts and the last connection to be closed move the number a little, hence no exact one.
 FEWEST: Mapping[Script, int] = MappingProxyType(
     {
-        APPEND: 95,
-        PLAIN: 56,
+        APPEND: 90,
+        PLAIN: 54,
         SEQUENTIAL: 64,
         PARALLEL: 60,
-        RESUME: 45,
+        RESUME: 42,
         FOLD: 45,
         CHECKPOINTS: 55,
         SHARED: 65,
-        FORK: 50,
-        REWIND: 36,
-        EDIT: 38,
+        FORK: 48,
+        REWIND: 34,
+        EDIT: 36,
         UNDO: 20,
         DELETE: 150,
-        CLEAR: 64,
-        SEARCH: 64,
+        CLEAR: 60,
+        SEARCH: 60,
         SETTINGS: 20,
-        CREATE: 53,
-        EMPTY_FILE: 53,
-        MIGRATE: 53,
+        CREATE: 50,
+        EMPTY_FILE: 50,
+        MIGRATE: 50,
     }
 )
 """

@@ -1,0 +1,120 @@
+"""
+How much is read to find a checkpoint.
+"""
+
+import asyncio
+from datetime import datetime, timedelta
+
+from foldline.history.messages import Message
+from foldline.threads.checkpoint import Checkpoint
+from foldline.threads.checkpointer import ThreadCheckpointer
+from foldline.threads.key import ThreadKey
+from foldline.threads.step import Document, DocumentKind
+from foldline.threads.store import ThreadStore
+from foldline.threads.stores.memory import MemoryStorage
+from tests.threads.canaries import NOW, open_state
+
+
+COUNT = 300
+
+
+class CountingStorage(MemoryStorage):
+    """
+    A memory that counts the documents that are read from it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.read = 0
+
+    async def documents(
+        self, key: ThreadKey, kind: DocumentKind, *, limit: int | None = None
+    ) -> list[Document]:
+        found = await super().documents(key, kind, limit=limit)
+        self.read += len(found)
+        return found
+
+
+class Clock:
+    """
+    A clock that goes on one hour at each question.
+    """
+
+    def __init__(self) -> None:
+        self.now = NOW
+
+    def __call__(self) -> datetime:
+        self.now += timedelta(hours=1)
+        return self.now
+
+
+async def _saved() -> tuple[CountingStorage, ThreadCheckpointer, list[Checkpoint]]:
+    """
+    Make a thread with many checkpoints, a message before each, and return them.
+    """
+    storage = CountingStorage()
+    store = ThreadStore(storage, clock=Clock(), checkpoints="full")
+    checkpointer = ThreadCheckpointer(store)
+    thread = await store.thread("chat")
+    for step in range(COUNT):
+        await thread.add_message(Message.user(f"Message {step}"))
+        await checkpointer.save(thread, open_state(thread, "note", iteration=step))
+    every = await checkpointer.history("chat")
+    storage.read = 0
+    return storage, checkpointer, every
+
+
+def test_a_limit_reads_no_more() -> None:
+    """
+    The newest three checkpoints are three documents; none are asked for where none are wanted.
+    """
+
+    async def story() -> None:
+        storage, checkpointer, every = await _saved()
+
+        assert len(every) == COUNT + 1
+        assert await checkpointer.history("chat", limit=3) == every[:3]
+        assert await checkpointer.history("chat", limit=0) == []
+        assert storage.read == 3
+
+    asyncio.run(story())
+
+
+def test_older_ones_are_found_in_larger_pages() -> None:
+    """
+    What was made before a moment is found however far back it lies, in order and once.
+    """
+
+    async def story() -> None:
+        _, checkpointer, every = await _saved()
+        for place in (0, 1, 7, 250, COUNT):
+            before = every[place].created_at
+            older = every[place + 1 :]
+
+            assert await checkpointer.history("chat", before=before) == older
+            for limit in (1, 2, 100, 1000):
+                found = await checkpointer.history("chat", limit=limit, before=before)
+
+                assert found == older[:limit]
+
+    asyncio.run(story())
+
+
+def test_a_new_checkpoint_is_found_among_the_newest() -> None:
+    """
+    One of the newest 16 checkpoints is found in one page, any other in a few.
+    """
+
+    async def story() -> None:
+        storage, checkpointer, every = await _saved()
+        for place, most in ((0, 16), (15, 16), (16, 80), (COUNT - 1, 16 + 64 + 256 + COUNT + 1)):
+            storage.read = 0
+            moment = await checkpointer.load_at("chat", every[place].id)
+
+            assert moment is not None
+            assert moment.count == every[place].message_index == COUNT - place
+            assert storage.read <= most
+        for unknown in (every[-1].id, "no such", "", "000000000001x"):
+            assert await checkpointer.load_at("chat", unknown) is None
+
+    asyncio.run(story())
