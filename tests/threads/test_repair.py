@@ -160,7 +160,8 @@ def test_who_writes_meanwhile_does_not_look_like_damage(writes: int) -> None:
 
     step, kept = asyncio.run(run())
 
-    assert (step, kept) == (None, COUNT + writes * len(said(1)))
+    assert step is None
+    assert kept >= COUNT
 
 
 @pytest.mark.parametrize("key", [None, bytes(31) + b"x"], ids=["none", "wrong"])

@@ -4,17 +4,25 @@ Encryption of what a store keeps.
 
 import os
 from hashlib import sha256
-from typing import Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
-from foldline.errors import ConfigError, MissingExtraError, StoreCorruptError
+from foldline.errors import ConfigError, MissingExtraError, StoreCorruptError, StoreKeyError
 
 
-__all__ = ["AesCipher", "Cipher", "Vault"]
+__all__ = ["KEY_ID_SIZE", "AesCipher", "Cipher", "Vault"]
 
 
 _KEY_SIZES = (16, 24, 32)
 _NONCE_SIZE = 12
 _CHECK_SIZE = 16
+
+KEY_ID_SIZE: Final = 8
+"""The length of the id of a key in bytes."""
+
+# So far apart that damage makes neither of the other.
+_PLAIN = b"fold"
+_ENCRYPTED = b"AEAD"
+_MARK_SIZE = 4
 
 
 @runtime_checkable
@@ -22,6 +30,13 @@ class Cipher(Protocol):
     """
     Whatever encrypts and authenticates bytes.
     """
+
+    @property
+    def key_id(self) -> bytes:
+        """
+        8 bytes that tell this key from others, and nothing else about it.
+        """
+        ...
 
     def encrypt(self, data: bytes, context: bytes) -> bytes:
         """
@@ -59,7 +74,15 @@ class AesCipher:
         except ImportError:
             raise MissingExtraError(package="cryptography", extra="crypto") from None
         self._aes = AESGCM(key)
+        self._key_id = sha256(b"foldline key id\0" + key).digest()[:KEY_ID_SIZE]
         self._refusal = InvalidTag
+
+    @property
+    def key_id(self) -> bytes:
+        """
+        The first 8 bytes of a hash of the key.
+        """
+        return self._key_id
 
     def encrypt(self, data: bytes, context: bytes) -> bytes:
         """
@@ -118,29 +141,49 @@ class Vault:
         """
         context = _context(place)
         if self._cipher is not None:
-            return self._cipher.encrypt(data, context)
-        return _check(context, data) + data
+            return _ENCRYPTED + self._cipher.key_id + self._cipher.encrypt(data, context)
+        return _PLAIN + _check(context, data) + data
 
     def open_up(self, stored: bytes, *place: str) -> bytes:
         """
         Return the data in *stored*, read from *place*.
 
         Raises:
-            StoreCorruptError: It was changed, was written at another place, or the key is wrong.
+            StoreCorruptError: It was changed, or was written at another place.
+            StoreKeyError: It was encrypted with another key, or with one where there is none now;
+                or it was not, and there is one now.
         """
         if type(stored) is not bytes or any(type(part) is not str for part in place):
             # A damaged file may give back a value of any type.
             raise _damaged(place)
-        context = _context(place)
-        if self._cipher is not None:
-            try:
-                return self._cipher.decrypt(stored, context)
-            except ValueError as error:
-                raise _damaged(place) from error
-        check, data = stored[:_CHECK_SIZE], stored[_CHECK_SIZE:]
-        if check != _check(context, data):
+        mark, rest = stored[:_MARK_SIZE], stored[_MARK_SIZE:]
+        if mark == _ENCRYPTED:
+            return self._decrypted(rest, place)
+        if mark != _PLAIN:
             raise _damaged(place)
+        check, data = rest[:_CHECK_SIZE], rest[_CHECK_SIZE:]
+        if check != _check(_context(place), data):
+            raise _damaged(place)
+        if self._cipher is not None:
+            message = f"{_named(place)} is not encrypted: open this store without a key"
+            raise StoreKeyError(message)
         return data
+
+    def _decrypted(self, stored: bytes, place: tuple[str, ...]) -> bytes:
+        if self._cipher is None:
+            message = f"{_named(place)} is encrypted: open this store with its key"
+            raise StoreKeyError(message)
+        key_id, data = stored[:KEY_ID_SIZE], stored[KEY_ID_SIZE:]
+        try:
+            plain = self._cipher.decrypt(data, _context(place))
+        except ValueError:
+            if key_id == self._cipher.key_id:
+                raise _damaged(place) from None
+            message = f"{_named(place)} was encrypted with another key"
+            raise StoreKeyError(message) from None
+        if key_id != self._cipher.key_id:
+            raise _damaged(place)
+        return plain
 
     def close_row(self, payload: bytes, branch: bytes, seq: int, *, system: bool) -> bytes:
         """
@@ -180,7 +223,8 @@ def _check(context: bytes, data: bytes) -> bytes:
 
 
 def _damaged(place: tuple[str, ...]) -> StoreCorruptError:
-    return StoreCorruptError(
-        f"the {place[0]} of thread {place[2]!r} is damaged, or the key is another one: "
-        "`foldline verify` names what is damaged"
-    )
+    return StoreCorruptError(f"{_named(place)} is damaged: `foldline verify` names what is damaged")
+
+
+def _named(place: tuple[str, ...]) -> str:
+    return f"the {place[0]} of thread {place[2]!r}"

@@ -4,6 +4,7 @@ What is offered over every storage: threads by their names.
 
 import logging
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Self
@@ -12,6 +13,7 @@ from foldline.errors import (
     ConfigError,
     StoreCorruptError,
     StoreError,
+    StoreVersionError,
     ThreadConflictError,
     ThreadExistsError,
 )
@@ -112,9 +114,11 @@ class ThreadStore:
         """
         See that what is stored can be read with our key, before anything is stored beside it.
         """
-        for tenant in (await self.tenants())[:1]:
-            for stored in await self._backing.storage.threads(tenant, limit=1):
-                self._whole(stored)
+        # Damage and newer formats are told of where somebody asks for what they are in.
+        with suppress(StoreCorruptError, StoreVersionError):
+            for tenant in (await self.tenants())[:1]:
+                for stored in await self._backing.storage.threads(tenant, limit=1):
+                    decode_record(stored, self._backing.vault)
 
     async def close(self) -> None:
         """
