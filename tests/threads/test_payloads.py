@@ -3,7 +3,7 @@ Injections and traversals as ids, tenants, metadata keys, names, call ids and se
 """
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from itertools import product
 from pathlib import Path
@@ -121,7 +121,9 @@ async def _refuse(store: ThreadStore, payload: str) -> None:
         with pytest.raises(ThreadIdError):
             await thread.fork(payload)
         names = ((payload, "t"), ("a", payload))
-        for (id, tenant), method in product(names, (store.thread, store.find, store.delete)):
+        methods: tuple[Callable[..., Awaitable[object]], ...]
+        methods = (store.thread, store.find, store.delete)
+        for (id, tenant), method in product(names, methods):
             with pytest.raises(ThreadIdError) as caught:
                 await method(id, tenant=tenant)
             assert len(payload) < 3 or payload not in str(caught.value)
