@@ -21,14 +21,21 @@ from foldline.threads.record import ThreadRecord, decode_record
 __all__ = ["carry_out"]
 
 
-async def carry_out(backing: Backing, planned: Planned, *, made: Callable[[], None]) -> None:
+def _nothing() -> None:
+    pass
+
+
+async def carry_out(
+    backing: Backing, planned: Planned, *, made: Callable[[], None] = _nothing
+) -> None:
     """
     Commit *planned*; what has begun is finished also where the task is cancelled.
 
     Args:
         backing: What the threads of the store have in common.
         planned: What to commit.
-        made: Is called once it was made, before anything is raised or returned.
+        made: Is called once it was made, before anything is raised or returned; nothing by
+            default.
 
     Raises:
         ThreadConflictError: The thread is at another revision; nothing was written.

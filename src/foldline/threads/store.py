@@ -225,7 +225,7 @@ class ThreadStore:
 
     async def _new(self, planned: Planned) -> ConversationThread:
         thread = ConversationThread(self._backing, planned.record)
-        await carry_out(self._backing, planned, made=lambda: None)
+        await carry_out(self._backing, planned)
         return thread
 
     def _is_expired(self, record: ThreadRecord) -> bool:

@@ -379,7 +379,7 @@ class ConversationThread(ReadOnlyThread):
         key = ThreadKey(self.tenant, thread_id)
         planned = await self._forked(key, at)
         try:
-            await carry_out(self._backing, planned, made=_nothing)
+            await carry_out(self._backing, planned)
         except ThreadConflictError:
             raise ThreadExistsError(thread_id=thread_id) from None
         except ThreadNotFoundError:
@@ -421,10 +421,6 @@ class ConversationThread(ReadOnlyThread):
         rows = zip(planned.step.rows, change.messages, strict=True)
         vault = self._backing.vault
         extend_history(history, [KnownRow(row, read_row(row, vault), one) for row, one in rows])
-
-
-def _nothing() -> None:
-    pass
 
 
 def _is_noted_only(newest: HistoryReductionState | None, reduction: HistoryReductionState) -> bool:
