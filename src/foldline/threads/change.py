@@ -205,7 +205,8 @@ def _changed(record: ThreadRecord, head: Head, change: Change) -> ThreadRecord:
         reduction = None if change.fallback is None else change.fallback.state
         name = "" if change.fallback is None else change.fallback.name
     elif change.reduction is not UNSET:
-        reduction = _alone(change.reduction)
+        # The store keeps every reduction by itself, so none has to carry those before it.
+        reduction = msgspec.structs.replace(change.reduction, previous=None)
         name = _reduction_name(head, record, change)
     execution = record.execution
     if change.execution is not UNSET:
@@ -223,11 +224,6 @@ def _changed(record: ThreadRecord, head: Head, change: Change) -> ThreadRecord:
         tools=_tools_after(record.tools, change),
     )
     return joined(after)
-
-
-def _alone(reduction: HistoryReductionState | None) -> HistoryReductionState | None:
-    # The store keeps every reduction by itself, so none has to carry those before it.
-    return None if reduction is None else msgspec.structs.replace(reduction, previous=None)
 
 
 def _reduction_name(head: Head, record: ThreadRecord, change: Change) -> str:

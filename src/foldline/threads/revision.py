@@ -69,7 +69,7 @@ async def _back_to(
     kept, dropped = _split(await _stored_reductions(backing, record), at)
     return Change(
         messages=messages,
-        rebranch=msgspec.structs.replace(head, archives=record.head.archives),
+        rebranch=head,
         shares=branch,
         execution=None,
         fallback=kept[0] if kept else None,
@@ -163,7 +163,6 @@ async def forked(backing: Backing, record: ThreadRecord, key: ThreadKey, at: int
         revision=0,
         checkpoints=0,
         recent=(),
-        archives=record.head.archives,
     )
     kept, _ = _split(await _stored_reductions(backing, record), at)
     change = Change(
