@@ -73,8 +73,8 @@ docs: $(VENV)/.dev ## Write the pages that are made from the code
 	@$(BIN)/python tools/readme_numbers.py
 
 lock: $(VENV)/.dev ## Choose the newest allowed versions of all packages and pin them
-	@$(COMPILE) --upgrade --group dev --extra crypto --extra postgres --extra redis \
-		--output-file requirements/dev.lock pyproject.toml
+	@$(COMPILE) --upgrade --group dev --extra crypto --extra llm --extra otel \
+		--extra postgres --extra redis --output-file requirements/dev.lock pyproject.toml
 	@$(COMPILE) --upgrade --group build --constraints requirements/dev.lock \
 		--output-file requirements/demo.lock pyproject.toml
 
@@ -84,7 +84,8 @@ clean: ## Delete everything that make made
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Two processes, since the smallest machine has two cores. The first, whose output comes last, runs
-# what starts and ends processes by the thousand and what draws examples by the thousand.
+# what starts and ends processes by the thousand and what draws examples by the thousand. What failed
+# in either is named once more at the very end, where a log that was cut still shows it.
 APART := tests/faults tests/properties tests/threads/crashes
 PYTEST := $(RUN) pytest --cov --cov-report=
 
@@ -93,9 +94,15 @@ COVERAGE_FILE=.coverage.apart $(PYTEST) $(APART) > $(VENV)/apart.log 2>&1 & \
 apart=$$!; \
 trap 'kill $$apart; exit 130' INT TERM; \
 status=0; \
-COVERAGE_FILE=.coverage.rest $(PYTEST) $(APART:%=--ignore=%) || status=$$?; \
+{ COVERAGE_FILE=.coverage.rest $(PYTEST) $(APART:%=--ignore=%) 2>&1; echo $$? > $(VENV)/rest.status; } \
+	| tee $(VENV)/rest.log; \
+read status < $(VENV)/rest.status; \
 wait $$apart || status=$$?; \
 cat $(VENV)/apart.log; \
+if [ "$$status" != 0 ]; then \
+	grep -hE -A 3 '^(E  |FAILED|ERROR|Using --randomly-seed|_+ .* _+$$|Timeout)' \
+		$(VENV)/rest.log $(VENV)/apart.log | tail -n 60; \
+fi; \
 exit $$status
 endef
 

@@ -134,6 +134,16 @@ def test_a_negative_number_is_refused(field: str, text: str, *, allow_stale: boo
         state.validate_consistency(0, allow_stale=allow_stale)
 
 
+def test_a_state_has_one_written_form() -> None:
+    """
+    The names of tools are written in their order, whatever order a set of them has.
+    """
+    names = [f"tool{number}" for number in range(10)]
+    written = STATE.with_completed(reversed(names)).to_json().decode()
+
+    assert f'"completed_functions":{json.dumps(names, separators=(",", ":"))}' in written
+
+
 def test_a_state_comes_back_equal() -> None:
     """
     All fields survive JSON; the messages come back as their count and digest.

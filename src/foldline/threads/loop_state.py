@@ -65,7 +65,7 @@ class AgentLoopState(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Why it has."""
 
     consecutive_failures: int = 0
-    """How many tool calls in a row have failed."""
+    """How many model calls in a row led to tool calls that failed without exception."""
 
     last_signatures: Mapping[str, str] = {}
     """For each tool, what it was last called with, as a digest."""
@@ -84,6 +84,12 @@ class AgentLoopState(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     service_watermark: int = 0
     """How many messages of the full history the vendor holds, its own answers included."""
+
+    service_mark: str = ""
+    """A digest of what the vendor holds, by which a history that has diverged is known."""
+
+    context_window: int | None = None
+    """The most tokens that the model takes, by our own estimate, as its refusals have taught."""
 
     last_assistant_message_id: str | None = None
     """The vendor's id of the last answer."""
@@ -168,16 +174,33 @@ class AgentLoopState(Struct, frozen=True, kw_only=True, omit_defaults=True):
         """
         return msgspec.structs.replace(self, active_reduction=reduction)
 
-    def with_service(self, thread_id: str | None, watermark: int) -> "AgentLoopState":
+    def with_service(
+        self, thread_id: str | None, watermark: int = 0, *, mark: str = ""
+    ) -> "AgentLoopState":
         """
         Return the state with what the vendor holds.
 
         Args:
             thread_id: The vendor's id; None where it holds nothing.
-            watermark: How many messages of the full history it holds.
+            watermark: How many messages of the full history it holds, system messages not counted.
+            mark: A digest of what it holds.
         """
-        held = watermark if thread_id is not None else 0
-        return msgspec.structs.replace(self, service_thread_id=thread_id, service_watermark=held)
+        is_held = thread_id is not None
+        return msgspec.structs.replace(
+            self,
+            service_thread_id=thread_id,
+            service_watermark=watermark if is_held else 0,
+            service_mark=mark if is_held else "",
+        )
+
+    def with_context_window(self, tokens: int) -> "AgentLoopState":
+        """
+        Return the state with the window of the model known to be *tokens*, or less than that.
+        """
+        known = self.context_window
+        return msgspec.structs.replace(
+            self, context_window=tokens if known is None else min(known, tokens)
+        )
 
     def terminated(self, reason: str) -> "AgentLoopState":
         """
@@ -269,4 +292,5 @@ class _Plain(Struct):
     digest: str
 
 
-_ENCODER = msgspec.json.Encoder(enc_hook=_to_plain)
+# In an order that holds: a set has another one in each process.
+_ENCODER = msgspec.json.Encoder(enc_hook=_to_plain, order="deterministic")
