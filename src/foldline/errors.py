@@ -18,8 +18,13 @@ FoldlineError
 │   ├── CheckpointStaleError   a checkpoint and the history beside it do not agree
 │   ├── CheckpointError        a checkpoint is missing, or cannot be made or used so
 │   ├── RunStartError          a run has nothing to start from, or too much
+│   ├── ToolDecisionError      a tool call that a crash interrupted waits for a decision
+│   ├── TurnStoppedError       what comes of a turn was asked for, and it was stopped
 │   └── BlockingCallError      a blocking call was made inside a running event loop
 └── ExternalError              something outside foldline failed
+    ├── ModelError             a model or its vendor failed
+    │   ├── ContextOverflowError   a request is longer than the window of the model
+    │   └── ServiceThreadLostError a vendor knows a conversation that it held no more
     ├── SummarizerError        a summarizer failed or returned an unusable text
     ├── StoreError             a store failed; what was not acknowledged is not there
     │   ├── StoreBusyError     others kept the store locked for too long
@@ -33,6 +38,7 @@ FoldlineError
 Messages hold names, ids and sizes, never the text of a conversation or a secret.
 """
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 
@@ -42,6 +48,7 @@ __all__ = [
     "CheckpointStaleError",
     "CommitUnknownError",
     "ConfigError",
+    "ContextOverflowError",
     "ExternalError",
     "FoldlineError",
     "FormatError",
@@ -49,8 +56,10 @@ __all__ = [
     "IntegrityError",
     "MessagesNotLoadedError",
     "MissingExtraError",
+    "ModelError",
     "NewerFormatError",
     "RunStartError",
+    "ServiceThreadLostError",
     "StoreBusyError",
     "StoreCorruptError",
     "StoreError",
@@ -61,6 +70,8 @@ __all__ = [
     "ThreadExistsError",
     "ThreadIdError",
     "ThreadNotFoundError",
+    "ToolDecisionError",
+    "TurnStoppedError",
     "UnknownFormatError",
     "UsageError",
 ]
@@ -262,6 +273,33 @@ class RunStartError(UsageError):
     code = "run_start"
 
 
+class ToolDecisionError(UsageError):
+    """
+    A tool call that a crash interrupted waits for somebody to say what became of it.
+    """
+
+    code = "tool_decision"
+
+    def __init__(self, *, thread_id: str, call_ids: Sequence[str]) -> None:
+        self.thread_id = thread_id
+        self.call_ids = tuple(call_ids)
+        super().__init__(
+            f"thread {thread_id!r} waits for a decision on the interrupted tool calls "
+            f"{', '.join(call_ids)}: `await thread.answer_tool(call_id, text)` for each, then resume"
+        )
+
+
+class TurnStoppedError(UsageError):
+    """
+    What comes of a turn was asked for, and it was stopped before its end.
+    """
+
+    code = "turn_stopped"
+
+    def __init__(self) -> None:
+        super().__init__("the turn was stopped before its end: run without input to resume it")
+
+
 class BlockingCallError(UsageError, RuntimeError):
     """
     A blocking call was made inside a running event loop; await the method without `_sync`.
@@ -276,6 +314,55 @@ class ExternalError(FoldlineError):
     """
 
     code = "external"
+
+
+class ModelError(ExternalError):
+    """
+    A model or its vendor failed; the turn stays open and can be resumed.
+    """
+
+    code = "model"
+
+    def __init__(self, message: str, *, status: int | None = None) -> None:
+        self.status = status
+        super().__init__(message)
+
+
+class ContextOverflowError(ModelError):
+    """
+    A request is longer than the window of the model.
+    """
+
+    code = "context_overflow"
+
+    def __init__(
+        self,
+        *,
+        model: str,
+        window: int | None = None,
+        tokens: int | None = None,
+        status: int | None = None,
+    ) -> None:
+        self.window = window
+        self.tokens = tokens
+        size = "" if tokens is None else f" of {tokens} tokens"
+        room = "" if window is None else f" of {window} tokens"
+        super().__init__(
+            f"a request{size} does not fit the window{room} of {model}: enable history "
+            "reduction, or lower its target",
+            status=status,
+        )
+
+
+class ServiceThreadLostError(ModelError):
+    """
+    A vendor no longer knows a conversation that it held.
+    """
+
+    code = "service_thread_lost"
+
+    def __init__(self, *, model: str, status: int | None = None) -> None:
+        super().__init__(f"{model} no longer holds the conversation", status=status)
 
 
 class SummarizerError(ExternalError):

@@ -16,7 +16,10 @@ LONGEST_FUNCTION = 50
 VAGUE_NAMES = {"base", "common", "helper", "helpers", "manager", "misc", "util", "utils"}
 
 CATCHERS = {
+    "agent/ahead.py",  # a fold that nobody waits for must not be told to nobody
     "agent/reducer.py",  # a summarizer may fail in any way and must not fail the turn
+    "agent/tools/running.py",  # a tool may fail in any way, and the model is told
+    "agent/tools/worker.py",  # carries what a thread raises to whoever waits for it
     "apps/cli/main.py",  # a program ends with one line, not with a traceback
     "threads/store.py",  # closes what it has opened, and raises again
     "threads/stores/sqlite/file.py",  # undoes what it began, and raises again
@@ -24,12 +27,15 @@ CATCHERS = {
 }
 
 ANY_READERS = (
+    "agent/config.py",  # reads configuration that may hold anything
     "agent/reducer.py",  # takes and gives back the items of any vendor
+    "agent/tools/",  # reads annotations of any type, and what a model wrote
     "agent/wire.py",  # reads and writes them
     "apps/cli/",  # reads files that may hold anything
     "history/codec.py",  # turns JSON into values
     "history/digest.py",  # hashes any JSON value
     "history/formats/",  # reads the wire formats of vendors
+    "providers/vendors/",  # speaks with the clients of vendors
     "reduction/config_reader.py",  # reads configuration that may hold anything
     "threads/loop_state.py",  # tells msgspec how a field of its own looks as JSON
     "threads/snapshot.py",  # reads documents of other programs

@@ -16,6 +16,8 @@ from typing import TypeVar, TypeVarTuple
 
 from msgspec import Struct
 
+from foldline.errors import BlockingCallError
+
 
 __all__ = ["PORTAL", "Portal"]
 
@@ -59,7 +61,13 @@ class Portal:
 
         The work sees the context variables of the caller. It is cancelled where the caller is
         interrupted, as by Ctrl-C.
+
+        Raises:
+            BlockingCallError: An event loop is running in this thread.
         """
+        # The public function raises where there is no loop.
+        if asyncio._get_running_loop() is not None:  # noqa: SLF001
+            raise BlockingCallError
         # By process, since a fork leaves the thread behind, and maybe a lock that nobody releases.
         thread = self._threads.get(getpid()) or self._threads.setdefault(getpid(), _LoopThread())
         loop = thread.loop()

@@ -5,6 +5,7 @@ Reduction for callers with a loop of their own.
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from datetime import UTC, datetime
 from functools import partial
 from time import perf_counter
@@ -26,6 +27,7 @@ from foldline.agent.call import Call, age, event_of
 from foldline.agent.portal import PORTAL
 from foldline.agent.wire import read_items
 from foldline.errors import BlockingCallError
+from foldline.history.history import History
 from foldline.history.messages import Message, NativeFormat
 from foldline.history.tokens import TokenCounter
 from foldline.providers.digest import DigestSummarizer
@@ -35,7 +37,7 @@ from foldline.reduction.event import HistoryReductionEvent, ReductionStatus
 from foldline.reduction.fingerprint import fingerprint
 from foldline.reduction.flow import Reply, run_flow_async
 from foldline.reduction.fold import DEFAULT_SUMMARY_BUDGET, FoldOptions, FoldResult, fold
-from foldline.reduction.reason import CIRCUIT_BREAKER_TERMINATION
+from foldline.reduction.reason import CIRCUIT_BREAKER_TERMINATION, Reason
 from foldline.reduction.request import SummaryFailure, SummaryRequest
 from foldline.reduction.run_config import AgentRunConfig
 from foldline.reduction.state import HistoryReductionState, hash_of
@@ -260,6 +262,56 @@ class HistoryReducer:
             FormatError: A dictionary is not a message of its format.
         """
         return self._begin(messages, state, overrides, format, scope).verdict
+
+    def hold(
+        self,
+        history: History,
+        *,
+        state: HistoryReductionState | None = None,
+        overrides: AgentRunConfig | None = None,
+    ) -> ReducedHistory[Message]:
+        """
+        Return the view of *history* as it is without a fold, also where it is time for one.
+
+        It is for callers who have the fold made in the background and do not wait for it.
+
+        Args:
+            history: The full history.
+            state: The reduction to start from.
+            overrides: What this run changes.
+        """
+        call = self._begin(history, state, overrides, None, "")
+        held = self._served(call)
+        if not call.verdict.folds or held.event is None:
+            return held
+        standing = call.verdict.state
+        status: ReductionStatus = "skipped" if standing is None else "cache_hit"
+        view = view_of(history, standing)
+        event = event_of(call, standing, shown=len(view), status=status)
+        return structs.replace(
+            held, messages=view, event=structs.replace(event, reason=Reason.FOLDING_BEHIND)
+        )
+
+    def with_target(self, target: int) -> "HistoryReducer":
+        """
+        Return a reducer that folds down to *target* units at once, and is otherwise the same.
+
+        What it makes is a reduction of this reducer too: targets are not in the fingerprint.
+        """
+        other = copy(self)
+        if self.config.counting_unit == "tokens":
+            other.config = structs.replace(
+                self.config,
+                target_token_budget=target,
+                token_budget_threshold=0,
+                max_token_budget=None,
+                token_budget_trigger_percentage=None,
+            )
+        else:
+            other.config = structs.replace(
+                self.config, target_count=target, summarization_threshold=0
+            )
+        return other
 
     def _begin(
         self,

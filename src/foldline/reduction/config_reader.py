@@ -8,6 +8,7 @@ allows, so that a file written for the C# original loads as it is.
 import tomllib
 from collections.abc import Mapping
 from difflib import get_close_matches
+from types import MappingProxyType
 from typing import Any, TypeVar, cast, get_args
 
 import msgspec
@@ -24,13 +25,21 @@ from foldline.reduction.config import (
 )
 
 
-__all__ = ["config_from_json", "config_from_mapping", "config_from_toml"]
+__all__ = [
+    "config_from_json",
+    "config_from_mapping",
+    "config_from_toml",
+    "convert_fields",
+    "provider_from_mapping",
+    "read_fields",
+    "read_toml",
+]
 
 
 _Kind = TypeVar("_Kind")
 
 _SECTION = "historyreduction"
-_OLD_NAMES = {"targetmessagecount": "target_count"}
+_OLD_NAMES = MappingProxyType({"targetmessagecount": "target_count"})
 _CHOICES: Mapping[str, tuple[str, ...]] = {
     "strategy": get_args(ReductionStrategy),
     "behavior": get_args(ReductionBehavior),
@@ -62,12 +71,21 @@ def config_from_toml(text: str) -> HistoryReductionConfig:
         ConfigError: *text* is not TOML, a key is unknown (the nearest known one is named) or a
             value is not allowed.
     """
+    return config_from_mapping(read_toml(text))
+
+
+def read_toml(text: str) -> dict[str, Any]:
+    """
+    Read TOML.
+
+    Raises:
+        ConfigError: *text* is not TOML.
+    """
     try:
-        data = tomllib.loads(text)
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         message = f"not TOML: {error}"
         raise ConfigError(message) from error
-    return config_from_mapping(data)
 
 
 def config_from_mapping(data: Mapping[str, Any]) -> HistoryReductionConfig:
@@ -77,14 +95,16 @@ def config_from_mapping(data: Mapping[str, Any]) -> HistoryReductionConfig:
     Raises:
         ConfigError: A key is unknown (the nearest known one is named) or a value is not allowed.
     """
-    fields = _fields(_section(data), HistoryReductionConfig, "history reduction")
+    fields = read_fields(
+        _section(data), HistoryReductionConfig, "history reduction", old_names=_OLD_NAMES
+    )
     for name, allowed in _CHOICES.items():
         if name in fields:
             fields[name] = _choice(fields[name], allowed)
     provider = fields.get("summarizer_provider")
     if provider is not None and not isinstance(provider, ProviderConfig):
-        fields["summarizer_provider"] = _provider(provider)
-    return _convert(fields, HistoryReductionConfig)
+        fields["summarizer_provider"] = provider_from_mapping(provider, "summarizer_provider")
+    return convert_fields(fields, HistoryReductionConfig)
 
 
 def _section(data: Any) -> Mapping[str, Any]:
@@ -102,18 +122,40 @@ def _object(data: Any) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", data)
 
 
-def _provider(data: Any) -> ProviderConfig:
+def provider_from_mapping(data: Any, where: str) -> ProviderConfig:
+    """
+    Read the provider that stands at *where*.
+
+    Raises:
+        ConfigError: It is no object, a key is unknown, or a value is not allowed.
+    """
     if not isinstance(data, Mapping):
-        message = f"summarizer_provider is an object of fields, not {type(data).__name__}"
+        message = f"{where} is an object of fields, not {type(data).__name__}"
         raise ConfigError(message)
     fields = cast("Mapping[str, Any]", data)
-    return _convert(_fields(fields, ProviderConfig, "summarizer_provider"), ProviderConfig)
+    return convert_fields(read_fields(fields, ProviderConfig, where), ProviderConfig)
 
 
-def _fields(data: Mapping[str, Any], kind: type[Any], where: str) -> dict[str, Any]:
-    known = {_plain(name): name for name in kind.__struct_fields__}
-    if kind is HistoryReductionConfig:
-        known |= _OLD_NAMES
+def read_fields(
+    data: Mapping[str, Any],
+    kind: type[Any],
+    where: str,
+    *,
+    old_names: Mapping[str, str] = MappingProxyType({}),
+) -> dict[str, Any]:
+    """
+    Return the fields of *kind* that *data* gives, under their own names.
+
+    Args:
+        data: The fields, in any spelling.
+        kind: The struct that has them.
+        where: What the object is, for errors.
+        old_names: Further names, in lower case and without separators, and what they stand for.
+
+    Raises:
+        ConfigError: A key is unknown, or given twice.
+    """
+    known = {_plain(name): name for name in kind.__struct_fields__} | dict(old_names)
     result: dict[str, Any] = {}
     for key, value in data.items():
         name = known.get(_plain(str(key)))
@@ -141,7 +183,13 @@ def _plain(name: str) -> str:
     return name.replace("_", "").replace("-", "").lower()
 
 
-def _convert(fields: dict[str, Any], kind: type[_Kind]) -> _Kind:
+def convert_fields(fields: dict[str, Any], kind: type[_Kind]) -> _Kind:
+    """
+    Return the *kind* that *fields*, as `read_fields` gives them, describe.
+
+    Raises:
+        ConfigError: A value is not allowed.
+    """
     for name, value in fields.items():
         if name in _CHOICES:
             continue

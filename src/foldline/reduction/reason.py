@@ -41,6 +41,9 @@ class Reason(Enum):
     NOTHING_TO_CUT = "Nothing worth cutting: hardly anything lies beyond the target"
     """A fold was asked for, but everything belongs to what it would keep, or as good as."""
 
+    FOLDING_BEHIND = "A fold is being made in the background"
+    """More than target + threshold has gathered, and the turn does not wait for the summary."""
+
     NO_SAFE_CUT = "No safe cut that would make the view smaller"
     """
     Too much has gathered, but every cut would tear something apart, or hardly anything would leave

@@ -3,6 +3,7 @@ The execution state of a run: where it stands between two steps.
 """
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from datetime import datetime
 from typing import Any, Final
 
@@ -249,6 +250,11 @@ class AgentLoopState(Struct, frozen=True, kw_only=True, omit_defaults=True):
             FormatError: *data* is not an execution state.
             StoreVersionError: It was written by a newer foldline.
         """
+        with suppress(msgspec.MsgspecError, UnicodeError, RecursionError, TypeError):
+            # What is whole and of today is read in one go.
+            state = _DECODER.decode(data)
+            if state.format <= LOOP_FORMAT:
+                return state
         try:
             value = decode_json(data)
             found = msgspec.convert(value, _Format).format
@@ -294,3 +300,4 @@ class _Plain(Struct):
 
 # In an order that holds: a set has another one in each process.
 _ENCODER = msgspec.json.Encoder(enc_hook=_to_plain, order="deterministic")
+_DECODER = msgspec.json.Decoder(AgentLoopState, dec_hook=_from_plain)

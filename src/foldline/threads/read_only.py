@@ -161,6 +161,12 @@ class ReadOnlyThread:
         """
         return self._record.reduction
 
+    def now(self) -> datetime:
+        """
+        Return the time, as the store tells it.
+        """
+        return self._backing.clock()
+
     @property
     def execution_state(self) -> AgentLoopState | None:
         """
@@ -236,7 +242,11 @@ class ReadOnlyThread:
         return await self.get_range(self.archived)
 
     async def window(
-        self, *, config_fingerprint: str | None = None, counting_unit: CountingUnit | None = None
+        self,
+        *,
+        config_fingerprint: str | None = None,
+        counting_unit: CountingUnit | None = None,
+        whole: bool = False,
     ) -> ThreadWindow:
         """
         Return what a turn needs: the last reduction and the messages behind its cut.
@@ -247,8 +257,9 @@ class ReadOnlyThread:
         Args:
             config_fingerprint: The fingerprint that the reduction must have; any where None.
             counting_unit: The unit that it must have; any where None.
+            whole: Whether the whole history is wanted, and no reduction.
         """
-        reduction = await self._fitting(config_fingerprint, counting_unit)
+        reduction = None if whole else await self._fitting(config_fingerprint, counting_unit)
         history = self._current_history()
         start = 0 if reduction is None else reduction.summarized_up_to_index
         if history is None or history.start > start:
@@ -326,5 +337,6 @@ class ReadOnlyThread:
                 raise self._conflict(actual) from None
             raise
 
-    def _conflict(self, actual: int) -> ThreadConflictError:
-        return ThreadConflictError(thread_id=self.id, expected=self.revision, actual=actual)
+    def _conflict(self, actual: int, *, expected: int | None = None) -> ThreadConflictError:
+        expected = self.revision if expected is None else expected
+        return ThreadConflictError(thread_id=self.id, expected=expected, actual=actual)

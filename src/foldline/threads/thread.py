@@ -3,14 +3,17 @@ A conversation that is kept.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Protocol, runtime_checkable
 
 from msgspec import UNSET, UnsetType, structs
 
 from foldline.errors import (
+    ConfigError,
     IntegrityError,
+    RunStartError,
     ThreadConflictError,
     ThreadExistsError,
     ThreadNotFoundError,
@@ -32,7 +35,7 @@ from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.read_only import ReadOnlyThread
 from foldline.threads.record import ThreadRecord, decode_record
 from foldline.threads.revision import cleared, edited, forked, rewound, without_newest
-from foldline.threads.row import KnownRow, extend_history, read_row
+from foldline.threads.row import extend_history
 from foldline.threads.tool_run import ToolRun
 
 
@@ -80,6 +83,26 @@ class ConversationThread(ReadOnlyThread):
         """
         super().__init__(backing, record)
         self._lock = asyncio.Lock()
+        self._in_turn = False
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """
+        Keep other turns out of this object for as long as the context lasts.
+
+        Turns on other objects of the same thread are kept out by their commits.
+
+        Raises:
+            RunStartError: A turn is running on this object.
+        """
+        if self._in_turn:
+            message = f"a turn is running on this object of thread {self.id!r}: wait for its end"
+            raise RunStartError(message)
+        self._in_turn = True
+        try:
+            yield
+        finally:
+            self._in_turn = False
 
     async def refresh(self) -> None:
         """
@@ -101,7 +124,7 @@ class ConversationThread(ReadOnlyThread):
             self._history = None
         self._record = record
 
-    async def commit(
+    async def commit(  # noqa: PLR0913 - one transaction has so many parts
         self,
         *,
         messages: Iterable[Message] = (),
@@ -112,6 +135,7 @@ class ConversationThread(ReadOnlyThread):
         archive: bool = False,
         source: CheckpointSource = "loop",
         commit_id: bytes | None = None,
+        expected: int | None = None,
     ) -> None:
         """
         Write one step of a run: all of it in one transaction, durably, or nothing.
@@ -126,8 +150,8 @@ class ConversationThread(ReadOnlyThread):
             settled: The ids of further calls that need not be remembered any more.
             archive: Whether the messages that *reduction* stands for are archived.
             source: What the step was made after, for a kept checkpoint.
-            commit_id: 8 random bytes. A commit with the id of one of the last 8 commits of this
-                thread, as far as this object has read it, does nothing: it was made before.
+            commit_id: 8 random bytes. With those of one of the last 8 commits nothing is done.
+            expected: The revision that the step was decided on; that of this object by default.
 
         Raises:
             ConfigError: An argument is of another kind.
@@ -135,20 +159,21 @@ class ConversationThread(ReadOnlyThread):
             IntegrityError: *reduction* stands for other messages than those of this thread.
             StoreError: The store failed; nothing was written.
         """
-        given = tuple(messages)
-        check_messages(given)
+        change = Change(
+            messages=tuple(messages),
+            execution=execution,
+            reduction=reduction,
+            tools=tools,
+            settled=settled,
+            source=source,
+        )
+        check_messages(change.messages)
         check_commit_id(commit_id)
         async with self._lock:
             if commit_id is not None and commit_id in self._record.head.recent:
                 return
-            change = Change(
-                messages=given,
-                execution=execution,
-                reduction=reduction,
-                tools=tools,
-                settled=settled,
-                source=source,
-            )
+            if expected not in {None, self.revision}:
+                raise self._conflict(self.revision, expected=expected)
             change = await self._with_reduction(change, archive=archive)
             await self._write(change, commit_id=commit_id)
 
@@ -274,6 +299,25 @@ class ConversationThread(ReadOnlyThread):
         check_moment("expires_at", expires_at)
         async with self._lock:
             await self._write(Change(expires_at=expires_at))
+
+    async def answer_tool(self, call_id: str, text: str, *, is_error: bool = False) -> None:
+        """
+        Say what became of a tool call that was interrupted, so that the run can be resumed.
+
+        Args:
+            call_id: The id of the call, one of `pending_tools`.
+            text: What the model is told that the tool answered.
+            is_error: Whether it tells of a failure.
+
+        Raises:
+            ConfigError: No call of that id waits.
+            ThreadConflictError: Somebody else has written in the meantime.
+        """
+        run = next((run for run in self.pending_tools if run.call_id == call_id), None)
+        if run is None:
+            message = f"no tool call {call_id!r} waits in thread {self.id!r}"
+            raise ConfigError(message)
+        await self.commit(tools=[structs.replace(run, result=text, is_error=is_error)])
 
     async def abandon_run(self, reason: str = "Abandoned") -> None:
         """
@@ -418,9 +462,7 @@ class ConversationThread(ReadOnlyThread):
         if change.rebranch is not None:
             self._history = None
             return
-        rows = zip(planned.step.rows, change.messages, strict=True)
-        vault = self._backing.vault
-        extend_history(history, [KnownRow(row, read_row(row, vault), one) for row, one in rows])
+        extend_history(history, planned.known)
 
 
 def _is_noted_only(newest: HistoryReductionState | None, reduction: HistoryReductionState) -> bool:

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from foldline.errors import ConfigError
-from foldline.history.parts import ToolCallPart
+from foldline.history.parts import ResponseContent, ToolCallPart
 
 
 __all__ = ["ToolPolicy", "ToolRun", "check_kinds", "document_name", "idempotency_key"]
@@ -49,15 +49,16 @@ class ToolRun(Struct, frozen=True, kw_only=True, omit_defaults=True):
     place: int = 0
     """Its place among the calls that wait, from the oldest."""
 
-    result: str | None = None
+    result: str | tuple[ResponseContent, ...] | None = None
     """What it answered; None while it has not."""
 
     is_error: bool = False
     """Whether that tells of a failure."""
 
     def __post_init__(self) -> None:
-        result = "" if self.result is None else self.result
-        check_kinds("a tool run", str, self.call_id, self.name, self.key, result)
+        check_kinds("a tool run", str, self.call_id, self.name, self.key)
+        if self.result is not None and not isinstance(self.result, tuple):
+            check_kinds("a tool run", str, self.result)
 
     @property
     def is_finished(self) -> bool:

@@ -1,0 +1,284 @@
+"""
+The agent: a model, its tools and a way to reduce, for any number of threads at once.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeAlias
+
+from foldline.agent.ahead import FoldAhead
+from foldline.agent.arguments import check_overrides
+from foldline.agent.config import AgentConfig
+from foldline.agent.events import AgentEvent
+from foldline.agent.options import AgentOptions
+from foldline.agent.portal import PORTAL
+from foldline.agent.reducer import HistoryReducer
+from foldline.agent.result import TurnResult
+from foldline.agent.setup import TurnSetup
+from foldline.agent.streaming import StreamingTurnResult
+from foldline.agent.tools import Tool, tools_by_name
+from foldline.agent.tools.parameters import ToolFunction
+from foldline.agent.turn import Turn
+from foldline.errors import ConfigError
+from foldline.history.messages import Message
+from foldline.history.tokens import TokenEstimator, count_message
+from foldline.providers.model import ChatModel
+from foldline.providers.model_summarizer import ModelSummarizer
+from foldline.providers.summarizer import Summarizer
+from foldline.providers.vendors.opening import open_model
+from foldline.reduction.config import HistoryReductionConfig, ProviderConfig
+from foldline.reduction.run_config import AgentRunConfig
+from foldline.threads.stores.memory import MemoryStore
+from foldline.threads.thread import ConversationThread
+
+
+__all__ = ["Agent", "TurnInput"]
+
+
+TurnInput: TypeAlias = str | Message | Sequence[Message] | None
+"""What a turn begins with: a text of the user, messages, or nothing to go on from what is stored."""
+
+
+# Of a summarizer's window, so much is for what it reads; the rest is for what it writes, and for the
+# difference between our estimate and its count.
+_READING_SHARE = 0.6
+
+
+class Agent:
+    """
+    Answers on threads, with tools, and keeps what the model sees inside a budget.
+
+    An agent holds no conversation: one instance serves any number of threads and tasks at once.
+    """
+
+    def __init__(
+        self,
+        model: str | ProviderConfig | ChatModel,
+        *,
+        name: str = "agent",
+        instructions: str = "",
+        tools: Iterable[Tool | ToolFunction] = (),
+        history_reduction: HistoryReductionConfig | None = None,
+        summarizer: Summarizer | Sequence[Summarizer] | None = None,
+        options: AgentOptions | None = None,
+        fold_ahead: FoldAhead | None = None,
+    ) -> None:
+        """
+        Answer with *model*.
+
+        Args:
+            model: Who answers: `vendor:model`, a provider, or any object with the protocol.
+            name: The name of the agent.
+            instructions: What stands in front of every view; it is not stored with a thread.
+            tools: What the model may call: typed functions, or what `tool` makes of them.
+            history_reduction: How and when to reduce; not at all by default.
+            summarizer: Who writes summaries. By default the `summarizer_provider` of the
+                configuration, or else the model of the agent.
+            options: What bounds a turn.
+            fold_ahead: What makes folds in the background; by default a turn waits for its folds.
+
+        Raises:
+            ConfigError: An argument is not allowed.
+            MissingExtraError: The model needs a package that is not installed.
+        """
+        config = history_reduction or HistoryReductionConfig()
+        chat = open_model(model)
+        chain = _summarizers(summarizer, config, chat)
+        by_name = tools_by_name(tools)
+        self._setup = TurnSetup(
+            agent=name,
+            model=chat,
+            reducer=HistoryReducer(config, summarizer=chain, summarizer_window=_window_of(chain)),
+            tools=by_name,
+            definitions=tuple(tool.definition for tool in by_name.values()),
+            instructions=instructions,
+            instruction_tokens=_tokens_of(instructions),
+            options=options or AgentOptions(),
+            ahead=fold_ahead,
+            new_id=_new_id,
+        )
+
+    @classmethod
+    def from_config(
+        cls,
+        config: AgentConfig,
+        *,
+        tools: Iterable[Tool | ToolFunction] = (),
+        fold_ahead: FoldAhead | None = None,
+    ) -> "Agent":
+        """
+        Return the agent that *config* describes; see `agent_config_from_json`.
+
+        Args:
+            config: The description.
+            tools: What the model may call.
+            fold_ahead: What makes folds in the background.
+
+        Raises:
+            ConfigError: It names no model, or one that is not known.
+            MissingExtraError: The model needs a package that is not installed.
+        """
+        if config.provider is None:
+            message = "provider=None: an agent needs a model, as in Provider.ProviderKey"
+            raise ConfigError(message)
+        return cls(
+            config.provider,
+            name=config.name,
+            instructions=config.system_instructions,
+            tools=tools,
+            history_reduction=config.history_reduction,
+            options=config.options,
+            fold_ahead=fold_ahead,
+        )
+
+    @property
+    def name(self) -> str:
+        """
+        The name of the agent.
+        """
+        return self._setup.agent
+
+    @property
+    def instructions(self) -> str:
+        """
+        What stands in front of every view.
+        """
+        return self._setup.instructions
+
+    @property
+    def model(self) -> ChatModel:
+        """
+        Who answers.
+        """
+        return self._setup.model
+
+    @property
+    def reducer(self) -> HistoryReducer:
+        """
+        What makes views.
+        """
+        return self._setup.reducer
+
+    async def run(
+        self,
+        message: TurnInput = None,
+        *,
+        thread: ConversationThread | None = None,
+        config: AgentRunConfig | None = None,
+    ) -> TurnResult:
+        """
+        Run a turn to its end.
+
+        Args:
+            message: What the turn begins with. Without it the turn goes on from what is stored: a
+                run that did not come to its end is resumed.
+            thread: The thread; a new one in memory by default, which the result holds.
+            config: What this run changes.
+
+        Raises:
+            RunStartError: There is nothing to start from, or an open run and new messages.
+            CheckpointStaleError: The open run belongs to a history of another length.
+            ThreadConflictError: Somebody else goes on with the thread, or has said something.
+            ToolDecisionError: A crash interrupted a tool that waits for a decision then.
+            ModelError: The model failed; the turn stays open and can be resumed.
+            StoreError: The store failed; what was not acknowledged is not there.
+        """
+        return await self._run(_messages(message), thread, config, None)
+
+    def run_stream(
+        self,
+        message: TurnInput = None,
+        *,
+        thread: ConversationThread | None = None,
+        config: AgentRunConfig | None = None,
+    ) -> StreamingTurnResult:
+        """
+        Return a turn whose events can be watched; it begins when somebody does.
+
+        Args:
+            message: What the turn begins with, as in `run`.
+            thread: The thread; a new one in memory by default.
+            config: What this run changes.
+
+        Raises:
+            ConfigError: An argument is of another kind.
+        """
+        given = _messages(message)
+        check_overrides(config)
+        return StreamingTurnResult(lambda listen: self._run(given, thread, config, listen))
+
+    def run_sync(
+        self,
+        message: TurnInput = None,
+        *,
+        thread: ConversationThread | None = None,
+        config: AgentRunConfig | None = None,
+    ) -> TurnResult:
+        """
+        Do what `run` does, for callers without an event loop.
+
+        All blocking turns of a process run in one loop, and so does a store that they share.
+
+        Raises:
+            BlockingCallError: An event loop is running in this thread.
+        """
+        return PORTAL.run(self._run, _messages(message), thread, config, None)
+
+    async def _run(
+        self,
+        given: Sequence[Message],
+        thread: ConversationThread | None,
+        config: AgentRunConfig | None,
+        listen: Callable[[AgentEvent], None] | None,
+    ) -> TurnResult:
+        check_overrides(config)
+        if thread is None:
+            thread = await MemoryStore().thread(self._setup.new_id())
+        turn = Turn(self._setup, thread, given, overrides=config, listen=listen)
+        await turn.run()
+        return turn.result()
+
+
+def _messages(given: object) -> list[Message]:
+    if given is None:
+        return []
+    if isinstance(given, str):
+        return [Message.user(given)]
+    messages = [given] if isinstance(given, Message) else given
+    if not isinstance(messages, Sequence) or not all(isinstance(one, Message) for one in messages):
+        message = f"message is a {type(given).__name__}: allowed are a text and messages"
+        raise ConfigError(message)
+    return list(messages)
+
+
+def _summarizers(
+    given: Summarizer | Sequence[Summarizer] | None,
+    config: HistoryReductionConfig,
+    model: ChatModel,
+) -> Summarizer | Sequence[Summarizer]:
+    if given is not None:
+        return given
+    if not config.enabled or config.strategy != "summarizing":
+        return ()
+    provider = config.summarizer_provider
+    return ModelSummarizer(model if provider is None else open_model(provider))
+
+
+def _window_of(chain: Summarizer | Sequence[Summarizer]) -> int | None:
+    """
+    Return how many tokens each of *chain* can be given to read; None where none of them says so.
+    """
+    summarizers = chain if isinstance(chain, Sequence) else (chain,)
+    windows = [one.context_window for one in summarizers if isinstance(one, ModelSummarizer)]
+    known = [window for window in windows if window is not None]
+    return max(1, int(min(known) * _READING_SHARE)) if known else None
+
+
+def _tokens_of(instructions: str) -> int:
+    if not instructions:
+        return 0
+    return count_message(Message.system(instructions), TokenEstimator())
+
+
+def _new_id() -> str:
+    return os.urandom(16).hex()

@@ -1,0 +1,112 @@
+"""
+Folds that are made in the background, so that no turn waits for a summary.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from types import TracebackType
+from typing import Self, TypeAlias
+
+from foldline.reduction.event import HistoryReductionEvent
+
+
+__all__ = ["FoldAhead", "FoldKey"]
+
+
+FoldKey: TypeAlias = tuple[str, str, str]
+"""What one flight is for: the tenant, the thread and the fingerprint of the configuration."""
+
+_LOG = logging.getLogger("foldline")
+
+
+class FoldAhead:
+    """
+    Makes folds beside the turns that need them; one at a time for each thread.
+
+    A turn in which a fold is due goes on with the view that it has, and a later model call finds
+    the reduction stored. Use it as an asynchronous context manager around the agents that share it:
+    leaving waits for the folds under way. It belongs to the event loop that it was entered in.
+    """
+
+    def __init__(self, *, patience: float | None = 60.0) -> None:
+        """
+        Make no fold yet.
+
+        Args:
+            patience: How many seconds leaving waits for folds under way before it cancels them;
+                None for as long as they take. A fold that is cancelled leaves nothing behind.
+        """
+        self._patience = patience
+        self._flights: dict[FoldKey, asyncio.Task[None]] = {}
+        self._landed: dict[FoldKey, list[HistoryReductionEvent]] = {}
+
+    def __len__(self) -> int:
+        return len(self._flights)
+
+    def is_under_way(self, key: FoldKey) -> bool:
+        """
+        Whether a fold of *key* is being made.
+        """
+        return key in self._flights
+
+    def start(
+        self, key: FoldKey, fold: Callable[[], Awaitable[HistoryReductionEvent | None]]
+    ) -> None:
+        """
+        Make a fold with *fold* unless one of *key* is under way.
+
+        Args:
+            key: What it is for.
+            fold: Makes and stores the reduction, and gives the event that tells of it.
+        """
+        if key not in self._flights:
+            self._flights[key] = asyncio.create_task(self._fly(key, fold))
+
+    def landed(self, key: FoldKey) -> list[HistoryReductionEvent]:
+        """
+        Return the events of folds of *key* that have ended since this was last asked.
+        """
+        return self._landed.pop(key, [])
+
+    async def wait(self, key: FoldKey) -> None:
+        """
+        Wait for the fold of *key*, if one is under way.
+        """
+        flight = self._flights.get(key)
+        if flight is not None:
+            # Somebody who stops waiting does not end what others wait for too.
+            await asyncio.wait([flight])
+
+    async def _fly(
+        self, key: FoldKey, fold: Callable[[], Awaitable[HistoryReductionEvent | None]]
+    ) -> None:
+        try:
+            event = await fold()
+        except Exception as error:  # noqa: BLE001 - nobody waits; the turn folds by itself instead
+            _LOG.warning("a fold in the background failed: %s", type(error).__name__)
+            _LOG.debug("a fold in the background failed", exc_info=error)
+        else:
+            if event is not None:
+                self._landed.setdefault(key, []).append(event)
+        finally:
+            del self._flights[key]
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        flights = list(self._flights.values())
+        if not flights:
+            return
+        try:
+            await asyncio.wait(flights, timeout=self._patience)
+        finally:
+            for flight in flights:
+                flight.cancel()
+            await asyncio.gather(*flights, return_exceptions=True)

@@ -1,0 +1,299 @@
+"""
+Asking the model once: reduce, send, and fold harder where the vendor finds it too long.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+
+from msgspec import structs
+
+from foldline.agent.ahead import FoldKey
+from foldline.agent.events import RequestSentEvent
+from foldline.agent.model_call import ask_model
+from foldline.agent.progress import Progress
+from foldline.agent.reducer import ReducedHistory
+from foldline.agent.result import ReductionMetadata
+from foldline.agent.service import Held, held_by, state_behind
+from foldline.agent.setup import TurnSetup
+from foldline.errors import ContextOverflowError, ServiceThreadLostError, ThreadConflictError
+from foldline.history.history import History
+from foldline.history.messages import Message
+from foldline.providers.model import ChatRequest, ChatResponse
+from foldline.reduction.event import HistoryReductionEvent
+from foldline.reduction.run_config import AgentRunConfig
+from foldline.reduction.state import HistoryReductionState
+from foldline.reduction.view import view_of, view_tokens
+from foldline.threads.loop_state import AgentLoopState
+from foldline.threads.read_only import ThreadWindow
+
+
+__all__ = ["Asking"]
+
+
+_FOLD_NOW = AgentRunConfig(
+    trigger_history_reduction=True, history_reduction_behavior_override="continue"
+)
+# Of a window that is not told with the refusal, so much is taken to be free.
+_TAKEN_SHARE = 0.9
+
+
+class Asking:
+    """
+    One model call with all that belongs to it.
+
+    Once `run` has ended, either `response` is there, or a fold has ended the turn.
+    """
+
+    def __init__(
+        self,
+        setup: TurnSetup,
+        progress: Progress,
+        *,
+        overrides: AgentRunConfig | None,
+        streams: bool,
+    ) -> None:
+        """
+        Ask the model of *setup*, from where *progress* stands.
+
+        Args:
+            setup: What the turns of the agent have in common.
+            progress: How far the turn has come.
+            overrides: What this call changes.
+            streams: Whether the model is asked to say what it says as it goes.
+        """
+        self._setup = setup
+        self._progress = progress
+        self._overrides = overrides
+        self._streams = streams
+        self.response: ChatResponse | None = None
+        """What the model said; None where the turn has ended before it was asked."""
+        self.reduction: ReductionMetadata | None = None
+        """The newest fold that was made on the way."""
+
+    @property
+    def _may_fold(self) -> bool:
+        skips = self._overrides is not None and self._overrides.skip_history_reduction
+        return self._setup.reducer.config.enabled and not skips
+
+    async def run(self) -> None:
+        """
+        Go on until the model has answered, or a fold has ended the turn.
+
+        Raises:
+            ContextOverflowError: The vendor finds the request too long, and it cannot be made
+                shorter.
+            ModelError: The model failed.
+        """
+        refusal: ContextOverflowError | None = None
+        for left in range(self._setup.options.max_overflow_folds, -1, -1):
+            window = await self._window()
+            reduced = await (self._harder(window) if refusal else self._reduced(window))
+            self._tell_of(reduced)
+            if refusal is not None and not _performed(reduced):
+                raise refusal
+            await self._keep(reduced)
+            if not self._progress.state.is_open:
+                return
+            try:
+                self._expect_to_fit(reduced, left)
+                await self._ask(window.history, reduced)
+            except ContextOverflowError as error:
+                if not left or not self._may_fold:
+                    raise
+                refusal = error
+                self._learn(error, reduced)
+            else:
+                return
+
+    def _tell_of(self, reduced: ReducedHistory[Message]) -> None:
+        for event in self._landed():
+            self._progress.tell(event)
+        if reduced.event is not None:
+            self._progress.tell(reduced.event)
+
+    async def _window(self) -> ThreadWindow:
+        reducer, thread = self._setup.reducer, self._progress.thread
+        return await thread.window(
+            config_fingerprint=reducer.config_fingerprint,
+            counting_unit=reducer.config.counting_unit,
+            whole=not self._may_fold,
+        )
+
+    async def _reduced(self, window: ThreadWindow) -> ReducedHistory[Message]:
+        reducer, overrides = self._setup.reducer, self._overrides
+        if not reducer.config.enabled:
+            # What is given comes back as it is then; a request has to be valid all the same.
+            reduced = await reducer.reduce(window.history)
+            return structs.replace(reduced, messages=view_of(window.history))
+        ahead = self._setup.ahead
+        if ahead is not None:
+            verdict = reducer.plan(window.history, state=window.reduction, overrides=overrides)
+            limits = reducer.config.limits
+            if verdict.kind == "fold" and verdict.units <= limits.ceiling + limits.threshold:
+                ahead.start(self._flight, partial(self._fold_behind, window))
+                return reducer.hold(window.history, state=window.reduction, overrides=overrides)
+            if verdict.folds and ahead.is_under_way(self._flight):
+                # So much has gathered that the turn waits for it after all.
+                await ahead.wait(self._flight)
+                window = await self._window()
+        return await reducer.reduce(window.history, state=window.reduction, overrides=overrides)
+
+    async def _harder(self, window: ThreadWindow) -> ReducedHistory[Message]:
+        """
+        Fold down to half of what stands behind the cut.
+        """
+        reducer = self._setup.reducer
+        units = reducer.plan(window.history, state=window.reduction).units
+        return await reducer.with_target(max(1, units // 2)).reduce(
+            window.history, state=window.reduction, overrides=_FOLD_NOW
+        )
+
+    @property
+    def _flight(self) -> FoldKey:
+        thread = self._progress.thread
+        return thread.tenant, thread.id, self._setup.reducer.config_fingerprint
+
+    async def _fold_behind(self, window: ThreadWindow) -> HistoryReductionEvent | None:
+        reducer, thread = self._setup.reducer, self._progress.thread
+        reduced = await reducer.reduce(window.history, state=window.reduction)
+        state = reduced.state
+        if state is None or not _changed(reduced):
+            return reduced.event
+        try:
+            await thread.save_reduction(state, archive=self._archives and _performed(reduced))
+        except ThreadConflictError:
+            # Somebody else has folded; theirs stands.
+            return None
+        return reduced.event
+
+    def _landed(self) -> Sequence[HistoryReductionEvent]:
+        ahead, last = self._setup.ahead, self._progress.thread.last_reduction
+        events = [] if ahead is None else ahead.landed(self._flight)
+        performed = [event for event in events if event.status == "performed"]
+        if performed and last is not None:
+            self.reduction = ReductionMetadata(state=last, event=performed[-1])
+        return events
+
+    @property
+    def _archives(self) -> bool:
+        return self._setup.reducer.config.retention == "reduced"
+
+    async def _keep(self, reduced: ReducedHistory[Message]) -> None:
+        """
+        Store what a fold has made; where it ends the turn, in the commit that ends it.
+        """
+        state, event = reduced.state, reduced.event
+        if state is None or event is None or not _changed(reduced):
+            return
+        archive = self._archives and _performed(reduced)
+        if _performed(reduced):
+            self.reduction = ReductionMetadata(state=state, event=event)
+        if reduced.termination_reason is None:
+            await self._progress.commit(reduction=state, archive=archive)
+        else:
+            reason = reduced.termination_reason
+            await self._progress.end(reason, reduction=state, archive=archive)
+
+    def _expect_to_fit(self, reduced: ReducedHistory[Message], left: int) -> None:
+        """
+        Refuse what the vendor would refuse, by what its earlier refusals have taught.
+
+        Raises:
+            ContextOverflowError: The view is longer than the window, and can be folded further.
+        """
+        window, event = self._progress.state.context_window, reduced.event
+        if window is None or event is None or not left or not self._may_fold:
+            return
+        if event.reduced_tokens > window and event.units > 1:
+            tokens = event.reduced_tokens
+            raise ContextOverflowError(model=self._setup.model.name, window=window, tokens=tokens)
+
+    def _learn(self, error: ContextOverflowError, reduced: ReducedHistory[Message]) -> None:
+        sent = 0 if reduced.event is None else reduced.event.reduced_tokens
+        if error.window and error.tokens:
+            # Our estimate and the vendor's count differ; what is learned is in ours.
+            window = sent * error.window / error.tokens
+        else:
+            window = sent * _TAKEN_SHARE
+        self._progress.state = self._progress.state.with_context_window(max(1, int(window)))
+
+    async def _ask(self, history: History, reduced: ReducedHistory[Message]) -> None:
+        held = self._held(history, reduced)
+        try:
+            await self._send(history, reduced, held)
+        except ServiceThreadLostError:
+            if held.service_thread_id is None:
+                raise
+            self._progress.state = self._progress.state.with_service(None)
+            await self._send(history, reduced, self._held(history, reduced))
+
+    def _held(self, history: History, reduced: ReducedHistory[Message]) -> Held:
+        return held_by(
+            self._progress.state,
+            history,
+            reduced.messages,
+            model=self._setup.model.name,
+            reduction=_in_force(reduced),
+            instructions=self._setup.instructions,
+        )
+
+    async def _send(self, history: History, reduced: ReducedHistory[Message], held: Held) -> None:
+        setup, progress = self._setup, self._progress
+        is_delta = held.service_thread_id is not None
+        messages = held.messages
+        if setup.instructions and not is_delta:
+            messages = (Message.system(setup.instructions), *messages)
+        iteration = progress.state.iteration
+        sent = RequestSentEvent(
+            iteration=iteration,
+            model=setup.model.name,
+            message_count=len(messages),
+            tokens=self._tokens(history, reduced, is_delta=is_delta),
+            is_delta=is_delta,
+        )
+        progress.tell(sent)
+        request = ChatRequest(
+            messages=messages,
+            tools=setup.definitions,
+            service_thread_id=held.service_thread_id,
+            settings=setup.options.settings,
+        )
+        self.response = await ask_model(
+            setup.model, request, progress.tell, iteration=iteration, streams=self._streams
+        )
+        progress.state = self._held_behind(history, reduced, self.response)
+
+    def _tokens(self, history: History, reduced: ReducedHistory[Message], *, is_delta: bool) -> int:
+        if is_delta:
+            return history.tokens(self._progress.state.service_watermark)
+        return self._setup.instruction_tokens + view_tokens(history, _in_force(reduced))
+
+    def _held_behind(
+        self, history: History, reduced: ReducedHistory[Message], response: ChatResponse
+    ) -> AgentLoopState:
+        return state_behind(
+            self._progress.state,
+            history,
+            response.messages,
+            service_thread_id=response.service_thread_id,
+            model=self._setup.model.name,
+            reduction=_in_force(reduced),
+            instructions=self._setup.instructions,
+        )
+
+
+def _changed(reduced: ReducedHistory[Message]) -> bool:
+    return reduced.event is not None and reduced.event.status in {"performed", "failed"}
+
+
+def _performed(reduced: ReducedHistory[Message]) -> bool:
+    return reduced.event is not None and reduced.event.status == "performed"
+
+
+def _in_force(reduced: ReducedHistory[Message]) -> HistoryReductionState | None:
+    """
+    Return the reduction that the view was made with.
+    """
+    if reduced.event is None or reduced.event.status == "skipped":
+        return None
+    return reduced.state if _performed(reduced) else reduced.verdict.state

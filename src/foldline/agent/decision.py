@@ -1,0 +1,85 @@
+"""
+What comes next in a turn: one pure function, and the texts of its ends.
+"""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from foldline.agent.options import AgentOptions
+from foldline.agent.tools import call_signature
+from foldline.history.parts import ToolCallPart
+from foldline.threads.loop_state import AgentLoopState
+
+
+__all__ = ["Repeat", "repeated_call", "termination", "unknown_tools"]
+
+
+class Repeat(Struct, frozen=True):
+    """
+    A call that is asked for once too often.
+    """
+
+    name: str
+    """The tool."""
+
+    count: int
+    """How often it would have been called in a row."""
+
+    @property
+    def text(self) -> str:
+        """
+        What is said instead of an answer.
+        """
+        return (
+            f"Circuit breaker triggered: Function '{self.name}' with same arguments would be called "
+            f"{self.count} times consecutively. Stopping to prevent infinite loop."
+        )
+
+
+def termination(state: AgentLoopState, options: AgentOptions, *, elapsed: float) -> str | None:
+    """
+    Return why no further model call is made; None where one is.
+
+    Args:
+        state: Where the run stands.
+        options: What bounds it.
+        elapsed: How many seconds it has taken.
+    """
+    if state.is_terminated:
+        return state.termination_reason or "Terminated"
+    if state.consecutive_failures >= options.max_consecutive_failures:
+        return f"Maximum consecutive failures ({options.max_consecutive_failures}) exceeded"
+    if state.iteration >= options.max_iterations:
+        return f"Maximum iterations ({options.max_iterations}) reached"
+    if options.max_duration is not None and elapsed >= options.max_duration:
+        return f"Maximum duration ({options.max_duration:g} s) reached"
+    return None
+
+
+def repeated_call(
+    state: AgentLoopState, calls: Sequence[ToolCallPart], options: AgentOptions
+) -> Repeat | None:
+    """
+    Return the first of *calls* that would be one repetition too many.
+
+    The ids of calls and the order of arguments make no difference.
+    """
+    for call in calls:
+        state = state.with_tool_call(call.name, call_signature(call.arguments))
+        count = state.repeat_counts[call.name]
+        if count >= options.max_identical_calls:
+            return Repeat(call.name, count)
+    return None
+
+
+def unknown_tools(
+    calls: Sequence[ToolCallPart], known: Sequence[str], options: AgentOptions
+) -> str | None:
+    """
+    Return why the turn ends over tools that do not exist; None where it goes on.
+    """
+    unknown = sorted({call.name for call in calls}.difference(known))
+    if not unknown or not options.terminate_on_unknown_tools:
+        return None
+    return f"Unknown tools requested: {', '.join(unknown)}"

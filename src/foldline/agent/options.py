@@ -1,0 +1,59 @@
+"""
+What bounds a turn.
+"""
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from foldline.errors import ConfigError
+from foldline.reduction.config import check_kind, check_whole
+
+
+__all__ = ["AgentOptions"]
+
+
+class AgentOptions(Struct, frozen=True, kw_only=True):
+    """
+    What bounds a turn, and how its tools run.
+
+    Raises:
+        ConfigError: A value is not allowed; the message names the field, the value and what is.
+    """
+
+    max_iterations: int = 25
+    """The most model calls of one turn."""
+
+    max_consecutive_failures: int = 3
+    """The most model calls in a row whose tool calls all fail."""
+
+    max_identical_calls: int = 3
+    """The turn ends when a tool is asked for so often in a row with the same arguments; the last of
+    these calls does not run."""
+
+    max_duration: float | None = None
+    """How many seconds a turn may take before no further model call begins; None is any number."""
+
+    max_overflow_folds: int = 3
+    """How often one model call is tried again with a smaller view, where the vendor refuses it as
+    too long."""
+
+    parallel_tool_calls: bool = True
+    """Whether the calls of one response run at the same time."""
+
+    terminate_on_unknown_tools: bool = False
+    """Whether a call of a tool that does not exist ends the turn; otherwise the model is told."""
+
+    settings: Mapping[str, object] = {}
+    """What each request says besides, as in `temperature`; as the model's vendor names it."""
+
+    def __post_init__(self) -> None:
+        check_whole("max_iterations", self.max_iterations, 1)
+        check_whole("max_consecutive_failures", self.max_consecutive_failures, 1)
+        check_whole("max_identical_calls", self.max_identical_calls, 2)
+        check_whole("max_overflow_folds", self.max_overflow_folds, 0)
+        check_kind("parallel_tool_calls", self.parallel_tool_calls, bool)
+        check_kind("terminate_on_unknown_tools", self.terminate_on_unknown_tools, bool)
+        if self.max_duration is not None and not self.max_duration > 0:
+            message = f"max_duration={self.max_duration}: allowed is more than 0, or None"
+            raise ConfigError(message)

@@ -1,0 +1,26 @@
+"""
+Tools: typed functions that a model may call.
+
+What a model is told comes from annotations and docstring, what it writes is checked against them
+before anything runs, and whatever goes wrong comes back to it as a short text.
+"""
+
+from foldline.agent.tools.answer import MAX_RESULT_CHARS, ToolAnswer
+from foldline.agent.tools.context import ToolContext
+from foldline.agent.tools.running import run_tool, unknown_tool
+from foldline.agent.tools.signature import call_signature
+from foldline.agent.tools.tool import Tool, as_tool, tool, tools_by_name
+
+
+__all__ = [
+    "MAX_RESULT_CHARS",
+    "Tool",
+    "ToolAnswer",
+    "ToolContext",
+    "as_tool",
+    "call_signature",
+    "run_tool",
+    "tool",
+    "tools_by_name",
+    "unknown_tool",
+]

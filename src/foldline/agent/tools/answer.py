@@ -1,0 +1,119 @@
+"""
+What a tool answers, as the model reads it.
+"""
+
+from collections.abc import Iterable
+from typing import Final, cast
+
+import msgspec
+from msgspec import Struct
+
+from foldline.agent.tools.foreign import plain_value
+from foldline.history.parts import (
+    BlobPart,
+    FilePart,
+    GenericPart,
+    ResponseContent,
+    TextPart,
+    UriPart,
+)
+from foldline.providers.transcript import without_middle
+
+
+__all__ = ["MAX_RESULT_CHARS", "ToolAnswer", "answer_of", "error_answer"]
+
+
+MAX_RESULT_CHARS: Final = 200_000
+"""How many characters of one text a tool may answer with, where nothing else is asked for."""
+
+_CONTENT = (TextPart, BlobPart, UriPart, FilePart, GenericPart)
+_MOST_ERROR = 2_000
+
+
+class ToolAnswer(Struct, frozen=True):
+    """
+    What goes back to the model; a tool may return one itself.
+    """
+
+    content: str | tuple[ResponseContent, ...]
+    """The answer: text, or several parts where it is more than text."""
+
+    is_error: bool
+    """Whether it tells of a failure."""
+
+    @property
+    def text(self) -> str:
+        """
+        The text of the answer, without what is not text.
+        """
+        if isinstance(self.content, str):
+            return self.content
+        return "\n".join(one.content for one in self.content if isinstance(one, TextPart))
+
+
+def answer_of(value: object, *, max_result_chars: int = MAX_RESULT_CHARS) -> ToolAnswer:
+    """
+    Return what the model reads when a tool returns *value*.
+
+    A text goes as it is, None as `null`, bytes as the text that they are in UTF-8 or else as their
+    number, a part or several of them as parts, and anything else as JSON; what JSON does not have
+    goes as `str` writes it. A text of more than *max_result_chars* characters loses its middle.
+    """
+    if isinstance(value, ToolAnswer):
+        return ToolAnswer(_limited(value.content, max_result_chars), value.is_error)
+    return ToolAnswer(_limited(_content(value), max_result_chars), is_error=False)
+
+
+def _content(value: object) -> str | tuple[ResponseContent, ...]:
+    if isinstance(value, str):
+        # Without what a subclass adds, as an enumeration does.
+        return str.__str__(value)
+    if isinstance(value, TextPart):
+        return value.content
+    if isinstance(value, bytes | bytearray):
+        return _text(bytes(value))
+    return _parts(value) or _json(value)
+
+
+def _parts(value: object) -> tuple[ResponseContent, ...]:
+    if isinstance(value, _CONTENT):
+        return (value,)
+    if not isinstance(value, list | tuple):
+        return ()
+    given = tuple(cast("Iterable[object]", value))
+    parts = tuple(one for one in given if isinstance(one, _CONTENT))
+    return parts if len(parts) == len(given) else ()
+
+
+def _text(data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return f"[{len(data):,} bytes that are no text]"
+
+
+def _json(value: object) -> str:
+    try:
+        return msgspec.json.encode(value, enc_hook=plain_value).decode()
+    except (TypeError, ValueError, RecursionError):
+        # The tool has run: that its result is no JSON must not look as if it had failed.
+        return str(value)
+
+
+def _limited(
+    content: str | tuple[ResponseContent, ...], most: int
+) -> str | tuple[ResponseContent, ...]:
+    if isinstance(content, str):
+        return without_middle(content, most)
+    return tuple(
+        TextPart(without_middle(one.content, most)) if isinstance(one, TextPart) else one
+        for one in content
+    )
+
+
+def error_answer(text: str) -> ToolAnswer:
+    """
+    Return the answer that tells the model what went wrong: `Error: ` and the beginning of *text*.
+    """
+    short = text if len(text) <= _MOST_ERROR else f"{text[:_MOST_ERROR]}…"
+    return ToolAnswer(f"Error: {short}", is_error=True)

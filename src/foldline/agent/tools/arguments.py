@@ -1,0 +1,173 @@
+"""
+The arguments of a call: read, checked and brought into the shape that a function wants.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields as fields_of
+from dataclasses import is_dataclass
+from decimal import Decimal
+from math import isfinite
+from typing import Any, cast
+
+import msgspec
+from msgspec import UNSET, Struct
+
+from foldline.agent.tools.context import ToolContext
+from foldline.agent.tools.foreign import foreign_value
+from foldline.agent.tools.parameters import Parameter, Signature
+from foldline.agent.tools.references import JsonSchema
+from foldline.errors import ConfigError, FormatError
+
+
+__all__ = ["ArgumentReader", "reader_of"]
+
+
+_UNREADABLE = (msgspec.DecodeError, UnicodeError, RecursionError)
+_TOP = re.compile(r"`\$\.(\w+)")
+_MOST_SAID = 600
+
+
+class ArgumentReader(Struct, frozen=True, kw_only=True):
+    """
+    What makes the arguments of a function out of the JSON that a model wrote.
+    """
+
+    fields: type[Struct] | None = None
+    """The shape that the arguments have; None takes any object as it is."""
+
+    contexts: tuple[str, ...] = ()
+    """The names of the parameters that get the `ToolContext`."""
+
+    def read(
+        self, text: str, context: ToolContext, *, schema: Mapping[str, Any]
+    ) -> dict[str, object]:
+        """
+        Return what to pass by name.
+
+        Types are kept to, but for what is harmless: a number or a truth value written as a text,
+        a whole number written as `3.0`, 0 and 1 as truth values, a time in seconds. Of a key that stands
+        twice the last one counts; no text at all is an empty object. What the model does not give is
+        left to the function's own default.
+
+        Args:
+            text: What the model wrote.
+            context: The call.
+            schema: What the model was told; an error quotes it.
+
+        Raises:
+            FormatError: *text* is not what was asked for. It says what is wrong and what is
+                allowed, for the model to read.
+        """
+        text = text if text.strip() else "{}"
+        given = _any_object(text) if self.fields is None else _checked(text, self.fields, schema)
+        return given | dict.fromkeys(self.contexts, context)
+
+
+def reader_of(signature: Signature, *, name: str) -> ArgumentReader:
+    """
+    Return what reads the arguments that *signature* wants, for the tool *name*.
+
+    Raises:
+        ConfigError: A parameter has a name or a type that cannot be read.
+    """
+    try:
+        fields = msgspec.defstruct(
+            name.replace("-", "_"),
+            [_field(one) for one in signature.parameters],
+            kw_only=True,
+            forbid_unknown_fields=True,
+        )
+        msgspec.json.Decoder(fields, dec_hook=foreign_value)
+    except (TypeError, ValueError, NameError, RuntimeError) as error:
+        message = f"the arguments of tool {name!r} cannot be read: {error}"
+        raise ConfigError(message) from error
+    return ArgumentReader(fields=fields, contexts=signature.contexts)
+
+
+def _field(one: Parameter) -> tuple[str, Any] | tuple[str, Any, object]:
+    if one.default is UNSET:
+        return one.name, one.annotation
+    return one.name, one.annotation, UNSET
+
+
+def _any_object(text: str) -> dict[str, object]:
+    try:
+        return msgspec.json.decode(text, type=dict[str, object])
+    except msgspec.ValidationError as error:
+        message = f"the arguments are no object: {error}"
+        raise FormatError(message) from error
+    except _UNREADABLE as error:
+        raise FormatError(_not_json(error)) from error
+
+
+def _checked(text: str, fields: type[Struct], schema: Mapping[str, Any]) -> dict[str, object]:
+    try:
+        made = _converted(text, fields)
+        given = {name: cast("object", getattr(made, name)) for name in fields.__struct_fields__}
+        endless = next((name for name, value in given.items() if not _is_finite(value)), None)
+    except msgspec.ValidationError as error:
+        raise FormatError(_fault(str(error), schema)) from error
+    except _UNREADABLE as error:
+        raise FormatError(_not_json(error)) from error
+    if endless is not None:
+        raise FormatError(_fault(f"Expected a finite number - at `$.{endless}`", schema))
+    return {name: value for name, value in given.items() if value is not UNSET}
+
+
+def _converted(text: str, fields: type[Struct]) -> Struct:
+    try:
+        return msgspec.json.decode(text, type=fields, dec_hook=foreign_value)
+    except msgspec.ValidationError:
+        # Strictly first, so that among several kinds the one that was written is taken.
+        return msgspec.json.decode(text, type=fields, dec_hook=foreign_value, strict=False)
+
+
+def _is_finite(value: object) -> bool:
+    """
+    Whether no number inside of *value* is a NaN or without end: as texts they would slip through.
+    """
+    if isinstance(value, float):
+        return isfinite(value)
+    if isinstance(value, Decimal):
+        return value.is_finite()
+    if isinstance(value, Struct):
+        return all(_is_finite(getattr(value, name)) for name in value.__struct_fields__)
+    if is_dataclass(value):
+        return all(_is_finite(getattr(value, one.name, None)) for one in fields_of(value))
+    return all(map(_is_finite, _inside(value)))
+
+
+def _inside(value: object) -> Iterable[object]:
+    if isinstance(value, dict):
+        return cast("dict[object, object]", value).values()
+    if isinstance(value, list | tuple | set | frozenset):
+        return cast("Iterable[object]", value)
+    return ()
+
+
+def _not_json(error: Exception) -> str:
+    if isinstance(error, RecursionError):
+        return "the arguments are nested too deeply"
+    if isinstance(error, UnicodeError):
+        return "the arguments are not JSON: half of a surrogate pair is no character"
+    return f"the arguments are not valid JSON: {str(error).removeprefix('JSON is malformed: ')}"
+
+
+def _fault(said: str, schema: Mapping[str, Any]) -> str:
+    properties: JsonSchema = schema.get("properties", {})
+    place = _TOP.search(said)
+    if place is not None and place[1] in properties:
+        allowed = msgspec.json.encode(properties[place[1]]).decode()
+        return f"{_short(said)}. Allowed for {place[1]} is {_short(allowed)}"
+    return f"{_short(said)}. {_wanted(properties, schema.get('required', ()))}"
+
+
+def _wanted(properties: Mapping[str, object], required: Sequence[str]) -> str:
+    named = [name if name in required else f"{name} (optional)" for name in properties]
+    return f"Allowed are {_short(', '.join(named))}" if named else "It takes no arguments"
+
+
+def _short(text: str) -> str:
+    # What is said may quote a whole text of the model.
+    return text if len(text) <= _MOST_SAID else f"{text[:_MOST_SAID]}…"

@@ -1,0 +1,161 @@
+"""
+A stretch of conversation as plain text between two fences.
+
+Each message begins with a line `=== 3 user ===`. No line of what was said begins with `===`, since
+one that does is moved in by a space; and the fences carry a mark, made of the text itself, that
+does not occur in it. So nothing that was said can look like another message or like the end.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+from types import MappingProxyType
+from typing import assert_never
+
+from msgspec import Struct
+
+from foldline.history.messages import Message
+from foldline.history.parts import (
+    BlobPart,
+    CompactionPart,
+    FilePart,
+    GenericPart,
+    Part,
+    ReasoningPart,
+    TextPart,
+    ToolCallPart,
+    ToolCallResponsePart,
+    UriPart,
+)
+from foldline.providers.digest.text import clean, one_line, shorten
+
+
+__all__ = ["FencedTranscript", "without_middle", "write_transcript"]
+
+
+_MARK_LENGTH = 12
+_NAME_LENGTH = 80
+_ADDRESS_LENGTH = 300
+_SHARE_OF_HEAD = 2 / 3
+# Whatever begins a line: also what only some readers take for the end of one.
+_FALSE_HEADER = re.compile(r"(?<![^\n\r\v\f\x1c-\x1e\x85\u2028\u2029])===")
+
+
+class FencedTranscript(Struct, frozen=True, kw_only=True):
+    """
+    A transcript between its fences.
+    """
+
+    text: str
+    """The first fence, the transcript and the last fence."""
+
+    mark: str
+    """What both fences carry, and no line between them."""
+
+
+def write_transcript(
+    messages: Iterable[Message], *, earlier: Iterable[str] = (), most_result: int
+) -> FencedTranscript:
+    """
+    Write *earlier* summaries, then *messages*, without secrets of a known shape.
+
+    Every message has its place. Content that is not text is a short note, and a tool result that
+    is longer than *most_result* characters loses its middle.
+    """
+    calls = _call_numbers(messages := tuple(messages))
+    blocks = [
+        _block(f"earlier summary {place}", [clean(text)]) for place, text in enumerate(earlier, 1)
+    ]
+    for place, message in enumerate(messages, 1):
+        lines = [_line(part, calls, most_result) for part in message.parts]
+        blocks.append(_block(f"{place} {_speaker(message)}", lines))
+    body = "\n\n".join(blocks)
+    mark = _mark(body)
+    text = f"====== TRANSCRIPT {mark} ======\n\n{body}\n\n====== END {mark} ======"
+    return FencedTranscript(text=text, mark=mark)
+
+
+def _mark(body: str) -> str:
+    # Nobody can put it into the conversation: with it the conversation would have another one.
+    return sha256(body.encode()).hexdigest()[:_MARK_LENGTH]
+
+
+def _block(header: str, lines: Iterable[str]) -> str:
+    said = "\n".join(line for line in lines if line) or "(nothing)"
+    return f"=== {header} ===\n" + _FALSE_HEADER.sub(" ===", said)
+
+
+def _speaker(message: Message) -> str:
+    name = _named(message.name or "")
+    role = "summary" if message.is_summary else message.role
+    return f"{role} ({name})" if name else role
+
+
+def _named(name: str) -> str:
+    return shorten(one_line(clean(name)).replace("=", ""), limit=_NAME_LENGTH)
+
+
+def _call_numbers(messages: Iterable[Message]) -> Mapping[str, int]:
+    """
+    Return a short number for the id of each call: an id is long, and no summary needs it.
+    """
+    ids = (call.id for message in messages for call in message.tool_calls)
+    return MappingProxyType({one: number for number, one in enumerate(dict.fromkeys(ids), 1)})
+
+
+def _line(part: Part, calls: Mapping[str, int], most_result: int) -> str:
+    match part:
+        case TextPart():
+            return clean(part.content)
+        case ReasoningPart():
+            return f"[thought] {clean(part.content)}" if part.content else ""
+        case CompactionPart():
+            return f"[summary by the vendor] {clean(part.content)}" if part.content else ""
+        case ToolCallPart():
+            called = f"[call {calls.get(part.id, 0)}: {_named(part.name)}]"
+            return f"{called} {clean(part.arguments)}"
+        case ToolCallResponsePart():
+            number = calls.get(part.id)
+            of = "an earlier call" if number is None else f"call {number}"
+            return f"[result of {of}] {_result(part, most_result)}"
+        case BlobPart() | UriPart() | FilePart() | GenericPart():
+            return _note(part, most_result)
+    assert_never(part)
+
+
+def _result(part: ToolCallResponsePart, most: int) -> str:
+    # Secrets go first: half of one would not be known as one.
+    if isinstance(part.response, str):
+        return without_middle(clean(part.response), most)
+    contents = [
+        clean(content.content) if isinstance(content, TextPart) else _note(content, most)
+        for content in part.response
+    ]
+    return without_middle("\n".join(contents), most)
+
+
+def _note(part: BlobPart | UriPart | FilePart | GenericPart, most: int) -> str:
+    match part:
+        case BlobPart():
+            kind = one_line(f"{_named(part.modality)} {_named(part.mime_type)}")
+            return f"[{kind}, {len(part.content) * 3 // 4:,} bytes, not shown]"
+        case UriPart():
+            where = "inline" if part.uri.startswith("data:") else clean(part.uri)[:_ADDRESS_LENGTH]
+            return f"[{_named(part.modality)} at {where}, not shown]"
+        case FilePart():
+            return f"[{_named(part.modality)} {_named(part.file_id)}, not shown]"
+        case GenericPart():
+            return f"[{_named(part.kind)}] {without_middle(clean(part.data), most)}"
+    assert_never(part)
+
+
+def without_middle(text: str, most: int) -> str:
+    """
+    Return *text* with at most *most* of its characters, from both ends, and how many are missing.
+    """
+    if len(text) <= most:
+        return text
+    head = int(most * _SHARE_OF_HEAD)
+    tail = most - head
+    left_out = f"[{len(text) - most:,} characters left out]"
+    return f"{text[:head]}\n{left_out}\n{text[len(text) - tail :]}"

@@ -1,0 +1,196 @@
+"""
+A vendor that finds a request too long: the view is folded harder and sent again.
+"""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from foldline import (
+    Agent,
+    AgentOptions,
+    AgentRunConfig,
+    ConversationThread,
+    HistoryReductionConfig,
+    HistoryReductionEvent,
+    MemoryStore,
+    Message,
+    TurnResult,
+)
+from foldline.errors import ContextOverflowError
+from foldline.history.tokens import TokenEstimator, count_message
+from foldline.providers.model import ChatRequest
+from foldline.testing.model import Answer, ScriptedModel
+from foldline.testing.summarizer import ScriptedSummarizer
+
+
+TALK = "and some words about the weather, the trains and the time that it takes " * 3
+ESTIMATOR = TokenEstimator()
+
+
+def small(window: int, *, tells: bool = True) -> ScriptedModel:
+    """
+    Return a model that takes *window* tokens, and tells so when it refuses, or does not.
+    """
+
+    def answer(request: ChatRequest) -> Answer:
+        tokens = sum(count_message(message, ESTIMATOR) for message in request.messages)
+        if tokens <= window:
+            return "fine"
+        return ContextOverflowError(
+            model="small",
+            window=window if tells else None,
+            tokens=tokens if tells else None,
+            status=400,
+        )
+
+    return ScriptedModel(repeat=answer, name="small")
+
+
+def agent(model: ScriptedModel, *, enabled: bool = True, unit: str = "exchanges") -> Agent:
+    config = HistoryReductionConfig(
+        enabled=enabled,
+        strategy="summarizing",
+        counting_unit=unit,  # type: ignore[arg-type]
+        target_count=50,
+        summarization_threshold=10,
+        target_token_budget=9000,
+        token_budget_threshold=9000,
+    )
+    return Agent(model, history_reduction=config, summarizer=ScriptedSummarizer(repeat="talk"))
+
+
+async def filled(exchanges: int) -> ConversationThread:
+    thread = await MemoryStore().thread("long")
+    messages: list[Message] = []
+    for number in range(exchanges):
+        messages += [Message.user(f"{number} {TALK}"), Message.assistant(f"a{number} {TALK}")]
+    await thread.add_messages(messages)
+    return thread
+
+
+def statuses(result: TurnResult) -> list[str]:
+    return [one.status for one in result.events if isinstance(one, HistoryReductionEvent)]
+
+
+@pytest.mark.parametrize("unit", ["exchanges", "messages", "tokens"])
+@pytest.mark.parametrize("tells", [True, False])
+def test_a_refused_view_is_folded_and_sent_again(unit: str, *, tells: bool) -> None:
+    """
+    The turn is answered, with the newest question in the request, whatever the unit is.
+    """
+    model = small(1500, tells=tells)
+
+    async def live() -> tuple[TurnResult, int]:
+        thread = await filled(25)
+        result = await agent(model, unit=unit).run("and now?", thread=thread)
+        return result, thread.count
+
+    result, count = asyncio.run(live())
+
+    assert result.text == "fine"
+    assert count == 52
+    assert statuses(result)[0] == "skipped"
+    assert set(statuses(result)[1:]) == {"performed"}
+    assert model.requests[-1].messages[-1].text == "and now?"
+
+
+def test_the_window_is_learned() -> None:
+    """
+    The next turns keep below the window by themselves: no further request is refused.
+    """
+    model = small(1500)
+
+    async def live() -> list[int]:
+        thread = await filled(25)
+        one = agent(model)
+        sent: list[int] = []
+        for number in range(30):
+            before = len(model.requests)
+            await one.run(f"question {number} {TALK}", thread=thread)
+            sent.append(len(model.requests) - before)
+        return sent
+
+    sent = asyncio.run(live())
+
+    assert sent[0] > 1
+    assert sent[1:] == [1] * 29
+
+
+def test_the_window_is_known_after_a_restart() -> None:
+    """
+    What a refusal taught is stored with the thread.
+    """
+    model = small(1500)
+
+    async def live() -> int | None:
+        thread = await filled(25)
+        await agent(model).run("and now?", thread=thread)
+        await thread.refresh()
+        return None if thread.execution_state is None else thread.execution_state.context_window
+
+    window = asyncio.run(live())
+
+    assert window is not None
+    assert 1400 < window <= 1500
+
+
+def test_attempts_are_bounded() -> None:
+    """
+    A vendor that refuses everything is asked four times, and the turn stays open.
+    """
+    refusal = ContextOverflowError(model="small", status=400)
+    model = ScriptedModel(repeat=refusal)
+
+    async def live() -> tuple[int, bool]:
+        thread = await filled(25)
+        with pytest.raises(ContextOverflowError):
+            await agent(model).run("and now?", thread=thread)
+        state = thread.execution_state
+        return len(model.requests), state is not None and state.is_open
+
+    assert asyncio.run(live()) == (4, True)
+
+
+def test_what_cannot_be_folded_is_not_sent_again() -> None:
+    """
+    One exchange alone cannot be cut, so the refusal is raised at once.
+    """
+    model = ScriptedModel(repeat=ContextOverflowError(model="small", window=10, tokens=99))
+
+    async def live() -> None:
+        await agent(model).run("one question")
+
+    with pytest.raises(ContextOverflowError):
+        asyncio.run(live())
+
+    assert len(model.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("enabled", "overrides", "options"),
+    [
+        (False, None, AgentOptions()),
+        (True, AgentRunConfig(skip_history_reduction=True), AgentOptions()),
+        (True, None, AgentOptions(max_overflow_folds=0)),
+    ],
+    ids=["disabled", "skipped", "no attempts"],
+)
+def test_nobody_folds_who_was_not_asked_to(
+    overrides: AgentRunConfig | None, options: AgentOptions, *, enabled: bool
+) -> None:
+    """
+    Without reduction the refusal reaches the caller, and names what would help.
+    """
+    model = small(1500)
+    config = HistoryReductionConfig(enabled=enabled, target_count=50)
+
+    async def live() -> Sequence[ChatRequest]:
+        thread = await filled(25)
+        one = Agent(model, history_reduction=config, options=options)
+        with pytest.raises(ContextOverflowError, match="history reduction"):
+            await one.run("and now?", thread=thread, config=overrides)
+        return model.requests
+
+    assert len(asyncio.run(live())) == 1

@@ -1,0 +1,320 @@
+"""
+A history that the vendor holds: only what is new is sent, and a fold begins a new conversation.
+"""
+
+import asyncio
+from collections.abc import Callable
+
+from msgspec import structs
+
+from foldline import (
+    Agent,
+    ConversationThread,
+    HistoryReductionConfig,
+    MemoryStore,
+    Message,
+    RequestSentEvent,
+)
+from foldline.errors import ServiceThreadLostError
+from foldline.providers.model import ChatRequest, ChatResponse
+from foldline.testing.model import calls
+from foldline.testing.summarizer import ScriptedSummarizer
+
+
+class HoldingModel:
+    """
+    A vendor that keeps conversations, and knows what is in each.
+    """
+
+    def __init__(self, answer: Callable[[ChatRequest], Message] | None = None) -> None:
+        self._answer = answer or (lambda _: Message.assistant("fine"))
+        self._made = 0
+        self.name = "holding"
+        self.names_it = True
+        self.held: dict[str, list[Message]] = {}
+        self.requests: list[ChatRequest] = []
+
+    async def respond(self, request: ChatRequest) -> ChatResponse:
+        self.requests.append(request)
+        before: list[Message] = []
+        if request.service_thread_id is not None:
+            if request.service_thread_id not in self.held:
+                raise ServiceThreadLostError(model=self.name, status=404)
+            before = self.held[request.service_thread_id]
+        answer = self._answer(request)
+        self._made += 1
+        name = f"conversation-{self._made}"
+        self.held[name] = [*before, *request.messages, answer]
+        return ChatResponse(messages=(answer,), service_thread_id=name if self.names_it else None)
+
+    @property
+    def newest(self) -> list[str]:
+        return [message.text for message in self.held[f"conversation-{self._made}"]]
+
+
+def texts(request: ChatRequest) -> list[str]:
+    return [message.text for message in request.messages]
+
+
+async def new_thread() -> ConversationThread:
+    return await MemoryStore().thread("held")
+
+
+def test_only_what_is_new_is_sent() -> None:
+    """
+    Each turn sends its question alone, and what the vendor holds is the whole conversation.
+    """
+    model = HoldingModel()
+    agent = Agent(model, instructions="be brief")
+
+    async def live() -> None:
+        thread = await new_thread()
+        for text in ("one", "two", "three"):
+            await agent.run(text, thread=thread)
+
+    asyncio.run(live())
+
+    assert [texts(request) for request in model.requests] == [
+        ["be brief", "one"],
+        ["two"],
+        ["three"],
+    ]
+    assert model.newest == ["be brief", "one", "fine", "two", "fine", "three", "fine"]
+
+
+def test_tool_results_are_sent_alone() -> None:
+    """
+    Within a turn the vendor gets the answers of the tools, and no call a second time.
+    """
+    steps = [calls(("look", {"at": 1}), ("look", {"at": 2}), first=1), Message.assistant("seen")]
+    model = HoldingModel(lambda _: steps.pop(0))
+
+    def look(at: int) -> str:
+        return f"saw {at}"
+
+    asyncio.run(Agent(model, tools=[look]).run("look"))
+
+    assert [one.role for one in model.requests[1].messages] == ["tool", "tool"]
+    assert model.requests[1].service_thread_id == "conversation-1"
+
+
+def test_the_events_tell_of_a_delta() -> None:
+    """
+    The second request says that it continues a conversation, and counts what it sends.
+    """
+    agent = Agent(HoldingModel())
+
+    async def live() -> list[RequestSentEvent]:
+        thread = await new_thread()
+        results = [await agent.run(text, thread=thread) for text in ("one", "two")]
+        return [
+            event
+            for result in results
+            for event in result.events
+            if isinstance(event, RequestSentEvent)
+        ]
+
+    first, second = asyncio.run(live())
+
+    assert (first.is_delta, second.is_delta) == (False, True)
+    assert (first.message_count, second.message_count) == (1, 1)
+    assert second.tokens < 20
+
+
+def test_a_fold_begins_a_new_conversation() -> None:
+    """
+    The vendor gets the whole view once more, and the next turn continues that conversation.
+    """
+    model = HoldingModel()
+    agent = Agent(
+        model,
+        history_reduction=HistoryReductionConfig(
+            enabled=True, strategy="summarizing", target_count=1, summarization_threshold=1
+        ),
+        summarizer=ScriptedSummarizer(repeat="they talked"),
+    )
+    long = "about many things that take some words to say, and then some more of them"
+
+    async def live() -> None:
+        thread = await new_thread()
+        for number in range(4):
+            await agent.run(f"{number} {long}", thread=thread)
+
+    asyncio.run(live())
+
+    assert [len(request.messages) for request in model.requests] == [1, 1, 2, 1]
+    assert model.requests[2].service_thread_id is None
+    assert texts(model.requests[2]) == ["they talked", f"2 {long}"]
+    assert texts(model.requests[3]) == [f"3 {long}"]
+
+
+def test_a_vendor_that_forgot_gets_everything_again() -> None:
+    """
+    Where the vendor no longer knows the conversation, the same call begins a new one.
+    """
+    model = HoldingModel()
+    agent = Agent(model)
+
+    async def live() -> None:
+        thread = await new_thread()
+        await agent.run("one", thread=thread)
+        model.held.clear()
+        await agent.run("two", thread=thread)
+
+    asyncio.run(live())
+
+    assert model.newest == ["one", "fine", "two", "fine"]
+    assert [request.service_thread_id for request in model.requests] == [
+        None,
+        "conversation-1",
+        None,
+    ]
+
+
+def test_a_response_without_an_id_ends_the_tracking() -> None:
+    """
+    Once a response names no conversation, the next call sends everything.
+    """
+    model = HoldingModel()
+    agent = Agent(model)
+
+    async def live() -> None:
+        thread = await new_thread()
+        await agent.run("one", thread=thread)
+        model.names_it = False
+        await agent.run("two", thread=thread)
+        await agent.run("three", thread=thread)
+
+    asyncio.run(live())
+
+    assert texts(model.requests[2]) == ["one", "fine", "two", "fine", "three"]
+
+
+def test_a_history_that_diverged_is_sent_whole() -> None:
+    """
+    An edit, a rewind and a message that the vendor never saw in its place begin a new conversation.
+    """
+
+    async def edit(thread: ConversationThread) -> None:
+        await thread.edit(0, Message.user("another one"))
+
+    async def rewind(thread: ConversationThread) -> None:
+        await thread.rewind(0)
+
+    async def system(thread: ConversationThread) -> None:
+        await thread.add_message(Message.system("be formal"))
+
+    async def live(change: Callable[[ConversationThread], object]) -> list[str | None]:
+        model = HoldingModel()
+        agent = Agent(model)
+        thread = await new_thread()
+        await agent.run("one", thread=thread)
+        result = change(thread)
+        if asyncio.iscoroutine(result):
+            await result
+        await agent.run("two", thread=thread)
+        return [request.service_thread_id for request in model.requests]
+
+    for change in (edit, rewind, system):
+        assert asyncio.run(live(change)) == [None, None]
+
+
+def test_a_message_appended_between_runs_is_sent_too() -> None:
+    """
+    What somebody else has appended lies behind the watermark, and goes with the next question.
+    """
+    model = HoldingModel()
+    agent = Agent(model)
+
+    async def live() -> None:
+        thread = await new_thread()
+        await agent.run("one", thread=thread)
+        await thread.add_message(Message.user("by the way"))
+        await agent.run("two", thread=thread)
+
+    asyncio.run(live())
+
+    assert texts(model.requests[1]) == ["by the way", "two"]
+
+
+def test_another_model_or_other_instructions_begin_anew() -> None:
+    """
+    A conversation is continued only by the model and the instructions that it was begun with.
+    """
+
+    async def live(change: Callable[[HoldingModel], Agent]) -> list[str]:
+        model = HoldingModel()
+        thread = await new_thread()
+        await Agent(model, instructions="be brief").run("one", thread=thread)
+        await change(model).run("two", thread=thread)
+        return texts(model.requests[-1])
+
+    def renamed(model: HoldingModel) -> Agent:
+        model.name = "another"
+        return Agent(model, instructions="be brief")
+
+    assert asyncio.run(live(lambda model: Agent(model, instructions="be brief"))) == ["two"]
+    assert asyncio.run(live(lambda model: Agent(model, instructions="be long")))[0] == "be long"
+    assert asyncio.run(live(renamed)) == ["be brief", "one", "fine", "two"]
+
+
+def test_what_the_vendor_holds_survives_a_restart() -> None:
+    """
+    Another agent on a thread that was read again continues the vendor's conversation.
+    """
+    model = HoldingModel()
+
+    async def live() -> None:
+        store = MemoryStore()
+        await Agent(model).run("one", thread=await store.thread("held"))
+        await Agent(model).run("two", thread=await store.thread("held"))
+
+    asyncio.run(live())
+
+    assert texts(model.requests[1]) == ["two"]
+
+
+def test_calls_that_were_given_up_begin_anew() -> None:
+    """
+    Where the vendor waits for answers that never came, the mended view is sent instead.
+    """
+    steps = [calls(("look", {"at": 1}), first=1), Message.assistant("fine")]
+    model = HoldingModel(lambda _: steps.pop(0))
+
+    async def live() -> None:
+        begun = asyncio.Event()
+
+        async def look(at: int) -> None:
+            begun.set()
+            await asyncio.sleep(60)
+
+        thread = await new_thread()
+        agent = Agent(model, tools=[look])
+        turn = asyncio.create_task(agent.run("look", thread=thread))
+        await begun.wait()
+        turn.cancel()
+        await asyncio.wait([turn])
+        await thread.abandon_run()
+        await agent.run("never mind", thread=thread)
+
+    asyncio.run(live())
+    last = model.requests[-1]
+
+    assert last.service_thread_id is None
+    assert [one.role for one in last.messages] == ["user", "assistant", "tool", "user"]
+
+
+def test_a_state_says_what_is_held() -> None:
+    """
+    The watermark counts messages of the full history, the vendor's own answer included.
+    """
+
+    async def live() -> tuple[str | None, int]:
+        thread = await new_thread()
+        await thread.add_message(Message.system("be formal"))
+        await Agent(HoldingModel()).run("one", thread=thread)
+        state = thread.execution_state
+        assert state is not None
+        return state.service_thread_id, structs.asdict(state)["service_watermark"]
+
+    assert asyncio.run(live()) == ("conversation-1", 2)

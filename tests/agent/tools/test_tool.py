@@ -1,0 +1,180 @@
+"""Tools: how they are made, what is checked, and what the model is told."""
+
+from functools import partial
+from typing import Any
+
+import pytest
+
+from foldline.agent.tools.tool import Tool, as_tool, tool, tools_by_name
+from foldline.errors import ConfigError
+from foldline.history.codec import encode_json
+from foldline.providers.tool_definition import ToolDefinition
+
+
+def look_up(city: str, *, days: int = 3) -> str:
+    """
+    Look up the weather.
+
+    Args:
+        city: Where.
+    """
+    return f"{city} {days}"
+
+
+class Radio:
+    """Plays."""
+
+    def __call__(self, title: str) -> str:
+        return title
+
+    def play(self, title: str) -> str:
+        """Play it."""
+        return title
+
+
+async def later(title: str) -> str:
+    """Say it later."""
+    return title
+
+
+def test_a_function_becomes_a_tool() -> None:
+    """Name, description and schema are read off the function."""
+    assert tool(look_up).definition == ToolDefinition(
+        name="look_up",
+        description="Look up the weather.",
+        parameters={
+            "type": "object",
+            "properties": {
+                "city": {"type": "string", "description": "Where."},
+                "days": {"type": "integer", "default": 3},
+            },
+            "required": ["city"],
+            "additionalProperties": False,
+        },
+    )
+
+
+def test_a_decorator_makes_a_tool() -> None:
+    """With or without options, and what it makes can still be called."""
+
+    @tool
+    def plain(n: int) -> int:
+        """Count."""
+        return n
+
+    @tool(policy="idempotent", timeout=10, max_result_chars=9, name="other", description="Else.")
+    def told(n: int) -> int:
+        """Count."""
+        return n
+
+    assert (plain.name, plain.description, plain.policy, plain.timeout) == (
+        "plain",
+        "Count.",
+        "at_most_once",
+        None,
+    )
+    assert (told.name, told.description, told.policy, told.timeout, told.max_result_chars) == (
+        "other",
+        "Else.",
+        "idempotent",
+        10,
+        9,
+    )
+    assert plain(3) == told(n=3) == 3
+
+
+def test_options_go_with_a_function() -> None:
+    """A tool can be made of a function from elsewhere under a name of its own."""
+    made = tool(look_up, name="weather", policy="manual")
+
+    assert (made.name, made.policy) == ("weather", "manual")
+
+
+@pytest.mark.parametrize(
+    ("function", "name", "is_async"),
+    [
+        (look_up, "look_up", False),
+        (partial(look_up, days=1), "look_up", False),
+        (Radio(), "Radio", False),
+        (Radio().play, "play", False),
+        (later, "later", True),
+        (partial(later, "a"), "later", True),
+    ],
+)
+def test_everything_that_is_called_has_a_name(function: Any, name: str, is_async: bool) -> None:
+    """A partial is called as what it binds, an object as its class."""
+    made = as_tool(function)
+
+    assert (made.name, made.is_async) == (name, is_async)
+
+
+def test_a_tool_stays_a_tool() -> None:
+    """What is one already is not changed."""
+    made = tool(look_up, timeout=3)
+
+    assert as_tool(made) is made
+
+
+def test_a_tool_can_be_made_by_hand() -> None:
+    """With a schema from elsewhere, or none; either can be written as JSON."""
+    made = Tool(name="t", function=look_up)
+
+    assert made.definition.parameters == {"type": "object", "properties": {}}
+    assert encode_json(made.definition)
+    assert encode_json(tool(look_up).definition)
+
+
+@pytest.mark.parametrize("name", ["", "a" * 65, "a b", "a.b", "é", "a\n", "<lambda>"])
+def test_a_name_that_no_vendor_takes_is_refused(name: str) -> None:
+    """A name has 1 to 64 plain characters."""
+    with pytest.raises(ConfigError, match="allowed are 1 to 64"):
+        tool(look_up, name=name)
+
+
+@pytest.mark.parametrize("name", ["a", "A-b_9", "a" * 64])
+def test_a_plain_name_is_taken(name: str) -> None:
+    """Letters, digits, underscore and hyphen are allowed."""
+    assert tool(look_up, name=name).name == name
+
+
+def test_a_lambda_needs_a_name() -> None:
+    """What has no name gets none."""
+    with pytest.raises(ConfigError, match="'<lambda>'"):
+        tool(lambda: None)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"policy": "twice"}, "policy='twice' of tool 'look_up': allowed are at_most_once, idem"),
+        ({"timeout": 0}, "timeout=0"),
+        ({"timeout": float("nan")}, "timeout=nan"),
+        ({"timeout": "9"}, "timeout='9'"),
+        ({"max_result_chars": 0}, "max_result_chars"),
+    ],
+)
+def test_options_are_checked(options: dict[str, Any], said: str) -> None:
+    """An option that cannot be meant is refused when the tool is made."""
+    with pytest.raises(ConfigError, match=said):
+        tool(look_up, **options)
+
+
+@pytest.mark.parametrize("given", [7, "look_up", Radio, None])
+def test_what_cannot_be_called_is_no_tool(given: Any) -> None:
+    """The error says what was given."""
+    with pytest.raises(ConfigError, match="pass a function"):
+        tools_by_name([given])
+
+
+def test_tools_are_found_by_name() -> None:
+    """Functions and tools may be mixed, in their order."""
+    found = tools_by_name([look_up, tool(later), Radio().play])
+
+    assert list(found) == ["look_up", "later", "play"]
+    assert found["later"].is_async
+
+
+def test_two_tools_cannot_share_a_name() -> None:
+    """The model could not tell them apart."""
+    with pytest.raises(ConfigError, match="two tools are named 'look_up'"):
+        tools_by_name([look_up, tool(later, name="look_up")])

@@ -1,0 +1,322 @@
+"""
+What the documents of the C# original tell of an agent, each story as a test.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from foldline import (
+    Agent,
+    CheckpointStaleError,
+    ConversationThread,
+    HistoryReductionConfig,
+    HistoryReductionEvent,
+    MemoryStore,
+    Message,
+    ModelSummarizer,
+    RunStartError,
+    SQLiteStore,
+    TurnResult,
+)
+from foldline.errors import ModelError
+from foldline.providers.model import ChatRequest
+from foldline.providers.model_summarizer import FIRST_LINE
+from foldline.reduction.reason import Reason
+from foldline.testing.model import ModelStep, ScriptedModel, calls
+from foldline.testing.summarizer import ScriptedSummarizer, Step
+from foldline.threads.loop_state import COMPLETED
+
+
+TALK = "and we spoke of the weather in the north, of trains that were late and of much besides"
+
+
+def said(first: int, last: int) -> list[Message]:
+    """
+    Return the exchanges *first* to *last*: a question and an answer each.
+    """
+    return [
+        message
+        for number in range(first, last + 1)
+        for message in (
+            Message.user(f"question {number} {TALK}"),
+            Message.assistant(f"answer {number} {TALK}"),
+        )
+    ]
+
+
+def config(
+    *, target: int = 3, threshold: int = 2, single: bool = True, breaker: bool = False
+) -> HistoryReductionConfig:
+    return HistoryReductionConfig(
+        enabled=True,
+        strategy="summarizing",
+        behavior="circuit_breaker" if breaker else "continue",
+        target_count=target,
+        summarization_threshold=threshold,
+        use_single_summary=single,
+    )
+
+
+def events(result: TurnResult) -> list[HistoryReductionEvent]:
+    return [event for event in result.events if isinstance(event, HistoryReductionEvent)]
+
+
+def texts(request: ChatRequest) -> str:
+    return "\n".join(message.text for message in request.messages)
+
+
+async def told(thread: ConversationThread) -> list[str]:
+    return [message.text for message in await thread.get_messages()]
+
+
+async def filled(
+    store: MemoryStore | SQLiteStore, messages: Sequence[Message]
+) -> ConversationThread:
+    thread = await store.thread("story")
+    await thread.add_messages(messages)
+    return thread
+
+
+def test_a_fresh_run_without_reduction_sends_everything() -> None:
+    """
+    Below the threshold the model reads the whole history, and one event says why.
+    """
+
+    async def live() -> tuple[TurnResult, ScriptedModel, list[str]]:
+        model = ScriptedModel(["fine"])
+        agent = Agent(model, history_reduction=config(), summarizer=ScriptedSummarizer())
+        thread = await filled(MemoryStore(), said(1, 4))
+        result = await agent.run("question 5", thread=thread)
+        return result, model, await told(thread)
+
+    result, model, stored = asyncio.run(live())
+    (event,) = events(result)
+
+    assert [one.text for one in model.requests[0].messages] == stored[:-1]
+    assert stored[-2:] == ["question 5", "fine"]
+    assert (event.status, event.reason) == ("skipped", Reason.BELOW_THRESHOLD)
+    assert result.reduction is None
+    assert result.termination_reason == COMPLETED
+
+
+def test_a_fresh_run_with_reduction_keeps_the_full_history() -> None:
+    """
+    Above the threshold the model reads a summary and the newest exchanges; the thread keeps all.
+    """
+
+    async def live() -> tuple[TurnResult, ScriptedModel, list[Message]]:
+        model = ScriptedModel(["fine"])
+        summarizer = ScriptedSummarizer(["they spoke of trains"])
+        agent = Agent(model, history_reduction=config(), summarizer=summarizer)
+        thread = await filled(MemoryStore(), said(1, 5))
+        result = await agent.run("question 6", thread=thread)
+        return result, model, await thread.get_messages()
+
+    result, model, stored = asyncio.run(live())
+    request, (event,) = model.requests[0], events(result)
+
+    assert len(stored) == 12
+    assert [one.text for one in request.messages][:2] == [
+        "they spoke of trains",
+        f"question 4 {TALK}",
+    ]
+    assert len(request.messages) == 6
+    assert event.status == "performed"
+    assert result.reduction is not None
+    assert result.reduction.messages_removed_count == event.removed_count == 6
+    assert result.reduction.summary_message is not None
+    assert result.reduction.summary_message.text == "they spoke of trains"
+
+
+def test_the_second_turn_is_a_cache_hit() -> None:
+    """
+    The next turn asks no summarizer, sends the same bytes in front, and its result has no fold.
+    """
+
+    async def live() -> tuple[TurnResult, ScriptedModel, ScriptedSummarizer]:
+        model = ScriptedModel(["fine", "good"])
+        summarizer = ScriptedSummarizer(["they spoke of trains"])
+        agent = Agent(model, history_reduction=config(), summarizer=summarizer)
+        thread = await filled(MemoryStore(), said(1, 5))
+        await agent.run("question 6", thread=thread)
+        return await agent.run("question 7", thread=thread), model, summarizer
+
+    result, model, summarizer = asyncio.run(live())
+    (event,) = events(result)
+    first, second = (request.messages for request in model.requests)
+
+    assert (event.status, event.reason) == ("cache_hit", Reason.REDUCTION_VALID)
+    assert result.reduction is None
+    assert len(summarizer.requests) == 1
+    assert second[: len(first)] == first
+    assert [one.text for one in second[len(first) :]] == ["fine", "question 7"]
+
+
+def test_a_hit_survives_a_restart(tmp_path: Path) -> None:
+    """
+    Another process with another store object finds the reduction, and asks no summarizer.
+    """
+
+    async def live(answer: str, *, fold: bool) -> HistoryReductionEvent:
+        steps: list[Step] = ["they spoke of trains"] if fold else []
+        with ScriptedSummarizer(steps) as summarizer:
+            agent = Agent(
+                ScriptedModel([answer]), history_reduction=config(), summarizer=summarizer
+            )
+            async with SQLiteStore(tmp_path / "chat.db") as store:
+                thread = await store.thread("story")
+                await thread.add_messages(said(1, 5) if fold else [])
+                result = await agent.run(f"ask for {answer}", thread=thread)
+        return events(result)[0]
+
+    assert asyncio.run(live("one", fold=True)).status == "performed"
+    assert asyncio.run(live("two", fold=False)).status == "cache_hit"
+
+
+def test_a_fork_hits_what_was_folded_before(tmp_path: Path) -> None:
+    """
+    A fork behind the cut shares the reduction, and no summary is made anew.
+    """
+
+    async def live() -> tuple[str, int]:
+        with ScriptedSummarizer(["they spoke of trains"]) as summarizer:
+            model = ScriptedModel(repeat="fine")
+            agent = Agent(model, history_reduction=config(), summarizer=summarizer)
+            async with SQLiteStore(tmp_path / "chat.db") as store:
+                thread = await filled(store, said(1, 5))
+                await agent.run("question 6", thread=thread)
+                fork = await thread.fork("other", at=10)
+                result = await agent.run("another question", thread=fork)
+        return events(result)[0].status, fork.count
+
+    assert asyncio.run(live()) == ("cache_hit", 12)
+
+
+def test_a_run_is_resumed_from_its_checkpoint(tmp_path: Path) -> None:
+    """
+    A run whose model failed goes on without new messages, in another process, and loses nothing.
+    """
+
+    async def live(steps: Sequence[ModelStep], text: str | None) -> TurnResult:
+        agent = Agent(ScriptedModel(steps), tools=[double])
+        async with SQLiteStore(tmp_path / "chat.db") as store:
+            return await agent.run(text, thread=await store.thread("story"))
+
+    def double(number: int) -> int:
+        return 2 * number
+
+    failing = [calls(("double", {"number": 4}), first=1), ModelError("the vendor is down")]
+    with pytest.raises(ModelError):
+        asyncio.run(live(failing, "what is twice four?"))
+    result = asyncio.run(live(["eight"], None))
+
+    assert [one.role for one in result.messages] == ["user", "assistant", "tool", "assistant"]
+    assert result.text == "eight"
+    assert result.events[0].start == "resume"  # type: ignore[union-attr]
+    assert [one.state.iteration for one in result.events if hasattr(one, "state")] == [1]
+
+
+def test_new_messages_do_not_go_into_an_open_run() -> None:
+    """
+    The error names the thread and the iteration, and abandoning the run makes room.
+    """
+
+    async def live() -> tuple[str, str]:
+        agent = Agent(ScriptedModel([ModelError("down"), "hello"]))
+        thread = await MemoryStore().thread("story")
+        with pytest.raises(ModelError):
+            await agent.run("hi", thread=thread)
+        with pytest.raises(RunStartError) as refused:
+            await agent.run("are you there?", thread=thread)
+        await thread.abandon_run()
+        return str(refused.value), (await agent.run("are you there?", thread=thread)).text
+
+    message, text = asyncio.run(live())
+
+    assert "Cannot add new messages when resuming mid-execution" in message
+    assert "'story' is at iteration 0" in message
+    assert text == "hello"
+
+
+def test_a_run_with_nothing_to_start_from_says_what_would_do() -> None:
+    """
+    Without input, history and checkpoint the error lists the three ways.
+    """
+    with pytest.raises(RunStartError) as refused:
+        Agent(ScriptedModel()).run_sync()
+
+    assert all(f"({number})" in str(refused.value) for number in (1, 2, 3))
+
+
+def test_a_history_alone_is_enough_to_run() -> None:
+    """
+    Without input the model answers the history that is there.
+    """
+
+    async def live() -> TurnResult:
+        thread = await filled(MemoryStore(), [Message.user("hello")])
+        return await Agent(ScriptedModel(["hi"])).run(thread=thread)
+
+    assert [one.text for one in asyncio.run(live()).messages] == ["hi"]
+
+
+def test_a_stale_checkpoint_is_refused() -> None:
+    """
+    A checkpoint of a shorter history does not resume; the error has both counts.
+    """
+
+    async def live() -> str:
+        agent = Agent(ScriptedModel([ModelError("down")]))
+        thread = await MemoryStore().thread("story")
+        with pytest.raises(ModelError):
+            await agent.run("hi", thread=thread)
+        await thread.add_messages(said(1, 2))
+        with pytest.raises(CheckpointStaleError) as stale:
+            await agent.run(thread=thread)
+        return str(stale.value)
+
+    message = asyncio.run(live())
+
+    assert "Conversation has 5 messages but checkpoint expects 1" in message
+    assert "created at iteration 0" in message
+
+
+def test_a_cheaper_model_writes_the_summaries() -> None:
+    """
+    The summarizer is asked for the summary alone, and the agent's model for the answer alone.
+    """
+
+    async def live() -> tuple[ScriptedModel, ScriptedModel]:
+        dear, cheap = (
+            ScriptedModel(["fine"], name="dear"),
+            ScriptedModel([f"{FIRST_LINE}\nthey spoke of trains"], name="cheap"),
+        )
+        agent = Agent(dear, history_reduction=config(), summarizer=ModelSummarizer(cheap))
+        thread = await filled(MemoryStore(), said(1, 5))
+        result = await agent.run("question 6", thread=thread)
+        assert events(result)[0].summarizer == "cheap"
+        return dear, cheap
+
+    dear, cheap = asyncio.run(live())
+
+    assert len(dear.requests) == len(cheap.requests) == 1
+    assert "question 1" in texts(cheap.requests[0])
+    assert "question 1" not in texts(dear.requests[0])
+
+
+def test_without_a_summarizer_the_agents_model_writes_them() -> None:
+    """
+    The model of the agent is asked twice: for the summary, then for the answer.
+    """
+
+    async def live() -> ScriptedModel:
+        model = ScriptedModel([f"{FIRST_LINE}\nthey spoke of trains", "fine"])
+        agent = Agent(model, history_reduction=config())
+        thread = await filled(MemoryStore(), said(1, 5))
+        assert (await agent.run("question 6", thread=thread)).text == "fine"
+        return model
+
+    assert len(asyncio.run(live()).requests) == 2

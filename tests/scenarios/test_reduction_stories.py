@@ -1,0 +1,335 @@
+"""
+What the documents of the C# original tell of reduction in an agent, each story as a test.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from itertools import pairwise
+
+import pytest
+
+from foldline import (
+    Agent,
+    AgentRunConfig,
+    ConversationThread,
+    HistoryReductionConfig,
+    HistoryReductionEvent,
+    MemoryStore,
+    Message,
+    SQLiteStore,
+    TurnResult,
+)
+from foldline.providers.model import ChatRequest
+from foldline.reduction.reason import CIRCUIT_BREAKER_TERMINATION, Reason
+from foldline.testing.model import ScriptedModel, calls
+from foldline.testing.summarizer import ScriptedSummarizer, Step
+
+
+TALK = "and we spoke of the weather in the north, of trains that were late and of much besides"
+
+
+def said(first: int, last: int) -> list[Message]:
+    """
+    Return the exchanges *first* to *last*: a question and an answer each.
+    """
+    return [
+        message
+        for number in range(first, last + 1)
+        for message in (
+            Message.user(f"question {number} {TALK}"),
+            Message.assistant(f"answer {number} {TALK}"),
+        )
+    ]
+
+
+def config(
+    *, target: int = 3, threshold: int = 2, single: bool = True, breaker: bool = False
+) -> HistoryReductionConfig:
+    return HistoryReductionConfig(
+        enabled=True,
+        strategy="summarizing",
+        behavior="circuit_breaker" if breaker else "continue",
+        target_count=target,
+        summarization_threshold=threshold,
+        use_single_summary=single,
+    )
+
+
+def events(result: TurnResult) -> list[HistoryReductionEvent]:
+    return [event for event in result.events if isinstance(event, HistoryReductionEvent)]
+
+
+def texts(request: ChatRequest) -> str:
+    return "\n".join(message.text for message in request.messages)
+
+
+async def told(thread: ConversationThread) -> list[str]:
+    return [message.text for message in await thread.get_messages()]
+
+
+async def filled(
+    store: MemoryStore | SQLiteStore, messages: Sequence[Message]
+) -> ConversationThread:
+    thread = await store.thread("story")
+    await thread.add_messages(messages)
+    return thread
+
+
+@pytest.mark.parametrize(
+    ("single", "shown"), [(True, ["second"]), (False, ["first", "second"])], ids=["one", "layers"]
+)
+def test_one_summary_or_layers(*, single: bool, shown: list[str]) -> None:
+    """
+    A single summary takes the place of the one before; layers stand side by side, oldest first.
+    """
+
+    async def live() -> list[str]:
+        model = ScriptedModel(repeat="fine")
+        with ScriptedSummarizer(["first", "second"]) as summarizer:
+            agent = Agent(model, history_reduction=config(single=single), summarizer=summarizer)
+            thread = await filled(MemoryStore(), said(1, 5))
+            for number in range(6, 10):
+                await agent.run(f"question {number} {TALK}", thread=thread)
+        return [one.text for one in model.requests[-1].messages if one.is_summary]
+
+    assert asyncio.run(live()) == shown
+
+
+def test_the_circuit_breaker_ends_the_turn_and_the_next_run_proceeds() -> None:
+    """
+    The fold and the user's message are stored, no model is asked, and the next run is a hit.
+    """
+
+    async def live() -> tuple[TurnResult, TurnResult, ScriptedModel, list[str]]:
+        model = ScriptedModel(["fine"])
+        with ScriptedSummarizer(["they spoke of trains"]) as summarizer:
+            agent = Agent(model, history_reduction=config(breaker=True), summarizer=summarizer)
+            thread = await filled(MemoryStore(), said(1, 5))
+            stopped = await agent.run("question 6", thread=thread)
+            assert not model.requests
+            assert thread.last_reduction is not None
+            went_on = await agent.run("please go on", thread=thread)
+        return stopped, went_on, model, await told(thread)
+
+    stopped, went_on, model, stored = asyncio.run(live())
+
+    assert stopped.termination_reason == CIRCUIT_BREAKER_TERMINATION
+    assert stopped.response is None
+    assert not stopped.is_complete
+    assert [event.status for event in events(stopped)] == ["performed"]
+    assert [event.status for event in events(went_on)] == ["cache_hit"]
+    assert stored[-3:] == ["question 6", "please go on", "fine"]
+    assert len(model.requests) == 1
+
+
+def test_a_stopped_turn_can_be_answered_without_a_new_message() -> None:
+    """
+    After the circuit breaker a run without input answers the question that was stored.
+    """
+
+    async def live() -> str:
+        agent = Agent(
+            ScriptedModel(["fine"]),
+            history_reduction=config(breaker=True),
+            summarizer=ScriptedSummarizer(["they spoke of trains"]),
+        )
+        thread = await filled(MemoryStore(), said(1, 5))
+        await agent.run("question 6", thread=thread)
+        return (await agent.run(thread=thread)).text
+
+    assert asyncio.run(live()) == "fine"
+
+
+@pytest.mark.parametrize(
+    ("overrides", "count", "status", "answers"),
+    [
+        (AgentRunConfig(skip_history_reduction=True), 8, "skipped", True),
+        (
+            AgentRunConfig(skip_history_reduction=True, trigger_history_reduction=True),
+            8,
+            "skipped",
+            True,
+        ),
+        (AgentRunConfig(trigger_history_reduction=True), 4, "performed", True),
+        (
+            AgentRunConfig(history_reduction_behavior_override="circuit_breaker"),
+            8,
+            "performed",
+            False,
+        ),
+        (
+            AgentRunConfig(
+                trigger_history_reduction=True,
+                history_reduction_behavior_override="circuit_breaker",
+            ),
+            4,
+            "performed",
+            False,
+        ),
+    ],
+)
+def test_a_run_overrides(
+    overrides: AgentRunConfig, count: int, status: str, *, answers: bool
+) -> None:
+    """
+    Skip wins over everything, trigger folds whatever the counts, and the behavior is of one run.
+    """
+
+    async def live() -> tuple[TurnResult, TurnResult, ScriptedModel]:
+        model = ScriptedModel(repeat="fine")
+        summarizer = ScriptedSummarizer(repeat="they spoke of trains")
+        agent = Agent(model, history_reduction=config(), summarizer=summarizer)
+        thread = await filled(MemoryStore(), said(1, count))
+        result = await agent.run("and now?", thread=thread, config=overrides)
+        return result, await agent.run("and then?", thread=thread), model
+
+    result, after, model = asyncio.run(live())
+
+    assert [event.status for event in events(result)] == [status]
+    assert (result.text == "fine") is answers
+    assert after.text == "fine"
+    if status == "skipped":
+        assert len(model.requests[0].messages) == 2 * count + 1
+
+
+def test_a_trigger_folds_once_in_a_run_of_many_calls() -> None:
+    """
+    A fold that a run asks for comes before its first model call, and not before each.
+    """
+
+    async def live() -> list[str]:
+        model = ScriptedModel([calls(("look", {"at": n})) for n in range(3)], repeat="done")
+        with ScriptedSummarizer(["they spoke of trains"]) as summarizer:
+            agent = Agent(model, tools=[look], history_reduction=config(), summarizer=summarizer)
+            thread = await filled(MemoryStore(), said(1, 4))
+            overrides = AgentRunConfig(trigger_history_reduction=True)
+            result = await agent.run("look", thread=thread, config=overrides)
+        return [event.status for event in events(result)]
+
+    def look(at: int) -> str:
+        return f"seen {at}"
+
+    assert asyncio.run(live()) == ["performed", "cache_hit", "cache_hit", "cache_hit"]
+
+
+def test_ten_tool_iterations_send_no_old_message_again() -> None:
+    """
+    Of 11 requests none has a message from before the cut, and the last one has all ten results.
+    """
+
+    async def live() -> list[ChatRequest]:
+        model = ScriptedModel(
+            [calls(("look", {"at": number})) for number in range(10)], repeat="all seen"
+        )
+        with ScriptedSummarizer(["they spoke of trains"]) as summarizer:
+            agent = Agent(model, tools=[look], history_reduction=config(), summarizer=summarizer)
+            thread = await filled(MemoryStore(), said(1, 5))
+            await agent.run("look ten times", thread=thread)
+        return model.requests
+
+    def look(at: int) -> str:
+        return f"seen {at}"
+
+    requests = asyncio.run(live())
+    results = [one for one in requests[-1].messages if one.role == "tool"]
+
+    assert len(requests) == 11
+    assert not any("question 1 " in texts(request) for request in requests)
+    assert [one.tool_call_responses[0].response for one in results] == [
+        f"seen {number}" for number in range(10)
+    ]
+    for sooner, later in pairwise(requests):
+        assert later.messages[: len(sooner.messages)] == sooner.messages
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        RuntimeError("down"),
+        "",
+        "x " * 100_000,
+        '<tool_call>{"name": "look"}</tool_call>',
+        "Sure! See https://example.com/invented-7f3a for question 7.",
+    ],
+    ids=["raises", "nothing", "200 kB", "a tool call", "the next answer"],
+)
+def test_a_failing_summarizer_never_fails_the_turn(step: Step) -> None:
+    """
+    The turn is answered, the digest writes the summary, and the event says so.
+    """
+
+    async def live() -> TurnResult:
+        agent = Agent(
+            ScriptedModel(["fine"]),
+            history_reduction=config(),
+            summarizer=ScriptedSummarizer(repeat=step),
+        )
+        thread = await filled(MemoryStore(), said(1, 12))
+        return await agent.run("question 13", thread=thread)
+
+    result = asyncio.run(live())
+    (event,) = events(result)
+
+    assert result.text == "fine"
+    assert (event.status, event.reason) == ("performed", Reason.FOLDED_BY_FALLBACK)
+    assert event.summarizer == "digest"
+    assert len(event.failures) == 2
+
+
+def test_one_agent_serves_a_thousand_threads_as_a_thousand_agents_would() -> None:
+    """
+    Interleaved on one agent, 1,000 threads hold and show what each would on an agent of its own.
+    """
+
+    def answer(request: ChatRequest) -> str:
+        return f"{len(request.messages)}: {request.messages[-1].text}"
+
+    def agent() -> Agent:
+        reduction = HistoryReductionConfig(
+            enabled=True, counting_unit="messages", target_count=2, summarization_threshold=1
+        )
+        return Agent(ScriptedModel(repeat=answer), history_reduction=reduction)
+
+    async def live(agents: Sequence[Agent], count: int) -> list[list[str]]:
+        store = MemoryStore()
+        threads = [await store.thread(f"t{number}") for number in range(count)]
+        for turn in range(4):
+            await asyncio.gather(
+                *(
+                    agents[number % len(agents)].run(
+                        f"{number}-{turn} {TALK}", thread=threads[number]
+                    )
+                    for number in range(count)
+                )
+            )
+        return [await told(thread) for thread in threads]
+
+    async def both() -> tuple[list[list[str]], list[list[str]]]:
+        return await live([agent()], 1000), await live([agent() for _ in range(1000)], 1000)
+
+    together, apart = asyncio.run(both())
+
+    assert together == apart
+    assert together[7][0] == f"7-0 {TALK}"
+    assert together[7][-1].startswith("3: 7-3")
+
+
+def test_what_a_stream_has_folded_is_known_behind_it() -> None:
+    """
+    The fold of a streamed turn is awaited, and so is the final history.
+    """
+
+    async def live() -> tuple[int, int, str]:
+        agent = Agent(
+            ScriptedModel(["fine and good"]),
+            history_reduction=config(),
+            summarizer=ScriptedSummarizer(["they spoke of trains"]),
+        )
+        thread = await filled(MemoryStore(), said(1, 5))
+        stream = agent.run_stream("question 6", thread=thread)
+        pieces = [getattr(event, "text", "") async for event in stream]
+        reduction = await stream.reduction
+        assert reduction is not None
+        return reduction.messages_removed_count, len(await stream.final_history), "".join(pieces)
+
+    assert asyncio.run(live()) == (6, 12, "fine and good")
