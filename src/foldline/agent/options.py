@@ -54,6 +54,8 @@ class AgentOptions(Struct, frozen=True, kw_only=True):
         check_whole("max_overflow_folds", self.max_overflow_folds, 0)
         check_kind("parallel_tool_calls", self.parallel_tool_calls, bool)
         check_kind("terminate_on_unknown_tools", self.terminate_on_unknown_tools, bool)
-        if self.max_duration is not None and not self.max_duration > 0:
-            message = f"max_duration={self.max_duration}: allowed is more than 0, or None"
+        check_kind("settings", self.settings, Mapping)
+        duration: object = self.max_duration
+        if duration is not None and not (isinstance(duration, int | float) and duration > 0):
+            message = f"max_duration={duration!r}: allowed is a number above 0, or None"
             raise ConfigError(message)

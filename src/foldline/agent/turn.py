@@ -348,9 +348,10 @@ def _unanswered(messages: Sequence[Message]) -> list[ToolCallPart]:
     answered: set[str] = set()
     calls: list[ToolCallPart] = []
     for message in reversed(messages):
-        answered.update(answer.id for answer in message.tool_call_responses)
         if message.role == "assistant":
             calls = [*message.tool_calls, *calls]
         elif calls or message.role != "tool":
+            # What stands before answers other calls, maybe under the same ids.
             break
+        answered.update(answer.id for answer in message.tool_call_responses)
     return [call for call in calls if call.id not in answered]

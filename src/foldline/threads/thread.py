@@ -138,12 +138,10 @@ class ConversationThread(ReadOnlyThread):
         expected: int | None = None,
     ) -> None:
         """
-        Write one step of a run: all of it in one transaction, durably, or nothing.
-
-        What is not named stays as it is. Calls that *messages* answer are settled by themselves.
+        Write one step of a run, in one transaction or not at all; what is not named stays.
 
         Args:
-            messages: What was said.
+            messages: What was said; the calls that it answers are settled by themselves.
             execution: The execution state behind the step; None clears it.
             reduction: The newest reduction.
             tools: Intents, before the tools run, and results, as soon as they are there.

@@ -1,0 +1,315 @@
+"""
+The face of the agent: what it takes, what it refuses, and the blocking twin of `run`.
+"""
+
+import asyncio
+import threading
+from pathlib import Path
+
+import pytest
+
+from foldline import (
+    Agent,
+    AgentConfig,
+    AgentOptions,
+    AgentRunConfig,
+    BlockingCallError,
+    ConfigError,
+    FormatError,
+    HistoryReductionConfig,
+    Message,
+    ModelSummarizer,
+    ProviderConfig,
+    SQLiteStore,
+    agent_config_from_json,
+    agent_config_from_mapping,
+    agent_config_from_toml,
+)
+from foldline.testing.model import ScriptedModel
+
+
+DOCUMENTED = """
+{
+  "Name": "Support",
+  "SystemInstructions": "Be brief.",
+  "MaxAgenticIterations": 12,
+  "Provider": {"ProviderKey": "openai", "ModelName": "gpt-5-mini", "ApiKey": "secret"},
+  "HistoryReduction": {
+    "Enabled": true,
+    "Strategy": "Summarizing",
+    "TargetMessageCount": 10,
+    "SummarizationThreshold": 3,
+    "SummarizerProvider": {"ProviderKey": "openai", "ModelName": "gpt-5-nano", "ApiKey": "other"}
+  }
+}
+"""
+
+
+def test_the_documented_json_makes_an_agent() -> None:
+    """
+    PascalCase keys of the C# original describe the agent, its provider and its reduction.
+    """
+    config = agent_config_from_json(DOCUMENTED)
+
+    assert (config.name, config.system_instructions) == ("Support", "Be brief.")
+    assert config.options.max_iterations == 12
+    assert config.provider is not None
+    assert config.provider.model_name == "gpt-5-mini"
+    assert config.history_reduction.target_count == 10
+    assert config.history_reduction.summarizer_provider is not None
+    assert "secret" not in repr(config)
+
+
+def test_an_agent_is_built_from_its_description() -> None:
+    """
+    The name, the instructions and the models are those of the description.
+    """
+    agent = Agent.from_config(agent_config_from_json(DOCUMENTED))
+
+    assert (agent.name, agent.instructions) == ("Support", "Be brief.")
+    assert "gpt-5-mini" in agent.model.name
+    assert agent.reducer.config.target_count == 10
+
+
+def test_toml_says_the_same() -> None:
+    """
+    The same description in TOML and snake_case is equal.
+    """
+    text = """
+    name = "Support"
+    system_instructions = "Be brief."
+    [options]
+    max_iterations = 12
+    [provider]
+    provider_key = "openai"
+    model_name = "gpt-5-mini"
+    api_key = "secret"
+    [history_reduction]
+    enabled = true
+    strategy = "summarizing"
+    target_count = 10
+    summarization_threshold = 3
+    [history_reduction.summarizer_provider]
+    provider_key = "openai"
+    model_name = "gpt-5-nano"
+    api_key = "other"
+    """
+
+    assert agent_config_from_toml(text) == agent_config_from_json(DOCUMENTED)
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        ({"Nam": "x"}, "nearest known one is 'name'"),
+        ({"options": {"max_iteration": 3}}, "nearest known one is 'max_iterations'"),
+        ({"options": {"max_iterations": 0}}, "max_iterations=0"),
+        ({"options": []}, "options is an object of fields, not list"),
+        ({"provider": "openai"}, "provider is an object of fields, not str"),
+        ({"history_reduction": {"target_count": -1}}, "target_count=-1"),
+        ({"history_reduction": 7}, "history_reduction is an object of fields, not int"),
+        ({"name": 7}, "name=7"),
+        ([], "an agent is an object of fields, not list"),
+    ],
+)
+def test_a_wrong_description_is_refused(data: object, says: str) -> None:
+    """
+    The error names the field, the value and what is allowed.
+    """
+    with pytest.raises(ConfigError, match=says):
+        agent_config_from_mapping(data)  # type: ignore[arg-type]
+
+
+def test_text_that_is_no_json_is_refused() -> None:
+    """
+    It is a format error, as everywhere.
+    """
+    with pytest.raises(FormatError):
+        agent_config_from_json("{")
+    with pytest.raises(ConfigError, match="not TOML"):
+        agent_config_from_toml("= 3")
+
+
+def test_a_description_without_a_model_makes_no_agent() -> None:
+    """
+    The error says which field is missing.
+    """
+    with pytest.raises(ConfigError, match="provider=None"):
+        Agent.from_config(AgentConfig())
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"max_iterations": 0}, "max_iterations=0"),
+        ({"max_consecutive_failures": 0}, "max_consecutive_failures=0"),
+        ({"max_identical_calls": 1}, "max_identical_calls=1"),
+        ({"max_duration": 0}, "max_duration=0"),
+        ({"max_duration": "long"}, "max_duration='long'"),
+        ({"settings": 3}, "settings is a int"),
+        ({"max_overflow_folds": -1}, "max_overflow_folds=-1"),
+        ({"parallel_tool_calls": 1}, "parallel_tool_calls is a int"),
+        ({"terminate_on_unknown_tools": "no"}, "terminate_on_unknown_tools is a str"),
+    ],
+)
+def test_options_are_checked(options: dict[str, object], says: str) -> None:
+    """
+    The error names the field and the value.
+    """
+    with pytest.raises(ConfigError, match=says):
+        AgentOptions(**options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("message", "says"),
+    [(7, "message is a int"), ({"role": "user"}, "message is a dict"), (["hi"], "is a list")],
+)
+def test_a_wrong_input_is_refused(message: object, says: str) -> None:
+    """
+    A turn begins with a text or messages; the error says what was given.
+    """
+    agent = Agent(ScriptedModel())
+
+    with pytest.raises(ConfigError, match=says):
+        agent.run_stream(message)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match=says):
+        agent.run_sync(message)  # type: ignore[arg-type]
+
+
+def test_wrong_overrides_are_refused() -> None:
+    """
+    A dictionary in place of the overrides is named.
+    """
+    with pytest.raises(ConfigError, match="overrides is a dict"):
+        Agent(ScriptedModel()).run_sync("hi", config={})  # type: ignore[arg-type]
+
+
+def test_several_messages_make_one_turn() -> None:
+    """
+    All of them are stored, in order, before the model is asked.
+    """
+    model = ScriptedModel(["fine"])
+    given = [Message.system("be brief"), Message.user("one"), Message.user("two")]
+    result = Agent(model).run_sync(given)
+
+    assert [one.text for one in result.messages] == ["be brief", "one", "two", "fine"]
+
+
+def test_the_blocking_twin_runs_a_turn() -> None:
+    """
+    Threads of a program share one loop, and so may they share an agent and a store.
+    """
+    agent = Agent(ScriptedModel(repeat="fine"))
+    texts: list[str] = []
+
+    def work(number: int) -> None:
+        texts.append(agent.run_sync(f"hi {number}").text)
+
+    workers = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+
+    assert texts == ["fine"] * 8
+
+
+def test_the_blocking_twin_is_refused_inside_a_loop() -> None:
+    """
+    Inside a running loop it would block everything, so it says to await instead.
+    """
+
+    async def live() -> None:
+        Agent(ScriptedModel()).run_sync("hi")
+
+    with pytest.raises(BlockingCallError):
+        asyncio.run(live())
+
+
+def test_a_turn_on_a_file(tmp_path: Path) -> None:
+    """
+    What was said is there when the file is opened again.
+    """
+
+    async def live() -> list[str]:
+        agent = Agent(ScriptedModel(repeat="fine"))
+        for text in ("one", "two"):
+            async with SQLiteStore(tmp_path / "chat.db") as store:
+                await agent.run(text, thread=await store.thread("t"))
+        async with SQLiteStore(tmp_path / "chat.db") as store:
+            thread = await store.thread("t")
+            return [message.text for message in await thread.get_messages()]
+
+    assert asyncio.run(live()) == ["one", "fine", "two", "fine"]
+
+
+def test_folded_messages_leave_the_working_history_where_that_is_wanted(tmp_path: Path) -> None:
+    """
+    With retention `reduced` they are archived with the fold, and undoing it brings them back.
+    """
+    long = "about the weather, the trains and many other things that take some words to say"
+
+    async def live() -> tuple[int, int, bool]:
+        config = HistoryReductionConfig(
+            enabled=True, target_count=1, summarization_threshold=1, retention="reduced"
+        )
+        agent = Agent(ScriptedModel(repeat="fine"), history_reduction=config)
+        async with SQLiteStore(tmp_path / "chat.db") as store:
+            thread = await store.thread("t")
+            for number in range(3):
+                await agent.run(f"{number} {long}", thread=thread)
+            archived, all_of_them = thread.archived, await thread.get_messages()
+            working = await thread.working_messages()
+            await thread.undo_reduction()
+            same = await thread.working_messages() == all_of_them
+            return archived, len(all_of_them) - len(working), same
+
+    assert asyncio.run(live()) == (4, 4, True)
+
+
+def test_a_summarizer_reads_no_more_than_its_window() -> None:
+    """
+    What is to be summarized goes to a model with a small window in pieces.
+    """
+
+    class Small(ScriptedModel):
+        context_window = 1000
+
+    long = "about the weather, the trains and many other things that take some words " * 5
+    summarizer = Small(repeat="Summary of the conversation so far:\nthey talked")
+    config = HistoryReductionConfig(
+        enabled=True, strategy="summarizing", target_count=1, summarization_threshold=1
+    )
+    agent = Agent(
+        ScriptedModel(["fine"]), history_reduction=config, summarizer=ModelSummarizer(summarizer)
+    )
+    said = [one for n in range(9) for one in (Message.user(long), Message.assistant(f"{n} {long}"))]
+    agent.run_sync([*said, Message.user("and now?")])
+
+    assert len(summarizer.requests) > 2
+
+
+def test_the_provider_of_the_configuration_summarizes() -> None:
+    """
+    The summarizer is the model that the reduction names, and not that of the agent.
+    """
+    provider = ProviderConfig(provider_key="openai", model_name="gpt-5-nano", api_key="k")
+    config = HistoryReductionConfig(
+        enabled=True, strategy="summarizing", summarizer_provider=provider
+    )
+    one = Agent(ScriptedModel(), history_reduction=config)
+    other = Agent(
+        ScriptedModel(),
+        history_reduction=HistoryReductionConfig(enabled=True, strategy="summarizing"),
+    )
+
+    assert one.reducer.config_fingerprint != other.reducer.config_fingerprint
+
+
+def test_a_run_that_only_asks_for_a_behavior_is_like_any_other() -> None:
+    """
+    Overrides without effect change nothing.
+    """
+    result = Agent(ScriptedModel(["fine"])).run_sync("hi", config=AgentRunConfig())
+
+    assert result.text == "fine"

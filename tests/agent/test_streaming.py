@@ -1,0 +1,195 @@
+"""
+A turn that is watched: events in order, values behind it, and its early end.
+"""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from foldline import (
+    Agent,
+    AgentEvent,
+    MemoryStore,
+    StreamingTurnResult,
+    TextDeltaEvent,
+    TurnStoppedError,
+)
+from foldline.errors import ModelError
+from foldline.testing.model import ScriptedModel, calls
+
+
+def names(events: Sequence[AgentEvent]) -> list[str]:
+    return [type(event).__name__.removesuffix("Event") for event in events]
+
+
+def look(at: int) -> str:
+    return f"saw {at}"
+
+
+def test_the_events_come_in_their_order() -> None:
+    """
+    A turn with a tool tells everything once, from its start to its end.
+    """
+
+    async def live() -> list[AgentEvent]:
+        model = ScriptedModel([calls(("look", {"at": 1}), text="let me see"), "done"])
+        return [event async for event in Agent(model, tools=[look]).run_stream("look")]
+
+    assert names(asyncio.run(live())) == [
+        "TurnStarted",
+        "Checkpoint",
+        "IterationStarted",
+        "Decision",
+        "RequestSent",
+        "TextStart",
+        "TextDelta",
+        "TextDelta",
+        "TextDelta",
+        "TextEnd",
+        "ToolCallStart",
+        "ToolCallArguments",
+        "ToolCallEnd",
+        "Checkpoint",
+        "ToolStarted",
+        "ToolResult",
+        "Checkpoint",
+        "Checkpoint",
+        "IterationFinished",
+        "IterationStarted",
+        "Decision",
+        "RequestSent",
+        "TextStart",
+        "TextDelta",
+        "TextEnd",
+        "Checkpoint",
+        "Decision",
+        "IterationFinished",
+        "TurnFinished",
+        "RunCompleted",
+    ]
+
+
+def test_pieces_come_before_the_answer_is_whole() -> None:
+    """
+    A piece is seen while the model still writes the next one.
+    """
+
+    async def live() -> tuple[str, int]:
+        thread = await MemoryStore().thread("t")
+        stream = Agent(ScriptedModel(["one two three"], delay=0)).run_stream("hi", thread=thread)
+        async for event in stream:
+            if isinstance(event, TextDeltaEvent):
+                break
+        seen = thread.count
+        assert (await stream.final_result).text == "one two three"
+        return event.text, seen  # type: ignore[union-attr]
+
+    assert asyncio.run(live()) == ("one ", 1)
+
+
+def test_a_value_runs_the_turn_to_its_end() -> None:
+    """
+    Without iterating, the final history, the result and the reduction can be awaited, repeatedly.
+    """
+
+    async def live() -> tuple[list[str], bool, object]:
+        stream = Agent(ScriptedModel(["fine"])).run_stream("hi")
+        history = await stream.final_history
+        same = await stream.final_result is await stream.final_result
+        return [message.text for message in history], same, await stream.reduction
+
+    assert asyncio.run(live()) == (["hi", "fine"], True, None)
+
+
+def test_nothing_happens_before_somebody_watches() -> None:
+    """
+    A stream that nobody iterates asks no model and stores nothing.
+    """
+
+    async def live() -> tuple[int, int]:
+        model, thread = ScriptedModel(), await MemoryStore().thread("t")
+        stream = Agent(model).run_stream("hi", thread=thread)
+        await asyncio.sleep(0)
+        await stream.aclose()
+        return len(model.requests), thread.count
+
+    assert asyncio.run(live()) == (0, 0)
+
+
+def test_a_stopped_turn_is_resumed() -> None:
+    """
+    What was stored before the end of the context stays, and a run without input goes on from it.
+    """
+
+    async def live() -> tuple[int, list[str]]:
+        thread = await MemoryStore().thread("t")
+        agent = Agent(ScriptedModel(["one two three", "again"], delay=0))
+        async with agent.run_stream("hi", thread=thread) as stream:
+            async for event in stream:
+                if isinstance(event, TextDeltaEvent):
+                    break
+        with pytest.raises(TurnStoppedError):
+            await stream.final_result
+        left = len(asyncio.all_tasks())
+        result = await agent.run(thread=thread)
+        return left, [message.text for message in result.messages]
+
+    assert asyncio.run(live()) == (1, ["hi", "again"])
+
+
+def test_an_error_reaches_who_iterates_and_who_awaits() -> None:
+    """
+    The error of the model ends the iteration, and the values raise it too.
+    """
+
+    async def drain(stream: StreamingTurnResult) -> None:
+        async for _ in stream:
+            pass
+
+    async def live() -> None:
+        stream = Agent(ScriptedModel([ModelError("down")])).run_stream("hi")
+        with pytest.raises(ModelError, match="down"):
+            await drain(stream)
+        with pytest.raises(ModelError, match="down"):
+            await stream.final_result
+
+    asyncio.run(live())
+
+
+def test_a_cancelled_watcher_leaves_no_task() -> None:
+    """
+    Who is cancelled while waiting for an event takes the turn along.
+    """
+
+    async def live() -> int:
+        stream = Agent(ScriptedModel(["fine"], delay=60)).run_stream("hi")
+
+        async def watch() -> None:
+            async for _ in stream:
+                pass
+
+        watcher = asyncio.create_task(watch())
+        await asyncio.sleep(0.02)
+        watcher.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await watcher
+        return len(asyncio.all_tasks())
+
+    assert asyncio.run(live()) == 1
+
+
+def test_two_watchers_share_the_events() -> None:
+    """
+    Each event reaches one of them, and both end.
+    """
+
+    async def live() -> int:
+        stream = Agent(ScriptedModel(["one two three"], delay=0)).run_stream("hi")
+
+        async def watch() -> int:
+            return len([event async for event in stream])
+
+        return sum(await asyncio.gather(watch(), watch()))
+
+    assert asyncio.run(live()) == 15

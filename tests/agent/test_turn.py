@@ -1,0 +1,503 @@
+"""
+One turn: what bounds it, what becomes of its calls, and what it leaves behind.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from foldline import (
+    Agent,
+    AgentOptions,
+    ConversationThread,
+    DecisionEvent,
+    MemoryStore,
+    Message,
+    RepeatBreakerEvent,
+    RunStartError,
+    ToolContext,
+    ToolDecisionError,
+    ToolResultEvent,
+    TurnResult,
+    Usage,
+)
+from foldline.agent.decision import repeated_call, termination
+from foldline.agent.tool_batch import INTERRUPTED
+from foldline.agent.tools import Tool, tool
+from foldline.errors import ModelError
+from foldline.history.messages import Native, NativeFormat
+from foldline.history.parts import ToolCallPart
+from foldline.providers.model import ChatModel, ChatRequest, ChatResponse
+from foldline.testing.model import ModelStep, ScriptedModel, calls
+from foldline.threads.loop_state import COMPLETED, AgentLoopState
+from foldline.threads.tool_run import ToolPolicy, ToolRun
+
+
+def look(at: int) -> str:
+    return f"saw {at}"
+
+
+def fail(at: int) -> str:
+    message = f"nothing at {at}"
+    raise LookupError(message)
+
+
+def run(steps: Sequence[ModelStep], *, options: AgentOptions | None = None) -> TurnResult:
+    """
+    Run a turn on a new thread; the last step repeats.
+    """
+    model = ScriptedModel(steps[:-1], repeat=steps[-1])
+    agent = Agent(model, tools=[look, fail], options=options)
+    return asyncio.run(agent.run("hello"))
+
+
+def roles(result: TurnResult) -> list[str]:
+    return [message.role for message in result.messages]
+
+
+def test_a_turn_without_tools() -> None:
+    """
+    The result holds the input and the answer, and the turn came to its own end.
+    """
+    result = run(["fine"])
+
+    assert roles(result) == ["user", "assistant"]
+    assert (result.text, result.iterations, result.is_complete) == ("fine", 1, True)
+    assert result.termination_reason == COMPLETED
+    assert result.thread.count == 2
+
+
+def test_the_instructions_are_sent_and_not_stored() -> None:
+    """
+    They stand in front of every request, and in no thread.
+    """
+    model = ScriptedModel(["fine"])
+    result = asyncio.run(Agent(model, instructions="be brief").run("hello"))
+
+    assert [one.role for one in model.requests[0].messages] == ["system", "user"]
+    assert roles(result) == ["user", "assistant"]
+
+
+def test_the_usage_is_that_of_all_calls() -> None:
+    """
+    What the vendor counted adds up over the model calls, cached tokens apart.
+    """
+
+    def answer(text: str) -> ChatResponse:
+        usage = Usage(input_tokens=10, output_tokens=2, cache_read_tokens=5)
+        message = Message.assistant(text) if text else calls(("look", {"at": 1}), first=1)
+        return ChatResponse(messages=(message,), usage=usage)
+
+    result = run([answer(""), answer("fine")])
+
+    assert result.usage == Usage(input_tokens=20, output_tokens=4, cache_read_tokens=10)
+    assert result.messages[-1].usage is not None
+
+
+def test_the_iteration_limit_ends_the_turn() -> None:
+    """
+    A model that calls without end is stopped after the last allowed call, its calls answered.
+    """
+    numbers = iter(range(99))
+
+    def call(_: ChatRequest) -> Message:
+        return calls(("look", {"at": next(numbers)}))
+
+    result = run([call], options=AgentOptions(max_iterations=3))
+
+    assert result.termination_reason == "Maximum iterations (3) reached"
+    assert result.iterations == 3
+    assert roles(result) == ["user", *["assistant", "tool"] * 3]
+    assert not result.is_complete
+
+
+def test_failures_in_a_row_end_the_turn() -> None:
+    """
+    Three responses whose calls all fail are enough; one success in between begins anew.
+    """
+    failing = [calls(("fail", {"at": number})) for number in range(5)]
+    result = run([*failing, "fine"])
+    mixed = [*failing[:2], calls(("look", {"at": 1}), ("fail", {"at": 9})), *failing[3:], "fine"]
+
+    assert result.termination_reason == "Maximum consecutive failures (3) exceeded"
+    assert result.iterations == 3
+    assert run(mixed).text == "fine"
+
+
+def test_the_repeat_breaker_ends_the_turn() -> None:
+    """
+    The third identical call does not run, and a visible text says why.
+    """
+    result = run([calls(("look", {"at": 1})), "fine"][:1])
+    (event,) = (one for one in result.events if isinstance(one, RepeatBreakerEvent))
+    ran = [one for one in result.events if isinstance(one, ToolResultEvent)]
+
+    assert (event.name, event.count, event.iteration) == ("look", 3, 2)
+    assert len(ran) == 2
+    assert result.text == (
+        "Circuit breaker triggered: Function 'look' with same arguments would be called 3 times "
+        "consecutively. Stopping to prevent infinite loop."
+    )
+    assert roles(result)[-3:] == ["assistant", "tool", "assistant"]
+    assert result.thread.pending_tools == ()
+
+
+@pytest.mark.parametrize(
+    ("wanted", "trips"),
+    [
+        ([("a", "{}")], False),
+        ([("a", "{}")] * 2, False),
+        ([("a", "{}")] * 3, True),
+        ([("a", '{"x":1,"y":2}'), ("a", '{"y":2,"x":1}'), ("a", '{ "x": 1, "y": 2 }')], True),
+        ([("a", '{"x":1}'), ("a", '{"x":2}'), ("a", '{"x":1}')], False),
+        ([("a", "{}"), ("b", "{}"), ("a", "{}"), ("b", "{}"), ("a", "{}")], True),
+        ([("a", "not JSON")] * 3, True),
+    ],
+)
+def test_what_counts_as_a_repetition(wanted: list[tuple[str, str]], *, trips: bool) -> None:
+    """
+    The same tool with equal arguments in a row of its own calls, whatever the order of keys.
+    """
+    parts = [ToolCallPart(f"c{at}", name, text) for at, (name, text) in enumerate(wanted)]
+
+    assert (repeated_call(_state(), parts, AgentOptions()) is not None) is trips
+
+
+def _state() -> AgentLoopState:
+    thread = asyncio.run(MemoryStore().thread("t"))
+    return AgentLoopState(run_id="r", conversation_id="t", started_at=thread.now())
+
+
+def test_what_is_decided() -> None:
+    """
+    A terminated state, failures, iterations and time end a turn, in this order; else it goes on.
+    """
+    options = AgentOptions(max_duration=5, max_iterations=2)
+    failed = _state().with_failure().with_failure().with_failure()
+
+    assert termination(_state(), options, elapsed=0) is None
+    assert termination(_state(), options, elapsed=5) == "Maximum duration (5 s) reached"
+    assert termination(_state().terminated("why"), options, elapsed=9) == "why"
+    assert "failures (3)" in str(termination(failed, options, elapsed=9))
+    assert "iterations (2)" in str(
+        termination(_state().next_iteration().next_iteration(), options, elapsed=9)
+    )
+
+
+def test_a_turn_that_takes_too_long_makes_no_further_call() -> None:
+    """
+    After its time the turn ends with everything that was said so far.
+    """
+
+    async def slow(_: ChatRequest) -> Message:
+        await asyncio.sleep(0.02)
+        return calls(("look", {"at": 1}))
+
+    result = run([slow], options=AgentOptions(max_duration=0.01))
+
+    assert result.termination_reason == "Maximum duration (0.01 s) reached"
+    assert result.iterations == 1
+
+
+def test_an_unknown_tool_is_told_to_the_model() -> None:
+    """
+    The model reads which tools there are, and the turn goes on.
+    """
+    result = run([calls(("lok", {"at": 1})), "fine"])
+
+    assert result.text == "fine"
+    assert "look" in str(result.messages[2].tool_call_responses[0].response)
+
+
+def test_unknown_tools_can_end_the_turn() -> None:
+    """
+    Where the options say so nothing runs, and every call is answered.
+    """
+    wanted = calls(("lok", {}), ("look", {"at": 1}), ("other", {}))
+    result = run([wanted], options=AgentOptions(terminate_on_unknown_tools=True))
+
+    assert result.termination_reason == "Unknown tools requested: lok, other"
+    assert roles(result) == ["user", "assistant", "tool", "tool", "tool", "assistant"]
+    assert not any(isinstance(event, ToolResultEvent) for event in result.events)
+
+
+@pytest.mark.parametrize("parallel", [True, False], ids=["parallel", "sequential"])
+def test_answers_stand_in_the_order_of_the_calls(*, parallel: bool) -> None:
+    """
+    Whichever tool finishes first, the history has the order of the calls.
+    """
+    finished: list[int] = []
+
+    async def wait(milliseconds: int) -> int:
+        await asyncio.sleep(milliseconds / 1000)
+        finished.append(milliseconds)
+        return milliseconds
+
+    async def live() -> TurnResult:
+        asked = calls(*(("wait", {"milliseconds": number}) for number in (30, 1, 15)))
+        agent = Agent(
+            ScriptedModel([asked, "fine"]),
+            tools=[wait],
+            options=AgentOptions(parallel_tool_calls=parallel),
+        )
+        return await agent.run("wait")
+
+    result = asyncio.run(live())
+    answers = [one.tool_call_responses[0].response for one in result.messages if one.role == "tool"]
+
+    assert answers == ["30", "1", "15"]
+    assert finished == ([1, 15, 30] if parallel else [30, 1, 15])
+
+
+def test_a_tool_knows_its_call() -> None:
+    """
+    A parameter of the kind `ToolContext` is filled in; the key differs from call to call.
+    """
+    seen: list[ToolContext] = []
+
+    def note(context: ToolContext, at: int) -> str:
+        seen.append(context)
+        return "noted"
+
+    async def live() -> None:
+        asked = calls(("note", {"at": 1}), ("note", {"at": 2}))
+        thread = await MemoryStore().thread("t1", tenant="acme")
+        await Agent(ScriptedModel([asked, "fine"]), tools=[note]).run("note", thread=thread)
+
+    asyncio.run(live())
+    one, two = sorted(seen, key=lambda context: context.call_id)
+
+    assert (one.thread_id, one.tenant, one.iteration, one.attempt) == ("t1", "acme", 0, 1)
+    assert one.run_id == two.run_id
+    assert one.idempotency_key != two.idempotency_key
+
+
+def test_calls_without_ids_get_ids_of_their_own() -> None:
+    """
+    Two calls that a vendor gave no id, or the same, are told apart; their own item goes.
+    """
+    native = Native(NativeFormat.OPENAI_CHAT, "{}")
+    parts = tuple(ToolCallPart(name, "look", '{"at":1}') for name in ("", "x", "x"))
+    step = Message(role="assistant", parts=parts, native=native)
+
+    async def live() -> TurnResult:
+        model = ScriptedModel([ChatResponse(messages=(step,)), "fine"])
+        return await Agent(model, tools=[look]).run("look")
+
+    # The scripted model numbers what has no id; a duplicate is left to the turn.
+    result = asyncio.run(live())
+    said = result.messages[1]
+
+    assert len({call.id for call in said.tool_calls}) == 3
+    assert said.native is None
+    assert [one.tool_call_responses[0].id for one in result.messages[2:5]] == [
+        call.id for call in said.tool_calls
+    ]
+
+
+async def interrupted(policy: ToolPolicy, thread: ConversationThread) -> None:
+    """
+    Leave *thread* as a crash does in the middle of a tool.
+    """
+    state = AgentLoopState(
+        run_id="r", conversation_id=thread.id, started_at=thread.now(), agent_name="agent"
+    )
+    await thread.commit(messages=[Message.user("pay")], execution=state)
+    run = ToolRun(call_id="c1", name="pay", policy=policy, key="k1")
+    await thread.commit(
+        messages=[calls(("pay", {"amount": 5}), ("pay", {"amount": 6}), first=1)],
+        execution=state,
+        tools=[
+            ToolRun(call_id="call_1", name="pay", policy=policy, key="k1"),
+            ToolRun(call_id="call_2", name="pay", policy=policy, key="k2", result="paid 6"),
+        ],
+    )
+    assert run.key == "k1"
+
+
+def payer(paid: list[tuple[int, str, int]], policy: ToolPolicy) -> Tool:
+    def pay(amount: int, context: ToolContext) -> str:
+        paid.append((amount, context.idempotency_key, context.attempt))
+        return f"paid {amount}"
+
+    return tool(pay, policy=policy)
+
+
+@pytest.mark.parametrize(
+    ("policy", "answer", "ran"),
+    [
+        ("at_most_once", INTERRUPTED, []),
+        ("idempotent", "paid 5", [(5, "k1", 2)]),
+    ],
+)
+def test_an_interrupted_tool_is_settled_by_its_policy(
+    policy: ToolPolicy, answer: str, ran: list[tuple[int, str, int]]
+) -> None:
+    """
+    At most once: it does not run again. Idempotent: it runs under the same key. Stored: it is used.
+    """
+    paid: list[tuple[int, str, int]] = []
+
+    async def live() -> TurnResult:
+        thread = await MemoryStore().thread("t")
+        await interrupted(policy, thread)
+        agent = Agent(ScriptedModel(["fine"]), tools=[payer(paid, policy)])
+        return await agent.run(thread=thread)
+
+    result = asyncio.run(live())
+    answers = [one.tool_call_responses[0].response for one in result.messages[2:4]]
+
+    assert paid == ran
+    assert answers == [answer, "paid 6"]
+    assert result.text == "fine"
+    assert result.thread.pending_tools == ()
+
+
+def test_a_manual_tool_waits_for_a_decision() -> None:
+    """
+    The error names the call; with an answer from outside the run goes on and the tool is not run.
+    """
+    paid: list[tuple[int, str, int]] = []
+
+    async def live() -> TurnResult:
+        thread = await MemoryStore().thread("t")
+        await interrupted("manual", thread)
+        agent = Agent(ScriptedModel(["fine"]), tools=[payer(paid, "manual")])
+        with pytest.raises(ToolDecisionError) as waiting:
+            await agent.run(thread=thread)
+        assert waiting.value.call_ids == ("call_1",)
+        await thread.answer_tool("call_1", "it was paid")
+        return await agent.run(thread=thread)
+
+    result = asyncio.run(live())
+
+    assert result.messages[2].tool_call_responses[0].response == "it was paid"
+    assert paid == []
+
+
+def test_a_turn_keeps_others_out_of_its_thread_object() -> None:
+    """
+    A second turn on the same object is refused while the first runs.
+    """
+
+    async def live() -> None:
+        thread = await MemoryStore().thread("t")
+        gate = asyncio.Event()
+
+        async def answer(_: ChatRequest) -> str:
+            gate.set()
+            await asyncio.sleep(0.02)
+            return "fine"
+
+        agent = Agent(ScriptedModel([answer]))
+        first = asyncio.create_task(agent.run("hi", thread=thread))
+        await gate.wait()
+        with pytest.raises(RunStartError, match="a turn is running"):
+            await agent.run("hi again", thread=thread)
+        assert (await first).text == "fine"
+
+    asyncio.run(live())
+
+
+def test_a_model_that_says_nothing_ends_the_turn() -> None:
+    """
+    No empty message is stored.
+    """
+    result = run([ChatResponse(messages=(Message(role="assistant"),))])
+
+    assert roles(result) == ["user"]
+    assert (result.text, result.response, result.is_complete) == ("", None, True)
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        ("text", "answered with a str"),
+        (ChatResponse(messages=(Message.user("hi"),)), "not of the assistant"),
+    ],
+)
+def test_a_model_that_answers_nonsense_is_named(answer: object, says: str) -> None:
+    """
+    What is no response is an error of the model, and the turn stays open.
+    """
+
+    class Odd:
+        name = "odd"
+
+        async def respond(self, request: ChatRequest) -> object:
+            return answer
+
+    async def live() -> bool:
+        thread = await MemoryStore().thread("t")
+        model: ChatModel = Odd()  # type: ignore[assignment]
+        with pytest.raises(ModelError, match=says):
+            await Agent(model).run("hi", thread=thread)
+        return thread.execution_state is not None and thread.execution_state.is_open
+
+    assert asyncio.run(live())
+
+
+def test_each_iteration_shows_its_state_once() -> None:
+    """
+    The states count up, and know how many messages the thread holds.
+    """
+    result = run([calls(("look", {"at": 1})), "fine"])
+    states = [event.state for event in result.events if hasattr(event, "state")]
+
+    assert [(state.iteration, len(state.current_messages)) for state in states] == [(0, 1), (1, 3)]
+    assert states[1].completed_functions == {"look"}
+
+
+def test_decisions_are_told() -> None:
+    """
+    Call, call, complete: one decision before each model call, and one at the end.
+    """
+    result = run([calls(("look", {"at": 1})), "fine"])
+    decisions = [event.decision for event in result.events if isinstance(event, DecisionEvent)]
+
+    assert decisions == ["call_model", "call_model", "complete"]
+
+
+def test_a_message_says_which_agent_said_it() -> None:
+    """
+    The name is stored with the message, and is neither sent nor hashed.
+    """
+
+    async def live() -> tuple[TurnResult, ScriptedModel]:
+        model = ScriptedModel(["fine"])
+        return await Agent(model, name="helper").run("hi"), model
+
+    result, _ = asyncio.run(live())
+
+    assert result.messages[-1].metadata == {"agent": "helper"}
+
+
+def test_events_can_be_written_as_json() -> None:
+    """
+    Each event is a struct with a tag, so a log of a turn is one line each.
+    """
+    from msgspec.json import encode
+
+    def plain(value: object) -> object:
+        return str(value)
+
+    result = run([calls(("look", {"at": 1})), "fine"])
+    kinds = [json.loads(encode(event, enc_hook=plain))["type"] for event in result.events]
+
+    assert kinds[0] == "turn_started"
+    assert kinds[-1] == "run_completed"
+
+
+def test_two_runs_of_one_agent_do_not_mix() -> None:
+    """
+    What one turn learned, counted or folded is in no other turn.
+    """
+
+    async def live(one: Callable[[], Agent]) -> list[int]:
+        agent = one()
+        results = await asyncio.gather(*(agent.run(f"hi {number}") for number in range(20)))
+        return [len(result.messages) for result in results]
+
+    assert asyncio.run(live(lambda: Agent(ScriptedModel(repeat="fine")))) == [2] * 20
