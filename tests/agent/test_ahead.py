@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from foldline import (
     Agent,
+    AgentRunConfig,
     ConversationThread,
     FoldAhead,
     HistoryReductionConfig,
@@ -205,3 +206,25 @@ def test_a_fold_beside_a_turn_does_not_disturb_it() -> None:
         return thread.count, thread.last_reduction is not None, result.text
 
     assert asyncio.run(live()) == (12, True, "fine")
+
+
+def test_a_fold_that_is_asked_for_is_waited_for() -> None:
+    """
+    A run that triggers a fold has it before its model call, also where folds are made ahead.
+    """
+
+    async def live() -> list[tuple[str, Reason]]:
+        summarizer = GatedSummarizer()
+        summarizer.gate.set()
+        thread = await filled(4)
+        async with FoldAhead() as ahead:
+            agent = Agent(
+                ScriptedModel(repeat="fine"),
+                history_reduction=CONFIG,
+                summarizer=summarizer,
+                fold_ahead=ahead,
+            )
+            overrides = AgentRunConfig(trigger_history_reduction=True)
+            return told(await agent.run("now", thread=thread, config=overrides))
+
+    assert asyncio.run(live()) == [("performed", Reason.FORCED)]

@@ -23,6 +23,7 @@ from foldline.history.tokens import TokenEstimator, count_message
 from foldline.providers.model import ChatRequest
 from foldline.testing.model import Answer, ScriptedModel
 from foldline.testing.summarizer import ScriptedSummarizer
+from foldline.threads.loop_state import AgentLoopState
 
 
 TALK = "and some words about the weather, the trains and the time that it takes " * 3
@@ -194,3 +195,36 @@ def test_nobody_folds_who_was_not_asked_to(
         return model.requests
 
     assert len(asyncio.run(live())) == 1
+
+
+def test_what_one_model_refused_another_is_still_sent() -> None:
+    """
+    The window that was learned is that of the model which taught it.
+    """
+    large = ScriptedModel(repeat="fine", name="large")
+
+    async def live() -> int:
+        thread = await filled(25)
+        await agent(small(1500)).run("and now?", thread=thread)
+        await thread.undo_reduction()
+        await agent(large).run("and then?", thread=thread)
+        return len(large.requests[0].messages)
+
+    assert asyncio.run(live()) > 50
+
+
+def test_what_cannot_be_made_smaller_is_sent_all_the_same() -> None:
+    """
+    A window that was learned too low stops no turn: the vendor has the last word.
+    """
+    model = ScriptedModel(repeat="fine", name="small")
+    long = f"one question {TALK * 30}"
+
+    async def live() -> str:
+        thread = await filled(0)
+        state = AgentLoopState(run_id="r", conversation_id="long", started_at=thread.now())
+        state = state.with_context_window(100, model="small").terminated("done")
+        await thread.commit(execution=state)
+        return (await agent(model).run(long, thread=thread)).text
+
+    assert asyncio.run(live()) == "fine"

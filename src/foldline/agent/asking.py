@@ -84,23 +84,25 @@ class Asking:
                 shorter.
             ModelError: The model failed.
         """
-        refusal: ContextOverflowError | None = None
+        harder, refusal = False, None
         for left in range(self._setup.options.max_overflow_folds, -1, -1):
             window = await self._window()
-            reduced = await (self._harder(window) if refusal else self._reduced(window))
+            reduced = await (self._harder(window) if harder else self._reduced(window))
             self._tell_of(reduced)
             if refusal is not None and not _performed(reduced):
                 raise refusal
             await self._keep(reduced)
             if not self._progress.state.is_open:
                 return
+            if left and self._should_shrink(reduced, was_tried=harder):
+                harder = True
+                continue
             try:
-                self._expect_to_fit(reduced, left)
                 await self._ask(window.history, reduced)
             except ContextOverflowError as error:
                 if not left or not self._may_fold:
                     raise
-                refusal = error
+                harder, refusal = True, error
                 self._learn(error, reduced)
             else:
                 return
@@ -126,7 +128,8 @@ class Asking:
             reduced = await reducer.reduce(window.history)
             return structs.replace(reduced, messages=view_of(window.history))
         ahead = self._setup.ahead
-        if ahead is not None:
+        is_forced = overrides is not None and overrides.trigger_history_reduction
+        if ahead is not None and not is_forced:
             verdict = reducer.plan(window.history, state=window.reduction, overrides=overrides)
             limits = reducer.config.limits
             if verdict.kind == "fold" and verdict.units <= limits.ceiling + limits.threshold:
@@ -194,19 +197,19 @@ class Asking:
             reason = reduced.termination_reason
             await self._progress.end(reason, reduction=state, archive=archive)
 
-    def _expect_to_fit(self, reduced: ReducedHistory[Message], left: int) -> None:
+    def _should_shrink(self, reduced: ReducedHistory[Message], *, was_tried: bool) -> bool:
         """
-        Refuse what the vendor would refuse, by what its earlier refusals have taught.
+        Whether the vendor would refuse the view, by what its earlier refusals have taught.
 
-        Raises:
-            ContextOverflowError: The view is longer than the window, and can be folded further.
+        Where a fold was tried for that and could not be made, the vendor is asked all the same.
         """
-        window, event = self._progress.state.context_window, reduced.event
-        if window is None or event is None or not left or not self._may_fold:
-            return
-        if event.reduced_tokens > window and event.units > 1:
-            tokens = event.reduced_tokens
-            raise ContextOverflowError(model=self._setup.model.name, window=window, tokens=tokens)
+        state, event = self._progress.state, reduced.event
+        window = state.context_window
+        if window is None or state.context_window_model != self._setup.model.name:
+            return False
+        if event is None or not self._may_fold or (was_tried and not _performed(reduced)):
+            return False
+        return event.reduced_tokens > window
 
     def _learn(self, error: ContextOverflowError, reduced: ReducedHistory[Message]) -> None:
         sent = 0 if reduced.event is None else reduced.event.reduced_tokens
@@ -215,7 +218,9 @@ class Asking:
             window = sent * error.window / error.tokens
         else:
             window = sent * _TAKEN_SHARE
-        self._progress.state = self._progress.state.with_context_window(max(1, int(window)))
+        self._progress.state = self._progress.state.with_context_window(
+            max(1, int(window)), model=self._setup.model.name
+        )
 
     async def _ask(self, history: History, reduced: ReducedHistory[Message]) -> None:
         held = self._held(history, reduced)

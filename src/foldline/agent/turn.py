@@ -188,6 +188,7 @@ class Turn:
             service_watermark=before.service_watermark,
             service_mark=before.service_mark,
             context_window=before.context_window,
+            context_window_model=before.context_window_model,
         )
 
     async def _take_up(self) -> None:

@@ -3,7 +3,6 @@ The execution state of a run: where it stands between two steps.
 """
 
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from datetime import datetime
 from typing import Any, Final
 
@@ -91,6 +90,9 @@ class AgentLoopState(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     context_window: int | None = None
     """The most tokens that the model takes, by our own estimate, as its refusals have taught."""
+
+    context_window_model: str = ""
+    """The model whose window that is."""
 
     last_assistant_message_id: str | None = None
     """The vendor's id of the last answer."""
@@ -194,13 +196,15 @@ class AgentLoopState(Struct, frozen=True, kw_only=True, omit_defaults=True):
             service_mark=mark if is_held else "",
         )
 
-    def with_context_window(self, tokens: int) -> "AgentLoopState":
+    def with_context_window(self, tokens: int, *, model: str) -> "AgentLoopState":
         """
-        Return the state with the window of the model known to be *tokens*, or less than that.
+        Return the state with the window of *model* known to be *tokens*, or less than that.
         """
-        known = self.context_window
+        known = self.context_window if self.context_window_model == model else None
         return msgspec.structs.replace(
-            self, context_window=tokens if known is None else min(known, tokens)
+            self,
+            context_window=tokens if known is None else min(known, tokens),
+            context_window_model=model,
         )
 
     def terminated(self, reason: str) -> "AgentLoopState":
@@ -250,11 +254,17 @@ class AgentLoopState(Struct, frozen=True, kw_only=True, omit_defaults=True):
             FormatError: *data* is not an execution state.
             StoreVersionError: It was written by a newer foldline.
         """
-        with suppress(msgspec.MsgspecError, UnicodeError, RecursionError, TypeError):
-            # What is whole and of today is read in one go.
+        try:
             state = _DECODER.decode(data)
-            if state.format <= LOOP_FORMAT:
-                return state
+        except (msgspec.MsgspecError, UnicodeError, RecursionError, TypeError):
+            return cls._from_odd_json(data)
+        return state if state.format <= LOOP_FORMAT else cls._from_odd_json(data)
+
+    @classmethod
+    def _from_odd_json(cls, data: bytes | str) -> "AgentLoopState":
+        """
+        Read what not every reader of JSON takes, and say what is wrong with the rest.
+        """
         try:
             value = decode_json(data)
             found = msgspec.convert(value, _Format).format

@@ -1,0 +1,431 @@
+"""
+Telemetry of a loop that is not ours: what spans and metrics say, and how they nest.
+"""
+
+import asyncio
+import sys
+
+import pytest
+from opentelemetry import trace
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.trace import SpanKind, StatusCode
+
+from foldline.agent.events import RunCompletedEvent, TextStartEvent, TurnFinishedEvent
+from foldline.agent.telemetry import UNOBSERVED, ObservedModel, Observer, Telemetry
+from foldline.agent.telemetry.attributes import error_type, model_attributes
+from foldline.agent.tools import ToolAnswer
+from foldline.errors import ContextOverflowError, MissingExtraError, ModelError
+from foldline.history.parts import TextPart, ToolCallPart
+from foldline.testing.model import ScriptedModel
+from tests.agent.telemetry.watched import (
+    CALL,
+    MODEL,
+    REQUEST,
+    RESPONSE,
+    SECRET,
+    TOOL,
+    USAGE,
+    Watched,
+    attributes,
+    id_of,
+    parent_of,
+    reduced,
+    started,
+    watch,
+)
+
+
+async def turn(observer: Observer, thread_id: str = "t-1", *, vendor: trace.Tracer) -> None:
+    """Do what the loop does: a fold, a call with two tools at once, and a last call."""
+    with observer.turn(agent="helper", model=MODEL, thread_id=thread_id) as tell:
+        tell(started(thread_id))
+        with observer.fold() as made, vendor.start_as_current_span(f"summarize {thread_id}"):
+            await asyncio.sleep(0)
+            made(reduced())
+        with observer.model_call(REQUEST, model=MODEL, reduction=reduced()) as answered:
+            with vendor.start_as_current_span(f"vendor {thread_id}"):
+                await asyncio.sleep(0)
+            answered(RESPONSE)
+        await asyncio.gather(*[run(observer, f"call_{at}", vendor) for at in range(2)])
+        with observer.model_call(REQUEST, model=MODEL, reduction=reduced("cache_hit")) as answered:
+            answered(RESPONSE)
+        tell(TurnFinishedEvent(termination_reason="Completed", iterations=2, message_count=6))
+        tell(RunCompletedEvent(run_id="r-1", usage=USAGE, duration=1.0))
+
+
+async def run(observer: Observer, call_id: str, vendor: trace.Tracer) -> None:
+    with observer.tool(TOOL, ToolCallPart(call_id, "lookup", "{}")) as answered:
+        await asyncio.sleep(0)
+        with vendor.start_as_current_span(f"inside {call_id}"):
+            answered(ToolAnswer("found", is_error=False))
+
+
+def play(watched: Watched, *threads: str) -> None:
+    vendor = watched.provider.get_tracer("vendor")
+
+    async def main() -> None:
+        await asyncio.gather(*[turn(watched.telemetry, name, vendor=vendor) for name in threads])
+
+    asyncio.run(main())
+
+
+def test_a_turn_is_a_span_of_the_conventions() -> None:
+    """
+    A turn is `invoke_agent` with the agent, the thread, the model, how it ran and what it took.
+    """
+    watched = watch()
+    play(watched, "t-1")
+    span = watched.span("invoke_agent helper")
+
+    assert span.kind is SpanKind.INTERNAL
+    assert span.status.status_code is StatusCode.UNSET
+    assert attributes(span) == {
+        "gen_ai.operation.name": "invoke_agent",
+        "gen_ai.agent.name": "helper",
+        "gen_ai.conversation.id": "t-1",
+        "gen_ai.provider.name": "openai",
+        "gen_ai.request.model": "gpt-5-mini",
+        "foldline.run.id": "r-1",
+        "foldline.run.start": "fresh",
+        "foldline.run.termination_reason": "Completed",
+        "foldline.run.iterations": 2,
+        "gen_ai.usage.input_tokens": 100,
+        "gen_ai.usage.output_tokens": 20,
+        "gen_ai.usage.cache_read.input_tokens": 60,
+        "gen_ai.usage.cache_write.input_tokens": 30,
+        "gen_ai.usage.reasoning.output_tokens": 0,
+    }
+
+
+def test_a_model_call_is_a_span_of_the_conventions() -> None:
+    """
+    A model call is a client span `chat` with request, response, usage and thread.
+    """
+    watched = watch()
+    play(watched, "t-1")
+    first, _ = [span for span in watched.spans if span.name == "chat gpt-5-mini"]
+
+    assert first.kind is SpanKind.CLIENT
+    assert attributes(first) == {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": "openai",
+        "gen_ai.request.model": "gpt-5-mini",
+        "gen_ai.request.temperature": 0.5,
+        "gen_ai.conversation.id": "t-1",
+        "gen_ai.conversation.compacted": True,
+        "gen_ai.response.model": "gpt-5-mini-1",
+        "gen_ai.response.id": "resp_1",
+        "gen_ai.response.finish_reasons": ("stop",),
+        "gen_ai.usage.input_tokens": 100,
+        "gen_ai.usage.output_tokens": 20,
+        "gen_ai.usage.cache_read.input_tokens": 60,
+        "gen_ai.usage.cache_write.input_tokens": 30,
+        "gen_ai.usage.reasoning.output_tokens": 0,
+    }
+
+
+def test_a_tool_is_a_span_of_the_conventions() -> None:
+    """
+    Each run of a tool is `execute_tool` with its name, its call and what it does.
+    """
+    watched = watch()
+    play(watched, "t-1")
+    first, second = [span for span in watched.spans if span.name == "execute_tool lookup"]
+
+    assert attributes(first) == {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": "lookup",
+        "gen_ai.tool.call.id": "call_0",
+        "gen_ai.tool.type": "function",
+        "gen_ai.tool.description": "Looks things up.",
+        "gen_ai.conversation.id": "t-1",
+    }
+    assert attributes(second)["gen_ai.tool.call.id"] == "call_1"
+
+
+def test_a_fold_is_one_span() -> None:
+    """
+    A fold is `compact_history` with its counts, tokens, status, reason and who wrote the summary.
+    """
+    watched = watch()
+    play(watched, "t-1")
+
+    assert attributes(watched.span("compact_history")) == {
+        "gen_ai.operation.name": "compact_history",
+        "gen_ai.conversation.id": "t-1",
+        "foldline.fold.status": "performed",
+        "foldline.fold.reason": "threshold_exceeded",
+        "foldline.fold.strategy": "summarizing",
+        "foldline.fold.counting_unit": "messages",
+        "foldline.fold.units": 9,
+        "foldline.fold.messages.before": 12,
+        "foldline.fold.messages.after": 5,
+        "foldline.fold.messages.removed": 8,
+        "foldline.fold.tokens.before": 1200,
+        "foldline.fold.tokens.after": 300,
+        "foldline.fold.summarizer.calls": 2,
+        "foldline.fold.summarizer.tokens": 700,
+        "foldline.fold.failures": 1,
+        "foldline.fold.summarizer.name": "digest",
+    }
+
+
+def test_what_others_trace_nests_under_ours() -> None:
+    """
+    Spans of a vendor's SDK, of a tool and of a summarizer are children of call, tool and fold.
+    """
+    watched = watch()
+    play(watched, "t-1")
+    chat = next(span for span in watched.spans if span.name == "chat gpt-5-mini")
+    tools = {id_of(span) for span in watched.spans if span.name == "execute_tool lookup"}
+    inside = {parent_of(watched.span(f"inside call_{at}")) for at in range(2)}
+
+    assert parent_of(watched.span("vendor t-1")) == id_of(chat)
+    assert parent_of(watched.span("summarize t-1")) == id_of(watched.span("compact_history"))
+    assert inside == tools
+    assert parent_of(chat) == id_of(watched.span("invoke_agent helper"))
+
+
+def test_turns_at_once_are_never_mixed() -> None:
+    """
+    Of a hundred turns in one loop each is a trace of its own, with all of its spans and no other.
+    """
+    watched = watch()
+    names = [f"t-{at}" for at in range(100)]
+    play(watched, *names)
+    traces: dict[int, list[ReadableSpan]] = {}
+    for span in watched.spans:
+        assert span.context is not None
+        traces.setdefault(span.context.trace_id, []).append(span)
+    threads = [
+        {str(attributes(span)["gen_ai.conversation.id"]) for span in spans if span.attributes}
+        for spans in traces.values()
+    ]
+
+    assert sorted(one for (one,) in threads) == sorted(names)
+    assert {len(spans) for spans in traces.values()} == {10}
+    assert trace.get_current_span() is trace.INVALID_SPAN
+
+
+def test_metrics_count_calls_and_folds() -> None:
+    """
+    Tokens, durations, folds, hits, saved tokens and summarizer calls are counted once each.
+    """
+    watched = watch()
+    play(watched, "t-1")
+    data = watched.points
+
+    assert data("gen_ai.client.token.usage") == {
+        ("chat", "openai", "gpt-5-mini", "gpt-5-mini-1", "input"): 200,
+        ("chat", "openai", "gpt-5-mini", "gpt-5-mini-1", "output"): 40,
+    }
+    assert len(data("gen_ai.client.operation.duration")) == 1
+    assert data("foldline.folds") == {("performed", "summarizing"): 1}
+    assert data("foldline.fold.duration") == {("performed", "summarizing"): 0.25}
+    assert data("foldline.summarizer.calls") == {("performed", "summarizing"): 2}
+    assert data("foldline.hits") == {("summarizing",): 1}
+    assert data("foldline.tokens.saved") == {("summarizing",): 1800}
+
+
+def everything(watched: Watched) -> str:
+    spans = [span.to_json() for span in watched.spans]
+    data = watched.reader.get_metrics_data()
+    return "".join([*spans, "" if data is None else data.to_json()])
+
+
+def work(telemetry: Telemetry, error: BaseException | None = None) -> None:
+    with telemetry.turn(agent="helper", model=MODEL, thread_id="t-1"):
+        with telemetry.fold() as made:
+            made(reduced())
+        with telemetry.tool(TOOL, CALL) as answered_tool:
+            answered_tool(ToolAnswer((TextPart(SECRET),), is_error=True))
+        with telemetry.model_call(REQUEST, model=MODEL) as answered:
+            if error is not None:
+                raise error
+            answered(RESPONSE)
+
+
+@pytest.mark.parametrize("error", [None, ValueError(SECRET), asyncio.CancelledError(SECRET)])
+def test_nothing_that_was_said_is_sent(error: BaseException | None) -> None:
+    """
+    No message, argument, result, summary or foreign error text is in a span or a metric.
+    """
+    watched = watch()
+    if error is None:
+        work(watched.telemetry)
+    else:
+        with pytest.raises(type(error)):
+            work(watched.telemetry, error)
+
+    assert len(watched.spans) == 4
+    assert "Mulberry" not in everything(watched)
+
+
+def test_content_is_captured_where_that_is_asked_for() -> None:
+    """
+    With `capture_content` spans hold messages, arguments, results and summaries.
+    """
+    watched = watch(capture_content=True)
+    work(watched.telemetry)
+    chat, tool = watched.span("chat gpt-5-mini"), watched.span("execute_tool lookup")
+    said = f'"parts":[{{"type":"text","content":"{SECRET}"}}]'
+
+    assert attributes(chat)["gen_ai.input.messages"] == f'[{{"role":"user",{said}}}]'
+    assert attributes(chat)["gen_ai.output.messages"] == (
+        f'[{{"role":"assistant",{said},"finish_reason":"stop"}}]'
+    )
+    assert attributes(tool)["gen_ai.tool.call.arguments"] == CALL.arguments
+    assert SECRET in str(attributes(tool)["gen_ai.tool.call.result"])
+    assert attributes(watched.span("compact_history"))["foldline.fold.summary"] == SECRET
+
+
+def test_a_failing_call_fails_its_span_and_its_turn() -> None:
+    """
+    An error of ours gives its code and its text, and the call a finish reason `error`.
+    """
+    watched = watch()
+    error = ContextOverflowError(model="m", window=10, tokens=20)
+    with pytest.raises(type(error)):
+        work(watched.telemetry, error)
+    chat = watched.span("chat gpt-5-mini")
+
+    for span in (chat, watched.span("invoke_agent helper")):
+        assert span.status.status_code is StatusCode.ERROR
+        assert span.status.description == str(error)
+        assert attributes(span)["error.type"] == "context_overflow"
+        assert span.events == ()
+    assert attributes(chat)["gen_ai.response.finish_reasons"] == ("error",)
+    assert list(watched.points("gen_ai.client.operation.duration")) == [
+        ("chat", "openai", "gpt-5-mini", "context_overflow")
+    ]
+
+
+def test_a_cancelled_call_ends_its_spans_without_a_status() -> None:
+    """
+    Who is cancelled has not failed: the spans end, say so and leave their status unset.
+    """
+    watched = watch()
+    error = asyncio.CancelledError()
+    with pytest.raises(type(error)):
+        work(watched.telemetry, error)
+
+    for name in ("chat gpt-5-mini", "invoke_agent helper"):
+        assert watched.span(name).status.status_code is StatusCode.UNSET
+        assert attributes(watched.span(name))["foldline.cancelled"] is True
+    assert trace.get_current_span() is trace.INVALID_SPAN
+
+
+def test_a_tool_that_answers_with_an_error_fails_its_span_alone() -> None:
+    """
+    The turn goes on over an error of a tool, so only the span of the tool tells of it.
+    """
+    watched = watch()
+    work(watched.telemetry)
+
+    assert attributes(watched.span("execute_tool lookup"))["error.type"] == "tool_error"
+    assert watched.span("execute_tool lookup").status.status_code is StatusCode.ERROR
+    assert watched.span("invoke_agent helper").status.status_code is StatusCode.UNSET
+
+
+def test_a_fold_in_vain_fails_its_span() -> None:
+    """
+    A fold that came to nothing is an error of its reason, and counted as failed.
+    """
+    watched = watch()
+    with watched.telemetry.fold() as made:
+        made(reduced("failed"))
+    span = watched.span("compact_history")
+
+    assert span.status.status_code is StatusCode.ERROR
+    assert attributes(span)["error.type"] == "summarizers_failed"
+    assert "gen_ai.conversation.id" not in attributes(span)
+    assert watched.points("foldline.folds") == {("failed", "summarizing"): 1}
+
+
+def test_a_stream_tells_when_its_first_piece_came() -> None:
+    """
+    Only a call that streams has a time to the first chunk, and it is that of the first.
+    """
+    watched = watch()
+    telemetry = watched.telemetry
+    with telemetry.turn(agent="helper", model=MODEL, thread_id="t-1") as tell:
+        with telemetry.model_call(REQUEST, model=MODEL, streams=True) as answered:
+            tell(TextStartEvent(iteration=0))
+            first = attributes(trace_now())["gen_ai.response.time_to_first_chunk"]
+            tell(TextStartEvent(iteration=0))
+            answered(RESPONSE)
+        tell(TextStartEvent(iteration=0))
+        with telemetry.model_call(REQUEST, model="plain") as answered:
+            tell(TextStartEvent(iteration=1))
+            answered(RESPONSE)
+    streamed = attributes(watched.span("chat gpt-5-mini"))
+
+    assert streamed["gen_ai.request.stream"] is True
+    assert streamed["gen_ai.response.time_to_first_chunk"] == first
+    assert "gen_ai.request.stream" not in attributes(watched.span("chat plain"))
+    assert "gen_ai.response.time_to_first_chunk" not in attributes(watched.span("chat plain"))
+
+
+def trace_now() -> ReadableSpan:
+    span = trace.get_current_span()
+    assert isinstance(span, ReadableSpan)
+    return span
+
+
+def test_an_observed_model_is_watched_wherever_it_is_asked() -> None:
+    """
+    A model of a summarizer answers as before, under its name, and each call is a span.
+    """
+    watched = watch()
+    model = ObservedModel(ScriptedModel(["so it is"], name=MODEL), watched.telemetry)
+    response = asyncio.run(model.respond(REQUEST))
+
+    assert response.messages[0].text == "so it is"
+    assert (model.name, model.context_window) == (MODEL, None)
+    assert watched.span("chat gpt-5-mini").kind is SpanKind.CLIENT
+
+
+@pytest.mark.parametrize(
+    ("name", "provider", "model"),
+    [
+        ("openai-chat:gpt-5", "openai", "gpt-5"),
+        ("google-vertex:gemini", "gcp.vertex_ai", "gemini"),
+        ("ollama:llama:8b", "ollama", "llama:8b"),
+        ("scripted", "_OTHER", "scripted"),
+    ],
+)
+def test_providers_have_the_names_of_the_conventions(name: str, provider: str, model: str) -> None:
+    """
+    A name `vendor:model` becomes a provider of the conventions and the model alone.
+    """
+    assert model_attributes(name) == {
+        "gen_ai.provider.name": provider,
+        "gen_ai.request.model": model,
+    }
+
+
+def test_errors_have_short_kinds() -> None:
+    """
+    An error of ours is its code, a builtin its name and any other its full name.
+    """
+    assert error_type(ModelError("no")) == "model"
+    assert error_type(ValueError("no")) == "ValueError"
+    assert error_type(asyncio.QueueFull()) == "asyncio.queues.QueueFull"
+
+
+def test_without_the_package_only_who_asks_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Without OpenTelemetry a telemetry says what to install, and an unobserved loop runs as before.
+    """
+    monkeypatch.setitem(sys.modules, "opentelemetry", None)
+
+    with pytest.raises(MissingExtraError, match=r"foldline\[otel\]"):
+        Telemetry()
+    with UNOBSERVED.turn(agent="a", model="m", thread_id="t") as tell:
+        tell(started())
+        with UNOBSERVED.fold() as made:
+            made(reduced())
+        with UNOBSERVED.model_call(REQUEST, model="m") as answered:
+            answered(RESPONSE)
+        with UNOBSERVED.tool(TOOL, CALL) as ran:
+            ran(ToolAnswer("", is_error=False))
