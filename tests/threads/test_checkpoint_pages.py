@@ -118,3 +118,19 @@ def test_a_new_checkpoint_is_found_among_the_newest() -> None:
             assert await checkpointer.load_at("chat", unknown) is None
 
     asyncio.run(story())
+
+
+def test_younger_threads_are_not_read() -> None:
+    """
+    Whoever deletes what is old reads no checkpoint of a thread that is younger.
+    """
+
+    async def story() -> None:
+        storage, checkpointer, every = await _saved()
+
+        assert await checkpointer.delete_older_than(every[-1].created_at) == 0
+        assert storage.read == 0
+        assert await checkpointer.delete_older_than(every[-2].created_at) == 1
+        assert storage.read == COUNT + 1
+
+    asyncio.run(story())

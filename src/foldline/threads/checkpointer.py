@@ -173,6 +173,9 @@ class ThreadCheckpointer:
         _need_zone("cutoff", cutoff)
         removed = 0
         async for thread in self._store.threads(tenant=tenant):
+            if thread.created_at >= cutoff:
+                # No checkpoint is older than its thread.
+                continue
             stored = await self._stored(thread.key)
             old = [one for one in stored if self._read(thread.key, one).created_at < cutoff]
             removed += await _remove(thread, old)

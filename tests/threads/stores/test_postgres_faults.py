@@ -1,14 +1,10 @@
 """
-PostgreSQL that fails: restarted, killed, slow, full of others, or cut off in a commit.
+PostgreSQL that fails: restarted, killed, slow, silent or full of others.
 """
 
 import asyncio
-import tempfile
 import time
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, suppress
-from pathlib import Path
-from typing import Literal
+from contextlib import suppress
 
 import psycopg
 import pytest
@@ -27,89 +23,12 @@ from foldline.threads.stores.postgres.faults import ends_session, is_rolled_back
 from foldline.threads.stores.postgres.storage import PostgresStorage
 from foldline.threads.stores.postgres.store import PostgresStore
 from tests.servers.postgres import PostgresServer
+from tests.servers.wire import Fault, wire_before
 
 
 SECRET = "the bride wore green"
 BRANCH = b"b" * 16
 KEY = ThreadKey("a", "t")
-
-Cut = Literal["nowhere", "request", "answer", "late", "silence"]
-
-
-class Wire:
-    """
-    A socket file before that of a server: what goes through can be cut off once, at a commit.
-
-    `request` loses what is sent, `answer` what comes back, `late` has the server read it a second
-    after the connection is gone, `silence` passes nothing on from then.
-    """
-
-    def __init__(self, dsn: str, folder: Path) -> None:
-        self.cut: Cut = "nowhere"
-        self.dsn = dsn.partition("?")[0] + f"?host={folder}"
-        self._server = Path(dsn.partition("host=")[2]) / ".s.PGSQL.5432"
-        self._socket = folder / ".s.PGSQL.5432"
-        self._tasks: set[asyncio.Task[None]] = set()
-
-    @asynccontextmanager
-    async def listen(self) -> AsyncGenerator["Wire"]:
-        server = await asyncio.start_unix_server(self._accept, self._socket)
-        try:
-            yield self
-        finally:
-            server.close()
-            for task in self._tasks:
-                task.cancel()
-            await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
-        there, back = await asyncio.open_unix_connection(self._server)
-        lose = asyncio.Event()
-        answers = asyncio.create_task(self._answer(there, writer, lose))
-        self._tasks.add(answers)
-        with suppress(ConnectionError, asyncio.CancelledError):
-            while data := await reader.read(1 << 20):
-                is_commit = b"commit_step" in data or SECRET.encode() in data
-                cut = self.cut if is_commit else "nowhere"
-                if cut == "silence" or self.cut == "silence":
-                    continue
-                if cut != "nowhere":
-                    self.cut = "nowhere"
-                    lose.set()
-                if cut == "late":
-                    writer.close()
-                    await asyncio.sleep(1)
-                if cut != "request":
-                    back.write(data)
-                    await back.drain()
-                if cut == "request":
-                    break
-        back.close()
-        writer.close()
-
-    async def _answer(
-        self, there: asyncio.StreamReader, writer: asyncio.StreamWriter, lose: asyncio.Event
-    ) -> None:
-        with suppress(ConnectionError, asyncio.CancelledError):
-            while data := await there.read(1 << 20):
-                if lose.is_set():
-                    break
-                writer.write(data)
-                await writer.drain()
-        writer.close()
-
-
-@asynccontextmanager
-async def wire_to(dsn: str) -> AsyncGenerator[Wire]:
-    """
-    Give a wire to the server at *dsn*.
-    """
-    with tempfile.TemporaryDirectory(prefix="foldline-wire-") as folder:
-        async with Wire(dsn, Path(folder)).listen() as wire:
-            yield wire
 
 
 def step(expected: int, head: bytes = b"head") -> Step:
@@ -265,66 +184,18 @@ def test_stops_lose_nothing_acknowledged(
         assert asyncio.run(texts(postgres_dsn, name)) == wanted
 
 
-@pytest.mark.parametrize("cut", ["request", "answer", "late"])
-def test_broken_commit_is_settled(postgres_dsn: str, cut: Cut) -> None:
-    """
-    Where the connection breaks in a commit the caller is told what became of it, and that stays.
-    """
-
-    async def live() -> bool:
-        async with wire_to(postgres_dsn) as wire, PostgresStore(wire.dsn) as store:
-            thread = await store.thread("t")
-            wire.cut = cut
-            try:
-                await thread.add_message(Message.user("one"))
-            except StoreError:
-                made = False
-            else:
-                made = True
-            await asyncio.sleep(1.2 if cut == "late" else 0)
-            await thread.add_message(Message.user("two"))
-            return made
-
-    made = asyncio.run(live())
-
-    assert made is (cut == "answer")
-    assert asyncio.run(texts(postgres_dsn)) == (["one", "two"] if made else ["two"])
-
-
-@pytest.mark.parametrize("cut", ["request", "answer", "late"])
-def test_broken_making_is_settled(postgres_dsn: str, cut: Cut) -> None:
-    """
-    Where the connection breaks while a thread is made it is there, or the caller is told.
-    """
-
-    async def live() -> tuple[bool, bool]:
-        async with wire_to(postgres_dsn) as wire, PostgresStore(wire.dsn) as store:
-            wire.cut = cut
-            try:
-                await store.thread("t")
-            except StoreError:
-                made = False
-            else:
-                made = True
-            await asyncio.sleep(1.2 if cut == "late" else 0)
-            return made, await store.find("t") is not None
-
-    made, found = asyncio.run(live())
-
-    assert made is found is (cut == "answer")
-
-
-def test_silent_server(postgres_dsn: str) -> None:
+def test_silent_server(postgres_server: PostgresServer, postgres_dsn: str) -> None:
     """
     Where nothing comes back a call ends in time, says what is not known, and later ones work.
     """
 
     async def live() -> tuple[float, float]:
-        async with wire_to(postgres_dsn) as wire:
-            storage = PostgresStorage(wire.dsn, timeout=0.5)
+        async with wire_before(postgres_server.folder / ".s.PGSQL.5432") as wire:
+            dsn = f"{postgres_dsn.partition('?')[0]}?host={wire.path.parent}"
+            storage = PostgresStorage(dsn, timeout=0.5)
             await storage.open()
             await storage.commit(KEY, step(0))
-            wire.cut = "silence"
+            await wire.strike(Fault.SWALLOWED_REQUEST, lasts=True)
             began = time.monotonic()
             with pytest.raises(CommitUnknownError, match=r"within 0\.5 seconds"):
                 await storage.commit(KEY, step(1, SECRET.encode()))
@@ -333,7 +204,7 @@ def test_silent_server(postgres_dsn: str) -> None:
             with pytest.raises(StoreError, match=r"cannot be reached|busy|within"):
                 await storage.load(KEY)
             reading = time.monotonic() - began
-            wire.cut = "nowhere"
+            await wire.heal()
             await healed(storage)
             await storage.commit(KEY, step(1))
             await storage.close()

@@ -15,13 +15,14 @@ from pathlib import Path
 from typing import Any
 
 import typer
+from msgspec.structs import replace
 from rich.table import Table
 from rich.text import Text
 
 from foldline.apps.cli.documents import json_document
 from foldline.apps.cli.files import print_document
 from foldline.apps.cli.options import JsonOption, takes
-from foldline.apps.cli.stores import WAY_FORWARD, StoreOptions, address_of, file_of
+from foldline.apps.cli.stores import StoreOptions, address_of, file_of
 from foldline.apps.cli.terminal import clean, output_console
 from foldline.threads.finding import Finding
 from foldline.threads.stores.sqlite.diagnosis import diagnose_file, diagnose_library
@@ -34,6 +35,12 @@ __all__ = ["DoctorOptions", "doctor"]
 _DANGER = 1
 # The package that tells whether an extra is installed.
 _EXTRAS = {"cli": "typer", "crypto": "cryptography", "postgres": "psycopg", "redis": "redis"}
+# What every finding that comes from SQLite names.
+_RESULT_CODE = "(SQLITE_"
+_WAY_FORWARD = (
+    "restore a backup (`foldline backup` made one), or see what `foldline repair` can save of each "
+    "thread"
+)
 _STYLES = {"fine": "", "note": "yellow", "danger": "bold red"}
 
 
@@ -95,11 +102,20 @@ def _version(package: str) -> str:
 def _store(options: StoreOptions) -> list[Finding]:
     path = file_of(options, may_be_newer=True)
     if path is not None:
-        return [*diagnose_library(), *diagnose_file(path), _checked(path)]
+        return [*diagnose_library(), *map(_advised, diagnose_file(path)), _checked(path)]
     address = address_of(options)
     name = "postgres" if address.lower().startswith("postgres") else "redis"
     module: Any = import_module(f"foldline.threads.stores.{name}.diagnosis")
     return asyncio.run(_all(getattr(module, f"diagnose_{name}")(address)))
+
+
+def _advised(finding: Finding) -> Finding:
+    """
+    Return *finding*; where SQLite has failed, with the command that may help.
+    """
+    if _RESULT_CODE not in finding.value:
+        return finding
+    return replace(finding, advice=_WAY_FORWARD)
 
 
 def _checked(path: Path) -> Finding:
@@ -113,7 +129,7 @@ def _checked(path: Path) -> Finding:
     if said == "ok":
         return Finding(name="quick check", value="nothing is damaged")
     value = " ".join(str(said).split())
-    return Finding(name="quick check", value=value, weight="danger", advice=WAY_FORWARD)
+    return Finding(name="quick check", value=value, weight="danger", advice=_WAY_FORWARD)
 
 
 async def _all(findings: AsyncIterator[Finding]) -> list[Finding]:

@@ -43,12 +43,23 @@ class _Client(Protocol):
     async def aclose(self, *, close_connection_pool: bool | None = None) -> None: ...
 
 
+class _BrokenError(Exception):
+    """
+    A connection broke, or no answer came in time.
+    """
+
+    def __init__(self, reason: Exception, *, is_sent: bool) -> None:
+        super().__init__()
+        self.reason = reason
+        self.is_sent = is_sent
+
+
 class RedisLink:
     """
     Runs commands and scripts.
 
-    A connection that broke is replaced by the next call. What has been sent is never sent again:
-    whether it was done is for the caller to find out.
+    A connection that broke is replaced by the next call. A read is made once more where its
+    connection broke; a write is never sent again: whether it was done is for the caller to find out.
     """
 
     def __init__(self, url: str, *, timeout: float) -> None:
@@ -170,10 +181,25 @@ class RedisLink:
             message = "the store is not open: use `async with`, or await `open()`"
             raise StoreError(message)
         self._home.check()
-        client = self._client.client()
+        clock = asyncio.get_running_loop().time
+        until = clock() + self._timeout
+        tries = 1 if writes else 2
+        while True:
+            try:
+                return await self._try(self._client, attempts, until)
+            except _BrokenError as broken:
+                tries -= 1
+                if not tries or clock() >= until:
+                    is_unknown = writes and broken.is_sent
+                    raise store_error(broken.reason, is_unknown=is_unknown) from None
+
+    async def _try(
+        self, opened: _Client, attempts: list[tuple[bytes, ...]], until: float
+    ) -> object:
+        client = opened.client()
         is_sent = False
         try:
-            async with asyncio.timeout(self._timeout), self._places:
+            async with asyncio.timeout_at(until), self._places:
                 try:
                     await client.initialize()
                     is_sent = True
@@ -184,7 +210,7 @@ class RedisLink:
             raise store_error(error, is_unknown=False) from None
         except (self._failure, OSError, TimeoutError) as error:
             await self._hang_up(client)
-            raise store_error(error, is_unknown=writes and is_sent) from None
+            raise _BrokenError(error, is_sent=is_sent) from None
 
     async def _hang_up(self, client: _Client) -> None:
         """

@@ -15,7 +15,17 @@ __all__ = ["Script", "scripts"]
 
 _PACKAGE: Final = "foldline.threads.stores.redis"
 _SHARED: Final = ("layout", "branches", "documents")
-_NAMES: Final = ("check", "commit", "contents", "delete", "load", "rows", "tenants", "threads")
+_NAMES: Final = (
+    "check",
+    "commit",
+    "contents",
+    "delete",
+    "fence",
+    "load",
+    "rows",
+    "tenants",
+    "threads",
+)
 
 
 class Script(Struct, frozen=True):

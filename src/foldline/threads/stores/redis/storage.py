@@ -2,12 +2,15 @@
 Threads in one Redis.
 """
 
+import asyncio
 import re
-from contextlib import AsyncExitStack
-from typing import Final, cast
+from contextlib import AsyncExitStack, suppress
+from typing import Final, NamedTuple, cast
 
 from foldline.errors import (
+    CommitUnknownError,
     ConfigError,
+    StoreBusyError,
     StoreCorruptError,
     StoreError,
     StoreVersionError,
@@ -40,6 +43,19 @@ _PREFIX = re.compile(r"[A-Za-z0-9._:-]{1,200}", re.ASCII)
 _PAGE: Final = 500
 # One command has at most about a million words.
 _MOST_ROWS: Final = 500_000
+_ATTEMPTS: Final = 32
+_PAUSE: Final = 0.05
+_GRACE: Final = 1.0
+
+
+class _Standing(NamedTuple):
+    """
+    How a thread stands behind a write whose answer was lost, and which is not under way any more.
+    """
+
+    revision: int
+    head: bytes
+    reason: str
 
 
 class RedisStorage:
@@ -81,6 +97,9 @@ class RedisStorage:
         self._scripts = scripts()
         self._base = b"{%b}" % prefix.encode()
         self._allow_eviction = allow_eviction
+        self._timeout = timeout
+        # What Redis has may be higher: then it says so, and nothing is written.
+        self._epoch = b"0"
 
     async def open(self) -> None:
         """
@@ -133,13 +152,14 @@ class RedisStorage:
             ThreadConflictError: The revision is not the expected one.
             ThreadNotFoundError: The branch that it goes on from is gone.
             StoreError: Redis failed; nothing was written.
-            CommitUnknownError: The connection broke while it was on its way.
+            CommitUnknownError: The connection broke, and Redis cannot be asked.
         """
         if len(step.rows) > _MOST_ROWS:
             message = f"{len(step.rows)} messages in one commit: Redis takes {_MOST_ROWS} at most"
             raise StoreError(message)
-        words = commit_words(key, step)
-        await self._run("commit", *words, key=key, expected=step.expected, writes=True)
+        found = await self._write("commit", key, commit_words(key, step), expected=step.expected)
+        if isinstance(found, _Standing):
+            _judge(key, step, found)
 
     async def rows(
         self, key: ThreadKey, branch: bytes, start: int, stop: int, *, system: bool = False
@@ -210,11 +230,70 @@ class RedisStorage:
 
         Raises:
             ThreadConflictError: The revision is not *expected*, where that is given.
+            CommitUnknownError: The connection broke, and Redis cannot be asked.
         """
-        wanted = b"" if expected is None else number_word(expected)
-        words = (text_word(key.tenant), text_word(key.id), wanted)
-        (gone,) = await self._run("delete", *words, key=key, expected=expected or 0, writes=True)
-        return gone == 1
+        words = [text_word(key.id), b"" if expected is None else number_word(expected)]
+        found = await self._write("delete", key, words, expected=expected or 0)
+        if isinstance(found, _Standing):
+            if found.revision:
+                message = f"{found.reason}: nothing was deleted"
+                raise StoreError(message)
+            return True
+        return found == 1
+
+    async def _write(
+        self, name: str, key: ThreadKey, words: list[bytes], *, expected: int
+    ) -> int | _Standing:
+        """
+        Return what the script *name* answers, or how the thread stands where no answer came.
+
+        Raises:
+            CommitUnknownError: No answer came, and Redis cannot be asked.
+        """
+        tenant = text_word(key.tenant)
+        for _ in range(_ATTEMPTS):
+            epoch, until = self._epoch, asyncio.get_running_loop().time() + self._timeout
+            try:
+                said, value = await self._run(
+                    name, tenant, epoch, *words, key=key, expected=expected, writes=True
+                )
+            except CommitUnknownError as broken:
+                return await self._fence(key, epoch, until, str(broken))
+            if said == b"done":
+                return cast("int", value)
+            # Somebody has given up a write; ours was refused with it.
+            self._epoch = cast("bytes", value)
+        message = "the connections of others have broken again and again"
+        raise StoreBusyError(message)
+
+    async def _fence(self, key: ThreadKey, epoch: bytes, until: float, reason: str) -> _Standing:
+        """
+        See that a write that was sent in *epoch* is refused should it still arrive.
+
+        It may lie in a buffer on the way for any time, so that looking alone would settle nothing.
+        """
+        until = max(until, asyncio.get_running_loop().time() + _GRACE)
+        words = (text_word(key.tenant), epoch, text_word(key.id))
+        found: list[object] | None = None
+        with suppress(TimeoutError):
+            async with asyncio.timeout_at(until):
+                found = await self._insist("fence", *words, until=until)
+        if found is None:
+            raise CommitUnknownError(reason)
+        now, revision, head = cast("tuple[bytes, bytes, bytes]", tuple(found))
+        self._epoch = now
+        return _Standing(int(revision), head, reason)
+
+    async def _insist(self, name: str, *words: bytes, until: float) -> list[object] | None:
+        """
+        Return what the script *name* answers, as soon as Redis can be asked.
+        """
+        # The driver may take the end of a time limit for that of a connection, so it is asked, too.
+        while asyncio.get_running_loop().time() < until:
+            with suppress(StoreError):
+                return await self._run(name, *words)
+            await asyncio.sleep(_PAUSE)
+        return None
 
     async def _run(
         self,
@@ -246,3 +325,18 @@ class RedisStorage:
             case _:
                 message = "keys of this thread are missing, or of another program"
                 raise StoreCorruptError(message)
+
+
+def _judge(key: ThreadKey, step: Step, found: _Standing) -> None:
+    """
+    Find out whether a commit without an answer was made; raise where it was not.
+    """
+    if found.revision > step.expected + 1:
+        # Others have gone on from there, or from where it began.
+        raise CommitUnknownError(found.reason)
+    if (found.revision, found.head) == (step.expected + 1, step.head):
+        return
+    if found.revision != step.expected:
+        raise ThreadConflictError(thread_id=key.id, expected=step.expected, actual=found.revision)
+    message = f"{found.reason}: it was not made"
+    raise StoreError(message)

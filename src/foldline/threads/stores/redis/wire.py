@@ -59,11 +59,10 @@ def flag_word(*, is_set: bool) -> bytes:
 
 def commit_words(key: ThreadKey, step: Step) -> list[bytes]:
     """
-    Return what the script `commit` is given for *step*.
+    Return what the script `commit` is given for *step* behind the tenant and the epoch.
     """
     expires = b"" if step.expires_at is None else repr(step.expires_at).encode()
     return [
-        text_word(key.tenant),
         text_word(key.id),
         number_word(step.expected),
         number_word(step.expected + 1),

@@ -1,9 +1,13 @@
 -- Makes one step. Redis undoes nothing when a script fails, so that everything is looked at before
 -- the first write; the first write is one that Redis refuses where it has no memory left.
-local id, expected, following, head, branch = take(), take(), take(), take(), take()
+local known, id, expected, following, head, branch = take(), take(), take(), take(), take(), take()
 local active, expires, purges = take(), take(), take() == '1'
 local opens, parent, at = take() == '1', take(), take()
 local number, drops, puts = take(), tonumber(take()), tonumber(take())
+
+if known ~= epoch() then
+  return {'ok', 'refused', epoch()}
+end
 
 local thread, names, owned = of('thread', id), of('names', id), of('owned', id)
 local link, rows, system = of('branch', branch), of('rows', branch), of('system', branch)
@@ -104,4 +108,4 @@ end)
 if purges then
   disown(id, branch)
 end
-return {'ok'}
+return {'ok', 'done', 1}

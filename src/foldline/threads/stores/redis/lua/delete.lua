@@ -1,12 +1,16 @@
-local id, expected = take(), take()
+local known, id, expected = take(), take(), take()
 local thread, threads, tenants = of('thread', id), base .. '/threads/' .. tenant, base .. '/tenants'
+
+if known ~= epoch() then
+  return {'ok', 'refused', epoch()}
+end
 
 local actual = redis.call('HGET', thread, 'revision') or '0'
 if expected ~= '' and expected ~= actual then
   return {'conflict', actual}
 end
 if actual == '0' then
-  return {'ok', 0}
+  return {'ok', 'done', 0}
 end
 redis.call('UNLINK', thread, of('names', id))
 disown(id)
@@ -17,4 +21,4 @@ end
 if redis.call('EXISTS', tenants) == 0 then
   redis.call('DEL', base .. '/format')
 end
-return {'ok', 1}
+return {'ok', 'done', 1}

@@ -1,6 +1,7 @@
 -- Every script begins with this: where things lie, and whether this program knows their layout.
 --
 --   base/format                   the number of the layout
+--   base/epoch                    number: how often a write was given up; it never goes back
 --   base/tenants                  sorted set: tenants that have a thread
 --   base/threads/tenant           sorted set: ids of the threads
 --   base/thread/tenant/id         hash: revision, head and so on, and each document by kind/name
@@ -35,6 +36,12 @@ local function in_chunks(values, act)
   for first = 1, #values, CHUNK do
     act(unpack(values, first, math.min(first + CHUNK - 1, #values)))
   end
+end
+
+-- A write names the epoch that it knows, and is refused in another one: that is how one that was
+-- given up, and arrives all the same, does nothing.
+local function epoch()
+  return redis.call('GET', base .. '/epoch') or '0'
 end
 
 local format = redis.call('GET', base .. '/format')
