@@ -143,47 +143,6 @@ def test_waiting_call_outlives_a_restart(
     assert asyncio.run(live()) < 2.0
 
 
-def test_stops_lose_nothing_acknowledged(
-    postgres_server: PostgresServer, postgres_dsn: str
-) -> None:
-    """
-    Of writers that go on while the server is killed twice all that was acknowledged is there, alone.
-    """
-
-    async def write(store: PostgresStore, name: str, stop: asyncio.Event) -> list[str]:
-        thread = await store.thread(name)
-        said: list[str] = []
-        number = 0
-        while not stop.is_set():
-            number += 1
-            try:
-                await thread.add_message(Message.user(f"{number}"))
-            except StoreError:
-                continue
-            else:
-                said.append(f"{number}")
-        return said
-
-    async def live() -> dict[str, list[str]]:
-        stop = asyncio.Event()
-        async with PostgresStore(postgres_dsn) as store:
-            names = [f"t{n}" for n in range(4)]
-            writers = [asyncio.create_task(write(store, name, stop)) for name in names]
-            for _ in range(2):
-                await asyncio.sleep(0.4)
-                await asyncio.to_thread(postgres_server.stop_immediate)
-                await asyncio.to_thread(postgres_server.start)
-            await asyncio.sleep(0.8)
-            stop.set()
-            return dict(zip(names, await asyncio.gather(*writers), strict=True))
-
-    said = asyncio.run(live())
-
-    assert min(map(len, said.values())) > 10
-    for name, wanted in said.items():
-        assert asyncio.run(texts(postgres_dsn, name)) == wanted
-
-
 def test_silent_server(postgres_server: PostgresServer, postgres_dsn: str) -> None:
     """
     Where nothing comes back a call ends in time, says what is not known, and later ones work.
