@@ -213,11 +213,12 @@ class Asking:
 
     def _learn(self, error: ContextOverflowError, reduced: ReducedHistory[Message]) -> None:
         sent = 0 if reduced.event is None else reduced.event.reduced_tokens
+        share = _TAKEN_SHARE
         if error.window and error.tokens:
-            # Our estimate and the vendor's count differ; what is learned is in ours.
-            window = sent * error.window / error.tokens
-        else:
-            window = sent * _TAKEN_SHARE
+            # Our estimate and the vendor's count differ; what is learned is in ours. A vendor that
+            # keeps room for the answer refuses what is shorter than its window.
+            share = min(share, error.window / error.tokens)
+        window = sent * share
         self._progress.state = self._progress.state.with_context_window(
             max(1, int(window)), model=self._setup.model.name
         )

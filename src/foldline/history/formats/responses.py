@@ -5,6 +5,7 @@ A stream is put together into the object that the vendor would have sent without
 that is read as the messages that a client adds to its history.
 """
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -98,7 +99,8 @@ def joined_stream(text: str, native: NativeFormat) -> Object:
 
 
 def _events(text: str) -> Iterator[Object]:
-    for line in text.splitlines():
+    # Lines end as the standard of server-sent events says; a text may hold other separators.
+    for line in re.split(r"\r\n|\n|\r", text):
         data = line.removeprefix("data:").strip()
         if line.startswith("data:") and data != "[DONE]":
             yield as_object(decode_json(data), "the event")

@@ -1,0 +1,1 @@
+"""Many runs on one thread: conversations, who answers in them, and the blocking face."""

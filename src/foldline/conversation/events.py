@@ -1,0 +1,28 @@
+"""
+What a conversation tells while a message is answered.
+"""
+
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from foldline.agent.events import AgentEvent
+
+
+__all__ = ["AgentSelectedEvent", "ConversationEvent"]
+
+
+class AgentSelectedEvent(Struct, frozen=True, kw_only=True, tag_field="type", tag="agent_selected"):
+    """
+    An agent was chosen to answer; what follows is told of its turn.
+    """
+
+    agent: str
+    """The name of the agent."""
+
+    conversation_id: str
+    """The id of the thread."""
+
+
+ConversationEvent: TypeAlias = AgentEvent | AgentSelectedEvent
+"""Every event of a conversation; `match` over it is exhaustive."""

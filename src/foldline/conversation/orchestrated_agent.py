@@ -1,0 +1,229 @@
+"""
+An agent as an orchestrator gets it: bound to the thread of the conversation.
+"""
+
+from collections.abc import Callable, Sequence
+from os import urandom
+
+from msgspec import UNSET, UnsetType
+
+from foldline.agent.agent import Agent, TurnInput
+from foldline.agent.events import AgentEvent
+from foldline.agent.result import TurnResult
+from foldline.agent.streaming import StreamingTurnResult
+from foldline.conversation.events import AgentSelectedEvent, ConversationEvent
+from foldline.errors import ThreadConflictError
+from foldline.history.messages import Message
+from foldline.reduction.run_config import AgentRunConfig
+from foldline.reduction.state import HistoryReductionState
+from foldline.threads.stores.memory import MemoryStore
+from foldline.threads.thread import ConversationThread
+
+
+__all__ = ["OrchestratedAgent", "Stage"]
+
+
+class Stage:
+    """
+    What the agents share that answer one message.
+    """
+
+    def __init__(
+        self,
+        thread: ConversationThread,
+        *,
+        config: AgentRunConfig | None = None,
+        listen: Callable[[ConversationEvent], None] | None = None,
+    ) -> None:
+        """
+        Answer on *thread*.
+
+        Args:
+            thread: The thread of the conversation.
+            config: What this run changes.
+            listen: Is given every event as it happens.
+        """
+        self.thread = thread
+        self.config = config
+        self.listen = listen
+        self.turns: list[tuple[str, TurnResult]] = []
+        """The turns that have ended on the thread, with the name of the agent."""
+        self._conflict: ThreadConflictError | None = None
+        self._shown: str | None = None
+        self.look()
+
+    def look(self) -> None:
+        """
+        Take what is on the thread now for what this conversation has said.
+        """
+        self._count, self._revision = self.thread.count, self.thread.revision
+
+    def show(self, agent: str) -> None:
+        """
+        Tell that *agent* answers, unless that was the last thing told of it.
+        """
+        if self.listen is not None and agent != self._shown:
+            self.listen(AgentSelectedEvent(agent=agent, conversation_id=self.thread.id))
+        self._shown = agent
+
+    def has_lost(self, conflict: ThreadConflictError) -> None:
+        """
+        Note that somebody else was faster.
+        """
+        self._conflict = conflict
+
+    def check(self) -> None:
+        """
+        See that nobody else has said something on the thread.
+
+        Raises:
+            ThreadConflictError: Somebody has.
+        """
+        if self._conflict is not None:
+            raise self._conflict
+        if self.thread.count != self._count:
+            raise ThreadConflictError(
+                thread_id=self.thread.id, expected=self._revision, actual=self.thread.revision
+            )
+
+
+class OrchestratedAgent:
+    """
+    An agent that answers on the thread of a conversation.
+
+    There are two ways to let it answer. `run` is a turn on the thread itself: every step of it is
+    stored at once, it survives a crash, and its events are those of the conversation. `respond`
+    answers a history that is handed over, and stores nothing; what it says is stored when the
+    orchestrator returns it.
+    """
+
+    def __init__(self, agent: Agent, stage: Stage) -> None:
+        """
+        Let *agent* answer on *stage*.
+        """
+        self._agent = agent
+        self._stage = stage
+
+    @property
+    def name(self) -> str:
+        """
+        The name of the agent.
+        """
+        return self._agent.name
+
+    @property
+    def instructions(self) -> str:
+        """
+        The instructions of the agent.
+        """
+        return self._agent.instructions
+
+    @property
+    def agent(self) -> Agent:
+        """
+        The agent itself, which knows nothing of the conversation.
+        """
+        return self._agent
+
+    async def run(self, message: TurnInput = None) -> TurnResult:
+        """
+        Run a durable turn on the thread of the conversation.
+
+        Agents run so one after the other. A run that another agent has left open on the thread is
+        ended first: this agent goes on behind what is stored of it.
+
+        Args:
+            message: What is said to the agent besides; it is stored as every message is.
+
+        Raises:
+            RunStartError: Another agent is running on the thread.
+            ThreadConflictError: Somebody else goes on with the thread, or has said something.
+            ModelError: The model failed; the turn stays open and can be resumed.
+            StoreError: The store failed; what was not acknowledged is not there.
+        """
+        return await self._turn(message, self._stage.listen, takes_over=True)
+
+    async def resume(self) -> TurnResult:
+        """
+        Go on with the open run of the thread, whichever agent has left it open.
+
+        Raises:
+            RunStartError: Another agent is running on the thread, or nothing was ever said.
+            ThreadConflictError: Somebody else goes on with the thread, or has said something.
+            ToolDecisionError: A crash interrupted a tool that waits for a decision then.
+            ModelError: The model failed; the turn stays open and can be resumed.
+            StoreError: The store failed; what was not acknowledged is not there.
+        """
+        return await self._turn(None, self._stage.listen, takes_over=False)
+
+    def run_stream(self, message: TurnInput = None) -> StreamingTurnResult:
+        """
+        Return the turn that `run` runs, to be watched; for orchestrators that stream themselves.
+
+        Args:
+            message: What is said to the agent besides.
+        """
+        return StreamingTurnResult(lambda listen: self._turn(message, listen, takes_over=True))
+
+    async def respond(self, history: Sequence[Message]) -> TurnResult:
+        """
+        Answer *history*, and store nothing: for several agents at once, or for a changed history.
+
+        It takes place on a thread of its own in memory. The last reduction of the conversation is
+        used there where it fits, so that nothing is summarized again. After a crash its tools run
+        again, whatever their policy: let agents whose tools change something `run`.
+
+        Args:
+            history: The full history, or what the agent is to take for it.
+
+        Raises:
+            RunStartError: *history* is empty.
+            ModelError: The model failed.
+        """
+        thread = await MemoryStore().thread(urandom(16).hex())
+        await thread.add_messages(history)
+        await thread.commit(reduction=self._fitting(history))
+        return await self._ran(thread, None, self._stage.listen)
+
+    def _fitting(self, history: Sequence[Message]) -> HistoryReductionState | UnsetType:
+        reduction = self._stage.thread.last_reduction
+        said = [message for message in history if message.role != "system"]
+        if reduction is None or reduction.summarized_up_to_index > len(said):
+            return UNSET
+        return reduction if reduction.validate_integrity(said) else UNSET
+
+    async def _turn(
+        self,
+        message: TurnInput,
+        listen: Callable[[AgentEvent], None] | None,
+        *,
+        takes_over: bool,
+    ) -> TurnResult:
+        stage = self._stage
+        state = stage.thread.execution_state
+        try:
+            if takes_over and state is not None and state.agent_name != self.name:
+                await stage.thread.abandon_run(f"Handed over to {self.name}")
+            turn = await self._ran(stage.thread, message, listen)
+        except ThreadConflictError as error:
+            stage.has_lost(error)
+            raise
+        finally:
+            stage.look()
+        stage.turns.append((self.name, turn))
+        return turn
+
+    async def _ran(
+        self,
+        thread: ConversationThread,
+        message: TurnInput,
+        listen: Callable[[AgentEvent], None] | None,
+    ) -> TurnResult:
+        stage = self._stage
+        stage.show(self.name)
+        if listen is None:
+            return await self._agent.run(message, thread=thread, config=stage.config)
+        async with self._agent.run_stream(message, thread=thread, config=stage.config) as stream:
+            async for event in stream:
+                listen(event)
+            return await stream.final_result

@@ -1,0 +1,327 @@
+"""
+One message: from the user to the answer that is stored.
+
+Theory of operation
+-------------------
+
+What the user says is stored first. Then the orchestrator lets an agent answer, in one of two ways.
+A turn on the thread stores each of its steps by itself, the fold before the answer. A response that
+the orchestrator brings from elsewhere is stored here, in one commit with its reduction, which stands
+for messages before it. So at any instant either a run is open on the thread, and its agent goes on
+with it; or the last message waits for an answer, and the orchestrator is asked again; or the
+message is answered.
+"""
+
+import logging
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing, suppress
+from os import urandom
+from time import perf_counter
+
+from msgspec import UNSET, UnsetType, structs
+
+from foldline.agent.agent import Agent
+from foldline.agent.events import AgentEvent
+from foldline.agent.progress import Progress
+from foldline.agent.result import ReductionMetadata, added
+from foldline.conversation.events import ConversationEvent
+from foldline.conversation.orchestrated_agent import OrchestratedAgent, Stage
+from foldline.conversation.orchestration import (
+    OrchestrationOptions,
+    OrchestrationResult,
+    reduction_context,
+)
+from foldline.conversation.orchestrator import (
+    BoundedOrchestrator,
+    Orchestrator,
+    StreamingOrchestrator,
+)
+from foldline.conversation.response import check_response, digests, signed, without_history
+from foldline.conversation.single_agent import SINGLE_AGENT
+from foldline.errors import ConfigError, IntegrityError, RunStartError
+from foldline.history.digest import message_digest
+from foldline.history.messages import Message
+from foldline.reduction.run_config import AgentRunConfig
+from foldline.reduction.state import HistoryReductionState
+from foldline.threads.loop_state import COMPLETED, AgentLoopState
+from foldline.threads.start import run_start
+from foldline.threads.thread import ConversationThread
+
+
+__all__ = ["Sending", "is_waiting"]
+
+
+_LOG = logging.getLogger("foldline")
+
+_Pieces = AsyncGenerator[ConversationEvent | OrchestrationResult, None]
+
+
+class Sending:
+    """
+    One message on one thread, or what waits on it for an answer.
+    """
+
+    def __init__(
+        self,
+        agents: Mapping[str, Agent],
+        orchestrator: Orchestrator | None,
+        thread: ConversationThread,
+        given: Sequence[Message],
+        *,
+        config: AgentRunConfig | None = None,
+        values: Mapping[str, object] | None = None,
+        listen: Callable[[ConversationEvent], None] | None = None,
+    ) -> None:
+        """
+        Prepare it; nothing happens before it is run.
+
+        Args:
+            agents: The agents by name.
+            orchestrator: Who chooses; None for one agent alone.
+            thread: The thread.
+            given: What is said; empty to go on from what is stored.
+            config: What this run changes.
+            values: What the orchestrator is told.
+            listen: Is given every event as it happens.
+        """
+        self._stage = Stage(thread, config=config, listen=listen)
+        self._agents = {
+            name: OrchestratedAgent(agent, self._stage) for name, agent in agents.items()
+        }
+        self._orchestrator = orchestrator
+        self._thread = thread
+        self._given = tuple(given)
+        self._values = values or {}
+        self._history: Sequence[Message] = ()
+
+    async def run(self) -> OrchestrationResult:
+        """
+        Answer, and return what came of it.
+
+        Raises:
+            RunStartError: Nothing waits for an answer, or an open run and new messages.
+            ConfigError: What the orchestrator returned is no result.
+            ThreadConflictError: Somebody else goes on with the thread, or has said something.
+            ModelError: The model failed; nothing that was said is lost.
+            StoreError: The store failed; what was not acknowledged is not there.
+        """
+        started = perf_counter()
+        thread = self._thread
+        state = thread.execution_state
+        start = run_start(thread.id, state, count=thread.count, has_input=bool(self._given))
+        if start == "continue":
+            await self._expect_question()
+        if start == "resume" and state is not None:
+            result = await self._resumed(state.agent_name)
+        elif self._orchestrator is None:
+            result = await self._answered()
+        else:
+            result = await self._orchestrated(self._orchestrator)
+        result = await self._kept(result)
+        return structs.replace(result, execution_time=perf_counter() - started)
+
+    async def _expect_question(self) -> None:
+        if not await is_waiting(self._thread):
+            message = f"nothing waits for an answer in thread {self._thread.id!r}: say something"
+            raise RunStartError(message)
+
+    async def _resumed(self, name: str) -> OrchestrationResult:
+        agents = self._agents
+        agent = next(iter(agents.values())) if len(agents) == 1 else agents.get(name)
+        if agent is None:
+            message = (
+                f"thread {self._thread.id!r} has an open run of the agent {name!r}, and the "
+                f"conversation has {', '.join(agents)}: `await thread.abandon_run()` ends it"
+            )
+            raise ConfigError(message)
+        turn = await agent.resume()
+        return OrchestrationResult.of_turn(turn, agent.name, strategy_name="Resume")
+
+    async def _answered(self) -> OrchestrationResult:
+        """
+        Let the only agent answer; its turn stores the input with its own first step.
+        """
+        (agent,) = self._agents.values()
+        turn = await agent.run(self._given or None)
+        return OrchestrationResult.of_turn(turn, agent.name, strategy_name=SINGLE_AGENT)
+
+    async def _orchestrated(self, orchestrator: Orchestrator) -> OrchestrationResult:
+        thread, state = self._thread, self._thread.execution_state
+        if self._given:
+            await self._commit([_dated(message, thread) for message in self._given])
+        limit = (
+            orchestrator.history_limit if isinstance(orchestrator, BoundedOrchestrator) else None
+        )
+        self._history = await thread.get_messages(last=limit)
+        options = OrchestrationOptions(
+            config=self._stage.config,
+            last_reduction=thread.last_reduction,
+            last_agent=None if state is None else state.agent_name or None,
+            turn_number=await self._turn_number(),
+            values=self._values,
+        )
+        result = await self._asked(orchestrator, options)
+        # Somebody's own orchestrator may return anything, whatever its annotation says.
+        if not isinstance(result, OrchestrationResult):  # pyright: ignore[reportUnnecessaryIsInstance]
+            message = (
+                f"{type(orchestrator).__name__} returned a {type(result).__name__}, "
+                "not an OrchestrationResult"
+            )
+            raise ConfigError(message)
+        return result
+
+    async def _asked(
+        self, orchestrator: Orchestrator, options: OrchestrationOptions
+    ) -> OrchestrationResult | None:
+        listen, conversation_id = self._stage.listen, self._thread.id
+        if listen is None or not isinstance(orchestrator, StreamingOrchestrator):
+            return await orchestrator.orchestrate(
+                self._history, self._agents, conversation_id, options
+            )
+        pieces = orchestrator.orchestrate_stream(
+            self._history, self._agents, conversation_id, options
+        )
+        return await _heard(pieces, listen)
+
+    async def _turn_number(self) -> int:
+        window = await self._thread.window()
+        return max(1, window.history.exchanges())
+
+    async def _kept(self, result: OrchestrationResult) -> OrchestrationResult:
+        """
+        Store what of *result* no turn has stored, and return it with what is known besides.
+        """
+        check_response(result.response)
+        stage, agent, now = self._stage, result.selected_agent, self._thread.now()
+        stage.show(agent)
+        turns = [turn for _, turn in stage.turns]
+        known = digests(message for turn in turns for message in turn.messages)
+        response = tuple(
+            signed(one, agent, now) for one in without_history(result.response, self._history)
+        )
+        news = [one for one in response if message_digest(one) not in known]
+        folds = [turn.reduction for turn in turns if turn.reduction is not None]
+        reduction = result.reduction or (folds[-1] if folds else None)
+        if not any(one is reduction for one in (None, *folds)):
+            reduction = await self._applied(reduction, agent, news)
+        elif news:
+            await self._commit(news, agent=agent)
+        return await self._filled(structs.replace(result, response=response, reduction=reduction))
+
+    async def _applied(
+        self, reduction: ReductionMetadata | None, agent: str, news: Sequence[Message]
+    ) -> ReductionMetadata | None:
+        """
+        Store *news* with *reduction* and return it; alone where it stands for other messages.
+        """
+        assert reduction is not None
+        with suppress(IntegrityError):
+            await self._commit(news, agent=agent, reduction=reduction.state)
+            return reduction
+        _LOG.warning("a reduction stands for other messages than thread %r has", self._thread.id)
+        if news:
+            await self._commit(news, agent=agent)
+        return None
+
+    async def _commit(
+        self,
+        messages: Sequence[Message],
+        *,
+        agent: str | None = None,
+        reduction: HistoryReductionState | UnsetType = UNSET,
+    ) -> None:
+        """
+        Store *messages*; with *agent* they are its answer, and end the run.
+        """
+        thread = self._thread
+        self._stage.check()
+        ended = _ended(thread, agent or "")
+        answers = agent is not None and bool(messages)
+        bound = self._agents.get(agent or "")
+        reduces = bound is not None and bound.agent.reducer.config.retention == "reduced"
+        with thread.turn():
+            await Progress(thread, ended, _nobody).commit(
+                messages=messages,
+                state=ended if answers else None,
+                reduction=reduction,
+                settled=[run.call_id for run in thread.pending_tools] if answers else (),
+                archive=reduces and reduction is not UNSET,
+                source="loop" if answers else "input",
+            )
+        self._stage.look()
+
+    async def _filled(self, result: OrchestrationResult) -> OrchestrationResult:
+        """
+        Return *result* with what the conversation knows of it.
+        """
+        names = tuple(name for name, _ in self._stage.turns)
+        usages = [turn.usage for _, turn in self._stage.turns]
+        state, metadata = self._thread.execution_state, result.metadata
+        context = {**reduction_context(result.reduction), **metadata.context}
+        run_id = self._thread.id if state is None else state.run_id
+        return structs.replace(
+            result,
+            metadata=structs.replace(metadata, context=context),
+            run_id=result.run_id or run_id,
+            activated_agents=result.activated_agents or tuple(dict.fromkeys(names)),
+            execution_order=result.execution_order or names,
+            execution_count=max(result.execution_count, len(names)),
+            turn_number=result.turn_number or await self._turn_number(),
+            usage=result.usage or (added(usages) if usages else None),
+            checkpoint=result.checkpoint or state,
+        )
+
+
+async def is_waiting(thread: ConversationThread) -> bool:
+    """
+    Whether the last message of *thread* has no answer yet.
+    """
+    said = await thread.get_range(max(0, thread.length - 1))
+    last = [message for message in said if message.role != "system"][-1:]
+    return any(one.role != "assistant" or one.tool_calls for one in last)
+
+
+async def _heard(
+    pieces: _Pieces, listen: Callable[[ConversationEvent], None]
+) -> OrchestrationResult | None:
+    result = None
+    async with aclosing(pieces):
+        async for piece in pieces:
+            if isinstance(piece, OrchestrationResult):
+                result = piece
+            else:
+                listen(piece)
+    return result
+
+
+def _dated(message: Message, thread: ConversationThread) -> Message:
+    return structs.replace(message, created_at=message.created_at or thread.now())
+
+
+def _ended(thread: ConversationThread, agent: str) -> AgentLoopState:
+    """
+    Return the state of a run in which *agent* has answered, with what outlives a run.
+    """
+    before = thread.execution_state
+    state = AgentLoopState(
+        run_id=urandom(16).hex(),
+        conversation_id=thread.id,
+        started_at=thread.now(),
+        agent_name=agent,
+        turn_start=thread.count,
+    )
+    if before is not None:
+        state = structs.replace(
+            state,
+            service_thread_id=before.service_thread_id,
+            service_watermark=before.service_watermark,
+            service_mark=before.service_mark,
+            context_window=before.context_window,
+        )
+    return state.terminated(COMPLETED)
+
+
+def _nobody(_: AgentEvent) -> None:
+    """
+    Tell nobody: a step of the conversation is no step of a turn.
+    """

@@ -1,0 +1,225 @@
+"""
+Anthropic Messages.
+
+Source: Anthropic Messages API reference. The prompt is cached up to the last message of each request,
+so that the next one reads all of it from the cache. The setting `betas` is a list of names, which go
+out as a header.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractAsyncContextManager
+from types import MappingProxyType
+from typing import Any
+
+from foldline.errors import FormatError, ServiceThreadLostError
+from foldline.history.formats.fields import (
+    Object,
+    maybe_count,
+    maybe_list,
+    maybe_object,
+    maybe_text,
+)
+from foldline.history.formats.renderings import render_anthropic
+from foldline.history.formats.responses import joined_stream, read_response
+from foldline.history.formats.usage import anthropic_usage
+from foldline.history.messages import NativeFormat
+from foldline.providers.model import (
+    ChatDelta,
+    ChatRequest,
+    ChatResponse,
+    FinishReason,
+    ReasoningDelta,
+    TextDelta,
+    ToolCallDelta,
+)
+from foldline.providers.vendors.dialect import Reply, said, with_settings
+from foldline.providers.vendors.tool_schemas import anthropic_tools
+
+
+__all__ = ["DEFAULT_MAX_TOKENS", "AnthropicMessages"]
+
+
+DEFAULT_MAX_TOKENS = 8192
+"""How much a model may write where no setting says it; the vendor wants a number."""
+
+_BETAS = "betas"
+_BETA_HEADER = "anthropic-beta"
+_MARK = "cache_control"
+_EPHEMERAL: Mapping[str, str] = MappingProxyType({"type": "ephemeral"})
+_FINISHES: Mapping[str, FinishReason] = MappingProxyType(
+    {
+        "end_turn": "stop",
+        "stop_sequence": "stop",
+        "pause_turn": "stop",
+        "compaction": "stop",
+        "max_tokens": "length",
+        "model_context_window_exceeded": "length",
+        "tool_use": "tool_call",
+        "refusal": "content_filter",
+    }
+)
+_CUT_OFF = "the stream holds no whole response"
+
+
+class AnthropicMessages:
+    """
+    The Messages API as one model speaks it.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        model: str,
+        max_tokens: int = DEFAULT_MAX_TOKENS,
+        caches_prompt: bool = True,
+        marks_messages: bool = False,
+    ) -> None:
+        """
+        Speak to *model*, which errors call *name*.
+
+        Args:
+            max_tokens: How much it may write where no setting says it.
+            caches_prompt: Whether the vendor is asked to cache the prompt.
+            marks_messages: Whether that is asked in the messages, for servers that do not know the
+                field of the request.
+        """
+        self._name = name
+        self._model = model
+        self._max_tokens = max_tokens
+        self._caches_prompt = caches_prompt
+        self._marks_messages = marks_messages
+
+    def body(self, request: ChatRequest, *, streamed: bool) -> Object:  # noqa: ARG002
+        """
+        Write *request*.
+
+        Raises:
+            ServiceThreadLostError: It goes on with a conversation, and this format holds none.
+        """
+        if request.service_thread_id is not None:
+            raise ServiceThreadLostError(model=self._name)
+        view = render_anthropic(request.messages)
+        body: Object = {"model": self._model, "max_tokens": self._limit(request.settings)}
+        if view.system:
+            body["system"] = view.system
+        body["messages"] = view.messages
+        if request.tools:
+            body["tools"] = anthropic_tools(request.tools)
+        # Whoever has placed marks of his own is left alone: the vendor takes only a few.
+        if self._caches_prompt and not _has_marks(view.system, view.messages):
+            body |= self._marked(view.system, view.messages)
+        return with_settings(body, request.settings)
+
+    def _limit(self, settings: Mapping[str, object]) -> int:
+        # What a model may think counts as written.
+        thinking = maybe_object(settings.get("thinking"))
+        return self._max_tokens + maybe_count(thinking.get("budget_tokens"))
+
+    def _marked(self, system: list[Object], messages: list[Object]) -> Object:
+        if not self._marks_messages:
+            return {_MARK: dict(_EPHEMERAL)}
+        last = messages[-1]
+        content = last["content"]
+        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
+        marked: Object = {"messages": [*messages[:-1], {**last, "content": _mark_last(blocks)}]}
+        return marked | ({"system": _mark_last(system)} if system else {})
+
+    def send(
+        self, client: Any, body: Object, options: Object
+    ) -> AbstractAsyncContextManager[Reply]:
+        """
+        Send *body* through *client*, the SDK; leaving the context ends the request.
+        """
+        sent = {key: value for key, value in body.items() if key != _BETAS}
+        if body.get(_BETAS):
+            headers = {_BETA_HEADER: ",".join(body[_BETAS]), **options.get("extra_headers", {})}
+            options = {**options, "extra_headers": headers}
+        ask = client.messages.with_streaming_response.create
+        # The SDK would walk through all messages; what is given beside them goes out as it is.
+        asked: AbstractAsyncContextManager[Reply] = ask(
+            model=body["model"],
+            max_tokens=body["max_tokens"],
+            messages=[],
+            extra_body=sent,
+            **options,
+        )
+        return asked
+
+    def reader(self) -> "_MessageReader":
+        """
+        Return what reads a stream.
+        """
+        return _MessageReader()
+
+    def read(self, whole: Object) -> ChatResponse:
+        """
+        Read a whole response.
+
+        Raises:
+            FormatError: It is none.
+        """
+        return ChatResponse(
+            messages=said(read_response(whole, NativeFormat.ANTHROPIC)),
+            usage=anthropic_usage(maybe_object(whole.get("usage"))),
+            model=maybe_text(whole.get("model")) or None,
+            id=maybe_text(whole.get("id")) or None,
+            finish_reason=_FINISHES.get(maybe_text(whole.get("stop_reason")), "stop"),
+        )
+
+
+def _has_marks(system: list[Object], messages: list[Object]) -> bool:
+    blocks = [*system, *(block for item in messages for block in maybe_list(item.get("content")))]
+    return any(maybe_object(block).get(_MARK) is not None for block in blocks)
+
+
+def _mark_last(blocks: list[Object]) -> list[Object]:
+    return [*blocks[:-1], {**blocks[-1], _MARK: dict(_EPHEMERAL)}]
+
+
+class _MessageReader:
+    def __init__(self) -> None:
+        self._events: list[Object] = []
+        self._calls: dict[int, int] = {}
+        self._end: Object = {}
+        self._is_ended = False
+
+    def deltas(self, event: Object) -> Iterator[ChatDelta]:
+        kind, place = event.get("type"), maybe_count(event.get("index"))
+        self._events.append(event)
+        if kind == "content_block_start":
+            yield from self._started(maybe_object(event.get("content_block")), place)
+        elif kind == "content_block_delta":
+            yield from self._grown(maybe_object(event.get("delta")), place)
+        elif kind == "message_delta":
+            self._end |= maybe_object(event.get("delta"))
+        elif kind == "message_stop":
+            self._is_ended = True
+
+    def _started(self, block: Object, place: int) -> Iterator[ChatDelta]:
+        if block.get("type") == "tool_use":
+            index = self._calls[place] = len(self._calls)
+            own_id, name = maybe_text(block.get("id")), maybe_text(block.get("name"))
+            yield ToolCallDelta(index=index, id=own_id, name=name)
+        elif text := maybe_text(block.get("text")):
+            yield TextDelta(text)
+
+    def _grown(self, delta: Object, place: int) -> Iterator[ChatDelta]:
+        match delta:
+            case {"type": "text_delta", "text": str() as text}:
+                yield TextDelta(text)
+            case {"type": "thinking_delta", "thinking": str() as text}:
+                yield ReasoningDelta(text)
+            case {"type": "input_json_delta", "partial_json": str() as text}:
+                if place in self._calls and text:
+                    yield ToolCallDelta(index=self._calls[place], arguments=text)
+            case _:
+                pass
+
+    def whole(self) -> Object:
+        if not self._is_ended:
+            raise FormatError(_CUT_OFF)
+        # Escaped, since the lines of a text are split at every line end that Unicode knows.
+        lines = (f"data: {json.dumps(event)}" for event in self._events)
+        return joined_stream("\n".join(lines), NativeFormat.ANTHROPIC) | self._end

@@ -1,0 +1,147 @@
+"""
+What went wrong at a vendor, as an error of foldline.
+
+A vendor's error may repeat the request, and with it the conversation or a key. Its status and its
+codes are kept, its text is read for the numbers of an overflow and then left behind.
+"""
+
+import re
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from types import MappingProxyType
+
+from foldline.errors import ContextOverflowError, FormatError, ModelError, ServiceThreadLostError
+from foldline.history.formats.fields import Object, maybe_object, maybe_text
+from foldline.providers.vendors.overflow import read_overflow
+
+
+__all__ = ["error_of", "model_error", "raise_if_failed", "sdk_errors", "unreadable"]
+
+
+_FAILURE = 400
+_STATUSES = range(_FAILURE, 600)
+_CODE = re.compile(r"[A-Za-z0-9_.:-]{1,64}").fullmatch
+_LOST = "previous_response_not_found"
+_LOST_TEXT = re.compile(r"previous response .{0,200}not found", re.IGNORECASE | re.DOTALL).search
+
+# What a vendor names inside an open stream has no status of its own any more.
+_STATUS_OF: Mapping[str, int] = MappingProxyType(
+    {
+        "api_error": 500,
+        "authentication_error": 401,
+        "billing_error": 402,
+        "context_length_exceeded": 400,
+        "insufficient_quota": 429,
+        "invalid_request_error": 400,
+        "not_found_error": 404,
+        "overloaded_error": 529,
+        "permission_error": 403,
+        "rate_limit_error": 429,
+        "rate_limit_exceeded": 429,
+        "request_too_large": 413,
+        "server_error": 500,
+        "timeout_error": 504,
+    }
+)
+
+
+def model_error(name: str, *, status: int | None, error: Object) -> ModelError:
+    """
+    Return what *error*, the object in which the vendor of the model *name* says what is wrong, is.
+    """
+    codes = _codes(error)
+    if status is None or status < _FAILURE:
+        status = _status_of(codes)
+    if _LOST in codes or _LOST_TEXT(maybe_text(error.get("message"))):
+        return ServiceThreadLostError(model=name, status=status)
+    overflow = read_overflow(status=status, codes=codes, error=error)
+    if overflow is not None:
+        return ContextOverflowError(
+            model=name, window=overflow.window, tokens=overflow.tokens, status=status
+        )
+    said = [] if status is None else [f"status {status}"]
+    said += [code for code in codes if code != f"{status}"]
+    return ModelError(f"{name} failed: {', '.join(said) or 'no reason given'}", status=status)
+
+
+def _codes(error: Object) -> tuple[str, ...]:
+    found = dict.fromkeys(
+        f"{error[key]}"
+        for key in ("code", "type")
+        if isinstance(error.get(key), str | int) and _CODE(f"{error[key]}")
+    )
+    return tuple(code for code in found if code != "error")
+
+
+def _status_of(codes: tuple[str, ...]) -> int | None:
+    for code in codes:
+        if code.isdecimal() and int(code) in _STATUSES:
+            return int(code)
+        if code in _STATUS_OF:
+            return _STATUS_OF[code]
+    return None
+
+
+def error_of(body: object) -> Object:
+    """
+    Return the object in *body* that says what went wrong; empty where there is none.
+    """
+    fields = maybe_object(body)
+    inner = fields.get("error") or maybe_object(fields.get("response")).get("error")
+    if inner:
+        return {"message": inner} if isinstance(inner, str) else maybe_object(inner)
+    return fields if fields.get("type") == "error" else {}
+
+
+def raise_if_failed(name: str, body: Object) -> None:
+    """
+    See that *body*, an answer or an event of the model *name*, reports no failure.
+
+    Raises:
+        ContextOverflowError: The request is longer than the window.
+        ServiceThreadLostError: The vendor no longer holds the conversation.
+        ModelError: Anything else went wrong at the vendor.
+    """
+    error = error_of(body)
+    if error:
+        raise model_error(name, status=None, error=error)
+
+
+def unreadable(name: str) -> ModelError:
+    """
+    Return the error for an answer that is none, or broke off.
+    """
+    return ModelError(f"{name} broke off its answer, or gave one that cannot be read")
+
+
+@contextmanager
+def sdk_errors(name: str) -> Generator[None]:
+    """
+    Turn what the SDKs of OpenAI and Anthropic and their HTTP client raise into errors of foldline.
+
+    Raises:
+        ContextOverflowError: The request is longer than the window.
+        ServiceThreadLostError: The vendor no longer holds the conversation.
+        ModelError: Anything else went wrong at the vendor.
+    """
+    # Nobody is here without the extra, and no module of foldline may load it before that.
+    import anthropic  # noqa: PLC0415
+    import httpx2  # noqa: PLC0415
+    import openai  # noqa: PLC0415
+
+    try:
+        yield
+    except (openai.APIStatusError, anthropic.APIStatusError) as error:
+        body = maybe_object(error.body)
+        raise model_error(name, status=error.status_code, error=error_of(body) or body) from None
+    except (openai.APITimeoutError, anthropic.APITimeoutError, httpx2.TimeoutException):
+        message = f"{name} did not answer in time"
+        raise ModelError(message) from None
+    except (openai.APIConnectionError, anthropic.APIConnectionError):
+        message = f"{name} could not be reached"
+        raise ModelError(message) from None
+    except (openai.OpenAIError, anthropic.AnthropicError, httpx2.HTTPError) as error:
+        message = f"{name} broke off: {type(error).__name__}"
+        raise ModelError(message) from None
+    except FormatError:
+        raise unreadable(name) from None

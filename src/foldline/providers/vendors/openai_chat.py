@@ -1,0 +1,252 @@
+"""
+OpenAI Chat Completions, which most vendors speak.
+
+Source: OpenAI Chat Completions API reference; the fields `reasoning_content` (DeepSeek and others),
+`reasoning` and `reasoning_details` (OpenRouter, Ollama, vLLM) of compatible vendors. Such reasoning is sent
+back under the name that it came with.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractAsyncContextManager
+from types import MappingProxyType
+from typing import Any
+
+from msgspec.structs import replace
+
+from foldline.errors import FormatError, ServiceThreadLostError
+from foldline.history.formats.fields import (
+    Object,
+    maybe_count,
+    maybe_list,
+    maybe_object,
+    maybe_text,
+)
+from foldline.history.formats.renderings import render_openai_chat
+from foldline.history.formats.responses import read_response
+from foldline.history.formats.usage import openai_usage
+from foldline.history.formats.wire import json_text
+from foldline.history.messages import Message, Native, NativeFormat
+from foldline.providers.model import (
+    ChatDelta,
+    ChatRequest,
+    ChatResponse,
+    FinishReason,
+    ReasoningDelta,
+    TextDelta,
+    ToolCallDelta,
+)
+from foldline.providers.vendors.dialect import Reply, said, with_settings
+from foldline.providers.vendors.events import END
+from foldline.providers.vendors.tool_schemas import openai_chat_tools
+
+
+__all__ = ["OpenAIChat"]
+
+
+_FINISHES: Mapping[str, FinishReason] = MappingProxyType(
+    {
+        "stop": "stop",
+        "length": "length",
+        "tool_calls": "tool_call",
+        "function_call": "tool_call",
+        "content_filter": "content_filter",
+        "error": "error",
+    }
+)
+_REASONING = ("reasoning_content", "reasoning")
+_TEXTS = ("content", "refusal", *_REASONING)
+_SENT_BACK = ("role", *_TEXTS, "reasoning_details", "tool_calls")
+_GROWING = frozenset({"text", "summary", "data", "signature"})
+_CUT_OFF = "the stream holds no whole response"
+
+
+class OpenAIChat:
+    """
+    Chat Completions as one model speaks it.
+    """
+
+    def __init__(self, name: str, *, model: str, strict_tools: bool = True) -> None:
+        """
+        Speak to *model*, which errors call *name*.
+
+        Args:
+            strict_tools: Whether the vendor knows strict schemas.
+        """
+        self._name = name
+        self._model = model
+        self._strict_tools = strict_tools
+
+    def body(self, request: ChatRequest, *, streamed: bool) -> Object:
+        """
+        Write *request*.
+
+        Raises:
+            ServiceThreadLostError: It goes on with a conversation, and this format holds none.
+        """
+        if request.service_thread_id is not None:
+            raise ServiceThreadLostError(model=self._name)
+        body: Object = {"model": self._model, "messages": render_openai_chat(request.messages)}
+        if request.tools:
+            body["tools"] = openai_chat_tools(request.tools, strict=self._strict_tools)
+        if streamed:
+            body["stream_options"] = {"include_usage": True}
+        return with_settings(body, request.settings)
+
+    def send(
+        self, client: Any, body: Object, options: Object
+    ) -> AbstractAsyncContextManager[Reply]:
+        """
+        Send *body* through *client*, the SDK; leaving the context ends the request.
+        """
+        ask = client.chat.completions.with_streaming_response.create
+        # The SDK would walk through all messages; what is given beside them goes out as it is.
+        asked: AbstractAsyncContextManager[Reply] = ask(
+            model=body["model"], messages=[], extra_body=body, **options
+        )
+        return asked
+
+    def reader(self) -> "_ChatReader":
+        """
+        Return what reads a stream.
+        """
+        return _ChatReader()
+
+    def read(self, whole: Object) -> ChatResponse:
+        """
+        Read a whole response.
+
+        Raises:
+            FormatError: It is none.
+        """
+        choices = maybe_list(whole.get("choices"))
+        choice = maybe_object(choices[0] if choices else None)
+        given = maybe_object(choice.get("message"))
+        messages = said(read_response(_readable(whole, given), NativeFormat.OPENAI_CHAT))
+        messages = tuple(_with_reasoning(message, given) for message in messages)
+        finish = _FINISHES.get(maybe_text(choice.get("finish_reason")), "stop")
+        if finish == "stop" and any(message.tool_calls for message in messages):
+            finish = "tool_call"
+        return ChatResponse(
+            messages=messages,
+            usage=openai_usage(maybe_object(whole.get("usage"))),
+            model=maybe_text(whole.get("model")) or None,
+            id=maybe_text(whole.get("id")) or None,
+            finish_reason=finish,
+        )
+
+
+def _readable(whole: Object, given: Object) -> Object:
+    """
+    Return *whole* with the reasoning of its message under the one name that is read.
+    """
+    if not given:
+        return whole
+    thought = {"reasoning_content": _reasoning(given)} if _reasoning(given) else {}
+    return {**whole, "choices": [{"message": {**given, **thought}}]}
+
+
+def _reasoning(given: Object) -> str:
+    return next(filter(None, (maybe_text(given.get(key)) for key in _REASONING)), "")
+
+
+def _with_reasoning(message: Message, given: Object) -> Message:
+    """
+    Keep the item itself where its reasoning came under a name that the parts do not write.
+    """
+    if not given.get("reasoning") and not given.get("reasoning_details"):
+        return message
+    item = {
+        key: given.get(key) for key in _SENT_BACK if key == "content" or given.get(key) is not None
+    }
+    return replace(message, native=Native(NativeFormat.OPENAI_CHAT, json_text(item)))
+
+
+class _ChatReader:
+    def __init__(self) -> None:
+        self._response: Object = {}
+        self._message: Object = {"role": "assistant", "content": None}
+        self._calls: list[Object] = []
+        self._slots: dict[int, int] = {}
+        self._details: list[Object] = []
+        self._finish: str | None = None
+        self._is_ended = False
+
+    def deltas(self, event: Object) -> Iterator[ChatDelta]:
+        if event.get("type") == END:
+            self._is_ended = True
+            return
+        for key in ("id", "model", "usage"):
+            if event.get(key):
+                self._response[key] = event[key]
+        choices = maybe_list(event.get("choices"))
+        choice = maybe_object(choices[0] if choices else None)
+        self._finish = maybe_text(choice.get("finish_reason")) or self._finish
+        delta = maybe_object(choice.get("delta"))
+        yield from self._texts(delta)
+        for call in maybe_list(delta.get("tool_calls")):
+            yield self._call(maybe_object(call))
+        for detail in maybe_list(delta.get("reasoning_details")):
+            self._detail(maybe_object(detail))
+
+    def _texts(self, delta: Object) -> Iterator[ChatDelta]:
+        for key in _TEXTS:
+            piece = maybe_text(delta.get(key))
+            if piece or (key == "content" and delta.get(key) == ""):
+                self._message[key] = maybe_text(self._message.get(key)) + piece
+        if thought := _reasoning(delta):
+            yield ReasoningDelta(thought)
+        for key in ("content", "refusal"):
+            if piece := maybe_text(delta.get(key)):
+                yield TextDelta(piece)
+
+    def _call(self, delta: Object) -> ToolCallDelta:
+        slot = self._slot(delta)
+        function = maybe_object(delta.get("function"))
+        name, arguments = maybe_text(function.get("name")), maybe_text(function.get("arguments"))
+        call = self._calls[slot]
+        is_new = not call["id"] and not call["function"]["name"]
+        call["id"] = call["id"] or maybe_text(delta.get("id"))
+        call["type"] = maybe_text(delta.get("type")) or call["type"]
+        call["function"]["name"] += name
+        call["function"]["arguments"] += arguments
+        return ToolCallDelta(
+            index=slot,
+            id=call["id"] if is_new else "",
+            name=name,
+            arguments=arguments,
+        )
+
+    def _slot(self, delta: Object) -> int:
+        """
+        Return the place of a call; some vendors number none, or give all the same number.
+        """
+        index, own_id = maybe_count(delta.get("index")), maybe_text(delta.get("id"))
+        slot = self._slots.get(index)
+        if slot is None or (own_id and self._calls[slot]["id"] not in {"", own_id}):
+            slot = self._slots[index] = len(self._calls)
+            function = {"name": "", "arguments": ""}
+            self._calls.append({"id": "", "type": "function", "function": function})
+        return slot
+
+    def _detail(self, delta: Object) -> None:
+        last = self._details[-1] if self._details else {}
+        if any(last.get(key) != delta.get(key) for key in ("type", "index")):
+            self._details.append(dict(delta))
+            return
+        for key, value in delta.items():
+            earlier = last.get(key)
+            if key in _GROWING and isinstance(value, str) and isinstance(earlier, str):
+                last[key] = earlier + value
+            elif value is not None:
+                last[key] = value
+
+    def whole(self) -> Object:
+        if self._finish is None and not self._is_ended:
+            raise FormatError(_CUT_OFF)
+        message = dict(self._message)
+        if self._details:
+            message["reasoning_details"] = self._details
+        if self._calls:
+            message["tool_calls"] = self._calls
+        choice = {"message": message, "finish_reason": self._finish}
+        return {**self._response, "choices": [choice]}

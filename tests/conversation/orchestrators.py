@@ -1,0 +1,103 @@
+"""
+Orchestrators that tests let choose.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+from foldline.agent.agent import Agent
+from foldline.conversation.conversation import Conversation
+from foldline.conversation.orchestrated_agent import OrchestratedAgent
+from foldline.conversation.orchestration import (
+    OrchestrationMetadata,
+    OrchestrationOptions,
+    OrchestrationResult,
+    reduction_context,
+)
+from foldline.history.messages import Message
+from foldline.testing.model import ScriptedModel
+from foldline.threads.thread import ConversationThread
+from tests.conversation.stories import said, texts
+
+
+__all__ = ["Act", "Agents", "Custom", "Recorded", "named", "result_of", "talk", "thread_of"]
+
+
+Agents = Mapping[str, OrchestratedAgent]
+Act = Callable[[Sequence[Message], Agents], Awaitable[OrchestrationResult]]
+
+
+def result_of(response: Sequence[Message], agent: str = "a") -> OrchestrationResult:
+    metadata = OrchestrationMetadata(strategy_name="Custom")
+    return OrchestrationResult(response=tuple(response), selected_agent=agent, metadata=metadata)
+
+
+class Custom:
+    """
+    The orchestrator of the C# documents.
+
+    It picks an agent, calls it with the history, and returns the response and the two context keys.
+    """
+
+    async def orchestrate(
+        self,
+        history: Sequence[Message],
+        agents: Agents,
+        conversation_id: str,
+        options: OrchestrationOptions,
+    ) -> OrchestrationResult:
+        """
+        Let the first agent answer.
+        """
+        agent = next(iter(agents.values()))
+        turn = await agent.respond(history)
+        return OrchestrationResult(
+            response=turn.messages,
+            selected_agent=agent.name,
+            reduction=turn.reduction,
+            metadata=OrchestrationMetadata(
+                strategy_name="Custom",
+                decision_duration=0.01,
+                agent_scores={agent.name: 1.0},
+                context=reduction_context(turn.reduction),
+            ),
+        )
+
+
+class Recorded:
+    """
+    Does what it is told to with a function, and remembers what it was given.
+    """
+
+    def __init__(self, act: Act) -> None:
+        self._act = act
+        self.histories: list[list[str]] = []
+        self.options: list[OrchestrationOptions] = []
+        self.ids: list[str] = []
+
+    async def orchestrate(
+        self,
+        history: Sequence[Message],
+        agents: Agents,
+        conversation_id: str,
+        options: OrchestrationOptions,
+    ) -> OrchestrationResult:
+        """
+        Act.
+        """
+        self.histories.append(texts(history))
+        self.options.append(options)
+        self.ids.append(conversation_id)
+        return await self._act(history, agents)
+
+
+async def talk(conversation: Conversation, count: int) -> list[OrchestrationResult]:
+    return [await conversation.send(text) for text in said(count)]
+
+
+def thread_of(conversation: Conversation) -> ConversationThread:
+    assert conversation.thread is not None
+    return conversation.thread
+
+
+def named(name: str, model: ScriptedModel) -> Agent:
+    return Agent(model, name=name)

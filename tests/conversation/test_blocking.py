@@ -1,0 +1,110 @@
+"""
+Conversations, agents and stores without an event loop.
+"""
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from foldline.agent.agent import Agent
+from foldline.conversation.blocking import call_sync
+from foldline.conversation.conversation import Conversation
+from foldline.conversation.round_robin import RoundRobin
+from foldline.errors import BlockingCallError, ThreadIdError
+from foldline.testing.model import ScriptedModel
+from foldline.threads.stores.sqlite.store import SQLiteStore
+from tests.conversation.stories import agent_named, texts
+
+
+def test_a_blocking_program_keeps_a_conversation(tmp_path: Path) -> None:
+    """
+    It opens a store, gets a thread, talks, and reads everything, with no `async` in it.
+    """
+    store = SQLiteStore(tmp_path / "chat.db")
+    call_sync(store.open)
+    try:
+        thread = call_sync(store.thread, "a", tenant="acme")
+        assert agent_named("helper").run_sync("hi", thread=thread).text == "helper here"
+        conversation = Conversation(agent_named("helper"), thread=thread)
+        assert conversation.send_sync("again").turn_number == 2
+        said = texts(call_sync(thread.get_messages))
+    finally:
+        call_sync(store.close)
+
+    assert said == ["hi", "helper here", "again", "helper here"]
+
+
+def test_several_threads_share_a_store(tmp_path: Path) -> None:
+    """
+    Sixteen conversations in eight threads of the program go on at once in one store, and none mixes.
+    """
+    store = SQLiteStore(tmp_path / "chat.db")
+    agents = [
+        Agent(ScriptedModel(repeat=lambda r: f"a: {r.messages[-1].text}", delay=0), name="a"),
+        Agent(ScriptedModel(repeat=lambda r: f"b: {r.messages[-1].text}", delay=0), name="b"),
+    ]
+    orchestrator = RoundRobin()
+
+    def talk(number: int) -> list[str]:
+        thread = call_sync(store.thread, f"t{number}")
+        conversation = Conversation(agents, orchestrator=orchestrator, thread=thread)
+        for turn in range(3):
+            conversation.send_sync(f"{number}.{turn}")
+        return texts(call_sync(conversation.messages))
+
+    call_sync(store.open)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            told = list(pool.map(talk, range(16)))
+    finally:
+        call_sync(store.close)
+
+    assert told == [
+        [
+            text
+            for turn, name in enumerate("aba")
+            for text in (f"{number}.{turn}", f"{name}: {number}.{turn}")
+        ]
+        for number in range(16)
+    ]
+
+
+def test_another_program_finds_it(tmp_path: Path) -> None:
+    """
+    What blocking calls have stored is there for a program with a loop.
+    """
+    store = SQLiteStore(tmp_path / "chat.db")
+    call_sync(store.open)
+    Conversation(agent_named("helper"), thread=call_sync(store.thread, "a")).send_sync("hi")
+    call_sync(store.close)
+
+    async def read() -> list[str]:
+        async with SQLiteStore(tmp_path / "chat.db") as other:
+            return texts(await (await other.thread("a")).get_messages())
+
+    assert asyncio.run(read()) == ["hi", "helper here"]
+
+
+def test_errors_come_through(tmp_path: Path) -> None:
+    """
+    What the function raises is raised to the caller.
+    """
+    with pytest.raises(ThreadIdError):
+        call_sync(SQLiteStore(tmp_path / "chat.db").thread, "no/path")
+
+
+def test_inside_a_loop_it_is_refused() -> None:
+    """
+    Where a loop is running, blocking it is an error that says so.
+    """
+    conversation = Conversation(agent_named("a"))
+
+    async def inside() -> None:
+        with pytest.raises(BlockingCallError):
+            conversation.send_sync("hi")
+        with pytest.raises(BlockingCallError):
+            call_sync(conversation.messages)
+
+    asyncio.run(inside())

@@ -1,0 +1,356 @@
+"""
+A conversation of one agent, and what every conversation promises.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from foldline.agent.agent import Agent
+from foldline.conversation.conversation import Conversation
+from foldline.conversation.round_robin import RoundRobin
+from foldline.conversation.single_agent import SingleAgent
+from foldline.errors import ConfigError, RunStartError, ThreadConflictError
+from foldline.history.messages import Message
+from foldline.providers.model import ChatRequest
+from foldline.reduction.reason import CIRCUIT_BREAKER_TERMINATION
+from foldline.reduction.run_config import AgentRunConfig
+from foldline.testing.model import ScriptedModel, calls
+from foldline.threads.stores.memory import MemoryStore
+from foldline.threads.stores.sqlite.store import SQLiteStore
+from tests.conversation.stories import SUMMARY, agent_named, folding, said, texts
+
+
+def look_up(order: str) -> str:
+    """
+    Tell where an order is.
+    """
+    return f"{order} is in Lisbon"
+
+
+def test_a_single_agent_answers_directly() -> None:
+    """
+    With one agent no orchestrator is needed: the strategy is `SingleAgent`, and deciding takes no time.
+    """
+    conversation = Conversation(agent_named("helper", "Hello."))
+
+    result = asyncio.run(conversation.send("Hi"))
+
+    assert (result.text, result.selected_agent, result.primary_agent) == (
+        "Hello.",
+        "helper",
+        "helper",
+    )
+    assert (result.metadata.strategy_name, result.metadata.decision_duration) == ("SingleAgent", 0)
+    assert (result.status, result.is_complete, result.turn_number) == ("completed", True, 1)
+    assert result.execution_order == result.activated_agents == ("helper",)
+    assert texts(asyncio.run(conversation.messages())) == ["Hi", "Hello."]
+    assert result.response == tuple(asyncio.run(conversation.messages())[1:])
+
+
+def test_a_result_tells_what_it_cost() -> None:
+    """
+    The run, its state, its time and its usage are in the result.
+    """
+    agent = Agent(ScriptedModel(["Hello."], usage=True), name="helper")
+
+    result = asyncio.run(Conversation(agent).send("Hi"))
+
+    assert result.usage is not None
+    assert result.usage.input_tokens > 0
+    assert result.execution_time > 0
+    assert result.execution_count == 1
+    assert result.checkpoint is not None
+    assert (result.run_id, result.checkpoint.agent_name) == (result.checkpoint.run_id, "helper")
+
+
+def test_a_response_holds_the_tools_and_not_the_question() -> None:
+    """
+    The response is what was said to the message: calls, answers of tools and the last word.
+    """
+    model = ScriptedModel([calls(("look_up", {"order": "AB12"})), "It is in Lisbon."])
+    conversation = Conversation(Agent(model, tools=[look_up]))
+
+    result = asyncio.run(conversation.send("Where is AB12?"))
+
+    assert [message.role for message in result.response] == ["assistant", "tool", "assistant"]
+    assert result.text == "It is in Lisbon."
+
+
+def test_without_a_thread_one_in_memory_is_made() -> None:
+    """
+    The thread is there from the first use on, and everything goes on in it.
+    """
+    conversation = Conversation(agent_named("helper"))
+
+    async def talk() -> None:
+        assert (conversation.thread, await conversation.messages()) == (None, [])
+        await conversation.send("one")
+        thread = conversation.thread
+        result = await conversation.send("two")
+        assert conversation.thread is thread
+        assert result.turn_number == 2
+
+    asyncio.run(talk())
+
+
+def test_several_agents_need_an_orchestrator() -> None:
+    """
+    Without one the error names the number of agents.
+    """
+    agents = [agent_named("a"), agent_named("b"), agent_named("c")]
+
+    with pytest.raises(ConfigError, match="3 agents needs an orchestrator"):
+        Conversation(agents)
+
+
+@pytest.mark.parametrize("agents", [[], {}], ids=["sequence", "mapping"])
+def test_no_agents_is_an_error(agents: Sequence[Agent] | Mapping[str, Agent]) -> None:
+    """
+    A conversation needs somebody who answers, with an orchestrator too.
+    """
+    with pytest.raises(ConfigError, match="no agents"):
+        Conversation(agents, orchestrator=RoundRobin())
+
+
+def test_names_are_unique() -> None:
+    """
+    Two agents of one name could not be told apart, and a key that is not the name would hide it.
+    """
+    with pytest.raises(ConfigError, match="named a, a"):
+        Conversation([agent_named("a"), agent_named("a")], orchestrator=RoundRobin())
+    with pytest.raises(ConfigError, match="the key must be the name"):
+        Conversation({"b": agent_named("a")})
+
+
+def test_agents_are_given_by_name_too() -> None:
+    """
+    A mapping by name is the same as a sequence.
+    """
+    agents = {"a": agent_named("a"), "b": agent_named("b")}
+
+    assert Conversation(agents, orchestrator=RoundRobin()).agents == agents
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"agents": "openai:gpt-5"}, "an agent is a str"),
+        ({"agents": [3]}, "an agent is a int"),
+        ({"orchestrator": RoundRobin}, "orchestrator is a type"),
+        ({"orchestrator": "round robin"}, "orchestrator is a str"),
+        ({"thread": "t"}, "thread is a str"),
+    ],
+)
+def test_a_wrong_part_is_refused(arguments: Mapping[str, object], text: str) -> None:
+    """
+    What is no agent, orchestrator or thread is named by its kind.
+    """
+    given: dict[str, object] = {"agents": agent_named("a"), **arguments}
+
+    with pytest.raises(ConfigError, match=text):
+        Conversation(**given)  # type: ignore[arg-type]  # what a caller without a checker does
+
+
+@pytest.mark.parametrize("message", [3, [Message.user("a"), "b"]])
+def test_a_wrong_message_is_refused(message: object) -> None:
+    """
+    A message is a text or messages, and nothing is stored of anything else.
+    """
+    conversation = Conversation(agent_named("a"))
+
+    with pytest.raises(ConfigError, match="allowed are a text and messages"):
+        asyncio.run(conversation.send(message))  # type: ignore[arg-type]  # what is refused
+    with pytest.raises(ConfigError, match="allowed are a text and messages"):
+        conversation.send_stream(message)  # type: ignore[arg-type]  # what is refused
+    assert conversation.thread is None
+
+
+def test_a_message_may_be_more_than_a_text() -> None:
+    """
+    Messages are taken as they are, one or several, and stored in order.
+    """
+    conversation = Conversation(agent_named("a"), orchestrator=RoundRobin())
+    messages = [Message.user("one", name="Ann"), Message.user("two", name="Bob")]
+
+    async def talk() -> None:
+        await conversation.send(messages)
+        await conversation.send(messages[0])
+
+    asyncio.run(talk())
+    told = asyncio.run(conversation.messages())
+    assert [message.name for message in told] == ["Ann", "Bob", None, "Ann", None]
+    assert all(message.created_at for message in told)
+
+
+def test_one_answer_at_a_time() -> None:
+    """
+    Who sends while an answer is being given is told to wait, and the first answer comes.
+    """
+    conversation = Conversation(Agent(ScriptedModel(["first"], delay=0.01)))
+
+    async def talk() -> None:
+        first = asyncio.create_task(conversation.send("one"))
+        await asyncio.sleep(0)
+        with pytest.raises(RunStartError, match="wait for its end"):
+            await conversation.send("two")
+        assert (await first).text == "first"
+        assert texts(await conversation.messages()) == ["one", "first"]
+
+    asyncio.run(talk())
+
+
+def test_the_reduction_is_applied_before_the_response_is_appended() -> None:
+    """
+    After a fold thread and result have the record, and it stands for messages before the answer.
+    """
+    conversation = Conversation(folding())
+
+    async def talk() -> None:
+        results = [await conversation.send(text) for text in said(4)]
+        assert [result.reduction is None for result in results] == [True, True, True, False]
+        reduction, thread = results[3].reduction, conversation.thread
+        assert thread is not None
+        assert reduction is not None
+        assert thread.last_reduction == reduction.state
+        assert reduction.state.summarized_up_to_index == 4
+        assert thread.count == 8
+
+    asyncio.run(talk())
+
+
+def test_the_context_tells_of_the_fold() -> None:
+    """
+    `SummaryMessage` and `MessagesRemovedCount` are in the context after a fold, and only then.
+    """
+    conversation = Conversation(folding())
+
+    async def talk() -> None:
+        results = [await conversation.send(text) for text in said(5)]
+        context = results[3].metadata.context
+        summary = context["SummaryMessage"]
+        assert isinstance(summary, Message)
+        assert (summary.is_summary, summary.text) == (True, SUMMARY)
+        assert context["MessagesRemovedCount"] == 4
+        assert results[2].metadata.context == results[4].metadata.context == {}
+
+    asyncio.run(talk())
+
+
+def test_overrides_last_for_one_message() -> None:
+    """
+    A fold that is asked for happens with this message and not with the next one.
+    """
+    conversation = Conversation(folding(target=1, threshold=9))
+
+    async def talk() -> None:
+        first, second, third = said(3)
+        await conversation.send(first)
+        now = AgentRunConfig(trigger_history_reduction=True)
+        forced = await conversation.send(second, config=now)
+        assert forced.reduction is not None
+        assert (await conversation.send(third)).reduction is None
+
+    asyncio.run(talk())
+
+
+def test_a_fold_that_ends_the_turn_leaves_it_pending() -> None:
+    """
+    With the circuit breaker the message waits; sending nothing gives the answer.
+    """
+    conversation = Conversation(folding(behavior="circuit_breaker"))
+
+    async def talk() -> None:
+        results = [await conversation.send(text) for text in said(4)]
+        halted = results[3]
+        assert (halted.status, halted.is_complete, halted.response) == ("pending", False, ())
+        assert halted.text == ""
+        assert halted.metadata.context["MessagesRemovedCount"] == 4
+        assert halted.checkpoint is not None
+        assert halted.checkpoint.termination_reason == CIRCUIT_BREAKER_TERMINATION
+        answered = await conversation.send()
+        assert (answered.is_complete, answered.turn_number) == (True, 4)
+        assert (await conversation.messages())[-1].text == answered.text
+
+    asyncio.run(talk())
+
+
+def test_a_limit_is_a_failure() -> None:
+    """
+    A turn that a limit ends is not complete, and its last word says why.
+    """
+    model = ScriptedModel(repeat=calls(("look_up", {"order": "AB12"})))
+    conversation = Conversation(Agent(model, tools=[look_up]))
+
+    result = asyncio.run(conversation.send("Where is AB12?"))
+
+    assert (result.status, result.is_complete) == ("failed", False)
+    assert "Circuit breaker triggered" in result.text
+
+
+def test_a_named_agent_may_answer_always() -> None:
+    """
+    `SingleAgent` lets one of several answer, and says so when there is none of that name.
+    """
+    agents = [agent_named("a"), agent_named("b")]
+
+    assert (
+        asyncio.run(Conversation(agents, orchestrator=SingleAgent("b")).send("x")).text == "b here"
+    )
+    with pytest.raises(ConfigError, match="no agent 'c', but a, b"):
+        asyncio.run(Conversation(agents, orchestrator=SingleAgent("c")).send("x"))
+
+
+def test_two_handles_of_one_thread_do_not_mix() -> None:
+    """
+    Of two conversations on the same thread the one that has not seen the other's message is refused.
+    """
+
+    async def talk() -> None:
+        async with MemoryStore() as store:
+            mine, yours = await store.thread("t"), await store.thread("t")
+            await Conversation(agent_named("a"), thread=mine).send("me first")
+            with pytest.raises(ThreadConflictError):
+                await Conversation(
+                    [agent_named("a"), agent_named("b")], orchestrator=RoundRobin(), thread=yours
+                ).send("no, me")
+            assert texts(await mine.get_messages()) == ["me first", "a here"]
+
+    asyncio.run(talk())
+
+
+def test_twenty_threads_at_once(tmp_path: Path) -> None:
+    """
+    The same agents and the same orchestrator serve twenty conversations at once, each as if alone.
+    """
+
+    def repeated(request: ChatRequest) -> str:
+        return f"a: {request.messages[-1].text}"
+
+    agents = [
+        Agent(ScriptedModel(repeat=repeated, delay=0), name="a"),
+        Agent(ScriptedModel(repeat=lambda r: f"b: {r.messages[-1].text}", delay=0), name="b"),
+    ]
+    orchestrator = RoundRobin()
+
+    async def talk(store: SQLiteStore, number: int) -> list[str]:
+        thread = await store.thread(f"t{number}")
+        conversation = Conversation(agents, orchestrator=orchestrator, thread=thread)
+        for turn in range(4):
+            await conversation.send(f"{number}.{turn}")
+        return texts(await conversation.messages())
+
+    async def all_at_once() -> list[list[str]]:
+        async with SQLiteStore(tmp_path / "chat.db") as store:
+            return await asyncio.gather(*(talk(store, number) for number in range(20)))
+
+    assert asyncio.run(all_at_once()) == [
+        [
+            text
+            for turn in range(4)
+            for text in (f"{number}.{turn}", f"{'ab'[turn % 2]}: {number}.{turn}")
+        ]
+        for number in range(20)
+    ]

@@ -1,0 +1,273 @@
+"""
+Orchestrators of the user's own: the one of the C# documents, and others that promise less.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import cast
+
+import pytest
+from msgspec import structs
+
+from foldline.conversation.conversation import Conversation
+from foldline.conversation.orchestration import (
+    OrchestrationResult,
+)
+from foldline.conversation.orchestrator import Orchestrator
+from foldline.conversation.response import answered_by
+from foldline.errors import ConfigError, ThreadConflictError
+from foldline.history.messages import Message
+from foldline.reduction.run_config import AgentRunConfig
+from tests.conversation.orchestrators import (
+    Act,
+    Agents,
+    Custom,
+    Recorded,
+    result_of,
+    talk,
+    thread_of,
+)
+from tests.conversation.stories import SUMMARY, agent_named, folding, said, texts
+
+
+def test_the_orchestrator_of_the_documents_works() -> None:
+    """
+    Its response is stored once and behind its reduction, which the next message hits.
+    """
+    conversation = Conversation(folding(), orchestrator=Custom())
+
+    results = asyncio.run(talk(conversation, 6))
+
+    folds = [at for at, result in enumerate(results) if result.reduction is not None]
+    thread = thread_of(conversation)
+    assert folds == [3, 5]
+    assert thread.count == 12
+    assert len(asyncio.run(thread.reductions())) == 2
+    assert thread.last_reduction is not None
+    assert thread.last_reduction.summarized_up_to_index == 8
+    context = results[3].metadata.context
+    assert sorted(context) == ["MessagesRemovedCount", "SummaryMessage"]
+    assert context["MessagesRemovedCount"] == 4
+    assert results[3].metadata.agent_scores == {"agent": 1.0}
+    assert results[4].metadata.context == {}
+
+
+def test_the_two_ways_to_answer_leave_the_same_thread() -> None:
+    """
+    Said on the thread or returned as a response: the messages and the reductions are the same.
+    """
+
+    async def on_the_thread(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
+        turn = await agents["agent"].run()
+        return OrchestrationResult.of_turn(turn, "agent", strategy_name="Custom")
+
+    durable = Conversation(folding(), orchestrator=Recorded(on_the_thread))
+    returned = Conversation(folding(), orchestrator=Custom())
+    for conversation in (durable, returned):
+        asyncio.run(talk(conversation, 6))
+    first, second = (thread_of(conversation) for conversation in (durable, returned))
+
+    assert texts(asyncio.run(durable.messages())) == texts(asyncio.run(returned.messages()))
+    assert first.last_reduction is not None
+    assert second.last_reduction is not None
+    assert first.last_reduction.message_hash == second.last_reduction.message_hash
+
+
+def test_the_orchestrator_is_told_everything() -> None:
+    """
+    It gets the full history, the new message last, and in the options what there is to know besides.
+    """
+
+    async def act(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
+        turn = await agents["agent"].run()
+        return OrchestrationResult.of_turn(turn, "agent", strategy_name="Custom")
+
+    orchestrator = Recorded(act)
+    conversation = Conversation(folding(), orchestrator=orchestrator)
+
+    async def tell() -> None:
+        await talk(conversation, 4)
+        await conversation.send("and?", options={"mood": "calm"}, config=AgentRunConfig())
+
+    asyncio.run(tell())
+    thread = thread_of(conversation)
+    first, last = orchestrator.options[0], orchestrator.options[-1]
+    assert [len(history) for history in orchestrator.histories] == [1, 3, 5, 7, 9]
+    assert orchestrator.histories[-1][-1] == "and?"
+    assert set(orchestrator.ids) == {thread.id}
+    assert (first.last_reduction, first.last_agent, first.turn_number) == (None, None, 1)
+    assert last.last_reduction is not None
+    assert last.last_reduction.summary_content == SUMMARY
+    assert (last.last_agent, last.turn_number) == ("agent", 5)
+    assert (first.values, last.values) == ({}, {"mood": "calm"})
+    assert (first.config, last.config) == (None, AgentRunConfig())
+
+
+def test_a_minimal_orchestrator_is_filled_in() -> None:
+    """
+    What the orchestrator leaves out of its result is known from the turns that it ran.
+    """
+
+    async def act(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
+        turn = await agents["agent"].run()
+        return result_of(turn.messages, "agent")
+
+    conversation = Conversation(folding(), orchestrator=Recorded(act))
+
+    last = asyncio.run(talk(conversation, 4))[-1]
+
+    assert last.reduction is not None
+    assert last.metadata.context["MessagesRemovedCount"] == 4
+    assert (last.turn_number, last.execution_order) == (4, ("agent",))
+    assert last.usage is not None
+    assert last.run_id
+
+
+async def keep(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
+    return result_of((await agents["a"].run()).messages)
+
+
+async def copy(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
+    turn = await agents["a"].run()
+    return result_of([Message.assistant(turn.text)])
+
+
+async def empty(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
+    await agents["a"].run()
+    return result_of([])
+
+
+async def final_history(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
+    turn = await agents["a"].run()
+    return result_of(await turn.thread.get_messages())
+
+
+async def plain_agent(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
+    # The agent stores the history that it is given on a thread of its own.
+    return result_of((await agents["a"].agent.run(history)).messages)
+
+
+async def own_words(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
+    return result_of([Message.assistant("a here")])
+
+
+@pytest.mark.parametrize("act", [keep, copy, empty, final_history, plain_agent, own_words])
+def test_nothing_is_stored_twice(act: Act) -> None:
+    """
+    Whichever way the response comes, each message is on the thread once.
+    """
+    conversation = Conversation([agent_named("a")], orchestrator=Recorded(act))
+
+    async def tell() -> None:
+        await conversation.send("one")
+        await conversation.send("two")
+
+    asyncio.run(tell())
+    assert texts(asyncio.run(conversation.messages())) == ["one", "a here", "two", "a here"]
+
+
+def test_what_is_said_beside_a_turn_is_stored_too() -> None:
+    """
+    A last word that the orchestrator adds to a turn is not lost, and the agent is the last one.
+    """
+
+    async def act(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
+        turn = await agents["a"].run()
+        return result_of([*turn.messages, Message.assistant("That was a.")], "host")
+
+    orchestrator = Recorded(act)
+    conversation = Conversation([agent_named("a")], orchestrator=orchestrator)
+
+    async def tell() -> OrchestrationResult:
+        await conversation.send("one")
+        return await conversation.send("two")
+
+    result = asyncio.run(tell())
+    assert texts(asyncio.run(conversation.messages()))[-2:] == ["a here", "That was a."]
+    assert texts(result.response) == ["a here", "That was a."]
+    assert orchestrator.options[1].last_agent == "host"
+
+
+@pytest.mark.parametrize("act", [keep, own_words])
+def test_a_stored_response_tells_who_said_it(act: Act) -> None:
+    """
+    The agent stands in the metadata, which no vendor is sent and no digest covers.
+    """
+    conversation = Conversation([agent_named("a")], orchestrator=Recorded(act))
+
+    result = asyncio.run(conversation.send("one"))
+    question, answer = asyncio.run(conversation.messages())
+
+    assert (answered_by(question), answered_by(answer)) == (None, "a")
+    assert (answer.name, answer.created_at is None) == (None, False)
+    assert result.response == (answer,)
+
+
+def test_a_reduction_of_other_messages_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
+    """
+    A record that does not stand for the messages of the thread is not applied; the answer is kept.
+    """
+
+    async def act(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
+        changed = [Message.user("something else"), *history[1:]]
+        turn = await agents["agent"].respond(changed)
+        return OrchestrationResult.of_turn(turn, "agent", strategy_name="Custom")
+
+    async def longer(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
+        turn = await agents["agent"].respond([*map(Message.user, said(20)), *history])
+        return OrchestrationResult.of_turn(turn, "agent", strategy_name="Custom")
+
+    for orchestrator in (Recorded(act), Recorded(longer)):
+        conversation = Conversation(folding(), orchestrator=orchestrator)
+        last = asyncio.run(talk(conversation, 4))[-1]
+        thread = thread_of(conversation)
+        assert (thread.last_reduction, last.reduction, thread.count) == (None, None, 8)
+        assert "stands for other messages" in caplog.text
+
+
+def test_somebody_else_on_the_thread_is_noticed() -> None:
+    """
+    A response is not appended behind a message that the orchestrator has not seen.
+    """
+
+    async def act(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
+        await thread_of(conversation).append([Message.user("wait!")])
+        return result_of([Message.assistant("too late")])
+
+    conversation = Conversation([agent_named("a")], orchestrator=Recorded(act))
+
+    with pytest.raises(ThreadConflictError):
+        asyncio.run(conversation.send("one"))
+    assert texts(asyncio.run(conversation.messages())) == ["one", "wait!"]
+
+
+@pytest.mark.parametrize(
+    ("returned", "text"),
+    [
+        (None, "Recorded returned a NoneType"),
+        ("hello", "Recorded returned a str"),
+        (structs.replace(result_of([]), response="hello"), "response is a str"),
+        (structs.replace(result_of([]), response=("hello",)), "response holds a str"),
+    ],
+)
+def test_what_is_no_result_is_refused(returned: object, text: str) -> None:
+    """
+    An orchestrator that returns something else is told so; the message waits for an answer.
+    """
+
+    async def act(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
+        return cast("OrchestrationResult", returned)
+
+    conversation = Conversation([agent_named("a")], orchestrator=Recorded(act))
+
+    with pytest.raises(ConfigError, match=text):
+        asyncio.run(conversation.send("one"))
+    assert texts(asyncio.run(conversation.messages())) == ["one"]
+
+
+def test_the_protocol_is_checked_at_run_time() -> None:
+    """
+    Whatever has `orchestrate` is an orchestrator.
+    """
+    assert isinstance(Custom(), Orchestrator)
+    assert not isinstance(agent_named("a"), Orchestrator)

@@ -1,0 +1,203 @@
+"""
+Agents in the hands of an orchestrator: one after the other, at once, and instead of each other.
+"""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from foldline.agent.agent import Agent
+from foldline.conversation.conversation import Conversation
+from foldline.conversation.orchestration import (
+    OrchestrationResult,
+)
+from foldline.errors import ModelError, RunStartError, ThreadConflictError
+from foldline.history.messages import Message
+from foldline.providers.model import ChatRequest
+from foldline.testing.model import ScriptedModel, calls
+from foldline.threads.stores.memory import MemoryStore
+from tests.conversation.orchestrators import (
+    Agents,
+    Recorded,
+    named,
+    result_of,
+    thread_of,
+)
+from tests.conversation.stories import agent_named, texts
+
+
+def test_several_agents_may_answer_in_one_message() -> None:
+    """
+    Two turns on the thread come one after the other, and the second sees what the first one said.
+    """
+
+    async def act(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
+        first = await agents["a"].run()
+        second = await agents["b"].run("Do you agree?")
+        return result_of([*first.messages, *second.messages], "b")
+
+    model = ScriptedModel(["I do."])
+    conversation = Conversation([agent_named("a"), named("b", model)], orchestrator=Recorded(act))
+
+    result = asyncio.run(conversation.send("one"))
+
+    heard = ["one", "a here", "Do you agree?"]
+    assert texts(model.requests[0].messages) == heard
+    assert texts(asyncio.run(conversation.messages())) == [*heard, "I do."]
+    assert (result.execution_order, result.execution_count) == (("a", "b"), 2)
+
+
+def test_agents_may_be_asked_at_once() -> None:
+    """
+    Answers to a history that is handed over are not stored; the one that is returned is.
+    """
+
+    async def act(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
+        first, second = await asyncio.gather(*(agent.respond(history) for agent in agents.values()))
+        assert (first.text, second.text) == ("a here", "b here")
+        return result_of(second.messages, "b")
+
+    conversation = Conversation([agent_named("a"), agent_named("b")], orchestrator=Recorded(act))
+
+    asyncio.run(conversation.send("one"))
+
+    assert texts(asyncio.run(conversation.messages())) == ["one", "b here"]
+
+
+def test_turns_on_the_thread_do_not_run_at_once() -> None:
+    """
+    The second of two turns that begin at once is refused.
+    """
+
+    async def act(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
+        first = asyncio.create_task(agents["a"].run())
+        await asyncio.sleep(0)
+        with pytest.raises(RunStartError):
+            await agents["b"].run()
+        return result_of((await first).messages)
+
+    slow = ScriptedModel(["a here"], delay=0.01)
+    conversation = Conversation([named("a", slow), agent_named("b")], orchestrator=Recorded(act))
+
+    asyncio.run(conversation.send("one"))
+
+    assert texts(asyncio.run(conversation.messages())) == ["one", "a here"]
+
+
+def test_what_an_agent_is_told_of_itself() -> None:
+    """
+    An orchestrator knows the name and the instructions of each agent, and the agent itself.
+    """
+
+    async def act(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
+        bound = agents["a"]
+        assert (bound.name, bound.instructions, bound.agent) == ("a", "Be brief.", agent)
+        return result_of([Message.assistant("fine")])
+
+    agent = agent_named("a", instructions="Be brief.")
+
+    asyncio.run(Conversation(agent, orchestrator=Recorded(act)).send("one"))
+
+
+def test_another_agent_may_take_over() -> None:
+    """
+    Where the model of one agent fails, the orchestrator may let another one go on.
+    """
+
+    async def act(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
+        with pytest.raises(ModelError):
+            await agents["a"].run()
+        return result_of((await agents["b"].run()).messages, "b")
+
+    broken = ScriptedModel([ModelError("out of order")])
+    conversation = Conversation([named("a", broken), agent_named("b")], orchestrator=Recorded(act))
+
+    result = asyncio.run(conversation.send("one"))
+
+    assert texts(asyncio.run(conversation.messages())) == ["one", "b here"]
+    assert result.execution_order == ("b",)
+    assert result.checkpoint is not None
+    assert result.checkpoint.agent_name == "b"
+    assert asyncio.run(conversation.resume()) is None
+
+
+def test_an_agent_that_is_too_slow_may_be_given_up() -> None:
+    """
+    A response instead of a turn that was cancelled inside a tool leaves nothing pending behind.
+    """
+
+    async def act(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.01):
+                await agents["a"].run()
+        return result_of([Message.assistant("That takes too long.")], "host")
+
+    agent = Agent(ScriptedModel([calls(("wait", {}))]), name="a", tools=[wait])
+    conversation = Conversation(agent, orchestrator=Recorded(act))
+
+    async def tell() -> None:
+        await conversation.send("one")
+        assert thread_of(conversation).pending_tools == ()
+        assert await conversation.resume() is None
+
+    asyncio.run(tell())
+    assert texts(asyncio.run(conversation.messages())) == ["one", "", "That takes too long."]
+
+
+async def wait() -> str:
+    """
+    Wait for a minute.
+    """
+    await asyncio.sleep(60)
+    return "done"
+
+
+def test_a_response_may_follow_a_turn_that_failed() -> None:
+    """
+    An orchestrator that answers by itself after a failure leaves no open run behind.
+    """
+
+    async def act(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
+        with pytest.raises(ModelError):
+            await agents["a"].run()
+        return result_of([Message.assistant("Sorry, not now.")], "host")
+
+    broken = ScriptedModel(repeat=ModelError("out of order"))
+    conversation = Conversation([named("a", broken)], orchestrator=Recorded(act))
+
+    async def tell() -> None:
+        await conversation.send("one")
+        await conversation.send("two")
+
+    asyncio.run(tell())
+    sorry = "Sorry, not now."
+    assert texts(asyncio.run(conversation.messages())) == ["one", sorry, "two", sorry]
+
+
+def test_a_lost_race_is_not_hidden() -> None:
+    """
+    Where a turn has lost a race, an answer that the orchestrator gives instead is not stored.
+    """
+
+    async def act(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
+        with pytest.raises(ThreadConflictError):
+            await agents["a"].run()
+        return result_of([Message.assistant("as if nothing had happened")])
+
+    async def tell() -> None:
+        async with MemoryStore() as store:
+            mine, yours = await store.thread("t"), await store.thread("t")
+
+            async def interrupted(request: ChatRequest) -> str:
+                await yours.append([Message.user("wait!")])
+                return "too late"
+
+            agent = named("a", ScriptedModel([interrupted]))
+            conversation = Conversation(agent, orchestrator=Recorded(act), thread=mine)
+            with pytest.raises(ThreadConflictError):
+                await conversation.send("one")
+            await yours.refresh()
+            assert texts(await yours.get_messages()) == ["one", "wait!"]
+
+    asyncio.run(tell())

@@ -1,0 +1,78 @@
+"""
+Agents that answer in turn.
+"""
+
+import asyncio
+from pathlib import Path
+
+from foldline.conversation.conversation import Conversation
+from foldline.conversation.round_robin import RoundRobin
+from foldline.threads.stores.memory import MemoryStore
+from foldline.threads.stores.sqlite.store import SQLiteStore
+from tests.conversation.stories import agent_named, folding, said, texts
+
+
+AGENTS = [agent_named("a"), agent_named("b"), agent_named("c")]
+
+
+def test_agents_answer_in_turn() -> None:
+    """
+    Each agent answers one message, in the order in which they were given.
+    """
+    conversation = Conversation(AGENTS, orchestrator=RoundRobin())
+
+    async def talk() -> list[str]:
+        return [(await conversation.send(f"{n}")).selected_agent for n in range(7)]
+
+    assert asyncio.run(talk()) == ["a", "b", "c", "a", "b", "c", "a"]
+
+
+def test_the_turn_survives_a_restart(tmp_path: Path) -> None:
+    """
+    Another process with other objects goes on where the thread stands.
+    """
+
+    async def say(text: str) -> str:
+        async with SQLiteStore(tmp_path / "chat.db") as store:
+            thread = await store.thread("t")
+            conversation = Conversation(AGENTS, orchestrator=RoundRobin(), thread=thread)
+            return (await conversation.send(text)).selected_agent
+
+    assert [asyncio.run(say(f"{n}")) for n in range(5)] == ["a", "b", "c", "a", "b"]
+
+
+def test_the_turn_survives_folds() -> None:
+    """
+    The number of the exchange counts what a reduction stands for, archived or not.
+    """
+    agents = [folding("a", retention="reduced"), folding("b", retention="reduced")]
+    conversation = Conversation(agents, orchestrator=RoundRobin())
+
+    async def talk() -> list[str]:
+        return [(await conversation.send(text)).selected_agent for text in said(9)]
+
+    assert asyncio.run(talk()) == ["a", "b", "a", "b", "a", "b", "a", "b", "a"]
+    assert conversation.thread is not None
+    assert conversation.thread.archived > 0
+
+
+def test_a_rewind_and_a_fork_find_the_same_agent() -> None:
+    """
+    What is said again after a rewind, or on a fork, is answered by the agent whose turn it was.
+    """
+
+    async def talk() -> None:
+        async with MemoryStore() as store:
+            thread = await store.thread("t")
+            conversation = Conversation(AGENTS, orchestrator=RoundRobin(), thread=thread)
+            for n in range(2):
+                await conversation.send(f"{n}")
+            fork = Conversation(
+                AGENTS, orchestrator=RoundRobin(), thread=await thread.fork("other", at=2)
+            )
+            await thread.rewind(2)
+            assert (await conversation.send("again")).selected_agent == "b"
+            assert (await fork.send("elsewhere")).selected_agent == "b"
+            assert texts(await fork.messages()) == ["0", "a here", "elsewhere", "b here"]
+
+    asyncio.run(talk())

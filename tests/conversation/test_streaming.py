@@ -1,0 +1,328 @@
+"""
+Answers that are watched while they are given.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping, Sequence
+
+import pytest
+
+from foldline.agent.agent import Agent
+from foldline.agent.events import RunCompletedEvent, TextDeltaEvent, TurnStartedEvent
+from foldline.conversation.conversation import Conversation
+from foldline.conversation.events import AgentSelectedEvent, ConversationEvent
+from foldline.conversation.orchestrated_agent import OrchestratedAgent
+from foldline.conversation.orchestration import (
+    OrchestrationMetadata,
+    OrchestrationOptions,
+    OrchestrationResult,
+)
+from foldline.conversation.orchestrator import StreamingOrchestrator
+from foldline.conversation.round_robin import RoundRobin
+from foldline.conversation.streaming import ConversationStream
+from foldline.errors import ConfigError, ModelError, RunStartError, TurnStoppedError
+from foldline.history.messages import Message
+from foldline.providers.model import ChatRequest
+from foldline.reduction.event import HistoryReductionEvent
+from foldline.testing.model import ScriptedModel
+from tests.conversation.stories import SUMMARY, agent_named, folding, said, texts
+
+
+Agents = Mapping[str, OrchestratedAgent]
+
+
+class Narrator:
+    """
+    Streams by itself: a piece of its own, then the turn of the last agent.
+    """
+
+    def __init__(self, *, is_silent: bool = False) -> None:
+        self._is_silent = is_silent
+
+    async def orchestrate(
+        self,
+        history: Sequence[Message],
+        agents: Agents,
+        conversation_id: str,
+        options: OrchestrationOptions,
+    ) -> OrchestrationResult:
+        """
+        Answer without an agent.
+        """
+        metadata = OrchestrationMetadata(strategy_name="Narrator")
+        answer = Message.assistant("not streamed")
+        return OrchestrationResult(response=(answer,), selected_agent="host", metadata=metadata)
+
+    async def orchestrate_stream(
+        self,
+        history: Sequence[Message],
+        agents: Agents,
+        conversation_id: str,
+        options: OrchestrationOptions,
+    ) -> AsyncGenerator[ConversationEvent | OrchestrationResult, None]:
+        """
+        Tell, then let the last agent answer.
+        """
+        yield TextDeltaEvent(iteration=0, text="Let us see. ")
+        name = list(agents)[-1]
+        stream = agents[name].run_stream()
+        async for event in stream:
+            yield event
+        if not self._is_silent:
+            turn = await stream.final_result
+            yield OrchestrationResult.of_turn(turn, name, strategy_name="Narrator")
+
+
+async def told(stream: ConversationStream) -> list[ConversationEvent]:
+    return [event async for event in stream]
+
+
+def spoken(events: Sequence[ConversationEvent]) -> str:
+    return "".join(event.text for event in events if isinstance(event, TextDeltaEvent))
+
+
+def test_the_chosen_agent_is_told_before_its_turn() -> None:
+    """
+    First comes who was selected, then every event of the turn, and the result at the end.
+    """
+    agents = [agent_named("a", "Hello there, friend."), agent_named("b")]
+    conversation = Conversation(agents, orchestrator=RoundRobin())
+
+    async def talk() -> None:
+        stream = conversation.send_stream("Hi")
+        events = await told(stream)
+        assert conversation.thread is not None
+        first, second, last = events[0], events[1], events[-1]
+        assert first == AgentSelectedEvent(agent="a", conversation_id=conversation.thread.id)
+        assert isinstance(second, TurnStartedEvent)
+        assert isinstance(last, RunCompletedEvent)
+        assert spoken(events) == "Hello there, friend."
+        result = await stream.final_result
+        assert (result.text, result.selected_agent) == ("Hello there, friend.", "a")
+        assert texts(await stream.final_history) == ["Hi", "Hello there, friend."]
+
+    asyncio.run(talk())
+
+
+def test_the_reduction_is_there_only_after_the_stream() -> None:
+    """
+    Awaited behind the stream, it is the fold of this very message and of no other one.
+    """
+    conversation = Conversation(folding())
+
+    async def talk() -> None:
+        first, second, third, fourth, fifth = said(5)
+        for text in (first, second, third):
+            assert await conversation.send_stream(text).reduction is None
+        stream = conversation.send_stream(fourth)
+        events = await told(stream)
+        assert any(isinstance(event, HistoryReductionEvent) for event in events)
+        reduction = await stream.reduction
+        assert reduction is not None
+        assert reduction.summary_message is not None
+        assert reduction.summary_message.text == SUMMARY
+        assert (await stream.final_result).metadata.context["MessagesRemovedCount"] == 4
+        assert await conversation.send_stream(fifth).reduction is None
+
+    asyncio.run(talk())
+
+
+def test_nothing_happens_before_somebody_watches() -> None:
+    """
+    A stream that nobody iterates stores and asks nothing.
+    """
+    conversation = Conversation(agent_named("a"))
+
+    conversation.send_stream("Hi")
+
+    assert conversation.thread is None
+
+
+def test_a_value_runs_it_to_its_end() -> None:
+    """
+    Who awaits the result need not iterate.
+    """
+    conversation = Conversation(agent_named("a"))
+
+    async def talk() -> None:
+        assert (await conversation.send_stream("Hi").final_result).text == "a here"
+
+    asyncio.run(talk())
+
+
+def test_leaving_stops_it_and_loses_nothing() -> None:
+    """
+    A stream that is left is stopped where it is; what was said stays, and a resume answers.
+    """
+    model = ScriptedModel(["never heard", "Hello."], delay=0)
+    agents = [Agent(model, name="a"), agent_named("b")]
+    conversation = Conversation(agents, orchestrator=RoundRobin())
+
+    async def talk() -> None:
+        async with conversation.send_stream("Hi") as stream:
+            async for event in stream:
+                if isinstance(event, TextDeltaEvent):
+                    break
+        with pytest.raises(TurnStoppedError):
+            await stream.final_result
+        assert texts(await conversation.messages()) == ["Hi"]
+        result = await conversation.resume()
+        assert result is not None
+        assert (result.text, result.selected_agent) == ("Hello.", "a")
+        assert texts(await conversation.messages()) == ["Hi", "Hello."]
+
+    asyncio.run(talk())
+
+
+def test_it_may_be_closed_while_somebody_reads() -> None:
+    """
+    A reader in another task comes to its end, and what comes of the turn is that it was stopped.
+    """
+    conversation = Conversation(Agent(ScriptedModel(["never"], delay=60)))
+
+    async def talk() -> None:
+        stream = conversation.send_stream("Hi")
+        reader = asyncio.create_task(told(stream))
+        await asyncio.sleep(0.01)
+        await stream.aclose()
+        assert isinstance((await reader)[0], AgentSelectedEvent)
+        assert len(asyncio.all_tasks()) == 1
+        with pytest.raises(TurnStoppedError):
+            await stream.final_result
+
+    asyncio.run(talk())
+
+
+def test_who_is_cancelled_leaves_nothing_running() -> None:
+    """
+    A cancelled reader waits until the turn has ended, also when it is cancelled once more.
+    """
+    ended: list[str] = []
+
+    async def slow(request: ChatRequest) -> str:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            await asyncio.sleep(0.01)
+            ended.append("turn")
+        return "never"
+
+    conversation = Conversation(Agent(ScriptedModel([slow])))
+
+    async def talk() -> None:
+        reader = asyncio.create_task(told(conversation.send_stream("Hi")))
+        await asyncio.sleep(0.01)
+        reader.cancel()
+        await asyncio.sleep(0)
+        reader.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reader
+        assert ended == ["turn"]
+        assert len(asyncio.all_tasks()) == 1
+        with pytest.raises(RunStartError, match="Cannot add"):
+            await conversation.send("again")
+
+    asyncio.run(talk())
+
+
+def test_a_turn_that_gives_up_is_cancelled() -> None:
+    """
+    A model that cancels itself ends the stream with a cancellation.
+    """
+    conversation = Conversation(Agent(ScriptedModel([asyncio.CancelledError()])))
+
+    async def talk() -> None:
+        with pytest.raises(asyncio.CancelledError):
+            await told(conversation.send_stream("Hi"))
+
+    asyncio.run(talk())
+
+
+def test_an_error_comes_out_of_the_stream() -> None:
+    """
+    What fails is raised where somebody iterates, and again where a value is awaited.
+    """
+    conversation = Conversation(Agent(ScriptedModel([ModelError("out of order")])))
+
+    async def talk() -> None:
+        stream = conversation.send_stream("Hi")
+        with pytest.raises(ModelError):
+            await told(stream)
+        with pytest.raises(ModelError):
+            await stream.final_result
+        await stream.aclose()
+
+    asyncio.run(talk())
+
+
+def test_an_orchestrator_may_stream_by_itself() -> None:
+    """
+    Its own events come as it gives them, and its result comes last; nothing is stored twice.
+    """
+    conversation = Conversation(
+        [agent_named("a"), agent_named("b", "Hello.")], orchestrator=Narrator()
+    )
+
+    async def talk() -> None:
+        stream = conversation.send_stream("Hi")
+        events = await told(stream)
+        assert spoken(events) == "Let us see. Hello."
+        result = await stream.final_result
+        assert (result.selected_agent, result.execution_order) == ("b", ("b",))
+        assert texts(await stream.final_history) == ["Hi", "Hello."]
+
+    asyncio.run(talk())
+
+
+def test_without_a_listener_it_does_not_stream() -> None:
+    """
+    `send` asks the plain method, also of an orchestrator that could stream.
+    """
+    assert isinstance(Narrator(), StreamingOrchestrator)
+    assert not isinstance(RoundRobin(), StreamingOrchestrator)
+
+    conversation = Conversation(agent_named("a"), orchestrator=Narrator())
+
+    assert asyncio.run(conversation.send("Hi")).text == "not streamed"
+
+
+def test_a_stream_without_a_result_is_an_error() -> None:
+    """
+    An orchestrator that ends without a result is told so; what its agent said is stored.
+    """
+    conversation = Conversation(agent_named("a"), orchestrator=Narrator(is_silent=True))
+
+    async def talk() -> None:
+        with pytest.raises(ConfigError, match="Narrator returned a NoneType"):
+            await told(conversation.send_stream("Hi"))
+        assert texts(await conversation.messages()) == ["Hi", "a here"]
+
+    asyncio.run(talk())
+
+
+def test_a_host_that_answers_by_itself_is_told_too() -> None:
+    """
+    Where no agent had a turn, the selection is told when the result is there.
+    """
+
+    class Host:
+        async def orchestrate(
+            self,
+            history: Sequence[Message],
+            agents: Agents,
+            conversation_id: str,
+            options: OrchestrationOptions,
+        ) -> OrchestrationResult:
+            """
+            Answer without an agent.
+            """
+            return await Narrator().orchestrate(history, agents, conversation_id, options)
+
+    conversation = Conversation(agent_named("a"), orchestrator=Host())
+
+    async def talk() -> None:
+        (event,) = await told(conversation.send_stream("Hi"))
+        assert isinstance(event, AgentSelectedEvent)
+        assert event.agent == "host"
+
+    asyncio.run(talk())

@@ -1,0 +1,176 @@
+"""
+Asking a model in a test: one call, one stream, one growing conversation.
+"""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from contextlib import aclosing
+from typing import Any
+
+from msgspec import Struct
+
+from foldline.history.codec import canonical_json
+from foldline.history.messages import Message
+from foldline.providers.model import (
+    ChatDelta,
+    ChatModel,
+    ChatRequest,
+    ChatResponse,
+    ReasoningDelta,
+    StreamingChatModel,
+    TextDelta,
+    ToolCallDelta,
+)
+from foldline.providers.tool_definition import ToolDefinition
+from foldline.providers.vendors.opening import open_model
+from foldline.providers.vendors.wire_model import WireModel
+from foldline.reduction.config import ProviderConfig
+from tests.servers.vendor import VendorServer
+
+
+__all__ = [
+    "KEY",
+    "Streamed",
+    "ask",
+    "ask_stream",
+    "config",
+    "opened",
+    "request_of",
+    "shared_prefix",
+]
+
+KEY = "sk-secret-canary"
+"""The key of every model under test."""
+
+
+class Streamed(Struct, kw_only=True):
+    """
+    A stream that came to its end.
+    """
+
+    deltas: list[ChatDelta]
+    """The pieces."""
+
+    response: ChatResponse
+    """The whole."""
+
+    @property
+    def text(self) -> str:
+        """
+        Return what was said, put together.
+        """
+        return "".join(one.text for one in self.deltas if isinstance(one, TextDelta))
+
+    @property
+    def reasoning(self) -> str:
+        """
+        Return what was thought, put together.
+        """
+        return "".join(one.text for one in self.deltas if isinstance(one, ReasoningDelta))
+
+    @property
+    def calls(self) -> list[tuple[str, str, str]]:
+        """
+        Return the id, the name and the arguments of each call, put together.
+        """
+        found: dict[int, tuple[str, str, str]] = {}
+        for one in self.deltas:
+            if isinstance(one, ToolCallDelta):
+                own_id, name, arguments = found.get(one.index, ("", "", ""))
+                found[one.index] = (own_id + one.id, name + one.name, arguments + one.arguments)
+        return [found[index] for index in sorted(found)]
+
+
+def config(vendor: VendorServer, spec: str, *, path: str = "/v1") -> ProviderConfig:
+    """
+    Return the configuration of the model *spec* at *vendor*.
+    """
+    key, _, name = spec.partition(":")
+    address = vendor.url if key == "anthropic" else f"{vendor.url}{path}"
+    return ProviderConfig(provider_key=key, model_name=name, api_key=KEY, base_url=address)
+
+
+def opened(vendor: VendorServer, spec: str, **options: Any) -> WireModel:
+    """
+    Open the model *spec* at *vendor*.
+    """
+    model = open_model(config(vendor, spec), **options)
+    assert isinstance(model, WireModel)
+    assert isinstance(model, StreamingChatModel)
+    return model
+
+
+def request_of(
+    *messages: Message,
+    tools: Iterable[ToolDefinition] = (),
+    thread: str | None = None,
+    **settings: object,
+) -> ChatRequest:
+    """
+    Make a request of *messages*.
+    """
+    given: Mapping[str, object] = settings
+    return ChatRequest(
+        messages=messages, tools=tuple(tools), service_thread_id=thread, settings=given
+    )
+
+
+def ask(model: ChatModel, *requests: ChatRequest) -> list[ChatResponse]:
+    """
+    Ask *model* one request after the other, in one event loop, and close it.
+    """
+
+    async def run() -> list[ChatResponse]:
+        try:
+            return [await model.respond(request) for request in requests]
+        finally:
+            await close(model)
+
+    return asyncio.run(run())
+
+
+def ask_stream(model: StreamingChatModel, *requests: ChatRequest) -> list[Streamed]:
+    """
+    Ask *model* for streams, one after the other, in one event loop, and close it.
+    """
+
+    async def run() -> list[Streamed]:
+        try:
+            return [await streamed(model, request) for request in requests]
+        finally:
+            await close(model)
+
+    return asyncio.run(run())
+
+
+async def streamed(model: StreamingChatModel, request: ChatRequest) -> Streamed:
+    """
+    Read a stream of *model* to its end.
+    """
+    async with aclosing(model.stream(request)) as pieces:
+        found = [piece async for piece in pieces]
+    *deltas, response = found
+    assert isinstance(response, ChatResponse)
+    assert not any(isinstance(delta, ChatResponse) for delta in deltas)
+    return Streamed(
+        deltas=[delta for delta in deltas if not isinstance(delta, ChatResponse)],
+        response=response,
+    )
+
+
+async def close(model: object) -> None:
+    """
+    Close *model* where it can be closed.
+    """
+    closing = getattr(model, "close", None)
+    if closing is not None:
+        await closing()
+
+
+def shared_prefix(first: list[Any], second: list[Any]) -> int:
+    """
+    Return how many items at the beginning of *first* and *second* are the same bytes.
+    """
+    pairs = zip(first, second, strict=False)
+    same = [canonical_json(one) == canonical_json(other) for one, other in pairs]
+    return same.index(False) if False in same else len(same)

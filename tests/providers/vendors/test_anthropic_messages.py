@@ -1,0 +1,231 @@
+"""
+Anthropic Messages: what is asked, where the cache is marked, and why a model stopped.
+"""
+
+from typing import Any
+
+import pytest
+
+from foldline.history.codec import canonical_json
+from foldline.history.formats.anthropic import from_anthropic
+from foldline.history.messages import Message
+from foldline.providers.model import ChatRequest
+from foldline.providers.tool_definition import ToolDefinition
+from foldline.providers.vendors.anthropic_messages import DEFAULT_MAX_TOKENS, AnthropicMessages
+from tests.providers.vendors.asking import ask, ask_stream, opened, request_of
+from tests.servers.vendor import Answer, VendorServer
+
+
+CLAUDE = "anthropic:claude-sonnet-4-6"
+QUESTION = Message.user("x")
+MARK = {"type": "ephemeral"}
+
+
+def whole(stop: str = "end_turn", *blocks: dict[str, Any]) -> Answer:
+    """
+    Answer with one message.
+    """
+    content = list(blocks) or [{"type": "text", "text": "so"}]
+    return Answer.of({"id": "m", "role": "assistant", "content": content, "stop_reason": stop})
+
+
+def dialect(**options: Any) -> AnthropicMessages:
+    """
+    Return the format, without a vendor.
+    """
+    return AnthropicMessages(CLAUDE, model="m", **options)
+
+
+def body(*messages: Message, settings: dict[str, object] | None = None, **options: Any) -> Any:
+    """
+    Return what is sent for *messages*.
+    """
+    request = ChatRequest(messages=messages, settings=settings or {})
+    return dialect(**options).body(request, streamed=False)
+
+
+def test_the_request(vendor: VendorServer) -> None:
+    """
+    System messages, tools, the limit and the cache stand where the vendor wants them.
+    """
+    vendor.answers = [whole()]
+    schema = {"type": "object", "properties": {"q": {"type": "string"}}}
+    tool = ToolDefinition(name="find", description="Find it.", parameters=schema)
+
+    ask(
+        opened(vendor, CLAUDE),
+        request_of(Message.system("be brief"), QUESTION, tools=[tool], temperature=0.5),
+    )
+
+    assert vendor.asked[0].body == {
+        "model": "claude-sonnet-4-6",
+        "max_tokens": DEFAULT_MAX_TOKENS,
+        "system": [{"type": "text", "text": "be brief"}],
+        "messages": [{"role": "user", "content": "x"}],
+        "tools": [{"name": "find", "description": "Find it.", "input_schema": schema}],
+        "cache_control": MARK,
+        "temperature": 0.5,
+    }
+
+
+@pytest.mark.parametrize("limit", [100, 64000])
+def test_the_limit_of_the_settings_holds(vendor: VendorServer, limit: int) -> None:
+    """
+    A limit in the settings is sent as it is, also one that the SDK would want streamed.
+    """
+    vendor.answers = [whole()]
+
+    ask(opened(vendor, CLAUDE), request_of(QUESTION, max_tokens=limit))
+
+    assert vendor.asked[0].body["max_tokens"] == limit
+
+
+def test_thinking_is_on_top_of_the_limit() -> None:
+    """
+    What a model may think is added to what it may write.
+    """
+    thinking = {"type": "enabled", "budget_tokens": 2000}
+
+    sent = body(QUESTION, settings={"thinking": thinking})
+
+    assert sent["max_tokens"] == DEFAULT_MAX_TOKENS + 2000
+
+
+def test_the_cache_can_be_switched_off(vendor: VendorServer) -> None:
+    """
+    Without the setting no cache is asked for.
+    """
+    vendor.answers = [whole()]
+
+    ask(opened(vendor, CLAUDE, caches_prompt=False), request_of(QUESTION))
+
+    assert "cache_control" not in vendor.asked[0].body
+
+
+def test_the_cache_of_the_settings_holds() -> None:
+    """
+    A cache setting of the caller takes the place of ours.
+    """
+    mark = {"type": "ephemeral", "ttl": "1h"}
+
+    assert body(QUESTION, settings={"cache_control": mark})["cache_control"] == mark
+
+
+def test_betas_are_a_header(vendor: VendorServer) -> None:
+    """
+    The names of betas in the settings go out as a header, beside the headers of the settings.
+    """
+    vendor.answers = [whole()]
+    headers = {"x-own": "1"}
+
+    request = request_of(QUESTION, betas=["one", "two"], extra_headers=headers)
+    ask(opened(vendor, CLAUDE), request)
+
+    assert vendor.asked[0].headers["anthropic-beta"] == "one,two"
+    assert vendor.asked[0].headers["x-own"] == "1"
+    assert "betas" not in vendor.asked[0].body
+
+
+def test_own_marks_are_left_alone() -> None:
+    """
+    Whoever has marked a block of his own gets no further mark.
+    """
+    block = {"type": "text", "text": "x", "cache_control": MARK}
+    given = from_anthropic([{"role": "user", "content": [block]}])
+
+    assert "cache_control" not in body(*given)
+
+
+def test_marks_in_the_messages_move_alone() -> None:
+    """
+    Where the mark has to stand in a message, all but the mark stays the same from call to call.
+    """
+    history = [Message.system("be brief"), QUESTION, Message.assistant("so"), Message.user("y")]
+
+    first = body(*history[:2], marks_messages=True)
+    second = body(*history, marks_messages=True)
+    plain = body(*history, caches_prompt=False)
+
+    assert first["system"] == [{"type": "text", "text": "be brief", "cache_control": MARK}]
+    assert first["messages"][-1]["content"][-1]["cache_control"] == MARK
+    assert second["messages"][-1]["content"][-1]["cache_control"] == MARK
+    assert canonical_json(second["messages"][:-1]) == canonical_json(plain["messages"][:-1])
+    assert "cache_control" not in second
+
+
+def test_marks_need_no_system() -> None:
+    """
+    Without a system message only the last message is marked.
+    """
+    sent = body(QUESTION, marks_messages=True)
+
+    assert "system" not in sent
+    assert sent["messages"][0]["content"] == [{"type": "text", "text": "x", "cache_control": MARK}]
+
+
+@pytest.mark.parametrize(
+    ("stop", "expected"),
+    [
+        ("end_turn", "stop"),
+        ("stop_sequence", "stop"),
+        ("pause_turn", "stop"),
+        ("max_tokens", "length"),
+        ("model_context_window_exceeded", "length"),
+        ("refusal", "content_filter"),
+        ("something_new", "stop"),
+    ],
+)
+def test_finish_reasons(vendor: VendorServer, stop: str, expected: str) -> None:
+    """
+    Every reason to stop has its name here.
+    """
+    vendor.answers = [whole(stop)]
+
+    assert ask(opened(vendor, CLAUDE), request_of(QUESTION))[0].finish_reason == expected
+
+
+def test_a_refusal_without_words_adds_nothing(vendor: VendorServer) -> None:
+    """
+    A refusal that says nothing adds no message.
+    """
+    answer = {"id": "m", "role": "assistant", "content": [], "stop_reason": "refusal"}
+    vendor.answers = [Answer.of(answer)]
+
+    (response,) = ask(opened(vendor, CLAUDE), request_of(QUESTION))
+
+    assert (response.messages, response.finish_reason) == ((), "content_filter")
+
+
+def test_a_streamed_call(vendor: VendorServer) -> None:
+    """
+    Calls between words come in pieces, each with its number, and those of the vendor's own do not.
+    """
+
+    def started(index: int, **block: Any) -> dict[str, Any]:
+        return {"type": "content_block_start", "index": index, "content_block": block}
+
+    def grown(index: int, text: str) -> dict[str, Any]:
+        delta = {"type": "input_json_delta", "partial_json": text}
+        return {"type": "content_block_delta", "index": index, "delta": delta}
+
+    events = [
+        {"type": "message_start", "message": {"id": "m", "role": "assistant", "content": []}},
+        started(0, type="text", text="hm"),
+        started(1, type="server_tool_use", id="s", name="web_search", input={}),
+        grown(1, '{"query": "x"}'),
+        started(2, type="tool_use", id="a", name="find", input={}),
+        grown(2, ""),
+        grown(2, '{"q":'),
+        grown(2, " 1}"),
+        started(3, type="tool_use", id="b", name="stop", input={}),
+        {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {}},
+        {"type": "message_stop"},
+    ]
+    vendor.answers = [Answer.stream(events)]
+
+    (found,) = ask_stream(opened(vendor, CLAUDE), request_of(QUESTION))
+
+    assert found.text == "hm"
+    assert found.calls == [("a", "find", '{"q": 1}'), ("b", "stop", "")]
+    assert [call.arguments for call in found.response.messages[0].tool_calls] == ['{"q":1}', "{}"]
+    assert found.response.finish_reason == "tool_call"

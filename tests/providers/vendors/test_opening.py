@@ -1,0 +1,283 @@
+"""
+Models by their names.
+"""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from foldline.errors import ConfigError, MissingExtraError
+from foldline.history.messages import Message
+from foldline.providers.model import ChatModel, ChatRequest, ChatResponse, StreamingChatModel
+from foldline.providers.vendors.opening import open_model
+from foldline.providers.vendors.pydantic_model import PydanticModel
+from foldline.providers.vendors.wire_model import WireModel
+from foldline.reduction.config import ProviderConfig
+from tests.providers.vendors.asking import KEY, ask, config, request_of
+from tests.servers.vendor import Answer, VendorServer
+
+
+PROBE = """
+import json, sys
+import foldline, foldline.providers.vendors.opening
+
+packages = {name.partition(".")[0] for name in sys.modules}
+print(json.dumps(sorted(packages & {"anthropic", "httpx2", "openai", "pydantic", "pydantic_ai"})))
+"""
+
+CHAT_ANSWER = {"id": "c", "choices": [{"message": {"role": "assistant", "content": "yes"}}]}
+
+
+class Parrot:
+    """
+    A model of somebody's own.
+    """
+
+    @property
+    def name(self) -> str:
+        """
+        Its name.
+        """
+        return "own:parrot"
+
+    async def respond(self, request: ChatRequest) -> ChatResponse:
+        """
+        Say nothing.
+        """
+        return ChatResponse(messages=())
+
+
+def keyed(vendor: str, model: str = "some-model", **more: str) -> ProviderConfig:
+    """
+    Return a configuration with a key.
+    """
+    return ProviderConfig(provider_key=vendor, model_name=model, api_key=KEY, **more)
+
+
+def test_nothing_is_loaded_before_a_model_is_opened() -> None:
+    """
+    Importing what opens models loads no SDK.
+    """
+    found = subprocess.run(
+        [sys.executable, "-c", PROBE], capture_output=True, text=True, check=True
+    )
+
+    assert json.loads(found.stdout) == []
+
+
+@pytest.mark.parametrize(
+    ("vendor", "dialect"),
+    [
+        ("openai", "OpenAIResponses"),
+        ("openai-responses", "OpenAIResponses"),
+        ("openai-chat", "OpenAIChat"),
+        ("deepseek", "OpenAIChat"),
+        ("openrouter", "OpenAIChat"),
+        ("together", "OpenAIChat"),
+        ("fireworks", "OpenAIChat"),
+        ("cerebras", "OpenAIChat"),
+        ("anthropic", "AnthropicMessages"),
+    ],
+)
+def test_each_vendor_has_its_binding(vendor: str, dialect: str) -> None:
+    """
+    The class of the model in pydantic-ai decides which wire format is spoken.
+    """
+    model = open_model(keyed(vendor, "some/model"))
+
+    assert isinstance(model, WireModel)
+    assert isinstance(model, StreamingChatModel)
+    assert repr(model) == f"WireModel('{vendor}:some/model', {dialect})"
+    assert model.name == f"{vendor}:some/model"
+
+
+def test_others_are_left_to_pydantic_ai() -> None:
+    """
+    A vendor that takes a sign-in instead of a key is spoken to by pydantic-ai.
+    """
+    model = open_model(keyed("github-copilot", "gpt-4o"))
+
+    assert isinstance(model, PydanticModel)
+    assert isinstance(model, StreamingChatModel)
+    assert repr(model) == "PydanticModel('github-copilot:gpt-4o')"
+
+
+@pytest.mark.parametrize(
+    ("vendor", "name", "window"),
+    [
+        ("openai", "gpt-4o", 128_000),
+        ("openai-chat", "gpt-4o", 128_000),
+        ("anthropic", "claude-sonnet-4-5", 200_000),
+        ("openai", "nobody-knows-it", None),
+    ],
+)
+def test_the_window_is_known(vendor: str, name: str, window: int | None) -> None:
+    """
+    The window of a model comes from its profile, and is None where that has none.
+    """
+    model = open_model(keyed(vendor, name))
+
+    assert isinstance(model, WireModel)
+    assert model.context_window == window
+
+
+def test_own_models_come_back_as_they_are() -> None:
+    """
+    An object that is a model already is returned itself.
+    """
+    parrot = Parrot()
+
+    assert isinstance(parrot, ChatModel)
+    assert open_model(parrot) is parrot
+
+
+def test_the_environment_gives_the_key(
+    vendor: VendorServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    A string takes key and address from the variables of the vendor.
+    """
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("OPENAI_BASE_URL", f"{vendor.url}/v1")
+    vendor.answers = [Answer.of(CHAT_ANSWER)]
+
+    (response,) = ask(open_model("openai-chat:gpt-4o"), request_of(Message.user("x")))
+
+    assert response.messages[0].text == "yes"
+    assert vendor.asked[0].headers["authorization"] == f"Bearer {KEY}"
+
+
+@pytest.mark.parametrize("name", ["openai-chat", "deepseek", "ollama", "openrouter", "moonshotai"])
+def test_an_address_of_its_own(vendor: VendorServer, name: str) -> None:
+    """
+    A compatible server is asked at the address of the configuration, with its key.
+    """
+    vendor.answers = [Answer.of(CHAT_ANSWER)]
+
+    ask(open_model(config(vendor, f"{name}:some/model")), request_of(Message.user("x")))
+
+    assert vendor.asked[0].path == "/v1/chat/completions"
+    assert vendor.asked[0].headers["authorization"] == f"Bearer {KEY}"
+    assert vendor.asked[0].body["model"] == "some/model"
+
+
+def test_a_local_server_needs_no_key(vendor: VendorServer) -> None:
+    """
+    A compatible server at an own address is asked without a key.
+    """
+    vendor.answers = [Answer.of(CHAT_ANSWER)]
+    local = ProviderConfig(provider_key="openai-chat", model_name="m", base_url=f"{vendor.url}/v1")
+
+    assert ask(open_model(local), request_of(Message.user("x")))[0].messages[0].text == "yes"
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("openai", "model 'openai' is not of the form 'vendor:model', as in 'openai:gpt-5-mini'"),
+        ("openai:", "model 'openai:' is not of the form"),
+        (":gpt-5", "model ':gpt-5' is not of the form"),
+        ("", "model '' is not of the form"),
+        ("opnai:gpt-5", "unknown vendor 'opnai': did you mean 'openai'?"),
+        ("antropic:claude", "unknown vendor 'antropic': did you mean 'anthropic'?"),
+        ("deepsek:x", "unknown vendor 'deepsek': did you mean 'deepseek'?"),
+        ("zzzzzzzz:x", "unknown vendor 'zzzzzzzz': see the list of pydantic-ai"),
+        ("openai:gpt-5", "vendor 'openai' lacks OPENAI_API_KEY: set it in the environment, or in"),
+        ("anthropic:claude", "vendor 'anthropic' lacks ANTHROPIC_API_KEY: set it"),
+        ("deepseek:x", "vendor 'deepseek' lacks DEEPSEEK_API_KEY: set it"),
+        ("ollama:x", "vendor 'ollama' lacks OLLAMA_BASE_URL: set it"),
+        ("openai-chatgpt:x", "vendor 'openai-chatgpt' cannot be opened by name"),
+        ("sentence-transformers:x", "vendor 'sentence-transformers' cannot be opened by name"),
+        (3, "a model is a int: allowed is 'vendor:model', a ProviderConfig, or a ChatModel"),
+        (None, "a model is a NoneType"),
+        (keyed("openai-chatgpt"), "vendor 'openai-chatgpt' takes no key in a ProviderConfig"),
+        (keyed("snowflake"), "vendor 'snowflake' lacks SNOWFLAKE_ACCOUNT"),
+        (keyed("gateway/openai"), "vendor 'gateway/openai' lacks PYDANTIC_AI_GATEWAY_BASE_URL"),
+        (
+            keyed("openrouter", "gpt-4o"),
+            (
+                "vendor 'openrouter' wants the name of a model in another form than 'gpt-4o', as in "
+                "'openai/gpt-4o'"
+            ),
+        ),
+        (keyed("nobody", base_url="http://127.0.0.1"), "unknown vendor 'nobody'"),
+        *(
+            (keyed("deepseek", base_url=url), "base_url of 'deepseek' is no address: allowed is")
+            for url in ("", "nonsense", "ftp://x", "http://", "http://[bad", "http://x:99999/v1")
+        ),
+    ],
+)
+def test_what_cannot_be_opened(spec: object, message: str) -> None:
+    """
+    The error says in one line what is wrong and what to do.
+    """
+    with pytest.raises(ConfigError) as caught:
+        open_model(spec)
+
+    assert f"{caught.value}".startswith(message)
+    assert "\n" not in f"{caught.value}"
+    assert KEY not in f"{caught.value}"
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None
+
+
+def test_a_vendor_whose_sdk_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    A vendor whose own SDK is not installed is an error that names the package.
+    """
+    monkeypatch.setitem(sys.modules, "groq", None)
+
+    with pytest.raises(ConfigError, match=r"pip install 'pydantic-ai-slim\[groq\]'"):
+        open_model("groq:x")
+
+
+@pytest.mark.parametrize(
+    ("module", "package"),
+    [("pydantic_ai.models", "pydantic-ai-slim"), ("openai", "openai")],
+)
+def test_without_the_extra(monkeypatch: pytest.MonkeyPatch, module: str, package: str) -> None:
+    """
+    Without the extra the error names the package and the extra.
+    """
+    # What is loaded already would not be looked for again.
+    for name in ("pydantic_ai.providers.openai", module):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setitem(sys.modules, module, None)
+
+    with pytest.raises(MissingExtraError) as caught:
+        open_model(keyed("openai"))
+
+    assert caught.value.package == package
+    assert caught.value.extra == "llm"
+
+
+def test_a_wrong_kind_is_named_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Something that is no model is refused also where pydantic-ai is not installed.
+    """
+    monkeypatch.setitem(sys.modules, "pydantic_ai.models", None)
+
+    with pytest.raises(ConfigError, match="a model is a int"):
+        open_model(3)
+
+
+def test_only_responses_holds_a_history() -> None:
+    """
+    A vendor that holds no history refuses to be opened as if it did.
+    """
+    with pytest.raises(ConfigError, match="holds no history"):
+        open_model(keyed("anthropic", "claude-sonnet-4-6"), holds_history=True)
+
+
+def test_keys_are_never_shown(vendor: VendorServer) -> None:
+    """
+    Neither a model nor what it consists of shows its key.
+    """
+    model = open_model(config(vendor, "openai-chat:gpt-4o"))
+
+    assert KEY not in repr(model)
+    assert all(KEY not in repr(value) for value in vars(model).values())
+    assert all(
+        KEY not in repr(vars(value)) for value in vars(model).values() if hasattr(value, "__dict__")
+    )

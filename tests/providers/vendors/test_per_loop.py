@@ -1,0 +1,137 @@
+"""
+One client for each event loop.
+"""
+
+import asyncio
+import gc
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Self
+from weakref import ref
+
+from pydantic_ai.models.test import TestModel as CannedModel
+
+from foldline.providers.vendors.per_loop import PerLoop
+
+
+class Counted(CannedModel):
+    """
+    A model that counts how often it was entered and left.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.entered = 0
+        self.left = 0
+
+    async def __aenter__(self) -> Self:
+        self.entered += 1
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        self.left += 1
+
+
+class Maker:
+    """
+    What makes models and remembers them.
+    """
+
+    def __init__(self) -> None:
+        self.made: list[Counted] = []
+
+    def __call__(self) -> Counted:
+        """
+        Make one.
+        """
+        self.made.append(Counted())
+        return self.made[-1]
+
+
+def test_a_loop_keeps_its_model() -> None:
+    """
+    In one loop the first model serves all calls, entered once and left on closing.
+    """
+    make = Maker()
+    models = PerLoop(make(), make)
+
+    async def run() -> list[Any]:
+        found = [await models.here(), await models.here()]
+        await models.close()
+        await models.close()
+        return found
+
+    first, second = asyncio.run(run())
+
+    assert first is second is make.made[0]
+    assert (first.entered, first.left, len(make.made)) == (1, 1, 1)
+
+
+def test_a_closed_loop_is_forgotten() -> None:
+    """
+    Loops that ended without closing leave nothing behind.
+    """
+    made: list[ref[Counted]] = []
+
+    def make() -> Counted:
+        model = Counted()
+        made.append(ref(model))
+        return model
+
+    models = PerLoop(make(), make)
+
+    for _ in range(5):
+        asyncio.run(models.here())
+    gc.collect()
+
+    assert [one() is None for one in made] == [True, True, True, True, False]
+
+
+def test_after_closing_comes_another() -> None:
+    """
+    A closed model is not used again.
+    """
+    make = Maker()
+    models = PerLoop(make(), make)
+
+    async def run() -> bool:
+        first = await models.here()
+        await models.close()
+        return await models.here() is first
+
+    assert not asyncio.run(run())
+
+
+def test_loops_of_many_threads_share_nothing() -> None:
+    """
+    Loops that run at the same time each have a model of their own.
+    """
+    make = Maker()
+    models = PerLoop(make(), make)
+
+    async def used() -> Any:
+        model = await models.here()
+        await asyncio.sleep(0.05)
+        assert await models.here() is model
+        return model
+
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda _: asyncio.run(used()), range(8)))
+
+    assert len(set(map(id, found))) == 8
+
+
+def test_a_given_model_is_not_closed() -> None:
+    """
+    A model that belongs to somebody else serves all loops and is neither entered nor left.
+    """
+    given = Counted()
+    models = PerLoop(given)
+
+    async def run() -> bool:
+        is_given = await models.here() is given
+        await models.close()
+        return is_given
+
+    assert asyncio.run(run())
+    assert asyncio.run(run())
+    assert (given.entered, given.left) == (0, 0)

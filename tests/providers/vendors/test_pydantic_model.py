@@ -1,0 +1,351 @@
+"""
+Models of pydantic-ai that foldline does not speak to itself.
+"""
+
+import asyncio
+import base64
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from pydantic_ai import messages as theirs
+from pydantic_ai.exceptions import (
+    ContentFilterError,
+    ModelAPIError,
+    ModelContextWindowExceededError,
+    ModelHTTPError,
+    UserError,
+)
+from pydantic_ai.models import Model
+from pydantic_ai.models.fallback import FallbackModel
+from pydantic_ai.models.function import AgentInfo, DeltaThinkingPart, DeltaToolCall, FunctionModel
+from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.models.test import TestModel as CannedModel
+from pydantic_ai.providers.openai import OpenAIProvider
+from pydantic_ai.usage import RequestUsage
+
+from foldline.errors import ContextOverflowError, ModelError, ServiceThreadLostError
+from foldline.history.messages import Message, Usage
+from foldline.history.parts import (
+    BlobPart,
+    CompactionPart,
+    GenericPart,
+    ReasoningPart,
+    TextPart,
+    ToolCallPart,
+)
+from foldline.providers.model import ReasoningDelta, TextDelta, ToolCallDelta
+from foldline.providers.tool_definition import ToolDefinition
+from foldline.providers.vendors.opening import open_model
+from foldline.providers.vendors.pydantic_model import PydanticModel
+from foldline.providers.vendors.wire_model import WireModel
+from tests.providers.vendors.asking import KEY, ask, ask_stream, request_of
+from tests.servers.vendor import Answer, VendorServer
+
+
+QUESTION = Message.user("x")
+CANARY = "canary words"
+PIXEL = base64.b64encode(b"pixel").decode()
+
+
+def opened(model: Model[Any]) -> PydanticModel:
+    """
+    Open a model of pydantic-ai.
+    """
+    found = open_model(model)
+    assert isinstance(found, PydanticModel)
+    return found
+
+
+def answering(*parts: theirs.ModelResponsePart, **fields: Any) -> PydanticModel:
+    """
+    Return a model that answers with *parts*.
+    """
+
+    def answer(given: list[theirs.ModelMessage], info: AgentInfo) -> theirs.ModelResponse:
+        return theirs.ModelResponse(parts=list(parts), **fields)
+
+    return opened(FunctionModel(answer))
+
+
+def failing(error: Exception) -> PydanticModel:
+    """
+    Return a model that fails with *error*.
+    """
+
+    def answer(given: list[theirs.ModelMessage], info: AgentInfo) -> theirs.ModelResponse:
+        raise error
+
+    return opened(FunctionModel(answer))
+
+
+def test_an_answer_is_read() -> None:
+    """
+    Every kind of part comes back as a part of foldline, with usage, model and id.
+    """
+    usage = RequestUsage(
+        input_tokens=9,
+        output_tokens=5,
+        cache_read_tokens=3,
+        cache_write_tokens=2,
+        output_reasoning_tokens=1,
+    )
+    model = answering(
+        theirs.ThinkingPart("hm", signature="sealed"),
+        theirs.TextPart("so"),
+        theirs.TextPart(""),
+        theirs.ToolCallPart("find", {"q": 1}, "a"),
+        theirs.CompactionPart("was"),
+        theirs.FilePart(theirs.BinaryContent(b"pixel", media_type="image/png")),
+        theirs.FilePart(theirs.BinaryContent(b"page", media_type="application/pdf")),
+        theirs.NativeToolCallPart("web_search", {"q": 1}, "n"),
+        usage=usage,
+        model_name="m1",
+        provider_response_id="r1",
+    )
+
+    (response,) = ask(model, request_of(QUESTION))
+
+    (message,) = response.messages
+    assert message.parts[:-1] == (
+        ReasoningPart("hm"),
+        TextPart("so"),
+        ToolCallPart("a", "find", '{"q":1}'),
+        CompactionPart("was"),
+        BlobPart("image", "image/png", PIXEL),
+        BlobPart("document", "application/pdf", base64.b64encode(b"page").decode()),
+    )
+    assert isinstance(message.parts[-1], GenericPart)
+    assert message.parts[-1].kind == "builtin-tool-call"
+    assert message.native is None
+    assert response.usage == message.usage
+    assert response.usage == Usage(
+        input_tokens=9,
+        output_tokens=5,
+        cache_read_tokens=3,
+        cache_write_tokens=2,
+        reasoning_tokens=1,
+    )
+    assert (response.id, message.id, response.finish_reason) == ("r1", "r1", "tool_call")
+
+
+def test_an_empty_answer_adds_nothing() -> None:
+    """
+    An answer without parts adds no message, and keeps its reason.
+    """
+    (response,) = ask(answering(finish_reason="content_filter"), request_of(QUESTION))
+
+    assert (response.messages, response.finish_reason) == ((), "content_filter")
+
+
+def test_tools_and_settings_are_passed() -> None:
+    """
+    The model sees the tools, the settings and the messages of the request.
+    """
+    seen: list[tuple[list[theirs.ModelMessage], AgentInfo]] = []
+
+    def answer(given: list[theirs.ModelMessage], info: AgentInfo) -> theirs.ModelResponse:
+        seen.append((given, info))
+        return theirs.ModelResponse(parts=[theirs.TextPart("so")])
+
+    schema = {"type": "object", "properties": {}}
+    tool = ToolDefinition(name="find", description="Find it.", parameters=schema)
+
+    ask(opened(FunctionModel(answer)), request_of(QUESTION, tools=[tool], temperature=0.5))
+
+    ((given, info),) = seen
+    (found,) = info.function_tools
+    assert (found.name, found.description) == ("find", "Find it.")
+    assert found.parameters_json_schema == schema
+    assert info.model_settings is not None
+    assert info.model_settings.get("temperature") == 0.5
+    assert len(given) == 1
+
+
+def test_a_stream_is_read() -> None:
+    """
+    Thoughts, words and calls come in pieces, and then whole.
+    """
+
+    async def answer(given: list[theirs.ModelMessage], info: AgentInfo) -> AsyncIterator[Any]:
+        yield {0: DeltaThinkingPart(content="h")}
+        yield {0: DeltaThinkingPart(content="m")}
+        yield {1: DeltaToolCall("find", '{"q"', tool_call_id="a")}
+        yield {1: DeltaToolCall(json_args=":1}")}
+
+    model = opened(FunctionModel(stream_function=answer))
+
+    (found,) = ask_stream(model, request_of(QUESTION))
+
+    assert found.deltas == [
+        ReasoningDelta("h"),
+        ReasoningDelta("m"),
+        ToolCallDelta(index=0, id="a", name="find", arguments='{"q"'),
+        ToolCallDelta(index=0, arguments=":1}"),
+    ]
+    assert found.response.messages[0].parts == (
+        ReasoningPart("hm"),
+        ToolCallPart("a", "find", '{"q":1}'),
+    )
+
+
+def test_a_canned_model_answers() -> None:
+    """
+    The test model of pydantic-ai answers, whole and as a stream.
+    """
+    model = opened(CannedModel(custom_output_text="all is well"))
+
+    (response,) = ask(model, request_of(QUESTION))
+    (found,) = ask_stream(model, request_of(QUESTION))
+
+    assert response.messages[0].text == found.text == "all is well"
+    assert all(isinstance(delta, TextDelta) for delta in found.deltas)
+    assert model.name == "test:test"
+    assert model.context_window is None
+    assert repr(model) == "PydanticModel('test:test')"
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "status"),
+    [
+        (
+            ModelHTTPError(429, "m", body={"error": {"code": "slow_down", "message": CANARY}}),
+            "failed: status 429, slow_down",
+            429,
+        ),
+        (ModelHTTPError(500, "m", body=CANARY), "failed: status 500", 500),
+        (ModelAPIError("m", CANARY), "failed: no reason given", None),
+        (ContentFilterError(CANARY), "could not answer: ContentFilterError", None),
+        (UserError(CANARY), "could not answer: UserError", None),
+    ],
+)
+def test_failures(error: Exception, message: str, status: int | None) -> None:
+    """
+    A failure is told by its kind, its status and its code, without a word of the vendor.
+    """
+    with pytest.raises(ModelError) as caught:
+        ask(failing(error), request_of(QUESTION))
+
+    assert f"{caught.value}".endswith(message)
+    assert caught.value.status == status
+    assert CANARY not in f"{caught.value}"
+
+
+@pytest.mark.parametrize(
+    ("error", "window"),
+    [
+        (ModelContextWindowExceededError("m", "whatever it says"), None),
+        (
+            ModelHTTPError(400, "m", body={"message": "prompt is too long: 9 tokens > 5 maximum"}),
+            5,
+        ),
+        (
+            ModelHTTPError(400, "m", body={"Message": "Input is too long for requested model."}),
+            None,
+        ),
+    ],
+)
+def test_overflows(error: Exception, window: int | None) -> None:
+    """
+    An overflow is recognised by the kind of the error or by its text.
+    """
+    with pytest.raises(ContextOverflowError) as caught:
+        ask(failing(error), request_of(QUESTION))
+
+    assert caught.value.window == window
+
+
+def test_failures_of_a_stream() -> None:
+    """
+    A stream that fails in its middle ends in an error of foldline.
+    """
+
+    async def answer(given: list[theirs.ModelMessage], info: AgentInfo) -> AsyncIterator[str]:
+        yield "so"
+        raise ModelHTTPError(500, "m", body=CANARY)
+
+    with pytest.raises(ModelError, match="failed: status 500"):
+        ask_stream(opened(FunctionModel(stream_function=answer)), request_of(QUESTION))
+
+
+def test_no_conversation_is_held() -> None:
+    """
+    Who asks to go on with a conversation is told that nobody holds one.
+    """
+    with pytest.raises(ServiceThreadLostError):
+        ask(answering(theirs.TextPart("so")), request_of(QUESTION, thread="r0"))
+
+
+def test_a_known_model_keeps_its_own_client(vendor: VendorServer) -> None:
+    """
+    A model of pydantic-ai for OpenAI is spoken to by us, through its client, which stays open.
+    """
+    whole = {"id": "c", "choices": [{"message": {"role": "assistant", "content": "yes"}}]}
+    vendor.answers = [Answer.of(whole), Answer.of(whole)]
+    provider = OpenAIProvider(api_key=KEY, base_url=f"{vendor.url}/v1")
+
+    async def run() -> list[str]:
+        given = OpenAIChatModel("gpt-4o", provider=provider)
+        model = open_model(given)
+        assert isinstance(model, WireModel)
+        texts = []
+        for _ in range(2):
+            texts.append((await model.respond(request_of(QUESTION))).messages[0].text)
+            await model.close()
+        assert not given.client.is_closed()
+        await given.client.close()
+        return texts
+
+    assert asyncio.run(run()) == ["yes", "yes"]
+
+
+def test_a_choice_of_models_is_opened() -> None:
+    """
+    A model that falls back on others has no profile, and is opened all the same.
+    """
+    model = opened(FallbackModel(CannedModel(custom_output_text="well"), CannedModel()))
+
+    assert model.context_window is None
+    assert ask(model, request_of(QUESTION))[0].messages[0].text == "well"
+
+
+def test_a_model_is_a_context() -> None:
+    """
+    A binding can be left like any context.
+    """
+
+    async def run() -> str:
+        async with answering(theirs.TextPart("so")) as model:
+            return (await model.respond(request_of(QUESTION))).messages[0].text
+
+    assert asyncio.run(run()) == "so"
+
+
+def test_an_answer_that_breaks_off_is_an_error() -> None:
+    """
+    A stream that pydantic-ai calls incomplete is an error, not a response.
+    """
+
+    class Torn(CannedModel):
+        @asynccontextmanager
+        async def request_stream(self, *given: Any, **more: Any) -> AsyncGenerator[Any, None]:
+            async with super().request_stream(*given, **more) as stream:
+                stream.state = "incomplete"
+                yield stream
+
+    with pytest.raises(ModelError, match="broke off its answer"):
+        ask_stream(opened(Torn()), request_of(QUESTION))
+
+
+def test_classes_from_elsewhere_are_left_to_pydantic_ai() -> None:
+    """
+    A class that somebody derived may ask in a way of its own, so it is asked itself.
+    """
+
+    class Own(OpenAIChatModel):
+        pass
+
+    provider = OpenAIProvider(api_key=KEY, base_url="http://127.0.0.1:9")
+
+    assert isinstance(open_model(Own("gpt-4o", provider=provider)), PydanticModel)
