@@ -41,7 +41,27 @@ from foldline.agent.options import AgentOptions
 from foldline.agent.reducer import HistoryReducer, ReducedHistory
 from foldline.agent.result import ReductionMetadata, TurnResult
 from foldline.agent.streaming import StreamingTurnResult
+from foldline.agent.telemetry import Observer, Telemetry
 from foldline.agent.tools import Tool, ToolAnswer, ToolContext, tool
+from foldline.conversation.blocking import call_sync
+from foldline.conversation.conversation import Conversation
+from foldline.conversation.events import AgentSelectedEvent, ConversationEvent
+from foldline.conversation.model_router import ModelRouter
+from foldline.conversation.orchestrated_agent import OrchestratedAgent
+from foldline.conversation.orchestration import (
+    OrchestrationMetadata,
+    OrchestrationOptions,
+    OrchestrationResult,
+    reduction_context,
+)
+from foldline.conversation.orchestrator import (
+    BoundedOrchestrator,
+    Orchestrator,
+    StreamingOrchestrator,
+)
+from foldline.conversation.round_robin import RoundRobin
+from foldline.conversation.single_agent import SingleAgent
+from foldline.conversation.streaming import ConversationStream
 from foldline.errors import (
     BlockingCallError,
     CheckpointError,
@@ -140,8 +160,10 @@ __all__ = [
     "AgentLoopState",
     "AgentOptions",
     "AgentRunConfig",
+    "AgentSelectedEvent",
     "BlobPart",
     "BlockingCallError",
+    "BoundedOrchestrator",
     "ChatDelta",
     "ChatModel",
     "ChatRequest",
@@ -155,6 +177,9 @@ __all__ = [
     "CompactionPart",
     "ConfigError",
     "ContextOverflowError",
+    "Conversation",
+    "ConversationEvent",
+    "ConversationStream",
     "ConversationThread",
     "DecisionEvent",
     "DigestSummarizer",
@@ -179,9 +204,16 @@ __all__ = [
     "MessagesNotLoadedError",
     "MissingExtraError",
     "ModelError",
+    "ModelRouter",
     "ModelSummarizer",
     "NativeFormat",
     "NewerFormatError",
+    "Observer",
+    "OrchestratedAgent",
+    "OrchestrationMetadata",
+    "OrchestrationOptions",
+    "OrchestrationResult",
+    "Orchestrator",
     "PostgresStore",
     "ProviderConfig",
     "ReadOnlyThread",
@@ -197,21 +229,25 @@ __all__ = [
     "ReductionMetadata",
     "RepeatBreakerEvent",
     "RequestSentEvent",
+    "RoundRobin",
     "RunCompletedEvent",
     "RunStartError",
     "SQLiteStore",
     "ServiceThreadLostError",
+    "SingleAgent",
     "StoreBusyError",
     "StoreCorruptError",
     "StoreError",
     "StoreKeyError",
     "StoreVersionError",
     "StreamingChatModel",
+    "StreamingOrchestrator",
     "StreamingTurnResult",
     "Summarizer",
     "SummarizerError",
     "SummaryLayer",
     "SummaryRequest",
+    "Telemetry",
     "TextDelta",
     "TextDeltaEvent",
     "TextEndEvent",
@@ -254,10 +290,12 @@ __all__ = [
     "agent_config_from_json",
     "agent_config_from_mapping",
     "agent_config_from_toml",
+    "call_sync",
     "config_from_json",
     "config_from_mapping",
     "config_from_toml",
     "open_model",
+    "reduction_context",
     "run_start",
     "tool",
 ]

@@ -15,7 +15,9 @@ from foldline.agent.telemetry import UNOBSERVED, ObservedModel, Observer, Teleme
 from foldline.agent.telemetry.attributes import error_type, model_attributes
 from foldline.agent.tools import ToolAnswer
 from foldline.errors import ContextOverflowError, MissingExtraError, ModelError
-from foldline.history.parts import TextPart, ToolCallPart
+from foldline.history.messages import Message
+from foldline.history.parts import GenericPart, TextPart, ToolCallPart
+from foldline.providers.model import ChatRequest
 from foldline.testing.model import ScriptedModel
 from tests.agent.telemetry.watched import (
     CALL,
@@ -277,6 +279,22 @@ def test_content_is_captured_where_that_is_asked_for() -> None:
     assert attributes(tool)["gen_ai.tool.call.arguments"] == CALL.arguments
     assert SECRET in str(attributes(tool)["gen_ai.tool.call.result"])
     assert attributes(watched.span("compact_history"))["foldline.fold.summary"] == SECRET
+
+
+def test_content_that_is_no_text_is_captured_too() -> None:
+    """
+    Damaged arguments, halves of surrogate pairs and unknown parts make no span fail.
+    """
+    watched = watch(capture_content=True)
+    odd = Message(role="user", parts=(TextPart("\ud800"), GenericPart("new", "{"), CALL))
+    with watched.telemetry.model_call(ChatRequest(messages=(odd,)), model=MODEL) as answered:
+        answered(RESPONSE)
+
+    with watched.telemetry.tool(TOOL, CALL) as ran:
+        ran(ToolAnswer("\ud800", is_error=False))
+
+    assert "new" in str(attributes(watched.span("chat gpt-5-mini"))["gen_ai.input.messages"])
+    assert attributes(watched.span("execute_tool lookup"))["gen_ai.tool.call.result"] == "?"
 
 
 def test_a_failing_call_fails_its_span_and_its_turn() -> None:

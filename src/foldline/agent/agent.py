@@ -16,6 +16,7 @@ from foldline.agent.reducer import HistoryReducer
 from foldline.agent.result import TurnResult
 from foldline.agent.setup import TurnSetup
 from foldline.agent.streaming import StreamingTurnResult
+from foldline.agent.telemetry import UNOBSERVED, ObservedModel, Observer
 from foldline.agent.tools import Tool, tools_by_name
 from foldline.agent.tools.parameters import ToolFunction
 from foldline.agent.turn import Turn
@@ -51,7 +52,7 @@ class Agent:
     An agent holds no conversation: one instance serves any number of threads and tasks at once.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one name for each thing that an agent is made of
         self,
         model: str | ProviderConfig | ChatModel,
         *,
@@ -62,6 +63,7 @@ class Agent:
         summarizer: Summarizer | Sequence[Summarizer] | None = None,
         options: AgentOptions | None = None,
         fold_ahead: FoldAhead | None = None,
+        telemetry: Observer | None = None,
     ) -> None:
         """
         Answer with *model*.
@@ -76,6 +78,7 @@ class Agent:
                 configuration, or else the model of the agent.
             options: What bounds a turn.
             fold_ahead: What makes folds in the background; by default a turn waits for its folds.
+            telemetry: Who watches, as a `Telemetry` does; nobody by default.
 
         Raises:
             ConfigError: An argument is not allowed.
@@ -83,18 +86,19 @@ class Agent:
         """
         config = history_reduction or HistoryReductionConfig()
         chat = open_model(model)
-        chain = _summarizers(summarizer, config, chat)
+        observer = telemetry or UNOBSERVED
         by_name = tools_by_name(tools)
         self._setup = TurnSetup(
             agent=name,
             model=chat,
-            reducer=HistoryReducer(config, summarizer=chain, summarizer_window=_window_of(chain)),
+            reducer=_reducer(summarizer, config, chat, observer),
             tools=by_name,
             definitions=tuple(tool.definition for tool in by_name.values()),
             instructions=instructions,
             instruction_tokens=_tokens_of(instructions),
             options=options or AgentOptions(),
             ahead=fold_ahead,
+            observer=observer,
             new_id=_new_id,
         )
 
@@ -105,6 +109,7 @@ class Agent:
         *,
         tools: Iterable[Tool | ToolFunction] = (),
         fold_ahead: FoldAhead | None = None,
+        telemetry: Observer | None = None,
     ) -> "Agent":
         """
         Return the agent that *config* describes; see `agent_config_from_json`.
@@ -113,6 +118,7 @@ class Agent:
             config: The description.
             tools: What the model may call.
             fold_ahead: What makes folds in the background.
+            telemetry: Who watches.
 
         Raises:
             ConfigError: It names no model, or one that is not known.
@@ -129,6 +135,7 @@ class Agent:
             history_reduction=config.history_reduction,
             options=config.options,
             fold_ahead=fold_ahead,
+            telemetry=telemetry,
         )
 
     @property
@@ -251,17 +258,30 @@ def _messages(given: object) -> list[Message]:
     return list(messages)
 
 
+def _reducer(
+    given: Summarizer | Sequence[Summarizer] | None,
+    config: HistoryReductionConfig,
+    model: ChatModel,
+    observer: Observer,
+) -> HistoryReducer:
+    chain = _summarizers(given, config, model, observer)
+    reducer = HistoryReducer(config, summarizer=chain, summarizer_window=_window_of(chain))
+    return reducer.observed_by(observer)
+
+
 def _summarizers(
     given: Summarizer | Sequence[Summarizer] | None,
     config: HistoryReductionConfig,
     model: ChatModel,
+    observer: Observer,
 ) -> Summarizer | Sequence[Summarizer]:
     if given is not None:
         return given
     if not config.enabled or config.strategy != "summarizing":
         return ()
     provider = config.summarizer_provider
-    return ModelSummarizer(model if provider is None else open_model(provider))
+    writer = model if provider is None else open_model(provider)
+    return ModelSummarizer(writer if observer is UNOBSERVED else ObservedModel(writer, observer))
 
 
 def _window_of(chain: Summarizer | Sequence[Summarizer]) -> int | None:

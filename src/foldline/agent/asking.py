@@ -5,8 +5,6 @@ Asking the model once: reduce, send, and fold harder where the vendor finds it t
 from collections.abc import Sequence
 from functools import partial
 
-from msgspec import structs
-
 from foldline.agent.ahead import FoldKey
 from foldline.agent.events import RequestSentEvent
 from foldline.agent.model_call import ask_model
@@ -124,9 +122,13 @@ class Asking:
     async def _reduced(self, window: ThreadWindow) -> ReducedHistory[Message]:
         reducer, overrides = self._setup.reducer, self._overrides
         if not reducer.config.enabled:
-            # What is given comes back as it is then; a request has to be valid all the same.
-            reduced = await reducer.reduce(window.history)
-            return structs.replace(reduced, messages=view_of(window.history))
+            # A reducer gives back what it is given then; a request has to be valid all the same.
+            return ReducedHistory(
+                messages=view_of(window.history),
+                state=None,
+                event=None,
+                verdict=reducer.plan(window.history),
+            )
         ahead = self._setup.ahead
         is_forced = overrides is not None and overrides.trigger_history_reduction
         if ahead is not None and not is_forced:
@@ -265,7 +267,13 @@ class Asking:
             settings=setup.options.settings,
         )
         self.response = await ask_model(
-            setup.model, request, progress.tell, iteration=iteration, streams=self._streams
+            setup.model,
+            request,
+            progress.tell,
+            iteration=iteration,
+            streams=self._streams,
+            observer=setup.observer,
+            reduction=reduced.event,
         )
         progress.state = self._held_behind(history, reduced, self.response)
 

@@ -9,10 +9,12 @@ from msgspec import structs
 
 from foldline.agent.events import AgentEvent
 from foldline.agent.speech import Speech
+from foldline.agent.telemetry import UNOBSERVED, Observer
 from foldline.errors import ModelError
 from foldline.history.messages import Message
 from foldline.history.parts import Part, ToolCallPart
 from foldline.providers.model import ChatModel, ChatRequest, ChatResponse, StreamingChatModel
+from foldline.reduction.event import HistoryReductionEvent
 
 
 __all__ = ["ask_model", "with_own_ids"]
@@ -25,6 +27,8 @@ async def ask_model(
     *,
     iteration: int,
     streams: bool,
+    observer: Observer = UNOBSERVED,
+    reduction: HistoryReductionEvent | None = None,
 ) -> ChatResponse:
     """
     Return what *model* says to *request*, and tell what it says while it says it.
@@ -35,15 +39,24 @@ async def ask_model(
         tell: Is given the events.
         iteration: The number of the call in its turn.
         streams: Whether the model is asked to say what it says as it goes, where it can.
+        observer: Who watches.
+        reduction: How the view in the request came to be.
 
     Raises:
         ModelError: The model failed, or answered with what is no answer.
     """
     speech = Speech(iteration, tell)
-    if streams and isinstance(model, StreamingChatModel):
-        response = await _streamed(model, request, speech)
-    else:
-        response = _checked(await model.respond(request), model)
+    streaming = model if streams and isinstance(model, StreamingChatModel) else None
+    watched = observer.model_call(
+        request, model=model.name, streams=streaming is not None, reduction=reduction
+    )
+    with watched as answered:
+        if streaming is not None:
+            response = await _streamed(streaming, request, speech)
+        else:
+            response = _checked(await model.respond(request), model)
+        answered(response)
+    if streaming is None:
         speech.tell_all(response)
     speech.close()
     return response

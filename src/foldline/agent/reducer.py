@@ -25,6 +25,7 @@ from foldline.agent.arguments import (
 from foldline.agent.cache import ReductionCache
 from foldline.agent.call import Call, age, event_of
 from foldline.agent.portal import PORTAL
+from foldline.agent.telemetry import UNOBSERVED, Observer
 from foldline.agent.wire import read_items
 from foldline.errors import BlockingCallError
 from foldline.history.history import History
@@ -89,6 +90,8 @@ class HistoryReducer:
 
     A reducer holds no conversation; one instance serves any number of them at once.
     """
+
+    _observer: Observer = UNOBSERVED
 
     def __init__(
         self,
@@ -292,6 +295,14 @@ class HistoryReducer:
             held, messages=view, event=structs.replace(event, reason=Reason.FOLDING_BEHIND)
         )
 
+    def observed_by(self, observer: Observer) -> "HistoryReducer":
+        """
+        Return a reducer whose folds *observer* watches, and that is otherwise the same.
+        """
+        other = copy(self)
+        other._observer = observer  # noqa: SLF001 - of this very class
+        return other
+
     def with_target(self, target: int) -> "HistoryReducer":
         """
         Return a reducer that folds down to *target* units at once, and is otherwise the same.
@@ -364,13 +375,13 @@ class HistoryReducer:
         Fold as *call* asks; where somebody does so already, wait for it and look again.
         """
         if self._cache is None:
-            return self._folded(call, await self._fold(call))
+            return await self._made(call)
         while call.verdict.folds:
             place = self._place(call)
             async with self._cache.folds.alone(place):
                 call = self._looked_up(call, self._cache)
                 if call.verdict.folds and self._place(call) == place:
-                    return self._folded(call, await self._fold(call))
+                    return await self._made(call)
         return self._served(call)
 
     def _place(self, call: Call) -> tuple[str, str, str]:
@@ -379,6 +390,13 @@ class HistoryReducer:
         """
         prefix = hash_of(call.items.history, call.verdict.cut)
         return call.scope, self._fingerprint, prefix
+
+    async def _made(self, call: Call) -> ReducedHistory[Any]:
+        with self._observer.fold() as made:
+            reduced = self._folded(call, await self._fold(call))
+            assert reduced.event is not None
+            made(reduced.event)
+        return reduced
 
     async def _fold(self, call: Call) -> FoldResult:
         history = call.items.history

@@ -9,6 +9,7 @@ from msgspec import Struct
 from foldline.agent.ahead import FoldAhead
 from foldline.agent.options import AgentOptions
 from foldline.agent.reducer import HistoryReducer
+from foldline.agent.telemetry import Observer
 from foldline.agent.tools import Tool
 from foldline.providers.model import ChatModel
 from foldline.providers.tool_definition import ToolDefinition
@@ -48,6 +49,9 @@ class TurnSetup(Struct, frozen=True, kw_only=True):
 
     ahead: FoldAhead | None
     """What makes folds in the background, if anything does."""
+
+    observer: Observer
+    """Who watches."""
 
     new_id: Callable[[], str]
     """What names runs and calls."""

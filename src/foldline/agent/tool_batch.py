@@ -13,6 +13,7 @@ from time import perf_counter
 
 from msgspec import Struct, structs
 
+from foldline.agent.event_stream import ended
 from foldline.agent.events import ToolResultEvent, ToolStartedEvent
 from foldline.agent.progress import Progress
 from foldline.agent.setup import TurnSetup
@@ -168,11 +169,14 @@ class ToolBatch:
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
         finally:
-            await _end(tasks)
-        failed = (task.exception() for task in tasks if not task.cancelled())
-        for error in failed:
+            await ended([*tasks])
+        errors = [task.exception() for task in tasks if not task.cancelled()]
+        for error in errors:
             if error is not None:
                 raise error
+        if len(errors) < len(tasks):
+            # A tool has cancelled its own task: the turn ends as it does with one tool alone.
+            raise asyncio.CancelledError
 
     async def _run_and_save(self, job: _Job) -> None:
         await self._run(job)
@@ -206,7 +210,10 @@ class ToolBatch:
             iteration=iteration,
             attempt=job.attempt,
         )
-        self._answers[job.call.id] = await run_tool(job.tool, job.call.arguments, context)
+        with self._setup.observer.tool(job.tool, job.call) as answered:
+            answer = await run_tool(job.tool, job.call.arguments, context)
+            answered(answer)
+        self._answers[job.call.id] = answer
         self._tell_result(job, duration=perf_counter() - started)
 
     def _tell_result(self, job: _Job, *, is_stored: bool = False, duration: float = 0.0) -> None:
@@ -225,19 +232,3 @@ class ToolBatch:
 
 def _is_undecided(job: _Job) -> bool:
     return job.is_stored and job.run.policy == "manual" and job.run.result is None
-
-
-async def _end(tasks: Sequence[asyncio.Task[None]]) -> None:
-    """
-    Cancel what still runs, and wait for its end also when cancelled again.
-    """
-    for task in tasks:
-        task.cancel()
-    cancelled = None
-    while not all(task.done() for task in tasks):
-        try:
-            await asyncio.wait(tasks)
-        except asyncio.CancelledError as error:
-            cancelled = error
-    if cancelled is not None:
-        raise cancelled

@@ -81,6 +81,7 @@ class Turn:
         self._given = tuple(given)
         self._overrides = overrides
         self._listen = listen
+        self._watch: Callable[[AgentEvent], None] | None = None
         self._started = 0.0
         self._progress: Progress | None = None
         self._events: list[AgentEvent] = []
@@ -117,7 +118,11 @@ class Turn:
             ModelError: The model failed; the turn stays open and can be resumed.
             StoreError: The store failed; what was not acknowledged is not there.
         """
-        with self._thread.turn():
+        setup, thread = self._setup, self._thread
+        watched = setup.observer.turn(
+            agent=setup.agent, model=setup.model.name, thread_id=thread.id
+        )
+        with watched as self._watch, thread.turn():
             self._started = perf_counter()
             await self._begin()
             while self._at.state.is_open:
@@ -128,6 +133,8 @@ class Turn:
         self._events.append(event)
         if self._listen is not None:
             self._listen(event)
+        if self._watch is not None:
+            self._watch(event)
 
     def _tell_end(self) -> None:
         state = self._at.state

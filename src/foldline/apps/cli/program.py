@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from foldline.apps.cli.backup import backup
+from foldline.apps.cli.chat import chat
 from foldline.apps.cli.demo import demo
 from foldline.apps.cli.doctor import doctor
 from foldline.apps.cli.formats import formats
@@ -23,7 +24,7 @@ from foldline.apps.cli.verify import verify
 __all__ = ["COMMANDS", "app", "run"]
 
 
-COMMANDS = (demo, reduce, plan, replay, formats, verify, repair, backup, doctor)
+COMMANDS = (demo, chat, reduce, plan, replay, formats, verify, repair, backup, doctor)
 """Every command but those of `foldline threads`, in the order of a first acquaintance."""
 
 app = typer.Typer(

@@ -20,7 +20,7 @@ _FRONT = """\
 
 # The command `foldline`
 
-Install it with `pip install 'foldline[cli]'`. No command needs a model, a key or a network.
+Install it with `pip install 'foldline[cli]'`. Only `chat` with a vendor's model needs a key and a network.
 
 Colours and progress bars appear on a terminal only (`NO_COLOR` is respected). With `--json` a
 command prints one JSON document and nothing else. `-` as FILE reads the standard input. Files are

@@ -32,6 +32,9 @@ def check_file(path: Path, *, may_make: bool = False, may_be_newer: bool = False
     """
     Refuse what is no store of ours, or one that this foldline cannot read.
 
+    Never call it while this process has a store on the file open: closing a file drops every lock
+    that the process holds on it, and another one could then delete the log of the store.
+
     Args:
         path: A file that is there.
         may_make: Whether a store may be made of an empty file.

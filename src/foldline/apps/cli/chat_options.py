@@ -1,0 +1,157 @@
+"""
+What `foldline chat` takes: its own options, those of a store, and those of a reduction.
+"""
+
+from collections.abc import Callable
+from inspect import Parameter, Signature, signature
+from typing import Annotated, Any
+
+import msgspec
+import typer
+from msgspec import Struct
+
+from foldline.apps.cli.options import ConfigOptions, takes
+from foldline.apps.cli.stores import TenantOptions
+
+
+__all__ = ["DEFAULT_STORE", "DEFAULT_THREAD", "ChatOptions", "takes_chat"]
+
+
+DEFAULT_STORE = "chat.db"
+"""The store where nothing names one: a file in the current folder."""
+
+DEFAULT_THREAD = "chat"
+"""The thread where none is named."""
+
+
+class ChatOptions(TenantOptions, frozen=True, kw_only=True):
+    """
+    Who answers, on which thread, and what is said.
+    """
+
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="VENDOR:MODEL",
+            help="Who answers, as in openai:gpt-5-mini; the key comes from the environment. "
+            "scripted:FILE says again what the assistant says in a recorded conversation, without "
+            "a key or a network; scripted:demo does so with the session that comes with foldline.",
+        ),
+    ] = None
+    """The model."""
+
+    base_url: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="The address of a server that speaks like the vendor."),
+    ] = None
+    """The address."""
+
+    thread: Annotated[
+        str,
+        typer.Option(
+            metavar="ID",
+            help=f"The thread to go on with, made where there is none; {DEFAULT_THREAD} by default.",
+            show_default=False,
+        ),
+    ] = DEFAULT_THREAD
+    """The id of the thread."""
+
+    store: Annotated[
+        str | None,
+        typer.Option(
+            "--store",
+            metavar="PATH|URL",
+            help="The file of a SQLite store, made where there is none, or a postgresql:// or "
+            "redis:// address; by default what the environment variable FOLDLINE_STORE says, else "
+            f"{DEFAULT_STORE} in this folder.",
+            envvar="FOLDLINE_STORE",
+            show_envvar=False,
+        ),
+    ] = None
+    """The path or the address."""
+
+    instructions: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT|@FILE", help="What the model is told in front of every conversation."
+        ),
+    ] = None
+    """The instructions, or the file that holds them."""
+
+    config: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="An agent in JSON or TOML: its provider, instructions, options and history "
+            "reduction; every option here wins over it.",
+        ),
+    ] = None
+    """The file of the agent."""
+
+    message: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT",
+            help="Say this, print the answer and exit; what is piped into the standard input is "
+            "said in the same way.",
+        ),
+    ] = None
+    """The one thing that is said."""
+
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with a run that was interrupted, first of all.")
+    ] = False
+    """Whether an interrupted run is taken up."""
+
+    delay: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS",
+            min=0,
+            help="With scripted: how long to wait before each answer and each piece of it.",
+        ),
+    ] = None
+    """The pause of a scripted model."""
+
+    json: Annotated[
+        bool,
+        typer.Option(
+            "--json", help="Print one JSON object a line for each event, and the result last."
+        ),
+    ] = False
+    """Whether to print JSON lines."""
+
+
+def takes_chat(
+    run: Callable[[ChatOptions, ConfigOptions], None],
+) -> Callable[..., None]:
+    """
+    Make a command of *run*, which is given its own options and those of a recording's reduction.
+
+    The reduction's have no file yet.
+    """
+    own = _parameters(ChatOptions)
+    inherited = {field.name for field in msgspec.structs.fields(TenantOptions)}
+    own.sort(key=lambda one: one.name in inherited)
+    others = [one for one in _parameters(ConfigOptions) if one.name != "file"]
+
+    def command(**values: Any) -> None:
+        options = ChatOptions(**{one.name: values[one.name] for one in own})
+        run(options, ConfigOptions(file="", **{one.name: values[one.name] for one in others}))
+
+    parameters = [*own, *others]
+    command.__name__ = run.__name__
+    command.__doc__ = run.__doc__
+    command.__annotations__ = {one.name: one.annotation for one in parameters}
+    # The documented way to give a function another signature than its own.
+    command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    return command
+
+
+def _parameters(options: type[Struct]) -> list[Parameter]:
+    def run(_: Struct) -> None:
+        """
+        Stand for a command.
+        """
+
+    return list(signature(takes(options)(run)).parameters.values())

@@ -1,0 +1,255 @@
+"""
+From the command line to who answers.
+"""
+
+import tomllib
+from codecs import BOM_UTF8
+from typing import Any
+
+import msgspec
+from msgspec import structs
+
+from foldline.agent.agent import Agent
+from foldline.agent.config import AgentConfig, agent_config_from_mapping
+from foldline.agent.options import AgentOptions
+from foldline.agent.reducer import HistoryReducer
+from foldline.apps.cli.chat_options import ChatOptions
+from foldline.apps.cli.chat_recording import AS_RECORDED, Recording, answers_in
+from foldline.apps.cli.demo import recorded_session
+from foldline.apps.cli.files import STANDARD_INPUT, read_file
+from foldline.apps.cli.notes import tell, tell_of_sessions
+from foldline.apps.cli.options import ConfigOptions
+from foldline.apps.cli.sources import configured, one_session, read_config
+from foldline.errors import ConfigError, FoldlineError, FormatError, UsageError
+from foldline.history.codec import decode_json
+from foldline.providers.model import ChatModel
+from foldline.providers.vendors.opening import open_model
+from foldline.providers.vendors.pydantic_model import PydanticModel
+from foldline.providers.vendors.wire_model import WireModel
+from foldline.reduction.config import HistoryReductionConfig, ProviderConfig
+from foldline.threads.read_only import ReadOnlyThread
+
+
+__all__ = ["Speaker", "speaker_of"]
+
+
+_SCRIPTED = "scripted:"
+_DEMO = "demo"
+_SECTION = "historyreduction"
+
+
+class Speaker:
+    """
+    Whoever answers: an agent with a vendor's model, or a recording.
+    """
+
+    def __init__(self, config: AgentConfig, who: ChatModel | Recording) -> None:
+        """
+        Answer as *config* says.
+
+        Args:
+            config: The agent; its provider is not looked at.
+            who: The model, or the recording.
+
+        Raises:
+            ConfigError: The configuration names a summarizer that cannot be opened.
+            MissingExtraError: The summarizer needs a package that is not installed.
+        """
+        self._config = config
+        self._who = who
+        self._first = self._agent(0)
+
+    @property
+    def name(self) -> str:
+        """
+        Who it is.
+        """
+        return self._first.model.name
+
+    @property
+    def reducer(self) -> HistoryReducer:
+        """
+        What makes folds.
+        """
+        return self._first.reducer
+
+    async def agent(self, thread: ReadOnlyThread) -> Agent:
+        """
+        Return the agent that answers next on *thread*.
+
+        Raises:
+            ModelError: It is a recording, and has ended.
+        """
+        if not isinstance(self._who, Recording):
+            return self._first
+        place = answers_in(await thread.get_messages())
+        self._who.check(place)
+        return self._agent(place)
+
+    async def request(self, thread: ReadOnlyThread) -> str:
+        """
+        Return what the user said next in the recording; empty where there is none.
+        """
+        if not isinstance(self._who, Recording):
+            return ""
+        return self._who.request(answers_in(await thread.get_messages()))
+
+    async def left(self, thread: ReadOnlyThread) -> int | None:
+        """
+        Return how many answers of the recording are left; None where nothing was recorded.
+        """
+        if not isinstance(self._who, Recording):
+            return None
+        return max(0, self._who.count - answers_in(await thread.get_messages()))
+
+    async def close(self) -> None:
+        """
+        Close the connections to the vendor.
+        """
+        if isinstance(self._who, WireModel | PydanticModel):
+            await self._who.close()
+
+    def _agent(self, place: int) -> Agent:
+        config, who = self._config, self._who
+        options, reduction = config.options, config.history_reduction
+        is_recorded = isinstance(who, Recording)
+        return Agent(
+            who.model_at(place) if isinstance(who, Recording) else who,
+            name=config.name,
+            instructions=config.system_instructions,
+            tools=who.tools() if isinstance(who, Recording) else (),
+            history_reduction=reduction,
+            # A recording cannot write summaries: what it would say is the next answer.
+            summarizer=() if is_recorded and reduction.summarizer_provider is None else None,
+            options=AS_RECORDED if is_recorded and options == AgentOptions() else options,
+        )
+
+
+def speaker_of(options: ChatOptions, flags: ConfigOptions) -> Speaker:
+    """
+    Return who answers, as *options* and the configuration that they name say.
+
+    Raises:
+        UsageError: No model is named, a file cannot be read, or options exclude each other.
+        ConfigError: There is no such vendor, it lacks its key, or a value is not allowed.
+        FormatError: The recording is no conversation that foldline reads.
+        MissingExtraError: The model needs a package that is not installed.
+    """
+    config = _agent_config(options.config)
+    reduction = configured(flags, config.history_reduction)
+    if not reduction.enabled:
+        tell(f"{options.config} says that reduction is disabled: the full history is sent")
+    instructions = _instructions(options.instructions, config)
+    config = structs.replace(config, system_instructions=instructions, history_reduction=reduction)
+    if options.model is not None and options.model.startswith(_SCRIPTED):
+        return Speaker(config, _recording(options, flags))
+    _check_unscripted(options, flags)
+    return Speaker(config, open_model(_provider(options, config)))
+
+
+def _provider(options: ChatOptions, config: AgentConfig) -> ProviderConfig:
+    provider = config.provider
+    if options.model is not None:
+        vendor, _, name = options.model.partition(":")
+        if not (vendor and name):
+            message = (
+                f"--model {options.model[:80]!r}: write vendor:model, as in openai:gpt-5-mini, or "
+                "scripted:FILE"
+            )
+            raise UsageError(message)
+        key = None
+        if provider is not None and provider.provider_key == vendor:
+            key = provider.api_key
+        provider = ProviderConfig(provider_key=vendor, model_name=name, api_key=key)
+    if provider is None:
+        message = (
+            "no model is named: give --model vendor:model, or try --model scripted:demo, which "
+            "needs no key"
+        )
+        raise UsageError(message)
+    if options.base_url is None:
+        return provider
+    return structs.replace(provider, base_url=options.base_url)
+
+
+def _recording(options: ChatOptions, flags: ConfigOptions) -> Recording:
+    if options.base_url is not None:
+        message = "--base-url has no effect on a recording: leave it out"
+        raise UsageError(message)
+    name = options.model or ""
+    file = name.removeprefix(_SCRIPTED)
+    if not file or file == STANDARD_INPUT:
+        message = f"--model {name}: name a file, as in scripted:session.json, or scripted:demo"
+        raise UsageError(message)
+    if file == _DEMO:
+        session = recorded_session()
+    else:
+        session = one_session(structs.replace(flags, file=file))
+        tell_of_sessions([session])
+    return Recording(session, name=name, delay=options.delay)
+
+
+def _check_unscripted(options: ChatOptions, flags: ConfigOptions) -> None:
+    given = {"--delay": options.delay, "--format": flags.format, "--session": flags.session}
+    for name, value in given.items():
+        if value is not None:
+            message = f"{name} has no effect without --model scripted:FILE: leave it out"
+            raise UsageError(message)
+
+
+def _instructions(given: str | None, config: AgentConfig) -> str:
+    if given is None:
+        return config.system_instructions
+    if not given.startswith("@"):
+        return given
+    return _text(given[1:], read_file(given[1:])).strip()
+
+
+def _agent_config(name: str | None) -> AgentConfig:
+    """
+    Return the agent in the file *name*; its reduction is enabled unless the file says otherwise.
+    """
+    default = HistoryReductionConfig(enabled=True, strategy="summarizing")
+    if name is None:
+        return AgentConfig(history_reduction=default)
+    if name == STANDARD_INPUT:
+        message = "--config -: the standard input is for what you say; name a file"
+        raise UsageError(message)
+    data = read_file(name)
+    try:
+        fields = _fields(name, data)
+        config = agent_config_from_mapping(fields)
+    except (ConfigError, FormatError) as error:
+        if str(error).startswith(f"{name}: "):
+            raise
+        raise _placed(name, error) from error
+    if not any(_plain(str(key)) == _SECTION for key in fields):
+        return structs.replace(config, history_reduction=default)
+    # The other commands read the section so too.
+    return structs.replace(config, history_reduction=read_config(name))
+
+
+def _fields(name: str, data: bytes) -> dict[str, Any]:
+    if data.removeprefix(BOM_UTF8).lstrip().startswith(b"{"):
+        return msgspec.convert(decode_json(data.removeprefix(BOM_UTF8)), dict[str, Any])
+    try:
+        return tomllib.loads(_text(name, data).replace("\r\n", "\n"))
+    except tomllib.TOMLDecodeError as error:
+        message = f'not TOML: {error}: mend it there, as in name = "agent"'
+        raise ConfigError(message) from error
+
+
+def _text(name: str, data: bytes) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        message = f"{name}: no text in UTF-8: save it as such"
+    raise ConfigError(message)
+
+
+def _placed(name: str, error: FoldlineError) -> ConfigError:
+    return ConfigError(f"{name}: {error}")
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").replace("-", "").lower()

@@ -1,0 +1,428 @@
+"""
+Telemetry of a real agent: spans of its turns, calls, tools and folds, however they run and end.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+
+import pytest
+from opentelemetry import trace
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.trace import StatusCode
+
+from foldline.agent.agent import Agent
+from foldline.agent.ahead import FoldAhead
+from foldline.agent.config import AgentConfig
+from foldline.agent.events import TextDeltaEvent
+from foldline.agent.options import AgentOptions
+from foldline.agent.result import TurnResult
+from foldline.errors import ConfigError, ContextOverflowError, ModelError
+from foldline.history.messages import Message
+from foldline.providers.model import ChatDelta, ChatRequest, ChatResponse
+from foldline.reduction.config import HistoryReductionConfig
+from foldline.reduction.request import SummaryRequest
+from foldline.testing.model import ModelStep, ScriptedModel, calls
+from foldline.threads.stores.memory import MemoryStore
+from tests.agent.telemetry.watched import Watched, attributes, id_of, parent_of, watch
+
+
+REDUCING = HistoryReductionConfig(
+    enabled=True,
+    strategy="summarizing",
+    counting_unit="messages",
+    target_count=4,
+    summarization_threshold=6,
+)
+TWO_CALLS = calls(("look", {"name": "a"}), ("read", {"name": "b"}))
+TEXT = "so many words were said about the weather in the north and the south " * 20
+
+
+class Vendor(ScriptedModel):
+    """A model whose SDK makes a span of each request."""
+
+    tracer: trace.Tracer
+
+    async def respond(self, request: ChatRequest) -> ChatResponse:
+        with self.tracer.start_as_current_span("vendor"):
+            await asyncio.sleep(0)
+            return await super().respond(request)
+
+    async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta | ChatResponse, None]:
+        with self.tracer.start_as_current_span("vendor stream"):
+            pass
+        async for piece in super().stream(request):
+            yield piece
+
+
+class Writer:
+    """A summarizer that makes a span of each text."""
+
+    name = "writer"
+
+    def __init__(self, tracer: trace.Tracer) -> None:
+        self._tracer = tracer
+
+    async def summarize(self, request: SummaryRequest) -> str:
+        with self._tracer.start_as_current_span("writing"):
+            await asyncio.sleep(0)
+            return "they talked about the weather"
+
+
+def tools(tracer: trace.Tracer) -> list[Callable[..., object]]:
+    async def look(name: str) -> str:
+        """Look."""
+        with tracer.start_as_current_span("in look"):
+            await asyncio.sleep(0)
+            return name
+
+    def read(name: str) -> str:
+        """Read."""
+        with tracer.start_as_current_span("in read"):
+            return name
+
+    return [look, read]
+
+
+def agent_of(watched: Watched, *steps: ModelStep, parallel: bool = True, **given: object) -> Agent:
+    tracer = watched.provider.get_tracer("vendor")
+    model = Vendor(steps, name="openai:gpt-5-mini", usage=True)
+    model.tracer = tracer
+    return Agent(
+        model,
+        name="helper",
+        tools=tools(tracer),
+        options=AgentOptions(parallel_tool_calls=parallel),
+        telemetry=watched.telemetry,
+        **given,  # type: ignore[arg-type] # the rest of what an agent is made of
+    )
+
+
+def named(watched: Watched, name: str) -> list[ReadableSpan]:
+    return [span for span in watched.spans if span.name == name]
+
+
+def talk(count: int) -> list[Message]:
+    return [
+        Message.user(f"u{n} {TEXT}") if n % 2 == 0 else Message.assistant(f"a{n} {TEXT}")
+        for n in range(count)
+    ]
+
+
+async def on_long_thread(agent: Agent, *messages: str) -> list[TurnResult]:
+    thread = await MemoryStore().thread("t-9")
+    await thread.add_messages(talk(10))
+    return [await agent.run(message, thread=thread) for message in messages]
+
+
+def test_a_turn_is_traced_with_all_that_it_does() -> None:
+    """
+    Calls and tools are children of the turn, and what they do is traced under them.
+    """
+    watched = watch()
+    asyncio.run(agent_of(watched, TWO_CALLS, "both").run("a and b"))
+    turn = watched.span("invoke_agent helper")
+    chats = named(watched, "chat gpt-5-mini")
+    look, read = watched.span("execute_tool look"), watched.span("execute_tool read")
+
+    assert {parent_of(span) for span in (*chats, look, read)} == {id_of(turn)}
+    assert [parent_of(span) for span in named(watched, "vendor")] == [id_of(one) for one in chats]
+    assert parent_of(watched.span("in look")) == id_of(look)
+    assert parent_of(watched.span("in read")) == id_of(read)
+    assert parent_of(turn) is None
+
+
+@pytest.mark.parametrize("parallel", [True, False])
+def test_tools_are_traced_however_they_run(parallel: bool) -> None:
+    """
+    At once or one after the other, each tool has a span with its call and none is nested in another.
+    """
+    watched = watch()
+    asyncio.run(agent_of(watched, TWO_CALLS, "both", parallel=parallel).run("a and b"))
+    spans = [watched.span("execute_tool look"), watched.span("execute_tool read")]
+
+    assert [attributes(span)["gen_ai.tool.call.id"] for span in spans] == ["call_1", "call_2"]
+    assert {parent_of(span) for span in spans} == {id_of(watched.span("invoke_agent helper"))}
+
+
+def test_the_turn_says_what_came_of_it() -> None:
+    """
+    Thread, run, iterations, usage and how it ended are those of the result.
+    """
+    watched = watch()
+    result = asyncio.run(agent_of(watched, TWO_CALLS, "both").run("a and b"))
+    said = attributes(watched.span("invoke_agent helper"))
+
+    assert said["gen_ai.conversation.id"] == result.thread.id
+    assert said["foldline.run.iterations"] == 2
+    assert said["foldline.run.termination_reason"] == result.termination_reason
+    assert said["gen_ai.usage.input_tokens"] == result.usage.input_tokens
+
+
+def test_the_span_of_a_caller_is_the_parent_of_the_turn() -> None:
+    """
+    A turn belongs to what its caller traces, also from a stream and through the blocking face.
+    """
+    watched = watch()
+    agent = agent_of(watched, "one", "two", "three")
+    tracer = watched.provider.get_tracer("caller")
+
+    async def main() -> None:
+        await agent.run("1")
+        await agent.run_stream("2").final_result
+
+    with tracer.start_as_current_span("request") as request:
+        asyncio.run(main())
+        agent.run_sync("3")
+    turns = named(watched, "invoke_agent helper")
+
+    assert [parent_of(span) for span in turns] == [request.get_span_context().span_id] * 3
+
+
+def test_a_stream_is_traced_as_a_stream() -> None:
+    """
+    The call of a stream says so and when its first piece came; the vendor's spans nest under it.
+    """
+    watched = watch()
+
+    async def main() -> None:
+        async for _ in agent_of(watched, "hello you").run_stream("hi"):
+            pass
+
+    asyncio.run(main())
+    chat = watched.span("chat gpt-5-mini")
+
+    assert attributes(chat)["gen_ai.request.stream"] is True
+    assert attributes(chat)["gen_ai.response.time_to_first_chunk"] > 0  # type: ignore[operator]
+    assert parent_of(watched.span("vendor stream")) == id_of(chat)
+
+
+def test_a_fold_is_one_span_and_the_calls_behind_it_are_compacted() -> None:
+    """
+    One `compact_history` for the fold, none for the hit; both calls are sent a compacted view.
+    """
+    watched = watch()
+    writer = Writer(watched.provider.get_tracer("writer"))
+    agent = agent_of(watched, "one", "two", history_reduction=REDUCING, summarizer=writer)
+    first, second = asyncio.run(on_long_thread(agent, "now", "then"))
+    fold, chats = watched.span("compact_history"), named(watched, "chat gpt-5-mini")
+
+    assert (first.reduction is not None, second.reduction) == (True, None)
+    assert attributes(fold)["foldline.fold.status"] == "performed"
+    assert attributes(fold)["foldline.fold.summarizer.name"] == "writer"
+    assert attributes(fold)["gen_ai.conversation.id"] == "t-9"
+    assert parent_of(fold) == id_of(named(watched, "invoke_agent helper")[0])
+    assert parent_of(watched.span("writing")) == id_of(fold)
+    assert [attributes(one).get("gen_ai.conversation.compacted") for one in chats] == [True, True]
+
+
+def test_folds_and_hits_are_counted() -> None:
+    """
+    The metrics tell the fold from the hit, and how much shorter both views were.
+    """
+    watched = watch()
+    writer = Writer(watched.provider.get_tracer("writer"))
+    agent = agent_of(watched, "one", "two", history_reduction=REDUCING, summarizer=writer)
+    asyncio.run(on_long_thread(agent, "now", "then"))
+    (saved,) = watched.points("foldline.tokens.saved").values()
+
+    assert watched.points("foldline.folds") == {("performed", "summarizing"): 1}
+    assert watched.points("foldline.hits") == {("summarizing",): 1}
+    assert watched.points("foldline.summarizer.calls") == {("performed", "summarizing"): 1}
+    assert saved > 1000
+
+
+def test_a_fold_by_the_model_of_the_agent_is_a_call_inside_of_it() -> None:
+    """
+    What the default summarizer asks is traced and counted as any call of a model.
+    """
+    watched = watch()
+    summary = "Summary of the conversation so far:\nthey talked about the weather"
+    agent = agent_of(watched, summary, "one", history_reduction=REDUCING)
+    asyncio.run(on_long_thread(agent, "now"))
+    fold = watched.span("compact_history")
+    writing, answering = named(watched, "chat gpt-5-mini")
+
+    assert parent_of(writing) == id_of(fold)
+    assert attributes(writing)["gen_ai.conversation.id"] == "t-9"
+    assert parent_of(answering) == parent_of(fold)
+
+
+def test_a_fold_in_the_background_belongs_to_its_turn() -> None:
+    """
+    A fold that nobody waits for is a child of the turn that wanted it, and counted once.
+    """
+    watched = watch()
+    writer = Writer(watched.provider.get_tracer("writer"))
+
+    async def main() -> None:
+        async with FoldAhead() as ahead:
+            agent = agent_of(
+                watched,
+                "one",
+                "two",
+                history_reduction=REDUCING,
+                summarizer=writer,
+                fold_ahead=ahead,
+            )
+            thread = await MemoryStore().thread("t-9")
+            await thread.add_messages(talk(10))
+            await agent.run("now", thread=thread)
+            await asyncio.sleep(0.01)
+            await agent.run("then", thread=thread)
+
+    asyncio.run(main())
+
+    assert parent_of(watched.span("compact_history")) == id_of(
+        named(watched, "invoke_agent helper")[0]
+    )
+    assert watched.points("foldline.folds") == {("performed", "summarizing"): 1}
+
+
+def test_a_refused_request_is_a_failed_call_before_the_next() -> None:
+    """
+    An overflow fails its call, the harder fold is a span, and the turn has not failed.
+    """
+    watched = watch()
+    writer = Writer(watched.provider.get_tracer("writer"))
+    refusal = ContextOverflowError(model="m", window=300, tokens=600)
+    agent = agent_of(watched, refusal, "one", history_reduction=REDUCING, summarizer=writer)
+    asyncio.run(on_long_thread(agent, "now"))
+    failed, answered = named(watched, "chat gpt-5-mini")
+
+    assert attributes(failed)["error.type"] == "context_overflow"
+    assert answered.status.status_code is StatusCode.UNSET
+    assert len(named(watched, "compact_history")) == 2
+    assert watched.span("invoke_agent helper").status.status_code is StatusCode.UNSET
+
+
+def test_a_failing_model_fails_the_turn_and_resuming_is_a_turn_of_its_own() -> None:
+    """
+    The error is on call and turn; the turn that goes on says that it resumes.
+    """
+    watched = watch()
+    agent = agent_of(watched, ModelError("the vendor is away"), "here again")
+
+    async def main() -> None:
+        thread = await MemoryStore().thread("t-1")
+        with pytest.raises(ModelError):
+            await agent.run("hi", thread=thread)
+        await agent.run(thread=thread)
+
+    asyncio.run(main())
+    first, second = named(watched, "invoke_agent helper")
+
+    assert attributes(first)["error.type"] == "model"
+    assert attributes(first)["foldline.run.id"] == attributes(second)["foldline.run.id"]
+    assert attributes(second)["foldline.run.start"] == "resume"
+    assert second.status.status_code is StatusCode.UNSET
+
+
+async def cancelled(turn: Awaitable[object]) -> None:
+    task = asyncio.ensure_future(turn)
+    await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+def test_a_cancelled_turn_ends_its_spans() -> None:
+    """
+    Cancelled while its tools run, tools and turn end as cancelled, and the call as it was.
+    """
+    watched = watch()
+
+    async def wait() -> None:
+        """Wait."""
+        await asyncio.sleep(60)
+
+    agent = Agent(
+        ScriptedModel([calls(("wait", {}), ("wait", {}))]),
+        name="helper",
+        tools=[wait],
+        telemetry=watched.telemetry,
+    )
+    asyncio.run(cancelled(agent.run("wait")))
+    chat, *others = watched.spans
+
+    assert chat.name == "chat scripted"
+    assert "foldline.cancelled" not in attributes(chat)
+    assert [span.name for span in others] == [
+        "execute_tool wait",
+        "execute_tool wait",
+        "invoke_agent helper",
+    ]
+    assert all(attributes(span)["foldline.cancelled"] is True for span in others)
+    assert all(span.status.status_code is StatusCode.UNSET for span in others)
+
+
+def test_a_stream_that_is_left_ends_its_spans() -> None:
+    """
+    Closing a stream in the middle of an answer ends its call and its turn as cancelled.
+    """
+    watched = watch()
+
+    async def main() -> None:
+        async with agent_of(watched, "hello to all of you").run_stream("hi") as stream:
+            async for event in stream:
+                if isinstance(event, TextDeltaEvent):
+                    break
+
+    asyncio.run(main())
+
+    assert "foldline.cancelled" in attributes(watched.span("invoke_agent helper"))
+
+
+def test_a_hundred_turns_at_once_are_never_mixed() -> None:
+    """
+    Each of a hundred turns of one agent is a trace of its own with all of its spans.
+    """
+    watched = watch()
+    steps: ModelStep = lambda request: (  # noqa: E731 - one script for every thread
+        "both" if request.messages[-1].role == "tool" else TWO_CALLS
+    )
+    tracer = watched.provider.get_tracer("vendor")
+    model = Vendor(repeat=steps, name="openai:gpt-5-mini", delay=0)
+    model.tracer = tracer
+    agent = Agent(model, name="helper", tools=tools(tracer), telemetry=watched.telemetry)
+
+    async def main() -> None:
+        store = MemoryStore()
+        threads = [await store.thread(f"t-{at}") for at in range(100)]
+        await asyncio.gather(*[agent.run("a and b", thread=thread) for thread in threads])
+
+    asyncio.run(main())
+    traces: dict[int, list[ReadableSpan]] = {}
+    for span in watched.spans:
+        assert span.context is not None
+        traces.setdefault(span.context.trace_id, []).append(span)
+    owners = [
+        {str(attributes(span)["gen_ai.conversation.id"]) for span in spans if span.attributes}
+        for spans in traces.values()
+    ]
+
+    assert sorted(one for (one,) in owners) == sorted(f"t-{at}" for at in range(100))
+    assert {len(spans) for spans in traces.values()} == {9}
+
+
+def test_nothing_is_traced_where_nobody_asks() -> None:
+    """
+    An agent without a telemetry makes no span, whatever providers the process has.
+    """
+    seen: list[trace.Span] = []
+
+    def look() -> str:
+        """Look."""
+        seen.append(trace.get_current_span())
+        return "seen"
+
+    asyncio.run(Agent(ScriptedModel([calls(("look", {})), "done"]), tools=[look]).run("hi"))
+
+    assert seen == [trace.INVALID_SPAN]
+
+
+def test_an_agent_of_a_description_is_watched_too() -> None:
+    """
+    `from_config` takes a telemetry as the constructor does.
+    """
+    with pytest.raises(ConfigError, match="provider=None"):
+        Agent.from_config(AgentConfig(), telemetry=watch().telemetry)

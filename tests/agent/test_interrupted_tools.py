@@ -1,0 +1,102 @@
+"""
+Tool calls that a crash interrupted: what their policy makes of them.
+"""
+
+import asyncio
+
+import pytest
+
+from foldline import (
+    Agent,
+    ConversationThread,
+    MemoryStore,
+    Message,
+    ToolContext,
+    ToolDecisionError,
+    TurnResult,
+)
+from foldline.agent.tool_batch import INTERRUPTED
+from foldline.agent.tools import Tool, tool
+from foldline.testing.model import ScriptedModel, calls
+from foldline.threads.loop_state import AgentLoopState
+from foldline.threads.tool_run import ToolPolicy, ToolRun
+
+
+async def interrupted(policy: ToolPolicy, thread: ConversationThread) -> None:
+    """
+    Leave *thread* as a crash does in the middle of a tool.
+    """
+    state = AgentLoopState(
+        run_id="r", conversation_id=thread.id, started_at=thread.now(), agent_name="agent"
+    )
+    await thread.commit(messages=[Message.user("pay")], execution=state)
+    run = ToolRun(call_id="c1", name="pay", policy=policy, key="k1")
+    await thread.commit(
+        messages=[calls(("pay", {"amount": 5}), ("pay", {"amount": 6}), first=1)],
+        execution=state,
+        tools=[
+            ToolRun(call_id="call_1", name="pay", policy=policy, key="k1"),
+            ToolRun(call_id="call_2", name="pay", policy=policy, key="k2", result="paid 6"),
+        ],
+    )
+    assert run.key == "k1"
+
+
+def payer(paid: list[tuple[int, str, int]], policy: ToolPolicy) -> Tool:
+    def pay(amount: int, context: ToolContext) -> str:
+        paid.append((amount, context.idempotency_key, context.attempt))
+        return f"paid {amount}"
+
+    return tool(pay, policy=policy)
+
+
+@pytest.mark.parametrize(
+    ("policy", "answer", "ran"),
+    [
+        ("at_most_once", INTERRUPTED, []),
+        ("idempotent", "paid 5", [(5, "k1", 2)]),
+    ],
+)
+def test_an_interrupted_tool_is_settled_by_its_policy(
+    policy: ToolPolicy, answer: str, ran: list[tuple[int, str, int]]
+) -> None:
+    """
+    At most once: it does not run again. Idempotent: it runs under the same key. Stored: it is used.
+    """
+    paid: list[tuple[int, str, int]] = []
+
+    async def live() -> TurnResult:
+        thread = await MemoryStore().thread("t")
+        await interrupted(policy, thread)
+        agent = Agent(ScriptedModel(["fine"]), tools=[payer(paid, policy)])
+        return await agent.run(thread=thread)
+
+    result = asyncio.run(live())
+    answers = [one.tool_call_responses[0].response for one in result.messages[2:4]]
+
+    assert paid == ran
+    assert answers == [answer, "paid 6"]
+    assert result.text == "fine"
+    assert result.thread.pending_tools == ()
+
+
+def test_a_manual_tool_waits_for_a_decision() -> None:
+    """
+    The error names the call; with an answer from outside the run goes on and the tool is not run.
+    """
+    paid: list[tuple[int, str, int]] = []
+
+    async def live() -> TurnResult:
+        thread = await MemoryStore().thread("t")
+        await interrupted("manual", thread)
+        agent = Agent(ScriptedModel(["fine"]), tools=[payer(paid, "manual")])
+        with pytest.raises(ToolDecisionError) as waiting:
+            await agent.run(thread=thread)
+        assert waiting.value.call_ids == ("call_1",)
+        await thread.answer_tool("call_1", "it was paid")
+        return await agent.run(thread=thread)
+
+    result = asyncio.run(live())
+
+    assert result.messages[2].tool_call_responses[0].response == "it was paid"
+    assert paid == []

@@ -1,0 +1,280 @@
+"""
+A chat with a recording, a message at a time.
+"""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.apps.chat_recordings import FIRST, SECOND, break_off, recording
+
+
+Run = Callable[..., Any]
+
+FOLDING = ("--target", "1", "--threshold", "0")
+
+
+@pytest.fixture
+def say(run: Run, chat: Path) -> Run:
+    """
+    Return what says one text to the recording of the parcels.
+    """
+
+    def call(text: str, *more: str) -> Any:
+        return run("chat", "--model", f"scripted:{chat}", "--message", text, *more)
+
+    return call
+
+
+def test_the_answer_alone_is_printed(say: Run) -> None:
+    """
+    The answer goes to the standard output; tools, usage and their like beside it, a line each.
+    """
+    outcome = say("Where is it?")
+
+    assert outcome.code == 0
+    assert outcome.out.strip() == FIRST
+    call, result, usage = outcome.err.splitlines()
+    assert call == '→ look_up {"number": 0}'
+    assert result.startswith("← look_up Parcel 0 is on its way and will be there on day 0.")
+    assert "tokens in, 0 % of them cached; " in usage
+
+
+def test_the_next_one_goes_on(say: Run, run: Run, tmp_path: Path) -> None:
+    """
+    The conversation is kept in a file of this folder, and each message goes on with it.
+    """
+    say("one")
+
+    assert SECOND in say("two").out
+    assert (tmp_path / "chat.db").is_file()
+    shown = run("threads", "show", "chat", "--store", "chat.db", "--json").json()
+    assert (shown["messages"], shown["has_open_run"]) == (8, False)
+
+
+def test_the_store_and_the_thread_are_chosen(
+    say: Run, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    The thread is named by an option, the store by an option or the environment.
+    """
+    monkeypatch.setenv("FOLDLINE_STORE", "other.db")
+    say("one", "--thread", "mine", "--tenant", "acme")
+    say("two", "--store", "third.db")
+
+    listed = run("threads", "list", "--tenant", "acme", "--json").json()
+    assert [one["id"] for one in listed["threads"]] == ["mine"]
+    assert (tmp_path / "third.db").is_file()
+    assert not (tmp_path / "chat.db").exists()
+
+
+def test_what_is_piped_is_said(run: Run, chat: Path) -> None:
+    """
+    Text on the standard input is one message, whatever its lines.
+    """
+    outcome = run("chat", "--model", f"scripted:{chat}", stdin="Where\nis Zoë's?\n".encode())
+
+    assert FIRST in outcome.out
+    listed = run("threads", "show", "chat", "--store", "chat.db", "--json").json()["shown"]
+    assert listed[0]["parts"][0]["content"] == "Where\nis Zoë's?"
+
+
+def test_events_are_lines_of_json(say: Run) -> None:
+    """
+    Each event is one JSON object with its type, and the result comes last.
+    """
+    lines = [json.loads(line) for line in say("Where is it?", "--json").out.splitlines()]
+
+    kinds = [line["type"] for line in lines]
+    assert (kinds[0], kinds[-2], kinds[-1]) == ("turn_started", "run_completed", "result")
+    assert {"history_reduction", "tool_call_end", "tool_result", "text_delta"} <= set(kinds)
+    said = "".join(line["text"] for line in lines if line["type"] == "text_delta")
+    assert said == lines[-1]["text"]
+    assert lines[-1]["thread_id"] == "chat"
+    assert lines[-1]["is_complete"]
+    assert lines[-1]["usage"]["input_tokens"] > 0
+
+
+def test_folds_are_shown(say: Run) -> None:
+    """
+    A fold is told as it happens: why, counts and tokens before and after, who wrote, how long.
+    """
+    for text in ("one", "two"):
+        say(text, *FOLDING)
+    outcome = say("three", *FOLDING)
+
+    (line,) = (line for line in outcome.err.splitlines() if line.startswith("fold "))
+    assert line.startswith("fold performed: Count above target and threshold; 9 messages → ")
+    assert "; digest read " in line
+    assert line.endswith(" s")
+
+
+def test_folds_are_told_to_programs(say: Run) -> None:
+    """
+    A fold is an event among the others.
+    """
+    for text in ("one", "two"):
+        say(text, *FOLDING)
+    lines = [json.loads(line) for line in say("three", *FOLDING, "--json").out.splitlines()]
+
+    folds = [line for line in lines if line["type"] == "history_reduction"]
+    assert folds[0]["status"] == "performed"
+    assert folds[0]["original_tokens"] > folds[0]["reduced_tokens"] > 0
+
+
+def test_the_end_of_a_recording_is_said(run: Run, tmp_path: Path) -> None:
+    """
+    With the last answer its end is told, and what is said behind that fails without being stored.
+    """
+    model = f"scripted:{recording(tmp_path / 'short.json', 'One.', 'Two.')}"
+    run("chat", "--model", model, "--message", "one")
+
+    last, behind = (run("chat", "--model", model, "--message", "more") for _ in range(2))
+
+    assert "that was the last answer of the recording" in last.err
+    assert (behind.code, behind.out, behind.err.count("\n")) == (1, "", 1)
+    assert "the recording has ended: this thread holds 2 answers" in behind.err
+    shown = run("threads", "show", "chat", "--store", "chat.db", "--json").json()
+    assert shown["messages"] == 4
+
+
+def test_a_recording_may_end_in_a_turn(run: Run, chat: Path) -> None:
+    """
+    Where the recording ends in the middle of a turn, the turn stays open, and the line says so.
+    """
+    outcome = break_off(run, chat)
+
+    assert outcome.code == 1
+    assert "the recording has ended: all of its 1 answers were given" in outcome.err
+    assert "--resume goes on with it, and a message leaves it" in outcome.err
+    shown = run("threads", "show", "chat", "--store", "chat.db", "--json").json()
+    assert (shown["messages"], shown["has_open_run"]) == (3, True)
+
+
+def test_an_open_turn_is_resumed(run: Run, chat: Path, say: Run) -> None:
+    """
+    With `--resume` and nothing to say the open turn is taken up, and its answer printed.
+    """
+    break_off(run, chat)
+    resumed = say("", "--resume")
+
+    assert (resumed.code, resumed.out.strip()) == (0, FIRST)
+
+
+def test_a_new_message_leaves_an_open_turn(run: Run, chat: Path, say: Run) -> None:
+    """
+    A message on an open turn is answered; what became of the turn is told.
+    """
+    break_off(run, chat)
+    outcome = say("Where is the next one?")
+
+    assert outcome.code == 0
+    assert outcome.err.startswith("the interrupted run is left; what it had stored stays\n")
+    assert FIRST in outcome.out
+
+
+def test_the_packaged_session_answers(run: Run) -> None:
+    """
+    A chat without a key, a network or a file has real answers, tools included.
+    """
+    outcome = run("chat", "--model", "scripted:demo", "--message", "hello")
+
+    assert outcome.code == 0
+    assert "`History` holds the messages" in outcome.out
+    assert "← read_file" in outcome.err
+
+
+def test_nothing_steers_the_terminal(run: Run, tmp_path: Path) -> None:
+    """
+    Without a terminal there are no colours, and what a model says is never obeyed.
+    """
+    recording(tmp_path / "short.json", "red \x1b[31m text")
+
+    outcome = run("chat", "--model", "scripted:short.json", "--message", "one")
+
+    assert "red \ufffd[31m text" in outcome.out
+    assert "\x1b" not in outcome.out + outcome.err
+
+
+def test_a_configuration_describes_the_agent(say: Run, tmp_path: Path) -> None:
+    """
+    A file gives instructions, options and reduction, and an option wins over it.
+    """
+    config = tmp_path / "agent.toml"
+    config.write_text(
+        'instructions = "Be brief."\n[history_reduction]\ntarget_count = 1\n'
+        "summarization_threshold = 0\n[options]\nmax_iterations = 1\n",
+        encoding="utf-8",
+    )
+    told = tmp_path / "told.txt"
+    told.write_text("Be long.", encoding="utf-8")
+
+    lines = say("one", "--json", "--config", "agent.toml", "--instructions", "@told.txt").out
+    events = [json.loads(line) for line in lines.splitlines()]
+
+    assert events[-1]["termination_reason"] == "Maximum iterations (1) reached"
+    sent = next(event for event in events if event["type"] == "request_sent")
+    assert sent["message_count"] == 2
+    folds = [event for event in events if event["type"] == "history_reduction"]
+    assert folds[0]["strategy"] == "message_counting"
+
+
+def test_a_configuration_may_disable_reduction(run: Run, chat: Path) -> None:
+    """
+    What switches reduction off is obeyed, and told.
+    """
+    Path("agent.json").write_text('{"HistoryReduction": {"Enabled": false}}', encoding="utf-8")
+    model = ("chat", "--model", f"scripted:{chat}", "--config", "agent.json")
+
+    outcome = run(*model, "--message", "one", "--json")
+
+    assert "reduction is disabled" in outcome.err
+    assert '"type":"history_reduction"' not in outcome.out
+
+
+def test_reasoning_is_kept_apart(run: Run, tmp_path: Path) -> None:
+    """
+    What the model thinks goes beside the answer.
+    """
+    said = [{"type": "thinking", "thinking": "Hm.", "signature": "s"}]
+    said.append({"type": "text", "text": "Yes."})
+    messages = [{"role": "user", "content": "x"}, {"role": "assistant", "content": said}]
+    (tmp_path / "thinks.json").write_text(json.dumps(messages), encoding="utf-8")
+
+    outcome = run("chat", "--model", "scripted:thinks.json", "--message", "x")
+
+    assert outcome.out == "Yes.\n"
+    assert outcome.err.splitlines()[0] == "Hm."
+
+
+def test_json_stays_json(run: Run, chat: Path, say: Run) -> None:
+    """
+    With `--json` what is no event goes to the standard error.
+    """
+    break_off(run, chat)
+    outcome = say("Where is the next one?", "--json")
+
+    assert outcome.err == "note: the interrupted run is left; what it had stored stays\n"
+    assert all(json.loads(line)["type"] for line in outcome.out.splitlines())
+
+
+def test_a_tool_that_nobody_can_name(run: Run, tmp_path: Path) -> None:
+    """
+    A recorded tool with a name that no vendor takes is told to be unknown; the turn goes on.
+    """
+    call = {"id": "c", "type": "function", "function": {"name": "files.read", "arguments": "{}"}}
+    messages = [
+        {"role": "user", "content": "x"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c", "content": "what it said"},
+        {"role": "assistant", "content": "Done."},
+    ]
+    (tmp_path / "odd.json").write_text(json.dumps(messages), encoding="utf-8")
+
+    outcome = run("chat", "--model", "scripted:odd.json", "--message", "x")
+
+    assert outcome.out == "Done.\n"
+    assert "← files.read Error: " in outcome.err

@@ -1,0 +1,172 @@
+"""
+Who answers in a chat: what cannot be used, and vendors of the tests.
+"""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.servers.vendor import Answer, VendorServer
+
+
+Run = Callable[..., Any]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ((), "no model is named: give --model vendor:model, or try --model scripted:demo"),
+        (("--model", "gpt"), "--model 'gpt': write vendor:model"),
+        (("--model", "opnai:gpt-5"), "unknown vendor 'opnai': did you mean 'openai'?"),
+        (("--model", "openai:gpt-5-mini"), "lacks OPENAI_API_KEY: set it in the environment"),
+        (("--model", "scripted:"), "name a file, as in scripted:session.json"),
+        (("--model", "scripted:none.json"), "cannot read none.json: No such file"),
+        (("--model", "scripted:text.txt"), "text.txt: "),
+        (("--model", "scripted:mute.json"), "has no message of the assistant"),
+        (("--model", "scripted:demo", "--base-url", "http://x"), "--base-url has no effect"),
+        (("--model", "openai:x", "--delay", "1"), "--delay has no effect without"),
+        (("--model", "scripted:demo", "--store", "text.txt"), "not a SQLite database"),
+        (("--model", "scripted:demo", "--store", "no/chat.db"), "its folder does not exist"),
+        (("--model", "scripted:demo", "--thread", "a b"), "thread id of 3 characters"),
+        (("--model", "scripted:demo", "--config", "none.toml"), "cannot read none.toml"),
+        (("--model", "scripted:demo", "--config", "text.txt"), "text.txt: not TOML"),
+        (("--model", "scripted:demo", "--config", "-"), "the standard input is for what you say"),
+        (("--model", "scripted:demo", "--config", "bytes"), "bytes: no text in UTF-8"),
+        (("--model", "scripted:demo", "--config", "agent.json"), "agent.json: "),
+        (("--model", "scripted:demo", "--instructions", "@none"), "cannot read none"),
+        (("--model", "scripted:demo", "--target", "0"), "target_count=0"),
+        (("--model", "scripted:demo", "--message", " "), "there is nothing to say"),
+        (("--model", "scripted:demo", "--message", "", "--resume"), "has no interrupted run"),
+    ],
+)
+def test_what_cannot_be_used_is_one_line(
+    run: Run, tmp_path: Path, arguments: tuple[str, ...], told: str
+) -> None:
+    """
+    Whatever cannot be used is told in one line that says what to do, with the exit code 2.
+    """
+    (tmp_path / "text.txt").write_text("no conversation = at all =\n" * 9, encoding="utf-8")
+    (tmp_path / "agent.json").write_text('{"Name": 7}', encoding="utf-8")
+    (tmp_path / "bytes").write_bytes(b"name = '\xff'")
+    (tmp_path / "mute.json").write_text('[{"role": "user", "content": "x"}]', encoding="utf-8")
+
+    outcome = run("chat", "--message", "x", *arguments)
+
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.startswith("foldline: error: ")
+    assert outcome.err.count("\n") == 1
+    assert told in outcome.err
+
+
+def test_a_missing_package_is_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Without the packages of a vendor the line says how to install them.
+    """
+    monkeypatch.setitem(sys.modules, "pydantic_ai.models", None)
+
+    outcome = run("chat", "--model", "openai:gpt-5-mini", "--message", "x")
+
+    assert outcome.code == 2
+    assert outcome.err.endswith("is not installed: pip install 'foldline[llm]'\n")
+
+
+STREAM = [
+    {"id": "c", "model": "m", "choices": [{"delta": {"role": "assistant", "content": "Good "}}]},
+    {"id": "c", "model": "m", "choices": [{"delta": {"content": "day."}}]},
+    {"id": "c", "model": "m", "choices": [{"delta": {}, "finish_reason": "stop"}]},
+    {
+        "id": "c",
+        "model": "m",
+        "choices": [],
+        "usage": {
+            "prompt_tokens": 200,
+            "completion_tokens": 3,
+            "total_tokens": 203,
+            "prompt_tokens_details": {"cached_tokens": 150},
+        },
+    },
+    "[DONE]",
+]
+
+
+def vendor_says(
+    run: Run, monkeypatch: pytest.MonkeyPatch, answer: Answer, *more: str
+) -> tuple[Any, Any]:
+    """
+    Ask a vendor of the tests that gives *answer*; return the outcome and what it was asked.
+    """
+    for name in ("http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    monkeypatch.setenv("OPENAI_API_KEY", "a key")
+    with VendorServer([answer]) as vendor:
+        outcome = run(
+            *("chat", "--model", "openai-chat:gpt-4o", "--base-url", f"{vendor.url}/v1"),
+            *("--message", "hello", "--instructions", "Be brief.", *more),
+        )
+        return outcome, vendor.asked
+
+
+def test_a_vendor_answers(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    The answer of a vendor is printed, and the share of what it had cached.
+    """
+    outcome, asked = vendor_says(run, monkeypatch, Answer.stream(STREAM))
+
+    assert (outcome.code, outcome.out) == (0, "Good day.\n")
+    assert "200 tokens in, 75 % of them cached; 3 out" in outcome.err
+    assert [one["role"] for one in asked[0].body["messages"]] == ["system", "user"]
+
+
+def test_a_refusal_says_what_to_do(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    What a vendor refuses is one line with what to do, and the turn can be taken up again.
+    """
+    refusal = Answer.of({"error": {"message": "no", "code": "invalid_api_key"}}, status=401)
+
+    outcome, _ = vendor_says(run, monkeypatch, refusal)
+
+    assert (outcome.code, outcome.out, outcome.err.count("\n")) == (1, "", 1)
+    assert "status 401" in outcome.err
+    assert "check the key in the environment; --resume goes on with it" in outcome.err
+    shown = run("threads", "show", "chat", "--store", "chat.db", "--json").json()
+    assert (shown["messages"], shown["has_open_run"]) == (1, True)
+
+
+def test_a_configuration_holds_the_key(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """
+    A key of the vendor in the configuration is used, whatever model is named beside it.
+    """
+    provider = {"ProviderKey": "openai-chat", "ModelName": "other", "ApiKey": "its own"}
+    (tmp_path / "agent.json").write_text(json.dumps({"Provider": provider}), encoding="utf-8")
+
+    outcome, asked = vendor_says(run, monkeypatch, Answer.stream(STREAM), "--config", "agent.json")
+
+    assert outcome.code == 0
+    assert asked[0].headers["authorization"] == "Bearer its own"
+    assert asked[0].body["model"] == "gpt-4o"
+
+
+def test_what_is_piped_is_text(run: Run) -> None:
+    """
+    Bytes that are no text are refused, and the line names the place.
+    """
+    outcome = run("chat", "--model", "scripted:demo", stdin=b"abc\xff")
+
+    assert outcome.code == 2
+    assert "the standard input is no text in UTF-8, at byte 3" in outcome.err
+
+
+def test_nothing_is_made_where_nobody_answers(run: Run, tmp_path: Path) -> None:
+    """
+    A chat that cannot begin leaves no store behind.
+    """
+    run("chat", "--model", "openai:gpt-5-mini", "--message", "x")
+
+    assert not (tmp_path / "chat.db").exists()

@@ -1,0 +1,262 @@
+"""
+A chat on a terminal: what Ctrl-C, Ctrl-D and a kill leave behind.
+"""
+
+import asyncio
+import signal
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from foldline.apps.cli.chat_interrupts import stoppable
+from foldline.errors import UsageError
+from foldline.threads.stores.sqlite.store import SQLiteStore
+from foldline.threads.thread import ConversationThread
+from tests.apps.chat_terminal import on_terminal
+
+
+_Value = TypeVar("_Value")
+
+PROMPT = "\n> "
+WAY_ON = "an empty line goes on with it, anything else leaves it"
+SLOW = ("--delay", "0.02")
+ANSWER = "Parcel 0 is on its way. " * 4
+
+
+def looked_at(folder: Path, look: Callable[[ConversationThread], Awaitable[_Value]]) -> _Value:
+    """
+    Return what *look* finds in the thread of the chat.
+    """
+
+    async def read() -> _Value:
+        async with SQLiteStore(folder / "chat.db") as store:
+            return await look(await store.thread("chat"))
+
+    return asyncio.run(read())
+
+
+def said(folder: Path) -> list[tuple[str, str]]:
+    """
+    Return who said what, but for the tools.
+    """
+
+    async def read(thread: ConversationThread) -> list[tuple[str, str]]:
+        messages = await thread.get_messages()
+        return [(one.role, one.text) for one in messages if one.text and one.role != "tool"]
+
+    return looked_at(folder, read)
+
+
+@pytest.fixture
+def model(chat: Path) -> tuple[str, ...]:
+    """
+    Return how the recording of the parcels is talked to.
+    """
+    return ("chat", "--model", f"scripted:{chat}")
+
+
+def test_a_stopped_turn_goes_on(tmp_path: Path, model: tuple[str, ...]) -> None:
+    """
+    Ctrl-C stops an answer and keeps what was said; an empty line goes on to the same answer.
+    """
+    with on_terminal(tmp_path, *model, *SLOW) as terminal:
+        terminal.expect("> ")
+        terminal.type("Where is it?")
+        terminal.expect("Parcel 0 ")
+        terminal.interrupt()
+        terminal.expect(f"stopped: {WAY_ON}{PROMPT}")
+        terminal.type("")
+        terminal.expect(f"{ANSWER}\n")
+        terminal.expect(PROMPT)
+        terminal.end()
+        code = terminal.wait()
+
+    assert code == 0
+    assert "Traceback" not in terminal.shown
+    assert said(tmp_path) == [("user", "Where is it?"), ("assistant", ANSWER)]
+
+
+def test_a_stopped_turn_is_left(tmp_path: Path, model: tuple[str, ...]) -> None:
+    """
+    What is typed behind a stopped turn is answered, and nothing of what was stored is lost.
+    """
+    with on_terminal(tmp_path, *model, *SLOW) as terminal:
+        terminal.expect("> ")
+        terminal.type("first")
+        terminal.expect("Parcel 0 ")
+        terminal.interrupt()
+        terminal.expect(f"stopped: {WAY_ON}{PROMPT}")
+        terminal.type("second")
+        terminal.expect("the interrupted run is left; what it had stored stays")
+        terminal.expect("tokens in")
+        terminal.expect(PROMPT)
+        terminal.interrupt()
+        code = terminal.wait()
+
+    assert code == 130
+    assert "Traceback" not in terminal.shown
+    assert said(tmp_path) == [("user", "first"), ("user", "second"), ("assistant", ANSWER)]
+
+
+def test_a_killed_chat_goes_on(tmp_path: Path, model: tuple[str, ...]) -> None:
+    """
+    Behind a kill in the middle of an answer the next start tells of the run and takes it up.
+    """
+    with on_terminal(tmp_path, *model, *SLOW) as terminal:
+        terminal.expect("> ")
+        terminal.type("Where is it?")
+        terminal.expect("Parcel 0 ")
+        terminal.kill()
+    with on_terminal(tmp_path, *model) as terminal:
+        terminal.expect(f"an interrupted run waits: {WAY_ON}{PROMPT}")
+        terminal.type("")
+        terminal.expect(f"{ANSWER}\n")
+        terminal.expect(PROMPT)
+        terminal.end()
+        terminal.wait()
+
+    assert said(tmp_path) == [("user", "Where is it?"), ("assistant", ANSWER)]
+
+
+def test_a_killed_chat_is_resumed_at_once(tmp_path: Path, model: tuple[str, ...]) -> None:
+    """
+    With `--resume` a program takes up the run, and then says its own message.
+    """
+    command = [sys.executable, "-m", "foldline", *model]
+    with on_terminal(tmp_path, *model, *SLOW, "--message", "Where is it?") as terminal:
+        terminal.expect("Parcel 0 ")
+        terminal.kill()
+    resumed = subprocess.run(
+        [*command, "--resume"],
+        cwd=tmp_path,
+        capture_output=True,
+        input="next",
+        text=True,
+        check=True,
+    )
+
+    assert resumed.stdout.splitlines()[0] == ANSWER
+    assert [text for role, text in said(tmp_path) if role == "user"] == ["Where is it?", "next"]
+
+
+def test_a_stopped_message_says_how_to_go_on(tmp_path: Path, model: tuple[str, ...]) -> None:
+    """
+    Ctrl-C in a single message ends it with 130 and one line; the run stays open.
+    """
+    with on_terminal(tmp_path, *model, *SLOW, "--message", "Where is it?") as terminal:
+        terminal.expect("Parcel 0 ")
+        terminal.interrupt()
+        code = terminal.wait()
+
+    async def is_open(thread: ConversationThread) -> bool:
+        return thread.execution_state is not None and thread.execution_state.is_open
+
+    assert code == 130
+    assert terminal.shown.endswith("--resume goes on with it\n")
+    assert "Traceback" not in terminal.shown
+    assert looked_at(tmp_path, is_open)
+
+
+def test_what_others_say_is_seen(tmp_path: Path, model: tuple[str, ...]) -> None:
+    """
+    What another process has said since the last line is there before the next one is answered.
+    """
+    other = [sys.executable, "-m", "foldline", *model, "--message", "by somebody else"]
+    with on_terminal(tmp_path, *model) as terminal:
+        terminal.expect("> ")
+        terminal.type("first")
+        terminal.expect("tokens in")
+        terminal.expect(PROMPT)
+        subprocess.run(other, cwd=tmp_path, capture_output=True, check=True)
+        terminal.type("third")
+        terminal.expect("Parcel 2 is on its way.")
+        terminal.expect(PROMPT)
+
+    assert [text for role, text in said(tmp_path) if role == "user"] == [
+        "first",
+        "by somebody else",
+        "third",
+    ]
+
+
+def test_a_terminal_has_colours(tmp_path: Path, model: tuple[str, ...]) -> None:
+    """
+    On a terminal what is not the answer is told apart by its colour.
+    """
+    with on_terminal(tmp_path, *model, "--message", "Where is it?") as terminal:
+        code = terminal.wait()
+
+    assert code == 0
+    assert "\x1b[36m→ look_up" in terminal.raw
+    assert f"\n{ANSWER}\n" in terminal.raw
+
+
+async def _stubborn() -> None:
+    """
+    Go on when cancelled for the first time.
+    """
+    with suppress(asyncio.CancelledError):
+        await asyncio.sleep(60)
+    await asyncio.sleep(60)
+
+
+def test_a_second_interrupt_does_not_wait() -> None:
+    """
+    Where work does not stop, Ctrl-C a second time leaves.
+    """
+    before = signal.getsignal(signal.SIGINT)
+
+    async def leave() -> None:
+        loop = asyncio.get_running_loop()
+        loop.call_later(0.05, signal.raise_signal, signal.SIGINT)
+        loop.call_later(0.1, signal.raise_signal, signal.SIGINT)
+        await stoppable(_stubborn())
+
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(leave())
+
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_work_that_is_ignored_by_ctrl_c() -> None:
+    """
+    Where Ctrl-C is ignored, as in the background of a shell, work goes on to its end.
+    """
+    done: list[int] = []
+
+    async def work() -> None:
+        signal.raise_signal(signal.SIGINT)
+        done.append(1)
+
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        finished = asyncio.run(_done(work))
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+    assert (finished, done) == (True, [1])
+
+
+def test_an_error_of_stoppable_work_is_raised() -> None:
+    """
+    What goes wrong in the work is the caller's.
+    """
+
+    async def work() -> None:
+        message = "no"
+        raise UsageError(message)
+
+    with pytest.raises(UsageError, match="no"):
+        asyncio.run(_done(work))
+
+
+async def _done(work: Callable[[], Awaitable[None]]) -> bool:
+    async def run() -> None:
+        await work()
+
+    return await stoppable(run())

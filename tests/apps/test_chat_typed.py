@@ -1,0 +1,332 @@
+"""
+A chat with a recording, a line after the other as a person types them.
+"""
+
+import io
+import json
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foldline.apps.cli.chat_prompt import advised
+from foldline.apps.cli.main import main
+from foldline.errors import (
+    FoldlineError,
+    ModelError,
+    StoreError,
+    ThreadConflictError,
+    ToolDecisionError,
+)
+from tests.apps.chat_recordings import FIRST, SECOND, break_off, recording
+
+
+Run = Callable[..., Any]
+
+FOLDING = ("--target", "1", "--threshold", "0")
+
+
+class Typed(io.TextIOWrapper):
+    """
+    A standard input that a person types into.
+    """
+
+    def isatty(self) -> bool:
+        """
+        Say that it is a terminal.
+        """
+        return True
+
+
+@pytest.fixture
+def typed(
+    run: Run, chat: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., tuple[int, str]]:
+    """
+    Return what types lines into a chat with the recording of the parcels, up to the end of input.
+    """
+
+    def call(*lines: str, options: tuple[str, ...] = (), notes: int = 0) -> tuple[int, str]:
+        text = "".join(f"{line}\n" for line in lines)
+        monkeypatch.setattr(sys, "stdin", Typed(io.BytesIO(text.encode())))
+        code = main(["chat", "--model", f"scripted:{chat}", *options])
+        said = capsys.readouterr()
+        assert said.err.count("\n") == notes
+        return code, said.out
+
+    return call
+
+
+def test_an_open_turn_is_resumed_first(run: Run, chat: Path, typed: Run) -> None:
+    """
+    With `--resume` a typed chat begins with the open turn; without one it says so.
+    """
+    break_off(run, chat)
+    _, out = typed(options=("--resume",))
+    _, again = typed(options=("--resume",))
+
+    assert FIRST in out
+    assert "there is no interrupted run to go on with" in again
+
+
+def test_a_typed_chat(typed: Run) -> None:
+    """
+    Line after line is answered until the input ends; an empty line says what was said next.
+    """
+    code, out = typed("Where is it?", "")
+
+    assert code == 0
+    assert f"scripted:{Path.cwd() / 'chat.json'}, thread chat in chat.db, 0 messages" in out
+    assert FIRST in out
+    assert "> Where is parcel 1? I have waited for long now." in out
+    assert SECOND in out
+    assert out.count("tokens in") == 2
+
+
+def test_commands_are_listed(typed: Run) -> None:
+    """
+    `/help` names every command, and `/quit` leaves.
+    """
+    code, out = typed("/help", "/quit", "never said")
+
+    assert code == 0
+    named = (
+        "/help",
+        "/history [N]",
+        "/summary",
+        "/fold",
+        "/undo",
+        "/rewind N",
+        "/fork ID",
+        "/quit",
+    )
+    assert all(name in out for name in named)
+    assert FIRST not in out
+
+
+def test_the_history_is_shown(typed: Run) -> None:
+    """
+    `/history` shows the last messages with their numbers, and how far they are folded.
+    """
+    _, out = typed("one", "two", "/history 5", "/fold", "/history", options=FOLDING)
+
+    numbered = re.findall(r"(\d+) (user|assistant|tool) ", out)
+    assert numbered[:3] == [("4", "assistant"), ("5", "user"), ("6", "assistant")]
+    assert len(numbered) == 5 + 8
+    assert "8 messages, " in out
+    assert "folded up to here: 4 messages" in out
+
+
+def test_a_fold_is_forced_shown_and_undone(typed: Run) -> None:
+    """
+    `/fold` folds below the threshold, `/summary` shows the summary, `/undo` takes it back.
+    """
+    options = ("--target", "1", "--threshold", "9")
+    _, out = typed(
+        "one", "two", "three", "/summary", "/fold", "/summary", "/undo", "/undo", options=options
+    )
+
+    before, _, behind = out.partition("fold performed: Explicitly triggered")
+    assert "there is no summary: nothing was folded yet" in before
+    assert "8 messages folded into " in behind
+    assert "Digest of 8 messages" in behind
+    assert "undone: 8 messages folded before, 0 now" in behind
+    assert "there is no reduction to undo" in behind
+
+
+def test_nothing_worth_folding_is_said(typed: Run) -> None:
+    """
+    `/fold` of a short conversation says why nothing is folded.
+    """
+    assert "Nothing worth cutting" in typed("one", "/fold")[1]
+
+
+def test_messages_are_taken_back(typed: Run) -> None:
+    """
+    Behind `/rewind` the conversation and the recording go on from there.
+    """
+    _, out = typed("one", "two", "/rewind 4", "again", "/rewind 5", "")
+
+    assert "taken back: 4 messages; the thread has 4" in out
+    # The last one is an answer to the request that was kept.
+    assert out.count(SECOND) == 3
+
+
+def test_a_fork_goes_on_by_itself(typed: Run, run: Run) -> None:
+    """
+    Behind `/fork` the chat is in the new thread, and the old one stays.
+    """
+    _, out = typed("one", "/fork other", "two", "/fork")
+
+    assert "this is thread other now; chat stays as it is" in out
+    assert "error: name the new thread, as in /fork other" in out
+    listed = run("threads", "list", "--store", "chat.db", "--json").json()
+    assert [(one["id"], one["messages"]) for one in listed["threads"]] == [
+        ("chat", 4),
+        ("other", 8),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("/hlep", "no command '/hlep': did you mean /help?"),
+        ("/x", "no command '/x': /help lists what there is"),
+        ("/rewind", "a number of messages is missing, as in /rewind 4"),
+        ("/rewind all", "a number of messages is missing"),
+        ("/rewind 99", "allowed is 0 to 4"),
+        ("/fork chat", "thread 'chat' is there already"),
+        ("/history -1", "a number of messages is missing, as in /history 20"),
+    ],
+)
+def test_a_wrong_command_is_one_line(typed: Run, line: str, told: str) -> None:
+    """
+    What cannot be done is told in one line, and the chat goes on.
+    """
+    code, out = typed("one", line, "two")
+
+    (error,) = (shown for shown in out.splitlines() if "error: " in shown)
+    assert told in error
+    assert (code, SECOND in out) == (0, True)
+
+
+def test_a_text_may_begin_like_a_command(typed: Run, run: Run) -> None:
+    """
+    Two slashes say a text that begins with one.
+    """
+    typed("//etc/hosts is gone")
+
+    shown = run("threads", "show", "chat", "--store", "chat.db", "--json").json()["shown"]
+    assert shown[0]["parts"][0]["content"] == "/etc/hosts is gone"
+
+
+def test_an_empty_line_without_anything_to_say(typed: Run, tmp_path: Path) -> None:
+    """
+    Where nothing is open and nothing was recorded, an empty line asks for something.
+    """
+    short = recording(tmp_path / "short.json", "One.")
+    _, out = typed("one", "", options=("--model", f"scripted:{short}"))
+
+    assert "error: there is nothing to go on with: type something" in out
+
+
+def test_a_circuit_breaker_lets_somebody_look(typed: Run) -> None:
+    """
+    A fold that ends the turn is told, and an empty line goes on to the answer.
+    """
+    _, out = typed("one", "two", "", options=(*FOLDING, "--behavior", "circuit-breaker"))
+
+    ended, _, behind = out.partition("the turn ends here: History reduction performed")
+    assert SECOND not in ended
+    assert SECOND in behind
+
+
+def test_json_needs_a_message(
+    run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """
+    Lines of JSON are for programs, and a program gives its message at once.
+    """
+    monkeypatch.setattr(sys, "stdin", Typed(io.BytesIO()))
+
+    assert main(["chat", "--model", "scripted:demo", "--json"]) == 2
+    assert "--json is for one message: give --message TEXT" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (
+            ThreadConflictError(thread_id="one", expected=1, actual=2),
+            "somebody else has gone on with thread 'one': look at it, then say it again, or fork it",
+        ),
+        (
+            ToolDecisionError(thread_id="one", call_ids=["a", "b"]),
+            "the interrupted tool calls a, b wait for their program: go on",
+        ),
+        (ModelError("m failed", status=404), "m failed; check the name of the model; go on"),
+        (ModelError("m failed"), "m failed; go on"),
+        (StoreError("the disk is full"), "the disk is full"),
+    ],
+)
+def test_an_error_says_what_to_do_here(error: FoldlineError, told: str) -> None:
+    """
+    What a library tells its caller is told to a person in other words.
+    """
+    assert str(advised(error, "go on")) == told
+
+
+def test_a_disabled_reduction_cannot_be_forced(typed: Run, tmp_path: Path) -> None:
+    """
+    Where the configuration switches reduction off, `/fold` says so.
+    """
+    config = {"HistoryReduction": {"Enabled": False}}
+    (tmp_path / "agent.json").write_text(json.dumps(config), encoding="utf-8")
+
+    _, out = typed("/fold", options=("--config", "agent.json"), notes=1)
+
+    assert "reduction is disabled by the configuration: nothing was folded" in out
+
+
+def test_what_was_dropped_has_no_summary(typed: Run) -> None:
+    """
+    Where old messages are left out without a summary, `/summary` says that.
+    """
+    options = (*FOLDING, "--strategy", "message-counting")
+
+    assert (
+        "(no summary: they are left out)"
+        in typed("one", "two", "/fold", "/summary", options=options)[1]
+    )
+
+
+def test_what_is_no_text_is_told(
+    run: Run, chat: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """
+    Bytes that are no text are refused, and the chat goes on.
+    """
+    data = b"\xff\n"
+    monkeypatch.setattr(sys, "stdin", Typed(io.BytesIO(data), encoding="utf-8"))
+
+    code = main(["chat", "--model", f"scripted:{chat}"])
+
+    assert code == 0
+    assert "error: that is no text in this terminal's encoding" in capsys.readouterr().out
+
+
+def test_the_packaged_session_is_played_to_its_end(typed: Run) -> None:
+    """
+    Nothing but empty lines plays the whole session that comes with foldline, folds included.
+    """
+    options = ("--model", "scripted:demo", "--target", "2", "--threshold", "0")
+
+    _, out = typed(*[""] * 10, options=options)
+
+    assert out.count(" tokens in, ") == 9
+    assert out.count("fold performed: Count above target and threshold") == 7
+    assert "fold failed" not in out
+    _, _, behind = out.partition("that was the last answer of the recording")
+    assert "error: there is nothing to go on with: type something" in behind
+
+
+def test_a_repeated_call_ends_the_turn(typed: Run, tmp_path: Path) -> None:
+    """
+    Where the configuration bounds repeated calls, the end of the turn is told with its reason.
+    """
+    call = {"type": "function", "function": {"name": "look", "arguments": "{}"}}
+    messages: list[dict[str, Any]] = [{"role": "user", "content": "x"}]
+    for number in range(3):
+        messages += [
+            {"role": "assistant", "content": None, "tool_calls": [{**call, "id": f"c{number}"}]},
+            {"role": "tool", "tool_call_id": f"c{number}", "content": "nothing"},
+        ]
+    (tmp_path / "loop.json").write_text(json.dumps(messages), encoding="utf-8")
+    (tmp_path / "agent.toml").write_text("[options]\nmax_identical_calls = 2\n", encoding="utf-8")
+
+    _, out = typed("x", options=("--model", "scripted:loop.json", "--config", "agent.toml"))
+
+    assert "the turn ends here: Circuit breaker triggered: Function 'look'" in out
