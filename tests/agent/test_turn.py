@@ -12,6 +12,7 @@ from foldline import (
     Agent,
     AgentOptions,
     DecisionEvent,
+    IterationStartedEvent,
     MemoryStore,
     Message,
     RepeatBreakerEvent,
@@ -112,9 +113,15 @@ def test_failures_in_a_row_end_the_turn() -> None:
     """
     Three responses whose calls all fail are enough; one success in between begins anew.
     """
-    failing = [calls(("fail", {"at": number})) for number in range(5)]
-    result = run([*failing, "fine"])
-    mixed = [*failing[:2], calls(("look", {"at": 1}), ("fail", {"at": 9})), *failing[3:], "fine"]
+    failing: list[ModelStep] = [calls(("fail", {"at": number})) for number in range(5)]
+    all_failing: list[ModelStep] = [*failing, "fine"]
+    result = run(all_failing)
+    mixed: list[ModelStep] = [
+        *failing[:2],
+        calls(("look", {"at": 1}), ("fail", {"at": 9})),
+        *failing[3:],
+        "fine",
+    ]
 
     assert result.termination_reason == "Maximum consecutive failures (3) exceeded"
     assert result.iterations == 3
@@ -359,7 +366,7 @@ def test_each_iteration_shows_its_state_once() -> None:
     The states count up, and know how many messages the thread holds.
     """
     result = run([calls(("look", {"at": 1})), "fine"])
-    states = [event.state for event in result.events if hasattr(event, "state")]
+    states = [event.state for event in result.events if isinstance(event, IterationStartedEvent)]
 
     assert [(state.iteration, len(state.current_messages)) for state in states] == [(0, 1), (1, 3)]
     assert states[1].completed_functions == {"look"}

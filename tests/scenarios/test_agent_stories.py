@@ -14,6 +14,7 @@ from foldline import (
     ConversationThread,
     HistoryReductionConfig,
     HistoryReductionEvent,
+    IterationStartedEvent,
     MemoryStore,
     Message,
     ModelSummarizer,
@@ -208,7 +209,10 @@ def test_a_run_is_resumed_from_its_checkpoint(tmp_path: Path) -> None:
     def double(number: int) -> int:
         return 2 * number
 
-    failing = [calls(("double", {"number": 4}), first=1), ModelError("the vendor is down")]
+    failing: list[ModelStep] = [
+        calls(("double", {"number": 4}), first=1),
+        ModelError("the vendor is down"),
+    ]
     with pytest.raises(ModelError):
         asyncio.run(live(failing, "what is twice four?"))
     result = asyncio.run(live(["eight"], None))
@@ -216,7 +220,9 @@ def test_a_run_is_resumed_from_its_checkpoint(tmp_path: Path) -> None:
     assert [one.role for one in result.messages] == ["user", "assistant", "tool", "assistant"]
     assert result.text == "eight"
     assert result.events[0].start == "resume"  # type: ignore[union-attr]
-    assert [one.state.iteration for one in result.events if hasattr(one, "state")] == [1]
+    assert [
+        one.state.iteration for one in result.events if isinstance(one, IterationStartedEvent)
+    ] == [1]
 
 
 def test_new_messages_do_not_go_into_an_open_run() -> None:

@@ -4,7 +4,7 @@ The agent: a model, its tools and a way to reduce, for any number of threads at 
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from foldline.agent.ahead import FoldAhead
 from foldline.agent.arguments import check_overrides
@@ -251,11 +251,13 @@ def _messages(given: object) -> list[Message]:
         return []
     if isinstance(given, str):
         return [Message.user(given)]
-    messages = [given] if isinstance(given, Message) else given
-    if not isinstance(messages, Sequence) or not all(isinstance(one, Message) for one in messages):
-        message = f"message is a {type(given).__name__}: allowed are a text and messages"
+    kind = type(given).__name__
+    several = list(cast("Sequence[object]", given)) if isinstance(given, Sequence) else [given]
+    messages = [one for one in several if isinstance(one, Message)]
+    if len(messages) < len(several):
+        message = f"message is a {kind}: allowed are a text and messages"
         raise ConfigError(message)
-    return list(messages)
+    return messages
 
 
 def _reducer(

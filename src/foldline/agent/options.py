@@ -55,7 +55,10 @@ class AgentOptions(Struct, frozen=True, kw_only=True):
         check_kind("parallel_tool_calls", self.parallel_tool_calls, bool)
         check_kind("terminate_on_unknown_tools", self.terminate_on_unknown_tools, bool)
         check_kind("settings", self.settings, Mapping)
-        duration: object = self.max_duration
-        if duration is not None and not (isinstance(duration, int | float) and duration > 0):
-            message = f"max_duration={duration!r}: allowed is a number above 0, or None"
-            raise ConfigError(message)
+        _check_duration(self.max_duration)
+
+
+def _check_duration(duration: object) -> None:
+    if duration is not None and not (isinstance(duration, int | float) and duration > 0):
+        message = f"max_duration={duration!r}: allowed is a number above 0, or None"
+        raise ConfigError(message)

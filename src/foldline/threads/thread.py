@@ -3,7 +3,7 @@ A conversation that is kept.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Protocol, runtime_checkable
@@ -86,7 +86,7 @@ class ConversationThread(ReadOnlyThread):
         self._in_turn = False
 
     @contextmanager
-    def turn(self) -> Iterator[None]:
+    def turn(self) -> Generator[None, None, None]:
         """
         Keep other turns out of this object for as long as the context lasts.
 

@@ -229,7 +229,7 @@ async def resume(stage: Stage) -> None:
 
 async def _resumed(stage: Stage, thread: ConversationThread, run: ToolRun) -> tuple[str, str]:
     if run.result is not None:
-        return run.call_id, run.result
+        return run.call_id, str(run.result)
     if run.policy == "idempotent":
         return await _result(stage, thread, run.call_id, run.place)
     await thread.commit(tools=[_tool(run.call_id, run.place, _UNKNOWN)])

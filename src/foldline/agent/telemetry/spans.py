@@ -3,7 +3,6 @@ Spans that are current while the work is done that they stand for.
 """
 
 from collections.abc import Callable, Mapping
-from importlib.metadata import version
 from types import TracebackType
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -58,6 +57,9 @@ class Tracing:
             from opentelemetry import context, metrics, trace  # noqa: PLC0415
         except ImportError as error:
             raise MissingExtraError(package="opentelemetry-api", extra="otel") from error
+        # Reading the version costs as much as half the import of foldline.
+        from importlib.metadata import version  # noqa: PLC0415
+
         made_by = version("foldline")
         self._tracer = trace.get_tracer(_SCOPE, made_by, tracer_provider)
         self.instruments = Instruments(metrics.get_meter(_SCOPE, made_by, meter_provider))
