@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from bench import conversations, first_fold, imports, measure, memory, prepare, store
+from bench import conversations, first_fold, imports, measure, memory, prepare, store, turn
 
 
 RUNS = {
@@ -22,6 +22,7 @@ RUNS = {
     "first_fold": first_fold.run,
     "store": store.run,
     "conversations": conversations.run,
+    "turn": turn.run,
 }
 RATIOS = frozenset({"prepare", "first_fold"})
 TIMES = 3
@@ -51,7 +52,7 @@ def goals(figures: dict[str, dict[str, Any]]) -> list[tuple[str, float, float]]:
         if one["history_times_trim"]:
             worst = max(one["history_times_trim"])
             rows.append(("the first fold of a History, times trim_messages", worst, 1.5))
-    for name, module in (("store", store), ("conversations", conversations)):
+    for name, module in (("store", store), ("conversations", conversations), ("turn", turn)):
         if name in figures:
             rows += module.goals(figures[name])
     return rows

@@ -30,7 +30,7 @@ BAD = 3
 
 def _rows() -> list[StoredRow]:
     head = Head(branch=bytes(16), created_at=when(), last_activity=when())
-    return append_rows(head, said(2), TokenEstimator(), Vault())[0]
+    return [one.row for one in append_rows(head, said(2), TokenEstimator(), Vault())[0]]
 
 
 def _sealed(rows: list[StoredRow], change: Callable[[MessageRow], MessageRow]) -> list[StoredRow]:
@@ -44,7 +44,7 @@ def _sealed(rows: list[StoredRow], change: Callable[[MessageRow], MessageRow]) -
             counts = change(counts)
         payload = msgspec.msgpack.encode(counts)
         seal = seal_of(seal, row.branch, row.seq, payload)
-        forged.append(row._replace(data=seal + payload))
+        forged.append(msgspec.structs.replace(row, data=seal + payload))
     return forged
 
 
@@ -63,10 +63,10 @@ def test_rows_that_were_appended_fit() -> None:
     The sums of the chain are those of the head behind the same messages.
     """
     head = Head(branch=bytes(16), created_at=when(), last_activity=when())
-    rows, head = append_rows(head, said(), TokenEstimator(), Vault())
+    known, head = append_rows(head, said(), TokenEstimator(), Vault())
     chain = Chain(Vault())
 
-    assert [chain.take(row) for row in rows] == [None] * len(rows)
+    assert [chain.take(one.row) for one in known] == [None] * len(known)
     sums = msgspec.structs.asdict(chain.good)
     assert sums == {name: getattr(head, name) for name in sums}
 
@@ -102,8 +102,8 @@ def test_one_changed_row_is_one_fault() -> None:
     The row behind a damaged one is believed, and the next are compared with it again.
     """
     rows = _rows()
-    rows[BAD] = rows[BAD]._replace(data=rows[BAD].data[:-1] + b"\0")
-    rows[6] = rows[6]._replace(data=rows[6].data[:-1] + b"\0")
+    for bad in (BAD, 6):
+        rows[bad] = msgspec.structs.replace(rows[bad], data=rows[bad].data[:-1] + b"\0")
 
     assert list(_problems(rows)) == [BAD, 6]
 

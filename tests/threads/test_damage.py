@@ -116,12 +116,30 @@ def _flip_head(connection: sqlite3.Connection, random: Random) -> None:
 
 def _flip_document(connection: sqlite3.Connection, random: Random) -> None:
     pk, _, _ = _mine(connection)
-    rows = connection.execute("SELECT kind, name, data FROM documents WHERE thread = ?", (pk,))
-    kind, name, data = random.choice(rows.fetchall())
-    values = (_flipped(data, random), pk, kind, name)
-    connection.execute(
-        "UPDATE documents SET data = ? WHERE thread = ? AND kind = ? AND name = ?", values
-    )
+    rows = connection.execute("SELECT kind, name FROM documents WHERE thread = ?", (pk,)).fetchall()
+    kind, name = random.choice([*rows, ("execution", "")])
+    _write(connection, kind, name, _flipped(_content(connection, kind, name), random))
+
+
+def _content(connection: sqlite3.Connection, kind: str, name: str) -> bytes:
+    pk, _, _ = _mine(connection)
+    select = "SELECT execution FROM threads WHERE pk = ?"
+    values: tuple[object, ...] = (pk,)
+    if kind != "execution":
+        select = "SELECT data FROM documents WHERE thread = ? AND kind = ? AND name >= ?"
+        values = (pk, kind, name)
+    (data,) = connection.execute(select, values).fetchone()
+    return bytes(data)
+
+
+def _write(connection: sqlite3.Connection, kind: str, name: str, data: bytes) -> None:
+    pk, _, _ = _mine(connection)
+    update = "UPDATE threads SET execution = ? WHERE pk = ?"
+    values: tuple[object, ...] = (data, pk)
+    if kind != "execution":
+        update = "UPDATE documents SET data = ? WHERE thread = ? AND kind = ? AND name >= ?"
+        values = (data, pk, kind, name)
+    connection.execute(update, values)
 
 
 def _flip_system(connection: sqlite3.Connection, random: Random) -> None:
@@ -190,14 +208,9 @@ def _rename_thread(connection: sqlite3.Connection, random: Random) -> None:
 
 
 def _move_document(connection: sqlite3.Connection, random: Random) -> None:
-    pk, _, _ = _mine(connection)
     kinds = ("metadata", "execution", "tool", "reduction")
     source, target = random.sample(kinds, 2)
-    connection.execute(
-        "UPDATE documents SET data = (SELECT data FROM documents WHERE thread = ? AND kind = ?) "
-        "WHERE thread = ? AND kind = ?",
-        (pk, source, pk, target),
-    )
+    _write(connection, target, "", _content(connection, source, ""))
 
 
 DAMAGES: dict[Damage, int] = {

@@ -30,6 +30,7 @@ from tests.threads.canaries import (
     secrets_at,
     told,
 )
+from tests.threads.places import Place, place_of, swap
 
 
 KEY = bytes(range(32))
@@ -280,35 +281,25 @@ def test_nothing_is_written_with_another_key(tmp_path: Path) -> None:
     asyncio.run(write())
 
 
-_SWAP = (
-    "UPDATE {table} SET data = CASE WHEN {one} THEN (SELECT data FROM {table} WHERE {other}) "
-    "ELSE (SELECT data FROM {table} WHERE {one}) END WHERE {one} OR {other}"
-)
-
-
-def _document(thread: int, kind: str, name: str = "") -> str:
-    return f"(thread = {thread} AND kind = '{kind}' AND name >= '{name}')"
-
-
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        (_document(1, "metadata"), _document(2, "metadata")),
-        (_document(1, "execution"), _document(2, "execution")),
-        (_document(1, "reduction"), _document(2, "reduction")),
-        (_document(1, "tool"), _document(2, "tool")),
-        (_document(1, "metadata"), _document(1, "execution")),
-        (_document(1, "reduction"), _document(1, "tool")),
-        (_document(1, "execution"), _document(2, "metadata")),
+        (place_of(1, "metadata"), place_of(2, "metadata")),
+        (place_of(1, "execution"), place_of(2, "execution")),
+        (place_of(1, "reduction"), place_of(2, "reduction")),
+        (place_of(1, "tool"), place_of(2, "tool")),
+        (place_of(1, "metadata"), place_of(1, "execution")),
+        (place_of(1, "reduction"), place_of(1, "tool")),
+        (place_of(1, "execution"), place_of(2, "metadata")),
     ],
 )
 @pytest.mark.parametrize("key", [None, KEY])
 def test_swapped_documents_are_refused(
-    tmp_path: Path, key: bytes | None, one: str, other: str
+    tmp_path: Path, key: bytes | None, one: Place, other: Place
 ) -> None:
     """A document in the place of another one is damage, of the same thread or of two."""
     path = written(tmp_path, "hidden", "second", key=key)
-    change(path, _SWAP.format(table="documents", one=one, other=other))
+    swap(path, one, other)
 
     assert "damaged" in refusal(path, key)
 
@@ -330,8 +321,7 @@ def test_swapped_checkpoints_are_refused(tmp_path: Path, key: bytes | None) -> N
 def test_swapped_heads_are_refused(tmp_path: Path, key: bytes | None) -> None:
     """The head of one thread is not taken for that of another."""
     path = written(tmp_path, "hidden", "second", key=key)
-    swap = _SWAP.replace("data", "head")
-    change(path, swap.format(table="threads", one="id = 'hidden'", other="id = 'second'"))
+    swap(path, ("threads", "head", "id = 'hidden'"), ("threads", "head", "id = 'second'"))
 
     assert "the head of thread 'hidden' is damaged" in refusal(path, key)
 
@@ -342,7 +332,7 @@ def test_swapped_rows_are_refused(tmp_path: Path, key: bytes | None, pair: tuple
     """A message in the place of another one is damage, with a cipher or without."""
     path = written(tmp_path, "hidden", "second", key=key)
     one, other = (f"id = (SELECT min(id) FROM rows) + {number}" for number in pair)
-    change(path, _SWAP.format(table="rows", one=one, other=other))
+    swap(path, ("rows", "data", one), ("rows", "data", other))
 
     assert "of thread 'hidden'" in refusal(path, key)
 

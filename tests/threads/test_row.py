@@ -18,12 +18,12 @@ from foldline.testing.histories import damaged_history
 from foldline.threads.cipher import AesCipher, Vault
 from foldline.threads.head import SEAL_SIZE, Head
 from foldline.threads.row import (
-    KnownRow,
     append_rows,
     check_chain,
     extend_history,
     read_body,
     read_row,
+    read_rows,
     seal_of,
 )
 from foldline.threads.step import StoredRow
@@ -35,7 +35,8 @@ FIRST = bytes(SEAL_SIZE)
 
 
 def _rows(messages: list[Message], head: Head = HEAD) -> tuple[list[StoredRow], Head]:
-    return append_rows(head, messages, TokenEstimator(), Vault())
+    known, behind = append_rows(head, messages, TokenEstimator(), Vault())
+    return [one.row for one in known], behind
 
 
 def _but(
@@ -49,8 +50,8 @@ def _but(
     Return *row* with something else in it.
     """
     return StoredRow(
-        row.branch if branch is None else branch,
-        row.seq if seq is None else seq,
+        branch=row.branch if branch is None else branch,
+        seq=row.seq if seq is None else seq,
         system=row.system,
         data=row.data if data is None else data,
     )
@@ -140,7 +141,7 @@ def test_what_is_no_row_is_damage(data: bytes) -> None:
     A row that cannot be read is an error that names its number.
     """
     with pytest.raises(StoreCorruptError, match="message row 3 cannot be read"):
-        read_row(StoredRow(b"b", 3, system=False, data=data), Vault())
+        read_row(StoredRow(branch=b"b", seq=3, system=False, data=data), Vault())
 
 
 def test_every_flipped_bit_is_found() -> None:
@@ -198,17 +199,38 @@ def test_a_history_grows_by_its_rows(vault: Vault) -> None:
     """
     for seed in range(50):
         messages = damaged_history(Random(seed))
-        rows, head = append_rows(HEAD, messages, TokenEstimator(), vault)
-        known = [
-            KnownRow(row, read_row(row, vault), read_body(read_row(row, vault).body))
-            for row in rows
-        ]
+        known, head = append_rows(HEAD, messages, TokenEstimator(), vault)
         history = History(messages[:3], counter=TokenEstimator())
         extend_history(history, known[3:])
 
         assert history.everything() == messages
         assert (history.digest(), history.tokens()) == (head.digest, head.tokens)
         assert history.system_tokens == head.system_tokens
+
+
+@pytest.mark.parametrize("vault", [Vault(), Vault(AesCipher(bytes(32)))], ids=["plain", "secret"])
+def test_rows_are_read_as_each_alone(vault: Vault) -> None:
+    """
+    Many rows read at once say what was written, and what each says that is read by itself.
+    """
+    for seed in range(50):
+        known, _ = append_rows(HEAD, damaged_history(Random(seed)), TokenEstimator(), vault)
+        rows = [one.row for one in known]
+        single = [read_row(row, vault) for row in rows]
+
+        assert read_rows(rows, vault) == known
+        assert [one.counts for one in known] == single
+        assert [one.message for one in known] == [read_body(one.body) for one in single]
+
+
+def test_a_row_of_another_role_than_its_message_is_damage() -> None:
+    """
+    A user message that is marked as a system message is an error that names its number.
+    """
+    (row,), _ = _rows([Message.user("hi")])
+
+    with pytest.raises(StoreCorruptError, match="message row 0 is marked as another role"):
+        read_rows([msgspec.structs.replace(row, system=True)], Vault())
 
 
 def test_without_a_cipher_a_row_is_its_seal_and_plain_counts() -> None:
@@ -227,11 +249,12 @@ def test_with_a_cipher_nothing_but_the_seal_is_outside() -> None:
     Position, users, tokens, digest and body are encrypted; the seal is made of what is stored.
     """
     vault = Vault(AesCipher(bytes(32)))
-    (row,), head = append_rows(HEAD, [Message.user("hi")], TokenEstimator(), vault)
+    (known,), head = append_rows(HEAD, [Message.user("hi")], TokenEstimator(), vault)
+    row = known.row
 
     assert check_chain([row], FIRST) is None
     assert head.digest not in row.data
     assert read_row(row, vault).digest == head.digest
-    for other in (row._replace(system=True), row._replace(seq=1), row._replace(branch=b"c" * 16)):
+    for fields in ({"system": True}, {"seq": 1}, {"branch": b"c" * 16}):
         with pytest.raises(StoreCorruptError, match="cannot be decrypted"):
-            read_row(other, vault)
+            read_row(msgspec.structs.replace(row, **fields), vault)

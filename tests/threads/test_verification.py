@@ -232,11 +232,14 @@ def test_a_damaged_document_is_named_and_dropped_alone(path: Path, kind: str, co
     One damaged document is one fault; a repair drops it, and every message and all others stay.
     """
     name = "(SELECT max(name) FROM documents WHERE kind = '" + kind + f"' AND thread = {THREAD})"
-    _damage(
-        path,
+    damage = (
         f"UPDATE documents SET data = {content} "
-        f"WHERE kind = '{kind}' AND name = {name} AND thread = {THREAD}",
+        f"WHERE kind = '{kind}' AND name = {name} AND thread = {THREAD}"
     )
+    if kind == "execution":
+        in_place = content.replace("data", "execution")
+        damage = f"UPDATE threads SET execution = {in_place} WHERE pk = {THREAD}"
+    _damage(path, damage)
 
     faults = _verify(path)
     repair = _repair(path)

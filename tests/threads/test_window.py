@@ -5,6 +5,7 @@ What a turn reads of a thread with many system messages, and what it refuses.
 import asyncio
 
 import pytest
+from msgspec.structs import replace
 
 from foldline.errors import StoreCorruptError
 from foldline.history.messages import Message
@@ -132,7 +133,7 @@ def test_any_changed_system_message_is_found(gap: int) -> None:
             for bit in (0, 8 * 20, 8 * len(row.data) - 1):
                 data = bytearray(row.data)
                 data[bit // 8] ^= 1 << bit % 8
-                storage.instead = {row.seq: row._replace(data=bytes(data))}
+                storage.instead = {row.seq: replace(row, data=bytes(data))}
                 with pytest.raises(StoreCorruptError):
                     await _turn(storage)
         storage.instead = {}
@@ -150,7 +151,7 @@ def test_a_row_between_is_not_blamed() -> None:
     async def run() -> None:
         storage = CountingStorage()
         await _kept(storage, _apart(3, 9))
-        storage.instead = {5: StoredRow(bytes(16), 5, system=False, data=b"damage")}
+        storage.instead = {5: StoredRow(branch=bytes(16), seq=5, system=False, data=b"damage")}
 
         assert len((await _turn(storage)).history.system) == 3
 

@@ -29,10 +29,10 @@ from foldline.threads.record import (
     document,
     encode_metadata,
     encode_tool,
+    in_force,
     in_order,
-    joined,
 )
-from foldline.threads.row import append_rows
+from foldline.threads.row import KnownRow, append_rows
 from foldline.threads.step import Branch, Document, DocumentKind, Step
 from foldline.threads.tool_run import ToolRun, document_name
 
@@ -136,6 +136,9 @@ class Planned(Struct, frozen=True, kw_only=True):
     record: ThreadRecord
     """The thread behind it."""
 
+    known: Sequence[KnownRow] = ()
+    """The rows of the step with their messages."""
+
 
 def plan_step(
     backing: Backing,
@@ -157,7 +160,7 @@ def plan_step(
     """
     commit_id = commit_id or backing.random_bytes(COMMIT_ID_SIZE)
     start = change.rebranch or record.head
-    rows, counted = append_rows(start, change.messages, backing.counter, backing.vault)
+    known, counted = append_rows(start, change.messages, backing.counter, backing.vault)
     head = _moved(counted.moved(commit_id, backing.clock()), change, backing.checkpoints)
     after = _changed(record, head, change)
     return Planned(
@@ -167,7 +170,7 @@ def plan_step(
             head=close_head(backing.vault, record.key, after.head),
             branch=after.head.branch,
             opens=change.shares,
-            rows=rows,
+            rows=[one.row for one in known],
             put=_documents(backing, record, after, change),
             drop=_dropped(record, change),
             last_activity=after.head.last_activity.timestamp(),
@@ -175,6 +178,7 @@ def plan_step(
             purge=change.purge,
         ),
         record=after,
+        known=known,
     )
 
 
@@ -212,8 +216,14 @@ def _changed(record: ThreadRecord, head: Head, change: Change) -> ThreadRecord:
     if change.execution is not UNSET:
         execution = change.execution
     if execution is not None and change.execution is not UNSET:
-        execution = execution.with_current(CurrentMessages(head.count, head.digest))
-    after = ThreadRecord(
+        execution = msgspec.structs.replace(
+            execution,
+            current_messages=CurrentMessages(head.count, head.digest),
+            active_reduction=in_force(reduction),
+        )
+    elif execution is not None and reduction is not record.reduction:
+        execution = execution.with_reduction(in_force(reduction))
+    return ThreadRecord(
         key=record.key,
         head=head,
         display_name=record.display_name if change.display_name is None else change.display_name,
@@ -223,7 +233,6 @@ def _changed(record: ThreadRecord, head: Head, change: Change) -> ThreadRecord:
         reduction_name=name,
         tools=_tools_after(record.tools, change),
     )
-    return joined(after)
 
 
 def _reduction_name(head: Head, record: ThreadRecord, change: Change) -> str:
@@ -317,7 +326,7 @@ def _checkpointed(
     source: CheckpointSource,
 ) -> list[Document]:
     vault, key, head = backing.vault, after.key, after.head
-    plain = msgspec.structs.replace(state, active_reduction=None)
+    plain = state if state.active_reduction is None else state.with_reduction(None)
     put = [document(vault, key, "execution", plain.to_json())]
     if backing.checkpoints == "full":
         moments = [_checkpoint(head, state, source)]

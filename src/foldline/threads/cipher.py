@@ -153,29 +153,30 @@ class Vault:
             StoreKeyError: It was encrypted with another key, or with one where there is none now;
                 or it was not, and there is one now.
         """
-        if type(stored) is not bytes or any(type(part) is not str for part in place):
+        if type(stored) is not bytes:
             # A damaged file may give back a value of any type.
             raise _damaged(place)
+        context = _found_context(place)
         mark, rest = stored[:_MARK_SIZE], stored[_MARK_SIZE:]
         if mark == _ENCRYPTED:
-            return self._decrypted(rest, place)
+            return self._decrypted(rest, place, context)
         if mark != _PLAIN:
             raise _damaged(place)
         check, data = rest[:_CHECK_SIZE], rest[_CHECK_SIZE:]
-        if check != _check(_context(place), data):
+        if check != _check(context, data):
             raise _damaged(place)
         if self._cipher is not None:
             message = f"{_named(place)} is not encrypted: open this store without a key"
             raise StoreKeyError(message)
         return data
 
-    def _decrypted(self, stored: bytes, place: tuple[str, ...]) -> bytes:
+    def _decrypted(self, stored: bytes, place: tuple[str, ...], context: bytes) -> bytes:
         if self._cipher is None:
             message = f"{_named(place)} is encrypted: open this store with its key"
             raise StoreKeyError(message)
         key_id, data = stored[:KEY_ID_SIZE], stored[KEY_ID_SIZE:]
         try:
-            plain = self._cipher.decrypt(data, _context(place))
+            plain = self._cipher.decrypt(data, context)
         except ValueError:
             if key_id == self._cipher.key_id:
                 raise _damaged(place) from None
@@ -216,6 +217,14 @@ def _row_context(branch: bytes, seq: int, *, system: bool) -> bytes:
 def _context(place: tuple[str, ...]) -> bytes:
     # None of the parts holds a NUL but the name of a document, which is the last.
     return "\0".join(place).encode("utf-8", "surrogatepass")
+
+
+def _found_context(place: tuple[str, ...]) -> bytes:
+    try:
+        return _context(place)
+    except TypeError:
+        # A damaged file may give back a name of any type.
+        raise _damaged(place) from None
 
 
 def _check(context: bytes, data: bytes) -> bytes:

@@ -154,10 +154,23 @@ def decode_head(data: bytes) -> Head:
         StoreCorruptError: It is not a head.
     """
     try:
-        found = _FORMAT.decode(data).format
-        if found > HEAD_FORMAT:
-            raise StoreVersionError(what="a thread", found=found, known=HEAD_FORMAT)
-        return _DECODER.decode(data)
+        head = _DECODER.decode(data)
+        _refuse_newer(head.format)
     except (msgspec.MsgspecError, RecursionError) as error:
+        _refuse_newer(_format_of(data))
         message = "the head of a thread cannot be read: `foldline verify` names what is damaged"
         raise StoreCorruptError(message) from error
+    return head
+
+
+def _refuse_newer(found: int) -> None:
+    if found > HEAD_FORMAT:
+        raise StoreVersionError(what="a thread", found=found, known=HEAD_FORMAT)
+
+
+def _format_of(data: bytes) -> int:
+    # A newer head may have another shape.
+    try:
+        return _FORMAT.decode(data).format
+    except (msgspec.MsgspecError, RecursionError):
+        return HEAD_FORMAT

@@ -21,8 +21,8 @@ from foldline.threads.row import (
     MessageRow,
     check_chain,
     extend_history,
-    read_body,
     read_row,
+    read_rows,
 )
 from foldline.threads.step import StoredRow
 
@@ -75,7 +75,7 @@ class ThreadReader:
         # In pieces, so that others have their turn and not everything is held twice.
         for first in range(start, stop, _PAGE):
             rows = await self._rows(first, min(stop, first + _PAGE))
-            found.extend(map(self._message, rows))
+            found += [known.message for known in self._read(rows)]
         return found
 
     async def seq_of(self, position: int) -> int:
@@ -181,7 +181,7 @@ class ThreadReader:
             user = await self._last_user(length, system, pinned)
         before = None if user is None else await self._counts_at(user.counts.position - 1, system)
         before_user = 0 if before is None else before.tokens
-        instructions = [self._read(row) for row in system]
+        instructions = self._read(system)
         return Prefix(
             length=length,
             digest=counts.digest,
@@ -305,20 +305,13 @@ class ThreadReader:
         )
 
     async def _known(self, start: int, stop: int) -> list[KnownRow]:
-        return [self._read(row) for row in await self._rows(start, stop)]
+        return self._read(await self._rows(start, stop))
 
     def _counts(self, row: StoredRow) -> MessageRow:
         return read_row(row, self._backing.vault)
 
-    def _read(self, row: StoredRow) -> KnownRow:
-        counts = self._counts(row)
-        message = read_body(counts.body)
-        if (message.role == "system") is not row.system:
-            raise self._damaged(row.seq)
-        return KnownRow(row, counts, message)
-
-    def _message(self, row: StoredRow) -> Message:
-        return self._read(row).message
+    def _read(self, rows: Sequence[StoredRow]) -> list[KnownRow]:
+        return read_rows(rows, self._backing.vault)
 
 
 def _extended(history: History, rows: Sequence[KnownRow]) -> History:

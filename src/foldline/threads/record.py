@@ -32,8 +32,8 @@ __all__ = [
     "document",
     "encode_metadata",
     "encode_tool",
+    "in_force",
     "in_order",
-    "joined",
     "open_document",
 ]
 
@@ -150,7 +150,7 @@ def decode_record(stored: StoredThread, vault: Vault) -> ThreadRecord:
         raise StoreCorruptError(message)
     contents = [(one, open_document(vault, key, one)) for one in stored.documents]
     try:
-        return _assembled(ThreadRecord(key=key, head=head, tail=stored.tail), contents)
+        return _assembled(key, head, stored.tail, contents)
     except NewerFormatError as error:
         what = f"a reduction of thread {key.id!r}"
         raise StoreVersionError(what=what, found=error.found, known=error.known) from None
@@ -159,28 +159,40 @@ def decode_record(stored: StoredThread, vault: Vault) -> ThreadRecord:
         raise StoreCorruptError(message) from error
 
 
-def _assembled(record: ThreadRecord, contents: Sequence[tuple[Document, bytes]]) -> ThreadRecord:
+def _assembled(
+    key: ThreadKey,
+    head: Head,
+    tail: Sequence[StoredRow],
+    contents: Sequence[tuple[Document, bytes]],
+) -> ThreadRecord:
+    known: _Metadata | None = None
+    name = ""
+    execution: AgentLoopState | None = None
+    reduction: HistoryReductionState | None = None
     tools: list[ToolRun] = []
     for stored, data in contents:
         match stored.kind:
             case "metadata":
                 known = msgspec.convert(decode_json(data), _Metadata)
-                record = msgspec.structs.replace(
-                    record, display_name=known.display_name, metadata=known.metadata
-                )
             case "execution":
-                state = AgentLoopState.from_json(data)
-                record = msgspec.structs.replace(record, execution=state)
+                execution = AgentLoopState.from_json(data)
             case "reduction":
-                reduction = HistoryReductionState.from_json(data)
-                record = msgspec.structs.replace(
-                    record, reduction=reduction, reduction_name=stored.name
-                )
+                reduction, name = HistoryReductionState.from_json(data), stored.name
             case "tool":
                 tools.append(msgspec.convert(decode_json(data), ToolRun))
             case "checkpoint":
                 pass
-    return joined(msgspec.structs.replace(record, tools=in_order(tools)))
+    return ThreadRecord(
+        key=key,
+        head=head,
+        display_name="" if known is None else known.display_name,
+        metadata={} if known is None else known.metadata,
+        execution=None if execution is None else execution.with_reduction(in_force(reduction)),
+        reduction=reduction,
+        reduction_name=name,
+        tools=in_order(tools),
+        tail=tail,
+    )
 
 
 def in_order(tools: Iterable[ToolRun]) -> tuple[ToolRun, ...]:
@@ -190,18 +202,13 @@ def in_order(tools: Iterable[ToolRun]) -> tuple[ToolRun, ...]:
     return tuple(sorted(tools, key=lambda run: (run.place, run.call_id)))
 
 
-def joined(record: ThreadRecord) -> ThreadRecord:
+def in_force(reduction: HistoryReductionState | None) -> HistoryReductionState | None:
     """
-    Return *record* with its newest reduction in force in its execution state.
+    Return *reduction* where it is in force: one that only notes failures is not.
 
-    A reduction is stored once, beside the state. One that only notes failures is not in force.
+    It is stored once, and joined to the execution state in whose record it stands.
     """
-    state, reduction = record.execution, record.reduction
-    if state is None:
-        return record
-    if reduction is not None and reduction.summarized_up_to_index == 0:
-        reduction = None
-    return msgspec.structs.replace(record, execution=state.with_reduction(reduction))
+    return None if reduction is None or reduction.summarized_up_to_index == 0 else reduction
 
 
 def decode_reduction(vault: Vault, key: ThreadKey, stored: Document) -> HistoryReductionState:

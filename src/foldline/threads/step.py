@@ -6,7 +6,7 @@ another one is left, and shares its rows up to there, so that a fork or a rewind
 """
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -26,7 +26,7 @@ yet a message. `checkpoint`: one of the kept moments, where all are kept.
 """
 
 
-class StoredRow(NamedTuple):
+class StoredRow(Struct, frozen=True, gc=False, kw_only=True):
     """
     One stored message.
     """

@@ -81,6 +81,9 @@ def _tables(connection: sqlite3.Connection) -> _Tables:
     documents: dict[int, list[Document]] = {}
     for pk, *one in connection.execute("SELECT * FROM documents ORDER BY thread, kind, name DESC"):
         documents.setdefault(pk, []).append(Document(*one))
+    states = connection.execute("SELECT pk, execution FROM threads WHERE execution IS NOT NULL")
+    for pk, state in states:
+        documents.setdefault(pk, []).append(Document("execution", "", state))
     return _Tables(
         threads={pk: tuple(one) for pk, *one in threads},
         branches={pk: _Branch(*one) for pk, *one in branches},
@@ -156,7 +159,12 @@ def _rows(tables: _Tables, branch: int, count: int) -> list[StoredRow]:
         known = tables.branches[at]
         own = tables.rows.get(at, {})
         rows[:0] = [
-            StoredRow(known.id, number, bool(own[number][0]), own[number][1])
+            StoredRow(
+                branch=known.id,
+                seq=number,
+                system=bool(own[number][0]),
+                data=own[number][1],
+            )
             for number in range(known.at, stop)
             if number in own
         ]

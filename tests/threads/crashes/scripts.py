@@ -58,9 +58,9 @@ SCRIPTS = (*TURNS, *CHANGES)
 FEWEST: Mapping[Script, int] = MappingProxyType(
     {
         APPEND: 90,
-        PLAIN: 54,
-        SEQUENTIAL: 64,
-        PARALLEL: 60,
+        PLAIN: 48,
+        SEQUENTIAL: 60,
+        PARALLEL: 52,
         RESUME: 42,
         FOLD: 45,
         CHECKPOINTS: 55,

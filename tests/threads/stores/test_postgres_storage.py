@@ -265,7 +265,9 @@ def test_tenants_never_meet(dsn: str) -> None:
         await storage.open()
         own, foreign = ThreadKey("a", "t"), ThreadKey("b", "t")
         branch = b"b" * 16
-        await storage.commit(own, step(0, branch, rows=[StoredRow(branch, 0, False, b"x")]))
+        await storage.commit(
+            own, step(0, branch, rows=[StoredRow(branch=branch, seq=0, system=False, data=b"x")])
+        )
         seen = await storage.rows(own, branch, 0, 9)
         hidden = await storage.rows(foreign, branch, 0, 9)
         tenants = await storage.tenants()
@@ -278,7 +280,7 @@ def test_tenants_never_meet(dsn: str) -> None:
 
     seen, hidden, tenants, missed = asyncio.run(live())
 
-    assert seen == [StoredRow(b"b" * 16, 0, False, b"x")]
+    assert seen == [StoredRow(branch=b"b" * 16, seq=0, system=False, data=b"x")]
     assert hidden == []
     assert tenants == ["a"]
     assert missed is False

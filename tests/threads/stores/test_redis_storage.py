@@ -51,7 +51,8 @@ def rows_from(start: int, count: int, branch: bytes = ROOT) -> list[StoredRow]:
     Return *count* rows, every third of a system message.
     """
     return [
-        StoredRow(branch, seq, seq % 3 == 0, b"row %d" % seq) for seq in range(start, start + count)
+        StoredRow(branch=branch, seq=seq, system=seq % 3 == 0, data=b"row %d" % seq)
+        for seq in range(start, start + count)
     ]
 
 
@@ -109,7 +110,12 @@ class Walk:
             opens = Branch(branch, parent or None, count if parent else 0)
             self.branches.append((key.tenant, branch))
         rows = [
-            StoredRow(branch, count + at, self.random.random() < 0.2, self.random.randbytes(4))
+            StoredRow(
+                branch=branch,
+                seq=count + at,
+                system=self.random.random() < 0.2,
+                data=self.random.randbytes(4),
+            )
             for at in range(self.random.randrange(6))
         ]
         kind = self.random.choice(KINDS)
@@ -351,7 +357,7 @@ def test_too_many_rows_are_refused(redis_url: str) -> None:
     async def attempt() -> None:
         storage = RedisStorage(redis_url)
         await storage.open()
-        rows = [StoredRow(ROOT, 0, False, b"")] * 500_001
+        rows = [StoredRow(branch=ROOT, seq=0, system=False, data=b"")] * 500_001
         with pytest.raises(StoreError, match="500001 messages"):
             await storage.commit(KEY, step(0, rows=rows))
         await storage.close()

@@ -122,7 +122,12 @@ class Scribe:
         places = frozenset(system)
         start = len(self.rows)
         return [
-            StoredRow(self.branch, start + at, at in places, self._lab.draw(24 + at % 40))
+            StoredRow(
+                branch=self.branch,
+                seq=start + at,
+                system=at in places,
+                data=self._lab.draw(24 + at % 40),
+            )
             for at in range(count)
         ]
 

@@ -240,7 +240,10 @@ async def _appended(lab: Lab, scribe: Scribe, name: bytes) -> bool:
         raise AssertionError(message)
     # The head of this check is the number of rows.
     count = int(stored.head)
-    rows = [StoredRow(scribe.branch, count + at, system=False, data=name) for at in range(_BATCH)]
+    rows = [
+        StoredRow(branch=scribe.branch, seq=count + at, system=False, data=name)
+        for at in range(_BATCH)
+    ]
     step = Step(
         id=lab.draw(8),
         expected=stored.revision,

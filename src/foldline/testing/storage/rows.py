@@ -40,7 +40,8 @@ async def _rows_keep_their_bytes(lab: Lab) -> None:
     scribe = lab.scribe()
     contents = (b"", b"\0", b"\0\xff" * 9, bytes(range(256)), "naïve 東京".encode(), bytes(1 << 20))
     rows = [
-        StoredRow(scribe.branch, at, system=False, data=data) for at, data in enumerate(contents)
+        StoredRow(branch=scribe.branch, seq=at, system=False, data=data)
+        for at, data in enumerate(contents)
     ]
     await scribe.commit(scribe.step(rows))
     await scribe.verify()

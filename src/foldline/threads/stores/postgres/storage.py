@@ -170,7 +170,10 @@ class PostgresStorage:
             "stop": self._number(stop),
         }
         found = await self.link.read("system_rows" if system else "rows", values)
-        rows = [StoredRow(*row) for row in found]
+        rows = [
+            StoredRow(branch=name, seq=seq, system=is_system, data=data)
+            for name, seq, is_system, data in found
+        ]
         # The server would sort whole rows, and to its disk where there are many.
         rows.sort(key=attrgetter("seq"))
         return rows

@@ -142,7 +142,7 @@ def rows_of(pieces: Sequence[Piece]) -> list[StoredRow]:
     for name, first, found in pieces:
         branch = bytes.fromhex(name.decode())
         rows += [
-            StoredRow(branch, number, data[:1] == _SYSTEM, data[1:])
+            StoredRow(branch=branch, seq=number, system=data[:1] == _SYSTEM, data=data[1:])
             for number, data in enumerate(found, first)
         ]
     return rows

@@ -3,11 +3,14 @@ What a commit and a deletion do to the tables of a SQLite file.
 """
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from msgspec import UNSET, UnsetType
 
 from foldline.errors import ThreadConflictError, ThreadNotFoundError
 from foldline.threads.key import ThreadKey
-from foldline.threads.step import Branch, Step
+from foldline.threads.step import Branch, Document, DocumentKind, Step
 from foldline.threads.stores.sqlite.lineage import SEQ_BITS, SEQ_MASK, lineage
 
 
@@ -15,6 +18,7 @@ __all__ = ["commit_step", "delete_thread"]
 
 
 _SQL = Mapping[str, str]
+_STATE: Final = "execution"
 
 
 def commit_step(connection: sqlite3.Connection, sql: _SQL, key: ThreadKey, step: Step) -> None:
@@ -36,11 +40,16 @@ def commit_step(connection: sqlite3.Connection, sql: _SQL, key: ThreadKey, step:
         # The thread was deleted and made anew, and has come to the same revision.
         raise ThreadNotFoundError(thread_id=key.id)
     values = (branch, step.head, step.last_activity, step.expires_at)
+    state = _state_of(step)
     if pk is None:
-        connection.execute(sql["add_thread"], (key.tenant, key.id, *values))
+        new = (key.tenant, key.id, *values, None if state is UNSET else state)
+        connection.execute(sql["add_thread"], new)
         (pk,) = connection.execute("SELECT last_insert_rowid()").fetchone()
-    else:
+    elif state is UNSET:
         connection.execute(sql["move_thread"], (revision + 1, *values, pk, revision))
+    else:
+        moved = (revision + 1, *values, state, pk, revision)
+        connection.execute(sql["move_thread_and_state"], moved)
     if step.opens is not None:
         connection.execute(sql["own_branch"], (pk, branch))
     if step.rows:
@@ -94,14 +103,47 @@ def _parent_pk(
     return pk
 
 
+def _state_of(step: Step) -> bytes | UnsetType | None:
+    """
+    Return the execution state that *step* puts into the row of the thread; None where it drops it.
+    """
+    is_dropped = any(kind == _STATE and not name for kind, name in step.drop)
+    state: bytes | UnsetType | None = None if is_dropped else UNSET
+    for one in step.put:
+        if one.kind == _STATE and not one.name:
+            state = one.data
+    return state
+
+
 def _change_documents(connection: sqlite3.Connection, sql: _SQL, pk: int, step: Step) -> None:
+    put = [one for one in step.put if one.kind != _STATE or one.name]
     for kind, name in step.drop:
+        heir = _heir(step, put, kind, name)
         if name is None:
             connection.execute(sql["drop_documents"], (pk, kind))
-        else:
+        elif heir is None:
             connection.execute(sql["drop_document"], (pk, kind, name))
-    for one in step.put:
+        elif connection.execute(
+            sql["move_document"], (heir.name, heir.data, pk, kind, name)
+        ).rowcount:
+            put.remove(heir)
+    for one in put:
         connection.execute(sql["put_document"], (pk, one.kind, one.name, one.data))
+
+
+def _heir(
+    step: Step, put: Sequence[Document], kind: DocumentKind, name: str | None
+) -> Document | None:
+    """
+    Return the document that may take the place of one that is dropped: no page more is written.
+    """
+    if name is None:
+        return None
+    gone = {*step.drop}
+    return next(
+        (one for one in put if one.kind == kind and not {(kind, one.name), (kind, None)} & gone),
+        None,
+    )
 
 
 def delete_thread(

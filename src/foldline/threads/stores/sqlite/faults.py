@@ -5,12 +5,29 @@ What SQLite reports, as errors of foldline.
 import sqlite3
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Final
 
-from foldline.errors import StoreBusyError, StoreCorruptError, StoreError
+from foldline.errors import FoldlineError, StoreBusyError, StoreCorruptError, StoreError
 
 
-__all__ = ["store_error"]
+__all__ = ["FAILURES", "store_error"]
 
+
+FAILURES: Final = (
+    sqlite3.Error,
+    FoldlineError,
+    OSError,
+    ValueError,
+    OverflowError,
+    MemoryError,
+    TypeError,
+)
+"""
+What a job on a connection may raise.
+
+Values that SQLite does not take are a ValueError (text that is no Unicode) or an OverflowError; a
+damaged file may give back a value of any type, which is a TypeError.
+"""
 
 # The lower eight bits of a result code say what kind of trouble it is.
 _PRIMARY = 0xFF

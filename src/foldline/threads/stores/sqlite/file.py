@@ -67,11 +67,14 @@ class StoreFile:
         """
         return sqlite3.sqlite_version_info < _SAFE_VERSION
 
-    def reader(self) -> sqlite3.Connection:
+    def reader(self, *, waits: bool = True) -> sqlite3.Connection:
         """
         Return a connection that only reads.
+
+        Args:
+            waits: Whether it waits for other processes.
         """
-        connection = self._connect()
+        connection = self._connect(timeout=self._busy_timeout if waits else 0.0)
         connection.execute("PRAGMA query_only = ON")
         return connection
 
@@ -86,7 +89,7 @@ class StoreFile:
         try:
             with self.exclusive():
                 self._make()
-                connection = self._connect()
+                connection = self._connect(timeout=self._busy_timeout)
                 _bring_up_to_date(connection)
         except sqlite3.Error as error:
             raise store_error(error) from None
@@ -104,10 +107,10 @@ class StoreFile:
             message = f"the database file cannot be made ({errno.errorcode.get(error.errno or 0)})"
             raise StoreError(message) from error
 
-    def _connect(self) -> sqlite3.Connection:
+    def _connect(self, *, timeout: float) -> sqlite3.Connection:
         connection = sqlite3.connect(
             self.path,
-            timeout=self._busy_timeout,
+            timeout=timeout,
             isolation_level=None,
             check_same_thread=False,
             cached_statements=256,

@@ -3,10 +3,9 @@ Threads in one SQLite file.
 """
 
 import sqlite3
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from foldline.errors import (
     CommitUnknownError,
@@ -16,6 +15,7 @@ from foldline.threads.key import ThreadKey
 from foldline.threads.step import Document, DocumentKind, Step, StoredRow, StoredThread
 from foldline.threads.stores.sqlite.commit import commit_step, delete_thread
 from foldline.threads.stores.sqlite.file import Durability, StoreFile
+from foldline.threads.stores.sqlite.glance import Glance
 from foldline.threads.stores.sqlite.inspection import inspect, read_names
 from foldline.threads.stores.sqlite.lineage import SEQ_BITS, SEQ_MASK, lineage
 from foldline.threads.stores.sqlite.log import WriteLog
@@ -29,7 +29,10 @@ __all__ = ["SQLiteStorage"]
 _PACKAGE: Final = "foldline.threads.stores.sqlite"
 # What most turns see, and the row before, whose seal the first one is compared with.
 _TAIL: Final = 26
+# So many rows are read at once; more by the thread.
+_SMALL: Final = 64
 _SQL = Mapping[str, str]
+_Result = TypeVar("_Result")
 
 
 class SQLiteStorage:
@@ -37,7 +40,7 @@ class SQLiteStorage:
     Rows and documents in one file, which any number of processes may share.
 
     One thread writes and one reads, each on its own connection, so that the event loop is never
-    blocked and a reader never waits for a flush.
+    blocked and a reader never waits for a flush. What is small is read at once (see `Glance`).
     """
 
     def __init__(
@@ -55,6 +58,7 @@ class SQLiteStorage:
         self.log = WriteLog(Path(path), busy_timeout=busy_timeout)
         self.ends_commits = True
         self.sql: Mapping[str, str] = {}
+        self._glance = Glance(self.file)
         self._write: Worker | None = None
         self._read: Worker | None = None
 
@@ -77,7 +81,7 @@ class SQLiteStorage:
             exclusive=self.file.exclusive,
             tidy=self.log.tidy,
         )
-        self._read = Worker(self.file.reader, name=f"{name} reader")
+        self._read = Worker(self._glance.connect, name=f"{name} reader")
         try:
             await self._write.run(_nothing, is_outside=True)
         except BaseException:
@@ -90,11 +94,12 @@ class SQLiteStorage:
         """
         if self._write is not None and self._write.is_at_work:
             await self.log.leave(self._write)
-        workers = [one for one in (self._read, self._write) if one is not None]
-        for one in workers:
-            one.stop()
-        for one in workers:
-            await one.ended()
+        for worker in (self._read, self._write):
+            if worker is not None:
+                worker.stop()
+                await worker.ended()
+            # Before the writer: who is the last to close folds the log back.
+            self._glance.close()
         self._write = self._read = None
         self.file.close()
 
@@ -140,12 +145,20 @@ class SQLiteStorage:
         """
         return row_id & SEQ_MASK
 
+    async def _seen(self, job: Callable[[sqlite3.Connection], _Result]) -> _Result:
+        """
+        Read what is probably small: at once, or in the thread that reads.
+        """
+        reader = self.reader
+        found = self._glance.answer(job)
+        return await reader.run(job) if found is None else found[0]
+
     async def load(self, key: ThreadKey) -> StoredThread | None:
         """
         Return a thread as one moment saw it, or None where there is none.
         """
         sql = self.sql
-        return await self.reader.run(lambda connection: _load(connection, sql, key))
+        return await self._seen(lambda connection: _load(connection, sql, key))
 
     async def commit(self, key: ThreadKey, step: Step) -> None:
         """
@@ -186,7 +199,8 @@ class SQLiteStorage:
         def _read(connection: sqlite3.Connection) -> list[StoredRow]:
             return _rows(connection, sql, key, branch, (start, stop), sql[name])
 
-        return await self.reader.run(_read)
+        is_small = system or stop - start <= _SMALL
+        return await (self._seen(_read) if is_small else self.reader.run(_read))
 
     async def documents(
         self, key: ThreadKey, kind: DocumentKind, *, limit: int | None = None
@@ -195,11 +209,16 @@ class SQLiteStorage:
         Return the newest *limit* documents of *kind*, the newest first.
         """
         most = -1 if limit is None else limit
-        values = (key.tenant, key.id, kind, most)
-        sql = self.sql["documents"]
-        return await self.reader.run(
-            lambda connection: [Document(*row) for row in connection.execute(sql, values)]
-        )
+        name, sql = (key.tenant, key.id), self.sql
+
+        def _read(connection: sqlite3.Connection) -> list[Document]:
+            found = connection.execute(sql["documents"], (*name, kind, most)).fetchall()
+            if kind == "execution":
+                # Of no name, and so behind all others.
+                found += connection.execute(sql["state"], name)
+            return [Document(*row) for row in found[:limit]]
+
+        return await self.reader.run(_read)
 
     async def threads(
         self, tenant: str, *, after: str = "", limit: int | None = None
@@ -294,12 +313,13 @@ def _load(connection: sqlite3.Connection, sql: _SQL, key: ThreadKey) -> StoredTh
         return None
     *facts, branch, name = found
     base = (branch or 0) << SEQ_BITS
-    rows: list[Any] = []
-    # Whoever reads a damaged row itself is told; the thread can be loaded all the same.
-    with suppress(sqlite3.DatabaseError):
+    try:
         rows = connection.execute(sql["tail"], (base, base + SEQ_MASK, _TAIL)).fetchall()
+    except sqlite3.DatabaseError:
+        # Whoever reads a damaged row itself is told; the thread can be loaded all the same.
+        rows = []
     tail = [
-        StoredRow(name, id & SEQ_MASK, is_system == 1, data)
+        StoredRow(branch=name, seq=id & SEQ_MASK, system=is_system == 1, data=data)
         for id, is_system, data in reversed(rows)
     ]
     return _stored(connection, sql, key, facts, tail)
@@ -312,11 +332,10 @@ def _stored(
     facts: Sequence[Any],
     tail: Sequence[StoredRow] = (),
 ) -> StoredThread:
-    pk, revision, head, expires_at = facts
+    pk, revision, head, execution, expires_at = facts
     documents = [Document(*row) for row in connection.execute(sql["load_documents"], (pk,))]
-    newest = connection.execute(sql["load_reduction"], (pk,)).fetchone()
-    if newest is not None:
-        documents.append(Document(*newest))
+    if execution is not None:
+        documents.append(Document("execution", "", execution))
     return StoredThread(
         key=key,
         revision=revision,
@@ -342,7 +361,7 @@ def _rows(
         last = stop if end is None else min(stop, end)
         parts.append(
             [
-                StoredRow(name, id & SEQ_MASK, is_system == 1, data)
+                StoredRow(branch=name, seq=id & SEQ_MASK, system=is_system == 1, data=data)
                 for id, is_system, data in connection.execute(
                     select, (base + max(start, at), base + last)
                 )

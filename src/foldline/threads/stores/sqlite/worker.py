@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from foldline.errors import CommitUnknownError, FoldlineError, StoreCorruptError, StoreError
 from foldline.threads.stores.home import Home
-from foldline.threads.stores.sqlite.faults import store_error
+from foldline.threads.stores.sqlite.faults import FAILURES, store_error
 
 
 __all__ = ["Worker"]
@@ -22,18 +22,6 @@ _Result = TypeVar("_Result")
 _MOST_WRITES = 256
 # What has been read waits until all of them are done.
 _MOST_READS = 32
-# A thread that ends leaves those behind who wait for it. Values that SQLite does not take are a
-# ValueError (text that is no Unicode) or an OverflowError; a damaged file may give back a value of
-# any type, which is a TypeError.
-_FAILURES = (
-    sqlite3.Error,
-    FoldlineError,
-    OSError,
-    ValueError,
-    OverflowError,
-    MemoryError,
-    TypeError,
-)
 
 
 class _Waiting(Generic[_Result]):
@@ -198,7 +186,8 @@ class Worker:
             try:
                 connection = connection or self._connect()
                 self._run_all(connection, jobs)
-            except _FAILURES as error:
+            except FAILURES as error:
+                # A thread that ends leaves those behind who wait for it.
                 # What a failed flush has left in memory is not to be trusted: begin anew.
                 _close(connection)
                 connection = None
@@ -240,7 +229,7 @@ class Worker:
         try:
             for waiting in jobs:
                 _run(connection, waiting)
-        except _FAILURES:
+        except FAILURES:
             connection.rollback()
             if len(jobs) == 1:
                 raise
@@ -253,7 +242,7 @@ class Worker:
         waiting.error = None
         try:
             self._transact(connection, [waiting])
-        except _FAILURES as error:
+        except FAILURES as error:
             waiting.error = _known(error)
 
     def _commit(self, connection: sqlite3.Connection) -> None:

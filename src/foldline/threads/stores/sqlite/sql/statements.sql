@@ -1,5 +1,5 @@
 -- name: load
-SELECT t.pk, t.revision, t.head, t.expires_at, b.pk, b.id
+SELECT t.pk, t.revision, t.head, t.execution, t.expires_at, b.pk, b.id
 FROM threads t LEFT JOIN branches b ON b.pk = t.branch
 WHERE t.tenant = ? AND t.id = ?;
 
@@ -7,16 +7,21 @@ WHERE t.tenant = ? AND t.id = ?;
 SELECT id, system, data FROM rows WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT ?;
 
 -- name: load_documents
-SELECT kind, name, data FROM documents
-WHERE thread = ? AND kind IN ('execution', 'metadata', 'tool');
-
--- name: load_reduction
-SELECT kind, name, data FROM documents
-WHERE thread = ? AND kind = 'reduction' ORDER BY name DESC LIMIT 1;
+SELECT kind, name, data FROM documents WHERE thread = ?1 AND kind = 'execution'
+UNION ALL SELECT kind, name, data FROM documents WHERE thread = ?1 AND kind = 'metadata'
+UNION ALL SELECT kind, name, data FROM documents WHERE thread = ?1 AND kind = 'tool'
+UNION ALL SELECT * FROM (
+    SELECT kind, name, data FROM documents
+    WHERE thread = ?1 AND kind = 'reduction' ORDER BY name DESC LIMIT 1
+);
 
 -- name: documents
 SELECT d.kind, d.name, d.data FROM documents d JOIN threads t ON t.pk = d.thread
 WHERE t.tenant = ? AND t.id = ? AND d.kind = ? ORDER BY d.name DESC LIMIT ?;
+
+-- name: state
+SELECT 'execution', '', execution FROM threads
+WHERE tenant = ? AND id = ? AND execution IS NOT NULL;
 
 -- name: find_branch
 SELECT pk, parent, at, id FROM branches WHERE id = ? AND tenant = ?;
@@ -31,7 +36,7 @@ SELECT id, system, data FROM rows WHERE id >= ? AND id < ? ORDER BY id;
 SELECT id, system, data FROM rows WHERE system = 1 AND id >= ? AND id < ? ORDER BY id;
 
 -- name: threads
-SELECT pk, id, revision, head, expires_at FROM threads
+SELECT pk, id, revision, head, execution, expires_at FROM threads
 WHERE tenant = ? AND id > ? ORDER BY id LIMIT ?;
 
 -- name: tenants
@@ -48,11 +53,16 @@ INSERT INTO branches (id, tenant, parent, at) VALUES (?, ?, ?, ?);
 UPDATE branches SET thread = ? WHERE pk = ?;
 
 -- name: add_thread
-INSERT INTO threads (tenant, id, revision, branch, head, last_activity, expires_at)
-VALUES (?, ?, 1, ?, ?, ?, ?);
+INSERT INTO threads (tenant, id, revision, branch, head, last_activity, expires_at, execution)
+VALUES (?, ?, 1, ?, ?, ?, ?, ?);
 
 -- name: move_thread
 UPDATE threads SET revision = ?, branch = ?, head = ?, last_activity = ?, expires_at = ?
+WHERE pk = ? AND revision = ?;
+
+-- name: move_thread_and_state
+UPDATE threads
+SET revision = ?, branch = ?, head = ?, last_activity = ?, expires_at = ?, execution = ?
 WHERE pk = ? AND revision = ?;
 
 -- name: add_row
@@ -61,6 +71,9 @@ INSERT INTO rows (id, system, data) VALUES (?, ?, ?);
 -- name: put_document
 INSERT INTO documents (thread, kind, name, data) VALUES (?, ?, ?, ?)
 ON CONFLICT (thread, kind, name) DO UPDATE SET data = excluded.data;
+
+-- name: move_document
+UPDATE OR REPLACE documents SET name = ?, data = ? WHERE thread = ? AND kind = ? AND name = ?;
 
 -- name: drop_document
 DELETE FROM documents WHERE thread = ? AND kind = ? AND name = ?;

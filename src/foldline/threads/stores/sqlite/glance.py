@@ -1,0 +1,149 @@
+"""
+Small reads, made at once by whoever asks.
+"""
+
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final, TypeVar
+
+from foldline.threads.stores.home import Home
+from foldline.threads.stores.sqlite.faults import FAILURES
+from foldline.threads.stores.sqlite.file import StoreFile
+
+
+__all__ = ["Glance"]
+
+
+_Result = TypeVar("_Result")
+
+# What a turn reads takes some 600 steps of SQLite's machine, and its values a few kilobytes.
+_STEPS: Final = 1_000
+_MOST_STEPS: Final = 10
+_MOST_BYTES: Final = 65_536
+# What takes so long came from the disk, not from memory; one alone may have been the scheduler.
+_LONG: Final = 0.002
+_MOST_LONG: Final = 2
+_REST: Final = 1.0
+# Nothing is wrong with the connection behind these.
+_HARMLESS = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_TOOBIG})
+
+
+class Glance:
+    """
+    Reads what is small on a connection of its own, in the thread of whoever asks.
+
+    What a turn reads lies in memory and takes some twenty microseconds; to ask another thread for
+    it and to be answered takes as long again. It does not hold the event loop up: nobody waits for
+    a lock here, the steps and the size of a value are limited, and a disk that was slow twice in a
+    row is left alone for a second. Where a read cannot be made so, or fails, there is no answer,
+    and the thread that reads is asked instead: it may wait, and tells what is wrong.
+    """
+
+    def __init__(self, file: StoreFile, *, clock: Callable[[], float] = time.perf_counter) -> None:
+        """
+        Read *file*.
+
+        Args:
+            file: The file.
+            clock: What tells how long a read takes.
+        """
+        self._file = file
+        self._clock = clock
+        self._home = Home()
+        self._connection: sqlite3.Connection | None = None
+        self._one_at_a_time = threading.Lock()
+        self._steps = 0
+        self._long = 0
+        self._rests_until = 0.0
+
+    def connect(self) -> sqlite3.Connection:
+        """
+        Return a connection for the thread that reads, and get ready beside it.
+
+        That thread then holds this object for ever in a forked process, which must not close what
+        was opened before.
+        """
+        connection = self._file.reader()
+        with self._one_at_a_time:
+            if self._connection is None:
+                self._open()
+        return connection
+
+    def _open(self) -> None:
+        # Where it fails there are no answers.
+        with suppress(sqlite3.Error):
+            connection = self._file.reader(waits=False)
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MOST_BYTES)
+            connection.set_progress_handler(self._is_enough, _STEPS)
+            self._connection, self._home = connection, Home()
+
+    def _is_enough(self) -> bool:
+        self._steps += 1
+        return self._steps > _MOST_STEPS
+
+    def answer(self, job: Callable[[sqlite3.Connection], _Result]) -> tuple[_Result] | None:
+        """
+        Return what *job* returns, in a tuple; None where it is not to be had at once.
+
+        All of *job* sees the file as of one moment.
+        """
+        if not self._home.is_same_process or not self._one_at_a_time.acquire(blocking=False):
+            return None
+        try:
+            started = self._clock()
+            if self._connection is None or started < self._rests_until:
+                return None
+            return self._read(self._connection, job, started)
+        finally:
+            self._one_at_a_time.release()
+
+    def _read(
+        self,
+        connection: sqlite3.Connection,
+        job: Callable[[sqlite3.Connection], _Result],
+        started: float,
+    ) -> tuple[_Result] | None:
+        self._steps = 0
+        try:
+            connection.execute("BEGIN")
+            found = job(connection)
+            connection.execute("COMMIT")
+        except FAILURES as error:
+            self._recover(connection, error)
+            return None
+        finally:
+            if self._connection is not None and connection.in_transaction:
+                connection.rollback()
+        self._look_at(started, self._clock())
+        return (found,)
+
+    def _look_at(self, started: float, finished: float) -> None:
+        self._long = self._long + 1 if finished - started > _LONG else 0
+        if self._long == _MOST_LONG:
+            self._long = 0
+            self._rests_until = finished + _REST
+
+    def _recover(self, connection: sqlite3.Connection, error: BaseException) -> None:
+        with suppress(sqlite3.Error):
+            connection.rollback()
+            if getattr(error, "sqlite_errorcode", sqlite3.SQLITE_BUSY) in _HARMLESS:
+                return
+        # What a failure has left in memory is not to be trusted.
+        self._close()
+
+    def close(self) -> None:
+        """
+        Give no more answers; harmless when repeated, and in another process.
+        """
+        if self._home.is_same_process:
+            with self._one_at_a_time:
+                self._close()
+
+    def _close(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(sqlite3.Error):
+                connection.close()

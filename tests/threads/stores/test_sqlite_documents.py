@@ -1,0 +1,113 @@
+"""
+The documents of a SQLite store, some of which take the place of others.
+"""
+
+import asyncio
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from foldline.threads.key import ThreadKey
+from foldline.threads.step import Branch, Document, DocumentKind, Step
+from foldline.threads.stores.memory import MemoryStorage
+from foldline.threads.stores.sqlite.storage import SQLiteStorage
+
+
+KEY = ThreadKey("default", "t")
+BRANCH = b"b" * 16
+KINDS: tuple[DocumentKind, ...] = ("metadata", "execution", "reduction", "tool", "checkpoint")
+NAMES = ("", "a", "b", "c")
+
+
+def step(revision: int, random: Random) -> Step:
+    """
+    Return a step that drops and writes documents at random, often of the same names.
+    """
+    kinds = random.sample(KINDS, 2)
+    return Step(
+        id=b"i" * 8,
+        expected=revision,
+        head=b"h",
+        branch=BRANCH,
+        opens=None if revision else Branch(BRANCH, None, 0),
+        put=[
+            Document(kind, name, random.randbytes(random.choice((3, 300, 3_000))))
+            for kind in kinds
+            for name in random.sample(NAMES, random.randrange(3))
+        ],
+        drop=[
+            (kind, name)
+            for kind in kinds
+            for name in random.sample((*NAMES, None), random.randrange(3))
+        ],
+        last_activity=0.0,
+    )
+
+
+async def seen(storage: SQLiteStorage | MemoryStorage) -> list[list[Document]]:
+    """
+    Return the documents of each kind, all and the newest two, and those that are loaded.
+    """
+    found: list[list[Document]] = []
+    for kind in KINDS:
+        found.append(await storage.documents(KEY, kind))
+        found.append(await storage.documents(KEY, kind, limit=2))
+    loaded = await storage.load(KEY)
+    assert loaded is not None
+    return [*found, sorted(loaded.documents, key=lambda one: (one.kind, one.name))]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_documents_are_those_of_a_memory(tmp_path: Path, seed: int) -> None:
+    """
+    Whatever is dropped and written in one step, the file holds the documents that a memory holds.
+    """
+
+    async def run() -> None:
+        random, memory = Random(seed), MemoryStorage()
+        file = SQLiteStorage(tmp_path / "a.db", durability="relaxed")
+        await file.open()
+        for revision in range(150):
+            change = step(revision, random)
+            await memory.commit(KEY, change)
+            await file.commit(KEY, change)
+            assert await seen(file) == await seen(memory), change
+        await file.close()
+
+    asyncio.run(run())
+
+
+def test_an_heir_takes_the_row_of_what_is_dropped(tmp_path: Path) -> None:
+    """
+    A document that comes as another one of its kind goes is written in its place.
+    """
+    path = tmp_path / "a.db"
+
+    def written(revision: int, name: str, *drop: tuple[DocumentKind, str]) -> Step:
+        return Step(
+            id=b"i" * 8,
+            expected=revision,
+            head=b"h",
+            branch=BRANCH,
+            opens=None if revision else Branch(BRANCH, None, 0),
+            put=[Document("reduction", name, b"x" * 500)],
+            drop=drop,
+            last_activity=0.0,
+        )
+
+    async def run() -> None:
+        storage = SQLiteStorage(path)
+        await storage.open()
+        await storage.commit(KEY, written(0, "1"))
+        await storage.commit(KEY, written(1, "2"))
+        await storage.commit(KEY, written(2, "3", ("reduction", "1")))
+        await storage.close()
+
+    asyncio.run(run())
+    with closing(sqlite3.connect(path)) as connection:
+        rows = connection.execute("SELECT rowid, name FROM documents ORDER BY rowid").fetchall()
+
+    assert rows == [(1, "3"), (2, "2")]
