@@ -453,3 +453,34 @@ def test_an_abandoned_run_lets_a_new_one_start(store: ThreadStore) -> None:
         assert len(thread.pending_tools) == 0
 
     _tell(store, story)
+
+
+def test_reductions_that_were_undone_displace_none() -> None:
+    """
+    However often a fold is made and undone, the one before it is in force again.
+    """
+
+    async def live() -> tuple[str, int]:
+        thread = await MemoryStore().thread("t")
+        await thread.add_messages([Message.user(f"question {number}") for number in range(20)])
+        history = await thread.get_messages()
+
+        def reduction(cut: int) -> HistoryReductionState:
+            return HistoryReductionState.create(
+                history,
+                f"the first {cut}",
+                cut,
+                target_count=5,
+                reduction_threshold=2,
+                message_count_at_reduction=len(history),
+                created_at=thread.now(),
+            )
+
+        await thread.save_reduction(reduction(10))
+        for _ in range(40):
+            await thread.save_reduction(reduction(12))
+            await thread.undo_reduction()
+        assert thread.last_reduction is not None
+        return thread.last_reduction.summary_content, len(await thread.reductions())
+
+    assert asyncio.run(live()) == ("the first 10", 1)

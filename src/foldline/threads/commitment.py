@@ -21,6 +21,10 @@ from foldline.threads.record import ThreadRecord, decode_record
 __all__ = ["carry_out"]
 
 
+# The storage has waited its own time already, so only a short second look is taken, in seconds.
+_PATIENCE = 1.0
+
+
 def _nothing() -> None:
     pass
 
@@ -107,8 +111,8 @@ async def _fence(backing: Backing, planned: Planned, record: ThreadRecord | None
     """
     See that a commit that has not arrived yet will be refused when it does, and raise.
 
-    It returns only where the commit arrived first and was made after all. An empty commit takes the revision that it expects. A storage that ends its commits by itself
-    has none under way.
+    It returns only where the commit arrived first and was made after all. An empty commit takes
+    the revision that it expects. A storage that ends its commits by itself has none under way.
     """
     if not backing.ends_commits:
         if record is None:
@@ -128,8 +132,9 @@ async def _fence(backing: Backing, planned: Planned, record: ThreadRecord | None
 
 async def _stored(backing: Backing, planned: Planned) -> ThreadRecord | None:
     try:
-        stored = await backing.storage.load(planned.record.key)
-    except StoreError:
+        async with asyncio.timeout(_PATIENCE):
+            stored = await backing.storage.load(planned.record.key)
+    except (StoreError, TimeoutError):
         raise _unknown(planned, "nothing can be read now") from None
     return None if stored is None else decode_record(stored, backing.vault)
 

@@ -112,10 +112,12 @@ class Head(Struct, frozen=True, kw_only=True):
     def fallen_back(self, fold: int) -> "Head":
         """
         Return the head with *fold* as the newest reduction, and archived what was archived then.
+
+        Folds are counted on from there: which earlier ones are kept goes by these numbers.
         """
         archives = tuple(one for one in self.archives if one[0] <= fold)
         archived = archives[-1][1] if archives else 0
-        return msgspec.structs.replace(self, archived=archived, archives=archives)
+        return msgspec.structs.replace(self, archived=archived, archives=archives, folds=fold)
 
     def moved(self, commit_id: bytes, now: datetime) -> "Head":
         """

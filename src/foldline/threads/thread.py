@@ -228,14 +228,21 @@ class ConversationThread(ReadOnlyThread):
             ThreadConflictError: Another reduction was stored in the meantime.
             StoreError: The store failed; nothing was written.
         """
-        known = self._record.reduction_name
+        known = self._newest_reduction()
 
         async def _save() -> None:
-            if self._record.reduction_name != known:
+            if self._newest_reduction() != known:
                 raise self._conflict(self.revision)
             await self.commit(reduction=reduction, archive=archive)
 
         await self._insisting(_save)
+
+    def _newest_reduction(self) -> tuple[str, str, datetime | None]:
+        newest = self._record.reduction
+        if newest is None:
+            return "", "", None
+        # A number is given again once its reduction was undone.
+        return self._record.reduction_name, newest.message_hash, newest.created_at
 
     async def _insisting(self, write: Callable[[], Awaitable[None]]) -> None:
         """
