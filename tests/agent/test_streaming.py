@@ -10,6 +10,7 @@ import pytest
 from foldline import (
     Agent,
     AgentEvent,
+    AgentOptions,
     MemoryStore,
     StreamingTurnResult,
     TextDeltaEvent,
@@ -193,3 +194,48 @@ def test_two_watchers_share_the_events() -> None:
         return sum(await asyncio.gather(watch(), watch()))
 
     assert asyncio.run(live()) == 15
+
+
+@pytest.mark.parametrize("parallel", [True, False])
+def test_a_tool_may_close_the_stream_that_it_runs_in(*, parallel: bool) -> None:
+    """
+    Closing from inside stops the turn at its next wait, and whoever reads comes to the end.
+    """
+
+    async def live() -> tuple[int, int]:
+        streams: list[StreamingTurnResult] = []
+
+        async def stop(at: int) -> str:
+            await streams[0].aclose()
+            await asyncio.sleep(60)
+            return f"never {at}"
+
+        model = ScriptedModel([calls(("stop", {"at": 1}), ("stop", {"at": 2}))])
+        agent = Agent(model, tools=[stop], options=AgentOptions(parallel_tool_calls=parallel))
+        thread = await MemoryStore().thread("t")
+        streams.append(agent.run_stream("stop", thread=thread))
+        async with asyncio.timeout(10):
+            async for _ in streams[0]:
+                pass
+        return thread.count, len(asyncio.all_tasks())
+
+    assert asyncio.run(live()) == (2, 1)
+
+
+def test_a_reader_comes_to_its_end_when_somebody_closes() -> None:
+    """
+    One task reads, another one closes: the turn is stopped, and nobody is cancelled.
+    """
+
+    async def live() -> int:
+        stream = Agent(ScriptedModel(["fine"], delay=60)).run_stream("hi")
+
+        async def read() -> int:
+            return len([event async for event in stream])
+
+        reader = asyncio.create_task(read())
+        await asyncio.sleep(0.02)
+        await stream.aclose()
+        return await reader
+
+    assert asyncio.run(live()) == 5

@@ -92,6 +92,8 @@ class Asking:
             await self._keep(reduced)
             if not self._progress.state.is_open:
                 return
+            # A fold beside the turn may have read what somebody else has said.
+            self._progress.check()
             if left and self._should_shrink(reduced, was_tried=harder):
                 harder = True
                 continue

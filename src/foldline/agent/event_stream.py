@@ -4,6 +4,7 @@ Work that is watched while it runs.
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from contextvars import ContextVar, copy_context
 from types import TracebackType
 from typing import Generic, Self, TypeVar
 
@@ -16,6 +17,10 @@ __all__ = ["EventStream", "Later", "ended"]
 _Value = TypeVar("_Value")
 _Event = TypeVar("_Event")
 _Outcome = TypeVar("_Outcome")
+
+
+# The streams whose work is being done, in the tasks that do it.
+_INSIDE: ContextVar[frozenset[int]] = ContextVar("foldline_streams", default=frozenset())
 
 
 class Later(Generic[_Value]):
@@ -67,7 +72,9 @@ class EventStream(Generic[_Event, _Outcome]):
         Run the work in a task of its own, and give its events.
         """
         queue: asyncio.Queue[_Event | None] = asyncio.Queue()
-        work = self._work = asyncio.ensure_future(self._run(queue.put_nowait))
+        context = copy_context()
+        context.run(_INSIDE.set, _INSIDE.get() | {id(self)})
+        work = self._work = asyncio.create_task(self._worked(queue.put_nowait), context=context)
         work.add_done_callback(lambda _: queue.put_nowait(None))
         try:
             while (event := await queue.get()) is not None:
@@ -79,6 +86,9 @@ class EventStream(Generic[_Event, _Outcome]):
             work.result()
         elif not self._is_closed:
             raise asyncio.CancelledError
+
+    async def _worked(self, tell: Callable[[_Event], None]) -> _Outcome:
+        return await self._run(tell)
 
     async def _finish(self) -> _Outcome:
         async with self._lock:
@@ -93,6 +103,10 @@ class EventStream(Generic[_Event, _Outcome]):
         Stop it where it is, unless it has ended; whoever reads it comes to its end.
         """
         self._is_closed = True
+        if self._work is not None and id(self) in _INSIDE.get():
+            # A tool of the turn, say, which cannot wait for its own end.
+            self._work.cancel()
+            return
         if self._work is not None:
             await ended([self._work])
         async with self._lock:

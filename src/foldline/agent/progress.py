@@ -59,6 +59,18 @@ class Progress:
         # What the turn knows of the thread; its object may be refreshed by others who hold it.
         self._revision, self._known = thread.revision, self._place()
 
+    def check(self) -> None:
+        """
+        See that nobody else goes on with the thread, as far as its object knows.
+
+        Raises:
+            ThreadConflictError: Somebody does.
+        """
+        if self._place() != self._known:
+            raise ThreadConflictError(
+                thread_id=self.thread.id, expected=self._revision, actual=self.thread.revision
+            )
+
     async def commit(
         self,
         *,
