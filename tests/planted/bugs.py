@@ -17,7 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from tests.planted import agent, history, reduction, threads
+from tests.planted import agent, agent_loop, history, reduction, threads
 from tests.planted.bug import Bug
 
 
@@ -28,6 +28,7 @@ ROOMS: Final[Mapping[str, tuple[Bug, ...]]] = MappingProxyType(
         "history": history.BUGS,
         "reduction": reduction.BUGS,
         "agent": agent.BUGS,
+        "loop": agent_loop.BUGS,
         "threads": threads.BUGS,
     }
 )

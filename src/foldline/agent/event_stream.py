@@ -74,7 +74,7 @@ class EventStream(Generic[_Event, _Outcome]):
         queue: asyncio.Queue[_Event | None] = asyncio.Queue()
         context = copy_context()
         context.run(_INSIDE.set, _INSIDE.get() | {id(self)})
-        work = self._work = asyncio.create_task(self._worked(queue.put_nowait), context=context)
+        work = self._work = asyncio.create_task(_given(self._run(queue.put_nowait)), context=context)
         work.add_done_callback(lambda _: queue.put_nowait(None))
         try:
             while (event := await queue.get()) is not None:
@@ -86,9 +86,6 @@ class EventStream(Generic[_Event, _Outcome]):
             work.result()
         elif not self._is_closed:
             raise asyncio.CancelledError
-
-    async def _worked(self, tell: Callable[[_Event], None]) -> _Outcome:
-        return await self._run(tell)
 
     async def _finish(self) -> _Outcome:
         async with self._lock:
@@ -122,6 +119,11 @@ class EventStream(Generic[_Event, _Outcome]):
         traceback: TracebackType | None,
     ) -> None:
         await self.aclose()
+
+
+async def _given(work: Awaitable[_Outcome]) -> _Outcome:
+    # Not a method: what runs must not keep alive a stream that nobody holds any longer.
+    return await work
 
 
 async def ended(work: list[asyncio.Future[_Outcome]]) -> None:
