@@ -74,7 +74,7 @@ class EventStream(Generic[_Event, _Outcome]):
         queue: asyncio.Queue[_Event | None] = asyncio.Queue()
         context = copy_context()
         context.run(_INSIDE.set, _INSIDE.get() | {id(self)})
-        work = self._work = asyncio.create_task(_given(self._run(queue.put_nowait)), context=context)
+        work = self._work = asyncio.create_task(_worked(self._run, queue.put_nowait), context=context)
         work.add_done_callback(lambda _: queue.put_nowait(None))
         try:
             while (event := await queue.get()) is not None:
@@ -121,9 +121,11 @@ class EventStream(Generic[_Event, _Outcome]):
         await self.aclose()
 
 
-async def _given(work: Awaitable[_Outcome]) -> _Outcome:
+async def _worked(
+    run: Callable[[Callable[[_Event], None]], Awaitable[_Outcome]], tell: Callable[[_Event], None]
+) -> _Outcome:
     # Not a method: what runs must not keep alive a stream that nobody holds any longer.
-    return await work
+    return await run(tell)
 
 
 async def ended(work: list[asyncio.Future[_Outcome]]) -> None:
