@@ -101,7 +101,7 @@ def test_toml_says_the_same() -> None:
 @pytest.mark.parametrize(
     ("data", "says"),
     [
-        ({"Nam": "x"}, "nearest known one is 'name'"),
+        ({"Naame": "x"}, "nearest known one is 'name'"),
         ({"options": {"max_iteration": 3}}, "nearest known one is 'max_iterations'"),
         ({"options": {"max_iterations": 0}}, "max_iterations=0"),
         ({"options": []}, "options is an object of fields, not list"),

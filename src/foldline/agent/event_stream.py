@@ -74,7 +74,9 @@ class EventStream(Generic[_Event, _Outcome]):
         queue: asyncio.Queue[_Event | None] = asyncio.Queue()
         context = copy_context()
         context.run(_INSIDE.set, _INSIDE.get() | {id(self)})
-        work = self._work = asyncio.create_task(_worked(self._run, queue.put_nowait), context=context)
+        work = self._work = asyncio.create_task(
+            _worked(self._run, queue.put_nowait), context=context
+        )
         work.add_done_callback(lambda _: queue.put_nowait(None))
         try:
             while (event := await queue.get()) is not None:

@@ -106,7 +106,9 @@ def sight_of(parts: Parts) -> tuple[ThreadSight, set[str]]:
         name=parts.name,
         execution=execution,
         reductions=tuple((one.summarized_up_to_index, _text(one)) for one in parts.reductions),
-        tools=tuple((run.call_id, None if run.result is None else str(run.result)) for run in parts.tools),
+        tools=tuple(
+            (run.call_id, None if run.result is None else str(run.result)) for run in parts.tools
+        ),
         answered=tuple(one.id for message in plain for one in message.tool_call_responses),
         checkpoints=tuple((one.step, one.message_index) for one in parts.checkpoints),
     )
