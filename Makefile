@@ -86,7 +86,7 @@ clean: ## Delete everything that make made
 # Two processes, since the smallest machine has two cores. The first, whose output comes last, runs
 # what starts and ends processes by the thousand and what draws examples by the thousand. What failed
 # in either is named once more at the very end, where a log that was cut still shows it.
-APART := tests/faults tests/properties tests/threads/crashes
+APART := tests/faults tests/properties tests/threads/crashes tests/agent/crashes
 PYTEST := $(RUN) pytest --cov --cov-report=
 
 define both

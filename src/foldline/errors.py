@@ -338,7 +338,7 @@ class ContextOverflowError(ModelError):
     def __init__(
         self,
         *,
-        model: str,
+        model: str = "the model",
         window: int | None = None,
         tokens: int | None = None,
         status: int | None = None,
@@ -348,8 +348,8 @@ class ContextOverflowError(ModelError):
         size = "" if tokens is None else f" of {tokens} tokens"
         room = "" if window is None else f" of {window} tokens"
         super().__init__(
-            f"a request{size} does not fit the window{room} of {model}: enable history "
-            "reduction, or lower its target",
+            f"a request{size} does not fit the window{room} of {model}, and its view cannot be "
+            "folded further: enable history reduction, or lower its target or the summary budget",
             status=status,
         )
 

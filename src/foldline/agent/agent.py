@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias, cast
 
 from foldline.agent.ahead import FoldAhead
-from foldline.agent.arguments import check_overrides
+from foldline.agent.arguments import check_model, check_overrides
 from foldline.agent.config import AgentConfig
 from foldline.agent.events import AgentEvent
 from foldline.agent.options import AgentOptions
@@ -86,6 +86,7 @@ class Agent:
         """
         config = history_reduction or HistoryReductionConfig()
         chat = open_model(model)
+        check_model(chat)
         observer = telemetry or UNOBSERVED
         by_name = tools_by_name(tools)
         self._setup = TurnSetup(

@@ -9,6 +9,7 @@ from typing import cast
 from foldline.agent.cache import ReductionCache
 from foldline.errors import ConfigError
 from foldline.history.tokens import TokenCounter
+from foldline.providers.model import ChatModel
 from foldline.providers.summarizer import Summarizer
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.run_config import AgentRunConfig
@@ -19,6 +20,7 @@ __all__ = [
     "check_cache",
     "check_config",
     "check_counter",
+    "check_model",
     "check_overrides",
     "check_state",
     "check_timeout",
@@ -95,6 +97,18 @@ def check_timeout(timeout: object) -> None:
     """
     if not isinstance(timeout, int | float) or isinstance(timeout, bool) or not timeout > 0:
         message = f"timeout={timeout!r}: allowed is a number of seconds above 0"
+        raise ConfigError(message)
+
+
+def check_model(model: ChatModel) -> None:
+    """
+    See that *model* can be awaited.
+
+    Raises:
+        ConfigError: Its `respond` is not async.
+    """
+    if _is_blocking(model.respond):
+        message = f"{type(model).__name__}.respond is not async: respond must be async"
         raise ConfigError(message)
 
 

@@ -20,7 +20,7 @@ _Outcome = TypeVar("_Outcome")
 
 
 # The streams whose work is being done, in the tasks that do it.
-_INSIDE: ContextVar[frozenset[int]] = ContextVar("foldline_streams", default=frozenset())
+_INSIDE: ContextVar[frozenset[object]] = ContextVar("foldline_streams", default=frozenset())
 
 
 class Later(Generic[_Value]):
@@ -56,6 +56,7 @@ class EventStream(Generic[_Event, _Outcome]):
         self._lock = asyncio.Lock()
         self._work: asyncio.Future[_Outcome] | None = None
         self._is_closed = False
+        self._token = object()
         self._error: BaseException | None = None
         self.final_result: Later[_Outcome] = Later(self._finish)
         """What came of it."""
@@ -73,7 +74,7 @@ class EventStream(Generic[_Event, _Outcome]):
         """
         queue: asyncio.Queue[_Event | None] = asyncio.Queue()
         context = copy_context()
-        context.run(_INSIDE.set, _INSIDE.get() | {id(self)})
+        context.run(_INSIDE.set, _INSIDE.get() | {self._token})
         work = self._work = asyncio.create_task(
             _worked(self._run, queue.put_nowait), context=context
         )
@@ -102,7 +103,7 @@ class EventStream(Generic[_Event, _Outcome]):
         Stop it where it is, unless it has ended; whoever reads it comes to its end.
         """
         self._is_closed = True
-        if self._work is not None and id(self) in _INSIDE.get():
+        if self._work is not None and self._token in _INSIDE.get():
             # A tool of the turn, say, which cannot wait for its own end.
             self._work.cancel()
             return

@@ -40,6 +40,7 @@ _Kind = TypeVar("_Kind")
 
 _SECTION = "historyreduction"
 _OLD_NAMES = MappingProxyType({"targetmessagecount": "target_count"})
+_OLD_PROVIDER_NAMES = MappingProxyType({"endpoint": "base_url"})
 _CHOICES: Mapping[str, tuple[str, ...]] = {
     "strategy": get_args(ReductionStrategy),
     "behavior": get_args(ReductionBehavior),
@@ -133,7 +134,8 @@ def provider_from_mapping(data: Any, where: str) -> ProviderConfig:
         message = f"{where} is an object of fields, not {type(data).__name__}"
         raise ConfigError(message)
     fields = cast("Mapping[str, Any]", data)
-    return convert_fields(read_fields(fields, ProviderConfig, where), ProviderConfig)
+    found = read_fields(fields, ProviderConfig, where, old_names=_OLD_PROVIDER_NAMES)
+    return convert_fields(found, ProviderConfig)
 
 
 def read_fields(

@@ -17,7 +17,7 @@ from foldline.agent.telemetry.names import (
     CONVERSATION_ID,
     ERROR_TYPE,
 )
-from foldline.errors import FoldlineError, MissingExtraError
+from foldline.errors import FoldlineError, MissingExtraError, ModelError
 from foldline.reduction.event import HistoryReductionEvent
 
 
@@ -143,8 +143,9 @@ class Tracing:
             span.set_attribute(CANCELLED, True)  # noqa: FBT003 - a value, not an option
             return "cancelled"
         kind = error_type(error)
-        # Only our own errors are known to hold no text of a conversation.
-        self.fail(span, kind, str(error) if isinstance(error, FoldlineError) else None)
+        # Only our own errors hold no text of a conversation, and of a model anybody may raise them.
+        is_ours = isinstance(error, FoldlineError) and not isinstance(error, ModelError)
+        self.fail(span, kind, str(error) if is_ours else None)
         return kind
 
 

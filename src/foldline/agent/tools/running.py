@@ -3,6 +3,7 @@ One call of a tool, from the text of its arguments to its answer.
 """
 
 import asyncio
+import logging
 from collections.abc import Iterable
 from difflib import get_close_matches
 from functools import partial
@@ -19,6 +20,8 @@ from foldline.errors import FormatError
 __all__ = ["run_tool", "unknown_tool"]
 
 
+_LOG = logging.getLogger("foldline")
+
 _MOST_NAME = 64
 _NEAREST = 5
 _MOST_NAMED = 20
@@ -30,7 +33,8 @@ async def run_tool(tool: Tool, arguments_json: str, context: ToolContext) -> Too
 
     Arguments that are not what the tool takes, an exception of the tool and a timeout become short
     error texts. That of an exception holds its type and its message, so **the message goes to the
-    model**: raise nothing that it may not see.
+    model** unless `shows_errors` is false. An exception is logged by its type, and as a whole at the
+    level DEBUG.
 
     An async function runs in the task of the caller. Any other one runs in a thread with a copy
     of the context variables; after a timeout or the end of the turn it runs on, because nothing can
@@ -55,11 +59,11 @@ async def run_tool(tool: Tool, arguments_json: str, context: ToolContext) -> Too
         if task is not None and task.cancelling() > cancellations:
             raise
         # The tool gave up by itself; nobody has cancelled the turn.
-        return _failed(error)
+        return _failed(tool, error)
     except TimeoutError as error:
-        return _timed_out(tool) if scope.expired() else _failed(error)
+        return _timed_out(tool) if scope.expired() else _failed(tool, error)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a tool raises, the turn goes on
-        return _failed(error)
+        return _failed(tool, error)
 
 
 async def _called(tool: Tool, arguments: dict[str, object]) -> object:
@@ -69,18 +73,24 @@ async def _called(tool: Tool, arguments: dict[str, object]) -> object:
 
 
 def _timed_out(tool: Tool) -> ToolAnswer:
+    _LOG.warning("tool %s did not finish within %g s", tool.name, tool.timeout)
     waited = f"{tool.name} did not finish within {tool.timeout:g} seconds"
     if tool.is_async:
         return error_answer(f"{waited} and was stopped")
     return error_answer(f"{waited}; it cannot be stopped and may still have an effect")
 
 
-def _failed(error: BaseException) -> ToolAnswer:
+def _failed(tool: Tool, error: BaseException) -> ToolAnswer:
+    name = type(error).__name__
+    _LOG.warning("tool %s failed: %s", tool.name, name)
+    # The error's own text may quote the conversation: only who asks for it gets to see it.
+    _LOG.debug("tool %s failed", tool.name, exc_info=error)
+    if not tool.shows_errors:
+        return error_answer(name)
     try:
         said = str(error)
     except Exception:  # noqa: BLE001 - an error may fail to say what it is
         said = ""
-    name = type(error).__name__
     return error_answer(f"{name}: {said}" if said else name)
 
 

@@ -41,7 +41,7 @@ class Tool(Struct, frozen=True, kw_only=True):
     """The name that the model calls it by: 1 to 64 of `A-Z a-z 0-9 _ -`."""
 
     function: ToolFunction
-    """What runs. What it raises is told to the model, its message too."""
+    """What runs."""
 
     description: str = ""
     """What it does and when to use it."""
@@ -57,6 +57,9 @@ class Tool(Struct, frozen=True, kw_only=True):
 
     max_result_chars: int = MAX_RESULT_CHARS
     """How many characters of one text go back to the model; a longer one loses its middle."""
+
+    shows_errors: bool = True
+    """Whether the model reads the message of an exception, or its type alone."""
 
     reader: ArgumentReader = _ANYTHING
     """What makes its arguments out of JSON."""
@@ -106,6 +109,7 @@ def tool(
     policy: ToolPolicy = "at_most_once",
     timeout: float | None = None,
     max_result_chars: int = MAX_RESULT_CHARS,
+    shows_errors: bool = True,
 ) -> Tool: ...
 
 
@@ -117,6 +121,7 @@ def tool(
     policy: ToolPolicy = "at_most_once",
     timeout: float | None = None,
     max_result_chars: int = MAX_RESULT_CHARS,
+    shows_errors: bool = True,
 ) -> Callable[[ToolFunction], Tool]: ...
 
 
@@ -129,6 +134,7 @@ def tool(
     policy: ToolPolicy = "at_most_once",
     timeout: float | None = None,
     max_result_chars: int = MAX_RESULT_CHARS,
+    shows_errors: bool = True,
 ) -> Tool | Callable[[ToolFunction], Tool]:
     """
     Make a tool of a typed function: `@tool`, `@tool(timeout=10)` or `tool(function, name="look_up")`.
@@ -144,6 +150,7 @@ def tool(
         timeout: How many seconds a call may take. A function that is not async cannot be stopped:
             it runs on, and the model is told so.
         max_result_chars: How many characters of one text go back to the model.
+        shows_errors: Whether the model reads the message of an exception, or its type alone.
 
     Raises:
         ConfigError: The function cannot be a tool; the message names the tool and the parameter.
@@ -157,6 +164,7 @@ def tool(
             policy=policy,
             timeout=timeout,
             max_result_chars=max_result_chars,
+            shows_errors=shows_errors,
         )
 
     return made if function is None else made(function)

@@ -1,0 +1,67 @@
+"""
+What the world outside a process remembers of it: effects of tools, summaries, refused requests.
+"""
+
+import os
+from pathlib import Path
+
+from msgspec import Struct
+
+
+__all__ = ["Book", "Entry"]
+
+
+class Entry(Struct, frozen=True):
+    """
+    One line.
+    """
+
+    kind: str
+    """What happened."""
+
+    what: str
+    """To what: a label without blanks."""
+
+    more: str = ""
+    """The rest, as the key under which a tool ran."""
+
+
+class Book:
+    """
+    Lines that no crash takes away.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        """
+        Write to *path*, or to memory, which is for processes that only seem to end.
+        """
+        self._path = path
+        self._lines: list[str] = []
+
+    def write(self, kind: str, what: str, more: str = "") -> None:
+        """
+        Add a line, at once and for good.
+        """
+        line = f"{kind}\t{what}\t{more}"
+        if self._path is None:
+            self._lines.append(line)
+            return
+        file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        os.write(file, f"{line}\n".encode())
+        os.close(file)
+
+    @property
+    def entries(self) -> list[Entry]:
+        """
+        Every line so far.
+        """
+        lines = self._lines
+        if self._path is not None:
+            lines = self._path.read_text().splitlines() if self._path.exists() else []
+        return [Entry(*line.split("\t")) for line in lines]
+
+    def of_kind(self, kind: str) -> list[Entry]:
+        """
+        Return the lines about *kind*.
+        """
+        return [entry for entry in self.entries if entry.kind == kind]

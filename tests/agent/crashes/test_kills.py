@@ -1,0 +1,162 @@
+"""
+The process of an agent ends at every moment of a turn: at each commit, and between them.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import pytest
+
+from foldline.agent.agent import Agent
+from foldline.agent.tools import ToolContext, tool
+from foldline.testing.model import ScriptedModel, calls
+from tests.agent.crashes.case import Grounds, in_file, in_memory, killed, killed_often, killed_twice
+from tests.agent.crashes.scene import Scene
+from tests.agent.crashes.scenes import (
+    AHEAD,
+    ALL,
+    ARCHIVED,
+    AT_ONCE,
+    COUNTED_ANEW,
+    HALTED,
+    MID_TURN,
+    ONE_BY_ONE,
+    OVERFLOWING,
+    PLAIN,
+    QUITTING,
+    SIGNED,
+    WATCHED,
+    WITH_FOLD,
+)
+
+
+_EACH = pytest.mark.parametrize("scene", ALL, ids=str)
+
+_FEWEST: Mapping[Scene, int] = MappingProxyType(
+    {
+        PLAIN: 14,
+        ONE_BY_ONE: 34,
+        AT_ONCE: 30,
+        COUNTED_ANEW: 36,
+        WITH_FOLD: 36,
+        ARCHIVED: 52,
+        HALTED: 38,
+        AHEAD: 40,
+        WATCHED: 34,
+        SIGNED: 28,
+        QUITTING: 28,
+        OVERFLOWING: 30,
+        MID_TURN: 30,
+    }
+)
+"""How many moments a scene has: fewer mean that it has lost commits, or the harness its sight."""
+
+
+def test_there_are_moments_enough() -> None:
+    """
+    What is asked of each scene below makes 300 ends of all of them in memory, and 150 in a file.
+    """
+    assert _FEWEST.keys() == {*ALL}
+    assert sum(_FEWEST.values()) >= 300
+
+
+@_EACH
+def test_an_end_breaks_no_promise(scene: Scene) -> None:
+    """
+    Wherever a process ends, its run is resumed: nothing is lost, doubled or done twice.
+    """
+    count, broken = killed(scene, in_memory)
+
+    assert broken == {}
+    assert count >= _FEWEST[scene]
+
+
+@_EACH
+def test_an_end_breaks_no_promise_in_a_file(scene: Scene) -> None:
+    """
+    The same at every other moment on a file, with a new store on it for each process.
+    """
+    count, broken = killed(scene, in_file, step=2)
+
+    assert broken == {}
+    assert count >= _FEWEST[scene] // 2
+
+
+@_EACH
+def test_a_second_end_breaks_no_promise(scene: Scene) -> None:
+    """
+    The same where the process that resumes ends too.
+    """
+    count, broken = killed_twice(scene, in_memory, step=5)
+
+    assert broken == {}
+    assert count >= _FEWEST[scene] // 3
+
+
+@_EACH
+def test_any_number_of_ends_breaks_no_promise(scene: Scene) -> None:
+    """
+    The same where four processes end, the one behind the other.
+    """
+    count, broken = killed_often(scene, in_memory, seeds=8)
+
+    assert broken == {}
+    assert count >= 8
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("grounds", [in_memory, in_file])
+@_EACH
+def test_any_number_of_ends_never_breaks_a_promise(scene: Scene, grounds: Grounds) -> None:
+    """
+    The same many times.
+    """
+    count, broken = killed_often(scene, grounds, seeds=200)
+
+    assert broken == {}
+    assert count >= 200
+
+
+def test_the_same_call_has_another_key_in_each_iteration() -> None:
+    """
+    A call with the id and the arguments of an earlier one is another call to its tool.
+    """
+    keys: list[str] = []
+
+    @tool
+    def note(context: ToolContext) -> str:
+        keys.append(context.idempotency_key)
+        return "noted"
+
+    asked = calls(("note", {}), first=0)
+    agent = Agent(ScriptedModel([asked, asked, "done"]), tools=[note])
+    result = asyncio.run(agent.run("note it twice"))
+
+    assert result.is_complete
+    assert len(keys) == len(set(keys)) == 2
+
+
+@pytest.mark.long
+@_EACH
+def test_every_end_breaks_no_promise_in_a_file(scene: Scene) -> None:
+    """
+    The same at every moment on a file.
+    """
+    count, broken = killed(scene, in_file)
+
+    assert broken == {}
+    assert count >= _FEWEST[scene]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("grounds", [in_memory, in_file])
+@_EACH
+def test_every_second_end_breaks_no_promise(scene: Scene, grounds: Grounds) -> None:
+    """
+    The same at every moment of both.
+    """
+    count, broken = killed_twice(scene, grounds)
+
+    assert broken == {}
+    assert count >= _FEWEST[scene] ** 2 // 4

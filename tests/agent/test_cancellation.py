@@ -1,0 +1,487 @@
+"""
+A turn that is cancelled, at every place where one of its tasks waits: it can be resumed at once.
+"""
+
+import asyncio
+import gc
+import threading
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, TypeAlias
+
+import pytest
+from msgspec import Struct, structs
+
+from foldline.agent.agent import Agent
+from foldline.agent.ahead import FoldAhead
+from foldline.agent.options import AgentOptions
+from foldline.agent.result import TurnResult
+from foldline.agent.streaming import StreamingTurnResult
+from foldline.agent.tool_batch import INTERRUPTED
+from foldline.agent.tools import tool
+from foldline.errors import TurnStoppedError
+from foldline.testing.model import ScriptedModel, calls
+from foldline.threads.stores.memory import MemoryStorage, MemoryStore
+from foldline.threads.thread import ConversationThread
+from tests.agent.crashes.book import Book
+from tests.agent.crashes.case import Ground, Grounds, in_file, in_memory
+from tests.agent.crashes.judge import Model, broken_between, broken_in_the_end, model_of, sight_of
+from tests.agent.crashes.life import Life, MortalStorage
+from tests.agent.crashes.play import (
+    NAME,
+    go_on,
+    note_what_is_found,
+    store_on,
+    tool_threads_ended,
+)
+from tests.agent.crashes.scene import Scene, agent_of, old_messages
+from tests.agent.crashes.scenes import (
+    AHEAD,
+    AT_ONCE,
+    HANGING,
+    MID_TURN,
+    ONE_BY_ONE,
+    OVERFLOWING,
+    PLAIN,
+    QUITTING,
+    WATCHED,
+    WITH_FOLD,
+)
+
+
+Mode: TypeAlias = Literal["early", "late", "twice"]
+"""
+When the turn is cancelled.
+
+`early`: as soon as one of its tasks waits. `late`: when what that task waits for is there.
+`twice`: early, and again each time that one of them waits while it cleans up.
+"""
+
+MODES: tuple[Mode, ...] = ("early", "late", "twice")
+MOST = 400
+PATIENCE = 20.0
+
+SCENES = tuple(
+    structs.replace(scene, stagger=min(scene.stagger, 3), slowness=4, thinking=2)
+    for scene in (
+        PLAIN,
+        ONE_BY_ONE,
+        AT_ONCE,
+        WITH_FOLD,
+        AHEAD,
+        WATCHED,
+        QUITTING,
+        HANGING,
+        MID_TURN,
+        OVERFLOWING,
+        structs.replace(AT_ONCE, name="with a limit", timeout=60.0),
+    )
+)
+
+STREAMED = next(scene for scene in SCENES if scene.streams)
+MODEL = model_of(STREAMED)
+FEWEST = 20
+
+Leaving = Callable[[StreamingTurnResult, int], Coroutine[Any, Any, bool]]
+Inner = Coroutine[Any, Any, Any]
+
+
+class Watch:
+    """
+    Counts the waits of a task and of all that it starts, and cancels it at the one number *at*.
+    """
+
+    def __init__(self, at: int, mode: Mode) -> None:
+        self._at = at
+        self._mode = mode
+        self._turn: asyncio.Task[Any] | None = None
+        self.waits = 0
+
+    async def run(self, turn: Inner) -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_task_factory(self._task)
+        task = self._turn = loop.create_task(turn)
+        await asyncio.wait([task])
+        loop.set_task_factory(None)
+        if not task.cancelled():
+            task.result()
+
+    def _task(
+        self, loop: asyncio.AbstractEventLoop, inner: Any, **options: Any
+    ) -> "asyncio.Task[Any]":
+        return asyncio.Task(Watched(inner, self), loop=loop, **options)
+
+    def waited(self, waited_for: Any) -> None:
+        turn = self._turn
+        if turn is None or turn.done():
+            return
+        if self.waits == self._at and self._mode == "late" and waited_for is not None:
+            waited_for.add_done_callback(lambda _: turn.cancel())
+        elif self.waits == self._at or (self.waits > self._at and self._mode == "twice"):
+            turn.cancel()
+        self.waits += 1
+
+
+class Watched(Coroutine[Any, Any, Any]):
+    """
+    A coroutine that tells a watch each time that it waits.
+    """
+
+    def __init__(self, inner: Inner, watch: Watch) -> None:
+        self._inner = inner
+        self._watch = watch
+
+    def send(self, value: Any, /) -> Any:
+        return self._told(self._inner.send(value))
+
+    def throw(
+        self,
+        kind: Any,
+        value: BaseException | object = None,
+        trace: TracebackType | None = None,
+        /,
+    ) -> Any:
+        return self._told(self._inner.throw(kind))
+
+    def close(self) -> None:
+        self._inner.close()
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        return self._inner.__await__()
+
+    def _told(self, waited_for: Any) -> Any:
+        self._watch.waited(waited_for)
+        return waited_for
+
+
+class Talk(Struct):
+    """
+    A thread and an agent that talks on it.
+    """
+
+    scene: Scene
+    thread: ConversationThread
+    life: Life
+    book: Book
+
+    async def __call__(self) -> None:
+        async with AsyncExitStack() as stack:
+            ahead = await stack.enter_async_context(FoldAhead())
+            agent = agent_of(self.scene, self.life, self.book, ahead=ahead)
+            await go_on(self.scene, agent, self.thread)
+
+
+async def pause(number: int, name: str) -> None:
+    await asyncio.sleep(0)
+
+
+@asynccontextmanager
+async def talking(scene: Scene, ground: Ground, book: Book) -> AsyncGenerator[Talk]:
+    storage, life = ground(), Life(meet=pause)
+    if isinstance(storage, MemoryStorage):
+        # It waits before and behind each commit, like one that has to ask a server.
+        storage = MortalStorage(storage, life)
+    async with asyncio.timeout(PATIENCE), store_on(scene, storage) as store:
+        thread = await store.thread(NAME)
+        await thread.add_messages(old_messages(scene))
+        yield Talk(scene, thread, life, book)
+
+
+async def resumed(talk: Talk, model: Model, ground: Ground) -> set[str]:
+    """
+    Use the object of a turn that was cancelled at once; return what is broken before and behind.
+    """
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    broken = {f"left: {task.get_name()}" for task in others}
+    talk.book.write("end", "killed", "0")
+    await talk.thread.refresh()
+    broken |= broken_between(model, await sight_of(talk.scene, ground()))
+    await note_what_is_found(talk.thread, talk.book)
+    await talk()
+    await tool_threads_ended()
+    sight = await sight_of(talk.scene, ground())
+    return broken | broken_in_the_end(talk.scene, model, sight, talk.book)
+
+
+async def check_point(
+    scene: Scene, ground: Ground, at: int, mode: Mode, model: Model
+) -> tuple[bool, set[str]]:
+    """
+    Cancel a talk at one place; return whether there is a next one, and what is broken.
+    """
+    watch, book = Watch(at, mode), Book()
+    async with talking(scene, ground, book) as talk:
+        await watch.run(talk())
+        return watch.waits > at, await resumed(talk, model, ground)
+
+
+def points(scene: Scene, grounds: Grounds, mode: Mode) -> tuple[int, Counter[str]]:
+    """
+    Cancel a talk at every place; return how many there were, and how often what was broken.
+    """
+    model, broken = model_of(scene), Counter[str]()
+    for at in range(MOST):
+        with grounds() as ground:
+            has_next, found = asyncio.run(check_point(scene, ground, at, mode, model))
+        broken.update(found)
+        if not has_next:
+            return at, broken
+    return MOST, broken
+
+
+def held() -> tuple[int, int]:
+    """
+    Return how many threads run and how many files are open.
+    """
+    files = Path("/proc/self/fd")
+    return threading.active_count(), len(list(files.iterdir())) if files.is_dir() else 0
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("scene", SCENES, ids=str)
+def test_a_cancelled_turn_is_resumed(scene: Scene, mode: Mode) -> None:
+    """
+    Cancelled anywhere, a turn leaves no task and no half step, and goes on from there at once.
+    """
+    count, broken = points(scene, in_memory, mode)
+
+    assert broken == {}
+    assert count >= FEWEST
+
+
+@pytest.mark.parametrize("scene", SCENES[1:4], ids=str)
+def test_a_cancelled_turn_is_resumed_in_a_file(scene: Scene) -> None:
+    """
+    The same on a file; neither a thread nor a handle is left of it.
+    """
+    before = held()
+    count, broken = points(scene, in_file, "late")
+
+    assert broken == {}
+    assert count >= FEWEST // 2
+    assert held() == before
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("scene", SCENES, ids=str)
+def test_a_cancelled_turn_is_always_resumed_in_a_file(scene: Scene, mode: Mode) -> None:
+    """
+    The same for every way of being cancelled.
+    """
+    count, broken = points(scene, in_file, mode)
+
+    assert broken == {}
+    assert count >= FEWEST // 2
+
+
+def test_there_are_places_enough() -> None:
+    """
+    What is asked of each scene above makes 400 places of all of them and all three ways.
+    """
+    assert FEWEST * len(SCENES) * len(MODES) >= 400
+
+
+async def close(stream: StreamingTurnResult, count: int) -> bool:
+    async for _ in stream:
+        if not count:
+            await stream.aclose()
+            return True
+        count -= 1
+    return False
+
+
+async def leave(stream: StreamingTurnResult, count: int) -> bool:
+    async with stream:
+        async for _ in stream:
+            if not count:
+                return True
+            count -= 1
+    return False
+
+
+async def forget(stream: StreamingTurnResult, count: int) -> bool:
+    async for _ in stream:
+        if not count:
+            break
+        count -= 1
+    else:
+        return False
+    del stream
+    # What nobody holds any longer is closed by the loop.
+    gc.collect()
+    for _ in range(20):
+        await asyncio.sleep(0)
+    return True
+
+
+async def lose_patience(stream: StreamingTurnResult, count: int) -> bool:
+    for _ in range(count):
+        try:
+            await anext(stream)
+        except StopAsyncIteration:
+            return False
+    waiting = asyncio.create_task(anext(stream))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    with suppress(asyncio.CancelledError, StopAsyncIteration):
+        await waiting
+    await stream.aclose()
+    return True
+
+
+async def lose_patience_at_once(stream: StreamingTurnResult, count: int) -> bool:
+    for _ in range(count):
+        try:
+            await anext(stream)
+        except StopAsyncIteration:
+            return False
+    with suppress(TimeoutError):
+        await asyncio.wait_for(anext(stream), 0)
+    await stream.aclose()
+    return True
+
+
+async def stop_waiting(stream: StreamingTurnResult, count: int) -> bool:
+    async def result() -> object:
+        return await stream.final_result
+
+    waiting = asyncio.create_task(result())
+    for _ in range(count):
+        await asyncio.sleep(0)
+    if waiting.done():
+        return False
+    waiting.cancel()
+    await asyncio.wait([waiting])
+    return True
+
+
+async def left(scene: Scene, ground: Ground, part: Leaving, count: int) -> tuple[bool, set[str]]:
+    """
+    Leave a stream behind *count* of its events; return whether it went on, and what is broken.
+    """
+    book = Book()
+    async with talking(scene, ground, book) as talk:
+        agent = agent_of(scene, talk.life, book)
+        goes_on = await part(agent.run_stream(scene.questions[0], thread=talk.thread), count)
+        return goes_on, await resumed(talk, MODEL, ground)
+
+
+@pytest.mark.parametrize(
+    "part", [close, leave, forget, lose_patience, lose_patience_at_once, stop_waiting]
+)
+def test_a_stream_is_left(part: Leaving) -> None:
+    """
+    Left at any event, in any way, a stream stops its turn, which can be resumed.
+    """
+    broken, count = Counter[str](), 0
+    for count in range(0, MOST, 5 if part is forget else 1):
+        with in_memory() as ground:
+            goes_on, found = asyncio.run(left(STREAMED, ground, part, count))
+        broken.update(found)
+        if not goes_on:
+            break
+
+    assert broken == {}
+    assert 40 <= count < MOST
+
+
+def test_a_stream_is_closed_while_somebody_reads_it() -> None:
+    """
+    Who waits for an event of a stream that somebody else closes comes to its end.
+    """
+
+    async def run() -> tuple[int, set[str]]:
+        book = Book()
+        with in_memory() as ground:
+            async with talking(STREAMED, ground, book) as talk:
+                agent = agent_of(STREAMED, talk.life, book)
+                stream = agent.run_stream(STREAMED.questions[0], thread=talk.thread)
+                reading = asyncio.create_task(read(stream))
+                await asyncio.sleep(0)
+                await stream.aclose()
+                return await reading, await resumed(talk, MODEL, ground)
+
+    count, broken = asyncio.run(run())
+
+    assert broken == set()
+    assert count == 0
+
+
+async def read(stream: StreamingTurnResult) -> int:
+    return len([event async for event in stream])
+
+
+@pytest.mark.parametrize("parallel", [False, True])
+def test_a_tool_that_cancels_its_task_ends_the_turn(parallel: bool) -> None:
+    """
+    Where a tool cancels the task that it runs in the turn is cancelled, and can be resumed.
+    """
+
+    @tool
+    async def leave() -> None:
+        task = asyncio.current_task()
+
+        assert task is not None
+
+        task.cancel()
+        await asyncio.sleep(0)
+
+    @tool
+    async def stay() -> str:
+        return "there"
+
+    async def run() -> tuple[bool, TurnResult]:
+        thread = await MemoryStore().thread("talk")
+        model = ScriptedModel([calls(("leave", {}), ("stay", {})), "done"])
+        options = AgentOptions(parallel_tool_calls=parallel)
+        agent = Agent(model, tools=[leave, stay], options=options)
+        turn = asyncio.create_task(agent.run("leave", thread=thread))
+        await asyncio.wait([turn])
+        return turn.cancelled(), await agent.run(thread=thread)
+
+    was_cancelled, result = asyncio.run(run())
+
+    assert was_cancelled
+    assert result.is_complete
+    assert [one.response for message in result.messages for one in message.tool_call_responses] == [
+        INTERRUPTED,
+        "there",
+    ]
+
+
+@pytest.mark.parametrize("parallel", [False, True])
+def test_a_tool_may_close_its_stream(parallel: bool) -> None:
+    """
+    Where a tool closes the stream that it runs in its turn ends there, and can be resumed.
+    """
+    streams: list[StreamingTurnResult] = []
+
+    @tool
+    async def leave() -> None:
+        await streams[0].aclose()
+        await asyncio.sleep(0)
+
+    @tool
+    async def stay() -> str:
+        return "there"
+
+    async def run() -> TurnResult:
+        thread = await MemoryStore().thread("talk")
+        model = ScriptedModel([calls(("leave", {}), ("stay", {})), "done"])
+        options = AgentOptions(parallel_tool_calls=parallel)
+        agent = Agent(model, tools=[leave, stay], options=options)
+        async with asyncio.timeout(PATIENCE):
+            streams.append(agent.run_stream("leave", thread=thread))
+            await read(streams[0])
+            with pytest.raises(TurnStoppedError):
+                await streams[0].final_result
+
+            assert asyncio.all_tasks() == {asyncio.current_task()}
+
+            return await agent.run(thread=thread)
+
+    assert asyncio.run(run()).is_complete

@@ -1,0 +1,197 @@
+"""
+Bugs of the loop of the agent.
+"""
+
+from tests.planted.bug import Bug
+
+
+__all__ = ["BUGS"]
+
+_CANCELLED = "agent/test_cancellation.py::test_a_cancelled_turn_is_resumed"
+_KILLS = "agent/crashes/test_kills.py::test_an_end_breaks_no_promise"
+_LEFT = "agent/test_cancellation.py::test_a_stream_is_left"
+_RACES = "agent/crashes/test_handles.py::test_two_do_not_go_on_with_one_run"
+
+BUGS = (
+    Bug(
+        "a response is stored without its intents",
+        "agent/turn.py",
+        "await self._at.commit(messages=said, state=state, tools=batch.intents())",
+        "batch.intents()\n        await self._at.commit(messages=said, state=state)",
+        _KILLS,
+    ),
+    Bug(
+        "the intent of a later tool is stored with its result",
+        "agent/tool_batch.py",
+        "intents = [] if following.is_stored else [following.run]",
+        "intents = []",
+        _KILLS,
+    ),
+    Bug(
+        "results of parallel tools are stored in the end",
+        "agent/tool_batch.py",
+        "        if self._left:\n",
+        "        if False:\n",
+        _KILLS,
+    ),
+    Bug(
+        "an interrupted tool runs again",
+        "agent/tool_batch.py",
+        'elif job.is_stored and job.run.policy == "at_most_once":',
+        'elif job.is_stored and job.run.policy == "never":',
+        _KILLS,
+    ),
+    Bug(
+        "an interrupted tool runs again without a decision",
+        "agent/tool_batch.py",
+        'return job.is_stored and job.run.policy == "manual" and job.run.result is None',
+        "return False",
+        _KILLS,
+    ),
+    Bug(
+        "a stored result is not used",
+        "agent/tool_batch.py",
+        "            if job.run.result is not None:\n                self._answers",
+        "            if job.run.is_error:\n                self._answers",
+        _KILLS,
+    ),
+    Bug(
+        "a tool that runs again gets another key",
+        "agent/tool_batch.py",
+        "idempotency_key=job.run.key,",
+        'idempotency_key=f"{job.run.key}{job.attempt}",',
+        _KILLS,
+    ),
+    Bug(
+        "the key does not name the iteration",
+        "agent/tool_batch.py",
+        'run_id = f"{state.run_id}:{state.iteration}"',
+        "run_id = state.run_id",
+        "agent/crashes/test_kills.py::test_the_same_call_has_another_key_in_each_iteration",
+    ),
+    Bug(
+        "answers are stored before their state",
+        "agent/turn.py",
+        "await self._at.commit(messages=answers, state=state.next_iteration())",
+        "await self._at.commit(messages=answers)\n"
+        "        await self._at.commit(state=state.next_iteration())",
+        _KILLS,
+    ),
+    Bug(
+        "a turn goes on without what it has said",
+        "agent/turn.py",
+        "self._progress = Progress(thread, stored, self._tell, messages=said)",
+        "self._progress = Progress(thread, stored, self._tell, messages=said[:0])",
+        _KILLS,
+    ),
+    Bug(
+        "an earlier answer is taken for a later one",
+        "agent/turn.py",
+        "        elif calls or message.role",
+        "        elif message.role",
+        _KILLS,
+    ),
+    Bug(
+        "a fold is stored behind the call of the model",
+        "agent/asking.py",
+        """\
+            await self._keep(reduced)
+            if not self._progress.state.is_open:
+                return
+            # A fold beside the turn may have read what somebody else has said.
+            self._progress.check()
+            if left and self._should_shrink(reduced, was_tried=harder):
+                harder = True
+                continue
+            try:
+                await self._ask(window.history, reduced)
+""",
+        """\
+            if reduced.termination_reason is not None:
+                await self._keep(reduced)
+                return
+            try:
+                await self._ask(window.history, reduced)
+                await self._keep(reduced)
+""",
+        _KILLS,
+    ),
+    Bug(
+        "a conflict is tried again blindly",
+        "agent/progress.py",
+        "if self._place() != self._known or not attempts:",
+        "if not attempts:",
+        _RACES,
+    ),
+    Bug(
+        "a turn goes on where its object was refreshed",
+        "agent/progress.py",
+        "await write(expected=self._revision)",
+        "await write()",
+        "agent/crashes/test_handles.py::test_a_turn_ends_where_somebody_speaks",
+    ),
+    Bug(
+        "a model is asked where its turn has lost the thread",
+        "agent/asking.py",
+        "            self._progress.check()\n",
+        "",
+        "agent/crashes/test_handles.py::test_a_fold_in_the_background_hides_nobody",
+    ),
+    Bug(
+        "every conflict ends the turn",
+        "agent/progress.py",
+        "if self._place() != self._known or not attempts:",
+        "if True:",
+        "agent/crashes/test_handles.py::test_a_turn_goes_on_where_somebody_notes_something",
+    ),
+    Bug(
+        "a stream that is left does not wait for its turn",
+        "agent/event_stream.py",
+        "            await ended([work])\n",
+        "            work.cancel()\n",
+        _LEFT,
+    ),
+    Bug(
+        "a stream is closed behind its reader",
+        "agent/event_stream.py",
+        "        if self._work is not None:\n            await ended([self._work])\n",
+        "",
+        "agent/test_cancellation.py::test_a_stream_is_closed_while_somebody_reads_it",
+    ),
+    Bug(
+        "tools are not waited for when a turn is cancelled",
+        "agent/tool_batch.py",
+        "            await ended([*tasks])\n",
+        "            [task.cancel() for task in tasks]\n",
+        _CANCELLED,
+    ),
+    Bug(
+        "a second cancellation leaves tools behind",
+        "agent/event_stream.py",
+        "    while not all(one.done() for one in work):\n        try:",
+        "    if not all(one.done() for one in work):\n        try:",
+        _CANCELLED,
+    ),
+    Bug(
+        "a tool that cancels its task has answered nothing",
+        "agent/tool_batch.py",
+        "        if len(errors) < len(tasks):\n",
+        "        if not errors:\n",
+        "agent/test_cancellation.py::test_a_tool_that_cancels_its_task_ends_the_turn",
+    ),
+    Bug(
+        "a tool that is cancelled has answered",
+        "agent/tools/running.py",
+        "if task is not None and task.cancelling() > cancellations:",
+        "if task is None:",
+        _CANCELLED,
+    ),
+    Bug(
+        "a cancelled turn keeps its thread",
+        "threads/thread.py",
+        "        finally:\n            self._in_turn = False",
+        "        except Exception:\n            self._in_turn = False\n            raise\n"
+        "        else:\n            self._in_turn = False",
+        _CANCELLED,
+    ),
+)
