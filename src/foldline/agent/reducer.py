@@ -29,9 +29,10 @@ from foldline.agent.telemetry import UNOBSERVED, Observer
 from foldline.agent.wire import read_items
 from foldline.errors import BlockingCallError
 from foldline.history.history import History
-from foldline.history.messages import Message, NativeFormat
+from foldline.history.messages import Message, NativeFormat, total_usage
 from foldline.history.tokens import TokenCounter
 from foldline.providers.digest import DigestSummarizer
+from foldline.providers.spending import metered
 from foldline.providers.summarizer import Summarizer
 from foldline.reduction.config import HistoryReductionConfig, check_whole
 from foldline.reduction.event import HistoryReductionEvent, ReductionStatus
@@ -392,11 +393,13 @@ class HistoryReducer:
         return call.scope, self._fingerprint, prefix
 
     async def _made(self, call: Call) -> ReducedHistory[Any]:
-        with self._observer.fold() as made:
+        with self._observer.fold() as made, metered() as spent:
             reduced = self._folded(call, await self._fold(call))
             assert reduced.event is not None
-            made(reduced.event)
-        return reduced
+            usage = total_usage(spent) if spent else None
+            event = structs.replace(reduced.event, summarizer_usage=usage)
+            made(event)
+        return structs.replace(reduced, event=event)
 
     async def _fold(self, call: Call) -> FoldResult:
         history = call.items.history

@@ -2,20 +2,19 @@
 What a turn leaves behind.
 """
 
-from collections.abc import Iterable
 from typing import Final
 
 from msgspec import Struct
 
 from foldline.agent.events import AgentEvent
-from foldline.history.messages import Message, Usage
+from foldline.history.messages import Message, Usage, total_usage
 from foldline.reduction.event import HistoryReductionEvent
 from foldline.reduction.state import HistoryReductionState
 from foldline.threads.loop_state import COMPLETED
 from foldline.threads.thread import ConversationThread
 
 
-__all__ = ["AGENT_KEY", "ReductionMetadata", "TurnResult", "added"]
+__all__ = ["AGENT_KEY", "ReductionMetadata", "TurnResult"]
 
 
 AGENT_KEY: Final = "agent"
@@ -67,13 +66,21 @@ class TurnResult(Struct, frozen=True, kw_only=True):
     """How many model calls it took."""
 
     usage: Usage
-    """What the vendor counted, in all."""
+    """What the vendor counted for the answers, in all."""
 
     reduction: ReductionMetadata | None
     """The newest fold that the turn has made; None without one, also on a cache hit."""
 
     events: tuple[AgentEvent, ...]
     """Everything that it told, in order."""
+
+    @property
+    def summarizer_usage(self) -> Usage:
+        """
+        What the vendors of the summarizers counted for the folds of the turn, in all.
+        """
+        folds = (event for event in self.events if isinstance(event, HistoryReductionEvent))
+        return total_usage(event.summarizer_usage for event in folds)
 
     @property
     def response(self) -> Message | None:
@@ -98,13 +105,3 @@ class TurnResult(Struct, frozen=True, kw_only=True):
         Whether the turn came to its own end, and was not stopped.
         """
         return self.termination_reason == COMPLETED
-
-
-def added(usages: Iterable[Usage | None]) -> Usage:
-    """
-    Return the sum of *usages*.
-    """
-    known = [usage for usage in usages if usage is not None]
-    return Usage(
-        **{name: sum(getattr(usage, name) for usage in known) for name in Usage.__struct_fields__}
-    )

@@ -35,11 +35,11 @@ from foldline.agent.events import (
 )
 from foldline.agent.model_call import with_own_ids
 from foldline.agent.progress import Progress
-from foldline.agent.result import AGENT_KEY, ReductionMetadata, TurnResult, added
+from foldline.agent.result import AGENT_KEY, ReductionMetadata, TurnResult
 from foldline.agent.setup import TurnSetup
 from foldline.agent.tool_batch import ToolBatch
 from foldline.agent.tools import call_signature
-from foldline.history.messages import Message
+from foldline.history.messages import Message, total_usage
 from foldline.history.parts import ToolCallPart
 from foldline.providers.model import ChatResponse
 from foldline.reduction.run_config import AgentRunConfig
@@ -102,7 +102,7 @@ class Turn:
             messages=tuple(self._at.messages),
             termination_reason=self._at.state.termination_reason or "",
             iterations=len(self._finished),
-            usage=added(event.usage for event in self._finished),
+            usage=total_usage(event.usage for event in self._finished),
             reduction=self._reduction,
             events=tuple(self._events),
         )
@@ -145,7 +145,7 @@ class Turn:
         )
         completed = RunCompletedEvent(
             run_id=state.run_id,
-            usage=added(event.usage for event in self._finished),
+            usage=total_usage(event.usage for event in self._finished),
             duration=perf_counter() - self._started,
         )
         self._tell(finished)

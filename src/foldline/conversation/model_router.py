@@ -8,12 +8,11 @@ from time import perf_counter
 
 from msgspec import structs
 
-from foldline.agent.result import added
 from foldline.conversation.orchestrated_agent import OrchestratedAgent
 from foldline.conversation.orchestration import OrchestrationOptions, OrchestrationResult
 from foldline.conversation.response import answered_by
 from foldline.errors import ModelError
-from foldline.history.messages import Message, Usage
+from foldline.history.messages import Message, Usage, total_usage
 from foldline.providers.model import ChatModel, ChatRequest
 from foldline.providers.transcript import without_middle, write_transcript
 from foldline.providers.vendors.opening import open_model
@@ -118,7 +117,7 @@ class ModelRouter:
             agent_scores={one: float(one == chosen) for one in agents} if chosen else {},
             context={ROUTING_FALLBACK: failure} if failure else {},
         )
-        return structs.replace(result, usage=added([turn.usage, usage]))
+        return structs.replace(result, usage=total_usage([turn.usage, usage]))
 
     async def _choice(
         self, history: Sequence[Message], agents: Mapping[str, OrchestratedAgent]

@@ -23,7 +23,7 @@ from msgspec import UNSET, UnsetType, structs
 from foldline.agent.agent import Agent
 from foldline.agent.events import AgentEvent
 from foldline.agent.progress import Progress
-from foldline.agent.result import ReductionMetadata, added
+from foldline.agent.result import ReductionMetadata
 from foldline.conversation.events import ConversationEvent
 from foldline.conversation.orchestrated_agent import OrchestratedAgent, Stage
 from foldline.conversation.orchestration import (
@@ -40,7 +40,7 @@ from foldline.conversation.response import check_response, digests, signed, with
 from foldline.conversation.single_agent import SINGLE_AGENT
 from foldline.errors import ConfigError, IntegrityError, RunStartError
 from foldline.history.digest import message_digest
-from foldline.history.messages import Message
+from foldline.history.messages import Message, total_usage
 from foldline.reduction.run_config import AgentRunConfig
 from foldline.reduction.state import HistoryReductionState
 from foldline.threads.loop_state import COMPLETED, AgentLoopState
@@ -267,7 +267,7 @@ class Sending:
             execution_order=result.execution_order or names,
             execution_count=max(result.execution_count, len(names)),
             turn_number=result.turn_number or await self._turn_number(),
-            usage=result.usage or (added(usages) if usages else None),
+            usage=result.usage or (total_usage(usages) if usages else None),
             checkpoint=result.checkpoint or state,
         )
 

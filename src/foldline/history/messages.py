@@ -12,7 +12,15 @@ from msgspec import Struct
 from foldline.history.parts import Part, TextPart, ToolCallPart, ToolCallResponsePart
 
 
-__all__ = ["SUMMARY_KEY", "Message", "Native", "NativeFormat", "Role", "Usage"]
+__all__ = [
+    "SUMMARY_KEY",
+    "Message",
+    "Native",
+    "NativeFormat",
+    "Role",
+    "Usage",
+    "total_usage",
+]
 
 
 SUMMARY_KEY = "__summary__"
@@ -71,6 +79,16 @@ class Usage(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
 
     reasoning_tokens: int = 0
     """Of the tokens written, those spent on reasoning."""
+
+
+def total_usage(usages: Iterable[Usage | None]) -> Usage:
+    """
+    Return the sum of *usages*.
+    """
+    known = [usage for usage in usages if usage is not None]
+    return Usage(
+        **{name: sum(getattr(usage, name) for usage in known) for name in Usage.__struct_fields__}
+    )
 
 
 class Message(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):

@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from foldline.history.messages import Usage
 from foldline.history.units import CountingUnit
 from foldline.reduction.config import ReductionStrategy
 from foldline.reduction.reason import Reason
@@ -80,6 +81,9 @@ class HistoryReductionEvent(Struct, frozen=True, kw_only=True):
 
     summarizer_tokens: int = 0
     """The estimated tokens that summarizers were given to read."""
+
+    summarizer_usage: Usage | None = None
+    """What the vendors of the summarizers counted, failed calls included; None where none said."""
 
     failures: tuple[str, ...] = ()
     """What went wrong on the way to the summary: kinds of errors, and defects of texts."""

@@ -339,3 +339,24 @@ def test_a_tool_that_does_not_exist_is_told(name: str, known: list[str], said: s
     assert said in answer.text
     assert answer.is_error
     assert len(answer.text) < 600
+
+
+def test_an_exception_is_logged_and_may_be_hidden(caplog: pytest.LogCaptureFixture) -> None:
+    """
+    The log names the tool and the type, the model reads the message only where that is wanted.
+    """
+
+    def broken() -> None:
+        message = "the password is hunter2"
+        raise ValueError(message)
+
+    shown = asyncio.run(run_tool(tool(broken), "{}", ToolContext(call_id="c", name="broken")))
+    hidden = asyncio.run(
+        run_tool(tool(broken, shows_errors=False), "{}", ToolContext(call_id="c", name="broken"))
+    )
+
+    assert "hunter2" in shown.text
+    assert hidden.text == "Error: ValueError"
+    assert [one.getMessage() for one in caplog.records if one.levelname == "WARNING"] == [
+        "tool broken failed: ValueError"
+    ] * 2

@@ -2,8 +2,9 @@
 A recorded conversation as the one who answers.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
+from typing import TypeAlias
 
 from foldline.agent.options import AgentOptions
 from foldline.agent.tools import Tool, ToolAnswer, ToolContext
@@ -22,6 +23,8 @@ AS_RECORDED = AgentOptions(
     max_iterations=1_000_000, max_consecutive_failures=1_000_000, max_identical_calls=1_000_000
 )
 """The bounds of a turn that goes as far as the recorded one went."""
+
+_Content: TypeAlias = str | tuple[ResponseContent, ...]
 
 # No argument that a model writes has such a name.
 _CALL = "recorded call"
@@ -52,11 +55,7 @@ class Recording:
         self._name = name
         self._delay = delay
         self._requests = list(_requests(session.messages))
-        self._answers = {
-            answer.id: answer.response
-            for message in session.messages
-            for answer in message.tool_call_responses
-        }
+        self._results = _results(session.messages)
         self.model_at(0)
 
     @property
@@ -101,26 +100,32 @@ class Recording:
         """
         return self._requests[place] if place < self.count else ""
 
-    def tools(self) -> list[Tool]:
+    def tools(self, model: ScriptedModel, place: int) -> list[Tool]:
         """
         Return tools that answer what those of the recording answered.
+
+        Args:
+            model: The model whose calls they answer, which shows how far it has come.
+            place: The answer that it gave first.
         """
         names = {call.name for message in self._messages for call in message.tool_calls}
         tools: list[Tool] = []
         for name in sorted(names):
             try:
-                tools.append(self._tool(name))
+                tools.append(self._tool(name, model, place))
             except ConfigError:
                 # No vendor takes such a name; its calls are told to be unknown.
                 continue
         return tools
 
-    def _tool(self, name: str) -> Tool:
+    def _tool(self, name: str, model: ScriptedModel, place: int) -> Tool:
         async def _answer(**given: object) -> ToolAnswer:
             call = given[_CALL]
-            found: str | tuple[ResponseContent, ...] | None = None
-            if isinstance(call, ToolContext):
-                found = self._answers.get(call.call_id)
+            # Before the first request the calls are those of an answer that is stored already.
+            said = place + len(model.requests) - 1
+            found: _Content | None = None
+            if isinstance(call, ToolContext) and 0 <= said < len(self._results):
+                found = self._results[said].get(call.call_id)
             return ToolAnswer(_NOT_RECORDED if found is None else found, found is None)
 
         return Tool(
@@ -138,13 +143,40 @@ def answers_in(messages: Iterable[Message]) -> int:
     return sum(1 for _ in _requests(messages))
 
 
+def _runs(messages: Iterable[Message]) -> Iterator[tuple[str, list[Message]]]:
+    spoken = (message for message in messages if not message.is_summary)
+    for role, run in groupby(spoken, key=lambda message: message.role):
+        yield role, list(run)
+
+
+def _results(messages: Iterable[Message]) -> list[Mapping[str, _Content]]:
+    """
+    Return for each answer what the calls in it were answered, by their ids.
+
+    A recording may use one id again and again: a result is that of the newest call that waits.
+    """
+    results: list[dict[str, _Content]] = []
+    waiting: dict[str, list[int]] = {}
+    for role, run in _runs(messages):
+        if role == "assistant":
+            results.append({})
+        for message in run:
+            for answer in message.tool_call_responses:
+                calls = waiting.get(answer.id)
+                if calls:
+                    results[calls.pop()].setdefault(answer.id, answer.response)
+            if role == "assistant":
+                for call in message.tool_calls:
+                    waiting.setdefault(call.id, []).append(len(results) - 1)
+    return list(results)
+
+
 def _requests(messages: Iterable[Message]) -> Iterable[str]:
     """
     Give for each answer what the user has said since the one before it.
     """
     said: list[str] = []
-    spoken = (message for message in messages if not message.is_summary)
-    for role, run in groupby(spoken, key=lambda message: message.role):
+    for role, run in _runs(messages):
         if role == "assistant":
             yield "\n\n".join(said)
             said = []
