@@ -267,3 +267,40 @@ def test_inactive_threads_are_deleted(tell: Callable[[Story], None]) -> None:
         assert await store.find("idle", tenant="acme") is not None
 
     tell(story)
+
+
+def test_looking_deletes_nothing(tell: Callable[[Story], None]) -> None:
+    """Whose clock is ahead sees no thread, and who asks with the right time finds it whole."""
+
+    async def story(store: ThreadStore, clock: Clock) -> None:
+        thread = await store.thread("brief", ttl=DAY)
+        await thread.add_message(Message.user("kept"))
+        clock.now = NOW + 2 * DAY
+
+        assert await store.find("brief") is None
+
+        clock.now = NOW
+        found = await store.find("brief")
+
+        assert found is not None
+        assert found.count == 1
+
+    tell(story)
+
+
+def test_an_expired_thread_makes_room(tell: Callable[[Story], None]) -> None:
+    """Where its id is wanted again, new or from a snapshot, the expired one goes."""
+
+    async def story(store: ThreadStore, clock: Clock) -> None:
+        thread = await store.thread("brief", ttl=DAY)
+        await thread.add_message(Message.user("gone"))
+        snapshot = await thread.to_snapshot()
+        clock.now = NOW + 2 * DAY
+
+        assert (await store.thread("brief", ttl=DAY)).count == 0
+
+        clock.now = NOW + 4 * DAY
+
+        assert (await store.restore(snapshot)).count == 1
+
+    tell(story)

@@ -163,8 +163,8 @@ class ThreadStore:
             try:
                 return await self._make(key, ttl)
             except ThreadConflictError:
-                # Somebody else has made it in the meantime.
-                continue
+                # Somebody else has made it in the meantime, or one that has expired is there.
+                await self._make_room(key)
         message = f"thread {thread_id!r} is made and deleted all the time"
         raise StoreError(message)
 
@@ -203,6 +203,7 @@ class ThreadStore:
         snapshot = decode_snapshot(data)
         key = ThreadKey(tenant, thread_id or snapshot.id)
         planned = plan_restore(self._backing, key, snapshot)
+        await self._make_room(key)
         try:
             return await self._new(planned)
         except ThreadConflictError:
@@ -213,10 +214,16 @@ class ThreadStore:
         if stored is None:
             return None
         record = decode_record(stored, self._backing.vault)
-        if self._is_expired(record):
+        # Looking deletes nothing: the clock of whoever looks may be ahead.
+        return None if self._is_expired(record) else ConversationThread(self._backing, record)
+
+    async def _make_room(self, key: ThreadKey) -> None:
+        """
+        Delete the thread *key* where it has expired, so that a new one can be made.
+        """
+        stored = await self._backing.storage.load(key)
+        if stored is not None and self._is_expired(decode_record(stored, self._backing.vault)):
             await self._expire(stored)
-            return None
-        return ConversationThread(self._backing, record)
 
     async def _make(self, key: ThreadKey, ttl: timedelta | None) -> ConversationThread:
         expires_at = None if ttl is None else self._backing.clock() + ttl
