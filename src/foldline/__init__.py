@@ -5,7 +5,7 @@ A history is everything that was said. A view is what the model is sent. A reduc
 that turns one into the other: a summary, and the digest of the exact prefix that it stands for.
 """
 
-from foldline.agent.agent import Agent, TurnInput
+from foldline.agent.agent import Agent
 from foldline.agent.ahead import FoldAhead
 from foldline.agent.cache import ReductionCache
 from foldline.agent.config import (
@@ -37,6 +37,7 @@ from foldline.agent.events import (
     TurnFinishedEvent,
     TurnStartedEvent,
 )
+from foldline.agent.input import TurnInput
 from foldline.agent.options import AgentOptions
 from foldline.agent.reducer import HistoryReducer, ReducedHistory
 from foldline.agent.result import ReductionMetadata, TurnResult

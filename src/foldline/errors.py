@@ -372,6 +372,10 @@ class SummarizerError(ExternalError):
 
     code = "summarizer"
 
+    def __init__(self, message: str | None = None, *, defect: str = "") -> None:
+        self.defect = defect
+        super().__init__(*(() if message is None else (message,)))
+
 
 class StoreError(ExternalError):
     """

@@ -72,7 +72,9 @@ def test_a_turn_goes_on_while_the_summary_is_written() -> None:
             first = await agent.run("question 5", thread=thread)
             assert len(ahead) == 1
             summarizer.gate.set()
-            await ahead.wait((thread.tenant, thread.id, agent.reducer.config_fingerprint))
+            await ahead.wait(
+                (thread.storage, thread.tenant, thread.id, agent.reducer.config_fingerprint)
+            )
             second = await agent.run("question 6", thread=thread)
         assert len(summarizer.requests) == 1
         return (first, second), model
@@ -192,7 +194,9 @@ def test_a_fold_beside_a_turn_does_not_disturb_it() -> None:
 
         async def answer(_: object) -> str:
             summarizer.gate.set()
-            await ahead.wait((thread.tenant, thread.id, agent.reducer.config_fingerprint))
+            await ahead.wait(
+                (thread.storage, thread.tenant, thread.id, agent.reducer.config_fingerprint)
+            )
             return "fine"
 
         async with FoldAhead() as ahead:

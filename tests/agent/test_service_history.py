@@ -5,6 +5,7 @@ A history that the vendor holds: only what is new is sent, and a fold begins a n
 import asyncio
 from collections.abc import Callable
 
+import pytest
 from msgspec import structs
 
 from foldline import (
@@ -15,7 +16,7 @@ from foldline import (
     Message,
     RequestSentEvent,
 )
-from foldline.errors import ServiceThreadLostError
+from foldline.errors import ModelError, ServiceThreadLostError
 from foldline.providers.model import ChatRequest, ChatResponse
 from foldline.testing.model import calls
 from foldline.testing.summarizer import ScriptedSummarizer
@@ -318,3 +319,56 @@ def test_a_state_says_what_is_held() -> None:
         return state.service_thread_id, structs.asdict(state)["service_watermark"]
 
     assert asyncio.run(live()) == ("conversation-1", 2)
+
+
+class KeepingModel:
+    """
+    A vendor whose conversation keeps its name, and to which everything that is sent is added.
+    """
+
+    name = "keeping"
+
+    def __init__(self, fails: set[int]) -> None:
+        self._fails = fails
+        self._calls = 0
+        self._made = 0
+        self.held: dict[str, list[str]] = {}
+
+    async def respond(self, request: ChatRequest) -> ChatResponse:
+        self._calls += 1
+        name = request.service_thread_id
+        if name is None:
+            self._made += 1
+            name = f"c{self._made}"
+        held = self.held.setdefault(name, [])
+        held += [message.text for message in request.messages]
+        held.append("fine")
+        if self._calls in self._fails:
+            message = "the answer was lost on its way"
+            raise ModelError(message)
+        return ChatResponse(messages=(Message.assistant("fine"),), service_thread_id=name)
+
+
+@pytest.mark.parametrize("abandons", [False, True], ids=["resumed", "abandoned"])
+def test_an_answer_that_was_lost_doubles_nothing(*, abandons: bool) -> None:
+    """
+    Where the vendor may hold what nobody has stored, the next call begins a new conversation.
+    """
+    model = KeepingModel({2})
+
+    async def live() -> list[str]:
+        thread = await new_thread()
+        agent = Agent(model)
+        await agent.run("one", thread=thread)
+        with pytest.raises(ModelError):
+            await agent.run("pay", thread=thread)
+        if abandons:
+            await thread.abandon_run("changed my mind")
+            await agent.run("please", thread=thread)
+        else:
+            await agent.run(thread=thread)
+        return model.held["c2"]
+
+    held = asyncio.run(live())
+
+    assert held == ["one", "fine", "pay", *(["please"] if abandons else []), "fine"]

@@ -3,7 +3,7 @@ A turn that is watched: events in order, values behind it, and its early end.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 
 import pytest
 
@@ -12,16 +12,32 @@ from foldline import (
     AgentEvent,
     AgentOptions,
     MemoryStore,
+    Message,
     StreamingTurnResult,
     TextDeltaEvent,
     TurnStoppedError,
 )
 from foldline.errors import ModelError
+from foldline.providers.model import ChatRequest, ChatResponse, TextDelta
 from foldline.testing.model import ScriptedModel, calls
 
 
 def names(events: Sequence[AgentEvent]) -> list[str]:
     return [type(event).__name__.removesuffix("Event") for event in events]
+
+
+def hanging() -> tuple[ScriptedModel, asyncio.Event]:
+    """
+    Return a model that never answers, and what tells that it was asked.
+    """
+    asked = asyncio.Event()
+
+    async def hang(_: ChatRequest) -> str:
+        asked.set()
+        await asyncio.sleep(60)
+        return "never"
+
+    return ScriptedModel([hang]), asked
 
 
 def look(at: int) -> str:
@@ -164,14 +180,15 @@ def test_a_cancelled_watcher_leaves_no_task() -> None:
     """
 
     async def live() -> int:
-        stream = Agent(ScriptedModel(["fine"], delay=60)).run_stream("hi")
+        model, asked = hanging()
+        stream = Agent(model).run_stream("hi")
 
         async def watch() -> None:
             async for _ in stream:
                 pass
 
         watcher = asyncio.create_task(watch())
-        await asyncio.sleep(0.02)
+        await asked.wait()
         watcher.cancel()
         with pytest.raises(asyncio.CancelledError):
             await watcher
@@ -228,14 +245,88 @@ def test_a_reader_comes_to_its_end_when_somebody_closes() -> None:
     """
 
     async def live() -> int:
-        stream = Agent(ScriptedModel(["fine"], delay=60)).run_stream("hi")
+        model, asked = hanging()
+        stream = Agent(model).run_stream("hi")
 
         async def read() -> int:
             return len([event async for event in stream])
 
         reader = asyncio.create_task(read())
-        await asyncio.sleep(0.02)
+        await asked.wait()
         await stream.aclose()
         return await reader
 
     assert asyncio.run(live()) == 5
+
+
+def test_a_timeout_of_the_reader_stops_the_turn_and_says_so() -> None:
+    """
+    Who waits for an event with a limit takes the turn along, and the next event tells of it.
+    """
+
+    async def read(stream: StreamingTurnResult) -> None:
+        async with asyncio.timeout(0.05):
+            async for _ in stream:
+                pass
+
+    async def live() -> None:
+        model, _ = hanging()
+        stream = Agent(model).run_stream("hi")
+        with pytest.raises(TimeoutError):
+            await read(stream)
+        with pytest.raises(TurnStoppedError):
+            await anext(stream)
+        with pytest.raises(TurnStoppedError):
+            await stream.final_result
+
+    asyncio.run(live())
+
+
+def test_a_model_that_streams_no_pieces_is_told_whole() -> None:
+    """
+    Where a stream gives the response alone, its text is told all the same.
+    """
+
+    class Whole:
+        name = "whole"
+
+        async def respond(self, request: ChatRequest) -> ChatResponse:
+            return ChatResponse(messages=(Message.assistant("all at once"),))
+
+        async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatResponse, None]:
+            yield await self.respond(request)
+
+    async def live() -> list[str]:
+        stream = Agent(Whole()).run_stream("hi")
+        return [event.text async for event in stream if isinstance(event, TextDeltaEvent)]
+
+    assert asyncio.run(live()) == ["all at once"]
+
+
+def test_a_stream_that_breaks_closes_what_it_has_opened() -> None:
+    """
+    A text that has begun ends also where the model fails in the middle of it.
+    """
+
+    class Broken:
+        name = "broken"
+
+        async def respond(self, request: ChatRequest) -> ChatResponse:
+            raise NotImplementedError
+
+        async def stream(self, request: ChatRequest) -> AsyncGenerator[TextDelta, None]:
+            yield TextDelta("half a ")
+            message = "cut off"
+            raise ModelError(message)
+
+    async def read(found: list[AgentEvent]) -> None:
+        async for event in Agent(Broken()).run_stream("hi"):
+            found.append(event)  # noqa: PERF401 - what came before the error counts
+
+    async def live() -> list[str]:
+        found: list[AgentEvent] = []
+        with pytest.raises(ModelError):
+            await read(found)
+        return names(found)[-3:]
+
+    assert asyncio.run(live()) == ["TextStart", "TextDelta", "TextEnd"]

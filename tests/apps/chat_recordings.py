@@ -2,13 +2,19 @@
 Recordings to chat with.
 """
 
+import asyncio
 import json
-from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from foldline.agent.agent import Agent
+from foldline.errors import ModelError
+from foldline.testing.model import ScriptedModel, calls
+from foldline.threads.stores.sqlite.store import SQLiteStore
 
-__all__ = ["FIRST", "SECOND", "break_off", "recording"]
+
+__all__ = ["FIRST", "SECOND", "break_off", "recording", "tool_loop"]
 
 
 FIRST = " ".join(["Parcel 0 is on its way."] * 4)
@@ -30,11 +36,45 @@ def recording(path: Path, *answers: str) -> Path:
     return path
 
 
-def break_off(run: Callable[..., Any], chat: Path) -> Any:
+def break_off(folder: Path) -> None:
     """
-    Chat with a recording that ends in the middle of a turn, behind its first tool call.
+    Leave a turn in the store of *folder* that has failed behind its first tool call.
     """
-    messages = json.loads(chat.read_text(encoding="utf-8"))["messages"]
-    file = chat.with_name("broken.json")
-    file.write_text(json.dumps(messages[:4]), encoding="utf-8")
-    return run("chat", "--model", "scripted:broken.json", "--message", "Where is it?")
+
+    def look_up(number: int) -> str:
+        """
+        Look a parcel up.
+        """
+        return f"Parcel {number} is on its way."
+
+    async def run() -> None:
+        model = ScriptedModel([calls(("look_up", {"number": 0})), ModelError("gone")])
+        async with SQLiteStore(folder / "chat.db") as store:
+            thread = await store.thread("chat")
+            with suppress(ModelError):
+                await Agent(model, tools=[look_up]).run("Where is it?", thread=thread)
+
+    asyncio.run(run())
+
+
+def tool_loop(path: Path, count: int, *, id: str = "") -> Path:
+    """
+    Write a recording of one request, *count* tool calls, and an answer.
+
+    Args:
+        path: Where to write it.
+        count: How many calls there are.
+        id: The id that all calls have; each has its own where it is empty.
+    """
+    messages: list[dict[str, Any]] = [{"role": "user", "content": "Look at all of it."}]
+    for number in range(count):
+        function = {"name": "look", "arguments": f'{{"number": {number}}}'}
+        called = id or f"c{number}"
+        call = {"id": called, "type": "function", "function": function}
+        messages += [
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": called, "content": f"Page {number} of it. " * 20},
+        ]
+    messages.append({"role": "assistant", "content": "Done."})
+    path.write_text(json.dumps(messages), encoding="utf-8")
+    return path

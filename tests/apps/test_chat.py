@@ -3,6 +3,7 @@ A chat with a recording, a message at a time.
 """
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from tests.apps.chat_recordings import FIRST, SECOND, break_off, recording
 
 Run = Callable[..., Any]
 
-FOLDING = ("--target", "1", "--threshold", "0")
+FOLDING = ("--unit", "exchanges", "--target", "1", "--threshold", "0")
 
 
 @pytest.fixture
@@ -40,7 +41,7 @@ def test_the_answer_alone_is_printed(say: Run) -> None:
     call, result, usage = outcome.err.splitlines()
     assert call == '→ look_up {"number": 0}'
     assert result.startswith("← look_up Parcel 0 is on its way and will be there on day 0.")
-    assert "tokens in, 0 % of them cached; " in usage
+    assert re.fullmatch(r"\d+ tokens in, in 2 calls; \d+ out; \d+\.\d s", usage)
 
 
 def test_the_next_one_goes_on(say: Run, run: Run, tmp_path: Path) -> None:
@@ -141,34 +142,54 @@ def test_the_end_of_a_recording_is_said(run: Run, tmp_path: Path) -> None:
     assert shown["messages"] == 4
 
 
-def test_a_recording_may_end_in_a_turn(run: Run, chat: Path) -> None:
+@pytest.mark.parametrize("upto", [3, 4])
+def test_a_recording_may_end_in_a_turn(run: Run, chat: Path, tmp_path: Path, upto: int) -> None:
     """
-    Where the recording ends in the middle of a turn, the turn stays open, and the line says so.
+    A recording that ends in a tool call ends like any other: nothing has failed or stays open.
     """
-    outcome = break_off(run, chat)
+    messages = json.loads(chat.read_text(encoding="utf-8"))["messages"]
+    (tmp_path / "open.json").write_text(json.dumps(messages[:upto]), encoding="utf-8")
 
-    assert outcome.code == 1
-    assert "the recording has ended: all of its 1 answers were given" in outcome.err
-    assert "--resume goes on with it, and a message leaves it" in outcome.err
+    outcome = run("chat", "--model", "scripted:open.json", "--message", "Where is it?")
+
+    assert outcome.code == 0
+    assert "the turn ends here" not in outcome.err
+    assert outcome.err.endswith("that was the last answer of the recording\n")
     shown = run("threads", "show", "chat", "--store", "chat.db", "--json").json()
-    assert (shown["messages"], shown["has_open_run"]) == (3, True)
+    assert (shown["messages"], shown["has_open_run"]) == (3, False)
+
+
+def test_the_end_of_a_recording_is_told_to_programs(run: Run, chat: Path, tmp_path: Path) -> None:
+    """
+    Why a turn ended that the recording does not finish is in the result.
+    """
+    messages = json.loads(chat.read_text(encoding="utf-8"))["messages"]
+    (tmp_path / "open.json").write_text(json.dumps(messages[:3]), encoding="utf-8")
+
+    outcome = run("chat", "--model", "scripted:open.json", "--message", "x", "--json")
+
+    lines = [json.loads(line) for line in outcome.out.splitlines()]
+    told = [line["termination_reason"] for line in lines if "termination_reason" in line]
+    assert told == ["The recording has ended"] * 2
+    assert (lines[-1]["type"], lines[-1]["is_complete"]) == ("result", False)
 
 
 def test_an_open_turn_is_resumed(run: Run, chat: Path, say: Run) -> None:
     """
     With `--resume` and nothing to say the open turn is taken up, and its answer printed.
     """
-    break_off(run, chat)
+    break_off(chat.parent)
     resumed = say("", "--resume")
 
     assert (resumed.code, resumed.out.strip()) == (0, FIRST)
+    assert resumed.err.startswith("last question: Where is it? (interrupted in model call 2, ")
 
 
 def test_a_new_message_leaves_an_open_turn(run: Run, chat: Path, say: Run) -> None:
     """
     A message on an open turn is answered; what became of the turn is told.
     """
-    break_off(run, chat)
+    break_off(chat.parent)
     outcome = say("Where is the next one?")
 
     assert outcome.code == 0
@@ -254,7 +275,7 @@ def test_json_stays_json(run: Run, chat: Path, say: Run) -> None:
     """
     With `--json` what is no event goes to the standard error.
     """
-    break_off(run, chat)
+    break_off(chat.parent)
     outcome = say("Where is the next one?", "--json")
 
     assert outcome.err == "note: the interrupted run is left; what it had stored stays\n"

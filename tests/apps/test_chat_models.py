@@ -21,7 +21,7 @@ Run = Callable[..., Any]
     [
         ((), "no model is named: give --model vendor:model, or try --model scripted:demo"),
         (("--model", "gpt"), "--model 'gpt': write vendor:model"),
-        (("--model", "opnai:gpt-5"), "unknown vendor 'opnai': did you mean 'openai'?"),
+        (("--model", "opnai:gpt-5"), "unknown vendor 'opnai': did you mean 'openai' or "),
         (("--model", "openai:gpt-5-mini"), "lacks OPENAI_API_KEY: set it in the environment"),
         (("--model", "scripted:"), "name a file, as in scripted:session.json"),
         (("--model", "scripted:none.json"), "cannot read none.json: No such file"),
@@ -137,6 +137,18 @@ def test_a_refusal_says_what_to_do(run: Run, monkeypatch: pytest.MonkeyPatch) ->
     assert (shown["messages"], shown["has_open_run"]) == (1, True)
 
 
+def test_another_address_may_be_wrong(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    What is not found at an address of one's own may be a matter of the address or of its dialect.
+    """
+    outcome, _ = vendor_says(run, monkeypatch, Answer(body=b"not here", status=404))
+
+    assert (
+        "status 404; check the model's name and the address; servers that speak Chat Completions "
+        "are `openai-chat:`; --resume goes on with it"
+    ) in outcome.err
+
+
 def test_a_configuration_holds_the_key(
     run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -151,6 +163,26 @@ def test_a_configuration_holds_the_key(
     assert outcome.code == 0
     assert asked[0].headers["authorization"] == "Bearer its own"
     assert asked[0].body["model"] == "gpt-4o"
+
+
+def test_a_key_goes_nowhere_without_its_address(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """
+    Another model of the vendor that the configuration names is asked at the address beside its key.
+    """
+    for name in ("http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    with VendorServer([Answer.stream(STREAM)]) as vendor:
+        address = {"BaseUrl": f"{vendor.url}/v1", "ApiKey": "of my proxy"}
+        provider = {"ProviderKey": "openai-chat", "ModelName": "local", **address}
+        (tmp_path / "agent.json").write_text(json.dumps({"Provider": provider}), encoding="utf-8")
+        model = "openai-chat:gpt-4o"
+        outcome = run("chat", "--config", "agent.json", "--model", model, "--message", "hi")
+
+    assert outcome.code == 0
+    assert vendor.asked[0].headers["authorization"] == "Bearer of my proxy"
 
 
 def test_what_is_piped_is_text(run: Run) -> None:

@@ -3,6 +3,7 @@ A chat on a terminal: what Ctrl-C, Ctrl-D and a kill leave behind.
 """
 
 import asyncio
+import json
 import signal
 import subprocess
 import sys
@@ -160,6 +161,20 @@ def test_a_stopped_message_says_how_to_go_on(tmp_path: Path, model: tuple[str, .
     assert terminal.shown.endswith("--resume goes on with it\n")
     assert "Traceback" not in terminal.shown
     assert looked_at(tmp_path, is_open)
+
+
+def test_a_stopped_message_is_told_to_programs(tmp_path: Path, model: tuple[str, ...]) -> None:
+    """
+    Behind Ctrl-C the last line of JSON says that the turn was interrupted and can be resumed.
+    """
+    with on_terminal(tmp_path, *model, *SLOW, "--message", "Where is it?", "--json") as terminal:
+        terminal.expect('"type":"text_delta"')
+        terminal.interrupt()
+        code = terminal.wait()
+
+    last = json.loads(terminal.shown.splitlines()[-1])
+    assert code == 130
+    assert (last["type"], last["code"], last["resumable"]) == ("error", "interrupted", True)
 
 
 def test_what_others_say_is_seen(tmp_path: Path, model: tuple[str, ...]) -> None:

@@ -26,7 +26,7 @@ from tests.apps.chat_recordings import FIRST, SECOND, break_off, recording
 
 Run = Callable[..., Any]
 
-FOLDING = ("--target", "1", "--threshold", "0")
+FOLDING = ("--unit", "exchanges", "--target", "1", "--threshold", "0")
 
 
 class Typed(io.TextIOWrapper):
@@ -64,7 +64,7 @@ def test_an_open_turn_is_resumed_first(run: Run, chat: Path, typed: Run) -> None
     """
     With `--resume` a typed chat begins with the open turn; without one it says so.
     """
-    break_off(run, chat)
+    break_off(chat.parent)
     _, out = typed(options=("--resume",))
     _, again = typed(options=("--resume",))
 
@@ -124,7 +124,7 @@ def test_a_fold_is_forced_shown_and_undone(typed: Run) -> None:
     """
     `/fold` folds below the threshold, `/summary` shows the summary, `/undo` takes it back.
     """
-    options = ("--target", "1", "--threshold", "9")
+    options = ("--unit", "exchanges", "--target", "1", "--threshold", "9")
     _, out = typed(
         "one", "two", "three", "/summary", "/fold", "/summary", "/undo", "/undo", options=options
     )
@@ -135,6 +135,21 @@ def test_a_fold_is_forced_shown_and_undone(typed: Run) -> None:
     assert "Digest of 8 messages" in behind
     assert "undone: 8 messages folded before, 0 now" in behind
     assert "there is no reduction to undo" in behind
+
+
+def test_an_open_turn_is_told_at_the_start(run: Run, chat: Path, typed: Run) -> None:
+    """
+    Who comes back is told the last question and where its turn stood.
+    """
+    break_off(chat.parent)
+    _, out = typed("")
+    _, again = typed()
+
+    greeting, question, way_on, *_ = out.splitlines()
+    assert greeting.endswith("thread chat in chat.db, 3 messages; /help lists what can be typed")
+    assert question.startswith("last question: Where is it? (interrupted in model call 2, ")
+    assert way_on.startswith("an interrupted run waits: ")
+    assert "last question: Where is it? (answered)" in again
 
 
 def test_nothing_worth_folding_is_said(typed: Run) -> None:
@@ -249,6 +264,7 @@ def test_json_needs_a_message(
         ),
         (ModelError("m failed", status=404), "m failed; check the name of the model; go on"),
         (ModelError("m failed"), "m failed; go on"),
+        (ModelError("m failed", status=429), "m failed; wait a while; go on"),
         (StoreError("the disk is full"), "the disk is full"),
     ],
 )
@@ -302,9 +318,9 @@ def test_the_packaged_session_is_played_to_its_end(typed: Run) -> None:
     """
     Nothing but empty lines plays the whole session that comes with foldline, folds included.
     """
-    options = ("--model", "scripted:demo", "--target", "2", "--threshold", "0")
+    folding = ("--unit", "exchanges", "--target", "2", "--threshold", "0")
 
-    _, out = typed(*[""] * 10, options=options)
+    _, out = typed(*[""] * 10, options=("--model", "scripted:demo", *folding))
 
     assert out.count(" tokens in, ") == 9
     assert out.count("fold performed: Count above target and threshold") == 7

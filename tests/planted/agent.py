@@ -11,7 +11,7 @@ BUGS = (
     Bug(
         "the failure of a summarizer fails the turn",
         "agent/reducer.py",
-        "return SummaryFailure(type(error).__name__)",
+        "return SummaryFailure(type(error).__name__, defect=defect)",
         "raise",
         "agent/test_reducer.py",
     ),

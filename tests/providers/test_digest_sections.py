@@ -2,7 +2,12 @@
 The sections of a digest, one by one.
 """
 
+import re
+from pathlib import Path
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from foldline.history.messages import Message, Role
 from foldline.history.parts import ToolCallPart
@@ -22,7 +27,7 @@ from foldline.providers.digest.requests import offer_requests, offer_rules
 from foldline.providers.digest.selection import Item, lay_out, select
 from foldline.providers.digest.sentences import rank_sentences, split_sentences, stratify
 from foldline.providers.digest.sharing import share_out
-from foldline.providers.digest.tail import offer_tail
+from foldline.providers.digest.tail import bare, offer_tail
 from foldline.providers.digest.text import clean, one_line, shorten
 from foldline.providers.digest.tools_log import offer_calls
 from foldline.providers.digest.transcript import Speech, read_transcript
@@ -89,6 +94,46 @@ def test_clean_and_one_line() -> None:
 def test_kinds(value: str, kind: str) -> None:
     """Each typed shape is known, and all else is a name."""
     assert kind_of(value) == kind
+
+
+MONTH = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
+FILE = (
+    "bash|c|cc|cfg|conf|cpp|cs|css|csv|go|gz|h|hpp|html|ini|ipynb|java|jpg|js|json|jsonl|jsx|kt"
+    "|lock|log|md|mjs|pdf|php|png|proto|py|rb|rs|rst|scala|scss|sh|sql|svg|swift|tar|toml|ts|tsx"
+    "|txt|vue|xml|yaml|yml|zip"
+)
+KINDS = {
+    "url": r"[a-z]{2,8}://\S{3,}",
+    "email": r"[\w.+-]+@[\w-]+\.[\w.-]+",
+    "clock": r"\d{1,2}:\d\d(?::\d\d(?:\.\d+)?)?(?:[+-]\d.*)?",
+    "date": rf"\d{{4}}-\d\d-\d\d\S*|\d{{1,2}}/\d{{1,2}}/\d{{2,4}}|(?:{MONTH}).* \S+",
+    "amount": r"[$€£]\d\S*|\d\S*[%$€£]",
+    "path": rf"[~@.]?/?(?:[\w@.+~-]+/)*[\w@+~.-]+\.(?:{FILE})|[~.@]{{0,2}}/[\w@.+~-]+/[\w@.+~/-]+",
+    "number": r"[\d.,:x#+-]+",
+    "code": r"(?=.*[A-Za-z])(?=.*\d)[\w.#@-]+",
+}
+"""The shapes, each as a pattern of its own, in the order in which they are tried."""
+
+
+def kind_by_turns(value: str) -> str:
+    return next((kind for kind, shape in KINDS.items() if re.fullmatch(shape, value)), "name")
+
+
+@settings(max_examples=500, deadline=None)
+@given(value=st.text(alphabet="aZ09_./@:#%$€~+-x\n MayJan,", max_size=14))
+def test_kinds_are_tried_in_turn(value: str) -> None:
+    """All shapes at once give the kind that they give one after another."""
+    assert kind_of(value) == kind_by_turns(value)
+
+
+def test_kinds_of_recorded_values(shared_data: Path) -> None:
+    """So they do for each identifier of recorded conversations."""
+    text = (shared_data / "tau-airline/conversations.jsonl").read_text("utf-8")[:300_000]
+    text += (shared_data / "pi-coding-agent/before-compaction.jsonl").read_text("utf-8")[:300_000]
+    values = {found.value for found in find_identifiers(text.replace("\\n", "\n"))}
+
+    assert len(values) > 1_000
+    assert {value for value in values if kind_of(value) != kind_by_turns(value)} == set()
 
 
 def test_finds_identifiers() -> None:
@@ -227,6 +272,33 @@ def test_a_rule_is_said_once() -> None:
     assert share_out(cut, budget=200, count=len)[Section.RULES] == ("Never ship to Berlin.",)
 
 
+@pytest.mark.parametrize(
+    ("item", "section", "stays"),
+    [
+        ("user: Send two loaves to Bonn.", Section.LAST, False),
+        ("user: Send two …", Section.LAST, False),
+        ("user: Send two loaves to Bonn. And milk to Ulm.", Section.LAST, True),
+        ("user: Send", Section.LAST, True),
+        ("assistant: Send two loaves to Bonn.", Section.LAST, True),
+        ("user: Send two loaves to Bonn.", Section.SAID, False),
+        ("assistant: Two loaves are on their way.", Section.SAID, True),
+    ],
+)
+def test_a_request_that_is_shown_is_said_once(item: str, section: Section, *, stays: bool) -> None:
+    """What a shown request says whole is no line of its own; a longer or another one is."""
+    empty: dict[Section, list[Item]] = {name: [] for name in Section}
+    asked = [Item("Send two loaves to Bonn.", 0)]
+    offers = {**empty, Section.REQUESTS: asked, section: [Item(item, 0)]}
+
+    assert (section in share_out(offers, budget=400, count=len)) is stays
+
+
+def test_a_sentence_without_a_speaker_is_compared_whole() -> None:
+    """A line of a digest that somebody changed has no speaker, and is not lost for it."""
+    assert bare("user: one: two") == "one: two"
+    assert bare("no speaker") == "no speaker"
+
+
 def test_what_the_user_calls_their_own_comes_first() -> None:
     """An id behind "my" or "our" outranks later ones that both sides named in passing."""
     transcript = read_transcript(
@@ -256,10 +328,10 @@ def test_calls() -> None:
     transcript = read_transcript(
         [
             call("bash", '{"command": "make test"}', id="a"),
-            Message.tool("a", "line\nError: no rule to make target\nmore"),
+            Message.tool("a", "Error: no rule to make target\nmore"),
             call("read", '{"path": "/a/b.py", "lines": [1, null]}', id="b"),
             Message.tool("b", "fine"),
-            Message.tool("zz", "x" * 5_000 + "\nTraceback (most recent call last)"),
+            Message.tool("zz", "x" * 5_000 + "\nCommand exited with code 2"),
             call("odd,name:x", "not json"),
         ]
     )
@@ -270,7 +342,7 @@ def test_calls() -> None:
     assert texts == [
         "counts: bash 3, odd name x 1, read 1",
         "odd name x : not json",
-        "failed: Traceback (most recent call last)",
+        "failed: Command exited with code 2",
         "read path: /a/b.py; lines: 1",
         "failed: bash command: make test -> Error: no rule to make target",
         "bash command: make test",

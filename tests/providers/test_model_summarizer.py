@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from msgspec import structs
 
 from foldline.agent.reducer import HistoryReducer, ReducedHistory
 from foldline.errors import ConfigError, ModelError, SummarizerError
@@ -12,9 +13,10 @@ from foldline.providers.model import ChatRequest, ChatResponse
 from foldline.providers.model_summarizer import FIRST_LINE, ModelSummarizer
 from foldline.providers.summarizer import Summarizer
 from foldline.reduction.config import HistoryReductionConfig
+from foldline.reduction.flow import Flow, Reply, run_flow
 from foldline.reduction.prompt import DEFAULT_PROMPT
 from foldline.reduction.reason import Reason
-from foldline.reduction.request import SummaryRequest
+from foldline.reduction.request import SummaryFailure, SummaryRequest
 from foldline.reduction.state import HistoryReductionState
 from foldline.testing.model import ModelStep, ScriptedModel, calls
 
@@ -182,6 +184,51 @@ def test_what_is_no_summary_is_an_error(reply: ModelStep, said: str) -> None:
     assert "travels" not in str(raised.value)
 
 
+@pytest.mark.parametrize(
+    ("reply", "told"),
+    [
+        ("Safe travels!", f"did not begin with the line {FIRST_LINE!r}: begin with exactly this"),
+        (FIRST_LINE, f"held no summary: write the line {FIRST_LINE!r}, and then"),
+        (calls(("look_up", {})), "called a tool: call nothing"),
+        (
+            ChatResponse(messages=(Message.assistant(GOOD),), finish_reason="length"),
+            "write a shorter one",
+        ),
+    ],
+)
+def test_an_error_says_what_to_do_better(reply: ModelStep, told: str) -> None:
+    """Its defect is one sentence for the model, without text of the conversation."""
+    with pytest.raises(SummarizerError) as raised:
+        summarize(reply)
+    defect = vars(raised.value)["defect"]
+
+    assert told in defect
+    assert defect.endswith(".")
+    assert "travels" not in defect
+
+
+def test_a_model_is_told_how_to_begin() -> None:
+    """Asked again, a model that carried the conversation on reads what it has to do."""
+    model = ScriptedModel(["Safe travels!", GOOD])
+    summarizer = ModelSummarizer(model)
+
+    def ask(request: SummaryRequest) -> Reply:
+        try:
+            return asyncio.run(summarizer.summarize(request))
+        except SummarizerError as error:
+            return SummaryFailure("SummarizerError", defect=error.defect)
+
+    def twice() -> Flow[Reply]:
+        failure = yield REQUEST
+        assert isinstance(failure, SummaryFailure)
+        return (yield structs.replace(REQUEST, defects=(failure.defect,)))
+
+    assert run_flow(twice(), ask) == "The weather was spoken of."
+    assert f"- The reply did not begin with the line '{FIRST_LINE}'" in (
+        model.requests[1].messages[-1].text
+    )
+
+
 def test_an_error_of_the_model_goes_through() -> None:
     """The reducer sees what failed."""
     with pytest.raises(ModelError, match="overloaded"):
@@ -253,12 +300,12 @@ MISHAPS: list[tuple[ModelStep, str]] = [
     (ModelError("down", status=500), "ModelError"),
     (_never, "ConnectionError"),
     (_late, "TimeoutError"),
-    ("", "SummarizerError"),
-    ("word " * 40_000, "SummarizerError"),
+    ("", "The reply"),
+    ("word " * 40_000, "The reply"),
     (f"{FIRST_LINE}\n{'word ' * 40_000}", "The text has "),
-    (calls(("look_up", {"q": 1})), "SummarizerError"),
+    (calls(("look_up", {"q": 1})), "The reply"),
     (f'{FIRST_LINE}\n{{"name": "look_up", "arguments": {{}}}}', "The text is a tool call"),
-    ("That is wonderful! Shall I look for hotels as well?", "SummarizerError"),
+    ("That is wonderful! Shall I look for hotels as well?", "The reply"),
 ]
 
 

@@ -1,8 +1,12 @@
 """What a summary must be."""
 
+import re
+from pathlib import Path
 from time import process_time
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from foldline.history.messages import Message
 from foldline.history.parts import (
@@ -254,3 +258,91 @@ def test_no_text_takes_long_to_judge(piece: str) -> None:
 def test_cleaning_removes_what_no_request_carries() -> None:
     """NUL goes, a lone surrogate becomes a question mark, and the edges are trimmed."""
     assert cleaned(" a\0b\ud800c \n") == "ab?c"
+
+
+ADDRESS = re.compile(r"https?://(?:www\.)?([\w.~:/?#@!$&+=%-]++)", re.ASCII | re.IGNORECASE)
+MAIL = re.compile(
+    r"(?<![\w.+-])[\w.+-]++@(?:[\w-]++\.)+[a-z]{2,}",
+    re.ASCII | re.IGNORECASE,
+)
+UUID = re.compile(r"[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}", re.ASCII | re.IGNORECASE)
+MEASURE = re.compile(
+    r"(?:\d+(?:ms|min|sec|[dhmstwyz]))+\d*|p(?:\d+[dmwy])*(?:t(?:\d+[hms])+)?|\d+(?:x\d+)+[a-z]{0,3}\d*",
+    re.IGNORECASE,
+)
+OWN_HOST = re.compile(r"(?:localhost|127\.0\.0\.1)(?::\d+)?(?![^/?#])")
+EDGES = "_.:/?#!&+=-~*"
+
+
+def is_code(run: str) -> bool:
+    digits = sum(character.isdigit() for character in run)
+    if digits > len(run) - 2 or MEASURE.fullmatch(run):
+        return False
+    turns = len(re.findall(r"(?<=[0-9])(?=[A-Za-z])|(?<=[A-Za-z])(?=[0-9])", run))
+    if run.isupper() and digits >= 2 and turns >= 2:
+        return True
+    is_hash = re.fullmatch(r"(?=.*\d)(?=.*[a-f])[\da-f]{16,}", run, re.IGNORECASE)
+    return bool(is_hash) or (digits >= 3 and turns >= 3)
+
+
+def names_of(text: str) -> set[str]:
+    """
+    Find names shape by shape, however little of a shape a text has.
+    """
+    text = text.replace("&amp;", "&")
+    names = {found.strip(EDGES).casefold() for found in ADDRESS.findall(text)}
+    text = ADDRESS.sub(" ", text)
+    names.update(found.strip(EDGES).casefold() for found in MAIL.findall(text))
+    text = MAIL.sub(" ", text)
+    names.update(found.casefold() for found in UUID.findall(text))
+    runs = re.findall(r"[A-Za-z0-9]{6,}", UUID.sub(" ", text))
+    names.update(run.casefold() for run in runs if is_code(run))
+    return {name for name in names if name and not OWN_HOST.match(name)}
+
+
+def found_names(text: str) -> int:
+    """
+    Return how many names of *text* are no part of a source that has none.
+    """
+    source = SummaryRequest(messages=(), prompt="", budget=10**9)
+    faults = defects(text, source, tokens=1, room=2)
+    counts = [fault.split()[3] for fault in faults if "names or addresses" in fault]
+    return int(counts[0]) if counts else 0
+
+
+PIECES = st.sampled_from(
+    (
+        "AB12CD34 ZFA04Y sha256 1000px PT1H30M 10x20x30cm abcdef 123456 ",
+        "https://www.example.com/a?b=1&amp;c=2. ",
+        "HTTP://example.com ",
+        "http://localhost:80/ ",
+        "ann@example.com ",
+        "0f8fad5b-d9cb-469f-a165-70867728950e ",
+        "0f8fad5bd9cb469fa16570867728950e",
+        "plain words of a talk ",
+        "a1-B2_c3.",
+    )
+)
+MIXED = st.lists(st.one_of(PIECES, st.text(alphabet="aZ09-@:/._ ", max_size=12)), max_size=8)
+
+
+@settings(max_examples=300, deadline=None)
+@given(pieces=MIXED)
+def test_names_are_found_shape_by_shape(pieces: list[str]) -> None:
+    """No shape is overlooked for the sake of speed."""
+    text = "".join(pieces)
+
+    assert found_names(text) == len(names_of(text))
+
+
+def test_names_of_recorded_conversations(shared_data: Path) -> None:
+    """So it is in each line of recorded conversations."""
+    counts = []
+    for path in ("tau-airline/conversations.jsonl", "aider-pair/sessions.jsonl"):
+        text = (shared_data / path).read_text("utf-8")[:400_000]
+        for start in range(0, len(text), 2_000):
+            piece = text[start : start + 2_000]
+            counts.append((found_names(piece), len(names_of(piece))))
+
+    assert sum(known for _, known in counts) > 100
+    assert all(found == known for found, known in counts)

@@ -207,6 +207,32 @@ def test_a_text_with_defects_is_asked_for_again_with_the_list() -> None:
     assert (result.writing.calls, result.writing.summarizer) == (2, 0)
 
 
+def test_a_failure_may_say_what_to_do_better() -> None:
+    """Its sentence is told with the second request, and stands for it in the event."""
+    failure = SummaryFailure("SummarizerError", defect="Begin with the first line.")
+
+    def answer(request: SummaryRequest) -> Reply:
+        return "good" if request.defects else failure
+
+    asked = Asked(answer)
+    result = make(talk(4), ROLLING, asked)
+
+    assert [request.defects for request in asked.requests] == [(), ("Begin with the first line.",)]
+    assert result.writing.failures == ("Begin with the first line.",)
+    assert result.state.summary_content == "good"
+
+
+def test_a_failure_without_a_sentence_keeps_what_was_told() -> None:
+    """A second request after a timeout is the same; the next summarizer starts without defects."""
+    late = SummaryFailure("TimeoutError")
+    replies: list[Reply] = [late, "", late, "good"]
+    asked = Asked(lambda _: replies.pop(0))
+    result = make(talk(4), ROLLING, asked, summarizers=2)
+
+    assert [request.defects for request in asked.requests] == [(), (), (), ()]
+    assert result.writing.failures == ("TimeoutError", "The text is empty.", "TimeoutError")
+
+
 def test_the_next_summarizer_is_asked_after_two_failures() -> None:
     """Each summarizer of the chain gets its attempts, then the next one does."""
 

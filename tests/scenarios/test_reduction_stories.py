@@ -196,20 +196,29 @@ def test_a_trigger_folds_once_in_a_run_of_many_calls() -> None:
     """
     A fold that a run asks for comes before its first model call, and not before each.
     """
+    eager = HistoryReductionConfig(
+        enabled=True,
+        strategy="summarizing",
+        counting_unit="messages",
+        target_count=2,
+        summarization_threshold=50,
+    )
 
-    async def live() -> list[str]:
+    async def live() -> tuple[list[str], int]:
         model = ScriptedModel([calls(("look", {"at": n})) for n in range(3)], repeat="done")
-        with ScriptedSummarizer(["they spoke of trains"]) as summarizer:
-            agent = Agent(model, tools=[look], history_reduction=config(), summarizer=summarizer)
-            thread = await filled(MemoryStore(), said(1, 4))
-            overrides = AgentRunConfig(trigger_history_reduction=True)
-            result = await agent.run("look", thread=thread, config=overrides)
-        return [event.status for event in events(result)]
+        summarizer = ScriptedSummarizer(repeat="they spoke of trains")
+        agent = Agent(model, tools=[look], history_reduction=eager, summarizer=summarizer)
+        thread = await filled(MemoryStore(), said(1, 4))
+        overrides = AgentRunConfig(trigger_history_reduction=True)
+        result = await agent.run("look", thread=thread, config=overrides)
+        # What has gathered since could be folded: asking once more does it.
+        await agent.run("again", thread=thread, config=overrides)
+        return [event.status for event in events(result)], len(summarizer.requests)
 
     def look(at: int) -> str:
-        return f"seen {at}"
+        return f"seen {at} {TALK}"
 
-    assert asyncio.run(live()) == ["performed", "cache_hit", "cache_hit", "cache_hit"]
+    assert asyncio.run(live()) == (["performed", "cache_hit", "cache_hit", "cache_hit"], 2)
 
 
 def test_ten_tool_iterations_send_no_old_message_again() -> None:
@@ -249,7 +258,7 @@ def test_ten_tool_iterations_send_no_old_message_again() -> None:
         "",
         "x " * 100_000,
         '<tool_call>{"name": "look"}</tool_call>',
-        "Sure! See https://example.com/invented-7f3a for question 7.",
+        "Sure! The train of question 7 leaves at nine.",
     ],
     ids=["raises", "nothing", "200 kB", "a tool call", "the next answer"],
 )

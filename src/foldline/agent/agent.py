@@ -4,13 +4,15 @@ The agent: a model, its tools and a way to reduce, for any number of threads at 
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeAlias, cast
+from types import TracebackType
+from typing import Protocol, Self, runtime_checkable
 
 from foldline.agent.ahead import FoldAhead
-from foldline.agent.arguments import check_model, check_overrides
+from foldline.agent.arguments import check_config, check_model, check_overrides, check_parts
 from foldline.agent.config import AgentConfig
 from foldline.agent.events import AgentEvent
-from foldline.agent.options import AgentOptions
+from foldline.agent.input import TurnInput, messages_of
+from foldline.agent.options import DEFAULT_OPTIONS, AgentOptions
 from foldline.agent.portal import PORTAL
 from foldline.agent.reducer import HistoryReducer
 from foldline.agent.result import TurnResult
@@ -22,7 +24,6 @@ from foldline.agent.tools.parameters import ToolFunction
 from foldline.agent.turn import Turn
 from foldline.errors import ConfigError
 from foldline.history.messages import Message
-from foldline.history.tokens import TokenEstimator, count_message
 from foldline.providers.model import ChatModel
 from foldline.providers.model_summarizer import ModelSummarizer
 from foldline.providers.summarizer import Summarizer
@@ -33,16 +34,17 @@ from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.thread import ConversationThread
 
 
-__all__ = ["Agent", "TurnInput"]
-
-
-TurnInput: TypeAlias = str | Message | Sequence[Message] | None
-"""What a turn begins with: a text of the user, messages, or nothing to go on from what is stored."""
+__all__ = ["Agent"]
 
 
 # Of a summarizer's window, so much is for what it reads; the rest is for what it writes, and for the
 # difference between our estimate and its count.
 _READING_SHARE = 0.6
+
+
+@runtime_checkable
+class _Closing(Protocol):
+    async def close(self) -> None: ...
 
 
 class Agent:
@@ -61,9 +63,9 @@ class Agent:
         tools: Iterable[Tool | ToolFunction] = (),
         history_reduction: HistoryReductionConfig | None = None,
         summarizer: Summarizer | Sequence[Summarizer] | None = None,
-        options: AgentOptions | None = None,
+        options: AgentOptions = DEFAULT_OPTIONS,
         fold_ahead: FoldAhead | None = None,
-        telemetry: Observer | None = None,
+        telemetry: Observer = UNOBSERVED,
     ) -> None:
         """
         Answer with *model*.
@@ -72,34 +74,34 @@ class Agent:
             model: Who answers: `vendor:model`, a provider, or any object with the protocol.
             name: The name of the agent.
             instructions: What stands in front of every view; it is not stored with a thread.
-            tools: What the model may call: typed functions, or what `tool` makes of them.
+            tools: What the model may call: typed functions, or tools.
             history_reduction: How and when to reduce; not at all by default.
-            summarizer: Who writes summaries. By default the `summarizer_provider` of the
-                configuration, or else the model of the agent.
+            summarizer: Who writes summaries; the `summarizer_provider`, else the model, by default.
             options: What bounds a turn.
-            fold_ahead: What makes folds in the background; by default a turn waits for its folds.
-            telemetry: Who watches, as a `Telemetry` does; nobody by default.
+            fold_ahead: What makes folds in the background; a turn waits for them by default.
+            telemetry: Who watches, as a `Telemetry` does.
 
         Raises:
             ConfigError: An argument is not allowed.
             MissingExtraError: The model needs a package that is not installed.
         """
-        config = history_reduction or HistoryReductionConfig()
-        chat = open_model(model)
-        check_model(chat)
-        observer = telemetry or UNOBSERVED
-        by_name = tools_by_name(tools)
+        config = HistoryReductionConfig() if history_reduction is None else history_reduction
+        check_config(config)
+        check_parts(name=(name, str), instructions=(instructions, str))
+        check_parts(options=(options, AgentOptions), telemetry=(telemetry, Observer))
+        check_parts(fold_ahead=(fold_ahead, FoldAhead | None))
+        chat = check_model(open_model(model))
+        chain, writer = _summarizers(summarizer, config, chat, telemetry)
+        self._opened = [one for one in (chat, writer) if one is not None and one is not model]
         self._setup = TurnSetup(
             agent=name,
             model=chat,
-            reducer=_reducer(summarizer, config, chat, observer),
-            tools=by_name,
-            definitions=tuple(tool.definition for tool in by_name.values()),
+            reducer=_reducer(config, chain, options).observed_by(telemetry),
+            tools=tools_by_name(tools),
             instructions=instructions,
-            instruction_tokens=_tokens_of(instructions),
-            options=options or AgentOptions(),
+            options=options,
             ahead=fold_ahead,
-            observer=observer,
+            observer=telemetry,
             new_id=_new_id,
         )
 
@@ -110,7 +112,7 @@ class Agent:
         *,
         tools: Iterable[Tool | ToolFunction] = (),
         fold_ahead: FoldAhead | None = None,
-        telemetry: Observer | None = None,
+        telemetry: Observer = UNOBSERVED,
     ) -> "Agent":
         """
         Return the agent that *config* describes; see `agent_config_from_json`.
@@ -125,6 +127,7 @@ class Agent:
             ConfigError: It names no model, or one that is not known.
             MissingExtraError: The model needs a package that is not installed.
         """
+        check_parts(config=(config, AgentConfig))
         if config.provider is None:
             message = "provider=None: an agent needs a model, as in Provider.ProviderKey"
             raise ConfigError(message)
@@ -167,6 +170,27 @@ class Agent:
         """
         return self._setup.reducer
 
+    async def close(self) -> None:
+        """
+        Close the connections of the models that the agent has opened, as leaving its context does.
+
+        Models that were given to it stay as they are.
+        """
+        for model in self._opened:
+            if isinstance(model, _Closing):
+                await model.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()
+
     async def run(
         self,
         message: TurnInput = None,
@@ -191,7 +215,7 @@ class Agent:
             ModelError: The model failed; the turn stays open and can be resumed.
             StoreError: The store failed; what was not acknowledged is not there.
         """
-        return await self._run(_messages(message), thread, config, None)
+        return await self._run(messages_of(message), thread, config, None)
 
     def run_stream(
         self,
@@ -211,7 +235,7 @@ class Agent:
         Raises:
             ConfigError: An argument is of another kind.
         """
-        given = _messages(message)
+        given = messages_of(message)
         check_overrides(config)
         return StreamingTurnResult(lambda listen: self._run(given, thread, config, listen))
 
@@ -230,7 +254,7 @@ class Agent:
         Raises:
             BlockingCallError: An event loop is running in this thread.
         """
-        return PORTAL.run(self._run, _messages(message), thread, config, None)
+        return PORTAL.run(self._run, messages_of(message), thread, config, None)
 
     async def _run(
         self,
@@ -240,6 +264,7 @@ class Agent:
         listen: Callable[[AgentEvent], None] | None,
     ) -> TurnResult:
         check_overrides(config)
+        check_parts(thread=(thread, ConversationThread | None))
         if thread is None:
             thread = await MemoryStore().thread(self._setup.new_id())
         turn = Turn(self._setup, thread, given, overrides=config, listen=listen)
@@ -247,29 +272,18 @@ class Agent:
         return turn.result()
 
 
-def _messages(given: object) -> list[Message]:
-    if given is None:
-        return []
-    if isinstance(given, str):
-        return [Message.user(given)]
-    kind = type(given).__name__
-    several = list(cast("Sequence[object]", given)) if isinstance(given, Sequence) else [given]
-    messages = [one for one in several if isinstance(one, Message)]
-    if len(messages) < len(several):
-        message = f"message is a {kind}: allowed are a text and messages"
-        raise ConfigError(message)
-    return messages
-
-
 def _reducer(
-    given: Summarizer | Sequence[Summarizer] | None,
     config: HistoryReductionConfig,
-    model: ChatModel,
-    observer: Observer,
+    chain: Summarizer | Sequence[Summarizer],
+    options: AgentOptions,
 ) -> HistoryReducer:
-    chain = _summarizers(given, config, model, observer)
-    reducer = HistoryReducer(config, summarizer=chain, summarizer_window=_window_of(chain))
-    return reducer.observed_by(observer)
+    return HistoryReducer(
+        config,
+        summarizer=chain,
+        summarizer_window=_window_of(chain),
+        timeout=options.summarizer_timeout,
+        summary_budget=options.summary_budget,
+    )
 
 
 def _summarizers(
@@ -277,14 +291,19 @@ def _summarizers(
     config: HistoryReductionConfig,
     model: ChatModel,
     observer: Observer,
-) -> Summarizer | Sequence[Summarizer]:
+) -> tuple[Summarizer | Sequence[Summarizer], ChatModel | None]:
+    """
+    Return who writes summaries, and the model that was opened for it, if one was.
+    """
     if given is not None:
-        return given
+        return given, None
     if not config.enabled or config.strategy != "summarizing":
-        return ()
+        return (), None
     provider = config.summarizer_provider
-    writer = model if provider is None else open_model(provider)
-    return ModelSummarizer(writer if observer is UNOBSERVED else ObservedModel(writer, observer))
+    opened = None if provider is None else open_model(provider)
+    writer = opened or model
+    watched = writer if observer is UNOBSERVED else ObservedModel(writer, observer)
+    return ModelSummarizer(watched), opened
 
 
 def _window_of(chain: Summarizer | Sequence[Summarizer]) -> int | None:
@@ -295,12 +314,6 @@ def _window_of(chain: Summarizer | Sequence[Summarizer]) -> int | None:
     windows = [one.context_window for one in summarizers if isinstance(one, ModelSummarizer)]
     known = [window for window in windows if window is not None]
     return max(1, int(min(known) * _READING_SHARE)) if known else None
-
-
-def _tokens_of(instructions: str) -> int:
-    if not instructions:
-        return 0
-    return count_message(Message.system(instructions), TokenEstimator())
 
 
 def _new_id() -> str:

@@ -8,16 +8,21 @@ from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Self, TypeAlias
 
+from foldline.agent.arguments import check_timeout
+from foldline.agent.event_stream import ended
+from foldline.errors import ConfigError
 from foldline.reduction.event import HistoryReductionEvent
 
 
 __all__ = ["FoldAhead", "FoldKey"]
 
 
-FoldKey: TypeAlias = tuple[str, str, str]
-"""What one flight is for: the tenant, the thread and the fingerprint of the configuration."""
+FoldKey: TypeAlias = tuple[object, str, str, str]
+"""What one flight is for: the storage, the tenant, the thread, the fingerprint of the configuration."""
 
 _LOG = logging.getLogger("foldline")
+
+_MOST_LANDED = 1024
 
 
 class FoldAhead:
@@ -36,10 +41,16 @@ class FoldAhead:
         Args:
             patience: How many seconds leaving waits for folds under way before it cancels them;
                 None for as long as they take. A fold that is cancelled leaves nothing behind.
+
+        Raises:
+            ConfigError: *patience* is no number above 0.
         """
+        if patience is not None:
+            check_timeout(patience)
         self._patience = patience
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._flights: dict[FoldKey, asyncio.Task[None]] = {}
-        self._landed: dict[FoldKey, list[HistoryReductionEvent]] = {}
+        self._landed: dict[FoldKey, HistoryReductionEvent] = {}
 
     def __len__(self) -> int:
         return len(self._flights)
@@ -59,15 +70,25 @@ class FoldAhead:
         Args:
             key: What it is for.
             fold: Makes and stores the reduction, and gives the event that tells of it.
-        """
-        if key not in self._flights:
-            self._flights[key] = asyncio.create_task(self._fly(key, fold))
 
-    def landed(self, key: FoldKey) -> list[HistoryReductionEvent]:
+        Raises:
+            ConfigError: It was not entered, or in another event loop.
         """
-        Return the events of folds of *key* that have ended since this was last asked.
+        if self._loop is not asyncio.get_running_loop():
+            message = (
+                "enter FoldAhead with `async with`, in the event loop of the turns, before them"
+            )
+            raise ConfigError(message)
+        if key not in self._flights:
+            flight = asyncio.create_task(self._fly(key, fold))
+            self._flights[key] = flight
+            flight.add_done_callback(lambda _: self._flights.pop(key, None))
+
+    def landed(self, key: FoldKey) -> HistoryReductionEvent | None:
         """
-        return self._landed.pop(key, [])
+        Return the event of the last fold of *key* that has ended since this was last asked.
+        """
+        return self._landed.pop(key, None)
 
     async def wait(self, key: FoldKey) -> None:
         """
@@ -86,13 +107,16 @@ class FoldAhead:
         except Exception as error:  # noqa: BLE001 - nobody waits; the turn folds by itself instead
             _LOG.warning("a fold in the background failed: %s", type(error).__name__)
             _LOG.debug("a fold in the background failed", exc_info=error)
-        else:
-            if event is not None:
-                self._landed.setdefault(key, []).append(event)
-        finally:
-            del self._flights[key]
+            return
+        if event is not None:
+            self._landed.pop(key, None)
+            self._landed[key] = event
+            if len(self._landed) > _MOST_LANDED:
+                # Of a thread that nobody has come back to.
+                del self._landed[next(iter(self._landed))]
 
     async def __aenter__(self) -> Self:
+        self._loop = asyncio.get_running_loop()
         return self
 
     async def __aexit__(
@@ -101,12 +125,12 @@ class FoldAhead:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        # From here on no fold begins, so that there is an end to wait for.
+        self._loop = None
         flights = list(self._flights.values())
-        if not flights:
-            return
         try:
-            await asyncio.wait(flights, timeout=self._patience)
+            if flights:
+                await asyncio.wait(flights, timeout=self._patience)
         finally:
-            for flight in flights:
-                flight.cancel()
-            await asyncio.gather(*flights, return_exceptions=True)
+            self._landed.clear()
+            await ended([*flights])

@@ -4,6 +4,7 @@ What a caller without a type checker may get wrong, said in one line.
 
 from functools import partial
 from inspect import iscoroutinefunction, isfunction, ismethod, unwrap
+from types import UnionType
 from typing import cast
 
 from foldline.agent.cache import ReductionCache
@@ -22,6 +23,7 @@ __all__ = [
     "check_counter",
     "check_model",
     "check_overrides",
+    "check_parts",
     "check_state",
     "check_timeout",
     "summarizer_chain",
@@ -100,9 +102,23 @@ def check_timeout(timeout: object) -> None:
         raise ConfigError(message)
 
 
-def check_model(model: ChatModel) -> None:
+def check_parts(**parts: tuple[object, type | UnionType]) -> None:
     """
-    See that *model* can be awaited.
+    See that each argument is of its kind, both given under its name.
+
+    Raises:
+        ConfigError: One is not.
+    """
+    for name, (given, kind) in parts.items():
+        if not isinstance(given, kind):
+            allowed = getattr(kind, "__name__", str(kind))
+            message = f"{name} is a {type(given).__name__}: allowed is {allowed}"
+            raise ConfigError(message)
+
+
+def check_model(model: ChatModel) -> ChatModel:
+    """
+    Return *model*, which can be awaited.
 
     Raises:
         ConfigError: Its `respond` is not async.
@@ -110,6 +126,7 @@ def check_model(model: ChatModel) -> None:
     if _is_blocking(model.respond):
         message = f"{type(model).__name__}.respond is not async: respond must be async"
         raise ConfigError(message)
+    return model
 
 
 def summarizer_chain(given: object, config: HistoryReductionConfig) -> tuple[Summarizer, ...]:

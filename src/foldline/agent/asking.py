@@ -2,7 +2,6 @@
 Asking the model once: reduce, send, and fold harder where the vendor finds it too long.
 """
 
-from collections.abc import Sequence
 from functools import partial
 
 from foldline.agent.ahead import FoldKey
@@ -84,7 +83,7 @@ class Asking:
         """
         harder, refusal = False, None
         for left in range(self._setup.options.max_overflow_folds, -1, -1):
-            window = await self._window()
+            window = await self._window(waits=harder or self._is_forced)
             reduced = await (self._harder(window) if harder else self._reduced(window))
             self._tell_of(reduced)
             if refusal is not None and not _performed(reduced):
@@ -108,13 +107,23 @@ class Asking:
                 return
 
     def _tell_of(self, reduced: ReducedHistory[Message]) -> None:
-        for event in self._landed():
-            self._progress.tell(event)
+        landed = self._landed()
+        if landed is not None:
+            self._progress.tell(landed)
         if reduced.event is not None:
             self._progress.tell(reduced.event)
 
-    async def _window(self) -> ThreadWindow:
-        reducer, thread = self._setup.reducer, self._progress.thread
+    @property
+    def _is_forced(self) -> bool:
+        return self._overrides is not None and self._overrides.trigger_history_reduction
+
+    async def _window(self, *, waits: bool = False) -> ThreadWindow:
+        """
+        Return what the call needs; where it *waits*, behind the fold that is under way.
+        """
+        reducer, thread, ahead = self._setup.reducer, self._progress.thread, self._setup.ahead
+        if ahead is not None and waits:
+            await ahead.wait(self._flight)
         return await thread.window(
             config_fingerprint=reducer.config_fingerprint,
             counting_unit=reducer.config.counting_unit,
@@ -132,8 +141,7 @@ class Asking:
                 verdict=reducer.plan(window.history),
             )
         ahead = self._setup.ahead
-        is_forced = overrides is not None and overrides.trigger_history_reduction
-        if ahead is not None and not is_forced:
+        if ahead is not None and not self._is_forced:
             verdict = reducer.plan(window.history, state=window.reduction, overrides=overrides)
             limits = reducer.config.limits
             if verdict.kind == "fold" and verdict.units <= limits.ceiling + limits.threshold:
@@ -141,8 +149,7 @@ class Asking:
                 return reducer.hold(window.history, state=window.reduction, overrides=overrides)
             if verdict.folds and ahead.is_under_way(self._flight):
                 # So much has gathered that the turn waits for it after all.
-                await ahead.wait(self._flight)
-                window = await self._window()
+                window = await self._window(waits=True)
         return await reducer.reduce(window.history, state=window.reduction, overrides=overrides)
 
     async def _harder(self, window: ThreadWindow) -> ReducedHistory[Message]:
@@ -158,7 +165,7 @@ class Asking:
     @property
     def _flight(self) -> FoldKey:
         thread = self._progress.thread
-        return thread.tenant, thread.id, self._setup.reducer.config_fingerprint
+        return thread.storage, thread.tenant, thread.id, self._setup.reducer.config_fingerprint
 
     async def _fold_behind(self, window: ThreadWindow) -> HistoryReductionEvent | None:
         reducer, thread = self._setup.reducer, self._progress.thread
@@ -173,13 +180,12 @@ class Asking:
             return None
         return reduced.event
 
-    def _landed(self) -> Sequence[HistoryReductionEvent]:
+    def _landed(self) -> HistoryReductionEvent | None:
         ahead, last = self._setup.ahead, self._progress.thread.last_reduction
-        events = [] if ahead is None else ahead.landed(self._flight)
-        performed = [event for event in events if event.status == "performed"]
-        if performed and last is not None:
-            self.reduction = ReductionMetadata(state=last, event=performed[-1])
-        return events
+        event = None if ahead is None else ahead.landed(self._flight)
+        if event is not None and event.status == "performed" and last is not None:
+            self.reduction = ReductionMetadata(state=last, event=event)
+        return event
 
     @property
     def _archives(self) -> bool:

@@ -66,7 +66,13 @@ class EventStream(Generic[_Event, _Outcome]):
 
     async def __anext__(self) -> _Event:
         async with self._lock:
-            return await anext(self._events)
+            try:
+                return await anext(self._events)
+            except StopAsyncIteration:
+                if self._work is not None and self._work.cancelled() and not self._is_closed:
+                    # Whoever waited for an event was cancelled, as by a timeout, and the work with it.
+                    raise TurnStoppedError from None
+                raise
 
     async def _watched(self) -> AsyncGenerator[_Event, None]:
         """

@@ -10,11 +10,12 @@ from msgspec import structs
 from foldline.agent.events import AgentEvent
 from foldline.agent.speech import Speech
 from foldline.agent.telemetry import UNOBSERVED, Observer
-from foldline.errors import ModelError
-from foldline.history.messages import Message
+from foldline.errors import ConfigError, ModelError
+from foldline.history.messages import Message, Usage
 from foldline.history.parts import Part, ToolCallPart
 from foldline.providers.model import ChatModel, ChatRequest, ChatResponse, StreamingChatModel
 from foldline.reduction.event import HistoryReductionEvent
+from foldline.threads.arguments import check_fields, check_messages
 
 
 __all__ = ["ask_model", "with_own_ids"]
@@ -50,15 +51,17 @@ async def ask_model(
     watched = observer.model_call(
         request, model=model.name, streams=streaming is not None, reduction=reduction
     )
-    with watched as answered:
-        if streaming is not None:
-            response = await _streamed(streaming, request, speech)
-        else:
-            response = _checked(await model.respond(request), model)
-        answered(response)
-    if streaming is None:
-        speech.tell_all(response)
-    speech.close()
+    try:
+        with watched as answered:
+            if streaming is not None:
+                response = await _streamed(streaming, request, speech)
+            else:
+                response = _checked(await model.respond(request), model)
+            answered(response)
+        if not speech.has_begun:
+            speech.tell_all(response)
+    finally:
+        speech.close()
     return response
 
 
@@ -81,11 +84,15 @@ async def _streamed(
 def _checked(response: ChatResponse, model: ChatModel) -> ChatResponse:
     """
     Return *response* without empty messages.
+
+    Raises:
+        ModelError: It is no answer, or holds a value that could not be read again once stored.
     """
     # A model of somebody's own may return anything, whatever its annotation says.
     if not isinstance(response, ChatResponse):  # pyright: ignore[reportUnnecessaryIsInstance]
         message = f"{model.name} answered with a {type(response).__name__}, not a ChatResponse"
         raise ModelError(message)
+    _check_fields(response, model)
     if any(message.role != "assistant" for message in response.messages):
         message = f"{model.name} answered with a message that is not of the assistant"
         raise ModelError(message)
@@ -93,6 +100,21 @@ def _checked(response: ChatResponse, model: ChatModel) -> ChatResponse:
     if said and response.usage is not None and said[-1].usage is None:
         said = (*said[:-1], structs.replace(said[-1], usage=response.usage))
     return structs.replace(response, messages=said)
+
+
+def _check_fields(response: ChatResponse, model: ChatModel) -> None:
+    """
+    See that every field of *response* is of its kind: the wrapper of *model* is to blame otherwise.
+    """
+    name = f"the response of {model.name}"
+    try:
+        check_fields(name, response, ChatResponse)
+        check_messages(response.messages)
+    except ConfigError as error:
+        raise ModelError(str(error)) from None
+    if not isinstance(response.usage, Usage | None):
+        message = f"{name} cannot be stored: a {type(response.usage).__name__} - at `$.usage`"
+        raise ModelError(message)
 
 
 def with_own_ids(

@@ -3,14 +3,17 @@ What bounds a turn.
 """
 
 from collections.abc import Mapping
+from typing import cast
 
 from msgspec import Struct
 
+from foldline.agent.reducer import DEFAULT_TIMEOUT
 from foldline.errors import ConfigError
 from foldline.reduction.config import check_kind, check_whole
+from foldline.reduction.fold import DEFAULT_SUMMARY_BUDGET
 
 
-__all__ = ["AgentOptions"]
+__all__ = ["DEFAULT_OPTIONS", "AgentOptions"]
 
 
 class AgentOptions(Struct, frozen=True, kw_only=True):
@@ -44,6 +47,12 @@ class AgentOptions(Struct, frozen=True, kw_only=True):
     terminate_on_unknown_tools: bool = False
     """Whether a call of a tool that does not exist ends the turn; otherwise the model is told."""
 
+    summarizer_timeout: float = DEFAULT_TIMEOUT
+    """How many seconds a summarizer has for one text."""
+
+    summary_budget: int = DEFAULT_SUMMARY_BUDGET
+    """How many tokens a summary is asked to keep to."""
+
     settings: Mapping[str, object] = {}
     """What each request says besides, as in `temperature`; as the model's vendor names it."""
 
@@ -54,11 +63,19 @@ class AgentOptions(Struct, frozen=True, kw_only=True):
         check_whole("max_overflow_folds", self.max_overflow_folds, 0)
         check_kind("parallel_tool_calls", self.parallel_tool_calls, bool)
         check_kind("terminate_on_unknown_tools", self.terminate_on_unknown_tools, bool)
+        check_whole("summary_budget", self.summary_budget, 1)
         check_kind("settings", self.settings, Mapping)
-        _check_duration(self.max_duration)
+        if self.max_duration is not None:
+            _check_seconds("max_duration", self.max_duration)
+        _check_seconds("summarizer_timeout", self.summarizer_timeout)
 
 
-def _check_duration(duration: object) -> None:
-    if duration is not None and not (isinstance(duration, int | float) and duration > 0):
-        message = f"max_duration={duration!r}: allowed is a number above 0, or None"
+def _check_seconds(name: str, seconds: object) -> None:
+    is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
+    if not is_number or not cast("float", seconds) > 0:
+        message = f"{name}={seconds!r}: allowed is a number of seconds above 0"
         raise ConfigError(message)
+
+
+DEFAULT_OPTIONS = AgentOptions()
+"""What bounds a turn where nothing else is asked for."""

@@ -27,7 +27,7 @@ from foldline.agent.call import Call, age, event_of
 from foldline.agent.portal import PORTAL
 from foldline.agent.telemetry import UNOBSERVED, Observer
 from foldline.agent.wire import read_items
-from foldline.errors import BlockingCallError
+from foldline.errors import BlockingCallError, SummarizerError
 from foldline.history.history import History
 from foldline.history.messages import Message, NativeFormat, total_usage
 from foldline.history.tokens import TokenCounter
@@ -432,7 +432,8 @@ class HistoryReducer:
         except Exception as error:  # noqa: BLE001 - whatever a summarizer raises, the turn goes on
             # The error's own text may quote the conversation: only who asks for it gets to see it.
             _LOG.debug("summarizer %s failed", summarizer.name, exc_info=error)
-            return SummaryFailure(type(error).__name__)
+            defect = error.defect if isinstance(error, SummarizerError) else ""
+            return SummaryFailure(type(error).__name__, defect=defect)
         # A summarizer of the caller's own may return anything, whatever its annotation says.
         return text if isinstance(text, str) else SummaryFailure("no text")  # type: ignore[redundant-expr]
 

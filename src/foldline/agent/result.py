@@ -63,10 +63,10 @@ class TurnResult(Struct, frozen=True, kw_only=True):
     """Why it ended."""
 
     iterations: int
-    """How many model calls it took."""
+    """How many model calls it took; of a resumed turn, since it was resumed."""
 
     usage: Usage
-    """What the vendor counted for the answers, in all."""
+    """What the vendor counted for these, in all."""
 
     reduction: ReductionMetadata | None
     """The newest fold that the turn has made; None without one, also on a cache hit."""

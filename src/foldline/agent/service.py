@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 from itertools import takewhile
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from foldline.history.digest import chain_digest
 from foldline.history.history import History
@@ -22,7 +22,7 @@ from foldline.reduction.state import HistoryReductionState
 from foldline.threads.loop_state import AgentLoopState
 
 
-__all__ = ["Held", "held_by", "state_behind"]
+__all__ = ["Held", "carried", "held_by", "state_behind"]
 
 
 class Held(Struct, frozen=True, kw_only=True):
@@ -118,6 +118,26 @@ def state_behind(
         digest = chain_digest(digest, message)
     mark = _mark(model, history.system, reduction, instructions, digest)
     return state.with_service(service_thread_id, len(history) + len(said), mark=mark)
+
+
+def carried(state: AgentLoopState, before: AgentLoopState | None) -> AgentLoopState:
+    """
+    Return *state* with what outlives a turn: what the vendor holds, and what its refusals taught.
+
+    Args:
+        state: The state of a turn that begins.
+        before: The state of the one before, if there was one.
+    """
+    if before is None:
+        return state
+    held = state.with_service(
+        before.service_thread_id, before.service_watermark, mark=before.service_mark
+    )
+    return structs.replace(
+        held,
+        context_window=before.context_window,
+        context_window_model=before.context_window_model,
+    )
 
 
 def _mark(

@@ -45,11 +45,14 @@ class Speech:
         self._tell = tell
         self._open: _Kind | None = None
         self._calls: set[int] = set()
+        self.has_begun = False
+        """Whether anything was heard."""
 
     def hear(self, piece: ChatDelta) -> None:
         """
         Tell of *piece*.
         """
+        self.has_begun = True
         if isinstance(piece, ToolCallDelta):
             self.close()
             self._call(piece)

@@ -36,12 +36,13 @@ from foldline.agent.events import (
 from foldline.agent.model_call import with_own_ids
 from foldline.agent.progress import Progress
 from foldline.agent.result import AGENT_KEY, ReductionMetadata, TurnResult
+from foldline.agent.service import carried
 from foldline.agent.setup import TurnSetup
 from foldline.agent.tool_batch import ToolBatch
 from foldline.agent.tools import call_signature
 from foldline.history.messages import Message, total_usage
 from foldline.history.parts import ToolCallPart
-from foldline.providers.model import ChatResponse
+from foldline.providers.model import ChatResponse, FinishReason
 from foldline.reduction.run_config import AgentRunConfig
 from foldline.threads.loop_state import COMPLETED, AgentLoopState
 from foldline.threads.start import RunStart, run_start
@@ -157,6 +158,8 @@ class Turn:
         start = run_start(thread.id, stored, count=thread.count, has_input=bool(self._given))
         if start == "resume" and stored is not None:
             said = await thread.get_messages(last=thread.count - stored.turn_start)
+            # The vendor may hold an answer that nobody has stored, so it gets everything again.
+            stored = stored.with_service(None)
             self._progress = Progress(thread, stored, self._tell, messages=said)
             self._tell_start(start)
             self._at.tell_checkpoint("restored")
@@ -186,17 +189,7 @@ class Turn:
             agent_name=self._setup.agent,
             turn_start=self._thread.count,
         )
-        if before is None:
-            return state
-        # What the vendor holds and what its refusals have taught outlive a turn.
-        return structs.replace(
-            state,
-            service_thread_id=before.service_thread_id,
-            service_watermark=before.service_watermark,
-            service_mark=before.service_mark,
-            context_window=before.context_window,
-            context_window_model=before.context_window_model,
-        )
+        return carried(state, before)
 
     async def _take_up(self) -> None:
         """
@@ -233,6 +226,7 @@ class Turn:
         if asking.response is None:
             # A fold has ended the turn, in the commit that stored it.
             self._at.tell_checkpoint("saved")
+            self._decide("terminate", self._at.state.termination_reason)
             return
         await self._answered(asking.response)
 
@@ -267,7 +261,7 @@ class Turn:
         self._finished.append(finished)
         state = structs.replace(self._at.state, last_assistant_message_id=response.id)
         self._at.state = state
-        await (self._act(said, calls) if calls else self._complete(said))
+        await (self._act(said, calls) if calls else self._complete(said, response.finish_reason))
         self._tell(finished)
 
     def _tell_call(self, index: int, call: ToolCallPart) -> None:
@@ -293,10 +287,13 @@ class Turn:
         iteration = self._at.state.iteration
         self._tell(DecisionEvent(iteration=iteration, decision=decision, reason=reason))
 
-    async def _complete(self, said: Sequence[Message]) -> None:
-        await self._at.end(COMPLETED, messages=said)
+    async def _complete(self, said: Sequence[Message], finish_reason: FinishReason) -> None:
+        # What was cut off or filtered is stored too, and does not pass for an answer.
+        is_whole = finish_reason in {"stop", "tool_call"}
+        reason = COMPLETED if is_whole else f"The model stopped early: {finish_reason}"
+        await self._at.end(reason, messages=said)
         self._at.tell_checkpoint("saved")
-        self._decide("complete")
+        self._decide("complete" if is_whole else "terminate", None if is_whole else reason)
 
     async def _act(self, said: Sequence[Message], calls: Sequence[ToolCallPart]) -> None:
         options, state = self._setup.options, self._at.state

@@ -53,6 +53,14 @@ _BEGINNING = re.compile(
     r"(?:[^\n]{0,120}\n)?[\s*_#>`\"]*+" + re.escape(FIRST_LINE.rstrip(":")) + r"[*_#`\":.]*+",
     re.IGNORECASE,
 )
+# What the model is told when it is asked again.
+_CUT_OFF = "The reply stopped before the summary was complete: write a shorter one, to its end."
+_CALLED = "The reply called a tool: call nothing, and write the summary as text."
+_NO_TEXT = f"The reply held no summary: write the line {FIRST_LINE!r}, and then the summary."
+_NO_FIRST_LINE = (
+    f"The reply did not begin with the line {FIRST_LINE!r}: begin with exactly this line, and go on "
+    "with the summary of the record; do not carry the conversation on."
+)
 _INCOMPLETE = frozenset({"length", "content_filter", "error"})
 
 
@@ -121,7 +129,7 @@ class ModelSummarizer:
 
         Raises:
             SummarizerError: The reply calls a tool, is cut off, has no text, or does not begin as
-                it was told to.
+                it was told to. Its attribute `defect` tells the model what to do better.
             ModelError: The model failed.
         """
         response = await self._model.respond(self._asked(request))
@@ -155,17 +163,21 @@ def _read(response: ChatResponse, *, name: str) -> str:
     """
     if response.finish_reason in _INCOMPLETE:
         message = f"{name} did not finish its summary: {response.finish_reason}"
-        raise SummarizerError(message)
+        raise _refusal(message, _CUT_OFF)
     if any(message.tool_calls for message in response.messages):
         message = f"{name} called a tool instead of writing a summary"
-        raise SummarizerError(message)
+        raise _refusal(message, _CALLED)
     said = "\n".join(message.text for message in response.messages).strip()
     beginning = _BEGINNING.match(said)
     if said and beginning is None:
         message = f"{name} gave {len(said)} characters that do not begin as a summary has to"
-        raise SummarizerError(message)
+        raise _refusal(message, _NO_FIRST_LINE)
     text = said[beginning.end() :].strip() if beginning else ""
     if not text:
         message = f"{name} gave no text"
-        raise SummarizerError(message)
+        raise _refusal(message, _NO_TEXT)
     return text
+
+
+def _refusal(message: str, defect: str) -> SummarizerError:
+    return SummarizerError(message, defect=defect)

@@ -41,6 +41,22 @@ _TOOL_CALL = re.compile(
     r"\s*(?:<tool_call|<function_call|<invoke|\{\s*\"(?:name|tool|function|tool_calls)\")"
 )
 
+# How an assistant begins to answer, or to refuse, and how it ends.
+_ANSWER = re.compile(
+    r"\s*(?:sure|certainly|absolutely|of course|great question|hello|hi there"
+    r"|(?:i['’]?m|i am) (?:so |very )?sorry|sorry|my apologies|i apologi[sz]e"
+    r"|i (?:can(?:no|['’])t|am unable to|['’]m unable to) (?:help|assist|summari[sz]e)"
+    r"|as an ai)\b(?=\s*[,.!:;–—-]|\s+(?:but|i|here|for|about|that|this|with|language|model)\b)",
+    re.IGNORECASE,
+)
+_OFFER = re.compile(
+    r"(?:(?:would|do|did|can|could|will) you (?:like|want|need|prefer|have|please|tell)"
+    r"|(?:how|what) (?:else )?(?:can|may|should) i (?:help|assist|do)"
+    r"|(?:anything|something) else (?:i can|you)|what would you like|shall i\b)[^.!?\n]{0,200}\?\W*$"
+    r"|let me know if [^.!?\n]{0,120}[.!]?\W*$",
+    re.IGNORECASE,
+)
+
 # Only shapes that nobody writes without having read them. They are ASCII, because in text without
 # spaces, such as Chinese, words touch them; and none is tried twice in one run of characters.
 _ADDRESS = re.compile(
@@ -108,6 +124,8 @@ def defects(text: str, request: SummaryRequest, *, tokens: int, room: int) -> tu
 def _faults(text: str, request: SummaryRequest, tokens: int, room: int) -> Iterator[str]:
     if _TOOL_CALL.match(text):
         yield "The text is a tool call, not a summary."
+    if _is_answer(text):
+        yield "The text carries the conversation on instead of summarizing it."
     if tokens >= room:
         yield f"The text has {tokens} tokens; it has to be shorter than the {room} it replaces."
     elif tokens > request.budget * BUDGET_TOLERANCE:
@@ -115,6 +133,17 @@ def _faults(text: str, request: SummaryRequest, tokens: int, room: int) -> Itera
     invented = _invented(_names(_without_secrets(text)), request)
     if invented:
         yield f"The text has {invented} names or addresses that the conversation does not have."
+
+
+def _is_answer(text: str) -> bool:
+    """
+    Whether *text* speaks to the user, as an assistant does whose turn it is.
+
+    Only plain openings and closings of English are known; quoted lines of a list are none.
+    """
+    last = text.rstrip().rpartition("\n")[2].lstrip()
+    is_listed = last.startswith(("-", "*", "#", ">", "|"))
+    return bool(_ANSWER.match(text)) or (not is_listed and bool(_OFFER.search(last)))
 
 
 def _without_secrets(text: str) -> str:
@@ -126,14 +155,16 @@ def _without_secrets(text: str) -> str:
 
 def _names(text: str) -> set[str]:
     text = text.replace(_AND, "&")
-    names = {rest.strip(_EDGES).casefold() for rest in _ADDRESS.findall(text)}
-    text = _ADDRESS.sub(" ", text)
-    names.update(found.strip(_EDGES).casefold() for found in _MAIL.findall(text))
-    text = _MAIL.sub(" ", text)
-    names.update(found.casefold() for found in _UUID.findall(text))
-    names.update(
-        found.casefold() for found in _CODE.findall(_UUID.sub(" ", text)) if _is_code(found)
-    )
+    names: set[str] = set()
+    # Most texts have few shapes; a search for what each of them contains costs next to nothing.
+    for shape, sign in ((_ADDRESS, "://"), (_MAIL, "@")):
+        if sign in text:
+            names.update(found.strip(_EDGES).casefold() for found in shape.findall(text))
+            text = shape.sub(" ", text)
+    uuids = _UUID.findall(text) if "-" in text else []
+    names.update(found.casefold() for found in uuids)
+    runs = set(_CODE.findall(_UUID.sub(" ", text) if uuids else text))
+    names.update(found.casefold() for found in runs if not found.isalpha() and _is_code(found))
     return {name for name in names if name and not _OWN_HOST.match(name)}
 
 

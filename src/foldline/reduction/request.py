@@ -36,10 +36,16 @@ class SummaryRequest(Struct, frozen=True, kw_only=True):
     """The place, in the chain of summarizers, of the one that is asked."""
 
 
-class SummaryFailure(Struct, frozen=True):
+# The reason alone is given by position.
+class _Failure(Struct, frozen=True):
+    reason: str
+    """The kind of the failure, never its message: that may quote the conversation."""
+
+
+class SummaryFailure(_Failure, frozen=True, kw_only=True):
     """
     What a driver sends into a strategy instead of a text, when a summarizer failed.
     """
 
-    reason: str
-    """The kind of the failure, never its message: that may quote the conversation."""
+    defect: str = ""
+    """What the summarizer is told to do better, in one sentence without text of the conversation."""

@@ -269,6 +269,28 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True):
             previous = previous.previous
         return msgspec.structs.replace(self, previous=_shortened(previous, MAX_PREVIOUS))
 
+    def goes_back_from(self, newest: "HistoryReductionState | None") -> bool:
+        """
+        Whether this reduction stands for less than *newest*, which was made alike.
+        """
+        return (
+            newest is not None
+            and self.summarized_up_to_index < newest.summarized_up_to_index
+            and self.config_fingerprint == newest.config_fingerprint
+            and self.counting_unit == newest.counting_unit
+        )
+
+    def is_noted_on(self, newest: "HistoryReductionState | None") -> bool:
+        """
+        Whether this reduction is *newest*, with other notes of failures at most.
+        """
+        return newest is not None and (
+            self.message_hash == newest.message_hash
+            and self.config_fingerprint == newest.config_fingerprint
+            and self.counting_unit == newest.counting_unit
+            and self.created_at == newest.created_at
+        )
+
     def to_json(self) -> bytes:
         """
         Write the reduction as JSON.

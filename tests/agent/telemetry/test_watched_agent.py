@@ -317,9 +317,9 @@ def test_a_failing_model_fails_the_turn_and_resuming_is_a_turn_of_its_own() -> N
     assert second.status.status_code is StatusCode.UNSET
 
 
-async def cancelled(turn: Awaitable[object]) -> None:
+async def cancelled(turn: Awaitable[object], begun: asyncio.Event) -> None:
     task = asyncio.ensure_future(turn)
-    await asyncio.sleep(0.01)
+    await begun.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -330,9 +330,14 @@ def test_a_cancelled_turn_ends_its_spans() -> None:
     Cancelled while its tools run, tools and turn end as cancelled, and the call as it was.
     """
     watched = watch()
+    waiting: list[None] = []
+    begun = asyncio.Event()
 
     async def wait() -> None:
         """Wait."""
+        waiting.append(None)
+        if len(waiting) == 2:
+            begun.set()
         await asyncio.sleep(60)
 
     agent = Agent(
@@ -341,7 +346,7 @@ def test_a_cancelled_turn_ends_its_spans() -> None:
         tools=[wait],
         telemetry=watched.telemetry,
     )
-    asyncio.run(cancelled(agent.run("wait")))
+    asyncio.run(cancelled(agent.run("wait"), begun))
     chat, *others = watched.spans
 
     assert chat.name == "chat scripted"

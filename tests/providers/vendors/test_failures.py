@@ -3,12 +3,24 @@ What becomes of everything that goes wrong at a vendor.
 """
 
 import asyncio
+import socketserver
+import ssl
+from collections.abc import Generator
+from contextlib import contextmanager
+from socket import gaierror
+from threading import Thread
 from typing import Any
+from urllib.parse import urlsplit
 
+import httpx2
+import openai
 import pytest
 
 from foldline.errors import ContextOverflowError, ModelError, ServiceThreadLostError
 from foldline.history.messages import Message
+from foldline.providers.vendors.failure import sdk_errors
+from foldline.providers.vendors.opening import open_model
+from foldline.reduction.config import ProviderConfig
 from tests.providers.vendors.asking import KEY, ask, ask_stream, close, opened, request_of
 from tests.servers.vendor import Answer, VendorServer
 
@@ -193,15 +205,134 @@ def test_a_conversation_nobody_holds(vendor: VendorServer, spec: str) -> None:
     assert vendor.asked == []
 
 
-def test_an_unreachable_vendor() -> None:
+def unreachable(base_url: str, spec: str = CHAT) -> str:
     """
-    A vendor that does not listen cannot be reached, and the error says no more.
+    Return the error where nobody answers at *base_url*.
+    """
+    vendor, _, name = spec.partition(":")
+    config = ProviderConfig(provider_key=vendor, model_name=name, api_key=KEY, base_url=base_url)
+    with pytest.raises(ModelError) as caught:
+        ask(open_model(config), request_of(Message.user(CANARY)))
+    assert caught.value.status is None
+    assert caught.value.__suppress_context__
+    return f"{caught.value}"
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_an_unreachable_vendor(spec: str) -> None:
+    """
+    Where nobody listens the error tells the host, the port and that the connection was refused.
     """
     with VendorServer() as gone:
-        model = opened(gone, CHAT)
+        address = urlsplit(gone.url)
 
-    with pytest.raises(ModelError, match=f"^{CHAT} could not be reached$"):
-        ask(model, request_of(Message.user("x")))
+    told = unreachable(f"http://user:{KEY}@{address.netloc}/path?query=secret", spec)
+
+    where = f"{address.hostname}:{address.port}"
+    assert told == f"{spec} could not be reached at {where}: the connection was refused"
+
+
+@contextmanager
+def talking(said: bytes) -> Generator[int]:
+    """
+    Give the port of a server that says *said* to everybody and hangs up.
+    """
+
+    class _Talk(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            # What is left unread would end the connection in another way.
+            self.request.recv(65_536)
+            self.request.sendall(said)
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), _Talk) as server:
+        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield server.server_address[1]
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.mark.parametrize(
+    ("scheme", "said", "told"),
+    [
+        ("http", b"", "the connection was dropped"),
+        ("http", b"SSH-2.0-x\r\n\r\n", "the connection was dropped"),
+        ("https", b"", "TLS failed"),
+        ("https", b"HTTP/1.1 400 no\r\n\r\n", "TLS failed"),
+    ],
+)
+def test_why_a_vendor_is_unreachable(scheme: str, said: bytes, told: str) -> None:
+    """
+    What ended the connection is told by its kind.
+    """
+    with talking(said) as port:
+        error = unreachable(f"{scheme}://127.0.0.1:{port}/v1")
+
+    assert error.startswith(f"{CHAT} could not be reached at 127.0.0.1:{port}: {told}")
+
+
+def failed(error: Exception) -> str:
+    """
+    Return what is told of *error*, raised while a vendor is asked.
+    """
+    with pytest.raises(ModelError) as caught, sdk_errors(CHAT):
+        raise error
+    return f"{caught.value}"
+
+
+def caused(error: openai.APIConnectionError, cause: BaseException) -> openai.APIConnectionError:
+    """
+    Return *error*, which came of *cause*.
+    """
+    error.__cause__ = cause
+    return error
+
+
+@pytest.mark.parametrize(
+    ("cause", "told"),
+    [
+        (gaierror(-2, "no"), "its name was not found"),
+        (httpx2.ProxyError("no"), "the proxy failed"),
+        (httpx2.RemoteProtocolError("no"), "the connection was dropped, or it speaks no HTTP"),
+        (httpx2.ReadError("no"), "the connection was dropped"),
+        (ssl.SSLCertVerificationError(1, "no"), "TLS failed: its certificate is not trusted"),
+        (
+            ExceptionGroup("all", [OSError("no"), ConnectionRefusedError()]),
+            "the connection was refused",
+        ),
+        (ConnectionResetError(), "the connection was dropped"),
+        (httpx2.UnsupportedProtocol("no"), "UnsupportedProtocol"),
+    ],
+)
+def test_causes_are_told_by_their_kind(cause: Exception, told: str) -> None:
+    """
+    However deep the cause lies it is told in words, and by the name of its class where it is unknown.
+    """
+    request = httpx2.Request("POST", "http://[::1]:8080/v1?key=secret")
+    error = openai.APIConnectionError(request=request)
+
+    assert failed(caused(error, cause)) == f"{CHAT} could not be reached at [::1]:8080: {told}"
+
+
+def test_a_connection_that_is_never_made() -> None:
+    """
+    Where the connection itself takes too long the vendor was not reached; the answer is not late.
+    """
+    request = httpx2.Request("POST", "https://example.com/v1")
+    error = openai.APITimeoutError(request=request)
+
+    told = failed(caused(error, httpx2.ConnectTimeout("no")))
+
+    assert told == f"{CHAT} could not be reached at example.com:443: the connection timed out"
+
+
+def test_an_error_without_a_request() -> None:
+    """
+    Where the client does not say what it had asked, no address is told.
+    """
+    assert failed(httpx2.ReadTimeout("no")) == f"{CHAT} did not answer in time"
 
 
 @pytest.mark.parametrize("spec", SPECS)

@@ -3,6 +3,7 @@ Models by their names.
 """
 
 import json
+import re
 import subprocess
 import sys
 
@@ -11,6 +12,7 @@ import pytest
 from foldline.errors import ConfigError, MissingExtraError
 from foldline.history.messages import Message
 from foldline.providers.model import ChatModel, ChatRequest, ChatResponse, StreamingChatModel
+from foldline.providers.vendors.catalogue import COMMON_VENDORS
 from foldline.providers.vendors.opening import open_model
 from foldline.providers.vendors.pydantic_model import PydanticModel
 from foldline.providers.vendors.wire_model import WireModel
@@ -180,10 +182,10 @@ def test_a_local_server_needs_no_key(vendor: VendorServer) -> None:
         ("openai:", "model 'openai:' is not of the form"),
         (":gpt-5", "model ':gpt-5' is not of the form"),
         ("", "model '' is not of the form"),
-        ("opnai:gpt-5", "unknown vendor 'opnai': did you mean 'openai'?"),
-        ("antropic:claude", "unknown vendor 'antropic': did you mean 'anthropic'?"),
+        ("opnai:gpt-5", "unknown vendor 'opnai': did you mean 'openai'"),
+        ("antropic:claude", "unknown vendor 'antropic': did you mean 'anthropic'"),
         ("deepsek:x", "unknown vendor 'deepsek': did you mean 'deepseek'?"),
-        ("zzzzzzzz:x", "unknown vendor 'zzzzzzzz': see the list of pydantic-ai"),
+        ("zzzzzzzz:x", "unknown vendor 'zzzzzzzz': common ones are openai, openai-chat,"),
         ("openai:gpt-5", "vendor 'openai' lacks OPENAI_API_KEY: set it in the environment, or in"),
         ("anthropic:claude", "vendor 'anthropic' lacks ANTHROPIC_API_KEY: set it"),
         ("deepseek:x", "vendor 'deepseek' lacks DEEPSEEK_API_KEY: set it"),
@@ -205,7 +207,15 @@ def test_a_local_server_needs_no_key(vendor: VendorServer) -> None:
         (keyed("nobody", base_url="http://127.0.0.1"), "unknown vendor 'nobody'"),
         *(
             (keyed("deepseek", base_url=url), "base_url of 'deepseek' is no address: allowed is")
-            for url in ("", "nonsense", "ftp://x", "http://", "http://[bad", "http://x:99999/v1")
+            for url in (
+                "",
+                "nonsense",
+                "ftp://x",
+                "http://",
+                "http://[bad",
+                "http://x:99999/v1",
+                "http://999.1.1.1",
+            )
         ),
     ],
 )
@@ -281,3 +291,34 @@ def test_keys_are_never_shown(vendor: VendorServer) -> None:
     assert all(
         KEY not in repr(vars(value)) for value in vars(model).values() if hasattr(value, "__dict__")
     )
+
+
+def told_of(spec: str) -> str:
+    """
+    Return why *spec* cannot be opened here.
+    """
+    with pytest.raises((ConfigError, MissingExtraError)) as caught:
+        open_model(spec)
+    return f"{caught.value}"
+
+
+@pytest.mark.parametrize("vendor", COMMON_VENDORS)
+def test_common_vendors_are_vendors(vendor: str) -> None:
+    """
+    A vendor that is named to whoever names an unknown one is known: it lacks but a key or a package.
+    """
+    told = told_of(f"{vendor}:x")
+
+    assert re.search("lacks|needs a package more", told)
+    assert "unknown vendor" not in told
+
+
+def test_an_unknown_vendor_is_told_of_others() -> None:
+    """
+    The nearest vendors are named, then the common ones.
+    """
+    told = told_of("googel:x")
+
+    near, _, common = told.partition("? ")
+    assert near == "unknown vendor 'googel': did you mean 'google'"
+    assert common == f"common ones are {', '.join(COMMON_VENDORS)}"

@@ -4,7 +4,7 @@ Who watches a turn: what the loop tells, and where.
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 from foldline.agent.events import AgentEvent
 from foldline.agent.tools import Tool, ToolAnswer
@@ -22,6 +22,7 @@ Observation = AbstractContextManager[Callable[[_Outcome], None]]
 """What a piece of work runs inside of; it gives the function that is told what came of it."""
 
 
+@runtime_checkable
 class Observer(Protocol):
     """
     Whoever watches turns; one may watch any number of them at once.

@@ -8,18 +8,20 @@ from pathlib import Path
 import typer
 from msgspec import structs
 
-from foldline.apps.cli.chat_lines import JsonLines
+from foldline.apps.cli.chat_lines import STOPPED, Failure, JsonLines
 from foldline.apps.cli.chat_options import DEFAULT_STORE, ChatOptions, takes_chat
 from foldline.apps.cli.chat_prompt import INTERRUPTED, advised, converse
 from foldline.apps.cli.chat_screen import Screen
 from foldline.apps.cli.chat_session import Chat, Display
 from foldline.apps.cli.chat_speaker import Speaker, speaker_of
+from foldline.apps.cli.chat_standing import standing_line
 from foldline.apps.cli.options import ConfigOptions
 from foldline.apps.cli.stores import file_of, with_store
 from foldline.apps.cli.terminal import error_console, output_console
 from foldline.errors import ModelError, ThreadConflictError, ToolDecisionError, UsageError
 from foldline.threads.key import ThreadKey
 from foldline.threads.store import ThreadStore
+from foldline.threads.thread import ConversationThread
 
 
 __all__ = ["chat"]
@@ -43,6 +45,14 @@ def chat(options: ChatOptions, flags: ConfigOptions) -> None:
     With scripted:FILE tools answer what they answered in the recording, the offline digest writes
     the summaries, and an empty line says what the user said there next.
     """
+    failure = Failure(options.thread, is_shown=options.json)
+    with failure.watched():
+        code = _chat(options, flags, failure)
+    if code:
+        raise typer.Exit(code)
+
+
+def _chat(options: ChatOptions, flags: ConfigOptions, failure: Failure) -> int:
     message = _message(options)
     speaker = speaker_of(options, flags)
     ThreadKey(options.tenant, options.thread)
@@ -52,13 +62,12 @@ def chat(options: ChatOptions, flags: ConfigOptions) -> None:
 
     async def _talk(opened: ThreadStore) -> int:
         try:
-            return await _run(opened, store, speaker, message, place=place)
+            thread = await opened.thread(options.thread, tenant=options.tenant)
+            return await _run(thread, options, speaker, message, place=place, failure=failure)
         finally:
             await speaker.close()
 
-    code = with_store(store, _talk, may_make=True)
-    if code:
-        raise typer.Exit(code)
+    return with_store(store, _talk, may_make=True)
 
 
 def _message(options: ChatOptions) -> str | None:
@@ -85,40 +94,44 @@ def _message(options: ChatOptions) -> str | None:
 
 
 async def _run(
-    store: ThreadStore,
+    thread: ConversationThread,
     options: ChatOptions,
     speaker: Speaker,
     message: str | None,
     *,
     place: Path | None,
+    failure: Failure,
 ) -> int:
-    thread = await store.thread(options.thread, tenant=options.tenant)
     console = output_console()
     notes = console if message is None else error_console()
-    display: Display = JsonLines() if options.json else Screen(console, notes)
-    talk = Chat(thread, speaker, display)
+    screen = Screen(console, notes, is_recorded=speaker.is_recorded)
+    display: Display = JsonLines() if options.json else screen
+    talk = failure.talk = Chat(thread, speaker, display)
     if message is None:
         if options.resume and not talk.has_open_run:
             display.note("there is no interrupted run to go on with")
         return await converse(talk, console, place=place, resumes=options.resume)
-    return await _say_once(talk, message, options)
+    return await _say_once(talk, message, options, failure)
 
 
-async def _say_once(talk: Chat, message: str, options: ChatOptions) -> int:
+async def _say_once(talk: Chat, message: str, options: ChatOptions, failure: Failure) -> int:
     if options.resume and not talk.has_open_run and not message:
         text = f"thread {talk.thread.id!r} has no interrupted run: give --message TEXT"
         raise UsageError(text)
     try:
         finished = True
         if options.resume and talk.has_open_run:
+            talk.display.note(await standing_line(talk.thread))
             finished = await talk.go_on()
         if finished and message:
             finished = await talk.say(message)
     except (ModelError, ThreadConflictError, ToolDecisionError) as error:
         way_on = "--resume goes on with it, and a message leaves it" if talk.has_open_run else ""
-        raise advised(error, way_on) from error
+        raise advised(error, way_on, is_elsewhere=talk.speaker.has_own_address) from error
     if finished:
         return 0
     way_on = "; what was said is stored, and --resume goes on with it"
-    talk.display.note(f"stopped{way_on if talk.has_open_run else ''}")
+    told = f"stopped{way_on if talk.has_open_run else ''}"
+    talk.display.note(told)
+    failure.tell(STOPPED, told)
     return INTERRUPTED

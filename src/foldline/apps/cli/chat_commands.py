@@ -12,7 +12,6 @@ from rich.table import Table
 from rich.text import Text
 
 from foldline.agent.reducer import HistoryReducer
-from foldline.apps.cli.chat_screen import fold_line
 from foldline.apps.cli.chat_session import Chat
 from foldline.apps.cli.terminal import clean
 from foldline.apps.cli.threads_counts import counted
@@ -114,14 +113,29 @@ async def _summary(chat: Chat, _: str, console: Console) -> None:
     console.print(Text(clean(reduction.summary_content) or "(no summary: they are left out)"))
 
 
-async def _fold(chat: Chat, _: str, console: Console) -> None:
-    event = await _folded(chat.thread, chat.speaker.reducer)
+async def _fold(chat: Chat, argument: str, console: Console) -> None:
+    reducer = chat.speaker.reducer
+    if argument:
+        target = _number(argument, "/fold 10", noun=reducer.config.counting_unit)
+        if not target:
+            message = "a fold keeps something: allowed is a number from 1 up, as in /fold 10"
+            raise UsageError(message)
+        reducer = reducer.with_target(target)
+    event = await _folded(chat.thread, reducer)
     if event is None:
         console.print("reduction is disabled by the configuration: nothing was folded")
-    elif event.status in {"performed", "failed"}:
+        return
+    target = reducer.config.limits.target
+    kept = f"the target is {counted(target, event.counting_unit.removesuffix('s'))}"
+    if event.status in {"performed", "failed"}:
         chat.display.hear(event)
-    else:
-        console.print(Text(clean(fold_line(event)), style="dim"), soft_wrap=True)
+        chat.display.note(f"{kept}{' this once' if argument else ''}")
+        return
+    gathered = f"{event.units:,} have gathered"
+    told = f"nothing was folded: {event.reason.value}; {kept}, and {gathered}"
+    if not argument and event.units <= target:
+        told = f"{told}; /fold N folds down to N this once"
+    console.print(Text(clean(told), style="dim"), soft_wrap=True)
 
 
 async def _folded(
@@ -169,9 +183,9 @@ async def _fork(chat: Chat, argument: str, console: Console) -> None:
     console.print(f"this is thread {chat.thread.id} now; {left} stays as it is")
 
 
-def _number(argument: str, example: str) -> int:
+def _number(argument: str, example: str, *, noun: str = "messages") -> int:
     if not (argument.isascii() and argument.isdigit() and len(argument) < 10):  # noqa: PLR2004 - more is no count
-        message = f"a number of messages is missing, as in {example}"
+        message = f"a number of {noun} is missing, as in {example}"
         raise UsageError(message)
     return int(argument)
 
@@ -181,7 +195,9 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
         "/help": Command("", "Show this.", _help),
         "/history": Command("[N]", "Show the last messages, 20 by default.", _history),
         "/summary": Command("", "Show the summary that stands for what is folded.", _summary),
-        "/fold": Command("", "Fold now, whatever has gathered.", _fold),
+        "/fold": Command(
+            "[N]", "Fold now, down to the usual target, or this once to N units.", _fold
+        ),
         "/undo": Command("", "Take back the newest fold.", _undo),
         "/rewind": Command("N", "Keep the first N messages, and take back the rest.", _rewind),
         "/fork": Command("ID", "Go on in a new thread that shares everything so far.", _fork),

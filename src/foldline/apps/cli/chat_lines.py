@@ -2,20 +2,28 @@
 What a turn tells, for programs: one JSON object a line.
 """
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
 
 from foldline.agent.events import AgentEvent
 from foldline.agent.result import TurnResult
+from foldline.apps.cli.chat_session import Chat
 from foldline.apps.cli.documents import json_document
 from foldline.apps.cli.files import print_document
 from foldline.apps.cli.notes import tell
+from foldline.errors import FoldlineError
 from foldline.reduction.event import HistoryReductionEvent
 from foldline.threads.current import CurrentMessages
 
 
-__all__ = ["JsonLines"]
+__all__ = ["STOPPED", "Failure", "JsonLines"]
+
+
+STOPPED = "interrupted"
+"""The code of what Ctrl-C has stopped."""
 
 
 class JsonLines:
@@ -58,6 +66,50 @@ class JsonLines:
         """
         Do nothing: every line is whole.
         """
+
+
+class Failure:
+    """
+    Prints as the last line what went wrong, where that is what is wanted.
+    """
+
+    def __init__(self, thread_id: str, *, is_shown: bool) -> None:
+        self._thread_id = thread_id
+        self._is_shown = is_shown
+        self.talk: Chat | None = None
+        """The chat, once there is one."""
+
+    @contextmanager
+    def watched(self) -> Generator[None]:
+        """
+        Print each error of foldline that is raised in the context.
+
+        Raises:
+            FoldlineError: It was raised there.
+        """
+        try:
+            yield
+        except FoldlineError as error:
+            # What a person is told in other words still is what it was.
+            cause = error.__cause__
+            found = cause if isinstance(cause, FoldlineError) else error
+            self.tell(found.code, str(error))
+            raise
+
+    def tell(self, code: str, message: str) -> None:
+        """
+        Print that it failed with *code*.
+        """
+        if not self._is_shown:
+            return
+        fields = {
+            "type": "error",
+            "code": code,
+            "message": " ".join(message.split()),
+            "thread_id": self._thread_id,
+            "resumable": self.talk is not None and self.talk.has_open_run,
+        }
+        print_document(json_document(fields))
 
 
 def _plain(value: object) -> Any:

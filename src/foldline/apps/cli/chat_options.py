@@ -12,9 +12,17 @@ from msgspec import Struct
 
 from foldline.apps.cli.options import ConfigOptions, takes
 from foldline.apps.cli.stores import TenantOptions
+from foldline.reduction.config import HistoryReductionConfig
 
 
-__all__ = ["DEFAULT_STORE", "DEFAULT_THREAD", "ChatOptions", "takes_chat"]
+__all__ = [
+    "DEFAULT_STORE",
+    "DEFAULT_THREAD",
+    "ChatConfigOptions",
+    "ChatOptions",
+    "chat_reduction",
+    "takes_chat",
+]
 
 
 DEFAULT_STORE = "chat.db"
@@ -22,6 +30,10 @@ DEFAULT_STORE = "chat.db"
 
 DEFAULT_THREAD = "chat"
 """The thread where none is named."""
+
+
+_TARGET = 40
+_THRESHOLD = 20
 
 
 class ChatOptions(TenantOptions, frozen=True, kw_only=True):
@@ -116,10 +128,61 @@ class ChatOptions(TenantOptions, frozen=True, kw_only=True):
     json: Annotated[
         bool,
         typer.Option(
-            "--json", help="Print one JSON object a line for each event, and the result last."
+            "--json",
+            help="Print one JSON object a line for each event, and the result or the error last.",
         ),
     ] = False
     """Whether to print JSON lines."""
+
+
+class ChatConfigOptions(ConfigOptions, frozen=True, kw_only=True):
+    """
+    How to reduce a chat: an exchange may hold hundreds of tool calls there, so messages are counted.
+    """
+
+    unit: Annotated[
+        str | None,
+        typer.Option(
+            metavar="UNIT",
+            help="What is counted: messages (the default of a chat), exchanges (that of a --config "
+            "with a history reduction) or tokens.",
+        ),
+    ] = None
+    """The counting unit."""
+
+    target: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help=f"How many units a fold keeps; {_TARGET} messages by default, or 20 exchanges.",
+        ),
+    ] = None
+    """The target."""
+
+    threshold: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help=f"How many more may gather before a fold; {_THRESHOLD} messages by default, or 5 "
+            "exchanges.",
+        ),
+    ] = None
+    """The threshold."""
+
+
+def chat_reduction(flags: ConfigOptions) -> HistoryReductionConfig:
+    """
+    Return how a chat is reduced where no configuration says so, for the unit that *flags* name.
+    """
+    if flags.unit is not None and flags.unit.lower() != "messages":
+        return HistoryReductionConfig(enabled=True, strategy="summarizing")
+    return HistoryReductionConfig(
+        enabled=True,
+        strategy="summarizing",
+        counting_unit="messages",
+        target_count=_TARGET,
+        summarization_threshold=_THRESHOLD,
+    )
 
 
 def takes_chat(
@@ -133,11 +196,11 @@ def takes_chat(
     own = _parameters(ChatOptions)
     inherited = {field.name for field in msgspec.structs.fields(TenantOptions)}
     own.sort(key=lambda one: one.name in inherited)
-    others = [one for one in _parameters(ConfigOptions) if one.name != "file"]
+    others = [one for one in _parameters(ChatConfigOptions) if one.name != "file"]
 
     def command(**values: Any) -> None:
         options = ChatOptions(**{one.name: values[one.name] for one in own})
-        run(options, ConfigOptions(file="", **{one.name: values[one.name] for one in others}))
+        run(options, ChatConfigOptions(file="", **{one.name: values[one.name] for one in others}))
 
     parameters = [*own, *others]
     command.__name__ = run.__name__

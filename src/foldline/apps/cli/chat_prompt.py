@@ -11,6 +11,7 @@ from rich.console import Console
 from foldline.apps.cli.chat_commands import obey
 from foldline.apps.cli.chat_interrupts import at_prompt
 from foldline.apps.cli.chat_session import Chat
+from foldline.apps.cli.chat_standing import standing_line
 from foldline.apps.cli.threads_counts import counted
 from foldline.errors import (
     FoldlineError,
@@ -35,6 +36,10 @@ _ADVICE = {
     404: "check the name of the model",
     429: "wait a while",
 }
+_NOT_FOUND = 404
+_ADVICE_ELSEWHERE = (
+    "check the model's name and the address; servers that speak Chat Completions are `openai-chat:`"
+)
 
 
 async def converse(talk: Chat, console: Console, *, place: Path | None, resumes: bool) -> int:
@@ -50,7 +55,7 @@ async def converse(talk: Chat, console: Console, *, place: Path | None, resumes:
     with suppress(ImportError):
         # Lines can be edited and recalled then; else they are read as they come.
         import_module("readline")
-    _greet(talk, place)
+    await _greet(talk, place)
     try:
         await _until_left(talk, console, resumes=resumes)
     except KeyboardInterrupt:
@@ -70,13 +75,20 @@ async def _until_left(talk: Chat, console: Console, *, resumes: bool) -> None:
     console.print()
 
 
-def _greet(talk: Chat, place: Path | None) -> None:
+async def _greet(talk: Chat, place: Path | None) -> None:
     thread = talk.thread
     where = "" if place is None else f" in {place}"
     talk.display.note(
         f"{talk.speaker.name}, thread {thread.id}{where}, {counted(thread.count, 'message')}; "
         "/help lists what can be typed"
     )
+    try:
+        left = await standing_line(thread)
+    except FoldlineError as error:
+        # The chat may still be mended, as by /rewind.
+        left = f"error: {error}"
+    if left:
+        talk.display.note(left)
     if talk.has_open_run:
         talk.display.note(f"an interrupted run waits: {_WAY_ON}", style="yellow")
 
@@ -105,7 +117,10 @@ async def _answered(talk: Chat, line: str, console: Console) -> bool:
     try:
         return await _answer(talk, line, console)
     except FoldlineError as error:
-        told = " ".join(str(advised(error, _WAY_ON if talk.has_open_run else "")).split())
+        way_on = _WAY_ON if talk.has_open_run else ""
+        told = " ".join(
+            str(advised(error, way_on, is_elsewhere=talk.speaker.has_own_address)).split()
+        )
         talk.display.note(f"error: {told}", style="red")
         return True
 
@@ -120,9 +135,14 @@ async def _answer(talk: Chat, line: str, console: Console) -> bool:
     return True
 
 
-def advised(error: FoldlineError, way_on: str) -> FoldlineError:
+def advised(error: FoldlineError, way_on: str, *, is_elsewhere: bool = False) -> FoldlineError:
     """
-    Return *error* with what to do about it here; *way_on* says it where a run stays open.
+    Return *error* with what to do about it here.
+
+    Args:
+        error: What went wrong.
+        way_on: What to do where a run stays open.
+        is_elsewhere: Whether somebody else than the vendor was asked.
     """
     if isinstance(error, ThreadConflictError):
         message = (
@@ -136,5 +156,8 @@ def advised(error: FoldlineError, way_on: str) -> FoldlineError:
         return UsageError(message)
     if not isinstance(error, ModelError):
         return error
-    advice = [*filter(None, (_ADVICE.get(error.status or 0), way_on))]
-    return ModelError("; ".join((str(error), *advice)), status=error.status)
+    advice = _ADVICE.get(error.status or 0)
+    if is_elsewhere and error.status == _NOT_FOUND:
+        advice = _ADVICE_ELSEWHERE
+    told = "; ".join(filter(None, (str(error), advice, way_on)))
+    return ModelError(told, status=error.status)

@@ -16,13 +16,16 @@ from foldline.history.parts import ResponseContent
 from foldline.testing.model import ScriptedModel
 
 
-__all__ = ["AS_RECORDED", "Recording", "answers_in"]
+__all__ = ["AS_RECORDED", "ENDED", "Recording", "answers_in"]
 
 
 AS_RECORDED = AgentOptions(
     max_iterations=1_000_000, max_consecutive_failures=1_000_000, max_identical_calls=1_000_000
 )
 """The bounds of a turn that goes as far as the recorded one went."""
+
+ENDED = "The recording has ended"
+"""Why a turn ends that the recording does not finish."""
 
 _Content: TypeAlias = str | tuple[ResponseContent, ...]
 
@@ -89,7 +92,7 @@ class Recording:
         """
         if place >= self.count:
             message = (
-                f"the recording has ended: this thread holds {place:,} answers, and {self._name} "
+                f"{ENDED.lower()}: this thread holds {place:,} answers, and {self._name} "
                 f"has {self.count:,}; begin a new one with --thread ID, or /rewind this one"
             )
             raise ModelError(message)
@@ -156,18 +159,16 @@ def _results(messages: Iterable[Message]) -> list[Mapping[str, _Content]]:
     A recording may use one id again and again: a result is that of the newest call that waits.
     """
     results: list[dict[str, _Content]] = []
-    waiting: dict[str, list[int]] = {}
+    waiting: dict[str, list[dict[str, _Content]]] = {}
     for role, run in _runs(messages):
         if role == "assistant":
             results.append({})
-        for message in run:
-            for answer in message.tool_call_responses:
-                calls = waiting.get(answer.id)
-                if calls:
-                    results[calls.pop()].setdefault(answer.id, answer.response)
-            if role == "assistant":
-                for call in message.tool_calls:
-                    waiting.setdefault(call.id, []).append(len(results) - 1)
+            for call in (call for message in run for call in message.tool_calls):
+                waiting.setdefault(call.id, []).append(results[-1])
+        for answer in (answer for message in run for answer in message.tool_call_responses):
+            calls = waiting.get(answer.id)
+            if calls:
+                calls.pop().setdefault(answer.id, answer.response)
     return list(results)
 
 

@@ -19,6 +19,7 @@ from foldline.agent.events import (
     TurnFinishedEvent,
 )
 from foldline.agent.result import TurnResult
+from foldline.apps.cli.chat_recording import ENDED
 from foldline.apps.cli.terminal import clean, first_line
 from foldline.apps.cli.threads_counts import counted
 from foldline.history.messages import Usage
@@ -31,6 +32,8 @@ __all__ = ["Screen", "fold_line", "usage_line"]
 
 
 _MOST_SHOWN = 120
+# What is said of the end of a recording comes behind the turn.
+_QUIET_ENDS = frozenset({COMPLETED, ENDED})
 _TOLD_FOLDS = frozenset({"performed", "failed"})
 
 
@@ -51,12 +54,19 @@ class Screen:
     Shows a turn while it runs.
     """
 
-    def __init__(self, answer: Console, notes: Console) -> None:
+    def __init__(self, answer: Console, notes: Console, *, is_recorded: bool = False) -> None:
         """
-        Show what the model says on *answer*, and all else on *notes*; they may be the same.
+        Show a turn.
+
+        Args:
+            answer: Where what the model says goes.
+            notes: Where all else goes; it may be the same.
+            is_recorded: Whether a recording answers, which caches nothing.
         """
         self._answer = answer
         self._notes = notes
+        self._is_recorded = is_recorded
+        self._calls = 1
         self._open: Console | None = None
 
     def hear(self, event: AgentEvent) -> None:
@@ -70,7 +80,12 @@ class Screen:
                 self._say(self._notes, text, style="dim italic")
             case TextEndEvent() | ReasoningEndEvent():
                 self.close()
+            case RunCompletedEvent(usage=usage, duration=duration):
+                told = usage_line(usage, calls=self._calls, is_recorded=self._is_recorded)
+                self.note(f"{told}; {duration:.1f} s")
             case _:
+                if isinstance(event, TurnFinishedEvent):
+                    self._calls = event.iterations
                 line = _line_of(event)
                 if line is not None:
                     self.note(line.text, style=line.style)
@@ -117,10 +132,8 @@ def _line_of(event: AgentEvent) -> _Line | None:
             line = _Line(fold_line(event), "yellow" if status == "performed" else "red")
         case RepeatBreakerEvent(text=text):
             line = _Line(text, "yellow")
-        case TurnFinishedEvent(termination_reason=reason) if reason != COMPLETED:
+        case TurnFinishedEvent(termination_reason=reason) if reason not in _QUIET_ENDS:
             line = _Line(f"the turn ends here: {first_line(reason)}", "yellow")
-        case RunCompletedEvent(usage=usage, duration=duration):
-            line = _Line(f"{usage_line(usage)}; {duration:.1f} s")
         case _:
             pass
     return line
@@ -152,14 +165,21 @@ def fold_line(event: HistoryReductionEvent) -> str:
     return "; ".join(first_line(fact, most=_MOST_SHOWN) for fact in facts)
 
 
-def usage_line(usage: Usage) -> str:
+def usage_line(usage: Usage, *, calls: int = 1, is_recorded: bool = False) -> str:
     """
     Return what the vendor counted, as one line.
+
+    Args:
+        usage: The counts, in all.
+        calls: How many model calls they are of.
+        is_recorded: Whether nothing is said of a cache that was not used.
     """
     if not usage.input_tokens and not usage.output_tokens:
         return "the vendor counted nothing"
     share = usage.cache_read_tokens / usage.input_tokens * 100 if usage.input_tokens else 0.0
-    return (
-        f"{short_number(usage.input_tokens)} tokens in, {share:.0f} % of them cached; "
-        f"{short_number(usage.output_tokens)} out"
-    )
+    spent = [f"{short_number(usage.input_tokens)} tokens in"]
+    if calls > 1:
+        spent.append(f"in {calls:,} calls")
+    if usage.cache_read_tokens or not is_recorded:
+        spent.append(f"{share:.0f} % of them cached")
+    return f"{', '.join(spent)}; {short_number(usage.output_tokens)} out"

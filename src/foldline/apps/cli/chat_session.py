@@ -6,10 +6,13 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Protocol
 
-from foldline.agent.events import AgentEvent
+from msgspec import structs
+
+from foldline.agent.events import AgentEvent, DecisionEvent, TurnFinishedEvent
 from foldline.agent.result import TurnResult
 from foldline.agent.streaming import StreamingTurnResult
 from foldline.apps.cli.chat_interrupts import stoppable
+from foldline.apps.cli.chat_recording import ENDED
 from foldline.apps.cli.chat_speaker import Speaker
 from foldline.apps.cli.terminal import first_line
 from foldline.errors import FoldlineError, UsageError
@@ -20,6 +23,7 @@ __all__ = ["Chat", "Display"]
 
 
 _LEFT_FOR_NEW = "Left for a new message"
+_BOUND = "Maximum iterations "
 
 
 class Display(Protocol):
@@ -153,11 +157,30 @@ class Chat:
         agent = await self.speaker.agent(self.thread)
         stream = agent.run_stream(text, thread=self.thread)
         await self._watch(stream)
-        self.display.end(await stream.final_result)
+        result = await stream.final_result
+        reason = await self._worded(result.termination_reason)
+        self.display.end(structs.replace(result, termination_reason=reason))
         if await self.speaker.left(self.thread) == 0:
             self.display.note("that was the last answer of the recording")
 
     async def _watch(self, stream: StreamingTurnResult) -> None:
         async with stream:
             async for event in stream:
-                self.display.hear(event)
+                self.display.hear(await self._told(event))
+
+    async def _told(self, event: AgentEvent) -> AgentEvent:
+        match event:
+            case TurnFinishedEvent(termination_reason=reason):
+                return structs.replace(event, termination_reason=await self._worded(reason))
+            case DecisionEvent(reason=str(reason)):
+                return structs.replace(event, reason=await self._worded(reason))
+            case _:
+                return event
+
+    async def _worded(self, reason: str) -> str:
+        """
+        Return *reason*, why a turn ends; the end of a recording is no limit that somebody has set.
+        """
+        if not reason.startswith(_BOUND):
+            return reason
+        return ENDED if await self.speaker.left(self.thread) == 0 else reason

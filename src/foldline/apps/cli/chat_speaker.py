@@ -13,7 +13,7 @@ from foldline.agent.agent import Agent
 from foldline.agent.config import AgentConfig, agent_config_from_mapping
 from foldline.agent.options import AgentOptions
 from foldline.agent.reducer import HistoryReducer
-from foldline.apps.cli.chat_options import ChatOptions
+from foldline.apps.cli.chat_options import ChatOptions, chat_reduction
 from foldline.apps.cli.chat_recording import AS_RECORDED, Recording, answers_in
 from foldline.apps.cli.demo import recorded_session
 from foldline.apps.cli.files import STANDARD_INPUT, read_file
@@ -43,13 +43,16 @@ class Speaker:
     Whoever answers: an agent with a vendor's model, or a recording.
     """
 
-    def __init__(self, config: AgentConfig, who: ChatModel | Recording) -> None:
+    def __init__(
+        self, config: AgentConfig, who: ChatModel | Recording, *, has_own_address: bool = False
+    ) -> None:
         """
         Answer as *config* says.
 
         Args:
             config: The agent; its provider is not looked at.
             who: The model, or the recording.
+            has_own_address: Whether it is asked somewhere else than at its vendor.
 
         Raises:
             ConfigError: The configuration names a summarizer that cannot be opened.
@@ -57,6 +60,8 @@ class Speaker:
         """
         self._config = config
         self._who = who
+        self.has_own_address = has_own_address
+        """Whether it is asked somewhere else than at its vendor."""
         self._first = self._agent(0)
 
     @property
@@ -65,6 +70,13 @@ class Speaker:
         Who it is.
         """
         return self._first.model.name
+
+    @property
+    def is_recorded(self) -> bool:
+        """
+        Whether it is a recording.
+        """
+        return isinstance(self._who, Recording)
 
     @property
     def reducer(self) -> HistoryReducer:
@@ -82,9 +94,16 @@ class Speaker:
         """
         if not isinstance(self._who, Recording):
             return self._first
-        place = answers_in(await thread.get_messages())
-        self._who.check(place)
-        return self._agent(place)
+        messages = await thread.get_messages()
+        place = answers_in(messages)
+        given = 0
+        state = thread.execution_state
+        if state is not None and state.is_open:
+            given = answers_in(messages[state.turn_start :])
+        if not given:
+            self._who.check(place)
+        # A recording may end in a call: its result is the last that the turn comes to.
+        return self._agent(place, most=given + max(0, self._who.count - place))
 
     async def request(self, thread: ReadOnlyThread) -> str:
         """
@@ -109,19 +128,28 @@ class Speaker:
         if isinstance(self._who, WireModel | PydanticModel):
             await self._who.close()
 
-    def _agent(self, place: int) -> Agent:
+    def _agent(self, place: int, *, most: int = 1) -> Agent:
         config, who = self._config, self._who
-        options, reduction = config.options, config.history_reduction
-        is_recorded = isinstance(who, Recording)
+        if not isinstance(who, Recording):
+            return Agent(
+                who,
+                name=config.name,
+                instructions=config.system_instructions,
+                history_reduction=config.history_reduction,
+                options=config.options,
+            )
+        model = who.model_at(place)
+        options = AS_RECORDED if config.options == AgentOptions() else config.options
+        by_itself = config.history_reduction.summarizer_provider is None
         return Agent(
-            who.model_at(place) if isinstance(who, Recording) else who,
+            model,
             name=config.name,
             instructions=config.system_instructions,
-            tools=who.tools() if isinstance(who, Recording) else (),
-            history_reduction=reduction,
+            tools=who.tools(model, place),
+            history_reduction=config.history_reduction,
             # A recording cannot write summaries: what it would say is the next answer.
-            summarizer=() if is_recorded and reduction.summarizer_provider is None else None,
-            options=AS_RECORDED if is_recorded and options == AgentOptions() else options,
+            summarizer=() if by_itself else None,
+            options=structs.replace(options, max_iterations=min(options.max_iterations, most)),
         )
 
 
@@ -135,7 +163,7 @@ def speaker_of(options: ChatOptions, flags: ConfigOptions) -> Speaker:
         FormatError: The recording is no conversation that foldline reads.
         MissingExtraError: The model needs a package that is not installed.
     """
-    config = _agent_config(options.config)
+    config = _agent_config(options.config, chat_reduction(flags))
     reduction = configured(flags, config.history_reduction)
     if not reduction.enabled:
         tell(f"{options.config} says that reduction is disabled: the full history is sent")
@@ -144,7 +172,8 @@ def speaker_of(options: ChatOptions, flags: ConfigOptions) -> Speaker:
     if options.model is not None and options.model.startswith(_SCRIPTED):
         return Speaker(config, _recording(options, flags))
     _check_unscripted(options, flags)
-    return Speaker(config, open_model(_provider(options, config)))
+    provider = _provider(options, config)
+    return Speaker(config, open_model(provider), has_own_address=provider.base_url is not None)
 
 
 def _provider(options: ChatOptions, config: AgentConfig) -> ProviderConfig:
@@ -157,10 +186,11 @@ def _provider(options: ChatOptions, config: AgentConfig) -> ProviderConfig:
                 "scripted:FILE"
             )
             raise UsageError(message)
-        key = None
         if provider is not None and provider.provider_key == vendor:
-            key = provider.api_key
-        provider = ProviderConfig(provider_key=vendor, model_name=name, api_key=key)
+            # The key belongs to the address beside it: neither goes anywhere without the other.
+            provider = structs.replace(provider, model_name=name)
+        else:
+            provider = ProviderConfig(provider_key=vendor, model_name=name)
     if provider is None:
         message = (
             "no model is named: give --model vendor:model, or try --model scripted:demo, which "
@@ -205,11 +235,12 @@ def _instructions(given: str | None, config: AgentConfig) -> str:
     return _text(given[1:], read_file(given[1:])).strip()
 
 
-def _agent_config(name: str | None) -> AgentConfig:
+def _agent_config(name: str | None, default: HistoryReductionConfig) -> AgentConfig:
     """
     Return the agent in the file *name*; its reduction is enabled unless the file says otherwise.
+
+    Where there is no file, or it says nothing of reduction, that is *default*.
     """
-    default = HistoryReductionConfig(enabled=True, strategy="summarizing")
     if name is None:
         return AgentConfig(history_reduction=default)
     if name == STANDARD_INPUT:

@@ -4,7 +4,7 @@ One name for each file, however many ways it was written.
 
 from collections.abc import Iterable, Mapping
 
-from foldline.providers.digest.identifiers import kind_of
+from foldline.providers.digest.identifiers import KindOf, kind_of
 
 
 __all__ = ["canonical_paths"]
@@ -13,7 +13,7 @@ __all__ = ["canonical_paths"]
 _DEEPEST = 12
 
 
-def canonical_paths(values: Iterable[str]) -> Mapping[str, str]:
+def canonical_paths(values: Iterable[str], *, kinds: KindOf = kind_of) -> Mapping[str, str]:
     """
     Map each path among *values* that is the end of a longer one to the longest such.
 
@@ -21,7 +21,7 @@ def canonical_paths(values: Iterable[str]) -> Mapping[str, str]:
     that is among the values too.
     """
     paths = sorted(
-        (value for value in values if kind_of(value) == "path"),
+        (value for value in values if kinds(value) == "path"),
         key=lambda value: (-len(value), value),
     )
     by_ending: dict[str, str] = {}

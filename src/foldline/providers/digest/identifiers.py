@@ -6,12 +6,17 @@ pattern is linear in the text: it starts where a token starts and never gives ba
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
 
 from msgspec import Struct
 
 
-__all__ = ["Identifier", "find_identifiers", "is_identifier", "kind_of"]
+__all__ = ["Identifier", "KindOf", "find_identifiers", "is_identifier", "kind_of"]
+
+
+KindOf: TypeAlias = Callable[[str], str]
+"""`kind_of`, or one that remembers what it has said."""
 
 
 class Identifier(Struct, frozen=True):
@@ -48,20 +53,16 @@ _RIGHT_EDGE = ".,:;!?~+-"
 _SHORTEST = 2
 _LONGEST = 160
 
-_KINDS = (
-    ("url", re.compile(r"[a-z]{2,8}://\S{3,}")),
-    ("email", re.compile(r"[\w.+-]+@[\w-]+\.[\w.-]+")),
-    ("clock", re.compile(r"\d{1,2}:\d\d(?::\d\d(?:\.\d+)?)?(?:[+-]\d.*)?")),
-    ("date", re.compile(rf"\d{{4}}-\d\d-\d\d\S*|\d{{1,2}}/\d{{1,2}}/\d{{2,4}}|(?:{_MONTH}).* \S+")),
-    ("amount", re.compile(r"[$€£]\d\S*|\d\S*[%$€£]")),
-    (
-        "path",
-        re.compile(
-            rf"[~@.]?/?(?:[\w@.+~-]+/)*[\w@+~.-]+\.(?:{_FILE})|[~.@]{{0,2}}/[\w@.+~-]+/[\w@.+~/-]+"
-        ),
-    ),
-    ("number", re.compile(r"[\d.,:x#+-]+")),
-    ("code", re.compile(r"(?=.*[A-Za-z])(?=.*\d)[\w.#@-]+")),
+_KIND = re.compile(
+    r"(?P<url>[a-z]{2,8}://\S{3,})"
+    r"|(?P<email>[\w.+-]+@[\w-]+\.[\w.-]+)"
+    r"|(?P<clock>\d{1,2}:\d\d(?::\d\d(?:\.\d+)?)?(?:[+-]\d.*)?)"
+    rf"|(?P<date>\d{{4}}-\d\d-\d\d\S*|\d{{1,2}}/\d{{1,2}}/\d{{2,4}}|(?:{_MONTH}).* \S+)"
+    r"|(?P<amount>[$€£]\d\S*|\d\S*[%$€£])"
+    rf"|(?P<path>[~@.]?/?(?:[\w@.+~-]+/)*[\w@+~.-]+\.(?:{_FILE})"
+    r"|[~.@]{0,2}/[\w@.+~-]+/[\w@.+~/-]+)"
+    r"|(?P<number>[\d.,:x#+-]+)"
+    r"|(?P<code>(?=.*[A-Za-z])(?=.*\d)[\w.#@-]+)"
 )
 
 
@@ -69,10 +70,8 @@ def kind_of(value: str) -> str:
     """
     Return the kind of *value*: `url`, `email`, `date`, ... or `name` where no typed shape fits.
     """
-    for kind, pattern in _KINDS:
-        if pattern.fullmatch(value):
-            return kind
-    return "name"
+    match = _KIND.fullmatch(value)
+    return (match and match.lastgroup) or "name"
 
 
 def is_identifier(value: str) -> bool:

@@ -16,7 +16,12 @@ from itertools import zip_longest
 from msgspec import Struct
 
 from foldline.providers.digest.files import canonical_paths
-from foldline.providers.digest.identifiers import find_identifiers, is_identifier, kind_of
+from foldline.providers.digest.identifiers import (
+    KindOf,
+    find_identifiers,
+    is_identifier,
+    kind_of,
+)
 from foldline.providers.digest.selection import Item
 from foldline.providers.digest.transcript import Argument, Speech, Transcript
 
@@ -90,27 +95,31 @@ _OWN = re.compile(r"\b(?:my|our)\b[^!?\n]{0,80}", re.IGNORECASE)
 _ID_ENDINGS = ("id", "code", "number", "key", "date", "email", "path", "dob", "ref")
 
 
-def build_ledger(transcript: Transcript, *, quoted: str, prior: Ledger) -> Ledger:
+def build_ledger(
+    transcript: Transcript, *, quoted: str, prior: Ledger, kinds: KindOf = kind_of
+) -> Ledger:
     """
     Rank the identifiers of *transcript* together with those that are already known.
 
     Args:
         quoted: Text of earlier summaries by others; their identifiers count as seen.
         prior: The ledger of the digests that are absorbed.
+        kinds: Tells the kind of a value; the same values are asked for many times.
     """
-    mentions = (*_quoted(quoted), *_mentions(transcript))
+    mentions = (*_quoted(quoted), *_mentions(transcript, kinds))
     known = dict.fromkeys(mention.value for mention in mentions)
     known.update(dict.fromkeys(entry.value for entry in (*prior.used, *prior.seen)))
-    paths = canonical_paths(known)
+    paths = canonical_paths(known, kinds=kinds)
     tallies = _tally(mentions, paths)
     span = 1 + max((tally.last for tally in tallies.values()), default=0)
-    kept = [value for value, tally in tallies.items() if not _is_noise(value, tally)]
-    ranked = sorted(kept, key=lambda value: _rank(value, tallies[value], span))
-    used = [_entry(value, tallies[value].label) for value in ranked if tallies[value].used]
-    seen = [_entry(value, tallies[value].label) for value in ranked if not tallies[value].used]
-    all_used = _take_in_turn(_renamed(prior.used, paths), used)
+    kept = [value for value, tally in tallies.items() if not _is_noise(kinds(value), value, tally)]
+    ranked = sorted(kept, key=lambda value: _rank(value, tallies[value], span, kinds(value)))
+    ordered = [(_entry(kinds(value), value, tallies[value].label), value) for value in ranked]
+    used = [entry for entry, value in ordered if tallies[value].used]
+    seen = [entry for entry, value in ordered if not tallies[value].used]
+    all_used = _take_in_turn(_renamed(prior.used, paths, kinds), used, kinds)
     is_used = {entry.value for entry in all_used}
-    all_seen = _take_in_turn(_renamed(prior.seen, paths), seen)
+    all_seen = _take_in_turn(_renamed(prior.seen, paths, kinds), seen, kinds)
     return Ledger(tuple(all_used), tuple(entry for entry in all_seen if entry.value not in is_used))
 
 
@@ -124,11 +133,13 @@ def _tally(mentions: Iterable[_Mention], paths: Mapping[str, str]) -> dict[str, 
     return tallies
 
 
-def _renamed(entries: Iterable[Entry], paths: Mapping[str, str]) -> list[Entry]:
-    return [_entry(paths.get(entry.value, entry.value), entry.label) for entry in entries]
+def _renamed(entries: Iterable[Entry], paths: Mapping[str, str], kinds: KindOf) -> Iterator[Entry]:
+    for entry in entries:
+        value = paths.get(entry.value, entry.value)
+        yield _entry(kinds(value), value, entry.label)
 
 
-def _mentions(transcript: Transcript) -> Iterator[_Mention]:
+def _mentions(transcript: Transcript, kinds: KindOf) -> Iterator[_Mention]:
     for result in transcript.results:
         for found in find_identifiers(result.text):
             yield _Mention(found.value, found.label, "tool", result.position)
@@ -141,7 +152,7 @@ def _mentions(transcript: Transcript) -> Iterator[_Mention]:
             yield from _own_mentions(speech, {one.value for one in named})
     for call in transcript.calls:
         for argument in call.arguments:
-            yield from _argument_mentions(argument, call.position)
+            yield from _argument_mentions(argument, call.position, kinds)
 
 
 def _own_mentions(speech: Speech, whole: AbstractSet[str]) -> Iterator[_Mention]:
@@ -151,7 +162,7 @@ def _own_mentions(speech: Speech, whole: AbstractSet[str]) -> Iterator[_Mention]
             yield _Mention(first, "", "own", speech.position)
 
 
-def _argument_mentions(argument: Argument, position: int) -> Iterator[_Mention]:
+def _argument_mentions(argument: Argument, position: int, kinds: KindOf) -> Iterator[_Mention]:
     value = argument.value
     if is_identifier(value):
         yield _Mention(value, argument.label, "used", position)
@@ -159,7 +170,7 @@ def _argument_mentions(argument: Argument, position: int) -> Iterator[_Mention]:
     # A long value is content, such as the text of a file; what it names was said, not used.
     role = "used" if len(value) <= _MENTIONED else "assistant"
     for found in find_identifiers(value):
-        is_small = kind_of(found.value) in _SMALL_KINDS
+        is_small = kinds(found.value) in _SMALL_KINDS
         yield _Mention(found.value, found.label, "assistant" if is_small else role, position)
 
 
@@ -168,12 +179,11 @@ def _quoted(text: str) -> Iterator[_Mention]:
         yield _Mention(found.value, found.label, "assistant", 0)
 
 
-def _rank(value: str, tally: _Tally, span: int) -> tuple[int, int, str]:
-    return -_score(value, tally, span), -tally.last, value
+def _rank(value: str, tally: _Tally, span: int, kind: str) -> tuple[int, int, str]:
+    return -_score(tally, span, kind), -tally.last, value
 
 
-def _score(value: str, tally: _Tally, span: int) -> int:
-    kind = kind_of(value)
+def _score(tally: _Tally, span: int, kind: str) -> int:
     total = tally.used + tally.user + tally.assistant + tally.tool
     return (
         40 * bool(tally.used)
@@ -188,28 +198,22 @@ def _score(value: str, tally: _Tally, span: int) -> int:
     )
 
 
-def _entry(value: str, label: str) -> Entry:
-    kind = kind_of(value)
+def _entry(kind: str, value: str, label: str) -> Entry:
     if kind == "path" and "/" in value.rstrip("/"):
         folder, slash, _ = value.rstrip("/").rpartition("/")
         return Entry(value, folder + slash)
     return Entry(value, label if _LABEL.fullmatch(label) else _KIND_LABELS[kind])
 
 
-def _take_in_turn(old: Sequence[Entry], new: Sequence[Entry]) -> list[Entry]:
+def _take_in_turn(old: Iterable[Entry], new: Iterable[Entry], kinds: KindOf) -> list[Entry]:
     known = {entry.value: entry for pair in zip_longest(old, new) for entry in pair if entry}
-    return sorted(known.values(), key=_is_weak)[:_MOST]
+    return sorted(known.values(), key=lambda entry: kinds(entry.value) in _WEAK_KINDS)[:_MOST]
 
 
-def _is_noise(value: str, tally: _Tally) -> bool:
-    kind = kind_of(value)
+def _is_noise(kind: str, value: str, tally: _Tally) -> bool:
     if kind == "clock":
         return not (tally.user or tally.assistant)
     return kind == "number" and len(value) < _NUMBER_LENGTH and not tally.label
-
-
-def _is_weak(entry: Entry) -> bool:
-    return kind_of(entry.value) in _WEAK_KINDS
 
 
 def offer_entries(entries: Sequence[Entry]) -> list[Item]:
@@ -224,13 +228,14 @@ def offer_entries(entries: Sequence[Entry]) -> list[Item]:
     ]
 
 
-def find_entries(text: str) -> Iterator[Entry]:
+def find_entries(text: str, *, kinds: KindOf = kind_of) -> Iterator[Entry]:
     """
     Yield what a digest says in its sentences alone, so that it outlives them.
     """
     for found in find_identifiers(text):
-        if not _is_noise(found.value, _Tally(found.label)):
-            yield _entry(found.value, found.label)
+        kind = kinds(found.value)
+        if not _is_noise(kind, found.value, _Tally(found.label)):
+            yield _entry(kind, found.value, found.label)
 
 
 def read_entries(lines: Iterable[str]) -> tuple[Entry, ...]:

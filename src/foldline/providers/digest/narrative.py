@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from foldline.providers.digest.selection import Item
 from foldline.providers.digest.sentences import rank_sentences, split_sentences
-from foldline.providers.digest.tail import attribute
+from foldline.providers.digest.tail import attribute, bare
 from foldline.providers.digest.transcript import Speech
 
 
@@ -30,7 +30,7 @@ def offer_sentences(speeches: Iterable[Speech], *, prior: Sequence[str], shown: 
         for sentence in split_sentences(speech.text)
     ]
     texts = list(dict.fromkeys([*prior, *new]))
-    fresh = [text for text in texts if text.partition(": ")[2] not in shown]
+    fresh = [text for text in texts if bare(text) not in shown]
     return [Item(fresh[index], index) for index in rank_sentences(fresh)[:_MOST]]
 
 

@@ -13,6 +13,7 @@ from msgspec import Struct
 from foldline.history.tokens import MESSAGE_TOKENS, TokenCounter, TokenEstimator
 from foldline.providers.digest.document import Counts, Document, Section, header, render
 from foldline.providers.digest.earlier import Earlier, read_earlier
+from foldline.providers.digest.identifiers import kind_of
 from foldline.providers.digest.ledger import (
     Ledger,
     build_ledger,
@@ -97,9 +98,11 @@ def _offer(
     transcript: Transcript, earlier: Earlier, *, detail: int
 ) -> dict[Section, Sequence[Item]]:
     speeches, prior = transcript.speeches, earlier.lines
-    told = find_entries("\n".join([*prior(Section.REQUESTS), *prior(Section.RULES)]))
+    # The same identifiers are judged again and again.
+    kinds = cache(kind_of)
+    told = find_entries("\n".join([*prior(Section.REQUESTS), *prior(Section.RULES)]), kinds=kinds)
     known = Ledger(read_entries(prior(Section.USED)), (*read_entries(prior(Section.SEEN)), *told))
-    ledger = build_ledger(transcript, quoted="\n".join(earlier.foreign), prior=known)
+    ledger = build_ledger(transcript, quoted="\n".join(earlier.foreign), prior=known, kinds=kinds)
     requests = offer_requests(speeches, prior=prior(Section.REQUESTS), detail=detail)
     tail = offer_tail(speeches, prior=prior(Section.LAST), detail=detail)
     asked = "\n".join(item.text for item in requests[:_SHOWN_REQUESTS])

@@ -9,10 +9,11 @@ from foldline.providers.digest.text import one_line, shorten
 from foldline.providers.digest.transcript import Speech
 
 
-__all__ = ["attribute", "offer_tail"]
+__all__ = ["attribute", "bare", "offer_tail"]
 
 
 _MOST = 6
+_COLON = ": "
 
 
 def offer_tail(speeches: Sequence[Speech], *, prior: Sequence[str], detail: int) -> list[Item]:
@@ -37,4 +38,11 @@ def attribute(role: str, text: str) -> str:
     """
     Write who said *text* in front of it.
     """
-    return f"{role}: {text}"
+    return f"{role}{_COLON}{text}"
+
+
+def bare(text: str) -> str:
+    """
+    Return what `attribute` was given, without the speaker.
+    """
+    return text.partition(_COLON)[2] or text

@@ -2,13 +2,13 @@
 What was called: counts for each tool, the last calls, and the calls that failed.
 """
 
-import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
+from foldline.providers.digest.failures import failure_of
 from foldline.providers.digest.selection import Item
 from foldline.providers.digest.text import one_line, shorten
-from foldline.providers.digest.transcript import Call, Result, Transcript
+from foldline.providers.digest.transcript import Call, Transcript
 
 
 __all__ = ["offer_calls"]
@@ -20,13 +20,6 @@ _FAILED = "failed: "
 _ARROW = " -> "
 _VALUE_LENGTH = 100
 _CALL_LENGTH = 200
-_ERROR_LENGTH = 160
-_PEEK = 2_000
-_FAILURE = re.compile(
-    r"^[^\n]{0,80}?(?:\b[Ee]rror\b|ERROR|Error:|Traceback|\bfailed\b|FAILED|\bException\b"
-    r"|[Nn]o such file|not found|[Pp]ermission denied|exit(?:ed with)? code:? [1-9])[^\n]{0,200}",
-    re.MULTILINE,
-)
 
 
 def offer_calls(transcript: Transcript, *, prior: Sequence[str]) -> list[Item]:
@@ -37,7 +30,8 @@ def offer_calls(transcript: Transcript, *, prior: Sequence[str]) -> list[Item]:
         prior: The lines of the tool sections that are absorbed, oldest first.
     """
     counts = _prior_counts(prior) + Counter(call.name for call in transcript.calls)
-    failed = [line for line in prior if line.startswith(_FAILED)] + _failures(transcript)
+    failed = [line for line in prior if line.startswith(_FAILED)]
+    failed += _failures(transcript)
     known = [line for line in prior if not line.startswith((_FAILED, _COUNTS))]
     called = known + [_describe(call) for call in transcript.calls[-_MOST:]]
     lines = _interleave(_newest(called), _newest(failed))
@@ -80,20 +74,16 @@ def _describe(call: Call) -> str:
     return shorten(one_line(f"{call.name} {'; '.join(pairs)}"), limit=_CALL_LENGTH)
 
 
-def _failures(transcript: Transcript) -> list[str]:
-    calls = {call.id: call for call in transcript.calls if call.id}
-    found: list[str] = []
+def _failures(transcript: Transcript) -> Iterator[str]:
+    calls = iter(transcript.calls)
+    coming = next(calls, None)
+    open_calls: dict[str, Call] = {}
     for result in transcript.results:
-        error = _error_line(result)
+        # An id may come again: a result answers the last call of its id that stands before it.
+        while coming is not None and coming.position < result.position:
+            open_calls[coming.id] = coming
+            coming = next(calls, None)
+        error = failure_of(result.text, is_marked=result.is_error)
         if error:
-            call = calls.get(result.id)
-            found.append(f"{_FAILED}{_describe(call)}{_ARROW}{error}" if call else _FAILED + error)
-    return found
-
-
-def _error_line(result: Result) -> str:
-    for text in (result.text[:_PEEK], result.text[-_PEEK:]):
-        match = _FAILURE.search(text)
-        if match:
-            return shorten(one_line(match[0]), limit=_ERROR_LENGTH)
-    return ""
+            call = open_calls.get(result.id) if result.id else None
+            yield f"{_FAILED}{_describe(call)}{_ARROW}{error}" if call else _FAILED + error

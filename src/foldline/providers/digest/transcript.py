@@ -15,6 +15,7 @@ from foldline.history.codec import decode_json
 from foldline.history.messages import Message, Role
 from foldline.history.parts import (
     CompactionPart,
+    GenericPart,
     TextPart,
     ToolCallPart,
     ToolCallResponsePart,
@@ -84,6 +85,9 @@ class Result(Struct, frozen=True):
     text: str
     """The answer as text."""
 
+    is_error: bool = False
+    """Whether the record itself marks it as an error."""
+
 
 class Transcript(Struct, frozen=True, kw_only=True):
     """
@@ -105,6 +109,9 @@ class Transcript(Struct, frozen=True, kw_only=True):
 
 _Json: TypeAlias = "dict[str, _Json] | list[_Json] | str | float | bool | None"
 
+# What formats leave of the flag that a tool has failed: a part, or a word about the message.
+_MARK = "is_error"
+_MARKED = "isError"
 _NAME_BREAK = re.compile(r"[\s,:]+")
 
 
@@ -137,8 +144,10 @@ def _read_speech(message: Message, position: int) -> Iterator[Speech]:
 
 
 def _read_results(message: Message, position: int) -> Iterator[Result]:
+    is_error = (message.metadata or {}).get(_MARKED) is True
     for part in message.tool_call_responses:
-        yield Result(position, part.id, clean(_response_text(part)))
+        text = clean(_response_text(part))
+        yield Result(position, part.id, text, is_error or _is_marked(part))
     if message.role == "tool" and message.text:
         # Text beside, or instead of, an answer to a known call is what a tool answered as well.
         yield Result(position, "", clean(message.text))
@@ -177,3 +186,8 @@ def _response_text(part: ToolCallResponsePart) -> str:
     if isinstance(part.response, str):
         return part.response
     return "\n".join(inner.content for inner in part.response if isinstance(inner, TextPart))
+
+
+def _is_marked(part: ToolCallResponsePart) -> bool:
+    inner = () if isinstance(part.response, str) else part.response
+    return any(isinstance(one, GenericPart) and one.kind == _MARK for one in inner)

@@ -19,8 +19,25 @@ if TYPE_CHECKING:
     from pydantic_ai.providers import Provider
 
 
-__all__ = ["as_model", "model_maker"]
+__all__ = ["COMMON_VENDORS", "as_model", "model_maker"]
 
+
+COMMON_VENDORS = (
+    "openai",
+    "openai-chat",
+    "anthropic",
+    "google",
+    "azure",
+    "bedrock",
+    "mistral",
+    "groq",
+    "deepseek",
+    "openrouter",
+    "ollama",
+)
+"""The vendors that are named to whoever names one that there is not."""
+
+_MOST_NEAR = 3
 
 _EXTRA = {"pydantic_ai": "pydantic-ai-slim", "openai": "openai", "anthropic": "anthropic"}
 _ADDRESSES = ("base_url", "azure_endpoint", "api_base")
@@ -79,19 +96,23 @@ def _check_vendor(vendor: str) -> None:
     try:
         infer_provider_class(vendor)
     except ValueError:
-        near = get_close_matches(vendor, _known_vendors(), n=1)
-        hint = f"did you mean {near[0]!r}?" if near else "see the list of pydantic-ai"
-        message = f"unknown vendor {vendor!r}: {hint}"
+        near = get_close_matches(vendor, _known_vendors(), n=_MOST_NEAR)
+        hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
+        message = f"unknown vendor {vendor!r}: {hint}common ones are {', '.join(COMMON_VENDORS)}"
         raise ConfigError(message) from None
 
 
 def _check_address(config: ProviderConfig) -> None:
     if config.base_url is None:
         return
+    import httpx2  # noqa: PLC0415
+
     try:
         address = urlsplit(config.base_url)
         is_one = address.scheme in _SCHEMES and address.hostname and address.port != 0
-    except ValueError:
+        # It takes fewer hosts than the standard library does.
+        httpx2.URL(config.base_url)
+    except (ValueError, httpx2.InvalidURL):
         is_one = False
     if not is_one:
         # Not shown: an address may hold a password.

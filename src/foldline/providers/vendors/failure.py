@@ -6,9 +6,12 @@ codes are kept, its text is read for the numbers of an overflow and then left be
 """
 
 import re
-from collections.abc import Generator, Mapping
+import ssl
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
+from socket import gaierror
 from types import MappingProxyType
+from typing import Any, cast
 
 from foldline.errors import ContextOverflowError, FormatError, ModelError, ServiceThreadLostError
 from foldline.history.formats.fields import Object, maybe_object, maybe_text
@@ -23,6 +26,23 @@ _STATUSES = range(_FAILURE, 600)
 _CODE = re.compile(r"[A-Za-z0-9_.:-]{1,64}").fullmatch
 _LOST = "previous_response_not_found"
 _LOST_TEXT = re.compile(r"previous response .{0,200}not found", re.IGNORECASE | re.DOTALL).search
+
+# The first kind that is found anywhere in the chain of causes is told. Some are told by their names,
+# since the classes of a vendor's HTTP client may not be loaded before they are used.
+_CAUSES: tuple[tuple[type[BaseException] | str, str], ...] = (
+    (ssl.SSLCertVerificationError, "TLS failed: its certificate is not trusted"),
+    (ssl.SSLError, "TLS failed"),
+    (gaierror, "its name was not found"),
+    (ConnectionRefusedError, "the connection was refused"),
+    ("ProxyError", "the proxy failed"),
+    (TimeoutError, "the connection timed out"),
+    ("TimeoutException", "the connection timed out"),
+    (ConnectionError, "the connection was dropped"),
+    ("RemoteProtocolError", "the connection was dropped, or it speaks no HTTP"),
+    ("NetworkError", "the connection was dropped"),
+)
+_PORTS: Mapping[str, int] = MappingProxyType({"http": 80, "https": 443})
+_MOST_CAUSES = 32
 
 # What a vendor names inside an open stream has no status of its own any more.
 _STATUS_OF: Mapping[str, int] = MappingProxyType(
@@ -114,6 +134,48 @@ def unreadable(name: str) -> ModelError:
     return ModelError(f"{name} broke off its answer, or gave one that cannot be read")
 
 
+def _where(error: Any) -> str:
+    """
+    Return the host and the port that were asked; a user, a path and a query may be secrets.
+    """
+    try:
+        url = error.request.url
+    except (AttributeError, RuntimeError):
+        # Some errors of the client are raised where no request is known.
+        return ""
+    host = f"[{url.host}]" if ":" in url.host else url.host
+    port = url.port or _PORTS.get(url.scheme)
+    return f" at {host}:{port}" if port else f" at {host}"
+
+
+def _cause(error: BaseException) -> str:
+    causes = list(_causes(error))
+    for kind, told in _CAUSES:
+        if any(_is(one, kind) for one in causes):
+            return told
+    return type(causes[-1]).__name__
+
+
+def _is(error: BaseException, kind: type[BaseException] | str) -> bool:
+    if isinstance(kind, str):
+        return any(one.__name__ == kind for one in type(error).__mro__)
+    return isinstance(error, kind)
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """
+    Give *error* and what it came of, which may be several errors at once.
+    """
+    found: list[BaseException] = [error]
+    for one in found:
+        yield one
+        if isinstance(one, BaseExceptionGroup):
+            found.extend(cast("BaseExceptionGroup[BaseException]", one).exceptions)
+        cause = one.__cause__ or one.__context__
+        if cause is not None and len(found) < _MOST_CAUSES:
+            found.append(cause)
+
+
 @contextmanager
 def sdk_errors(name: str) -> Generator[None]:
     """
@@ -134,11 +196,13 @@ def sdk_errors(name: str) -> Generator[None]:
     except (openai.APIStatusError, anthropic.APIStatusError) as error:
         body = maybe_object(error.body)
         raise model_error(name, status=error.status_code, error=error_of(body) or body) from None
-    except (openai.APITimeoutError, anthropic.APITimeoutError, httpx2.TimeoutException):
-        message = f"{name} did not answer in time"
+    except (openai.APITimeoutError, anthropic.APITimeoutError, httpx2.TimeoutException) as error:
+        message = f"{name} did not answer in time{_where(error)}"
+        if any(isinstance(one, httpx2.ConnectTimeout) for one in _causes(error)):
+            message = f"{name} could not be reached{_where(error)}: the connection timed out"
         raise ModelError(message) from None
-    except (openai.APIConnectionError, anthropic.APIConnectionError):
-        message = f"{name} could not be reached"
+    except (openai.APIConnectionError, anthropic.APIConnectionError) as error:
+        message = f"{name} could not be reached{_where(error)}: {_cause(error)}"
         raise ModelError(message) from None
     except (openai.OpenAIError, anthropic.AnthropicError, httpx2.HTTPError) as error:
         message = f"{name} broke off: {type(error).__name__}"

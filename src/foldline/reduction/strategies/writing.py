@@ -37,7 +37,8 @@ def write(
     """
     Ask the summarizers of *task* in turn until one gives a text that keeps the contract.
 
-    The second request to a summarizer lists what was wrong with its first text.
+    The second request to a summarizer lists what was wrong with its first text, or what it has to
+    do better where it gave none.
 
     Args:
         task: The fold that the text is for.
@@ -58,7 +59,8 @@ def write(
             calls += 1
             reply = yield request
             if isinstance(reply, SummaryFailure):
-                failures += (reply.reason,)
+                failures += (reply.defect or reply.reason,)
+                request = _told(request, reply)
                 continue
             text = cleaned(reply)
             tokens = counter.count(text)
@@ -75,3 +77,9 @@ def write(
             failures += faults
             request = msgspec.structs.replace(request, defects=faults)
     return Writing(calls=calls, tokens_read=calls * source, failures=failures)
+
+
+def _told(request: SummaryRequest, failure: SummaryFailure) -> SummaryRequest:
+    if not failure.defect:
+        return request
+    return msgspec.structs.replace(request, defects=(failure.defect,))

@@ -1,0 +1,179 @@
+"""
+Which results of tools tell of a failure, judged by how they begin and how they end.
+
+Only its first and its last lines are a tool's own word. What stands between may be a file that was
+read, where `except Error as error:` says nothing about the call; so an error that is named inside a
+text never counts. What the record itself marks as an error is one, whatever its text says.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from foldline.errors import FormatError
+from foldline.history.codec import decode_json
+from foldline.providers.digest.text import one_line, shorten
+
+
+__all__ = ["failure_of"]
+
+
+_Json: TypeAlias = "dict[str, _Json] | list[_Json] | str | float | bool | None"
+
+_LENGTH = 160
+_EDGE = 4_000
+_JOINED = " … "
+
+
+def _any_of(*forms: str) -> str:
+    return f"(?:{'|'.join(forms)})"
+
+
+# Empty lines, three spaces at most, and what tools put in front. A first line that is indented
+# further is the middle of a file.
+_OPENING = r"(?:[ \t]*\r?\n)* {0,3}(?:\[|<(?:error|tool_use_error|stderr)>\s{0,4}|[❌✗]\s?)?"
+_PLACE = r"[^\s:(]{1,200}(?:\(\d+,\d+\)|:\d+:\d+): (?:fatal )?error\b"
+_BEGIN = re.compile(
+    _OPENING
+    + _any_of(
+        # Error: …, ValueError: …, some.module.OddException: …, error[E0308]: …
+        r"(?:[A-Za-z_][\w.]{0,80}?)?(?:[Ee]rror|ERROR|Exception)(?:\[\w{1,20}\])?:(?=\s|$)",
+        r"Error (?:calling|executing|running|reading|writing|opening|parsing|fetching|while|during"
+        r"|code)\b",
+        r"(?:Unexpected|Fatal|Internal|Unknown|Runtime|Syntax|System|Server|Tool|API|Validation"
+        r"|Network|Connection)(?: [a-z]+)? [Ee]rror:",
+        r"An? (?:\w+ )?(?:error|exception) occurred",
+        r"Traceback \(most recent call last\)",
+        r"(?:fatal|FATAL|panic|Uncaught [\w.]{1,80}):\s",
+        r"npm (?:error|ERR!) ",
+        r"Your proposed edit has introduced new syntax error",
+        r"HTTP(?:/\d(?:\.\d)?)?(?: [Ee]rror)?:? [45]\d\d\b",
+        r"[Ss]tatus(?: [Cc]ode)?: [45]\d\d\b",
+        r"(?:400 Bad Request|401 Unauthorized|403 Forbidden|404 Not Found|405 Method Not Allowed"
+        r"|409 Conflict|422 Unprocessable|429 Too Many Requests|500 Internal Server Error"
+        r"|502 Bad Gateway|503 Service Unavailable|504 Gateway Time)",
+        _PLACE,
+    )
+)
+# What counts only where little else is said: the rest may be what the tool was asked for.
+_SHORT = 600
+_SHORT_LINES = 8
+_COMPLAINT = re.compile(
+    _OPENING
+    + _any_of(
+        r"(?:[Cc]ould not|[Cc]annot|[Cc]an['’]t|[Uu]nable to|[Ff]ailed to)\b",
+        r"(?:[A-Z][a-z]+ )?(?:[Cc]ommand|[Oo]peration|[Rr]equest|[Tt]ool|[Pp]rocess|[Ee]xecution)"
+        r" (?:was |has |call )?(?:aborted|cancelled|failed|interrupted|killed|rejected|timed out"
+        r"|denied|not found)\b",
+        r"(?:[Pp]ermission|[Aa]ccess) denied|[Nn]o such file|[Tt]imed out\b",
+        r"(?:File|Path|Directory|Module|Tool) (?:does not exist|not found)\b",
+        r"No (?:changes made to|replacement was performed)\b",
+        # bash: ponyc: command not found, ls: cannot access 'x': No such file or directory
+        r"[\w./+-]{1,120}: (?:[^\s:][^\n:]{0,200}: ){0,3}(?:[Nn]o such file or directory"
+        r"|[Pp]ermission denied|(?:command )?not found|cannot |can't |[Nn]ot a directory"
+        r"|[Ii]s a directory|unrecognized |invalid |illegal |missing )",
+    )
+)
+_EXIT = re.compile(
+    r"[\[(<]?(?:[A-Za-z]{1,20} ){0,5}(?:[Ee]xit(?:ed with)?[ _]?(?:code|status)|[Rr]eturn ?code)"
+    r"(?: of|:|>)? ?(-?\d{1,10})(?:[.\])]{0,2}|</returncode>)"
+)
+_EXIT_LINES = 4
+_LONGEST_END = 300
+_END = re.compile(
+    _any_of(
+        _PLACE,
+        r"make(?:\[\d+\])?: \*\*\* ",
+        r"npm (?:error|ERR!) ",
+        r"=+ (?:.* )?\d+ (?:failed|errors?)\b.* in \d",
+        r"FAILED \((?:failures|errors)=",
+        r"Command (?:aborted|cancelled|timed out)\b",
+    )
+)
+_TRACE = "Traceback (most recent call last):"
+_RAISED = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt|Warning)(?:: .*)?")
+# In a text that is code, the line behind one of these goes on.
+_CODE_ENDINGS = (",", ";", "{", "(", "[")
+_HINT = re.compile(r'"(?:is_error|isError|error|exit_code|exitCode|returncode)"')
+_MARKS = ("is_error", "isError")
+_CODES = ("exit_code", "exitCode", "returncode")
+_UNSAID = "error"
+
+
+def failure_of(text: str, *, is_marked: bool = False) -> str:
+    """
+    Return the line in which a result says that its call failed; empty where it does not.
+
+    Args:
+        text: What the tool answered.
+        is_marked: Whether the record itself calls the result an error.
+    """
+    lines = _edge_lines(text)
+    said = _exit(lines)
+    if said is None:
+        said = _field(text) or _begin(text, lines) or _end(lines)
+    if not said and not is_marked:
+        return ""
+    return shorten(one_line(said or "".join(lines[:1])), limit=_LENGTH) or _UNSAID
+
+
+def _edge_lines(text: str) -> list[str]:
+    edges = text if len(text) <= 2 * _EDGE else f"{text[:_EDGE]}\n{text[-_EDGE:]}"
+    return [line.rstrip() for line in edges.splitlines() if line.strip()]
+
+
+def _exit(lines: Sequence[str]) -> str | None:
+    """
+    Return what was wrong where an exit code tells so, empty where it is zero, None without one.
+    """
+    for line in (*lines[-1:], *lines[:_EXIT_LINES]):
+        match = _EXIT.fullmatch(line)
+        if match:
+            told = next(filter(_BEGIN.match, lines), line)
+            said = line if told == line else f"{line}{_JOINED}{told}"
+            return said if int(match[1]) else ""
+    return None
+
+
+def _field(text: str) -> str:
+    """
+    Return *text* where it is a JSON object with a field of its own that tells of a failure.
+    """
+    if not text.lstrip().startswith(("{", "[")) or not _HINT.search(text):
+        return ""
+    try:
+        value: _Json = decode_json(text)
+    except (FormatError, RecursionError):
+        return ""
+    if not isinstance(value, dict):
+        return ""
+    about = value.get("metadata")
+    fields = about | value if isinstance(about, dict) else value
+    is_failure = (
+        any(value.get(name) is True for name in _MARKS)
+        or any(isinstance(code, int | float) and code for code in map(fields.get, _CODES))
+        # A long object with a field of this name may be anything.
+        or (len(text) <= _SHORT and isinstance(value.get("error"), str | dict) and value["error"])
+    )
+    return text[:_EDGE] if is_failure else ""
+
+
+def _begin(text: str, lines: Sequence[str]) -> str:
+    is_short = len(text) <= _SHORT and len(lines) <= _SHORT_LINES
+    if not lines or not (_BEGIN.match(text) or (is_short and _COMPLAINT.match(text))):
+        return ""
+    first, *others = lines
+    if others and first.endswith(_CODE_ENDINGS):
+        return ""
+    if _TRACE in first and _RAISED.fullmatch(lines[-1]):
+        return lines[-1]
+    # A line such as `ERROR:` alone says nothing.
+    return f"{first} {others[0]}" if others and first.endswith(":") else first
+
+
+def _end(lines: Sequence[str]) -> str:
+    # Compilers explain an error in lines that are indented.
+    last = next((line for line in reversed(lines) if not line[0].isspace()), "")
+    if _END.match(last[:_LONGEST_END]) or (_TRACE in lines and _RAISED.fullmatch(last)):
+        return last
+    return ""

@@ -1,0 +1,291 @@
+"""
+What belongs to whom: folds to their store and loop, connections to the agent that opened them.
+"""
+
+import asyncio
+
+import pytest
+
+from foldline import (
+    Agent,
+    AgentConfig,
+    AgentOptions,
+    AgentRunConfig,
+    ConfigError,
+    FoldAhead,
+    HistoryReductionConfig,
+    HistoryReductionEvent,
+    MemoryStore,
+    Message,
+    ProviderConfig,
+    SummaryRequest,
+    TurnResult,
+)
+from foldline.agent.reducer import HistoryReducer
+from foldline.errors import ContextOverflowError
+from foldline.providers.model import ChatRequest, ChatResponse
+from foldline.reduction.reason import Reason
+from foldline.testing.model import ScriptedModel
+from foldline.threads.thread import ConversationThread
+
+
+TALK = "and some words about the weather, the trains and the time that it takes"
+CONFIG = HistoryReductionConfig(
+    enabled=True, strategy="summarizing", target_count=3, summarization_threshold=2
+)
+
+
+class Summarizer:
+    """
+    Writes after a while, and knows how many texts were asked for at the same time.
+    """
+
+    name = "slow"
+
+    def __init__(self, delay: float = 0.0) -> None:
+        self._delay = delay
+        self.running = 0
+        self.most = 0
+        self.requests: list[SummaryRequest] = []
+
+    async def summarize(self, request: SummaryRequest) -> str:
+        self.requests.append(request)
+        number = len(self.requests)
+        self.running += 1
+        self.most = max(self.most, self.running)
+        try:
+            await asyncio.sleep(self._delay)
+        finally:
+            self.running -= 1
+        return f"they talked {number}"
+
+
+async def filled(exchanges: int = 5) -> ConversationThread:
+    thread = await MemoryStore().thread("same")
+    for number in range(exchanges):
+        await thread.add_messages(
+            [Message.user(f"{number} {TALK}"), Message.assistant(f"a{number} {TALK}")]
+        )
+    return thread
+
+
+def told(result: TurnResult) -> list[HistoryReductionEvent]:
+    return [one for one in result.events if isinstance(one, HistoryReductionEvent)]
+
+
+def test_stores_share_no_folds() -> None:
+    """
+    Two stores with a thread of one name each have their own flights, and tell of their own folds.
+    """
+
+    async def live() -> tuple[list[str], list[str | None]]:
+        summarizer = Summarizer(0.01)
+        threads = [await filled(), await filled()]
+        async with FoldAhead() as ahead:
+            agent = Agent(
+                ScriptedModel(repeat="fine"),
+                history_reduction=CONFIG,
+                summarizer=summarizer,
+                fold_ahead=ahead,
+            )
+            for thread in threads:
+                await agent.run("question 5", thread=thread)
+            assert len(ahead) == 2
+            await asyncio.sleep(0.1)
+            results = [await agent.run("question 6", thread=thread) for thread in threads]
+        return [told(result)[0].status for result in results], [
+            told(result)[0].summary for result in results
+        ]
+
+    statuses, summaries = asyncio.run(live())
+
+    assert statuses == ["performed", "performed"]
+    assert len(set(summaries)) == 2
+
+
+@pytest.mark.parametrize("forced", [True, False], ids=["forced", "overflow"])
+def test_a_fold_waits_for_the_one_under_way(*, forced: bool) -> None:
+    """
+    Neither a fold that is asked for nor one after a refusal runs beside another one.
+    """
+
+    def refused_once(_: ChatRequest) -> ContextOverflowError:
+        return ContextOverflowError(model="scripted", status=400)
+
+    async def live() -> int:
+        summarizer = Summarizer(0.02)
+        thread = await filled(12)
+        config = HistoryReductionConfig(
+            enabled=True, strategy="summarizing", target_count=8, summarization_threshold=4
+        )
+        async with FoldAhead() as ahead:
+            model = ScriptedModel(["fine", refused_once] if not forced else [], repeat="fine")
+            agent = Agent(model, history_reduction=config, summarizer=summarizer, fold_ahead=ahead)
+            await agent.run("one", thread=thread)
+            assert len(ahead) == 1
+            overrides = AgentRunConfig(trigger_history_reduction=forced)
+            await agent.run("two", thread=thread, config=overrides)
+        return summarizer.most
+
+    assert asyncio.run(live()) == 1
+
+
+def test_folds_begin_only_inside() -> None:
+    """
+    Before it is entered, after it is left and in another loop the error says what to do.
+    """
+
+    async def turn(ahead: FoldAhead) -> None:
+        agent = Agent(
+            ScriptedModel(repeat="fine"),
+            history_reduction=CONFIG,
+            summarizer=Summarizer(),
+            fold_ahead=ahead,
+        )
+        with pytest.raises(ConfigError, match="enter FoldAhead"):
+            await agent.run("question 5", thread=await filled())
+
+    async def leave(ahead: FoldAhead) -> None:
+        async with ahead:
+            pass
+
+    ahead = FoldAhead()
+    asyncio.run(turn(ahead))
+    asyncio.run(leave(ahead))
+    asyncio.run(turn(ahead))
+
+    async def elsewhere() -> None:
+        async with ahead:
+            await asyncio.to_thread(lambda: asyncio.run(turn(ahead)))
+
+    asyncio.run(elsewhere())
+
+
+@pytest.mark.parametrize("patience", ["long", 0, -1, float("nan")])
+def test_patience_is_a_number_of_seconds(patience: object) -> None:
+    """
+    Anything else is refused at once.
+    """
+    with pytest.raises(ConfigError, match="above 0"):
+        FoldAhead(patience=patience)  # type: ignore[arg-type]
+
+
+def test_leaving_forgets_what_nobody_came_for() -> None:
+    """
+    Events of folds that no turn has told of do not outlive the context.
+    """
+
+    async def live() -> list[HistoryReductionEvent]:
+        ahead = FoldAhead()
+        agent = Agent(
+            ScriptedModel(repeat="fine"),
+            history_reduction=CONFIG,
+            summarizer=Summarizer(),
+            fold_ahead=ahead,
+        )
+        thread = await filled()
+        async with ahead:
+            await agent.run("question 5", thread=thread)
+        async with ahead:
+            return told(await agent.run("question 6", thread=thread))
+
+    assert [event.reason for event in asyncio.run(live())] == [Reason.REDUCTION_VALID]
+
+
+def test_an_agent_closes_what_it_has_opened() -> None:
+    """
+    The connections of models that were named go with its context; a model that was given stays.
+    """
+
+    class Given(ScriptedModel):
+        closed = False
+
+        async def close(self) -> None:
+            self.closed = True
+
+    async def live() -> tuple[int, bool]:
+        provider = ProviderConfig(provider_key="openai-chat", model_name="m", api_key="k")
+        config = HistoryReductionConfig(
+            enabled=True, strategy="summarizing", summarizer_provider=provider
+        )
+        given = Given(["fine"])
+        async with Agent(given, history_reduction=config) as agent:
+            await agent.run("hi")
+        named = Agent.from_config(AgentConfig(provider=provider, history_reduction=config))
+        await named.close()
+        return len(named._opened), given.closed  # pyright: ignore[reportPrivateUsage]
+
+    assert asyncio.run(live()) == (2, False)
+
+
+def test_a_summarizer_has_the_time_that_the_options_give() -> None:
+    """
+    One that hangs is given up after it, and the digest writes.
+    """
+
+    async def live() -> HistoryReductionEvent:
+        agent = Agent(
+            ScriptedModel(["fine"]),
+            history_reduction=CONFIG,
+            summarizer=Summarizer(60),
+            options=AgentOptions(summarizer_timeout=0.02),
+        )
+        result = await agent.run("question 6", thread=await filled(12))
+        assert result.text == "fine"
+        return told(result)[0]
+
+    event = asyncio.run(live())
+
+    assert (event.status, event.summarizer) == ("performed", "digest")
+    assert set(event.failures) == {"TimeoutError"}
+
+
+@pytest.mark.parametrize(
+    ("parts", "says"),
+    [
+        ({"options": {}}, "options is a dict: allowed is AgentOptions"),
+        ({"history_reduction": {}}, "config is a dict"),
+        ({"instructions": None}, "instructions is a NoneType: allowed is str"),
+        ({"name": 7}, "name is a int: allowed is str"),
+        ({"fold_ahead": 5}, "fold_ahead is a int"),
+        ({"telemetry": 5}, "telemetry is a int"),
+    ],
+)
+def test_wrong_parts_are_refused(parts: dict[str, object], says: str) -> None:
+    """
+    The error names the argument and what is allowed, before anything runs.
+    """
+    with pytest.raises(ConfigError, match=says):
+        Agent(ScriptedModel(), **parts)  # type: ignore[arg-type]
+
+
+def test_a_model_that_cannot_be_awaited_is_refused() -> None:
+    """
+    It says so when the agent is made, and not in the first turn.
+    """
+
+    class Blocking:
+        name = "blocking"
+
+        def respond(self, request: ChatRequest) -> ChatResponse:
+            return ChatResponse(messages=())
+
+    with pytest.raises(ConfigError, match="respond must be async"):
+        Agent(Blocking())  # type: ignore[arg-type]
+
+
+def test_a_thread_is_no_name() -> None:
+    """
+    The id in place of the thread is named as what it is.
+    """
+    with pytest.raises(ConfigError, match="thread is a str"):
+        Agent(ScriptedModel()).run_sync("hi", thread="support-42")  # type: ignore[arg-type]
+
+
+def test_a_reducer_keeps_its_own_observer() -> None:
+    """
+    Making an agent changes nothing of a reducer that somebody else has made.
+    """
+    reducer = HistoryReducer(CONFIG)
+
+    assert Agent(ScriptedModel(), history_reduction=CONFIG).reducer is not reducer

@@ -1,0 +1,155 @@
+"""
+Where a conversation was left.
+"""
+
+import asyncio
+
+import pytest
+
+from foldline.agent.agent import Agent
+from foldline.agent.options import AgentOptions
+from foldline.apps.cli.chat_standing import standing_line
+from foldline.errors import ModelError
+from foldline.history.messages import Message
+from foldline.testing.model import ModelStep, ScriptedModel, calls
+from foldline.threads.stores.memory import MemoryStore
+from foldline.threads.thread import ConversationThread
+
+
+def look_up(number: int) -> str:
+    """
+    Look a parcel up.
+    """
+    return f"Parcel {number} is on its way."
+
+
+def left_behind(*steps: ModelStep, question: str = "Where is it?") -> str:
+    """
+    Return what is told of a thread on which *steps* answered *question* as far as they went.
+    """
+
+    async def run() -> str:
+        thread = await MemoryStore().thread("t")
+        agent = Agent(ScriptedModel(steps), tools=[look_up])
+        try:
+            await agent.run(question, thread=thread)
+        except ModelError:
+            await thread.refresh()
+        return await standing_line(thread)
+
+    return asyncio.run(run())
+
+
+def told_of(*messages: Message) -> str:
+    """
+    Return what is told of a thread that holds *messages*.
+    """
+
+    async def run() -> str:
+        thread: ConversationThread = await MemoryStore().thread("t")
+        await thread.add_messages(messages)
+        return await standing_line(thread)
+
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("steps", "told"),
+    [
+        (("Here.",), "answered"),
+        ((ModelError("gone"),), "interrupted in model call 1, 0 tool results stored"),
+        (
+            (calls(("look_up", {"number": 1})), ModelError("gone")),
+            "interrupted in model call 2, 1 tool result stored",
+        ),
+    ],
+)
+def test_where_a_turn_was_left(steps: tuple[ModelStep, ...], told: str) -> None:
+    """
+    The question is told with how far its turn came.
+    """
+    assert left_behind(*steps) == f"last question: Where is it? ({told})"
+
+
+@pytest.mark.parametrize(
+    ("count", "told"),
+    [(1, "while wait ran"), (4, "while wait, wait, wait and 1 more ran")],
+)
+def test_tools_that_were_interrupted(count: int, told: str) -> None:
+    """
+    The tools that ran when the turn broke off are named, the first three of them.
+    """
+
+    async def run() -> str:
+        begun = asyncio.Event()
+
+        async def wait(number: int) -> None:
+            """
+            Wait for ever.
+            """
+            begun.set()
+            await asyncio.sleep(60 + number)
+
+        thread = await MemoryStore().thread("t")
+        wanted = [("wait", {"number": number}) for number in range(count)]
+        agent = Agent(ScriptedModel([calls(*wanted)]), tools=[wait])
+        turn = asyncio.create_task(agent.run("Where is it?", thread=thread))
+        await begun.wait()
+        turn.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await turn
+        await thread.refresh()
+        return await standing_line(thread)
+
+    expected = f"interrupted in model call 1, 0 tool results stored, {told}"
+    assert asyncio.run(run()) == f"last question: Where is it? ({expected})"
+
+
+def test_a_turn_that_was_ended() -> None:
+    """
+    Why a turn was ended before its answer is told.
+    """
+
+    async def run() -> str:
+        thread = await MemoryStore().thread("t")
+        model = ScriptedModel([calls(("look_up", {"number": 1}))])
+        agent = Agent(model, tools=[look_up], options=AgentOptions(max_iterations=1))
+        await agent.run("Where is it?", thread=thread)
+        return await standing_line(thread)
+
+    expected = "last question: Where is it? (ended: Maximum iterations (1) reached)"
+    assert asyncio.run(run()) == expected
+
+
+def test_a_long_question_is_cut() -> None:
+    """
+    Of the question the first 80 signs are told, on one line.
+    """
+    told = left_behind("Yes.", question=f"{'word ' * 40}\nand more")
+
+    shown = told.removeprefix("last question: ").removesuffix(" (answered)")
+    assert (len(shown), shown[-1]) == (80, "…")
+
+
+def test_a_question_may_be_far_back() -> None:
+    """
+    However many tool calls stand behind it, the question is found.
+    """
+    loop = [calls(("look_up", {"number": number})) for number in range(20)]
+
+    assert left_behind(*loop, "Here.") == "last question: Where is it? (answered)"
+
+
+def test_a_question_without_an_answer() -> None:
+    """
+    A question that nobody has begun to answer is told as such.
+    """
+    assert told_of(Message.user("Well?")) == "last question: Well? (not answered)"
+
+
+def test_a_thread_without_a_question() -> None:
+    """
+    Where nobody has asked anything there is nothing to tell.
+    """
+    assert told_of() == ""
+    assert told_of(Message.assistant("Good day.")) == ""

@@ -1,0 +1,224 @@
+"""
+A chat whose turns are long loops of tool calls.
+"""
+
+import asyncio
+import io
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foldline.agent.config import AgentConfig
+from foldline.agent.events import ToolStartedEvent
+from foldline.apps.cli.chat_recording import Recording
+from foldline.apps.cli.chat_speaker import Speaker
+from foldline.apps.cli.main import main
+from foldline.history.formats.importer import Session
+from foldline.history.formats.sessions import read_sessions
+from foldline.history.messages import Message
+from foldline.threads.stores.memory import MemoryStore
+from tests.apps.chat_recordings import tool_loop
+from tests.apps.test_chat_typed import Typed
+
+
+Run = Callable[..., Any]
+SAY = ("--message", "Look at all of it.")
+
+
+def folds_of(outcome: Any) -> list[str]:
+    """
+    Return the lines that tell of folds.
+    """
+    return [line for line in outcome.err.splitlines() if line.startswith("fold ")]
+
+
+@pytest.fixture
+def loop(tmp_path: Path) -> tuple[str, ...]:
+    """
+    Return how a recording of one exchange with 40 tool calls is talked to.
+    """
+    return ("chat", "--model", f"scripted:{tool_loop(tmp_path / 'loop.json', 40)}")
+
+
+@pytest.fixture
+def typed(
+    run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., str]:
+    """
+    Return what types lines into a chat, in the folder of the test.
+    """
+
+    def call(arguments: tuple[str, ...], *lines: str) -> str:
+        text = "".join(f"{line}\n" for line in lines)
+        monkeypatch.setattr(sys, "stdin", Typed(io.BytesIO(text.encode())))
+        assert main([*arguments]) == 0
+        return capsys.readouterr().out
+
+    return call
+
+
+def test_a_tool_loop_is_folded(run: Run, loop: tuple[str, ...]) -> None:
+    """
+    Without any option a single exchange of many tool calls is folded on the way.
+    """
+    outcome = run(*loop, *SAY)
+
+    first, *_ = folds_of(outcome)
+    assert first.startswith("fold performed: Count above target and threshold; 61 messages → ")
+    assert "in 41 calls; " in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "folds"),
+    [
+        (("--threshold", "100"), False),
+        (("--unit", "exchanges"), False),
+        (("--unit", "exchanges", "--target", "1", "--threshold", "0"), False),
+        (("--unit", "tokens"), True),
+        (("--config", "reduction.json"), False),
+        (("--config", "agent.json"), True),
+        (("--config", "reduction.json", "--unit", "messages"), True),
+    ],
+)
+def test_options_and_configurations_win(
+    run: Run, tmp_path: Path, loop: tuple[str, ...], arguments: tuple[str, ...], folds: bool
+) -> None:
+    """
+    An option or a configuration of the reduction wins over the defaults of a chat.
+    """
+    reduction = {"HistoryReduction": {"Strategy": "Summarizing"}}
+    (tmp_path / "reduction.json").write_text(json.dumps(reduction), encoding="utf-8")
+    options = {"Options": {"MaxIterations": 100, "MaxIdenticalCalls": 100}}
+    (tmp_path / "agent.json").write_text(json.dumps(options), encoding="utf-8")
+
+    assert bool(folds_of(run(*loop, *SAY, *arguments))) == folds
+
+
+def test_why_nothing_was_folded(typed: Callable[..., str], loop: tuple[str, ...]) -> None:
+    """
+    `/fold` that folds nothing says why, which target applies, and how to fold more.
+    """
+    out = typed((*loop, "--target", "90"), "Look.", "/fold")
+
+    assert (
+        "nothing was folded: Nothing worth cutting: hardly anything lies beyond the target; the "
+        "target is 90 messages, and 82 have gathered; /fold N folds down to N this once"
+    ) in out
+
+
+def test_a_fold_down_to_a_number(typed: Callable[..., str], loop: tuple[str, ...]) -> None:
+    """
+    `/fold N` folds down to N units this once; behind it the usual target applies again.
+    """
+    out = typed((*loop, "--target", "90"), "Look.", "/fold 11", "/summary", "/fold")
+
+    _, _, behind = out.partition("fold performed: Explicitly triggered")
+    assert "; 82 messages → 13; " in behind
+    assert "the target is 11 messages this once" in behind
+    assert "71 messages folded into" in behind
+    assert "the target is 90 messages, and 11 have gathered" in behind
+
+
+def test_a_fold_tells_its_target(typed: Callable[..., str], loop: tuple[str, ...]) -> None:
+    """
+    `/fold` that folds says which target it has kept.
+    """
+    options = ("--target", "10", "--threshold", "100")
+
+    assert "the target is 10 messages\n" in typed((*loop, *options), "Look.", "/fold")
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("/fold much", "a number of messages is missing, as in /fold 10"),
+        ("/fold 0", "a fold keeps something: allowed is a number from 1 up, as in /fold 10"),
+    ],
+)
+def test_a_wrong_target(
+    typed: Callable[..., str], loop: tuple[str, ...], line: str, told: str
+) -> None:
+    """
+    What is no target is one line.
+    """
+    assert f"error: {told}" in typed(loop, line)
+
+
+def test_one_id_for_all_calls(run: Run, tmp_path: Path) -> None:
+    """
+    Where a recording uses one id again and again each call gets its own result.
+    """
+    tool_loop(tmp_path / "same.json", 5, id="same")
+
+    outcome = run("chat", "--model", "scripted:same.json", *SAY)
+
+    results = [line for line in outcome.err.splitlines() if line.startswith("← ")]
+    assert [line.split(" of it.")[0] for line in results] == [
+        f"← look Page {number}" for number in range(5)
+    ]
+
+
+def results_of(messages: list[Message]) -> list[object]:
+    """
+    Return what tools answered, in order.
+    """
+    return [one.response for message in messages for one in message.tool_call_responses]
+
+
+async def played(session: Session) -> list[Message]:
+    """
+    Return the thread that a chat with *session* up to its end leaves.
+    """
+    speaker = Speaker(AgentConfig(), Recording(session, name="recorded"))
+    thread = await MemoryStore().thread("t")
+    while await speaker.left(thread):
+        agent = await speaker.agent(thread)
+        await agent.run(await speaker.request(thread) or "Go on.", thread=thread)
+    return await thread.get_messages()
+
+
+def has_repeated_ids(session: Session) -> bool:
+    """
+    Whether two calls of *session* have one id.
+    """
+    ids = [call.id for message in session.messages for call in message.tool_calls]
+    return len(ids) > len(set(ids))
+
+
+def test_recorded_ids_that_repeat(shared_data: Path) -> None:
+    """
+    In the sessions of others that repeat ids every call gets what it got when it was recorded.
+    """
+    data = (shared_data / "tau-airline" / "conversations.jsonl").read_bytes()
+    sessions = [one for one in read_sessions(data) if has_repeated_ids(one)]
+
+    assert len(sessions) == 12
+    for session in sessions:
+        assert results_of(asyncio.run(played(session))) == results_of([*session.messages])
+
+
+def test_an_interrupted_call_of_a_repeated_id(tmp_path: Path) -> None:
+    """
+    A call that a crash has left without a result is given its own when the turn goes on.
+    """
+    session = read_sessions(tool_loop(tmp_path / "same.json", 3, id="same").read_bytes())[0]
+
+    async def run() -> list[Message]:
+        speaker = Speaker(AgentConfig(), Recording(session, name="recorded"))
+        thread = await MemoryStore().thread("t")
+        stream = (await speaker.agent(thread)).run_stream("Look.", thread=thread)
+        async with stream:
+            async for event in stream:
+                if isinstance(event, ToolStartedEvent) and event.iteration == 1:
+                    break
+        await thread.refresh()
+        assert thread.execution_state is not None
+        assert thread.execution_state.is_open
+        await (await speaker.agent(thread)).run(None, thread=thread)
+        return await thread.get_messages()
+
+    assert results_of(asyncio.run(run())) == results_of([*session.messages])

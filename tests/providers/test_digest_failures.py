@@ -1,0 +1,222 @@
+"""
+Which results of tools a digest calls failed.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from time import process_time
+
+import pytest
+
+from foldline.history.formats.sessions import read_sessions
+from foldline.history.messages import Message
+from foldline.history.parts import GenericPart, TextPart, ToolCallPart, ToolCallResponsePart
+from foldline.providers.digest.failures import failure_of
+from foldline.providers.digest.tools_log import offer_calls
+from foldline.providers.digest.transcript import Result, read_transcript
+
+
+CODE = "".join(
+    f"def step_{number}() -> None:\n    try:\n        run()\n    except Error as error:\n"
+    '        raise ValueError("failed: not found") from error\n'
+    for number in range(40)
+)
+
+
+FAILED = {
+    "Error: not enough seats": "Error: not enough seats",
+    "\n\n  Error: odd\nmore": "  Error: odd",
+    "ValueError: odd\nmore": "ValueError: odd",
+    "[Error: odd]": "[Error: odd]",
+    "<tool_use_error>Error: odd</tool_use_error>": "<tool_use_error>Error: odd</tool_use_error>",
+    "❌ Error: odd": "❌ Error: odd",
+    "ERROR:\nNo replacement was performed.": "ERROR: No replacement was performed.",
+    "error[E0308]: mismatched types\n --> src/a.rs:1": "error[E0308]: mismatched types",
+    "some.module.OddException: None": "some.module.OddException: None",
+    "Unexpected error: odd": "Unexpected error: odd",
+    "Error calling tool look_up": "Error calling tool look_up",
+    "An unexpected error occurred.": "An unexpected error occurred.",
+    "Traceback (most recent call last):\n  File a\nKeyError: 'x'": "KeyError: 'x'",
+    "Traceback (most recent call last):\n  …": "Traceback (most recent call last): …",
+    "done so far\nTraceback (most recent call last):\n  File a\nKeyError": "KeyError",
+    "fatal: not a git repository": "fatal: not a git repository",
+    "HTTP/1.1 404 Not Found\nserver: x": "HTTP/1.1 404 Not Found",
+    "HTTP Error 503: Service Unavailable": "HTTP Error 503: Service Unavailable",
+    "404 Not Found": "404 Not Found",
+    "Status code: 500": "Status code: 500",
+    "src/a.ts(2,8): error TS2304: no name\n": "src/a.ts(2,8): error TS2304: no name",
+    "> check\n\na.c:3:9: error: no such\n    int x\n": "a.c:3:9: error: no such",
+    "bash: ponyc: command not found": "bash: ponyc: command not found",
+    "/bin/sh: 1: cd: can't cd to /x\nmake: *** [all] Error 2": "/bin/sh: 1: cd: can't cd to /x",
+    "cc -c a.c\n" * 200 + "make: *** [all] Error 2": "make: *** [all] Error 2",
+    "ls: cannot access 'x': No such file or directory": (
+        "ls: cannot access 'x': No such file or directory"
+    ),
+    "Could not find the exact text in a.py.": "Could not find the exact text in a.py.",
+    "Command aborted": "Command aborted",
+    "> check\n" * 300 + "npm error command failed": "npm error command failed",
+    "...F.\n===== 1 failed, 4 passed in 0.2s =====": "===== 1 failed, 4 passed in 0.2s =====",
+    "(no output)\n\nCommand exited with code 1": "Command exited with code 1",
+    "building\nError: odd\n\nCommand exited with code 2": "Command exited with code 2 … Error: odd",
+    "Exit code: 127\nWall time: 0 s\nOutput:\nbash: x: no": "Exit code: 127",
+    "[The command completed with exit code 1.]": "[The command completed with exit code 1.]",
+    "<returncode>2</returncode>\n<output>x</output>": "<returncode>2</returncode>",
+    '{"isError": true, "content": "odd"}': '{"isError": true, "content": "odd"}',
+    '{"error": "no such user"}': '{"error": "no such user"}',
+    '{"error": {"code": 4}}': '{"error": {"code": 4}}',
+    '{"output": "", "metadata": {"exit_code": 1}}': '{"output": "", "metadata": {"exit_code": 1}}',
+}
+"""Results of calls that failed, and what is quoted of them."""
+
+FINE = [
+    "",
+    " \n",
+    CODE,
+    "            error instanceof Error ? error.message : 'Unknown error'\n" + CODE,
+    "\t\terror: undefined\n" + CODE,
+    "error: {\n  code: number\n}",
+    "Errors are raised by hand.",
+    "Error handling\n==============\n",
+    "ErrorHandler::run()",
+    "Found 0 errors.",
+    "404 Requests were served.",
+    "450 Found items",
+    "     1\tError: odd\n",
+    "a.py:12:Error: odd",
+    "a.py:    raise OSError('No such file or directory')",
+    "cannot be read: " + "file\n" * 200,
+    "find: /root: Permission denied\n" + "./a.py\n" * 200,
+    "exit code 1 means that the file is absent",
+    "if x:\n    exit 1",
+    "Error: odd, but mended\n\nCommand exited with code 0",
+    "Process exited with code 0\nOutput:\nError: in a log",
+    "What a crash prints\nTraceback (most recent call last):\nand so on, to its end.",
+    "===== 5 passed in 0.2s =====",
+    '{"error": null, "seats": 4}',
+    '{"error": 0.25}',
+    '{"seats": {"isError": true}}',
+    '{"isError": true',
+    '[{"isError": true}]',
+    '{"exit_code": 0}',
+    '{"exit_code": "0"}',
+    '{"error": "' + "x" * 9_000 + '"}',
+]
+"""Results of calls that did not fail, or that nobody can tell from such."""
+
+
+@pytest.mark.parametrize(("text", "said"), FAILED.items())
+def test_an_error_at_the_edge_is_a_failure(text: str, said: str) -> None:
+    """What begins or ends as tools say that they failed is quoted by the line that says so."""
+    assert failure_of(text) == " ".join(said.split())
+
+
+@pytest.mark.parametrize("text", FINE)
+def test_words_inside_are_no_failure(text: str) -> None:
+    """A text that holds such words elsewhere, or says that it went well, is no failure."""
+    assert failure_of(text) == ""
+
+
+def test_a_mark_is_believed() -> None:
+    """What the record calls an error is one; its first line is quoted where no other tells more."""
+    assert failure_of("It is odd.\nVery odd.", is_marked=True) == "It is odd."
+    assert failure_of("> check\nError 2\n\nExit code 2", is_marked=True) == "Exit code 2"
+    assert failure_of("", is_marked=True) == "error"
+    assert failure_of("x" * 500, is_marked=True) == "error"
+
+
+def test_marks_are_read_from_messages() -> None:
+    """Both marks that formats leave, in the answer and about the message, reach the record."""
+    flag = GenericPart("is_error", '{"type":"is_error"}')
+    part = ToolCallResponsePart("a", (TextPart("odd"), flag))
+    results = read_transcript(
+        [
+            Message(role="tool", parts=(part,)),
+            Message(role="tool", parts=Message.tool("b", "odd").parts, metadata={"isError": True}),
+            Message.tool("c", "fine"),
+            Message(role="tool", parts=(ToolCallResponsePart("d", (TextPart("fine"),)),)),
+        ]
+    ).results
+
+    assert [result.is_error for result in results] == [True, True, False, False]
+    assert results[0] == Result(0, "a", "odd", is_error=True)
+
+
+def test_an_id_that_comes_again_is_the_last_call() -> None:
+    """A failure is told of the call before it, though a later call has the same id."""
+    messages: list[Message] = []
+    for name, answer in (("first", "Error: odd"), ("second", "fine")):
+        messages.append(Message.assistant("", tool_calls=[ToolCallPart("c", name, '{"n": "x1"}')]))
+        messages.append(Message.tool("c", answer))
+    failed = [
+        item.text
+        for item in offer_calls(read_transcript(messages), prior=())
+        if item.text.startswith("failed")
+    ]
+
+    assert failed == ["failed: first n: x1 -> Error: odd"]
+
+
+def test_ten_files_that_are_read_are_no_failures() -> None:
+    """Source code with errors in it leaves no line about a failure."""
+    messages: list[Message] = []
+    for number in range(10):
+        call = ToolCallPart(f"c{number}", "read", f'{{"path": "/a/b{number}.py"}}')
+        messages += [Message.assistant("", tool_calls=[call]), Message.tool(f"c{number}", CODE)]
+    texts = [item.text for item in offer_calls(read_transcript(messages), prior=())]
+
+    assert not [text for text in texts if "failed" in text]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        " " * 200_000,
+        "\n" * 200_000,
+        "\n \n" * 60_000,
+        "= " + "1 failed in 1 " * 20_000,
+        "a: " * 60_000,
+        "Ab " * 60_000,
+        "x" * 200_000,
+        "(" + "a" * 200_000 + "(1,1)",
+        '{"error": ' * 30_000,
+        "Traceback (most recent call last)\n" * 6_000,
+    ],
+)
+def test_no_text_takes_long(text: str) -> None:
+    """Texts that are made to be slow are judged in a moment."""
+    start = process_time()
+    failure_of(text)
+
+    assert process_time() - start < 0.5
+
+
+def recorded(path: Path) -> Iterator[tuple[Message, Result]]:
+    for session in read_sessions(path.read_bytes(), name=path.name):
+        for result in read_transcript(session.messages).results:
+            yield session.messages[result.position], result
+
+
+def test_recorded_failures_are_found(shared_data: Path) -> None:
+    """Of a recorded session each marked failure is one by its text too, and no file that was read."""
+    marked: list[str] = []
+    read: list[str] = []
+    for message, result in recorded(shared_data / "pi-coding-agent/before-compaction.jsonl"):
+        if result.is_error:
+            marked.append(failure_of(result.text))
+        elif message.name == "read":
+            read.append(failure_of(result.text))
+
+    assert len(marked) == 12
+    assert all(marked)
+    assert len(read) > 100
+    assert not any(read)
+
+
+def test_recorded_answers_are_told_apart(shared_data: Path) -> None:
+    """Of recorded customer conversations exactly the answers that begin with Error failed."""
+    path = shared_data / "tau-airline/conversations.jsonl"
+    answers = [result.text for _, result in recorded(path)]
+    errors = [text for text in answers if text.startswith("Error")]
+
+    assert [text for text in answers if failure_of(text)] == errors
+    assert 0 < len(errors) < len(answers) // 5
