@@ -22,8 +22,14 @@ from foldline.threads.head import HEAD_FORMAT
 from foldline.threads.key import ThreadKey
 from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.record import close_head, decode_record, document
-from foldline.threads.repair import carry_out, last_good, plan_repair
-from foldline.threads.step import Document, DocumentKind, Step
+from foldline.threads.repair import (
+    WholeRows,
+    carry_out,
+    last_good,
+    plan_repair,
+    whole_rows,
+)
+from foldline.threads.step import Document, DocumentKind, Step, StoredRow
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStorage, MemoryStore
 from foldline.threads.stores.postgres.store import PostgresStore
@@ -175,7 +181,7 @@ def test_another_key_is_no_damage(key: bytes | None) -> None:
             await fill(store)
             vault = Vault(None if key is None else AesCipher(key))
             backing = msgspec.structs.replace(store.backing, vault=vault)
-            for call in (verify_thread, plan_repair, last_good):
+            for call in (verify_thread, plan_repair, last_good, whole_rows):
                 with pytest.raises(StoreKeyError):
                     await call(backing, ONE)
 
@@ -281,3 +287,46 @@ def test_a_document_that_belongs_elsewhere_is_named_and_dropped(
     assert fault.startswith(f"{kind} {name}".strip())
     assert problem in fault
     assert (kept, left) == (COUNT, [])
+
+
+class _Torn(MemoryStorage):
+    """
+    A storage that cannot read one of its rows, and gives back rows that nobody has asked for.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.unreadable: int | None = None
+
+    async def rows(
+        self, key: ThreadKey, branch: bytes, start: int, stop: int, *, system: bool = False
+    ) -> list[StoredRow]:
+        rows = await super().rows(key, branch, start, stop, system=system)
+        if system or self.unreadable is None:
+            return rows
+        if start <= self.unreadable < stop:
+            message = "the page is damaged"
+            raise StoreCorruptError(message)
+        return [*rows, *(msgspec.structs.replace(row, seq=COUNT) for row in rows[-1:])]
+
+
+@pytest.mark.parametrize("unreadable", [0, 20, COUNT - 1])
+def test_every_row_that_can_be_read_is_found(unreadable: int) -> None:
+    """
+    Of a page that a storage cannot read one row is lost; others that nobody asked for are no rows.
+    """
+
+    async def run() -> WholeRows:
+        storage = _Torn()
+        async with ThreadStore(storage) as store:
+            await fill(store)
+            storage.unreadable = unreadable
+            return await whole_rows(store.backing, ONE)
+
+    found = asyncio.run(run())
+
+    whole = {number: one for number, one in enumerate(said()) if number != unreadable}
+    assert (found.messages, list(found.messages)) == (whole, list(whole))
+    assert found.gaps() == [(unreadable, unreadable)]
+    assert [bool(one.metadata) for one in found.marked()].index(True) == unreadable
+    assert found.unproved == (unreadable != COUNT - 1)

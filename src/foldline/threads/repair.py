@@ -4,29 +4,48 @@ Going on behind damage: what can be saved of a thread, what is lost, and how to 
 Nothing is mended in place and nothing is deleted but documents that cannot be read. A thread with
 damaged rows goes on, as a new revision, along a new branch that shares the rows before the first
 damaged one; the others stay where they are, on the branch that is left.
+Where much is lost by that, `whole_rows` still finds every message that is whole by itself.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from foldline.errors import StoreCorruptError, ThreadNotFoundError
+from foldline.history.messages import Message
+from foldline.history.parts import TextPart
 from foldline.threads.backing import Backing
 from foldline.threads.change import BRANCH_SIZE, Change, StoredReduction, plan_step
+from foldline.threads.cipher import Vault
 from foldline.threads.examination import Examination, examine
 from foldline.threads.fault import Fault
-from foldline.threads.head import Head
+from foldline.threads.head import SEAL_SIZE, Head
 from foldline.threads.key import ThreadKey
 from foldline.threads.read_only import ReadOnlyThread
 from foldline.threads.record import ThreadRecord
-from foldline.threads.step import Branch, DocumentKind, Step
+from foldline.threads.row import read_body, read_row, seal_of
+from foldline.threads.snapshot import encode_snapshot
+from foldline.threads.step import Branch, DocumentKind, Step, StoredRow
 from foldline.threads.verification import is_current
 
 
-__all__ = ["Repair", "carry_out", "last_good", "plan_repair"]
+__all__ = [
+    "GAP_KEY",
+    "LastGood",
+    "Repair",
+    "WholeRows",
+    "carry_out",
+    "find_last_good",
+    "last_good",
+    "plan_repair",
+    "whole_rows",
+]
 
+
+GAP_KEY = "__gap__"
+"""The metadata key of a message that stands for damaged ones: from which number up to which."""
 
 _ATTEMPTS = 5
 _PAGE = 512
@@ -57,6 +76,81 @@ class Repair(Struct, frozen=True, kw_only=True):
     """The commit that does it; None where nothing is wrong."""
 
 
+class LastGood(Struct, frozen=True, kw_only=True):
+    """
+    A thread up to its last good row, and what is not.
+    """
+
+    thread: ReadOnlyThread
+    """What is good, to be read."""
+
+    lost: int | None
+    """How many messages are not; None where nobody knows how many there were."""
+
+    faults: tuple[Fault, ...]
+    """What is wrong with it."""
+
+
+class WholeRows(Struct, frozen=True, kw_only=True):
+    """
+    Every message of a thread that is whole by itself.
+    """
+
+    record: ThreadRecord
+    """The thread with what is whole of its documents."""
+
+    messages: Mapping[int, Message]
+    """The messages by their numbers, in order; system messages have numbers too."""
+
+    total: int | None
+    """How many there were; None where nobody knows."""
+
+    unproved: int
+    """How many have nothing before them that their seal could be compared with."""
+
+    faults: tuple[Fault, ...]
+    """What is wrong with the thread."""
+
+    def gaps(self) -> list[tuple[int, int]]:
+        """
+        Return the first and the last number of each run of messages that are not there.
+        """
+        found: list[tuple[int, int]] = []
+        expected = 0
+        for number in (*self.messages, *(() if self.total is None else (self.total,))):
+            if number > expected:
+                found.append((expected, number - 1))
+            expected = number + 1
+        return found
+
+    def marked(self) -> list[Message]:
+        """
+        Return the messages, and in each gap a user message that says what is missing there.
+        """
+        numbered = [(first, _marker(first, last)) for first, last in self.gaps()]
+        numbered += self.messages.items()
+        return [message for _, message in sorted(numbered, key=lambda one: one[0])]
+
+    def to_snapshot(self) -> bytes:
+        """
+        Return the marked messages, with the name and the metadata of the thread, as a snapshot.
+        """
+        # Cuts and counts of all else are those of a history without gaps.
+        head = replace(self.record.head, archived=0)
+        record = replace(self.record, head=head, execution=None, reduction=None, tools=())
+        return encode_snapshot(record, self.marked())
+
+
+def _marker(first: int, last: int) -> Message:
+    what = f"message {first} is" if first == last else f"messages {first} to {last} are"
+    # Of a user: nothing before a gap waits for an answer, and every vendor keeps its place.
+    return Message(
+        role="user",
+        parts=(TextPart(f"[{what} missing here: damaged in the store]"),),
+        metadata={GAP_KEY: [first, last]},
+    )
+
+
 async def plan_repair(backing: Backing, key: ThreadKey) -> Repair:
     """
     Return what a repair of the thread *key* would do; nothing is written.
@@ -80,6 +174,22 @@ async def plan_repair(backing: Backing, key: ThreadKey) -> Repair:
 
 
 async def _examined(backing: Backing, key: ThreadKey) -> Examination:
+    found, branch = await _placed(backing, key)
+    if found.head is None and not await _is_ours(backing, found, branch):
+        # With another key nothing can be opened, and nothing is damaged.
+        message = (
+            f"neither the head nor the first message of thread {key.id!r} can be opened: give the "
+            "key that it was written with, or go back to a backup; `foldline threads export "
+            "--whole-rows` writes what can be opened"
+        )
+        raise StoreCorruptError(message)
+    return found
+
+
+async def _placed(backing: Backing, key: ThreadKey) -> tuple[Examination, bytes]:
+    """
+    Return what is found of the thread *key*, and the branch that its rows are on.
+    """
     found = await _steady(backing, key)
     if found is None:
         raise ThreadNotFoundError(thread_id=key.id)
@@ -89,14 +199,7 @@ async def _examined(backing: Backing, key: ThreadKey) -> Examination:
             "which messages belong to the thread: go back to a backup"
         )
         raise StoreCorruptError(message)
-    if found.head is None and not await _is_ours(backing, found, found.branch):
-        # With another key nothing can be opened, and nothing is damaged.
-        message = (
-            f"neither the head nor the first message of thread {key.id!r} can be opened: give the "
-            "key that it was written with, or go back to a backup"
-        )
-        raise StoreCorruptError(message)
-    return found
+    return found, found.branch
 
 
 async def _steady(backing: Backing, key: ThreadKey) -> Examination | None:
@@ -150,6 +253,17 @@ async def last_good(backing: Backing, key: ThreadKey) -> ReadOnlyThread:
         ThreadNotFoundError: There is no such thread.
         StoreError: The storage failed, or is damaged below the thread.
     """
+    return (await find_last_good(backing, key)).thread
+
+
+async def find_last_good(backing: Backing, key: ThreadKey) -> LastGood:
+    """
+    Return what `last_good` does, and what is lost and why.
+
+    Raises:
+        ThreadNotFoundError: There is no such thread.
+        StoreError: The storage failed, or is damaged below the thread.
+    """
     found = await _examined(backing, key)
     record = found.record
     length = found.sums.length
@@ -168,7 +282,92 @@ async def last_good(backing: Backing, key: ThreadKey) -> ReadOnlyThread:
         reduction=reduction,
         reduction_name="" if newest is None else newest.name,
     )
-    return ReadOnlyThread(backing, record)
+    thread = ReadOnlyThread(backing, record)
+    return LastGood(thread=thread, lost=found.lost, faults=found.faults)
+
+
+async def whole_rows(backing: Backing, key: ThreadKey) -> WholeRows:
+    """
+    Return every message of the thread *key* that is whole, those behind damaged ones too.
+
+    A row is compared with the seal of the one before it, be that damaged or not. One behind a row
+    that is missing can be compared with nothing: it is believed, and counted as unproved.
+
+    Raises:
+        ThreadNotFoundError: There is no such thread.
+        StoreError: The storage failed, or is damaged below the thread.
+    """
+    found, branch = await _placed(backing, key)
+    total = None if found.head is None else found.head.count
+    rows = _Rows(backing.vault)
+    first = 0
+    while total is None or first < total:
+        last = first + _PAGE if total is None else min(first + _PAGE, total)
+        page = await _readable(backing, key, branch, first, last)
+        if total is None and not page:
+            break
+        for row in page:
+            rows.take(row)
+        first = last
+    return WholeRows(
+        record=found.record,
+        messages=rows.messages,
+        total=total,
+        unproved=rows.unproved,
+        faults=found.faults,
+    )
+
+
+async def _readable(
+    backing: Backing, key: ThreadKey, branch: bytes, start: int, stop: int
+) -> list[StoredRow]:
+    """
+    Return the rows that the storage can read, in order of their numbers.
+    """
+    try:
+        rows = await backing.storage.rows(key, branch, start, stop)
+    except StoreCorruptError:
+        if stop - start == 1:
+            return []
+        middle = (start + stop) // 2
+        before = await _readable(backing, key, branch, start, middle)
+        return before + await _readable(backing, key, branch, middle, stop)
+    # A damaged index gives back rows that nobody has asked for.
+    asked = (row for row in rows if start <= row.seq < stop and _is_bytes(row.data))
+    return sorted(asked, key=lambda row: row.seq)
+
+
+class _Rows:
+    def __init__(self, vault: Vault) -> None:
+        self._vault = vault
+        self._next = 0
+        self._seals: Sequence[bytes] = (bytes(SEAL_SIZE),)
+        self.messages: dict[int, Message] = {}
+        self.unproved = 0
+
+    def take(self, row: StoredRow) -> None:
+        """
+        Take the next row that can be read, and keep its message where that is whole.
+        """
+        if row.seq < self._next:
+            return
+        before = self._seals if row.seq == self._next else ()
+        payload, seal = row.data[SEAL_SIZE:], row.data[:SEAL_SIZE]
+        right = [seal_of(one, row.branch, row.seq, payload) for one in before]
+        # The next one is sealed over what this one was, which a flipped bit may have changed.
+        self._seals, self._next = (seal, *right[:1]), row.seq + 1
+        if before and seal not in right:
+            return
+        try:
+            message = read_body(read_row(row, self._vault).body)
+        except StoreCorruptError:
+            return
+        self.messages[row.seq] = message
+        self.unproved += not before and not self._vault.encrypts
+
+
+def _is_bytes(value: object) -> bool:
+    return isinstance(value, bytes)
 
 
 class _Plan:

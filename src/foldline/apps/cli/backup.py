@@ -11,7 +11,13 @@ from rich.text import Text
 from foldline.apps.cli.documents import json_document
 from foldline.apps.cli.files import check_targets, print_document
 from foldline.apps.cli.options import JsonOption, takes
-from foldline.apps.cli.stores import StoreOptions, address_of, file_of, with_way_forward
+from foldline.apps.cli.stores import (
+    StoreOptions,
+    address_of,
+    file_of,
+    path_of,
+    with_way_forward,
+)
 from foldline.apps.cli.terminal import clean, output_console, progress
 from foldline.apps.cli.threads_counts import counted
 from foldline.errors import StoreCorruptError, UsageError
@@ -52,14 +58,17 @@ def backup(options: BackupOptions) -> None:
     path = file_of(options)
     if path is None:
         raise UsageError(_advice(address_of(options)))
-    check_targets({"TARGET": options.target}, source=str(path))
+    target = path_of(options.target)
+    # As it was written, where it ends with a slash.
+    named = options.target if target == Path(options.target) else str(target)
+    check_targets({"TARGET": named}, source=str(path))
     with progress("copying", 1) as advance:
 
         def step(remaining: int, total: int) -> None:
             advance.to(total - remaining, total)
 
         try:
-            made = back_up(path, Path(options.target), on_step=step)
+            made = back_up(path, target, on_step=step)
         except StoreCorruptError as error:
             raise with_way_forward(error) from error
     if options.json:

@@ -35,8 +35,9 @@ __all__ = ["DoctorOptions", "doctor"]
 _DANGER = 1
 # The package that tells whether an extra is installed.
 _EXTRAS = {"cli": "typer", "crypto": "cryptography", "postgres": "psycopg", "redis": "redis"}
-# What every finding that comes from SQLite names.
-_RESULT_CODE = "(SQLITE_"
+# What the findings name behind which something in the file may be lost; that a file or its folder
+# may not be written to is no damage.
+_DAMAGE = ("(SQLITE_CORRUPT", "(SQLITE_NOTADB", "(SQLITE_IOERR")
 _WAY_FORWARD = (
     "restore a backup (`foldline backup` made one), or see what `foldline repair` can save of each "
     "thread"
@@ -111,11 +112,10 @@ def _store(options: StoreOptions) -> list[Finding]:
 
 def _advised(finding: Finding) -> Finding:
     """
-    Return *finding*; where SQLite has failed, with the command that may help.
+    Return *finding*; where SQLite has found damage, with the command that may help.
     """
-    if _RESULT_CODE not in finding.value:
-        return finding
-    return replace(finding, advice=_WAY_FORWARD)
+    is_damage = any(code in finding.value for code in _DAMAGE)
+    return replace(finding, advice=_WAY_FORWARD) if is_damage else finding
 
 
 def _checked(path: Path) -> Finding:
@@ -125,7 +125,8 @@ def _checked(path: Path) -> Finding:
             (said,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     except sqlite3.Error as error:
         # What SQLite says of it may quote what is stored.
-        said = str(store_error(error))
+        cannot = Finding(name="quick check", value=str(store_error(error)), weight="danger")
+        return _advised(cannot)
     if said == "ok":
         return Finding(name="quick check", value="nothing is damaged")
     value = " ".join(str(said).split())

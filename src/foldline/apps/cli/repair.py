@@ -12,7 +12,7 @@ from foldline.apps.cli.documents import json_document
 from foldline.apps.cli.faults import fault_documents, print_faults
 from foldline.apps.cli.files import print_document
 from foldline.apps.cli.options import JsonOption, takes
-from foldline.apps.cli.stores import KeyOptions, no_threads_of, with_store
+from foldline.apps.cli.stores import WAY_FORWARD, KeyOptions, no_threads_of, with_store
 from foldline.apps.cli.terminal import clean, output_console, progress
 from foldline.errors import (
     StoreCorruptError,
@@ -65,6 +65,13 @@ class _Outcome(Struct):
     left: list[Fault] = []
     is_written: bool = False
 
+    @property
+    def is_whole(self) -> bool:
+        """
+        Whether the thread was written, and verified as whole behind that.
+        """
+        return self.is_written and not self.left and not self.refusal
+
 
 @takes(RepairOptions)
 def repair(options: RepairOptions) -> None:
@@ -73,7 +80,9 @@ def repair(options: RepairOptions) -> None:
 
     A thread goes on, as a new revision, behind its last whole message; damaged messages stay on the
     branch that is left, and documents that cannot be read are dropped one by one. Everything that
-    is lost is told. Make a backup first. The exit code is 1 where damage is left.
+    is lost is told. Make a backup first, and where much is lost `threads export --whole-rows`. What
+    was written is verified: a thread is repaired where it is whole then. The exit code is 1 where
+    damage is left.
 
     With --json: an object with "written" and "threads", and in each "kept", "lost" (null where
     nobody knows), "faults", "deeds", "refused" and "left".
@@ -84,7 +93,7 @@ def repair(options: RepairOptions) -> None:
         print_document(json_document({"written": options.write, "threads": threads}))
     else:
         _print(outcomes, is_written=options.write)
-    if any(one.refusal or one.left or not one.is_written for one in outcomes):
+    if not all(one.is_whole for one in outcomes):
         raise typer.Exit(_DAMAGED)
 
 
@@ -94,7 +103,7 @@ async def _repaired(store: ThreadStore, options: RepairOptions) -> list[_Outcome
     else:
         keys = await list_keys(store, tenant=options.tenant)
         if options.tenant is not None and not keys:
-            raise no_threads_of(options.tenant)
+            raise no_threads_of(options.tenant, await store.tenants())
     outcomes: list[_Outcome] = []
     # Every thread is looked at before anything is written: a wrong key ends it before that.
     with progress("looking", len(keys)) as advance:
@@ -141,6 +150,9 @@ async def _written(store: ThreadStore, outcome: _Outcome) -> _Outcome | None:
                 return None
             outcome = found
             continue
+        except StoreCorruptError as error:
+            # The file is damaged where it would be written, and the others can still be mended.
+            return _refused(key, str(error))
         left = await verify_thread(store.backing, key)
         return _Outcome(outcome.repair, left=left, is_written=True)
     return _refused(key, "somebody writes to it all the time: try again when nobody does")
@@ -175,11 +187,38 @@ def _print(outcomes: list[_Outcome], *, is_written: bool) -> None:
             console.print(Text(refusal, style="red"), soft_wrap=True)
         if one.left:
             print_faults(console, "  is still damaged:", one.left)
+        if _loses_much(one):
+            console.print(Text(f"  {_hint(one)}", style="bold"), soft_wrap=True)
+    console.print(_end(outcomes, is_written=is_written), soft_wrap=True)
+
+
+def _loses_much(one: _Outcome) -> bool:
+    """
+    Whether whole messages may be among those that a repair loses.
+    """
+    return one.refusal == "" and (one.repair.lost is None or one.repair.lost > 1)
+
+
+def _hint(one: _Outcome) -> str:
+    key = one.repair.key
+    tenant = "" if key.tenant == DEFAULT_TENANT else f" --tenant {key.tenant}"
+    command = f"`foldline threads export {key.id}{tenant} --whole-rows`"
+    if one.is_written:
+        return f"{command}, on a backup made before, writes what is whole of the lost messages"
+    return f"first, {command} writes every whole message, those behind the damage too"
+
+
+def _end(outcomes: list[_Outcome], *, is_written: bool) -> str:
     count = len(outcomes)
     if not count:
-        console.print("nothing is damaged, nothing was written")
-    elif is_written:
-        console.print(f"{sum(one.is_written for one in outcomes):,} of {count:,} repaired")
-    else:
-        text = f"{count:,} damaged; nothing was written: make a backup, then add --write"
-        console.print(text, soft_wrap=True)
+        return "nothing is damaged, nothing was written"
+    if not is_written:
+        return f"{count:,} damaged; nothing was written: make a backup, then add --write"
+    left = sum(bool(one.left) for one in outcomes)
+    whole = sum(one.is_whole for one in outcomes)
+    text = f"{whole:,} of {count:,} repaired"
+    if left:
+        text += f"; {left:,} written and damaged still: {WAY_FORWARD}"
+    if refused := count - whole - left:
+        text += f"; {refused:,} cannot be repaired"
+    return text

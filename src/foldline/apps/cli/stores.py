@@ -4,7 +4,8 @@ From the command line to a store.
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -24,7 +25,8 @@ from foldline.errors import (
     UsageError,
 )
 from foldline.threads.cipher import AesCipher
-from foldline.threads.key import DEFAULT_TENANT
+from foldline.threads.key import DEFAULT_TENANT, ThreadKey
+from foldline.threads.record import decode_record
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.thread import ConversationThread
@@ -39,6 +41,8 @@ __all__ = [
     "file_of",
     "found_thread",
     "no_threads_of",
+    "path_of",
+    "tenants_note",
     "with_store",
     "with_way_forward",
 ]
@@ -57,6 +61,7 @@ _VARIABLE = "FOLDLINE_STORE"
 _RESULT_CODE = "(SQLITE_"
 _ADDRESS = re.compile(r"([a-z]+)://", re.IGNORECASE)
 # The scheme of an address: the module of the store, its class, and the extra that it needs.
+_MOST_TENANTS = 5
 _SERVERS = {
     "postgresql": ("postgres", "PostgresStore", "postgres"),
     "postgres": ("postgres", "PostgresStore", "postgres"),
@@ -222,23 +227,37 @@ def file_of(
     if scheme:
         message = f"--store {scheme}://…: allowed are a path, postgresql:// and redis://"
         raise UsageError(message)
-    path = Path(address)
+    path = path_of(address)
     if path.is_dir():
-        message = f"{address} is a folder: name the file of the store in it"
-        raise UsageError(message)
-    if not path.exists() and not may_make:
-        message = f"no store at {address}: mend the path; `foldline threads import` makes a store"
+        message = f"{path} is a folder: name the file of the store in it"
         raise UsageError(message)
     if not path.parent.is_dir():
-        message = f"cannot make {address}: its folder does not exist; make it first"
+        what, way = (
+            ("cannot make", "make it first") if may_make else ("no store at", "mend the path")
+        )
+        message = f"{what} {path}: its folder does not exist; {way}"
+        raise UsageError(message)
+    if not path.exists() and not may_make:
+        message = f"no store at {path}: mend the path; `foldline threads import` makes a store"
         raise UsageError(message)
     if path.exists():
         check_file(path, may_make=may_make, may_be_newer=may_be_newer)
     return path
 
 
+def path_of(name: str) -> Path:
+    """
+    Return *name* as a path; `~`, which a shell leaves in `--store=~/x` and in quotes, is the home.
+    """
+    path = Path(name)
+    with suppress(RuntimeError):
+        # Raised where there is no such home: then it is a name like any other.
+        path = path.expanduser()
+    return path
+
+
 def _cipher(name: str) -> AesCipher:
-    data = read_file(name)
+    data = read_file(str(path_of(name)))
     match = _HEXADECIMAL.fullmatch(data)
     key = data if match is None else bytes.fromhex(match[1].decode())
     try:
@@ -248,11 +267,21 @@ def _cipher(name: str) -> AesCipher:
         raise UsageError(message) from error
 
 
-def no_threads_of(tenant: str) -> UsageError:
+def no_threads_of(tenant: str, others: Sequence[str] = ()) -> UsageError:
     """
-    Return the error where a tenant that was named has no thread.
+    Return the error where a tenant that was named has no thread, and *others* may have.
     """
-    return UsageError(f"no thread of tenant {tenant!r}: mend the name")
+    more = f"; {tenants_note(others)}" if others else ""
+    return UsageError(f"no thread of tenant {tenant!r}: mend the name{more}")
+
+
+def tenants_note(tenants: Sequence[str]) -> str:
+    """
+    Return how many *tenants* have threads, the names of the first, and how to name one.
+    """
+    named = ", ".join(tenants[:_MOST_TENANTS]) + ", …" * (len(tenants) > _MOST_TENANTS)
+    has = "1 tenant has" if len(tenants) == 1 else f"{len(tenants):,} tenants have"
+    return f"{has} threads ({named}): name one with --tenant"
 
 
 async def found_thread(store: ThreadStore, options: TenantOptions, id: str) -> ConversationThread:
@@ -261,9 +290,19 @@ async def found_thread(store: ThreadStore, options: TenantOptions, id: str) -> C
 
     Raises:
         ThreadNotFoundError: There is none.
+        UsageError: It has expired.
         StoreCorruptError: It is damaged.
     """
     thread = await store.find(id, tenant=options.tenant)
-    if thread is None:
+    if thread is not None:
+        return thread
+    stored = await store.backing.storage.load(ThreadKey(options.tenant, id))
+    ended = None if stored is None else decode_record(stored, store.backing.vault).head.expires_at
+    if ended is None or ended > store.backing.clock():
         raise ThreadNotFoundError(thread_id=id)
-    return thread
+    message = (
+        f"thread {id!r} expired on {ended.astimezone():%Y-%m-%d at %H:%M:%S}: it is stored until "
+        "`purge_expired` deletes it or a new one takes its id; till then `foldline threads export "
+        "--last-good` reads it"
+    )
+    raise UsageError(message)

@@ -7,8 +7,9 @@ from types import MappingProxyType
 
 import typer
 
-from foldline.apps.cli.threads_copies import export_thread, fork_thread, import_threads
+from foldline.apps.cli.threads_copies import fork_thread, import_threads
 from foldline.apps.cli.threads_ends import delete_thread, undo_reduction
+from foldline.apps.cli.threads_export import export_thread
 from foldline.apps.cli.threads_views import list_threads, search_thread, show_thread
 
 

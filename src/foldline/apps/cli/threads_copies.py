@@ -1,24 +1,17 @@
 """
-`foldline threads import`, `export` and `fork`: threads out of files, into files, out of threads.
+`foldline threads import` and `fork`: threads out of files, and out of threads.
 """
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from msgspec import Struct
 from msgspec.structs import replace
 
-from foldline.apps.cli.documents import TARGETS, json_document, view_document
-from foldline.apps.cli.files import (
-    STANDARD_INPUT,
-    check_targets,
-    print_document,
-    read_file,
-    write_files,
-)
+from foldline.apps.cli.documents import json_document
+from foldline.apps.cli.files import print_document, read_file
 from foldline.apps.cli.notes import tell_of_sessions
 from foldline.apps.cli.options import JsonOption, SourceOptions, takes
 from foldline.apps.cli.sources import sessions_in
@@ -26,7 +19,7 @@ from foldline.apps.cli.stores import TenantOptions, found_thread, with_store
 from foldline.apps.cli.terminal import output_console, progress
 from foldline.apps.cli.threads_counts import counted
 from foldline.apps.cli.threads_damage import warn_of_damage
-from foldline.apps.cli.threads_views import IdArgument, LastGoodOption
+from foldline.apps.cli.threads_views import IdArgument
 from foldline.errors import (
     FormatError,
     StoreVersionError,
@@ -34,30 +27,22 @@ from foldline.errors import (
     ThreadExistsError,
     UsageError,
 )
-from foldline.history.codec import decode_json, encode_json
+from foldline.history.codec import decode_json
 from foldline.history.formats.importer import Session
-from foldline.history.formats.renderings import render_openai_chat
 from foldline.threads.key import ThreadKey
 from foldline.threads.origin import plan_restore
-from foldline.threads.read_only import ReadOnlyThread
-from foldline.threads.repair import last_good
 from foldline.threads.snapshot import ThreadSnapshot, decode_snapshot
 from foldline.threads.store import ThreadStore
 
 
 __all__ = [
-    "ExportOptions",
     "ForkOptions",
     "ImportOptions",
-    "export_thread",
     "fork_thread",
     "import_threads",
 ]
 
 
-_SNAPSHOT = "snapshot"
-_CHAT_JSONL = "chat-jsonl"
-_TARGETS = (_SNAPSHOT, *TARGETS, _CHAT_JSONL)
 _FORBIDDEN = re.compile(r"[^A-Za-z0-9._:-]+")
 _LONGEST_ID = 200
 _STORES = ("MessageStoreSnapshot", "MessageStoreState")
@@ -203,95 +188,6 @@ def _ids(sessions: Sequence[Session], prefix: str) -> list[str]:
             id = f"{name[: _LONGEST_ID - 8]}-{number}"
         ids.append(id)
     return ids
-
-
-class ExportOptions(TenantOptions, frozen=True, kw_only=True):
-    """
-    What to export, and where to.
-    """
-
-    id: IdArgument
-    """The thread."""
-
-    to: Annotated[
-        str,
-        typer.Option(
-            "--to",
-            metavar="NAME",
-            help="snapshot (the default, which `import` reads back), openai-chat, "
-            "openai-responses, anthropic, foldline or chat-jsonl.",
-        ),
-    ] = _SNAPSHOT
-    """The format to write in."""
-
-    output: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Write to this file, and not to the standard output."),
-    ] = None
-    """The file to write."""
-
-    force: Annotated[
-        bool, typer.Option("--force", help="Write over the file where it is there already.")
-    ] = False
-    """Whether a file may be written over."""
-
-    last_good: LastGoodOption = False
-    """Whether a damaged thread is read as far as it goes."""
-
-    json: JsonOption = False
-    """Whether to print JSON."""
-
-
-@takes(ExportOptions)
-def export_thread(options: ExportOptions) -> None:
-    """
-    Write a whole thread: as a snapshot, or all its messages in the format of a vendor.
-
-    A snapshot keeps the newest reduction and the execution state. With --json and --output: an
-    object with "id", "file", "messages" and "bytes"; without --output --json changes nothing.
-    """
-    _check_target(options)
-
-    async def _read(store: ThreadStore) -> tuple[int, bytes]:
-        thread: ReadOnlyThread
-        if options.last_good:
-            thread = await last_good(store.backing, ThreadKey(options.tenant, options.id))
-        else:
-            thread = await found_thread(store, options, options.id)
-        return thread.count, await _written(thread, options.to)
-
-    count, data = with_store(options, _read)
-    if options.output is None:
-        print_document(data)
-        return
-    write_files({options.output: data + b"\n"})
-    if options.json:
-        facts = {"file": options.output, "messages": count, "bytes": len(data) + 1}
-        print_document(json_document({"id": options.id, **facts}))
-        return
-    text = f"{options.output}: {counted(count, 'message')} as {options.to}"
-    output_console().print(text, soft_wrap=True)
-
-
-def _check_target(options: ExportOptions) -> None:
-    if options.to not in _TARGETS:
-        message = f"--to {options.to[:80]!r}: allowed is {' or '.join(_TARGETS)}"
-        raise UsageError(message)
-    if options.output is None:
-        return
-    check_targets({"--output": options.output}, source=options.store or STANDARD_INPUT)
-    if Path(options.output).is_file() and not options.force:
-        message = f"{options.output} is there already: name another file, or add --force"
-        raise UsageError(message)
-
-
-async def _written(thread: ReadOnlyThread, target: str) -> bytes:
-    if target == _SNAPSHOT:
-        return await thread.to_snapshot()
-    messages = await thread.get_messages()
-    if target == _CHAT_JSONL:
-        return b"\n".join(encode_json(one) for one in render_openai_chat(messages))
-    return view_document(messages, target)
 
 
 class ForkOptions(TenantOptions, frozen=True, kw_only=True):

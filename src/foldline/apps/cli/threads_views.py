@@ -21,18 +21,19 @@ from foldline.apps.cli.stores import (
     TenantOptions,
     found_thread,
     no_threads_of,
+    tenants_note,
     with_store,
 )
 from foldline.apps.cli.terminal import clean, first_line, output_console, progress
 from foldline.apps.cli.threads_counts import counted
-from foldline.apps.cli.threads_damage import warn_of_damage
+from foldline.apps.cli.threads_damage import last_good_note, warn_of_damage
 from foldline.apps.cli.viewing import show_view
 from foldline.errors import StoreCorruptError, StoreVersionError
 from foldline.history.codec import decode_json, encode_message
 from foldline.history.messages import Message
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey
 from foldline.threads.read_only import ReadOnlyThread
-from foldline.threads.repair import last_good
+from foldline.threads.repair import find_last_good
 from foldline.threads.store import ThreadStore
 from foldline.threads.verification import list_keys
 from foldline.threads.words import Match
@@ -70,6 +71,8 @@ _TITLE = 48
 class _Listed(Struct):
     rows: list[dict[str, Any]]
     total: int
+    expired: int
+    others: list[str]
 
 
 class ListOptions(TenantOptions, frozen=True, kw_only=True):
@@ -100,6 +103,13 @@ def list_threads(options: ListOptions) -> None:
         print_document(json_document({**facts, "threads": listed.rows}))
     else:
         _print_list(output_console(), listed, options.tenant)
+    if listed.others:
+        tell(tenants_note(listed.others))
+    if listed.expired:
+        tell(
+            f"{counted(listed.expired, 'thread')} of tenant {options.tenant} not listed: expired, "
+            "and stored until `purge_expired` of the store deletes what is"
+        )
     damaged = [row["id"] for row in listed.rows if "error" in row]
     if damaged:
         tell(
@@ -144,8 +154,9 @@ _COLUMNS: Mapping[str, Any] = MappingProxyType(
 
 async def _listed(store: ThreadStore, options: ListOptions) -> _Listed:
     keys = await list_keys(store, tenant=options.tenant)
+    others = [] if keys else await store.tenants()
     if not keys and options.tenant != DEFAULT_TENANT:
-        raise no_threads_of(options.tenant)
+        raise no_threads_of(options.tenant, others)
     rows: list[dict[str, Any]] = []
     expired = 0
     wanted = len(keys) if options.limit is None else min(options.limit, len(keys))
@@ -159,7 +170,7 @@ async def _listed(store: ThreadStore, options: ListOptions) -> _Listed:
                 continue
             rows.append(row)
             advance()
-    return _Listed(rows, len(keys) - expired)
+    return _Listed(rows, len(keys) - expired, expired, others)
 
 
 async def _row(store: ThreadStore, key: ThreadKey) -> dict[str, Any] | None:
@@ -234,13 +245,14 @@ def show_thread(options: ShowOptions) -> None:
 
     async def _read(store: ThreadStore) -> _Shown:
         if options.last_good:
-            key = ThreadKey(options.tenant, options.id)
-            thread = await last_good(store.backing, key)
-        else:
-            thread = await found_thread(store, options, options.id)
+            found = await find_last_good(store.backing, ThreadKey(options.tenant, options.id))
+            note = last_good_note(found)
+            if note:
+                tell(note)
+            return _Shown(found.thread, await found.thread.get_messages(last=options.last))
+        thread = await found_thread(store, options, options.id)
         messages = await thread.get_messages(last=options.last)
-        if not options.last_good:
-            await warn_of_damage(store, thread.key, last=thread.count)
+        await warn_of_damage(store, thread.key, last=thread.count)
         return _Shown(thread, messages)
 
     shown = with_store(options, _read)

@@ -99,7 +99,7 @@ async def _verified(store: ThreadStore, options: VerifyOptions) -> list[Verified
             found.append(one)
             advance()
     if options.tenant is not None and not found:
-        raise no_threads_of(options.tenant)
+        raise no_threads_of(options.tenant, await store.tenants())
     return found
 
 

@@ -1,0 +1,143 @@
+"""
+Threads that have expired, tenants that were not named, and files that are elsewhere.
+"""
+
+import asyncio
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foldline.history.messages import Message
+from foldline.threads.key import ThreadKey
+from foldline.threads.stores.sqlite.store import SQLiteStore
+
+
+Run = Callable[..., Any]
+
+HELLO = b'[{"role": "user", "content": "Hello"}]'
+
+
+async def _make(path: Path, id: str, *, tenant: str, expires_at: datetime | None = None) -> None:
+    async with SQLiteStore(path) as store:
+        thread = await store.thread(id, tenant=tenant)
+        await thread.add_message(Message.user("Hello"))
+        if expires_at is not None:
+            await thread.set_expiry(expires_at)
+
+
+@pytest.fixture
+def expired(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """
+    Return the file of a store with a thread that has expired, which the commands use.
+    """
+    path = tmp_path / "store.db"
+    asyncio.run(_make(path, "brief", tenant="default", expires_at=datetime(2026, 1, 1, tzinfo=UTC)))
+    monkeypatch.setenv("FOLDLINE_STORE", str(path))
+    return path
+
+
+async def _is_there(path: Path, id: str) -> bool:
+    async with SQLiteStore(path) as store:
+        return await store.backing.storage.load(ThreadKey("default", id)) is not None
+
+
+@pytest.mark.parametrize(
+    "command", [("show",), ("export",), ("search",), ("fork",)], ids=lambda one: one[0]
+)
+def test_looking_at_an_expired_thread_tells_so(
+    run: Run, expired: Path, command: tuple[str, ...]
+) -> None:
+    """
+    A command that reads tells that the thread has expired, with the code 2, and leaves it there.
+    """
+    more = {"search": ("Hello",), "fork": ("new",)}.get(command[0], ())
+
+    outcome = run("threads", *command, "brief", *more)
+
+    assert (outcome.code, outcome.out, outcome.err.count("\n")) == (2, "", 1)
+    assert "thread 'brief' expired on 2" in outcome.err
+    assert asyncio.run(_is_there(expired, "brief"))
+
+
+def test_an_expired_thread_can_still_be_saved(run: Run, expired: Path) -> None:
+    """
+    What is stored still can be exported, as the error says.
+    """
+    outcome = run("threads", "export", "brief", "--last-good", "--to", "chat-jsonl")
+
+    assert (outcome.code, outcome.out.count("Hello"), outcome.err) == (0, 1, "")
+
+
+def test_expired_threads_are_told_of_in_the_list(run: Run, expired: Path) -> None:
+    """
+    The list leaves out what has expired, says how many that are, and deletes none.
+    """
+    outcome = run("threads", "list")
+
+    assert (outcome.code, outcome.out) == (0, "0 threads of tenant default\n")
+    assert "1 thread of tenant default not listed: expired" in outcome.err
+    assert asyncio.run(_is_there(expired, "brief"))
+
+
+def test_tenants_that_have_threads_are_named(run: Run, tmp_path: Path) -> None:
+    """
+    Where the tenant has no thread, it is told how many others have, and how to name one.
+    """
+    for number in range(7):
+        asyncio.run(_make(tmp_path / "x.db", "a", tenant=f"owner-{number}"))
+
+    usual = run("threads", "list", "--store", "x.db")
+    named = [
+        run(*command, "--tenant", "nobody", "--store", "x.db")
+        for command in (["threads", "list"], ["verify"], ["repair"])
+    ]
+
+    told = "7 tenants have threads (owner-0, owner-1, owner-2, owner-3, owner-4, …): name one with"
+    assert (usual.code, usual.out) == (0, "0 threads of tenant default\n")
+    assert f"{told} --tenant" in usual.err
+    assert [(one.code, told in one.err) for one in named] == [(2, True)] * 3
+
+
+def test_an_empty_store_names_no_tenants(run: Run, tmp_path: Path) -> None:
+    """
+    Where nobody has a thread nothing more is said.
+    """
+    run("threads", "import", "-", "--id", "a", "--store", "x.db", stdin=HELLO)
+    run("threads", "delete", "a", "--yes", "--store", "x.db")
+
+    assert run("threads", "list", "--store", "x.db").err == ""
+
+
+@pytest.mark.parametrize("command", [["threads", "list"], ["verify"], ["backup", "copy.db"]])
+def test_a_folder_that_is_missing_is_named(run: Run, tmp_path: Path, command: list[str]) -> None:
+    """
+    Where the folder of a store is missing, it is the folder that is told of.
+    """
+    read = run(*command, "--store", "nowhere/x.db")
+    made = run("threads", "import", "-", "--id", "a", "--store", "nowhere/x.db", stdin=HELLO)
+
+    assert [one.code for one in (read, made)] == [2, 2]
+    assert "no store at nowhere/x.db: its folder does not exist; mend the path" in read.err
+    assert "cannot make nowhere/x.db: its folder does not exist; make it first" in made.err
+
+
+def test_the_home_is_found(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    A `~` that the shell has left stands for the home: of a store, of a key and of a copy.
+    """
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "key").write_bytes(bytes(32))
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("USERPROFILE", str(home))
+    options = ("--store", "~/x.db", "--key-file", "~/key")
+
+    imported = run("threads", "import", "-", "--id", "a", *options, stdin=HELLO)
+    copied = run("backup", "~/copy.db", "--store", "~/x.db")
+
+    assert (imported.code, copied.code, run("verify", *options).code) == (0, 0, 0)
+    assert {"x.db", "copy.db"} <= {one.name for one in home.iterdir()}
+    assert not (tmp_path / "~").exists()
