@@ -3,7 +3,7 @@ Orchestrators of the user's own: the one of the C# documents, and others that pr
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import cast
 
 import pytest
@@ -18,11 +18,13 @@ from foldline.conversation.response import answered_by
 from foldline.errors import ConfigError, ThreadConflictError
 from foldline.history.messages import Message
 from foldline.reduction.run_config import AgentRunConfig
+from foldline.testing.model import ScriptedModel
 from tests.conversation.orchestrators import (
     Act,
     Agents,
     Custom,
     Recorded,
+    named,
     result_of,
     talk,
     thread_of,
@@ -188,6 +190,47 @@ def test_what_is_said_beside_a_turn_is_stored_too() -> None:
     assert orchestrator.options[1].last_agent == "host"
 
 
+async def said_again(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
+    turn = await agents["a"].run()
+    return result_of([*turn.messages, Message.assistant(turn.text)])
+
+
+async def said_before(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
+    turn = await agents["a"].run()
+    return result_of([Message.assistant(turn.text), *await turn.thread.get_messages(last=1)])
+
+
+async def said_by_both(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
+    first, second = await agents["a"].run(), await agents["a"].run("again")
+    assert first.text == second.text
+    return result_of([*first.messages, *second.messages])
+
+
+async def asked_back(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
+    turn = await agents["a"].run()
+    return result_of([*turn.messages, Message.user(history[-1].text)])
+
+
+@pytest.mark.parametrize(
+    ("act", "want"),
+    [
+        (asked_back, ["one", "a here", "one"]),
+        (said_again, ["one", "a here", "a here"]),
+        (said_before, ["one", "a here", "a here"]),
+        (said_by_both, ["one", "a here", "again", "a here"]),
+    ],
+)
+def test_a_message_that_equals_another_one_is_not_lost(act: Act, want: list[str]) -> None:
+    """
+    What a turn has stored is left out as often as it was stored, and no oftener.
+    """
+    conversation = Conversation([agent_named("a")], orchestrator=Recorded(act))
+
+    asyncio.run(conversation.send("one"))
+
+    assert texts(asyncio.run(conversation.messages())) == want
+
+
 @pytest.mark.parametrize("act", [keep, own_words])
 def test_a_stored_response_tells_who_said_it(act: Act) -> None:
     """
@@ -225,6 +268,43 @@ def test_a_reduction_of_other_messages_is_left_out(caplog: pytest.LogCaptureFixt
         assert "stands for other messages" in caplog.text
 
 
+def other_beginning(history: Sequence[Message]) -> list[Message]:
+    return [Message.user("something else"), *history[1:]]
+
+
+def last_alone(history: Sequence[Message]) -> list[Message]:
+    return list(history[-1:])
+
+
+@pytest.mark.parametrize("change", [other_beginning, last_alone])
+def test_a_changed_history_is_answered_as_it_is(
+    change: Callable[[Sequence[Message]], list[Message]],
+) -> None:
+    """
+    The reduction of the thread is not used where it does not stand for the history handed over.
+    """
+
+    async def act(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
+        if len(history) < 9:
+            turn = await agents["agent"].respond(history)
+            return OrchestrationResult.of_turn(turn, "agent", strategy_name="Custom")
+        turn = await agents["b"].respond(change(history))
+        return OrchestrationResult.of_turn(turn, "b", strategy_name="Custom")
+
+    model = ScriptedModel(["b here"])
+    agents = [folding(), named("b", model)]
+    conversation = Conversation(agents, orchestrator=Recorded(act))
+
+    asyncio.run(talk(conversation, 5))
+    messages = asyncio.run(conversation.messages())
+    thread = thread_of(conversation)
+
+    assert texts(model.requests[0].messages) == texts(change(messages[:-1]))
+    assert (thread.count, messages[-1].text) == (10, "b here")
+    assert thread.last_reduction is not None
+    assert thread.last_reduction.summarized_up_to_index == 4
+
+
 def test_somebody_else_on_the_thread_is_noticed() -> None:
     """
     A response is not appended behind a message that the orchestrator has not seen.
@@ -239,6 +319,22 @@ def test_somebody_else_on_the_thread_is_noticed() -> None:
     with pytest.raises(ThreadConflictError):
         asyncio.run(conversation.send("one"))
     assert texts(asyncio.run(conversation.messages())) == ["one", "wait!"]
+
+
+def test_who_takes_the_question_back_gets_no_answer() -> None:
+    """
+    A response is not appended to a thread that holds less than the orchestrator was shown.
+    """
+
+    async def act(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
+        await thread_of(conversation).clear()
+        return result_of([Message.assistant("to what?")])
+
+    conversation = Conversation([agent_named("a")], orchestrator=Recorded(act))
+
+    with pytest.raises(ThreadConflictError):
+        asyncio.run(conversation.send("one"))
+    assert asyncio.run(conversation.messages()) == []
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from foldline.conversation.orchestration import (
 from foldline.errors import ModelError, RunStartError, ThreadConflictError
 from foldline.history.messages import Message
 from foldline.providers.model import ChatRequest
-from foldline.testing.model import ScriptedModel, calls
+from foldline.testing.model import ModelStep, ScriptedModel, calls
 from foldline.threads.stores.memory import MemoryStore
 from tests.conversation.orchestrators import (
     Agents,
@@ -122,6 +122,34 @@ def test_another_agent_may_take_over() -> None:
     assert asyncio.run(conversation.resume()) is None
 
 
+def test_what_a_failed_turn_has_stored_is_not_stored_twice() -> None:
+    """
+    Where the response repeats the thread, the steps of the agent that failed are known too.
+    """
+
+    async def act(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
+        with pytest.raises(ModelError):
+            await agents["a"].run()
+        turn = await agents["b"].run()
+        return result_of(await turn.thread.get_messages(), "b")
+
+    steps: list[ModelStep] = [calls(("look", {})), ModelError("out of order")]
+    broken = Agent(ScriptedModel(steps), name="a", tools=[look])
+    conversation = Conversation([broken, agent_named("b")], orchestrator=Recorded(act))
+
+    asyncio.run(conversation.send("one"))
+
+    said = asyncio.run(conversation.messages())
+    assert [message.role for message in said] == ["user", "assistant", "tool", "assistant"]
+
+
+def look() -> str:
+    """
+    Look.
+    """
+    return "seen"
+
+
 def test_an_agent_that_is_too_slow_may_be_given_up() -> None:
     """
     A response instead of a turn that was cancelled inside a tool leaves nothing pending behind.
@@ -129,7 +157,7 @@ def test_an_agent_that_is_too_slow_may_be_given_up() -> None:
 
     async def act(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
         with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.01):
+            async with asyncio.timeout(0.5):
                 await agents["a"].run()
         return result_of([Message.assistant("That takes too long.")], "host")
 

@@ -168,7 +168,7 @@ def test_an_abandoned_run_leaves_a_message_that_waits() -> None:
 
     async def talk() -> None:
         with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.01):
+            async with asyncio.timeout(0.5):
                 await conversation.send("Where is AB12?")
         assert conversation.thread is not None
         await conversation.thread.abandon_run()

@@ -178,12 +178,19 @@ def test_it_may_be_closed_while_somebody_reads() -> None:
     """
     A reader in another task comes to its end, and what comes of the turn is that it was stopped.
     """
-    conversation = Conversation(Agent(ScriptedModel(["never"], delay=60)))
+    is_asked = asyncio.Event()
+
+    async def slow(request: ChatRequest) -> str:
+        is_asked.set()
+        await asyncio.sleep(60)
+        return "never"
+
+    conversation = Conversation(Agent(ScriptedModel([slow])))
 
     async def talk() -> None:
         stream = conversation.send_stream("Hi")
         reader = asyncio.create_task(told(stream))
-        await asyncio.sleep(0.01)
+        await is_asked.wait()
         await stream.aclose()
         assert isinstance((await reader)[0], AgentSelectedEvent)
         assert len(asyncio.all_tasks()) == 1
@@ -198,8 +205,10 @@ def test_who_is_cancelled_leaves_nothing_running() -> None:
     A cancelled reader waits until the turn has ended, also when it is cancelled once more.
     """
     ended: list[str] = []
+    is_asked = asyncio.Event()
 
     async def slow(request: ChatRequest) -> str:
+        is_asked.set()
         try:
             await asyncio.sleep(60)
         finally:
@@ -211,7 +220,7 @@ def test_who_is_cancelled_leaves_nothing_running() -> None:
 
     async def talk() -> None:
         reader = asyncio.create_task(told(conversation.send_stream("Hi")))
-        await asyncio.sleep(0.01)
+        await is_asked.wait()
         reader.cancel()
         await asyncio.sleep(0)
         reader.cancel()

@@ -7,8 +7,9 @@ from os import urandom
 from types import MappingProxyType
 from typing import cast
 
-from foldline.agent.agent import Agent, TurnInput
+from foldline.agent.agent import Agent
 from foldline.agent.arguments import check_overrides
+from foldline.agent.input import TurnInput, messages_of
 from foldline.agent.portal import PORTAL
 from foldline.conversation.events import ConversationEvent
 from foldline.conversation.orchestration import OrchestrationResult
@@ -106,7 +107,7 @@ class Conversation:
             ModelError: The model failed; nothing that was said is lost, and `resume` goes on.
             StoreError: The store failed; what was not acknowledged is not there.
         """
-        return await self._send(_messages(message), config, options, None)
+        return await self._send(messages_of(message), config, options, None)
 
     async def resume(
         self,
@@ -154,7 +155,7 @@ class Conversation:
         Raises:
             ConfigError: An argument is of another kind.
         """
-        given = _messages(message)
+        given = messages_of(message)
         check_overrides(config)
         return ConversationStream(
             lambda listen: self._send(given, config, options, listen), self.messages
@@ -178,7 +179,7 @@ class Conversation:
         Raises:
             BlockingCallError: An event loop is running in this thread.
         """
-        return PORTAL.run(self._send, _messages(message), config, options, None)
+        return PORTAL.run(self._send, messages_of(message), config, options, None)
 
     async def _send(
         self,
@@ -207,20 +208,6 @@ class Conversation:
             return await sending.run()
         finally:
             self._is_sending = False
-
-
-def _messages(given: object) -> list[Message]:
-    if given is None:
-        return []
-    if isinstance(given, str):
-        return [Message.user(given)]
-    many = isinstance(given, Sequence)
-    messages = list(cast("Sequence[object]", given)) if many else [given]
-    said = [one for one in messages if isinstance(one, Message)]
-    if len(said) < len(messages):
-        message = f"message is a {type(given).__name__}: allowed are a text and messages"
-        raise ConfigError(message)
-    return said
 
 
 def _by_name(given: object) -> Mapping[str, Agent]:

@@ -7,8 +7,9 @@ from os import urandom
 
 from msgspec import UNSET, UnsetType
 
-from foldline.agent.agent import Agent, TurnInput
+from foldline.agent.agent import Agent
 from foldline.agent.events import AgentEvent
+from foldline.agent.input import TurnInput
 from foldline.agent.result import TurnResult
 from foldline.agent.streaming import StreamingTurnResult
 from foldline.conversation.events import AgentSelectedEvent, ConversationEvent

@@ -2,6 +2,7 @@
 A response that is brought to a thread: what of it is new, and whose it is.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import cast
@@ -14,7 +15,14 @@ from foldline.history.digest import message_digest
 from foldline.history.messages import Message
 
 
-__all__ = ["answered_by", "check_response", "digests", "signed", "without_history"]
+__all__ = [
+    "answered_by",
+    "check_response",
+    "dated",
+    "signed",
+    "without_history",
+    "without_stored",
+]
 
 
 def check_response(response: object) -> None:
@@ -47,23 +55,39 @@ def _is_same(one: Message, other: Message) -> bool:
     return one is other or message_digest(one) == message_digest(other)
 
 
-def digests(messages: Iterable[Message]) -> frozenset[bytes]:
+def without_stored(response: Iterable[Message], stored: Iterable[Message]) -> list[Message]:
     """
-    Return the digests of *messages*: two are the same where their roles, names and parts are.
+    Return those of *response* that are not among *stored*, each of which stands for one of them.
+
+    Two messages are the same where their roles, names and parts are.
     """
-    return frozenset(map(message_digest, messages))
+    left = Counter(map(message_digest, stored))
+    news: list[Message] = []
+    for message in response:
+        digest = message_digest(message)
+        if left[digest]:
+            left[digest] -= 1
+        else:
+            news.append(message)
+    return news
+
+
+def dated(message: Message, now: datetime) -> Message:
+    """
+    Return *message* with its time, which is *now* where it has none.
+    """
+    return structs.replace(message, created_at=message.created_at or now)
 
 
 def signed(message: Message, agent: str, now: datetime) -> Message:
     """
     Return *message* with its time and, where the assistant says it, the name of *agent*.
     """
-    created_at = message.created_at or now
     if message.role != "assistant":
-        return structs.replace(message, created_at=created_at)
+        return dated(message, now)
     # Not as its name: that would be sent, which changes bytes that a vendor has cached.
     metadata = {AGENT_KEY: agent, **(message.metadata or {})}
-    return structs.replace(message, created_at=created_at, metadata=metadata)
+    return dated(structs.replace(message, metadata=metadata), now)
 
 
 def answered_by(message: Message) -> str | None:

@@ -24,6 +24,7 @@ from foldline.agent.agent import Agent
 from foldline.agent.events import AgentEvent
 from foldline.agent.progress import Progress
 from foldline.agent.result import ReductionMetadata
+from foldline.agent.service import carried
 from foldline.conversation.events import ConversationEvent
 from foldline.conversation.orchestrated_agent import OrchestratedAgent, Stage
 from foldline.conversation.orchestration import (
@@ -36,10 +37,15 @@ from foldline.conversation.orchestrator import (
     Orchestrator,
     StreamingOrchestrator,
 )
-from foldline.conversation.response import check_response, digests, signed, without_history
+from foldline.conversation.response import (
+    check_response,
+    dated,
+    signed,
+    without_history,
+    without_stored,
+)
 from foldline.conversation.single_agent import SINGLE_AGENT
 from foldline.errors import ConfigError, IntegrityError, RunStartError
-from foldline.history.digest import message_digest
 from foldline.history.messages import Message, total_usage
 from foldline.reduction.run_config import AgentRunConfig
 from foldline.reduction.state import HistoryReductionState
@@ -93,6 +99,7 @@ class Sending:
         self._given = tuple(given)
         self._values = values or {}
         self._history: Sequence[Message] = ()
+        self._answer_start = thread.count
 
     async def run(self) -> OrchestrationResult:
         """
@@ -112,6 +119,7 @@ class Sending:
         if start == "continue":
             await self._expect_question()
         if start == "resume" and state is not None:
+            self._answer_start = state.turn_start
             result = await self._resumed(state.agent_name)
         elif self._orchestrator is None:
             result = await self._answered()
@@ -148,7 +156,9 @@ class Sending:
     async def _orchestrated(self, orchestrator: Orchestrator) -> OrchestrationResult:
         thread, state = self._thread, self._thread.execution_state
         if self._given:
-            await self._commit([_dated(message, thread) for message in self._given])
+            now = thread.now()
+            await self._commit([dated(message, now) for message in self._given])
+            self._answer_start = thread.count
         limit = (
             orchestrator.history_limit if isinstance(orchestrator, BoundedOrchestrator) else None
         )
@@ -194,19 +204,24 @@ class Sending:
         check_response(result.response)
         stage, agent, now = self._stage, result.selected_agent, self._thread.now()
         stage.show(agent)
-        turns = [turn for _, turn in stage.turns]
-        known = digests(message for turn in turns for message in turn.messages)
         response = tuple(
             signed(one, agent, now) for one in without_history(result.response, self._history)
         )
-        news = [one for one in response if message_digest(one) not in known]
-        folds = [turn.reduction for turn in turns if turn.reduction is not None]
+        news = without_stored(response, await self._stored())
+        folds = [turn.reduction for _, turn in stage.turns if turn.reduction is not None]
         reduction = result.reduction or (folds[-1] if folds else None)
         if not any(one is reduction for one in (None, *folds)):
             reduction = await self._applied(reduction, agent, news)
         elif news:
             await self._commit(news, agent=agent)
         return await self._filled(structs.replace(result, response=response, reduction=reduction))
+
+    async def _stored(self) -> Sequence[Message]:
+        """
+        Return what turns have stored, also those that have failed.
+        """
+        thread = self._thread
+        return await thread.get_messages(last=max(0, thread.count - self._answer_start))
 
     async def _applied(
         self, reduction: ReductionMetadata | None, agent: str, news: Sequence[Message]
@@ -294,15 +309,10 @@ async def _heard(
     return result
 
 
-def _dated(message: Message, thread: ConversationThread) -> Message:
-    return structs.replace(message, created_at=message.created_at or thread.now())
-
-
 def _ended(thread: ConversationThread, agent: str) -> AgentLoopState:
     """
     Return the state of a run in which *agent* has answered, with what outlives a run.
     """
-    before = thread.execution_state
     state = AgentLoopState(
         run_id=urandom(16).hex(),
         conversation_id=thread.id,
@@ -310,15 +320,11 @@ def _ended(thread: ConversationThread, agent: str) -> AgentLoopState:
         agent_name=agent,
         turn_start=thread.count,
     )
-    if before is not None:
-        state = structs.replace(
-            state,
-            service_thread_id=before.service_thread_id,
-            service_watermark=before.service_watermark,
-            service_mark=before.service_mark,
-            context_window=before.context_window,
-        )
-    return state.terminated(COMPLETED)
+    before = thread.execution_state
+    if before is not None and before.is_open:
+        # The vendor may hold an answer that nobody has stored, so it gets everything again.
+        before = before.with_service(None)
+    return carried(state, before).terminated(COMPLETED)
 
 
 def _nobody(_: AgentEvent) -> None:
