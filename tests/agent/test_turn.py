@@ -45,7 +45,7 @@ def run(steps: Sequence[ModelStep], *, options: AgentOptions | None = None) -> T
     Run a turn on a new thread; the last step repeats.
     """
     model = ScriptedModel(steps[:-1], repeat=steps[-1])
-    agent = Agent(model, tools=[look, fail], options=options)
+    agent = Agent(model, tools=[look, fail], options=options or AgentOptions())
     return asyncio.run(agent.run("hello"))
 
 

@@ -94,3 +94,33 @@ def test_activity_never_goes_back() -> None:
 
     assert later.last_activity == NOW + timedelta(hours=1)
     assert later.moved(b"2", NOW).last_activity == later.last_activity
+
+
+def test_what_was_archived_is_known_at_every_stored_fold() -> None:
+    """
+    However far an undo goes back, `archived` is what it was at that fold, and a head stays small.
+    """
+    head, archived, stored = HEAD, {0: 0}, set[int]()
+    for fold in range(1, 1001):
+        # Every third fold archives nothing, so that its number is in no entry.
+        if fold % 3:
+            head = head.archiving(fold * 10, fold=fold)
+        head = msgspec.structs.replace(head, folds=fold)
+        archived[fold] = head.archived
+        stored = {one for one in stored | {fold} if _is_stored(one, newest=fold)}
+    known = {fold: head.fallen_back(fold).archived for fold in stored}
+
+    assert known == {fold: archived[fold] for fold in stored}
+    assert len(stored) > 30
+    assert min(stored) < 300
+    assert head.fallen_back(0).archived == 0
+    assert len(head.archives) < 60
+    assert len(encode_head(head)) < 900
+
+
+def _is_stored(fold: int, *, newest: int) -> bool:
+    """
+    Whether a fold is still stored: the last 16, of the last 256 every 16th, and so on.
+    """
+    behind = newest - fold
+    return all(fold % stride == 0 for stride in (16, 256) if behind >= stride)

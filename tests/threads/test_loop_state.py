@@ -122,6 +122,8 @@ def test_a_count_that_differs_is_stale() -> None:
     [
         ("iteration", "Checkpoint has invalid iteration: -1"),
         ("consecutive_failures", "Checkpoint has invalid ConsecutiveFailures: -1"),
+        ("turn_start", "Checkpoint has invalid turn_start: -1"),
+        ("service_watermark", "Checkpoint has invalid service_watermark: -1"),
     ],
 )
 def test_a_negative_number_is_refused(field: str, text: str, *, allow_stale: bool) -> None:

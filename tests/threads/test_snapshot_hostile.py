@@ -171,8 +171,7 @@ _FIELDS: _Values = {
     "ArchivedCount": ["1", None, 1.5, [], True],
     "ExecutionStateJson": [7, {}, "", "[]", "null", "{", "1", "\0", "\ud800"],
     "LastReduction": [7, "x", [], {}, True],
-    "PendingTools": [7, "x", {}, [7], [{}], [{"call_id": 1, "name": "x"}], None,
-                     [{"call_id": "\ud800", "name": "x"}]],
+    "PendingTools": [7, "x", {}, [7], [{}], [{"call_id": 1, "name": "x"}], None],
 }  # fmt: skip
 
 _MESSAGES: list[Any] = [
@@ -256,6 +255,7 @@ HARMLESS: dict[str, object] = {
     "negative_archive": with_reduction() | {"ArchivedCount": -(2**70)},
     "large_iteration": with_state(iteration=2**70),
     "many_messages": with_messages(*[plain("user", text("x"))] * 2000),
+    "half_a_character_in_a_call_id": snapshot(PendingTools=[TOOL | {"call_id": "\ud800"}]),
     "nul_in_a_call_id": snapshot(PendingTools=[TOOL | {"call_id": "a\0b"}]),
     "same_call_twice": snapshot(PendingTools=[TOOL, TOOL]),
     "year_1": snapshot(CreatedAt="0001-01-01T00:00:00Z"),

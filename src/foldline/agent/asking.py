@@ -12,7 +12,12 @@ from foldline.agent.reducer import ReducedHistory
 from foldline.agent.result import ReductionMetadata
 from foldline.agent.service import Held, held_by, state_behind
 from foldline.agent.setup import TurnSetup
-from foldline.errors import ContextOverflowError, ServiceThreadLostError, ThreadConflictError
+from foldline.errors import (
+    ConfigError,
+    ContextOverflowError,
+    ServiceThreadLostError,
+    ThreadConflictError,
+)
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.providers.model import ChatRequest, ChatResponse
@@ -201,11 +206,19 @@ class Asking:
         archive = self._archives and _performed(reduced)
         if _performed(reduced):
             self.reduction = ReductionMetadata(state=state, event=event)
-        if reduced.termination_reason is None:
-            await self._progress.commit(reduction=state, archive=archive)
-        else:
-            reason = reduced.termination_reason
-            await self._progress.end(reason, reduction=state, archive=archive)
+        reason = reduced.termination_reason
+        try:
+            if reason is None:
+                await self._progress.commit(reduction=state, archive=archive)
+            else:
+                await self._progress.end(reason, reduction=state, archive=archive)
+        except ConfigError:
+            last = self._progress.thread.last_reduction
+            if last is None or not state.goes_back_from(last):
+                raise
+            # Somebody else has folded further in the meantime: theirs stands.
+            if reason is not None:
+                await self._progress.end(reason)
 
     def _should_shrink(self, reduced: ReducedHistory[Message], *, was_tried: bool) -> bool:
         """

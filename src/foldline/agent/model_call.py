@@ -112,7 +112,8 @@ def _check_fields(response: ChatResponse, model: ChatModel) -> None:
         check_messages(response.messages)
     except ConfigError as error:
         raise ModelError(str(error)) from None
-    if not isinstance(response.usage, Usage | None):
+    # A dict that looks like one has passed until here.
+    if type(response.usage) not in {Usage, type(None)}:
         message = f"{name} cannot be stored: a {type(response.usage).__name__} - at `$.usage`"
         raise ModelError(message)
 

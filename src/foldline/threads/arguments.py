@@ -4,14 +4,28 @@ What a caller without a type checker may get wrong, said in one line.
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
+from typing import Final, get_args
 
-from foldline.errors import ConfigError
-from foldline.history.messages import Message
-from foldline.threads.change import COMMIT_ID_SIZE
+import msgspec
+from msgspec import UNSET
+
+from foldline.errors import ConfigError, FormatError
+from foldline.history.codec import without_values
+from foldline.history.messages import Message, Native, Role, Usage
+from foldline.history.parts import Part, ResponseContent, TextPart, ToolCallResponsePart
+from foldline.reduction.state import HistoryReductionState
+from foldline.threads.change import COMMIT_ID_SIZE, Change
+from foldline.threads.checkpoint import CheckpointSource
+from foldline.threads.current import CurrentMessages
+from foldline.threads.loop_state import LOOP_FORMAT, AgentLoopState
+from foldline.threads.tool_run import ToolRun
 
 
 __all__ = [
+    "check_answer",
+    "check_change",
     "check_commit_id",
+    "check_fields",
     "check_messages",
     "check_metadata",
     "check_moment",
@@ -19,17 +33,171 @@ __all__ = [
 ]
 
 
-def check_messages(messages: Iterable[object]) -> None:
+_ROLES: Final = get_args(Role)
+_PARTS: Final = frozenset(get_args(Part))
+_CONTENTS: Final = frozenset(get_args(ResponseContent))
+_USAGE: Final[frozenset[type]] = frozenset({Usage, type(None)})
+_NATIVE: Final[frozenset[type]] = frozenset({Native, type(None)})
+_SOURCES: Final = get_args(CheckpointSource)
+# Left as they are, so that none of them passes for a text.
+_NO_TEXTS: Final = (bytes, datetime)
+_KEPT: Final = (*_NO_TEXTS, CurrentMessages)
+
+
+def check_fields(name: str, value: object, kind: type) -> None:
     """
-    See that *messages* are messages.
+    See that every field of *value* is of its kind: what is stored otherwise could not be read.
+
+    Texts are looked at and not copied, so that a long one costs no more than a short one.
+
+    Args:
+        name: What it is, for the message.
+        value: The object.
+        kind: Its class.
 
     Raises:
-        ConfigError: One is something else.
+        ConfigError: It is something else, or a field is; the message says which, and no value.
+    """
+    _check_kind(name, value, kind)
+    try:
+        plain = msgspec.to_builtins(value, builtin_types=_KEPT, str_keys=True)
+        msgspec.convert(plain, kind, builtin_types=_NO_TEXTS)
+    except msgspec.MsgspecError as error:
+        reason = without_values(error)
+    except UnicodeError:
+        reason = "a text stands where a name of ours should"
+    except RecursionError:
+        reason = "it is nested too deeply"
+    except (TypeError, ValueError, OverflowError, NotImplementedError) as error:
+        reason = f"a value has no place in JSON: {type(error).__name__}"
+    else:
+        return
+    # Outside the handlers, since an error of msgspec may quote text of a conversation.
+    message = f"{name} cannot be stored: {reason}"
+    raise ConfigError(message)
+
+
+def _check_kind(name: str, value: object, kind: type) -> None:
+    if not isinstance(value, kind):
+        message = f"{name} cannot be stored: it is a {type(value).__name__}, not a {kind.__name__}"
+        raise ConfigError(message)
+
+
+def check_messages(messages: Iterable[object]) -> None:
+    """
+    See that *messages* are messages, and that each can be read again.
+
+    Raises:
+        ConfigError: One is something else, or a field of one is; the message says which.
     """
     for message in messages:
         if not isinstance(message, Message):
             text = f"a message is a {type(message).__name__}: allowed are Message objects"
             raise ConfigError(text)
+        if not _is_one_text(message):
+            check_fields("a message", message, Message)
+            _check_objects(message)
+
+
+def _is_one_text(message: Message) -> bool:
+    """
+    Whether *message* is what most messages are, one text and nothing else, and is typed so.
+    """
+    parts = message.parts
+    return (
+        type(parts) is tuple
+        and len(parts) == 1
+        and type(parts[0]) is TextPart
+        and type(parts[0].content) is str
+        and message.role in _ROLES
+        and message == Message(role=message.role, parts=parts)
+    )
+
+
+def _check_objects(message: Message) -> None:
+    """
+    See that nothing in *message* is a dict that merely looks like the object in its place.
+    """
+    for place, part in enumerate(message.parts):
+        _check_one_of(part, _PARTS, f"parts[{place}]")
+        if isinstance(part, ToolCallResponsePart) and not isinstance(part.response, str):
+            for content in part.response:
+                _check_one_of(content, _CONTENTS, f"parts[{place}].response")
+    _check_one_of(message.usage, _USAGE, "usage")
+    _check_one_of(message.native, _NATIVE, "native")
+
+
+def _check_one_of(value: object, kinds: frozenset[type], field: str) -> None:
+    if type(value) not in kinds:
+        message = f"a message cannot be stored: a {type(value).__name__} - at `$.{field}`"
+        raise ConfigError(message)
+
+
+def check_change(change: Change) -> None:
+    """
+    See that what *change* stores can be read again.
+
+    Raises:
+        ConfigError: Something is of another kind, or a field of it is; the message says which.
+    """
+    check_messages(change.messages)
+    if change.execution is not UNSET and change.execution is not None:
+        _check_state(change.execution)
+    if change.reduction is not UNSET:
+        _check_reduction(change.reduction)
+    for run in change.tools:
+        check_fields("a tool run", run, ToolRun)
+    for call_id in change.settled:
+        _check_text("the id of a settled call", call_id)
+    if change.source not in _SOURCES:
+        message = f"a source that is not known: allowed are {', '.join(_SOURCES)}"
+        raise ConfigError(message)
+
+
+def _check_state(state: AgentLoopState) -> None:
+    name = "an execution state"
+    _check_kind(name, state, AgentLoopState)
+    if state.active_reduction is not None:
+        # The reduction is stored by itself, and not as it stands there.
+        state = state.with_reduction(None)
+    check_fields(name, state, AgentLoopState)
+    if state.format != LOOP_FORMAT:
+        message = f"{name} cannot be stored: format {state.format}, not {LOOP_FORMAT}"
+        raise ConfigError(message)
+
+
+def _check_reduction(reduction: HistoryReductionState) -> None:
+    name = "a reduction"
+    _check_kind(name, reduction, HistoryReductionState)
+    # The store keeps those before it by themselves.
+    reduction = msgspec.structs.replace(reduction, previous=None)
+    check_fields(name, reduction, HistoryReductionState)
+    try:
+        # What one field says of another is judged where a reduction is read.
+        HistoryReductionState.from_json(reduction.to_json())
+    except UnicodeError:
+        message = f"{name} cannot be stored: half a character in a text"
+    except FormatError as error:
+        message = f"{name} cannot be stored: {error}"
+    else:
+        return
+    raise ConfigError(message)
+
+
+def check_answer(text: object) -> None:
+    """
+    See that *text*, the answer to a tool call, is a text.
+
+    Raises:
+        ConfigError: It is something else.
+    """
+    _check_text("the answer to a tool call", text)
+
+
+def _check_text(name: str, text: object) -> None:
+    if not isinstance(text, str):
+        message = f"{name} is a {type(text).__name__}: allowed is a text"
+        raise ConfigError(message)
 
 
 def check_commit_id(commit_id: object) -> None:

@@ -20,7 +20,7 @@ from foldline.threads.checkpoint import (
     encode_checkpoint,
 )
 from foldline.threads.current import CurrentMessages
-from foldline.threads.head import Head, encode_head
+from foldline.threads.head import FOLD_STRIDE, Head, encode_head
 from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.record import (
     ThreadRecord,
@@ -56,7 +56,6 @@ COMMIT_ID_SIZE: Final = 8
 _Dropped = tuple[DocumentKind, str | None]
 
 _NAME_WIDTH = 12
-_THINNING = 16
 
 
 class StoredReduction(Struct, frozen=True):
@@ -285,11 +284,11 @@ def _thinned(fold: int) -> list[str]:
     rewind finds an earlier reduction not far away, and there are few at any length.
     """
     names: list[str] = []
-    stride = _THINNING
+    stride = FOLD_STRIDE
     while stride < fold:
         if (fold - stride) % stride:
             names.append(_fold_name(fold - stride))
-        stride *= _THINNING
+        stride *= FOLD_STRIDE
     return names
 
 

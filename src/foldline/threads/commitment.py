@@ -75,8 +75,8 @@ async def _commit_steadily(backing: Backing, planned: Planned, made: Callable[[]
 async def _commit(backing: Backing, planned: Planned) -> None:
     try:
         await backing.storage.commit(planned.record.key, planned.step)
-    except CommitUnknownError:
-        await _settle(backing, planned)
+    except CommitUnknownError as error:
+        await _settle(backing, planned, error)
 
 
 async def _ended(commit: asyncio.Future[None]) -> None:
@@ -88,59 +88,65 @@ async def _ended(commit: asyncio.Future[None]) -> None:
             await asyncio.wait([commit])
 
 
-async def _settle(backing: Backing, planned: Planned) -> None:
+async def _settle(backing: Backing, planned: Planned, error: CommitUnknownError) -> None:
     """
     Find out whether a commit whose outcome is unknown was made; raise where it was not.
     """
-    record = await _stored(backing, planned)
+    record = await _stored(backing, planned, error)
     expected, name = planned.step.expected, planned.record.key.id
     if record is not None and planned.step.id in record.head.recent:
         return
     actual = 0 if record is None else record.head.revision
     if actual == expected:
-        await _fence(backing, planned, record)
+        await _fence(backing, planned, record, error)
         return
     if record is None:
         raise ThreadNotFoundError(thread_id=name)
     if actual - expected > REMEMBERED_COMMITS:
-        raise _unknown(planned, "others have written so often since that it cannot be told")
+        raise _unknown(planned, error, "others have written so often since that it cannot be told")
     raise ThreadConflictError(thread_id=name, expected=expected, actual=actual)
 
 
-async def _fence(backing: Backing, planned: Planned, record: ThreadRecord | None) -> None:
+async def _fence(
+    backing: Backing, planned: Planned, record: ThreadRecord | None, error: CommitUnknownError
+) -> None:
     """
     See that a commit that has not arrived yet will be refused when it does, and raise.
 
     It returns only where the commit arrived first and was made after all. An empty commit takes
-    the revision that it expects. A storage that ends its commits by itself has none under way.
+    the revision that it expects. A storage that ends its commits by itself has none under way; a
+    cause says that it could not undo what has failed.
     """
+    if backing.ends_commits and error.__cause__ is not None:
+        raise _unknown(planned, error, f"it could not be undone ({error.__cause__})")
     if not backing.ends_commits:
         if record is None:
-            raise _unknown(planned, "the thread may still be made")
+            raise _unknown(planned, error, "the thread may still be made")
         empty = plan_step(backing, record, Change())
         try:
             await backing.storage.commit(record.key, empty.step)
         except ThreadConflictError:
-            await _settle(backing, planned)
+            await _settle(backing, planned, error)
             return
         except StoreError:
-            raise _unknown(planned, "nothing can be written now") from None
-    name = planned.record.key.id
-    message = f"the connection broke in a commit of thread {name!r}: it was not made"
+            raise _unknown(planned, error, "nothing can be written now") from None
+    message = f"a commit of thread {planned.record.key.id!r} was not made: {error}"
     raise StoreError(message)
 
 
-async def _stored(backing: Backing, planned: Planned) -> ThreadRecord | None:
+async def _stored(
+    backing: Backing, planned: Planned, error: CommitUnknownError
+) -> ThreadRecord | None:
     try:
         async with asyncio.timeout(_PATIENCE):
             stored = await backing.storage.load(planned.record.key)
     except (StoreError, TimeoutError):
-        raise _unknown(planned, "nothing can be read now") from None
+        raise _unknown(planned, error, "nothing can be read now") from None
     return None if stored is None else decode_record(stored, backing.vault)
 
 
-def _unknown(planned: Planned, reason: str) -> CommitUnknownError:
+def _unknown(planned: Planned, error: CommitUnknownError, reason: str) -> CommitUnknownError:
     return CommitUnknownError(
-        f"the connection broke in a commit of thread {planned.record.key.id!r}, and {reason}: it "
-        "may be there or not. Refresh, then commit again under the same commit_id"
+        f"a commit of thread {planned.record.key.id!r} may be there or not, and {reason}: {error}. "
+        "Refresh, then commit again under the same commit_id"
     )

@@ -3,6 +3,7 @@ The head of a thread: how far it has come.
 """
 
 from datetime import datetime
+from itertools import pairwise
 from typing import Final
 
 import msgspec
@@ -13,8 +14,8 @@ from foldline.history.digest import EMPTY_DIGEST
 
 
 __all__ = [
+    "FOLD_STRIDE",
     "HEAD_FORMAT",
-    "REMEMBERED_ARCHIVES",
     "REMEMBERED_COMMITS",
     "SEAL_SIZE",
     "Head",
@@ -29,8 +30,8 @@ HEAD_FORMAT: Final = 1
 SEAL_SIZE: Final = 16
 """The length of a seal in bytes."""
 
-REMEMBERED_ARCHIVES: Final = 16
-"""How many of the last folds that archived messages a head knows."""
+FOLD_STRIDE: Final = 16
+"""How many of the last folds are all kept; of those before, every so many-th is, and so on."""
 
 REMEMBERED_COMMITS: Final = 8
 """How many of the last commits a head knows by their ids."""
@@ -78,7 +79,11 @@ class Head(Struct, frozen=True, kw_only=True):
     """How many messages, system messages not counted, are archived."""
 
     archives: tuple[tuple[int, int], ...] = ()
-    """The last folds that archived messages: the number of each, and `archived` behind it."""
+    """
+    The folds that archived messages: the number of each, and `archived` behind it.
+
+    It holds what was archived at each fold that is still stored, to which an undo may lead.
+    """
 
     folds: int = 0
     """How many reductions were ever stored."""
@@ -106,8 +111,11 @@ class Head(Struct, frozen=True, kw_only=True):
         """
         Return the head with the first *archived* messages archived by the reduction *fold*.
         """
-        archives = (*self.archives, (fold, archived))[-REMEMBERED_ARCHIVES:]
-        return msgspec.structs.replace(self, archived=archived, archives=archives)
+        known = (*self.archives, (fold, archived))
+        kept = [
+            one for one, behind in pairwise(known) if _is_any_stored(one[0], behind[0], newest=fold)
+        ]
+        return msgspec.structs.replace(self, archived=archived, archives=(*kept, known[-1]))
 
     def fallen_back(self, fold: int) -> "Head":
         """
@@ -129,6 +137,21 @@ class Head(Struct, frozen=True, kw_only=True):
             last_activity=max(now, self.last_activity),
             recent=(*self.recent, commit_id)[-REMEMBERED_COMMITS:],
         )
+
+
+def _is_any_stored(first: int, behind: int, *, newest: int) -> bool:
+    """
+    Whether one of the folds from *first* up to *behind* is still stored beside *newest*.
+
+    The last 16 are, of the last 256 every 16th, and so on.
+    """
+    stride = 1
+    while stride <= newest:
+        start = max(first, newest - FOLD_STRIDE * stride + 1)
+        if -(-start // stride) * stride < behind:
+            return True
+        stride *= FOLD_STRIDE
+    return False
 
 
 class _Format(Struct):

@@ -26,7 +26,12 @@ __all__ = ["COMPLETED", "LOOP_FORMAT", "AgentLoopState"]
 
 
 LOOP_FORMAT: Final = 1
-"""The number of the stored form of an execution state; a reader refuses a higher one."""
+"""
+The number of the stored form of an execution state; a reader refuses a higher one.
+
+Fields have been added under the number 1, since no version that would drop them was released. From
+the first release on, a field without which a run goes on wrongly takes a new number.
+"""
 
 COMPLETED: Final = "Completed successfully"
 """The termination reason of a run that came to its end."""
@@ -228,12 +233,16 @@ class AgentLoopState(Struct, frozen=True, kw_only=True, omit_defaults=True):
         expected = len(self.current_messages)
         if not allow_stale and count != expected:
             raise CheckpointStaleError(count=count, expected=expected, iteration=self.iteration)
-        if self.iteration < 0:
-            message = f"Checkpoint has invalid iteration: {self.iteration}"
-            raise CheckpointError(message)
-        if self.consecutive_failures < 0:
-            message = f"Checkpoint has invalid ConsecutiveFailures: {self.consecutive_failures}"
-            raise CheckpointError(message)
+        numbers = {
+            "iteration": self.iteration,
+            "ConsecutiveFailures": self.consecutive_failures,
+            "turn_start": self.turn_start,
+            "service_watermark": self.service_watermark,
+        }
+        for name, number in numbers.items():
+            if number < 0:
+                message = f"Checkpoint has invalid {name}: {number}"
+                raise CheckpointError(message)
 
     def to_json(self) -> bytes:
         """

@@ -39,7 +39,8 @@ def plan_restore(backing: Backing, key: ThreadKey, snapshot: ThreadSnapshot) -> 
     Return the step that makes the thread *key* out of *snapshot*.
 
     It keeps the times of the snapshot, so that a thread nobody uses does not look new for having
-    been moved.
+    been moved. A copy, which is a thread of another id or tenant, does not go on with what a vendor
+    holds: that conversation is the original's.
 
     Raises:
         CheckpointStaleError: Its execution state belongs to another history.
@@ -48,6 +49,8 @@ def plan_restore(backing: Backing, key: ThreadKey, snapshot: ThreadSnapshot) -> 
     state = snapshot.execution
     if state is not None:
         state.validate_consistency(len(snapshot.messages))
+        if (snapshot.tenant, snapshot.id) != (key.tenant, key.id):
+            state = structs.replace(state.with_service(None), conversation_id=key.id)
     reduction = _standing(snapshot.reduction, snapshot.messages)
     cut = 0 if reduction is None else reduction.summarized_up_to_index
     change = Change(

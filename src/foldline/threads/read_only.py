@@ -19,6 +19,7 @@ from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.reader import ThreadReader
 from foldline.threads.record import ThreadRecord, decode_reduction
 from foldline.threads.snapshot import encode_snapshot
+from foldline.threads.storage import ThreadStorage
 from foldline.threads.tool_run import ToolRun
 from foldline.threads.words import Match, find_messages
 
@@ -83,6 +84,13 @@ class ReadOnlyThread:
         The tenant and the id.
         """
         return self._record.key
+
+    @property
+    def storage(self) -> ThreadStorage:
+        """
+        Where it lies.
+        """
+        return self._backing.storage
 
     @property
     def revision(self) -> int:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
-from msgspec import Meta, Raw, Struct
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from foldline.errors import FormatError, StoreVersionError
 from foldline.history.codec import (
@@ -19,6 +19,7 @@ from foldline.history.codec import (
 )
 from foldline.history.messages import Message
 from foldline.reduction.state import STATE_FORMAT, HistoryReductionState
+from foldline.threads.key import DEFAULT_TENANT
 from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.record import ThreadRecord
 from foldline.threads.tool_run import ToolRun
@@ -38,6 +39,9 @@ class ThreadSnapshot(Struct, frozen=True, kw_only=True):
 
     id: str
     """The id of the thread."""
+
+    tenant: str = DEFAULT_TENANT
+    """Its owner."""
 
     display_name: str = ""
     """The name that people see."""
@@ -82,6 +86,8 @@ class _AnyMessages(Struct):
 
 class _Written(Struct, rename="pascal", kw_only=True):
     id: str
+    # Written for another tenant than the default one alone.
+    tenant: str | UnsetType = UNSET
     display_name: Raw = Raw(b'""')
     message_store_snapshot: _Messages = msgspec.field(default_factory=lambda: _Messages([]))
     metadata: Raw = Raw(b"{}")
@@ -120,6 +126,7 @@ def encode_snapshot(record: ThreadRecord, messages: Iterable[Message]) -> bytes:
     head, state, reduction = record.head, record.execution, record.reduction
     written = _Written(
         id=record.key.id,
+        tenant=UNSET if record.key.tenant == DEFAULT_TENANT else record.key.tenant,
         display_name=Raw(encode_json(record.display_name)),
         message_store_snapshot=_Messages([Raw(encode_message(one)) for one in messages]),
         metadata=Raw(encode_json(dict(record.metadata))),
@@ -208,6 +215,7 @@ def _converted(value: dict[str, Any]) -> _Written:
 def _read(written: _Written) -> ThreadSnapshot:
     return ThreadSnapshot(
         id=written.id,
+        tenant=DEFAULT_TENANT if written.tenant is UNSET else written.tenant,
         display_name=_value(written.display_name, str),
         messages=tuple(
             decode_message(bytes(one)) for one in written.message_store_snapshot.messages
@@ -218,20 +226,12 @@ def _read(written: _Written) -> ThreadSnapshot:
         archived=written.archived_count,
         execution=_execution(written.execution_state_json),
         reduction=_reduction(bytes(written.last_reduction)),
-        tools=_tools(written.pending_tools),
+        tools=_value(written.pending_tools, tuple[ToolRun, ...]),
     )
 
 
 def _value(written: Raw, kind: type[_Kind]) -> _Kind:
     return msgspec.convert(decode_json(bytes(written)), kind)
-
-
-def _tools(written: Raw) -> tuple[ToolRun, ...]:
-    tools = _value(written, tuple[ToolRun, ...])
-    for run in tools:
-        # Its id becomes a name in the store, which is a text in UTF-8.
-        run.call_id.encode()
-    return tools
 
 
 def _in_utc(moment: datetime | None) -> datetime | None:

@@ -21,6 +21,8 @@ from foldline.errors import (
 from foldline.history.messages import Message
 from foldline.reduction.state import HistoryReductionState, hash_of
 from foldline.threads.arguments import (
+    check_answer,
+    check_change,
     check_commit_id,
     check_messages,
     check_metadata,
@@ -74,7 +76,8 @@ class ConversationThread(ReadOnlyThread):
 
     Every method that writes is one commit: it is there after any crash, or nothing of it is. A
     commit is made only if nobody else has written since this object read the thread; otherwise it
-    raises `ThreadConflictError`, and `refresh` reads what is there now.
+    raises `ThreadConflictError`, and `refresh` reads what is there now. Where somebody has deleted
+    the thread, it raises `ThreadNotFoundError`.
     """
 
     def __init__(self, backing: Backing, record: ThreadRecord) -> None:
@@ -143,7 +146,7 @@ class ConversationThread(ReadOnlyThread):
         Args:
             messages: What was said; the calls that it answers are settled by themselves.
             execution: The execution state behind the step; None clears it.
-            reduction: The newest reduction.
+            reduction: The newest reduction; it stands for no less than one before it, made alike.
             tools: Intents, before the tools run, and results, as soon as they are there.
             settled: The ids of further calls that need not be remembered any more.
             archive: Whether the messages that *reduction* stands for are archived.
@@ -152,7 +155,7 @@ class ConversationThread(ReadOnlyThread):
             expected: The revision that the step was decided on; that of this object by default.
 
         Raises:
-            ConfigError: An argument is of another kind.
+            ConfigError: An argument or a field of one is of another kind, or *reduction* goes back.
             ThreadConflictError: Somebody else has written in the meantime.
             IntegrityError: *reduction* stands for other messages than those of this thread.
             StoreError: The store failed; nothing was written.
@@ -161,11 +164,11 @@ class ConversationThread(ReadOnlyThread):
             messages=tuple(messages),
             execution=execution,
             reduction=reduction,
-            tools=tools,
-            settled=settled,
+            tools=tuple(tools),
+            settled=tuple(settled),
             source=source,
         )
-        check_messages(change.messages)
+        check_change(change)
         check_commit_id(commit_id)
         async with self._lock:
             if commit_id is not None and commit_id in self._record.head.recent:
@@ -225,13 +228,18 @@ class ConversationThread(ReadOnlyThread):
 
         Raises:
             IntegrityError: It stands for other messages than those of this thread.
-            ThreadConflictError: Another reduction was stored in the meantime.
+            ConfigError: A field of it is of another kind.
+            ThreadConflictError: Another reduction was stored in the meantime, or the one in force,
+                made alike, stands for more.
             StoreError: The store failed; nothing was written.
         """
+        check_change(Change(reduction=reduction))
         known = self._newest_reduction()
 
         async def _save() -> None:
-            if self._newest_reduction() != known:
+            if self._newest_reduction() != known or reduction.goes_back_from(
+                self._record.reduction
+            ):
                 raise self._conflict(self.revision)
             await self.commit(reduction=reduction, archive=archive)
 
@@ -264,11 +272,14 @@ class ConversationThread(ReadOnlyThread):
         if not isinstance(reduction, HistoryReductionState):
             return change
         index = reduction.summarized_up_to_index
+        if reduction.goes_back_from(self._record.reduction):
+            message = f"a reduction up to {index} goes back: `undo_reduction` revokes the newest"
+            raise ConfigError(message)
         if index and await self._hash_at(index) != reduction.message_hash:
             raise IntegrityError(index=index)
         return structs.replace(
             change,
-            is_new_fold=not _is_noted_only(self._record.reduction, reduction),
+            is_new_fold=not reduction.is_noted_on(self._record.reduction),
             archived=max(index, self.archived) if archive else None,
         )
 
@@ -315,20 +326,26 @@ class ConversationThread(ReadOnlyThread):
             is_error: Whether it tells of a failure.
 
         Raises:
-            ConfigError: No call of that id waits.
+            ConfigError: No call of that id waits, it has its result already, or *text* is no text.
             ThreadConflictError: Somebody else has written in the meantime.
         """
+        check_answer(text)
         run = next((run for run in self.pending_tools if run.call_id == call_id), None)
         if run is None:
             message = f"no tool call {call_id!r} waits in thread {self.id!r}"
             raise ConfigError(message)
-        await self.commit(tools=[structs.replace(run, result=text, is_error=is_error)])
+        if run.is_finished:
+            message = f"tool call {call_id!r} of thread {self.id!r} has its result already"
+            raise ConfigError(message)
+        answered = structs.replace(run, result=text, is_error=is_error)
+        await self.commit(tools=[answered], expected=self.revision)
 
     async def abandon_run(self, reason: str = "Abandoned") -> None:
         """
         End the open run, so that a new one may start; without one nothing is written.
 
-        Calls whose answers are not yet messages are forgotten; every view answers them by itself.
+        Calls whose answers are not yet messages are forgotten; every view answers them by itself. A
+        vendor that holds the conversation may have what nobody has stored, so it is left as well.
 
         Raises:
             ThreadConflictError: Somebody else has written in the meantime.
@@ -336,7 +353,11 @@ class ConversationThread(ReadOnlyThread):
         state = self._record.execution
         if state is not None and state.is_open:
             pending = [run.call_id for run in self.pending_tools]
-            await self.commit(execution=state.terminated(reason), settled=pending)
+            await self.commit(
+                execution=state.with_service(None).terminated(reason),
+                settled=pending,
+                expected=self.revision,
+            )
 
     async def rewind(self, at: int) -> None:
         """
@@ -454,7 +475,12 @@ class ConversationThread(ReadOnlyThread):
             # The next to ask for it would find it gone, and this with it.
             raise ThreadNotFoundError(thread_id=self.id)
         planned = plan_step(backing, self._record, change, commit_id=commit_id)
-        await carry_out(self._backing, planned, made=lambda: self._take(planned, change))
+        try:
+            await carry_out(self._backing, planned, made=lambda: self._take(planned, change))
+        except ThreadConflictError as error:
+            if error.actual:
+                raise
+            raise ThreadNotFoundError(thread_id=self.id) from None
 
     def _take(self, planned: Planned, change: Change) -> None:
         self._record = planned.record
@@ -468,15 +494,3 @@ class ConversationThread(ReadOnlyThread):
             self._history = None
             return
         extend_history(history, planned.known)
-
-
-def _is_noted_only(newest: HistoryReductionState | None, reduction: HistoryReductionState) -> bool:
-    """
-    Whether *reduction* is the newest one, with other notes of failures at most.
-    """
-    return newest is not None and (
-        newest.message_hash == reduction.message_hash
-        and newest.config_fingerprint == reduction.config_fingerprint
-        and newest.counting_unit == reduction.counting_unit
-        and newest.created_at == reduction.created_at
-    )

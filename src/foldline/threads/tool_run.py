@@ -28,7 +28,8 @@ class ToolRun(Struct, frozen=True, kw_only=True, omit_defaults=True):
     The intent to run a tool and, once it has run, its result.
 
     The intent is committed before the tool runs and the result as soon as it is there. Both go
-    when the answer is committed as a message.
+    when the answer is committed as a message. Its stored form has no number of its own: it never
+    outlives its run, whose execution state has one.
     """
 
     call_id: str

@@ -11,18 +11,18 @@ from pathlib import Path
 
 import pytest
 
-from foldline.errors import StoreError
+from foldline.errors import CommitUnknownError, StoreError
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from tests.faults.failure import Trouble, failing
 from tests.faults.operation import Kind
 from tests.faults.scratch import scratch
 from tests.threads.crashes.batch import said
 from tests.threads.crashes.changes import DELETE, SEARCH
-from tests.threads.crashes.disk import DATABASE
+from tests.threads.crashes.disk import DATABASE, Disk
 from tests.threads.crashes.promise import Promise, promise_of
 from tests.threads.crashes.script import Script
 from tests.threads.crashes.scripts import FEWEST, SCRIPTS
-from tests.threads.crashes.trouble import Outcome, Plan, tried
+from tests.threads.crashes.trouble import Outcome, Plan, killed, tried
 from tests.threads.crashes.turns import SHARED
 
 
@@ -69,7 +69,9 @@ def _summed(script: Script, outcomes: Iterable[Outcome]) -> tuple[Counter[str], 
     for outcome in outcomes:
         told[outcome.error or "nothing"] += 1
         broken.update(outcome.broken)
-        broken["denied"] += is_plain and outcome.is_ahead and outcome.error == "StoreError"
+        is_denied = is_plain and outcome.error == "StoreError"
+        broken["denied"] += is_denied and outcome.is_ahead
+        broken["revived"] += is_denied and outcome.is_revived
     return told, broken
 
 
@@ -112,6 +114,82 @@ def test_failure_behind_a_commit_does_not_deny_it(folder: Path) -> None:
 
     with failing() as failures:
         assert asyncio.run(commit()) == (1, 2)
+
+
+@pytest.mark.parametrize("is_sticky", [False, True])
+def test_a_denied_commit_is_not_found_behind_a_kill(folder: Path, is_sticky: bool) -> None:
+    """
+    Where a flush fails the commit is undone in the log too, or it is said that it may be there.
+    """
+
+    async def commit() -> tuple[StoreError, Disk]:
+        async with asyncio.timeout(30), SQLiteStore(folder / DATABASE) as store:
+            thread = await store.thread("talk")
+            await thread.add_messages(said("first", 1))
+            failures.plan(Trouble.IO, sticky=is_sticky, kinds={Kind.SYNC})
+            with pytest.raises(StoreError) as caught:
+                await thread.add_messages(said("second", 2))
+            failures.heal()
+            found = killed(folder)
+            await thread.add_messages(said("third", 1))
+            return caught.value, found
+
+    with failing() as failures:
+        error, found = asyncio.run(commit())
+
+    assert type(error) is (CommitUnknownError if is_sticky else StoreError)
+    assert "SQLITE_IOERR_FSYNC" in str(error)
+    assert is_sticky or len(found.threads["talk"].labels) == 1
+
+
+def test_a_rest_of_a_failed_commit_is_gone_before_the_next(folder: Path) -> None:
+    """
+    While a failed commit may still be in the log, none is denied; then it is written over first.
+    """
+
+    async def commit() -> Disk:
+        async with asyncio.timeout(30), SQLiteStore(folder / DATABASE) as store:
+            thread = await store.thread("talk")
+            await thread.add_messages(said("first", 1))
+            for trouble, kind in ((Trouble.IO, Kind.SYNC), (Trouble.FULL, Kind.WRITE)):
+                failures.plan(trouble, sticky=True, kinds={kind})
+                with pytest.raises(CommitUnknownError, match="could not be undone"):
+                    await thread.add_messages(said("second", 2))
+            failures.heal()
+            await thread.add_messages(said("third", 1))
+            failures.plan(Trouble.FULL, sticky=True)
+            with pytest.raises(StoreError) as caught:
+                await thread.add_messages(said("fourth", 1))
+            failures.heal()
+            assert type(caught.value) is StoreError
+            return killed(folder)
+
+    with failing() as failures:
+        found = asyncio.run(commit())
+
+    assert len(found.threads["talk"].labels) == 2
+
+
+@pytest.mark.parametrize("trouble", [Trouble.FULL, Trouble.SHORT])
+def test_a_full_disk_is_told_as_one(folder: Path, trouble: Trouble) -> None:
+    """
+    A commit for which there is no room was not made, and the error says why.
+    """
+
+    async def commit() -> None:
+        async with asyncio.timeout(30), SQLiteStore(folder / DATABASE) as store:
+            thread = await store.thread("talk")
+            failures.plan(trouble, sticky=True)
+            try:
+                await thread.add_messages(said("first", 1))
+            finally:
+                failures.heal()
+
+    with failing() as failures, pytest.raises(StoreError, match="disk is full") as caught:
+        asyncio.run(commit())
+
+    assert type(caught.value) is StoreError
+    assert "connection" not in str(caught.value)
 
 
 def test_foreign_failures_are_told(folder: Path) -> None:

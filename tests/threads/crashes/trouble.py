@@ -3,6 +3,7 @@ A script on a disk that fails, and what its caller was told.
 """
 
 import asyncio
+import shutil
 from pathlib import Path
 
 from msgspec import Struct, structs
@@ -10,12 +11,13 @@ from msgspec import Struct, structs
 from foldline.errors import StoreError
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from tests.faults.failure import Failures, Trouble, failing
-from tests.threads.crashes.disk import look
+from tests.faults.scratch import scratch
+from tests.threads.crashes.disk import DATABASE, Disk, look
 from tests.threads.crashes.promise import Promise, broken_now, damage
 from tests.threads.crashes.script import Script, Stage
 
 
-__all__ = ["Outcome", "Plan", "tried"]
+__all__ = ["Outcome", "Plan", "killed", "tried"]
 
 _PATIENCE = 30.0
 
@@ -49,8 +51,24 @@ class Outcome(Struct, frozen=True):
     is_ahead: bool
     """Whether the store shows a commit that was not acknowledged."""
 
+    is_revived: bool
+    """Whether it would show one if the process had been killed as the caller was told."""
+
     broken: frozenset[str]
     """The promises that were broken."""
+
+
+def killed(folder: Path) -> Disk:
+    """
+    Return what lies in the file in *folder* to whoever opens it behind a kill at this moment.
+
+    The file and its log outlive the process; the index of the log, which is rebuilt, does not.
+    """
+    with scratch() as top:
+        for name in (DATABASE, f"{DATABASE}-wal"):
+            if (folder / name).exists():
+                shutil.copyfile(folder / name, top / name)
+        return look(top)
 
 
 def tried(script: Script, promise: Promise, folder: Path, plan: Plan) -> Outcome:
@@ -68,6 +86,7 @@ async def _tried(
     store = script.store(folder)
     acks: list[str] = []
     error: StoreError | None = None
+    is_revived = False
     failures.plan(plan.trouble, number=plan.number, sticky=plan.sticky)
     try:
         async with asyncio.timeout(_PATIENCE):
@@ -76,6 +95,8 @@ async def _tried(
             except StoreError as caught:
                 error = caught
             failures.heal()
+            if error is not None:
+                is_revived = promise.is_ahead(killed(folder).threads, acks)
             # A store that could not be opened is opened again; for an open one it does nothing.
             await store.open()
             is_ahead = promise.is_ahead(look(folder).threads, acks)
@@ -84,7 +105,7 @@ async def _tried(
         failures.heal()
         await store.close()
     name = None if error is None else type(error).__name__
-    return Outcome(failures.failed, name, is_ahead, frozenset(broken))
+    return Outcome(failures.failed, name, is_ahead, is_revived, frozenset(broken))
 
 
 async def _played(script: Script, store: SQLiteStore, folder: Path, acks: list[str]) -> None:

@@ -294,18 +294,18 @@ def test_expiry_is_of_the_store(redis_url: str) -> None:
     An expired thread is gone, though no key of Redis has a time to live.
     """
 
-    async def live() -> tuple[list[object], bool]:
+    async def live() -> tuple[list[object], bool, int]:
         clock = [NOW]
         async with RedisStore(redis_url, clock=lambda: clock[0]) as store:
             await store.thread("t", ttl=timedelta(hours=1))
             lives = [await tell(redis_url, "TTL", key) for key in await image(redis_url)]
             clock[0] += timedelta(hours=2)
-            return lives, await store.find("t") is None
+            return lives, await store.find("t") is None, await store.purge_expired()
 
-    lives, is_gone = asyncio.run(live())
+    lives, is_gone, purged = asyncio.run(live())
 
     assert set(lives) == {-1}
-    assert is_gone
+    assert (is_gone, purged) == (True, 1)
     assert asyncio.run(image(redis_url)) == {}
 
 

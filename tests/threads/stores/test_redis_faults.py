@@ -12,7 +12,7 @@ from foldline.errors import (
     CommitUnknownError,
     FoldlineError,
     StoreError,
-    ThreadConflictError,
+    ThreadNotFoundError,
 )
 from foldline.history.messages import Message
 from foldline.threads.stores.redis.store import RedisStore
@@ -221,7 +221,7 @@ def test_emptied_redis(redis_server: RedisServer, redis_url: str) -> None:
         async with RedisStore(redis_url) as store:
             thread = await store.thread("t")
             redis_server.flush()
-            with pytest.raises(ThreadConflictError):
+            with pytest.raises(ThreadNotFoundError):
                 await thread.add_message(Message.user("lost"))
             new = await store.thread("t")
             await new.add_message(Message.user("new"))

@@ -9,12 +9,16 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from foldline.errors import StoreError, StoreVersionError
 from foldline.history.messages import Message
+from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.stores.sqlite.file import APPLICATION_ID
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.stores.statements import migrations
+from foldline.threads.tool_run import ToolRun
+from foldline.threads.verification import Verified, verify_store
 
 
 PACKAGE = "foldline.threads.stores.sqlite"
@@ -46,6 +50,14 @@ def execute(path: Path, *pieces: str) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         for piece in pieces:
             connection.execute(piece)
+
+
+def recorded(dump: Path, path: Path) -> None:
+    """
+    Make the file at *path* out of the recorded *dump*.
+    """
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(dump.read_text("utf-8"))
 
 
 def write(path: Path) -> list[str]:
@@ -176,9 +188,7 @@ def test_a_file_of_the_first_version_stays_readable(root: Path, tmp_path: Path) 
     A file that was written with the first version of the tables is read and continued.
     """
     path = tmp_path / "a.db"
-    dump = (root / "tests/threads/stores/format_0001.sql").read_text("utf-8")
-    with closing(sqlite3.connect(path)) as connection:
-        connection.executescript(dump)
+    recorded(root / "tests/threads/stores/format_0001.sql", path)
     assert header(path) == (APPLICATION_ID, 1)
 
     async def live() -> tuple[list[str], list[int], str | None, int]:
@@ -197,3 +207,62 @@ def test_a_file_of_the_first_version_stays_readable(root: Path, tmp_path: Path) 
     assert said == [f"Where is order AB{number}CD99?" for number in range(8)]
     assert (found, name, cut) == ([3], "Kept since the first version", 4)
     assert header(path) == (APPLICATION_ID, len(migrations(PACKAGE)))
+
+
+def test_a_run_of_the_first_version_goes_on(root: Path, tmp_path: Path) -> None:
+    """
+    A file of the first version keeps the state of a run, is sound, and the run goes on from there.
+    """
+    path = tmp_path / "a.db"
+    recorded(root / "tests/threads/stores/format_0001_running.sql", path)
+    assert header(path) == (APPLICATION_ID, 1)
+
+    async def faults_of(store: SQLiteStore) -> list[Verified]:
+        return [one async for one in verify_store(store) if one.faults]
+
+    async def resume() -> tuple[AgentLoopState, list[Verified]]:
+        async with SQLiteStore(path) as store:
+            thread = await store.find("running", tenant="acme")
+            idle = await store.find("idle", tenant="acme")
+            assert thread is not None
+            assert idle is not None
+            assert idle.execution_state is None
+            state = thread.execution_state
+            assert state is not None
+            faults = await faults_of(store)
+            done = ToolRun(call_id="c1", name="find_order", result="shipped")
+            await thread.commit(execution=structs.replace(state, iteration=3), tools=[done])
+            return state, faults + await faults_of(store)
+
+    async def look() -> tuple[AgentLoopState | None, list[object]]:
+        async with SQLiteStore(path) as store:
+            thread = await store.find("running", tenant="acme")
+            assert thread is not None
+            return thread.execution_state, [one.result for one in thread.pending_tools]
+
+    before, faults = asyncio.run(resume())
+    after, results = asyncio.run(look())
+
+    assert (before.run_id, before.iteration, before.metadata) == ("r1", 2, {"step": "2"})
+    assert faults == []
+    assert after == structs.replace(before, iteration=3)
+    assert results == ["shipped"]
+
+
+def test_the_state_of_a_run_is_moved(root: Path, tmp_path: Path) -> None:
+    """
+    The second version has the state in the row of its thread, and no longer among the documents.
+    """
+    path = tmp_path / "a.db"
+    recorded(root / "tests/threads/stores/format_0001_running.sql", path)
+    with closing(sqlite3.connect(path)) as connection:
+        query = "SELECT data FROM documents WHERE kind = 'execution'"
+        ((state,),) = connection.execute(query).fetchall()
+
+    write(path)
+
+    with closing(sqlite3.connect(path)) as connection:
+        found = connection.execute("SELECT id, execution FROM threads ORDER BY id").fetchall()
+        kinds = connection.execute("SELECT kind FROM documents").fetchall()
+    assert found == [("idle", None), ("running", state), ("t", None)]
+    assert kinds == [("tool",)]

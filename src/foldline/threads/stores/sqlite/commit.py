@@ -12,6 +12,7 @@ from foldline.errors import ThreadConflictError, ThreadNotFoundError
 from foldline.threads.key import ThreadKey
 from foldline.threads.step import Branch, Document, DocumentKind, Step
 from foldline.threads.stores.sqlite.lineage import SEQ_BITS, SEQ_MASK, lineage
+from foldline.threads.stores.sqlite.names import check_absent
 
 
 __all__ = ["commit_step", "delete_thread"]
@@ -31,6 +32,8 @@ def commit_step(connection: sqlite3.Connection, sql: _SQL, key: ThreadKey, step:
             was written.
     """
     found = connection.execute(sql["find_thread"], (key.tenant, key.id)).fetchone()
+    if found is None:
+        check_absent(connection, sql, key)
     pk, revision, branch, name = found or (None, 0, 0, b"")
     if revision != step.expected:
         raise ThreadConflictError(thread_id=key.id, expected=step.expected, actual=revision)
@@ -160,6 +163,7 @@ def delete_thread(
     if expected is not None and expected != revision:
         raise ThreadConflictError(thread_id=key.id, expected=expected, actual=revision)
     if found is None:
+        check_absent(connection, sql, key)
         return False
     pk = found[0]
     connection.execute(sql["drop_all_documents"], (pk,))

@@ -11,7 +11,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from foldline.errors import StoreBusyError
+from foldline.errors import StoreBusyError, StoreError
 from foldline.threads.finding import Finding
 from foldline.threads.stores.sqlite.faults import store_error
 from foldline.threads.stores.sqlite.file import APPLICATION_ID, StoreFile
@@ -24,6 +24,10 @@ __all__ = ["diagnose_file", "diagnose_library"]
 
 
 _PACKAGE: Final = "foldline.threads.stores.sqlite"
+_UNWRITABLE = "make the file and its folder writable, or copy it to a folder that is"
+# Nothing is damaged behind these: the system does not let the file be opened or written to.
+_PRIMARY = 0xFF
+_REFUSED = frozenset({sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM})
 _MEGABYTE = 1024 * 1024
 _LONG_LOG = 256 * _MEGABYTE
 _LEAST_FREE = 100 * _MEGABYTE
@@ -63,6 +67,14 @@ def diagnose_file(path: Path) -> Iterator[Finding]:
     """
     Give the findings about the store at *path*, which is not changed.
     """
+    path = path.resolve()
+    if not os.access(path.parent, os.W_OK):
+        yield Finding(
+            name="folder",
+            value="may not be written to: a store writes a log and a lock beside its file",
+            weight="danger",
+            advice=_UNWRITABLE,
+        )
     try:
         with closing(_open(path)) as connection:
             yield from _inside(connection)
@@ -72,11 +84,18 @@ def diagnose_file(path: Path) -> Iterator[Finding]:
             name="file",
             value=str(store_error(error)),
             weight="danger",
-            advice="go back to a backup; what can be read `sqlite3 FILE .recover` saves",
+            advice=_advice(error),
         )
     yield _lock(path)
     yield from _sizes(path)
     yield _mode(path)
+
+
+def _advice(error: sqlite3.Error) -> str:
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
+    if code & _PRIMARY in _REFUSED:
+        return _UNWRITABLE
+    return "go back to a backup; what can be read `sqlite3 FILE .recover` saves"
 
 
 def _open(path: Path) -> sqlite3.Connection:
@@ -144,7 +163,7 @@ def _writers(connection: sqlite3.Connection) -> Finding:
             name="writers",
             value=f"the file may not be written to ({name})",
             weight="danger",
-            advice="mend its permissions, or those of its folder",
+            advice=_UNWRITABLE,
         )
     return Finding(name="writers", value="nobody else is writing now")
 
@@ -159,13 +178,9 @@ def _lock(path: Path) -> Finding:
             return Finding(name="lock", value="free")
     except StoreBusyError:
         return Finding(name="lock", value="held by another program now", weight="note")
-    except OSError as error:
-        return Finding(
-            name="lock",
-            value=f"cannot be taken: {error.strerror}",
-            weight="danger",
-            advice=f"mend the permissions of {place.name}",
-        )
+    except StoreError as error:
+        advice = f"mend the permissions of {place.name}, or make the store's folder writable"
+        return Finding(name="lock", value=str(error), weight="danger", advice=advice)
     finally:
         lock.close()
 

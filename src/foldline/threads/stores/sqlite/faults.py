@@ -2,6 +2,7 @@
 What SQLite reports, as errors of foldline.
 """
 
+import errno
 import sqlite3
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -10,7 +11,7 @@ from typing import Final
 from foldline.errors import FoldlineError, StoreBusyError, StoreCorruptError, StoreError
 
 
-__all__ = ["FAILURES", "store_error"]
+__all__ = ["FAILURES", "place_error", "store_error"]
 
 
 FAILURES: Final = (
@@ -44,6 +45,31 @@ _TROUBLE: Mapping[int, tuple[type[StoreError], str]] = MappingProxyType(
         sqlite3.SQLITE_PERM: (StoreError, "the database file may not be opened"),
     }
 )
+
+
+_PLACES: Mapping[int, str] = MappingProxyType(
+    {
+        errno.EROFS: "its folder is read-only, and a store writes beside its file",
+        errno.EACCES: "it or its folder may not be written to, and a store writes beside its file",
+        errno.EPERM: "it or its folder may not be written to, and a store writes beside its file",
+        errno.ENOENT: "its folder is not there",
+        errno.ENOSPC: "the disk is full",
+    }
+)
+
+
+def place_error(what: str, error: OSError) -> StoreError:
+    """
+    Return *error*, which the system has raised of a file of the store, as an error of foldline.
+
+    Args:
+        what: What could not be done, up to `cannot be made` or the like.
+        error: What was raised.
+    """
+    code = error.errno or 0
+    reason = f"{_PLACES[code]} " if code in _PLACES else ""
+    colon = ": " if reason else " "
+    return StoreError(f"{what}{colon}{reason}({errno.errorcode.get(code)})")
 
 
 def store_error(error: sqlite3.Error) -> StoreError:

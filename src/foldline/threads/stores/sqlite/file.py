@@ -2,17 +2,16 @@
 The file of a SQLite store: opening it, and its layout.
 """
 
-import errno
 import os
 import sqlite3
-from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Literal, TypeAlias
 
 from foldline.errors import StoreError, StoreVersionError
-from foldline.threads.stores.sqlite.faults import store_error
+from foldline.threads.stores.sqlite.faults import place_error, store_error
 from foldline.threads.stores.sqlite.lock import FileLock
 from foldline.threads.stores.statements import migrations
 
@@ -54,11 +53,17 @@ class StoreFile:
             path: Where it lies.
             durability: What a power cut may take.
             busy_timeout: How many seconds a write waits for other processes.
+
+        Raises:
+            StoreError: The path leads nowhere.
         """
-        self.path = path
+        # Once and for all: a program may change its folder, and a link is another name of one file.
+        self.path = _resolved(path)
         self.durability: Durability = durability
         self._busy_timeout = busy_timeout
-        self._lock = FileLock(path.with_name(path.name + ".lock"), timeout=busy_timeout)
+        self._lock = FileLock(self.path.with_name(self.path.name + ".lock"), timeout=busy_timeout)
+        # What tells the file from another one of its name; None until it was opened.
+        self._identity: tuple[int, int] | None = None
 
     @property
     def needs_lock(self) -> bool:
@@ -73,7 +78,11 @@ class StoreFile:
 
         Args:
             waits: Whether it waits for other processes.
+
+        Raises:
+            StoreError: Another file, or none, lies where it was opened first.
         """
+        self._check()
         connection = self._connect(timeout=self._busy_timeout if waits else 0.0)
         connection.execute("PRAGMA query_only = ON")
         return connection
@@ -83,17 +92,41 @@ class StoreFile:
         Return a connection that writes, after bringing the file up to date.
 
         Raises:
-            StoreError: The file cannot be opened, or is none of ours.
+            StoreError: The file cannot be opened, is none of ours, or lies no longer where it was
+                opened first.
             StoreVersionError: A newer foldline wrote it.
         """
         try:
             with self.exclusive():
-                self._make()
+                if self._identity is None:
+                    self._make()
                 connection = self._connect(timeout=self._busy_timeout)
                 _bring_up_to_date(connection)
+                self._identity = self._identity or self._found()
         except sqlite3.Error as error:
             raise store_error(error) from None
         return connection
+
+    def _found(self) -> tuple[int, int] | None:
+        try:
+            found = self.path.stat()
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
+
+    def _check(self) -> None:
+        """
+        Refuse to go on where the file that was opened lies here no longer.
+
+        What is written to a file without a name is lost, and a new one under the name would begin
+        a second store beside the first.
+        """
+        if self._identity is not None and self._found() != self._identity:
+            message = (
+                "the file of the store was moved, deleted or replaced while it was open: close the "
+                "store, and open the right file"
+            )
+            raise StoreError(message)
 
     def _make(self) -> None:
         # Conversations are nobody else's business, from the first byte on. SQLite gives its log the
@@ -104,12 +137,14 @@ class StoreFile:
         except FileExistsError:
             return
         except OSError as error:
-            message = f"the database file cannot be made ({errno.errorcode.get(error.errno or 0)})"
-            raise StoreError(message) from error
+            what = "the database file cannot be made"
+            raise place_error(what, error) from error
 
     def _connect(self, *, timeout: float) -> sqlite3.Connection:
         connection = sqlite3.connect(
-            self.path,
+            # It is made above, with the right mode, and never again under a store that is open.
+            f"{self.path.as_uri()}?mode=rw",
+            uri=True,
             timeout=timeout,
             isolation_level=None,
             check_same_thread=False,
@@ -135,17 +170,35 @@ class StoreFile:
             raise
         return connection
 
-    def exclusive(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def exclusive(self) -> Generator[None, None, None]:
         """
         Keep other processes from writing, where SQLite itself does not do it well enough.
+
+        Raises:
+            StoreBusyError: They have written for too long.
+            StoreError: Another file, or none, lies where it was opened first.
         """
-        return self._lock if self.needs_lock else nullcontext()
+        with self._lock if self.needs_lock else nullcontext():
+            self._check()
+            yield
 
     def close(self) -> None:
         """
-        Release the lock file.
+        Release the lock file; who opens the store again may find another file.
         """
         self._lock.close()
+        self._identity = None
+
+
+def _resolved(path: Path) -> Path:
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError, ValueError) as error:
+        message = (
+            "the path of the store leads nowhere: its links, or the working folder, are broken"
+        )
+        raise StoreError(message) from error
 
 
 def _bring_up_to_date(connection: sqlite3.Connection) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final, TypeVar
 
+from foldline.errors import StoreError
 from foldline.threads.stores.home import Home
 from foldline.threads.stores.sqlite.faults import FAILURES
 from foldline.threads.stores.sqlite.file import StoreFile
@@ -27,8 +28,21 @@ _MOST_BYTES: Final = 65_536
 _LONG: Final = 0.002
 _MOST_LONG: Final = 2
 _REST: Final = 1.0
+# An answer lets nobody else run, so that between two turns of an event loop there are no more.
+_MOST_ANSWERS: Final = 32
+_MOST_SECONDS: Final = 0.001
 # Nothing is wrong with the connection behind these.
 _HARMLESS = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_TOOBIG})
+
+
+class _Answered(threading.local):
+    """
+    What one thread was answered since its event loop had its turn.
+    """
+
+    def __init__(self) -> None:
+        self.number = 0
+        self.seconds = 0.0
 
 
 class Glance:
@@ -55,6 +69,7 @@ class Glance:
         self._home = Home()
         self._connection: sqlite3.Connection | None = None
         self._one_at_a_time = threading.Lock()
+        self._answered = _Answered()
         self._steps = 0
         self._long = 0
         self._rests_until = 0.0
@@ -74,7 +89,7 @@ class Glance:
 
     def _open(self) -> None:
         # Where it fails there are no answers.
-        with suppress(sqlite3.Error):
+        with suppress(sqlite3.Error, StoreError):
             connection = self._file.reader(waits=False)
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MOST_BYTES)
             connection.set_progress_handler(self._is_enough, _STEPS)
@@ -110,15 +125,32 @@ class Glance:
         try:
             connection.execute("BEGIN")
             found = job(connection)
-            connection.execute("COMMIT")
+            # To commit would tell of damage once more that the job has met and passed over.
+            connection.rollback()
         except FAILURES as error:
             self._recover(connection, error)
             return None
         finally:
             if self._connection is not None and connection.in_transaction:
                 connection.rollback()
-        self._look_at(started, self._clock())
+        finished = self._clock()
+        self._answered.number += 1
+        self._answered.seconds += finished - started
+        self._look_at(started, finished)
         return (found,)
+
+    def take_turn(self) -> bool:
+        """
+        Whether the event loop of this thread is to have its turn now; it is asked once for it.
+
+        A task that is answered does not suspend, so that one that reads in a loop would keep all
+        others, and its own timeout, from ever running.
+        """
+        answered = self._answered
+        if answered.number < _MOST_ANSWERS and answered.seconds < _MOST_SECONDS:
+            return False
+        answered.number, answered.seconds = 0, 0.0
+        return True
 
     def _look_at(self, started: float, finished: float) -> None:
         self._long = self._long + 1 if finished - started > _LONG else 0

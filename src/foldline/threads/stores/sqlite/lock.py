@@ -2,13 +2,13 @@
 A lock between processes.
 """
 
-import errno
 import os
 import time
 from pathlib import Path
 from types import TracebackType
 
-from foldline.errors import StoreBusyError, StoreError
+from foldline.errors import StoreBusyError
+from foldline.threads.stores.sqlite.faults import place_error
 
 
 try:
@@ -68,9 +68,8 @@ class FileLock:
         try:
             return os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
-            name = errno.errorcode.get(error.errno or 0)
-            message = f"the lock file beside the database cannot be opened ({name})"
-            raise StoreError(message) from error
+            what = "the lock file beside the database cannot be opened"
+            raise place_error(what, error) from error
 
     def __exit__(
         self,

@@ -2,15 +2,13 @@
 Threads in one SQLite file.
 """
 
+import asyncio
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from foldline.errors import (
-    CommitUnknownError,
-    StoreError,
-)
+from foldline.errors import CommitUnknownError, StoreError
 from foldline.threads.key import ThreadKey
 from foldline.threads.step import Document, DocumentKind, Step, StoredRow, StoredThread
 from foldline.threads.stores.sqlite.commit import commit_step, delete_thread
@@ -19,6 +17,7 @@ from foldline.threads.stores.sqlite.glance import Glance
 from foldline.threads.stores.sqlite.inspection import inspect, read_names
 from foldline.threads.stores.sqlite.lineage import SEQ_BITS, SEQ_MASK, lineage
 from foldline.threads.stores.sqlite.log import WriteLog
+from foldline.threads.stores.sqlite.names import check_absent
 from foldline.threads.stores.sqlite.worker import Worker
 from foldline.threads.stores.statements import statements
 
@@ -55,7 +54,7 @@ class SQLiteStorage:
             busy_timeout: How many seconds a write waits for other processes.
         """
         self.file = StoreFile(Path(path), durability=durability, busy_timeout=busy_timeout)
-        self.log = WriteLog(Path(path), busy_timeout=busy_timeout)
+        self.log = WriteLog(self.file.path, busy_timeout=busy_timeout)
         self.ends_commits = True
         self.sql: Mapping[str, str] = {}
         self._glance = Glance(self.file)
@@ -150,6 +149,8 @@ class SQLiteStorage:
         Read what is probably small: at once, or in the thread that reads.
         """
         reader = self.reader
+        if self._glance.take_turn():
+            await asyncio.sleep(0)
         found = self._glance.answer(job)
         return await reader.run(job) if found is None else found[0]
 
@@ -167,8 +168,8 @@ class SQLiteStorage:
         Raises:
             ThreadConflictError: The revision is not the expected one.
             StoreError: The disk failed; nothing was written.
-            CommitUnknownError: It failed in the last moment; or it was made, and the log still holds
-                what it purged.
+            CommitUnknownError: It failed in the last moment, with a cause where it may still be found
+                behind a crash; or it was made, and the log still holds what it purged.
         """
         sql, log = self.sql, self.log
 
@@ -310,6 +311,7 @@ def _opened(worker: Worker | None) -> Worker:
 def _load(connection: sqlite3.Connection, sql: _SQL, key: ThreadKey) -> StoredThread | None:
     found = connection.execute(sql["load"], (key.tenant, key.id)).fetchone()
     if found is None:
+        check_absent(connection, sql, key)
         return None
     *facts, branch, name = found
     base = (branch or 0) << SEQ_BITS

@@ -53,6 +53,7 @@ class SQLiteStore(ThreadStore):
 
         Raises:
             ConfigError: An argument is not allowed.
+            StoreError: The path leads nowhere.
         """
         if durability not in {"full", "relaxed"}:
             message = f"durability={durability!r}: allowed are full, relaxed"

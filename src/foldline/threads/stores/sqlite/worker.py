@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 from foldline.errors import CommitUnknownError, FoldlineError, StoreCorruptError, StoreError
 from foldline.threads.stores.home import Home
 from foldline.threads.stores.sqlite.faults import FAILURES, store_error
+from foldline.threads.stores.sqlite.fence import is_torn, overwrite
 
 
 __all__ = ["Worker"]
@@ -104,6 +105,7 @@ class Worker:
         self._jobs: queue.SimpleQueue[_Waiting[Any] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name=name, daemon=True)
         self._is_closed = False
+        self._leaves_rest = False
         # Nothing may be put behind the end: nobody would answer it.
         self._closing = threading.Lock()
         self._home = Home()
@@ -225,6 +227,10 @@ class Worker:
                     self._tidy(connection)
 
     def _transact(self, connection: sqlite3.Connection, jobs: list[_Waiting[Any]]) -> None:
+        rest = self._overwritten(connection) if self._leaves_rest else None
+        if rest is not None:
+            message = "the log may still hold a commit that has failed before"
+            raise CommitUnknownError(message) from rest
         connection.execute(self._begin)
         try:
             for waiting in jobs:
@@ -246,13 +252,28 @@ class Worker:
             waiting.error = _known(error)
 
     def _commit(self, connection: sqlite3.Connection) -> None:
+        if not self._writes:
+            # To commit would tell of damage once more that a job has met and passed over.
+            connection.rollback()
+            return
         try:
             connection.execute("COMMIT")
         except sqlite3.Error as error:
             connection.rollback()
-            if not self._writes:
-                raise
-            raise CommitUnknownError(str(store_error(error))) from None
+            unknown = CommitUnknownError(str(store_error(error)))
+            raise unknown from (None if is_torn(error) else self._overwritten(connection))
+
+    def _overwritten(self, connection: sqlite3.Connection) -> StoreError | None:
+        """
+        See that a commit that has failed is not found in the log behind a crash; why not, if so.
+        """
+        try:
+            overwrite(connection)
+        except sqlite3.Error as error:
+            self._leaves_rest = True
+            return store_error(error)
+        self._leaves_rest = False
+        return None
 
 
 def _run(connection: sqlite3.Connection, waiting: _Waiting[_Result]) -> None:

@@ -19,8 +19,6 @@ CREATE TABLE threads (
     revision INTEGER NOT NULL,
     branch INTEGER NOT NULL,
     head BLOB NOT NULL,
-    -- The state of the run, which nearly every commit writes: beside the head it takes no page more.
-    execution BLOB,
     last_activity REAL NOT NULL,
     expires_at REAL,
     UNIQUE (tenant, id)

@@ -46,6 +46,19 @@ SELECT DISTINCT tenant FROM threads ORDER BY tenant;
 SELECT t.pk, t.revision, b.pk, b.id FROM threads t LEFT JOIN branches b ON b.pk = t.branch
 WHERE t.tenant = ? AND t.id = ?;
 
+-- name: before
+SELECT pk, tenant, id FROM threads WHERE (tenant, id) < (?, ?)
+ORDER BY tenant DESC, id DESC LIMIT 1;
+
+-- name: behind
+SELECT pk, tenant, id FROM threads WHERE (tenant, id) > (?, ?) ORDER BY tenant, id LIMIT 1;
+
+-- name: name_of
+SELECT tenant, id FROM threads WHERE pk = ?;
+
+-- name: any_thread
+SELECT 1 FROM threads NOT INDEXED LIMIT 1;
+
 -- name: add_branch
 INSERT INTO branches (id, tenant, parent, at) VALUES (?, ?, ?, ?);
 

@@ -1,0 +1,207 @@
+"""
+The file of a SQLite store under its names, and when it is gone.
+"""
+
+import asyncio
+import errno
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from foldline.errors import StoreBusyError, StoreError
+from foldline.history.messages import Message
+from foldline.threads.stores.sqlite.diagnosis import diagnose_file
+from foldline.threads.stores.sqlite.faults import place_error
+from foldline.threads.stores.sqlite.file import StoreFile
+from foldline.threads.stores.sqlite.storage import SQLiteStorage
+from foldline.threads.stores.sqlite.store import SQLiteStore
+
+
+def fail(connection: sqlite3.Connection) -> None:
+    """
+    Fail as a disk does, so that the connection is made anew.
+    """
+    connection.execute("SELECT * FROM nowhere")
+
+
+async def reconnected(storage: SQLiteStorage) -> None:
+    """
+    Have both threads of *storage* begin anew.
+    """
+    for worker in (storage.reader, storage.writer):
+        with pytest.raises(StoreError):
+            await worker.run(fail)
+
+
+def test_a_program_may_change_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    A store of a relative path stays the file that it was, also where it connects again.
+    """
+    for name in ("here", "there"):
+        (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+
+    async def live() -> None:
+        storage = SQLiteStorage("a.db", durability="relaxed")
+        await storage.open()
+        monkeypatch.chdir(tmp_path / "there")
+        await reconnected(storage)
+        await storage.writer.run(lambda c: c.execute("INSERT INTO indexed VALUES (1, 7)"))
+        await storage.close()
+
+    asyncio.run(live())
+
+    assert [*(tmp_path / "there").iterdir()] == []
+    with closing(sqlite3.connect(tmp_path / "here" / "a.db")) as connection:
+        assert connection.execute("SELECT * FROM indexed").fetchall() == [(1, 7)]
+
+
+def test_a_path_that_leads_nowhere_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    A working folder that is gone is an error of foldline, as soon as a relative path is named.
+    """
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+
+    with pytest.raises(StoreError, match="leads nowhere"):
+        SQLiteStore("a.db")
+
+
+def test_a_link_is_the_file_that_it_leads_to(tmp_path: Path) -> None:
+    """
+    Two names of one file have one lock and one log.
+    """
+    (tmp_path / "folder").mkdir()
+    link, real = tmp_path / "link.db", tmp_path / "folder" / "real.db"
+    link.symlink_to(real)
+    files = [StoreFile(path, durability="full", busy_timeout=0.01) for path in (link, real)]
+    with closing(files[0].writer()) as one, closing(files[1].writer()):
+        one.execute("INSERT INTO indexed VALUES (1, 7)")
+
+    assert files[0].path == files[1].path == real.resolve()
+    assert [entry.name for entry in tmp_path.glob("*.lock")] == []
+    assert real.stat().st_mode & 0o777 == 0o600
+    if files[0].needs_lock:
+        with files[0].exclusive(), pytest.raises(StoreBusyError), files[1].exclusive():
+            pass
+        found = {one.name: one.value for one in diagnose_file(link)}
+        assert found["lock"] == "free"
+        with files[0].exclusive():
+            found = {one.name: one.value for one in diagnose_file(link)}
+        assert found["lock"] == "held by another program now"
+
+
+@pytest.mark.parametrize("way", ["deleted", "moved", "replaced"])
+def test_a_file_that_is_gone_is_told(tmp_path: Path, way: str) -> None:
+    """
+    Under an open store a file that was taken away is told; no write is lost in it, and none made.
+    """
+    path = tmp_path / "a.db"
+
+    async def live() -> None:
+        async with SQLiteStore(path) as store:
+            thread = await store.thread("t")
+            if way == "deleted":
+                path.unlink()
+            else:
+                path.rename(tmp_path / "b.db")
+            if way == "replaced":
+                path.write_bytes(b"")
+            for _ in range(3):
+                with pytest.raises(StoreError, match="was moved, deleted or replaced"):
+                    await thread.add_message(Message.user("x"))
+
+    asyncio.run(live())
+
+    assert path.exists() is (way == "replaced")
+    assert not path.exists() or path.read_bytes() == b""
+
+
+def test_a_reader_does_not_take_another_file(tmp_path: Path) -> None:
+    """
+    The thread that reads, when it connects anew, tells of a file that is gone and makes none.
+    """
+    path = tmp_path / "a.db"
+
+    async def live() -> None:
+        storage = SQLiteStorage(path)
+        await storage.open()
+        await storage.names()
+        path.rename(tmp_path / "b.db")
+        with pytest.raises(StoreError):
+            await storage.reader.run(fail)
+        with pytest.raises(StoreError, match="was moved, deleted or replaced"):
+            await storage.names()
+        (tmp_path / "b.db").rename(path)
+        assert await storage.names() == []
+        await storage.close()
+        path.unlink()
+        await storage.open()
+        await storage.close()
+
+    asyncio.run(live())
+
+    assert path.exists()
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        (errno.EROFS, "its folder is read-only"),
+        (errno.EACCES, "may not be written to"),
+        (errno.ENOENT, "its folder is not there"),
+        (errno.EMFILE, r"cannot be opened \(EMFILE\)"),
+    ],
+)
+def test_a_folder_that_takes_no_file_is_told(code: int, told: str) -> None:
+    """
+    What the system says of a folder is told as what it is, in one line.
+    """
+    error = place_error("the lock file beside the database cannot be opened", OSError(code, ""))
+
+    assert type(error) is StoreError
+    with pytest.raises(StoreError, match=told):
+        raise error
+    assert errno.errorcode[code] in str(error)
+    assert "\n" not in str(error)
+
+
+@pytest.fixture
+def closed(tmp_path: Path) -> Path:
+    """
+    A store whose log and lock the system does not let anybody open.
+    """
+    path = tmp_path / "a.db"
+    StoreFile(path, durability="full", busy_timeout=1.0).writer().close()
+    for name in (f"{path}-wal", f"{path}.lock"):
+        Path(name).unlink(missing_ok=True)
+        Path(name).mkdir()
+    return path
+
+
+def test_a_file_that_cannot_be_opened_is_not_damaged(closed: Path) -> None:
+    """
+    Where the system lets nobody open the file, or its lock, no backup is advised.
+    """
+    found = [one for one in diagnose_file(closed) if one.weight == "danger"]
+
+    assert {"file", "lock"} <= {one.name for one in found}
+    assert all("writable" in one.advice for one in found)
+    assert not any("backup" in one.advice for one in found)
+
+
+def test_the_doctor_advises_no_backup_where_nothing_is_damaged(closed: Path) -> None:
+    """
+    The command tells of the file that cannot be opened, and of its folder, and of no backup.
+    """
+    command = [sys.executable, "-m", "foldline", "doctor", "--json", "--store", str(closed)]
+    said = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+    assert said.returncode == 1
+    assert "SQLITE_CANTOPEN" in said.stdout
+    assert "backup" not in said.stdout

@@ -1,0 +1,206 @@
+"""
+What may be committed: values that can be read again, and no others.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+import pytest
+
+from foldline.errors import ConfigError
+from foldline.history.messages import Message, Native, NativeFormat, Usage
+from foldline.history.parts import (
+    BlobPart,
+    TextPart,
+    ToolCallPart,
+    ToolCallResponsePart,
+)
+from foldline.reduction.state import HistoryReductionState, SummaryLayer
+from foldline.threads.loop_state import AgentLoopState
+from foldline.threads.stores.memory import MemoryStore
+from foldline.threads.thread import ConversationThread
+from foldline.threads.tool_run import ToolRun
+
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+SAID = [Message.user("secret one"), Message.assistant("secret two")]
+STATE = AgentLoopState(run_id="r", conversation_id="t", started_at=NOW)
+REDUCTION = HistoryReductionState.create(
+    SAID,
+    "what was said",
+    2,
+    target_count=1,
+    reduction_threshold=1,
+    message_count_at_reduction=2,
+    created_at=NOW,
+)
+Change = Callable[[], dict[str, Any]]
+
+
+def state(**fields: Any) -> Change:
+    return lambda: {"execution": msgspec.structs.replace(STATE, **fields)}
+
+
+def tool(**fields: Any) -> Change:
+    known: dict[str, Any] = {"call_id": "c", "name": "n"}
+    return lambda: {"tools": [ToolRun(**{**known, **fields})]}
+
+
+def reduction(**fields: Any) -> Change:
+    return lambda: {"reduction": msgspec.structs.replace(REDUCTION, **fields)}
+
+
+def message(**fields: Any) -> Change:
+    known: dict[str, Any] = {"role": "user", "parts": (TextPart("x"),)}
+    return lambda: {"messages": [Message(**{**known, **fields})]}
+
+
+def part(one: object, role: str = "user") -> Change:
+    return message(role=role, parts=(TextPart("x"), one))
+
+
+CALL = ToolCallPart("c", "n", "{}")
+ILL_TYPED: dict[str, tuple[str, Change]] = {
+    "termination_reason": ("termination_reason", lambda: {"execution": STATE.terminated(5)}),  # type: ignore[arg-type]
+    "metadata": ("metadata", state(metadata={"a": 1})),
+    "metadata object": ("no place in JSON", state(metadata={"a": object()})),
+    "context_window": ("context_window", state(context_window=1.5)),
+    "context_window_model": ("context_window_model", state(context_window_model=None)),
+    "service_thread_id": ("service_thread_id", state(service_thread_id=7)),
+    "service_watermark": ("service_watermark", state(service_watermark=None)),
+    "service_mark": ("service_mark", state(service_mark=b"x")),
+    "last_assistant_message_id": (
+        "last_assistant_message_id",
+        state(last_assistant_message_id=3),
+    ),
+    "completed_functions": ("completed_functions", state(completed_functions=frozenset([1]))),
+    "repeat_counts": ("repeat_counts", state(repeat_counts={"a": "b"})),
+    "iteration": ("iteration", state(iteration=True)),
+    "started_at": ("started_at", state(started_at="2026-11-21T00:00:00Z")),
+    "is_terminated": ("is_terminated", state(is_terminated="no")),
+    "current_messages": ("current_messages", state(current_messages=[SAID[0]])),
+    "a newer state": ("format 9", state(format=9)),
+    "a state that is a text": ("it is a str, not a AgentLoopState", lambda: {"execution": "x"}),
+    "result": ("result", tool(result=(1,))),
+    "result text": (r"result\[0\]\.content", tool(result=(TextPart(5),))),  # type: ignore[arg-type]
+    "result call": (r"result\[0\]\.type", tool(result=(CALL,))),
+    "policy": ("policy", tool(policy="whatever")),
+    "policy of half a character": ("a text stands where", tool(policy="\ud800")),
+    "is_error": ("is_error", tool(is_error="x")),
+    "place": ("place", tool(place=None)),
+    "a run that is a text": ("it is a str, not a ToolRun", lambda: {"tools": ["x"]}),
+    "settled": ("settled call is a int", lambda: {"settled": [5]}),
+    "source": ("allowed are root, input", lambda: {"execution": STATE, "source": "bad"}),
+    "summary_tokens": ("summary_tokens", reduction(summary_tokens="x")),
+    "summary_content": ("summary_content", reduction(summary_content=5)),
+    "half a summary": ("half a character", reduction(summary_content="\ud800")),
+    "layers": ("layers", reduction(layers=(1,))),
+    "layer": (
+        r"layers\[0\]\.end",
+        reduction(layers=(SummaryLayer(summary="", start=0, end="x", message_hash=""),)),  # type: ignore[arg-type]
+    ),
+    "pinned_index": ("message -3 pinned", reduction(pinned_index=-3)),
+    "counting_unit": ("counting_unit", reduction(counting_unit="bananas")),
+    "cut": ("summarized_up_to_index", reduction(summarized_up_to_index="2")),
+    "a newer reduction": ("format 9", reduction(format=9)),
+    "a reduction that is a text": ("it is a str, not a", lambda: {"reduction": "x"}),
+    "role": ("role", message(role="bot")),
+    "parts": ("parts", message(parts=None)),
+    "id": (r"`\$\.id`", message(id=5)),
+    "name": (r"`\$\.name`", message(name=5)),
+    "created_at": ("created_at", message(created_at="now")),
+    "usage": ("usage", message(usage=Usage(input_tokens="5"))),  # type: ignore[arg-type]
+    "usage dict": ("a dict - at `\\$.usage`", message(usage={})),
+    "native": ("native", message(native=Native(NativeFormat.ANTHROPIC, b"{}"))),  # type: ignore[arg-type]
+    "native dict": ("native", message(native={"format": "anthropic", "item": "{}"})),
+    "message metadata": ("no place in JSON", message(metadata={"a": object()})),
+    "a part that is a text": (r"parts\[1\]", part("secret")),
+    "a part that is a dict": (r"parts\[1\]", part({"type": "text", "content": "secret"})),
+    "text": (r"parts\[1\]\.content", part(TextPart(5))),  # type: ignore[arg-type]
+    "arguments": (
+        r"parts\[1\]\.arguments",
+        part(ToolCallPart("c", "n", {"a": 1}), "assistant"),  # type: ignore[arg-type]
+    ),
+    "an answer in dicts": (
+        r"parts\[1\]\.response",
+        part(ToolCallResponsePart("c", ({"type": "text", "content": "secret"},)), "tool"),  # type: ignore[arg-type]
+    ),
+}
+
+
+def told(story: Callable[[ConversationThread, MemoryStore], Awaitable[None]]) -> None:
+    """
+    Tell *story* of a thread that holds a conversation.
+    """
+
+    async def run() -> None:
+        async with MemoryStore(checkpoints="full") as store:
+            thread = await store.thread("t")
+            await thread.add_messages(SAID)
+            await story(thread, store)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("name", ILL_TYPED)
+def test_what_could_not_be_read_again_is_refused(name: str) -> None:
+    """
+    A field of a wrong kind is an error that names it and holds no value, and nothing is written.
+    """
+    text, change = ILL_TYPED[name]
+
+    async def story(thread: ConversationThread, store: MemoryStore) -> None:
+        with pytest.raises(ConfigError, match=text) as caught:
+            await thread.commit(**change())
+        assert "secret" not in str(caught.value)
+        found = await store.find("t")
+        assert found is not None
+        assert (found.revision, await found.get_messages()) == (thread.revision, SAID)
+
+    told(story)
+
+
+def test_a_message_that_is_added_alone_is_checked_too() -> None:
+    """
+    Adding, appending and editing refuse what committing refuses.
+    """
+    bad = Message(role="user", parts=("x",))  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
+
+    async def story(thread: ConversationThread, _: MemoryStore) -> None:
+        for write in (thread.add_message(bad), thread.append([bad]), thread.edit(0, bad)):
+            with pytest.raises(ConfigError, match=r"a message cannot be stored: .*parts\[0\]"):
+                await write
+
+    told(story)
+
+
+def test_odd_values_of_the_right_kind_are_taken() -> None:
+    """
+    Half characters, large numbers, numbers for keys, times and deep metadata are committed and read.
+    """
+    rich = Message(
+        role="tool",
+        parts=(ToolCallResponsePart("\ud800", (TextPart("\udfff"), BlobPart("image", "", ""))),),
+        id="\ud800",
+        metadata={"a": [None, {"b": 2**80}], "when": NOW, "some": {1}},
+        usage=Usage(input_tokens=2**70),
+        native=Native(NativeFormat.ANTHROPIC, "\ud800"),
+        created_at=NOW,
+    )
+    odd = msgspec.structs.replace(
+        STATE, metadata={"\ud800": "\0"}, iteration=2**70, termination_reason="\udfff"
+    )
+    run = ToolRun(call_id="c\ud800", name="n", result=(TextPart("\ud800"),))
+
+    async def story(thread: ConversationThread, store: MemoryStore) -> None:
+        await thread.commit(messages=[rich], execution=odd, tools=[run], settled=["\ud800"])
+        found = await store.find("t")
+        assert found is not None
+        assert (await found.get_messages())[-1].parts == rich.parts
+        assert found.execution_state == thread.execution_state
+        assert found.pending_tools == (run,)
+
+    told(story)
