@@ -94,14 +94,14 @@ BUGS = (
     Bug(
         "a failed commit is taken for a made one",
         "threads/stores/sqlite/worker.py",
-        "raise CommitUnknownError(str(store_error(error))) from None",
+        "raise unknown from (None if is_torn(error) else self._overwritten(connection))",
         "return",
         "threads/crashes/test_errors.py",
     ),
     Bug(
         "an unknown outcome is taken for success",
         "threads/commitment.py",
-        "    except CommitUnknownError:\n        await _settle(backing, planned)",
+        "    except CommitUnknownError as error:\n        await _settle(backing, planned, error)",
         "    except CommitUnknownError:\n        pass",
         "threads/crashes/test_errors.py",
     ),
