@@ -4,6 +4,7 @@ What every test stands on: no vendor key, no network, own servers, the profile o
 
 import os
 import re
+import signal
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -47,6 +48,16 @@ def _clean_environment() -> Iterator[None]:
         for name in filter(_HIDDEN.fullmatch, tuple(os.environ)):
             patch.delenv(name)
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _interruptible() -> None:
+    """
+    Hear Ctrl-C, and let programs under test hear it, also where all of this was started deaf to it.
+    """
+    # What a shell puts in the background ignores the signal, and hands that on.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session", autouse=True)
