@@ -229,7 +229,7 @@ def test_a_second_interrupt_does_not_wait() -> None:
     async def leave() -> None:
         loop = asyncio.get_running_loop()
         loop.call_later(0.05, signal.raise_signal, signal.SIGINT)
-        loop.call_later(0.1, signal.raise_signal, signal.SIGINT)
+        loop.call_later(0.5, signal.raise_signal, signal.SIGINT)
         await stoppable(_stubborn())
 
     with pytest.raises(KeyboardInterrupt):
