@@ -20,6 +20,9 @@ __all__ = ["Terminal", "on_terminal"]
 
 _PATIENCE = 20.0
 _PIECE = 65_536
+# Ctrl-C that falls between a prompt and the reading behind it is heard with the next key alone
+# (CPython's `input`), as a person finds out by pressing it again.
+_AGAIN = 5.0
 _ESCAPE = re.compile(r"\x1b(\[[0-9;?]*[A-Za-z]|[=>])")
 # What is typed as Ctrl-C goes to the process whose terminal it is.
 _START = """
@@ -94,6 +97,18 @@ class Terminal:
         """
         os.write(self._own, _END)
 
+    def leave(self) -> int:
+        """
+        Type Ctrl-C at a prompt until it ends, and return the exit code.
+        """
+        presses = int(_PATIENCE / _AGAIN)
+        for _ in range(presses):
+            self.interrupt()
+            if self._is_ended(time.monotonic() + _AGAIN):
+                return self.process.wait(_PATIENCE)
+        message = f"{presses} times Ctrl-C do not end it: {self.shown[self._seen :]}"
+        raise AssertionError(message)
+
     def kill(self) -> None:
         """
         End it as a power cut would.
@@ -105,10 +120,18 @@ class Terminal:
         """
         Return the exit code, once it has ended.
         """
-        deadline = time.monotonic() + _PATIENCE
-        while self._read(deadline - time.monotonic()):
-            assert time.monotonic() < deadline, f"it does not end: {self.shown[self._seen :]}"
+        is_ended = self._is_ended(time.monotonic() + _PATIENCE)
+        assert is_ended, f"it does not end: {self.shown[self._seen :]}"
         return self.process.wait(_PATIENCE)
+
+    def _is_ended(self, deadline: float) -> bool:
+        """
+        Read on until it ends, or until *deadline*; whether it has ended.
+        """
+        while self._read(deadline - time.monotonic()):
+            if time.monotonic() >= deadline:
+                return False
+        return True
 
     def close(self) -> None:
         """

@@ -96,8 +96,7 @@ def test_a_stopped_turn_is_left(tmp_path: Path, model: tuple[str, ...]) -> None:
         terminal.expect("the interrupted run is left; what it had stored stays")
         terminal.expect("tokens in")
         terminal.expect(PROMPT)
-        terminal.interrupt()
-        code = terminal.wait()
+        code = terminal.leave()
 
     assert code == 130
     assert "Traceback" not in terminal.shown
