@@ -374,7 +374,7 @@ class SummarizerError(ExternalError):
 
     def __init__(self, message: str | None = None, *, defect: str = "") -> None:
         self.defect = defect
-        super().__init__(*(() if message is None else (message,)))
+        super().__init__(message)
 
 
 class StoreError(ExternalError):

@@ -232,3 +232,26 @@ def test_a_fold_that_is_asked_for_is_waited_for() -> None:
             return told(await agent.run("now", thread=thread, config=overrides))
 
     assert asyncio.run(live()) == [("performed", Reason.FORCED)]
+
+
+def test_a_reopened_thread_goes_on_while_the_next_summary_is_written() -> None:
+    """
+    An object that holds no message before the cut sends the view of the reduction in force.
+    """
+
+    async def live() -> tuple[TurnResult, ScriptedModel]:
+        model, summarizer = ScriptedModel(repeat="fine"), GatedSummarizer()
+        summarizer.gate.set()
+        store = MemoryStore()
+        thread = await store.thread("ahead")
+        agent = Agent(model, history_reduction=CONFIG, summarizer=summarizer)
+        for number in range(8):
+            await agent.run(f"{number} {TALK}", thread=thread)
+        async with FoldAhead() as ahead:
+            agent = Agent(model, history_reduction=CONFIG, summarizer=summarizer, fold_ahead=ahead)
+            return await agent.run("next", thread=await store.thread("ahead")), model
+
+    result, model = asyncio.run(live())
+
+    assert told(result) == [("cache_hit", Reason.FOLDING_BEHIND)]
+    assert model.requests[-1].messages[0].text == "they talked"

@@ -30,7 +30,7 @@ BUGS = (
     Bug(
         "results of parallel tools are stored in the end",
         "agent/tool_batch.py",
-        "        if self._left:\n",
+        "        if self._waiting:\n",
         "        if False:\n",
         _KILLS,
     ),

@@ -25,7 +25,7 @@ from foldline.threads.record import close_head, decode_record, document
 from foldline.threads.repair import (
     WholeRows,
     carry_out,
-    last_good,
+    find_last_good,
     plan_repair,
     whole_rows,
 )
@@ -125,7 +125,7 @@ def test_nothing_is_emptied_where_the_rows_cannot_be_found() -> None:
             with pytest.raises(StoreCorruptError, match="go back to a backup"):
                 await plan_repair(store.backing, ONE)
             with pytest.raises(StoreCorruptError, match="go back to a backup"):
-                await last_good(store.backing, ONE)
+                await find_last_good(store.backing, ONE)
             return [one.kind for one in await verify_thread(store.backing, ONE)]
 
     assert "head" in asyncio.run(run())
@@ -181,7 +181,7 @@ def test_another_key_is_no_damage(key: bytes | None) -> None:
             await fill(store)
             vault = Vault(None if key is None else AesCipher(key))
             backing = msgspec.structs.replace(store.backing, vault=vault)
-            for call in (verify_thread, plan_repair, last_good, whole_rows):
+            for call in (verify_thread, plan_repair, find_last_good, whole_rows):
                 with pytest.raises(StoreKeyError):
                     await call(backing, ONE)
 
@@ -221,7 +221,7 @@ def test_a_whole_thread_needs_nothing() -> None:
             await carry_out(store.backing, repair)
             with pytest.raises(ThreadNotFoundError):
                 await plan_repair(store.backing, ThreadKey("default", "none"))
-            thread = await last_good(store.backing, ONE)
+            thread = (await find_last_good(store.backing, ONE)).thread
             assert await thread.get_messages() == said()
             return repair.step, repair.deeds, thread.revision
 

@@ -13,7 +13,7 @@ from foldline.errors import FoldlineError, StoreCorruptError
 from foldline.history.messages import Message
 from foldline.threads.fault import Fault
 from foldline.threads.key import ThreadKey
-from foldline.threads.repair import Repair, carry_out, last_good, plan_repair
+from foldline.threads.repair import Repair, carry_out, find_last_good, plan_repair
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.verification import Verified, verify_store, verify_thread
@@ -293,7 +293,7 @@ def test_what_is_whole_can_be_read_without_a_repair(path: Path) -> None:
 
     async def read() -> tuple[int, list[Message]]:
         async with _store(path) as store:
-            thread = await last_good(store.backing, ONE)
+            thread = (await find_last_good(store.backing, ONE)).thread
             return thread.count, await thread.get_messages()
 
     with pytest.raises(StoreCorruptError):

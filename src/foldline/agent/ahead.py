@@ -46,7 +46,7 @@ class FoldAhead:
             ConfigError: *patience* is no number above 0.
         """
         if patience is not None:
-            check_timeout(patience)
+            check_timeout(patience, "patience")
         self._patience = patience
         self._loop: asyncio.AbstractEventLoop | None = None
         self._flights: dict[FoldKey, asyncio.Task[None]] = {}

@@ -12,7 +12,7 @@ from foldline.errors import ConfigError
 from foldline.history.tokens import TokenCounter
 from foldline.providers.model import ChatModel
 from foldline.providers.summarizer import Summarizer
-from foldline.reduction.config import HistoryReductionConfig
+from foldline.reduction.config import HistoryReductionConfig, check_kind
 from foldline.reduction.run_config import AgentRunConfig
 from foldline.reduction.state import HistoryReductionState
 
@@ -90,15 +90,15 @@ def check_counter(counter: object) -> None:
         raise ConfigError(message)
 
 
-def check_timeout(timeout: object) -> None:
+def check_timeout(timeout: object, name: str = "timeout") -> None:
     """
-    See that *timeout* is a number of seconds above zero.
+    See that *timeout*, the argument *name*, is a number of seconds above zero.
 
     Raises:
         ConfigError: It is not, as `nan`.
     """
     if not isinstance(timeout, int | float) or isinstance(timeout, bool) or not timeout > 0:
-        message = f"timeout={timeout!r}: allowed is a number of seconds above 0"
+        message = f"{name}={timeout!r}: allowed is a number of seconds above 0"
         raise ConfigError(message)
 
 
@@ -110,10 +110,7 @@ def check_parts(**parts: tuple[object, type | UnionType]) -> None:
         ConfigError: One is not.
     """
     for name, (given, kind) in parts.items():
-        if not isinstance(given, kind):
-            allowed = getattr(kind, "__name__", str(kind))
-            message = f"{name} is a {type(given).__name__}: allowed is {allowed}"
-            raise ConfigError(message)
+        check_kind(name, given, kind)
 
 
 def check_model(model: ChatModel) -> ChatModel:

@@ -147,12 +147,14 @@ class Asking:
             )
         ahead = self._setup.ahead
         if ahead is not None and not self._is_forced:
-            verdict = reducer.plan(window.history, state=window.reduction, overrides=overrides)
-            limits = reducer.config.limits
+            held = reducer.hold(window.history, state=window.reduction, overrides=overrides)
+            verdict, limits = held.verdict, reducer.config.limits
             if verdict.kind == "fold" and verdict.units <= limits.ceiling + limits.threshold:
                 ahead.start(self._flight, partial(self._fold_behind, window))
-                return reducer.hold(window.history, state=window.reduction, overrides=overrides)
-            if verdict.folds and ahead.is_under_way(self._flight):
+                return held
+            if not verdict.folds:
+                return held
+            if ahead.is_under_way(self._flight):
                 # So much has gathered that the turn waits for it after all.
                 window = await self._window(waits=True)
         return await reducer.reduce(window.history, state=window.reduction, overrides=overrides)
@@ -213,8 +215,7 @@ class Asking:
             else:
                 await self._progress.end(reason, reduction=state, archive=archive)
         except ConfigError:
-            last = self._progress.thread.last_reduction
-            if last is None or not state.goes_back_from(last):
+            if not state.goes_back_from(self._progress.thread.last_reduction):
                 raise
             # Somebody else has folded further in the meantime: theirs stands.
             if reason is not None:

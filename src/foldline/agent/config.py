@@ -4,15 +4,15 @@ An agent as JSON or TOML describes it.
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, cast
+from typing import Any
 
 from msgspec import Struct
 
 from foldline.agent.options import AgentOptions
-from foldline.errors import ConfigError
 from foldline.history.codec import decode_json
 from foldline.reduction.config import HistoryReductionConfig, ProviderConfig
 from foldline.reduction.config_reader import (
+    as_fields,
     config_from_mapping,
     convert_fields,
     provider_from_mapping,
@@ -87,22 +87,15 @@ def agent_config_from_mapping(data: Mapping[str, Any]) -> AgentConfig:
     Raises:
         ConfigError: A key is unknown (the nearest known one is named) or a value is not allowed.
     """
-    fields = read_fields(_object(data, "an agent"), AgentConfig, "agent", old_names=_OLD_NAMES)
+    fields = read_fields(as_fields(data, "an agent"), AgentConfig, "agent", old_names=_OLD_NAMES)
     if fields.get("provider") is not None:
         fields["provider"] = provider_from_mapping(fields["provider"], "provider")
     if "history_reduction" in fields:
-        section = _object(fields["history_reduction"], "history_reduction")
+        section = as_fields(fields["history_reduction"], "history_reduction")
         fields["history_reduction"] = config_from_mapping(section)
-    section = _object(fields.get("options", {}), "options")
+    section = as_fields(fields.get("options", {}), "options")
     options = read_fields(section, AgentOptions, "options", old_names=_OLD_OPTIONS)
     if "max_iterations" in fields:
         options.setdefault("max_iterations", fields.pop("max_iterations"))
     fields["options"] = convert_fields(options, AgentOptions)
     return convert_fields(fields, AgentConfig)
-
-
-def _object(data: object, what: str) -> Mapping[str, Any]:
-    if not isinstance(data, Mapping):
-        message = f"{what} is an object of fields, not {type(data).__name__}"
-        raise ConfigError(message)
-    return cast("Mapping[str, Any]", data)

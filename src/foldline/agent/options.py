@@ -3,12 +3,11 @@ What bounds a turn.
 """
 
 from collections.abc import Mapping
-from typing import cast
 
 from msgspec import Struct
 
+from foldline.agent.arguments import check_timeout
 from foldline.agent.reducer import DEFAULT_TIMEOUT
-from foldline.errors import ConfigError
 from foldline.reduction.config import check_kind, check_whole
 from foldline.reduction.fold import DEFAULT_SUMMARY_BUDGET
 
@@ -66,15 +65,8 @@ class AgentOptions(Struct, frozen=True, kw_only=True):
         check_whole("summary_budget", self.summary_budget, 1)
         check_kind("settings", self.settings, Mapping)
         if self.max_duration is not None:
-            _check_seconds("max_duration", self.max_duration)
-        _check_seconds("summarizer_timeout", self.summarizer_timeout)
-
-
-def _check_seconds(name: str, seconds: object) -> None:
-    is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
-    if not is_number or not cast("float", seconds) > 0:
-        message = f"{name}={seconds!r}: allowed is a number of seconds above 0"
-        raise ConfigError(message)
+            check_timeout(self.max_duration, "max_duration")
+        check_timeout(self.summarizer_timeout, "summarizer_timeout")
 
 
 DEFAULT_OPTIONS = AgentOptions()

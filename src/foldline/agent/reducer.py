@@ -288,13 +288,8 @@ class HistoryReducer:
         held = self._served(call)
         if not call.verdict.folds or held.event is None:
             return held
-        standing = call.verdict.state
-        status: ReductionStatus = "skipped" if standing is None else "cache_hit"
-        view = view_of(history, standing)
-        event = event_of(call, standing, shown=len(view), status=status)
-        return structs.replace(
-            held, messages=view, event=structs.replace(event, reason=Reason.FOLDING_BEHIND)
-        )
+        event = structs.replace(held.event, reason=Reason.FOLDING_BEHIND)
+        return structs.replace(held, event=event)
 
     def observed_by(self, observer: Observer) -> "HistoryReducer":
         """
@@ -444,9 +439,10 @@ class HistoryReducer:
                 messages=call.items.given(), state=call.given, event=None, verdict=verdict
             )
         status: ReductionStatus = "skipped"
-        standing, cache_age = None, None
-        if verdict.kind == "hit" and verdict.state is not None:
-            status, standing = "cache_hit", verdict.state
+        # A reduction in force is shown, also where `hold` puts a fold off.
+        standing, cache_age = verdict.state, None
+        if standing is not None:
+            status = "cache_hit"
             cache_age = age(standing.created_at, self._clock())
         view = view_of(call.items.history, standing)
         return ReducedHistory(

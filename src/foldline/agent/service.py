@@ -20,9 +20,10 @@ from foldline.history.messages import Message
 from foldline.history.repair import repair
 from foldline.reduction.state import HistoryReductionState
 from foldline.threads.loop_state import AgentLoopState
+from foldline.threads.thread import ConversationThread
 
 
-__all__ = ["Held", "carried", "held_by", "state_behind"]
+__all__ = ["Held", "begun", "held_by", "state_behind"]
 
 
 class Held(Struct, frozen=True, kw_only=True):
@@ -120,21 +121,26 @@ def state_behind(
     return state.with_service(service_thread_id, len(history) + len(said), mark=mark)
 
 
-def carried(state: AgentLoopState, before: AgentLoopState | None) -> AgentLoopState:
+def begun(thread: ConversationThread, *, run_id: str, agent: str) -> AgentLoopState:
     """
-    Return *state* with what outlives a turn: what the vendor holds, and what its refusals taught.
+    Return the state of a run that *agent* begins on *thread*.
 
-    Args:
-        state: The state of a turn that begins.
-        before: The state of the one before, if there was one.
+    In it is what outlives a run: what the vendor holds, and what its refusals taught.
     """
+    state = AgentLoopState(
+        run_id=run_id,
+        conversation_id=thread.id,
+        started_at=thread.now(),
+        agent_name=agent,
+        turn_start=thread.count,
+    )
+    before = thread.execution_state
     if before is None:
         return state
-    held = state.with_service(
-        before.service_thread_id, before.service_watermark, mark=before.service_mark
-    )
+    # Of an open run the vendor may hold an answer that nobody has stored: it gets everything again.
+    held = None if before.is_open else before.service_thread_id
     return structs.replace(
-        held,
+        state.with_service(held, before.service_watermark, mark=before.service_mark),
         context_window=before.context_window,
         context_window_model=before.context_window_model,
     )

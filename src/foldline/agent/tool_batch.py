@@ -69,7 +69,6 @@ class ToolBatch:
         undecided = [job.call.id for job in self._jobs if _is_undecided(job)]
         if undecided:
             raise ToolDecisionError(thread_id=progress.thread.id, call_ids=undecided)
-        self._left = 0
         self._answers: dict[str, ToolAnswer] = {}
         self._settle()
 
@@ -164,7 +163,6 @@ class ToolBatch:
                 await self._save(job, *intents)
 
     async def _run_at_once(self, jobs: Sequence[_Job]) -> None:
-        self._left = len(jobs)
         tasks = [asyncio.create_task(self._run_and_save(job)) for job in jobs]
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
@@ -180,8 +178,7 @@ class ToolBatch:
 
     async def _run_and_save(self, job: _Job) -> None:
         await self._run(job)
-        self._left -= 1
-        if self._left:
+        if self._waiting:
             # The last result is stored with the answers, in one commit.
             await self._save(job)
 

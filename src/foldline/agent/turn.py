@@ -36,7 +36,7 @@ from foldline.agent.events import (
 from foldline.agent.model_call import with_own_ids
 from foldline.agent.progress import Progress
 from foldline.agent.result import AGENT_KEY, ReductionMetadata, TurnResult
-from foldline.agent.service import carried
+from foldline.agent.service import begun
 from foldline.agent.setup import TurnSetup
 from foldline.agent.tool_batch import ToolBatch
 from foldline.agent.tools import call_signature
@@ -44,7 +44,7 @@ from foldline.history.messages import Message, total_usage
 from foldline.history.parts import ToolCallPart
 from foldline.providers.model import ChatResponse, FinishReason
 from foldline.reduction.run_config import AgentRunConfig
-from foldline.threads.loop_state import COMPLETED, AgentLoopState
+from foldline.threads.loop_state import COMPLETED
 from foldline.threads.start import RunStart, run_start
 from foldline.threads.thread import ConversationThread
 
@@ -165,7 +165,8 @@ class Turn:
             self._at.tell_checkpoint("restored")
             await self._take_up()
             return
-        self._progress = Progress(thread, self._new_state(stored), self._tell)
+        state = begun(thread, run_id=self._setup.new_id(), agent=self._setup.agent)
+        self._progress = Progress(thread, state, self._tell)
         given = [self._dated(message) for message in self._given]
         await self._at.commit(messages=given, state=self._at.state, source="input")
         self._tell_start(start)
@@ -180,16 +181,6 @@ class Turn:
             message_count=self._thread.count,
         )
         self._tell(event)
-
-    def _new_state(self, before: AgentLoopState | None) -> AgentLoopState:
-        state = AgentLoopState(
-            run_id=self._setup.new_id(),
-            conversation_id=self._thread.id,
-            started_at=self._thread.now(),
-            agent_name=self._setup.agent,
-            turn_start=self._thread.count,
-        )
-        return carried(state, before)
 
     async def _take_up(self) -> None:
         """
@@ -320,7 +311,7 @@ class Turn:
         Return answers to calls that are not run, and the text that the user sees.
         """
         answers = [Message.tool(call.id, f"Not run. {reason}", name=call.name) for call in calls]
-        return [self._dated(message) for message in (*answers, Message.assistant(reason))]
+        return [*map(self._dated, answers), self._signed(Message.assistant(reason))]
 
     async def _run_tools(self, batch: ToolBatch) -> None:
         await batch.run()

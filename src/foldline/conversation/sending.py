@@ -24,7 +24,7 @@ from foldline.agent.agent import Agent
 from foldline.agent.events import AgentEvent
 from foldline.agent.progress import Progress
 from foldline.agent.result import ReductionMetadata
-from foldline.agent.service import carried
+from foldline.agent.service import begun
 from foldline.conversation.events import ConversationEvent
 from foldline.conversation.orchestrated_agent import OrchestratedAgent, Stage
 from foldline.conversation.orchestration import (
@@ -49,7 +49,7 @@ from foldline.errors import ConfigError, IntegrityError, RunStartError
 from foldline.history.messages import Message, total_usage
 from foldline.reduction.run_config import AgentRunConfig
 from foldline.reduction.state import HistoryReductionState
-from foldline.threads.loop_state import COMPLETED, AgentLoopState
+from foldline.threads.loop_state import COMPLETED
 from foldline.threads.start import run_start
 from foldline.threads.thread import ConversationThread
 
@@ -119,13 +119,12 @@ class Sending:
         if start == "continue":
             await self._expect_question()
         if start == "resume" and state is not None:
-            self._answer_start = state.turn_start
             result = await self._resumed(state.agent_name)
         elif self._orchestrator is None:
             result = await self._answered()
         else:
-            result = await self._orchestrated(self._orchestrator)
-        result = await self._kept(result)
+            result = await self._kept(await self._orchestrated(self._orchestrator))
+        result = await self._filled(result)
         return structs.replace(result, execution_time=perf_counter() - started)
 
     async def _expect_question(self) -> None:
@@ -214,7 +213,7 @@ class Sending:
             reduction = await self._applied(reduction, agent, news)
         elif news:
             await self._commit(news, agent=agent)
-        return await self._filled(structs.replace(result, response=response, reduction=reduction))
+        return structs.replace(result, response=response, reduction=reduction)
 
     async def _stored(self) -> Sequence[Message]:
         """
@@ -250,7 +249,8 @@ class Sending:
         """
         thread = self._thread
         self._stage.check()
-        ended = _ended(thread, agent or "")
+        run = begun(thread, run_id=urandom(16).hex(), agent=agent or "")
+        ended = run.terminated(COMPLETED)
         answers = agent is not None and bool(messages)
         bound = self._agents.get(agent or "")
         reduces = bound is not None and bound.agent.reducer.config.retention == "reduced"
@@ -307,24 +307,6 @@ async def _heard(
             else:
                 listen(piece)
     return result
-
-
-def _ended(thread: ConversationThread, agent: str) -> AgentLoopState:
-    """
-    Return the state of a run in which *agent* has answered, with what outlives a run.
-    """
-    state = AgentLoopState(
-        run_id=urandom(16).hex(),
-        conversation_id=thread.id,
-        started_at=thread.now(),
-        agent_name=agent,
-        turn_start=thread.count,
-    )
-    before = thread.execution_state
-    if before is not None and before.is_open:
-        # The vendor may hold an answer that nobody has stored, so it gets everything again.
-        before = before.with_service(None)
-    return carried(state, before).terminated(COMPLETED)
 
 
 def _nobody(_: AgentEvent) -> None:

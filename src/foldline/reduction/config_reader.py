@@ -26,6 +26,7 @@ from foldline.reduction.config import (
 
 
 __all__ = [
+    "as_fields",
     "config_from_json",
     "config_from_mapping",
     "config_from_toml",
@@ -109,16 +110,22 @@ def config_from_mapping(data: Mapping[str, Any]) -> HistoryReductionConfig:
 
 
 def _section(data: Any) -> Mapping[str, Any]:
-    fields = _object(data)
+    fields = as_fields(data, "a configuration")
     for key, value in fields.items():
         if _plain(str(key)) == _SECTION:
-            return _object(value)
+            return as_fields(value, "a configuration")
     return fields
 
 
-def _object(data: Any) -> Mapping[str, Any]:
+def as_fields(data: Any, what: str) -> Mapping[str, Any]:
+    """
+    Return *data* as an object of fields.
+
+    Raises:
+        ConfigError: It is none; the message says *what* should be.
+    """
     if not isinstance(data, Mapping):
-        message = f"a configuration is an object of fields, not {type(data).__name__}"
+        message = f"{what} is an object of fields, not {type(data).__name__}"
         raise ConfigError(message)
     return cast("Mapping[str, Any]", data)
 
@@ -130,11 +137,9 @@ def provider_from_mapping(data: Any, where: str) -> ProviderConfig:
     Raises:
         ConfigError: It is no object, a key is unknown, or a value is not allowed.
     """
-    if not isinstance(data, Mapping):
-        message = f"{where} is an object of fields, not {type(data).__name__}"
-        raise ConfigError(message)
-    fields = cast("Mapping[str, Any]", data)
-    found = read_fields(fields, ProviderConfig, where, old_names=_OLD_PROVIDER_NAMES)
+    found = read_fields(
+        as_fields(data, where), ProviderConfig, where, old_names=_OLD_PROVIDER_NAMES
+    )
     return convert_fields(found, ProviderConfig)
 
 

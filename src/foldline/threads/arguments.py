@@ -240,11 +240,12 @@ def check_moment(name: str, moment: object) -> None:
     Raises:
         ConfigError: It is not; the message says *name*.
     """
-    if moment is None:
+    if moment is None or (isinstance(moment, datetime) and moment.utcoffset() is not None):
         return
-    if not isinstance(moment, datetime) or moment.utcoffset() is None:
-        message = f"{name} is a {type(moment).__name__}: allowed is a datetime with a time zone"
-        raise ConfigError(message)
+    kind = type(moment).__name__
+    shown = f"={moment.isoformat()}" if isinstance(moment, datetime) else f" is a {kind}"
+    message = f"{name}{shown}: allowed is a datetime with a time zone"
+    raise ConfigError(message)
 
 
 def check_ttl(ttl: object) -> None:

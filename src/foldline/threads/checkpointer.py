@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from datetime import datetime, timedelta
 
 from foldline.errors import CheckpointError, ConfigError
+from foldline.threads.arguments import check_moment
 from foldline.threads.checkpoint import Checkpoint, decode_checkpoint
 from foldline.threads.head import decode_head
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey
@@ -126,7 +127,7 @@ class ThreadCheckpointer:
         if limit is not None and limit < 0:
             message = f"limit={limit}: allowed is 0 or more"
             raise ConfigError(message)
-        _need_zone("before", before)
+        check_moment("before", before)
         thread = await self._store.find(thread_id, tenant=tenant)
         known: list[Checkpoint] = []
         if thread is None or limit == 0:
@@ -170,7 +171,7 @@ class ThreadCheckpointer:
             ConfigError: *cutoff* has no time zone.
             ThreadConflictError: Somebody else has written in the meantime.
         """
-        _need_zone("cutoff", cutoff)
+        check_moment("cutoff", cutoff)
         removed = 0
         async for thread in self._store.threads(tenant=tenant):
             if thread.created_at >= cutoff:
@@ -235,9 +236,3 @@ async def _remove(thread: ConversationThread, stored: Sequence[Document]) -> int
     if stored:
         await thread.forget_checkpoints([one.name for one in stored])
     return len(stored)
-
-
-def _need_zone(name: str, moment: datetime | None) -> None:
-    if moment is not None and moment.tzinfo is None:
-        message = f"{name}={moment.isoformat()}: allowed is a time with a time zone"
-        raise ConfigError(message)

@@ -19,9 +19,10 @@ from foldline.threads.salvage import Salvage
 from foldline.threads.step import Document, DocumentKind, StoredThread
 
 
-__all__ = ["Examination", "examine"]
+__all__ = ["Examination", "examine", "examine_steadily"]
 
 
+_ATTEMPTS = 5
 _STRIDE = 512
 _MOST_FAULTS = 1000
 _MOMENT = 0.001
@@ -87,6 +88,34 @@ async def examine(backing: Backing, key: ThreadKey) -> Examination | None:
     """
     stored = await backing.storage.load(key)
     return None if stored is None else await _Examiner(backing, stored).examine()
+
+
+async def examine_steadily(backing: Backing, key: ThreadKey) -> Examination | None:
+    """
+    Return what `examine` does, with those faults alone that are there each time it looks.
+
+    Whoever writes meanwhile would look like damage, so it looks until nobody has written.
+
+    Raises:
+        StoreCorruptError: The storage itself cannot find the thread any more.
+        StoreVersionError: A newer foldline wrote it.
+        StoreError: The storage failed.
+    """
+    found = await examine(backing, key)
+    for _ in range(_ATTEMPTS):
+        if found is None or not found.faults or await _is_current(backing, found):
+            break
+        again = await examine(backing, key)
+        if again is None:
+            return None
+        lasting = [one for one in again.faults if one in found.faults]
+        found = replace(again, faults=tuple(lasting))
+    return found
+
+
+async def _is_current(backing: Backing, found: Examination) -> bool:
+    stored = await backing.storage.load(found.key)
+    return stored is not None and stored.revision == found.revision
 
 
 class _Examiner:

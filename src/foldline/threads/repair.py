@@ -19,7 +19,7 @@ from foldline.history.parts import TextPart
 from foldline.threads.backing import Backing
 from foldline.threads.change import BRANCH_SIZE, Change, StoredReduction, plan_step
 from foldline.threads.cipher import Vault
-from foldline.threads.examination import Examination, examine
+from foldline.threads.examination import Examination, examine_steadily
 from foldline.threads.fault import Fault
 from foldline.threads.head import SEAL_SIZE, Head
 from foldline.threads.key import ThreadKey
@@ -28,7 +28,6 @@ from foldline.threads.record import ThreadRecord
 from foldline.threads.row import read_body, read_row, seal_of
 from foldline.threads.snapshot import encode_snapshot
 from foldline.threads.step import Branch, DocumentKind, Step, StoredRow
-from foldline.threads.verification import is_current
 
 
 __all__ = [
@@ -38,7 +37,6 @@ __all__ = [
     "WholeRows",
     "carry_out",
     "find_last_good",
-    "last_good",
     "plan_repair",
     "whole_rows",
 ]
@@ -47,7 +45,6 @@ __all__ = [
 GAP_KEY = "__gap__"
 """The metadata key of a message that stands for damaged ones: from which number up to which."""
 
-_ATTEMPTS = 5
 _PAGE = 512
 _LAST = 1 << 32
 
@@ -190,7 +187,7 @@ async def _placed(backing: Backing, key: ThreadKey) -> tuple[Examination, bytes]
     """
     Return what is found of the thread *key*, and the branch that its rows are on.
     """
-    found = await _steady(backing, key)
+    found = await examine_steadily(backing, key)
     if found is None:
         raise ThreadNotFoundError(thread_id=key.id)
     if found.branch is None:
@@ -200,20 +197,6 @@ async def _placed(backing: Backing, key: ThreadKey) -> tuple[Examination, bytes]
         )
         raise StoreCorruptError(message)
     return found, found.branch
-
-
-async def _steady(backing: Backing, key: ThreadKey) -> Examination | None:
-    # Whoever writes meanwhile would look like damage: what is wrong has to be so each time.
-    found = await examine(backing, key)
-    for _ in range(_ATTEMPTS):
-        if found is None or not found.faults or await is_current(backing, found):
-            break
-        again = await examine(backing, key)
-        if again is None:
-            return None
-        lasting = [one for one in again.faults if one in found.faults]
-        found = replace(again, faults=tuple(lasting))
-    return found
 
 
 async def _is_ours(backing: Backing, found: Examination, branch: bytes) -> bool:
@@ -245,20 +228,11 @@ async def carry_out(backing: Backing, repair: Repair) -> None:
         await backing.storage.commit(repair.key, repair.step)
 
 
-async def last_good(backing: Backing, key: ThreadKey) -> ReadOnlyThread:
-    """
-    Return the thread up to its last good row, to be read; all of it where nothing is damaged.
-
-    Raises:
-        ThreadNotFoundError: There is no such thread.
-        StoreError: The storage failed, or is damaged below the thread.
-    """
-    return (await find_last_good(backing, key)).thread
-
-
 async def find_last_good(backing: Backing, key: ThreadKey) -> LastGood:
     """
-    Return what `last_good` does, and what is lost and why.
+    Return the thread up to its last good row, to be read, and what is lost and why.
+
+    It is all of the thread where nothing is damaged.
 
     Raises:
         ThreadNotFoundError: There is no such thread.
@@ -333,7 +307,7 @@ async def _readable(
         before = await _readable(backing, key, branch, start, middle)
         return before + await _readable(backing, key, branch, middle, stop)
     # A damaged index gives back rows that nobody has asked for.
-    asked = (row for row in rows if start <= row.seq < stop and _is_bytes(row.data))
+    asked = (row for row in rows if start <= row.seq < stop and type(row.data) is bytes)
     return sorted(asked, key=lambda row: row.seq)
 
 
@@ -364,10 +338,6 @@ class _Rows:
             return
         self.messages[row.seq] = message
         self.unproved += not before and not self._vault.encrypts
-
-
-def _is_bytes(value: object) -> bool:
-    return isinstance(value, bytes)
 
 
 class _Plan:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from foldline.errors import StoreCorruptError, StoreVersionError, ThreadIdError
 from foldline.threads.backing import Backing
-from foldline.threads.examination import Examination, examine
+from foldline.threads.examination import examine_steadily
 from foldline.threads.fault import Fault
 from foldline.threads.key import ThreadKey
 from foldline.threads.paging import stored_threads
@@ -20,15 +20,11 @@ from foldline.threads.store import ThreadStore
 __all__ = [
     "Verified",
     "count_threads",
-    "is_current",
     "list_keys",
     "verify_one",
     "verify_store",
     "verify_thread",
 ]
-
-
-_ATTEMPTS = 5
 
 
 class Verified(Struct, frozen=True, kw_only=True):
@@ -78,34 +74,15 @@ async def verify_one(backing: Backing, key: ThreadKey) -> Verified | None:
     Raises:
         StoreError: The storage failed, for another reason than damage.
     """
-    # Whoever writes meanwhile would look like damage: what is wrong has to be so each time.
-    verified = Verified(key=key)
-    for attempt in range(_ATTEMPTS):
-        before = set(verified.faults)
-        try:
-            found = await examine(backing, key)
-        except StoreVersionError as error:
-            return Verified(key=key, faults=(Fault(kind="version", problem=str(error)),))
-        except StoreCorruptError as error:
-            return Verified(key=key, faults=(Fault(kind="store", problem=str(error)),))
-        if found is None:
-            return None
-        faults = [one for one in found.faults if attempt == 0 or one in before]
-        verified = Verified(key=key, messages=found.sums.count, faults=tuple(faults))
-        if not faults or await is_current(backing, found):
-            return verified
-    return verified
-
-
-async def is_current(backing: Backing, found: Examination) -> bool:
-    """
-    Whether nobody has written to the thread since it was examined.
-
-    Raises:
-        StoreError: The storage failed.
-    """
-    stored = await backing.storage.load(found.key)
-    return stored is not None and stored.revision == found.revision
+    try:
+        found = await examine_steadily(backing, key)
+    except StoreVersionError as error:
+        return Verified(key=key, faults=(Fault(kind="version", problem=str(error)),))
+    except StoreCorruptError as error:
+        return Verified(key=key, faults=(Fault(kind="store", problem=str(error)),))
+    if found is None:
+        return None
+    return Verified(key=key, messages=found.sums.count, faults=found.faults)
 
 
 async def verify_store(store: ThreadStore, *, tenant: str | None = None) -> AsyncIterator[Verified]:

@@ -15,6 +15,7 @@ from foldline.errors import (
 )
 from foldline.threads.key import ThreadKey
 from foldline.threads.step import Document, DocumentKind, Step, StoredRow, StoredThread
+from foldline.threads.stores.outcome import judge
 from foldline.threads.stores.postgres.link import (
     Answer,
     Broken,
@@ -146,16 +147,11 @@ class PostgresStorage:
         """
         values = {"tenant": key.tenant, "id": key.id}
         found = await self.link.settle(broken, "outcome", values)
+        reason = f"the connection broke in a commit: {broken.reason}"
+        if found is None:
+            raise CommitUnknownError(reason)
         revision, head = found[0] if found else (0, b"")
-        if found is None or revision > step.expected + 1:
-            # Others have gone on from there, or from where it began.
-            message = f"the connection broke in a commit: {broken.reason}"
-            raise CommitUnknownError(message)
-        if (revision, head) != (step.expected + 1, step.head):
-            if revision != step.expected:
-                raise ThreadConflictError(thread_id=key.id, expected=step.expected, actual=revision)
-            message = f"the connection broke, the commit was not made: {broken.reason}"
-            raise StoreError(message)
+        judge(key, step, revision=revision, head=head, reason=reason)
 
     async def rows(
         self, key: ThreadKey, branch: bytes, start: int, stop: int, *, system: bool = False

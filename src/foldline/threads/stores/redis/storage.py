@@ -19,6 +19,7 @@ from foldline.errors import (
 )
 from foldline.threads.key import ThreadKey
 from foldline.threads.step import Document, DocumentKind, Step, StoredRow, StoredThread
+from foldline.threads.stores.outcome import judge
 from foldline.threads.stores.redis.link import RedisLink
 from foldline.threads.stores.redis.promise import RedisPromise, check_policy, read_promise
 from foldline.threads.stores.redis.scripts import scripts
@@ -159,7 +160,7 @@ class RedisStorage:
             raise StoreError(message)
         found = await self._write("commit", key, commit_words(key, step), expected=step.expected)
         if isinstance(found, _Standing):
-            _judge(key, step, found)
+            judge(key, step, revision=found.revision, head=found.head, reason=found.reason)
 
     async def rows(
         self, key: ThreadKey, branch: bytes, start: int, stop: int, *, system: bool = False
@@ -325,18 +326,3 @@ class RedisStorage:
             case _:
                 message = "keys of this thread are missing, or of another program"
                 raise StoreCorruptError(message)
-
-
-def _judge(key: ThreadKey, step: Step, found: _Standing) -> None:
-    """
-    Find out whether a commit without an answer was made; raise where it was not.
-    """
-    if found.revision > step.expected + 1:
-        # Others have gone on from there, or from where it began.
-        raise CommitUnknownError(found.reason)
-    if (found.revision, found.head) == (step.expected + 1, step.head):
-        return
-    if found.revision != step.expected:
-        raise ThreadConflictError(thread_id=key.id, expected=step.expected, actual=found.revision)
-    message = f"{found.reason}: it was not made"
-    raise StoreError(message)

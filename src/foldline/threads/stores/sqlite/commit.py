@@ -120,8 +120,9 @@ def _state_of(step: Step) -> bytes | UnsetType | None:
 
 def _change_documents(connection: sqlite3.Connection, sql: _SQL, pk: int, step: Step) -> None:
     put = [one for one in step.put if one.kind != _STATE or one.name]
+    gone = {*step.drop}
     for kind, name in step.drop:
-        heir = _heir(step, put, kind, name)
+        heir = _heir(gone, put, kind, name)
         if name is None:
             connection.execute(sql["drop_documents"], (pk, kind))
         elif heir is None:
@@ -135,14 +136,16 @@ def _change_documents(connection: sqlite3.Connection, sql: _SQL, pk: int, step: 
 
 
 def _heir(
-    step: Step, put: Sequence[Document], kind: DocumentKind, name: str | None
+    gone: set[tuple[DocumentKind, str | None]],
+    put: Sequence[Document],
+    kind: DocumentKind,
+    name: str | None,
 ) -> Document | None:
     """
     Return the document that may take the place of one that is dropped: no page more is written.
     """
     if name is None:
         return None
-    gone = {*step.drop}
     return next(
         (one for one in put if one.kind == kind and not {(kind, one.name), (kind, None)} & gone),
         None,

@@ -9,13 +9,12 @@ from types import MappingProxyType
 
 from foldline.threads.head import SEAL_SIZE
 from foldline.threads.row import seal_of
+from foldline.threads.stores.sqlite.lineage import SEQ_BITS, SEQ_MASK
 
 
 __all__ = ["broken_seals", "inspect", "read_names"]
 
 
-_SEQ_BITS = 32
-_SEQ_MASK = (1 << _SEQ_BITS) - 1
 _LARGEST = (1 << 63) - 1
 _MOST_PROBLEMS = 20
 _SQL = Mapping[str, str]
@@ -76,9 +75,9 @@ def _orphans(connection: sqlite3.Connection, sql: _SQL) -> Iterator[str]:
 def _stray_rows(connection: sqlite3.Connection, sql: _SQL) -> Iterator[str]:
     known = [pk for (pk,) in connection.execute(sql["branch_numbers"]).fetchall()]
     stray = 0
-    for before, after in pairwise((-1, *known, _LARGEST >> _SEQ_BITS)):
+    for before, after in pairwise((-1, *known, _LARGEST >> SEQ_BITS)):
         if after - before > 1:
-            span = ((before + 1) << _SEQ_BITS, after << _SEQ_BITS)
+            span = ((before + 1) << SEQ_BITS, after << SEQ_BITS)
             stray += connection.execute(sql["rows_between"], span).fetchone()[0]
     if stray:
         yield f"{stray} message rows belong to a branch that is not there"
@@ -116,7 +115,7 @@ def _rows(
     Give the rows of *branch*, those that it shares first: branch, number and content.
     """
     spans: list[tuple[int, bytes, int, int]] = []
-    stop, known = _SEQ_MASK, {branch}
+    stop, known = SEQ_MASK, {branch}
     found = connection.execute(sql["branch_facts"], (branch,)).fetchone()
     while found is not None:
         name, parent, at = found
@@ -128,6 +127,6 @@ def _rows(
         known.add(branch)
         found = connection.execute(sql["branch_facts"], (branch,)).fetchone()
     for pk, name, at, end in reversed(spans):
-        base = pk << _SEQ_BITS
+        base = pk << SEQ_BITS
         for id, _, data in connection.execute(sql["rows"], (base + at, base + end)):
-            yield name, id & _SEQ_MASK, data
+            yield name, id & SEQ_MASK, data

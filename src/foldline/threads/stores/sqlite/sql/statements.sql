@@ -40,7 +40,13 @@ SELECT pk, id, revision, head, execution, expires_at FROM threads
 WHERE tenant = ? AND id > ? ORDER BY id LIMIT ?;
 
 -- name: tenants
-SELECT DISTINCT tenant FROM threads ORDER BY tenant;
+WITH RECURSIVE found (tenant) AS (
+    SELECT min(tenant) FROM threads
+    UNION ALL
+    SELECT (SELECT min(t.tenant) FROM threads t WHERE t.tenant > f.tenant)
+    FROM found f WHERE f.tenant IS NOT NULL
+)
+SELECT tenant FROM found WHERE tenant IS NOT NULL;
 
 -- name: find_thread
 SELECT t.pk, t.revision, b.pk, b.id FROM threads t LEFT JOIN branches b ON b.pk = t.branch
