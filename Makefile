@@ -71,6 +71,7 @@ docs: $(VENV)/.dev ## Write the pages that are made from the code
 	@$(RUN) foldline.apps.cli.reference > $(VENV)/cli.md
 	@mv $(VENV)/cli.md docs/cli.md
 	@$(BIN)/python tools/readme_numbers.py
+	@$(BIN)/python tools/public_names.py
 
 lock: $(VENV)/.dev ## Choose the newest allowed versions of all packages and pin them
 	@$(COMPILE) --upgrade --group dev --extra crypto --extra llm --extra otel \

@@ -2,6 +2,7 @@
 The command, run inside the process of the tests.
 """
 
+import asyncio
 import io
 import json
 import sqlite3
@@ -15,6 +16,8 @@ import pytest
 from msgspec import Struct
 
 from foldline.apps.cli.main import main
+from foldline.threads.stores.sqlite.store import SQLiteStore
+from tests.threads.sample import fill
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
@@ -55,6 +58,21 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
         return Outcome(code=code, out=said.out, err=said.err)
 
     return call
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """
+    Return the file of a store with everything in it, which the commands use.
+    """
+
+    async def make() -> None:
+        async with SQLiteStore(tmp_path / "store.db") as store:
+            await fill(store)
+
+    asyncio.run(make())
+    monkeypatch.setenv("FOLDLINE_STORE", str(tmp_path / "store.db"))
+    return tmp_path / "store.db"
 
 
 @pytest.fixture

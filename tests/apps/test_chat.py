@@ -3,6 +3,7 @@ A chat with a recording, a message at a time.
 """
 
 import json
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -254,6 +255,23 @@ def test_a_configuration_may_disable_reduction(run: Run, chat: Path) -> None:
 
     assert "reduction is disabled" in outcome.err
     assert '"type":"history_reduction"' not in outcome.out
+
+
+def test_a_configuration_may_come_out_of_a_pipe(run: Run, chat: Path) -> None:
+    """
+    A configuration that can be read but once says the same as a file.
+    """
+    end, start = os.pipe()
+    os.write(start, b'{"HistoryReduction": {"Enabled": false}}')
+    os.close(start)
+
+    outcome = run(
+        "chat", "--model", f"scripted:{chat}", "--config", f"/dev/fd/{end}", "--message", "one"
+    )
+
+    os.close(end)
+    assert outcome.code == 0
+    assert "reduction is disabled" in outcome.err
 
 
 def test_reasoning_is_kept_apart(run: Run, tmp_path: Path) -> None:

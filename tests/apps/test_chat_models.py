@@ -29,6 +29,7 @@ Run = Callable[..., Any]
         (("--model", "scripted:mute.json"), "has no message of the assistant"),
         (("--model", "scripted:demo", "--base-url", "http://x"), "--base-url has no effect"),
         (("--model", "openai:x", "--delay", "1"), "--delay has no effect without"),
+        (("--model", "scripted:demo", "--delay", "inf"), "'--delay'"),
         (("--model", "scripted:demo", "--store", "text.txt"), "not a SQLite database"),
         (("--model", "scripted:demo", "--store", "no/chat.db"), "its folder does not exist"),
         (("--model", "scripted:demo", "--thread", "a b"), "thread id of 3 characters"),

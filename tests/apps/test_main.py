@@ -13,6 +13,7 @@ import pytest
 
 from foldline.apps.cli import main as main_module
 from foldline.apps.cli.main import main
+from foldline.apps.cli.program import COMMANDS
 from foldline.errors import SummarizerError
 
 
@@ -78,6 +79,33 @@ def test_every_end_has_its_code(
     assert "what was said" not in said.err
 
 
+@pytest.mark.parametrize(
+    ("command", "code", "told"),
+    [
+        ("formats >&-", 0, ""),
+        ("formats 2>&-", 0, ""),
+        ("reduce none.json >&- ", 2, "foldline: error: cannot read none.json"),
+        ("reduce - <&-", 2, "foldline: error: "),
+    ],
+)
+def test_a_closed_stream_is_no_fault(tmp_path: Path, command: str, code: int, told: str) -> None:
+    """
+    Without an output, or an input, a command ends as it does with one that nobody reads.
+    """
+    done = subprocess.run(
+        ["sh", "-c", f'exec "$0" -m foldline {command}', sys.executable],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(SOURCES)},
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == code
+    assert done.stderr.startswith(told)
+    assert done.stderr.count("\n") == bool(told)
+
+
 def test_a_traceback_is_there_for_the_asking(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -104,7 +132,7 @@ def test_help_is_what_comes_without_a_command(run: Run) -> None:
     assert all(name in outcome.out for name in ("demo", "reduce", "plan", "replay", "formats"))
 
 
-@pytest.mark.parametrize("name", ["demo", "reduce", "plan", "replay", "formats"])
+@pytest.mark.parametrize("name", [one.__name__ for one in COMMANDS])
 def test_every_command_has_help_and_json(run: Run, name: str) -> None:
     """
     Each command tells what it does, and has the option `--json`.

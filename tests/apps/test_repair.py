@@ -2,35 +2,14 @@
 What a repair says of what it came to.
 """
 
-import asyncio
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from foldline.threads.stores.sqlite.store import SQLiteStore
-from tests.threads.sample import fill
-
 
 Run = Callable[..., Any]
-
-
-@pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """
-    Return the file of a store with everything in it, which the commands use.
-    """
-
-    async def make() -> None:
-        async with SQLiteStore(tmp_path / "store.db") as store:
-            await fill(store)
-
-    asyncio.run(make())
-    monkeypatch.setenv("FOLDLINE_STORE", str(tmp_path / "store.db"))
-    return tmp_path / "store.db"
 
 
 def _row(path: Path, number: int, *, tenant: str = "default") -> int:

@@ -29,21 +29,6 @@ ROW = "(SELECT branch << 32 FROM threads WHERE tenant = 'default' AND id = 'one'
 BODY = f"UPDATE rows SET data = CAST(substr(data, 2) || x'00' AS BLOB) WHERE id = {ROW}"
 
 
-@pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """
-    Return the file of a store with everything in it, which the commands use.
-    """
-
-    async def run() -> None:
-        async with SQLiteStore(tmp_path / "store.db") as store:
-            await fill(store)
-
-    asyncio.run(run())
-    monkeypatch.setenv("FOLDLINE_STORE", str(tmp_path / "store.db"))
-    return tmp_path / "store.db"
-
-
 def test_a_whole_store_is_verified(run: Run, store: Path) -> None:
     """
     The counts are told, and the code is 0.

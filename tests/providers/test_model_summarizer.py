@@ -7,7 +7,7 @@ from msgspec import structs
 
 from foldline.agent.reducer import HistoryReducer, ReducedHistory
 from foldline.errors import ConfigError, ModelError, SummarizerError
-from foldline.history.messages import Message
+from foldline.history.messages import Message, Usage
 from foldline.history.parts import ReasoningPart, TextPart
 from foldline.providers.model import ChatRequest, ChatResponse
 from foldline.providers.model_summarizer import FIRST_LINE, ModelSummarizer
@@ -348,3 +348,14 @@ def test_without_a_digest_the_old_reduction_stands() -> None:
     assert second.event.summary == "The weather was spoken of."
     assert second.messages[0].is_summary
     assert second.messages[1:] == talk(16)[4:]
+
+
+def test_a_fold_tells_what_its_summarizer_used() -> None:
+    """What the vendor counted for a summary is in the event of its fold."""
+    usage = Usage(input_tokens=100, output_tokens=7)
+    answer = ChatResponse(messages=(Message.assistant(GOOD),), usage=usage)
+
+    reduced, _ = reduce(answer)
+
+    assert reduced.event is not None
+    assert reduced.event.summarizer_usage == usage

@@ -319,7 +319,7 @@ class Asking:
 
 
 def _changed(reduced: ReducedHistory[Message]) -> bool:
-    return reduced.event is not None and reduced.event.status in {"performed", "failed"}
+    return reduced.event is not None and reduced.event.is_attempt
 
 
 def _performed(reduced: ReducedHistory[Message]) -> bool:

@@ -21,6 +21,7 @@ __all__ = [
     "StreamingChatModel",
     "TextDelta",
     "ToolCallDelta",
+    "window_of",
 ]
 
 
@@ -157,3 +158,11 @@ class StreamingChatModel(ChatModel, Protocol):
             ModelError: Anything else went wrong at the vendor.
         """
         ...
+
+
+def window_of(model: ChatModel) -> int | None:
+    """
+    Return the tokens that *model* can read and write at once; None where it does not say so.
+    """
+    window: object = getattr(model, "context_window", None)
+    return window if isinstance(window, int) else None

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 
 from foldline.errors import ConfigError, SummarizerError
 from foldline.history.messages import Message
-from foldline.providers.model import ChatModel, ChatRequest, ChatResponse
+from foldline.providers.model import ChatModel, ChatRequest, ChatResponse, window_of
+from foldline.providers.spending import spend
 from foldline.providers.transcript import write_transcript
 from foldline.reduction.request import SummaryRequest
 
@@ -120,8 +121,7 @@ class ModelSummarizer:
 
         A reducer needs room for the answer too: `summarizer_window` has to be less.
         """
-        window: object = getattr(self._model, "context_window", None)
-        return window if isinstance(window, int) else None
+        return window_of(self._model)
 
     async def summarize(self, request: SummaryRequest) -> str:
         """
@@ -133,6 +133,7 @@ class ModelSummarizer:
             ModelError: The model failed.
         """
         response = await self._model.respond(self._asked(request))
+        spend(response.usage)
         return _read(response, name=self._name)
 
     def _asked(self, request: SummaryRequest) -> ChatRequest:

@@ -87,3 +87,10 @@ class HistoryReductionEvent(Struct, frozen=True, kw_only=True):
 
     failures: tuple[str, ...] = ()
     """What went wrong on the way to the summary: kinds of errors, and defects of texts."""
+
+    @property
+    def is_attempt(self) -> bool:
+        """
+        Whether a fold was tried, so that what became of it is stored and told.
+        """
+        return self.status in {"performed", "failed"}

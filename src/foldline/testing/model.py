@@ -7,7 +7,6 @@ import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping
 from inspect import isawaitable
 from itertools import groupby
-from types import TracebackType
 from typing import Self, TypeAlias
 
 from msgspec import structs
@@ -25,6 +24,7 @@ from foldline.providers.model import (
     TextDelta,
     ToolCallDelta,
 )
+from foldline.testing.script import Script
 
 
 __all__ = ["Answer", "ModelStep", "ScriptedModel", "calls"]
@@ -66,7 +66,7 @@ def calls(
     return Message.assistant(text, tool_calls=made)
 
 
-class ScriptedModel:
+class ScriptedModel(Script[ModelStep]):
     """
     A `StreamingChatModel` that gives the answers it was told to, and remembers what it was asked.
 
@@ -98,16 +98,13 @@ class ScriptedModel:
             delay: How many seconds to wait before each answer and each piece of a stream; 0 only
                 lets others run, None does not wait at all.
         """
-        self._steps = list(steps)
-        self._repeat = repeat
+        super().__init__(steps, repeat, of="model")
         self._name = name
         self._usage = usage
         self._delay = delay
         self._calls = 0
         self.requests: list[ChatRequest] = []
         """What was asked, in order."""
-        self.surprises = 0
-        """How often it was asked after the script had ended."""
 
     @classmethod
     def from_messages(
@@ -185,37 +182,6 @@ class ScriptedModel:
             yield delta
             await self._wait()
         yield response
-
-    def check(self) -> None:
-        """
-        Fail unless the model was asked exactly as often as its script says.
-
-        Raises:
-            AssertionError: It was asked after its end, or steps are left over.
-        """
-        if self.surprises or self._steps:
-            message = f"{self.surprises} unexpected requests, {len(self._steps)} steps left over"
-            raise AssertionError(message)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        if kind is None:
-            self.check()
-
-    def _next(self) -> ModelStep:
-        step = self._steps.pop(0) if self._steps else self._repeat
-        if step is None:
-            self.surprises += 1
-            message = "the script of the model has ended"
-            raise AssertionError(message)
-        return step
 
     async def _wait(self) -> None:
         if self._delay is not None:

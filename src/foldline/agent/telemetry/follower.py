@@ -157,7 +157,7 @@ class Follower:
     def _reduced(self, turn: _Followed, event: HistoryReductionEvent) -> None:
         self._give_up(turn)
         turn.reduction = event
-        if event.status not in {"performed", "failed"}:
+        if not event.is_attempt:
             return
         span = self._tracing.start(
             FOLD,

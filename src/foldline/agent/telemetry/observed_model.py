@@ -3,7 +3,7 @@ A model whose calls are watched wherever they are made.
 """
 
 from foldline.agent.telemetry.observer import Observer
-from foldline.providers.model import ChatModel, ChatRequest, ChatResponse
+from foldline.providers.model import ChatModel, ChatRequest, ChatResponse, window_of
 
 
 __all__ = ["ObservedModel"]
@@ -35,8 +35,7 @@ class ObservedModel:
         """
         The tokens that the model can read and write at once; None where it does not say so.
         """
-        window: object = getattr(self._model, "context_window", None)
-        return window if isinstance(window, int) else None
+        return window_of(self._model)
 
     async def respond(self, request: ChatRequest) -> ChatResponse:
         """

@@ -20,14 +20,12 @@ from foldline.apps.cli.stores import (
 )
 from foldline.apps.cli.terminal import clean, output_console, progress
 from foldline.apps.cli.threads_counts import counted
+from foldline.apps.cli.threads_damage import DAMAGED
 from foldline.errors import StoreCorruptError, UsageError
 from foldline.threads.stores.sqlite.backup import back_up
 
 
 __all__ = ["BackupOptions", "backup"]
-
-
-_DAMAGED = 1
 
 
 class BackupOptions(StoreOptions, frozen=True, kw_only=True):
@@ -82,7 +80,7 @@ def backup(options: BackupOptions) -> None:
         text = f"{made.path}: {counted(made.threads, 'thread')}, {made.size:,} bytes, {whole}"
         console.print(text, soft_wrap=True)
     if made.problems:
-        raise typer.Exit(_DAMAGED)
+        raise typer.Exit(DAMAGED)
 
 
 def _advice(address: str) -> str:

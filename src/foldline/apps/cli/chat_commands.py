@@ -14,7 +14,7 @@ from rich.text import Text
 from foldline.agent.reducer import HistoryReducer
 from foldline.apps.cli.chat_session import Chat
 from foldline.apps.cli.terminal import clean
-from foldline.apps.cli.threads_counts import counted
+from foldline.apps.cli.threads_counts import counted, folded_in
 from foldline.apps.cli.viewing import show_view
 from foldline.errors import UsageError
 from foldline.reduction.event import HistoryReductionEvent
@@ -83,7 +83,7 @@ async def _history(chat: Chat, argument: str, console: Console) -> None:
     last = _number(argument, "/history 20") if argument else _USUAL_LAST
     start = max(0, thread.length - last)
     reduction = thread.last_reduction
-    cut = 0 if reduction is None else reduction.summarized_up_to_index
+    cut = folded_in(reduction)
     grid = Table.grid(padding=(0, 1, 0, 0), expand=True)
     grid.add_column(justify="right", no_wrap=True)
     grid.add_column(ratio=1)
@@ -100,7 +100,7 @@ async def _history(chat: Chat, argument: str, console: Console) -> None:
 
 async def _summary(chat: Chat, _: str, console: Console) -> None:
     reduction = chat.thread.last_reduction
-    cut = 0 if reduction is None else reduction.summarized_up_to_index
+    cut = folded_in(reduction)
     if reduction is None or not cut:
         console.print("there is no summary: nothing was folded yet")
         return
@@ -127,7 +127,7 @@ async def _fold(chat: Chat, argument: str, console: Console) -> None:
         return
     target = reducer.config.limits.target
     kept = f"the target is {counted(target, event.counting_unit.removesuffix('s'))}"
-    if event.status in {"performed", "failed"}:
+    if event.is_attempt:
         chat.display.hear(event)
         chat.display.note(f"{kept}{' this once' if argument else ''}")
         return
@@ -151,7 +151,7 @@ async def _folded(
         overrides=AgentRunConfig(trigger_history_reduction=True),
     )
     state, event = reduced.state, reduced.event
-    if state is not None and event is not None and event.status in {"performed", "failed"}:
+    if state is not None and event is not None and event.is_attempt:
         archive = config.retention == "reduced" and event.status == "performed"
         await thread.save_reduction(state, archive=archive)
     return event
@@ -163,7 +163,7 @@ async def _undo(chat: Chat, _: str, console: Console) -> None:
     if before is None:
         console.print("there is no reduction to undo")
         return
-    cuts = [0 if one is None else one.summarized_up_to_index for one in (before, after)]
+    cuts = [folded_in(one) for one in (before, after)]
     console.print(f"undone: {counted(cuts[0], 'message')} folded before, {cuts[1]:,} now")
 
 

@@ -3,15 +3,13 @@ What `foldline chat` takes: its own options, those of a store, and those of a re
 """
 
 from collections.abc import Callable
-from inspect import Parameter, Signature, signature
 from typing import Annotated, Any
 
 import msgspec
 import typer
-from msgspec import Struct
 
-from foldline.apps.cli.options import ConfigOptions, takes
-from foldline.apps.cli.stores import TenantOptions
+from foldline.apps.cli.options import ConfigOptions, parameters_of, signed
+from foldline.apps.cli.stores import VARIABLE, TenantOptions
 from foldline.reduction.config import HistoryReductionConfig
 
 
@@ -74,9 +72,9 @@ class ChatOptions(TenantOptions, frozen=True, kw_only=True):
             "--store",
             metavar="PATH|URL",
             help="The file of a SQLite store, made where there is none, or a postgresql:// or "
-            "redis:// address; by default what the environment variable FOLDLINE_STORE says, else "
+            f"redis:// address; by default what the environment variable {VARIABLE} says, else "
             f"{DEFAULT_STORE} in this folder.",
-            envvar="FOLDLINE_STORE",
+            envvar=VARIABLE,
             show_envvar=False,
         ),
     ] = None
@@ -120,6 +118,7 @@ class ChatOptions(TenantOptions, frozen=True, kw_only=True):
         typer.Option(
             metavar="SECONDS",
             min=0,
+            max=3600,
             help="With scripted: how long to wait before each answer and each piece of it.",
         ),
     ] = None
@@ -193,28 +192,13 @@ def takes_chat(
 
     The reduction's have no file yet.
     """
-    own = _parameters(ChatOptions)
+    own = parameters_of(ChatOptions)
     inherited = {field.name for field in msgspec.structs.fields(TenantOptions)}
     own.sort(key=lambda one: one.name in inherited)
-    others = [one for one in _parameters(ChatConfigOptions) if one.name != "file"]
+    others = [one for one in parameters_of(ChatConfigOptions) if one.name != "file"]
 
     def command(**values: Any) -> None:
         options = ChatOptions(**{one.name: values[one.name] for one in own})
         run(options, ChatConfigOptions(file="", **{one.name: values[one.name] for one in others}))
 
-    parameters = [*own, *others]
-    command.__name__ = run.__name__
-    command.__doc__ = run.__doc__
-    command.__annotations__ = {one.name: one.annotation for one in parameters}
-    # The documented way to give a function another signature than its own.
-    command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-    return command
-
-
-def _parameters(options: type[Struct]) -> list[Parameter]:
-    def run(_: Struct) -> None:
-        """
-        Stand for a command.
-        """
-
-    return list(signature(takes(options)(run)).parameters.values())
+    return signed(command, run, [*own, *others])

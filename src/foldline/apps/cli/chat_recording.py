@@ -50,16 +50,12 @@ class Recording:
             session: What was recorded.
             name: The identity of the model.
             delay: How many seconds to wait before each answer and each piece of it.
-
-        Raises:
-            ConfigError: The assistant says nothing in it.
         """
         self._messages = session.messages
         self._name = name
         self._delay = delay
         self._requests = list(_requests(session.messages))
         self._results = _results(session.messages)
-        self.model_at(0)
 
     @property
     def count(self) -> int:

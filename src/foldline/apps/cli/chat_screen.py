@@ -34,7 +34,6 @@ __all__ = ["Screen", "fold_line", "usage_line"]
 _MOST_SHOWN = 120
 # What is said of the end of a recording comes behind the turn.
 _QUIET_ENDS = frozenset({COMPLETED, ENDED})
-_TOLD_FOLDS = frozenset({"performed", "failed"})
 
 
 class _Line(Struct, frozen=True):
@@ -128,8 +127,8 @@ def _line_of(event: AgentEvent) -> _Line | None:
             line = _Line(f"→ {first_line(name)} {said}", "cyan")
         case ToolResultEvent():
             line = _result_line(event)
-        case HistoryReductionEvent(status=status) if status in _TOLD_FOLDS:
-            line = _Line(fold_line(event), "yellow" if status == "performed" else "red")
+        case HistoryReductionEvent() if event.is_attempt:
+            line = _Line(fold_line(event), "yellow" if event.status == "performed" else "red")
         case RepeatBreakerEvent(text=text):
             line = _Line(text, "yellow")
         case TurnFinishedEvent(termination_reason=reason) if reason not in _QUIET_ENDS:

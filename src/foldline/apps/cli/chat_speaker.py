@@ -2,11 +2,6 @@
 From the command line to who answers.
 """
 
-import tomllib
-from codecs import BOM_UTF8
-from typing import Any
-
-import msgspec
 from msgspec import structs
 
 from foldline.agent.agent import Agent
@@ -19,9 +14,15 @@ from foldline.apps.cli.demo import recorded_session
 from foldline.apps.cli.files import STANDARD_INPUT, read_file
 from foldline.apps.cli.notes import tell, tell_of_sessions
 from foldline.apps.cli.options import ConfigOptions
-from foldline.apps.cli.sources import configured, one_session, read_config
-from foldline.errors import ConfigError, FoldlineError, FormatError, UsageError
-from foldline.history.codec import decode_json
+from foldline.apps.cli.sources import (
+    config_fields,
+    configured,
+    enabled_unless_said,
+    one_session,
+    placed,
+    reduction_section,
+)
+from foldline.errors import ConfigError, UsageError
 from foldline.providers.model import ChatModel
 from foldline.providers.vendors.opening import open_model
 from foldline.providers.vendors.pydantic_model import PydanticModel
@@ -35,7 +36,7 @@ __all__ = ["Speaker", "speaker_of"]
 
 _SCRIPTED = "scripted:"
 _DEMO = "demo"
-_SECTION = "historyreduction"
+_EXAMPLE = ("name", "agent")
 
 
 class Speaker:
@@ -232,7 +233,12 @@ def _instructions(given: str | None, config: AgentConfig) -> str:
         return config.system_instructions
     if not given.startswith("@"):
         return given
-    return _text(given[1:], read_file(given[1:])).strip()
+    name = given[1:]
+    try:
+        return read_file(name).decode("utf-8-sig").strip()
+    except UnicodeDecodeError:
+        message = f"{name}: no text in UTF-8: save it as such"
+    raise ConfigError(message)
 
 
 def _agent_config(name: str | None, default: HistoryReductionConfig) -> AgentConfig:
@@ -246,41 +252,13 @@ def _agent_config(name: str | None, default: HistoryReductionConfig) -> AgentCon
     if name == STANDARD_INPUT:
         message = "--config -: the standard input is for what you say; name a file"
         raise UsageError(message)
-    data = read_file(name)
+    fields = config_fields(name, _EXAMPLE)
     try:
-        fields = _fields(name, data)
         config = agent_config_from_mapping(fields)
-    except (ConfigError, FormatError) as error:
-        if str(error).startswith(f"{name}: "):
-            raise
-        raise _placed(name, error) from error
-    if not any(_plain(str(key)) == _SECTION for key in fields):
-        return structs.replace(config, history_reduction=default)
-    # The other commands read the section so too.
-    return structs.replace(config, history_reduction=read_config(name))
-
-
-def _fields(name: str, data: bytes) -> dict[str, Any]:
-    if data.removeprefix(BOM_UTF8).lstrip().startswith(b"{"):
-        return msgspec.convert(decode_json(data.removeprefix(BOM_UTF8)), dict[str, Any])
-    try:
-        return tomllib.loads(_text(name, data).replace("\r\n", "\n"))
-    except tomllib.TOMLDecodeError as error:
-        message = f'not TOML: {error}: mend it there, as in name = "agent"'
-        raise ConfigError(message) from error
-
-
-def _text(name: str, data: bytes) -> str:
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        message = f"{name}: no text in UTF-8: save it as such"
-    raise ConfigError(message)
-
-
-def _placed(name: str, error: FoldlineError) -> ConfigError:
-    return ConfigError(f"{name}: {error}")
-
-
-def _plain(name: str) -> str:
-    return name.replace("_", "").replace("-", "").lower()
+    except ConfigError as error:
+        raise placed(name, error) from error
+    section = reduction_section(fields)
+    if section is not None:
+        # The other commands read the section so too.
+        default = enabled_unless_said(config.history_reduction, section)
+    return structs.replace(config, history_reduction=default)

@@ -4,18 +4,14 @@
 
 import asyncio
 import platform
-import sqlite3
 import sys
 from collections.abc import AsyncIterator
-from contextlib import closing
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import typer
-from msgspec.structs import replace
 from rich.table import Table
 from rich.text import Text
 
@@ -26,7 +22,6 @@ from foldline.apps.cli.stores import StoreOptions, address_of, file_of
 from foldline.apps.cli.terminal import clean, output_console
 from foldline.threads.finding import Finding
 from foldline.threads.stores.sqlite.diagnosis import diagnose_file, diagnose_library
-from foldline.threads.stores.sqlite.faults import store_error
 
 
 __all__ = ["DoctorOptions", "doctor"]
@@ -35,13 +30,6 @@ __all__ = ["DoctorOptions", "doctor"]
 _DANGER = 1
 # The package that tells whether an extra is installed.
 _EXTRAS = {"cli": "typer", "crypto": "cryptography", "postgres": "psycopg", "redis": "redis"}
-# What the findings name behind which something in the file may be lost; that a file or its folder
-# may not be written to is no damage.
-_DAMAGE = ("(SQLITE_CORRUPT", "(SQLITE_NOTADB", "(SQLITE_IOERR")
-_WAY_FORWARD = (
-    "restore a backup (`foldline backup` made one), or see what `foldline repair` can save of each "
-    "thread"
-)
 _STYLES = {"fine": "", "note": "yellow", "danger": "bold red"}
 
 
@@ -103,34 +91,11 @@ def _version(package: str) -> str:
 def _store(options: StoreOptions) -> list[Finding]:
     path = file_of(options, may_be_newer=True)
     if path is not None:
-        return [*diagnose_library(), *map(_advised, diagnose_file(path)), _checked(path)]
+        return [*diagnose_library(), *diagnose_file(path)]
     address = address_of(options)
     name = "postgres" if address.lower().startswith("postgres") else "redis"
     module: Any = import_module(f"foldline.threads.stores.{name}.diagnosis")
     return asyncio.run(_all(getattr(module, f"diagnose_{name}")(address)))
-
-
-def _advised(finding: Finding) -> Finding:
-    """
-    Return *finding*; where SQLite has found damage, with the command that may help.
-    """
-    is_damage = any(code in finding.value for code in _DAMAGE)
-    return replace(finding, advice=_WAY_FORWARD) if is_damage else finding
-
-
-def _checked(path: Path) -> Finding:
-    uri = f"{path.resolve().as_uri()}?mode=rw"
-    try:
-        with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as connection:
-            (said,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-    except sqlite3.Error as error:
-        # What SQLite says of it may quote what is stored.
-        cannot = Finding(name="quick check", value=str(store_error(error)), weight="danger")
-        return _advised(cannot)
-    if said == "ok":
-        return Finding(name="quick check", value="nothing is damaged")
-    value = " ".join(str(said).split())
-    return Finding(name="quick check", value=value, weight="danger", advice=_WAY_FORWARD)
 
 
 async def _all(findings: AsyncIterator[Finding]) -> list[Finding]:

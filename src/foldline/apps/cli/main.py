@@ -20,6 +20,7 @@ __all__ = ["main"]
 
 _WELL, _FAILED, _MISUSED, _INTERRUPTED = 0, 1, 2, 130
 _EXTRA = frozenset({"click", "rich", "typer"})
+_STREAMS = {"stdin": "r", "stdout": "w", "stderr": "w"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -29,6 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     0: all went well. 1: something outside failed, or foldline has a fault. 2: what was asked for
     or given cannot be used. 130: interrupted.
     """
+    _open_streams()
     try:
         code = _run(list(sys.argv[1:] if arguments is None else arguments))
         sys.stdout.flush()
@@ -45,6 +47,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _drop_output()
         return code
     return code
+
+
+def _open_streams() -> None:
+    """
+    Point a standard stream that is closed, for which Python has None, nowhere.
+    """
+    for name, mode in _STREAMS.items():
+        if getattr(sys, name) is None:
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            setattr(sys, name, os.fdopen(nowhere, mode, encoding="utf-8"))
 
 
 def _run(arguments: list[str]) -> int:

@@ -2,7 +2,7 @@
 The options of the commands, as records: what several commands take is written once.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from inspect import Parameter, Signature
 from typing import Annotated, Any, TypeVar, get_type_hints
 
@@ -11,7 +11,15 @@ import typer
 from msgspec import Struct
 
 
-__all__ = ["ConfigOptions", "JsonOption", "RunOptions", "SourceOptions", "takes"]
+__all__ = [
+    "ConfigOptions",
+    "JsonOption",
+    "RunOptions",
+    "SourceOptions",
+    "parameters_of",
+    "signed",
+    "takes",
+]
 
 
 _Options = TypeVar("_Options", bound=Struct)
@@ -154,8 +162,23 @@ def takes(options: type[_Options]) -> Callable[[Callable[[_Options], None]], Cal
     """
     Make a command of a function that takes a record: each field of *options* becomes an option.
     """
+    parameters = parameters_of(options)
+
+    def decorate(run: Callable[[_Options], None]) -> Callable[..., None]:
+        def command(**values: Any) -> None:
+            run(options(**values))
+
+        return signed(command, run, parameters)
+
+    return decorate
+
+
+def parameters_of(options: type[Struct]) -> list[Parameter]:
+    """
+    Return the fields of *options* as parameters of a command.
+    """
     hints = get_type_hints(options, include_extras=True)
-    parameters = [
+    return [
         Parameter(
             field.name,
             Parameter.KEYWORD_ONLY,
@@ -165,15 +188,16 @@ def takes(options: type[_Options]) -> Callable[[Callable[[_Options], None]], Cal
         for field in msgspec.structs.fields(options)
     ]
 
-    def decorate(run: Callable[[_Options], None]) -> Callable[..., None]:
-        def command(**values: Any) -> None:
-            run(options(**values))
 
-        command.__name__ = run.__name__
-        command.__doc__ = run.__doc__
-        command.__annotations__ = {one.name: one.annotation for one in parameters}
-        # The documented way to give a function another signature than its own.
-        command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-        return command
-
-    return decorate
+def signed(
+    command: Callable[..., None], run: Callable[..., None], parameters: Sequence[Parameter]
+) -> Callable[..., None]:
+    """
+    Return *command* under the name of *run*, which it runs, as a function of *parameters*.
+    """
+    command.__name__ = run.__name__
+    command.__doc__ = run.__doc__
+    command.__annotations__ = {one.name: one.annotation for one in parameters}
+    # The documented way to give a function another signature than its own.
+    command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    return command

@@ -14,6 +14,7 @@ from foldline.apps.cli.files import print_document
 from foldline.apps.cli.options import JsonOption, takes
 from foldline.apps.cli.stores import WAY_FORWARD, KeyOptions, no_threads_of, with_store
 from foldline.apps.cli.terminal import clean, output_console, progress
+from foldline.apps.cli.threads_damage import DAMAGED
 from foldline.errors import (
     StoreCorruptError,
     StoreVersionError,
@@ -30,7 +31,6 @@ from foldline.threads.verification import list_keys, verify_thread
 __all__ = ["RepairOptions", "repair"]
 
 
-_DAMAGED = 1
 _ATTEMPTS = 5
 
 
@@ -94,7 +94,7 @@ def repair(options: RepairOptions) -> None:
     else:
         _print(outcomes, is_written=options.write)
     if not all(one.is_whole for one in outcomes):
-        raise typer.Exit(_DAMAGED)
+        raise typer.Exit(DAMAGED)
 
 
 async def _repaired(store: ThreadStore, options: RepairOptions) -> list[_Outcome]:

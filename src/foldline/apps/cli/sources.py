@@ -2,7 +2,6 @@
 From the command line to sessions, states and configurations.
 """
 
-import tomllib
 from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
@@ -18,16 +17,20 @@ from foldline.history.formats.importer import Session
 from foldline.history.formats.sessions import read_sessions
 from foldline.history.units import COUNTING_UNITS
 from foldline.reduction.config import HistoryReductionConfig
-from foldline.reduction.config_reader import config_from_mapping
+from foldline.reduction.config_reader import config_from_mapping, read_toml
 from foldline.reduction.state import HistoryReductionState
 
 
 __all__ = [
+    "config_fields",
     "configured",
+    "enabled_unless_said",
     "is_configured",
     "one_session",
+    "placed",
     "read_config",
     "read_state",
+    "reduction_section",
     "sessions_in",
     "sessions_of",
 ]
@@ -50,8 +53,7 @@ _CHOICES = {
     "behavior": ("continue", "circuit-breaker"),
 }
 _SECTION = "historyreduction"
-_AS_JSON = '{"strategy": "summarizing"}'
-_AS_TOML = 'strategy = "summarizing"'
+_EXAMPLE = ("strategy", "summarizing")
 _Error = TypeVar("_Error", ConfigError, FormatError)
 
 
@@ -79,7 +81,7 @@ def sessions_in(data: bytes, options: SourceOptions) -> tuple[Session, ...]:
     try:
         sessions = read_sessions(data, format=options.format, name=name)
     except FormatError as error:
-        raise _placed(where, error) from error
+        raise placed(where, error) from error
     if options.session is None:
         return sessions
     return (_chosen(sessions, options.session, where),)
@@ -144,27 +146,46 @@ def read_config(name: str) -> HistoryReductionConfig:
         UsageError: The file cannot be read.
         ConfigError: It holds no configuration, or one that is not allowed.
     """
-    data = read_file(name)
+    fields = config_fields(name)
     try:
-        fields = _fields(name, data)
         config = config_from_mapping(fields)
     except ConfigError as error:
-        raise _placed(name, error) from error
-    enabled = config.enabled or not _says(fields, "enabled")
-    return msgspec.structs.replace(config, enabled=enabled)
+        raise placed(name, error) from error
+    section = reduction_section(fields)
+    return enabled_unless_said(config, fields if section is None else section)
 
 
-def _fields(name: str, data: bytes) -> dict[str, Any]:
+def config_fields(name: str, example: tuple[str, str] = _EXAMPLE) -> dict[str, Any]:
+    """
+    Return the fields in the file *name*, JSON where it starts like JSON, else TOML.
+
+    Args:
+        name: The file.
+        example: A field and its value, for errors.
+
+    Raises:
+        UsageError: The file cannot be read.
+        ConfigError: It is neither.
+    """
+    data = read_file(name)
+    try:
+        return _fields(name, data, example)
+    except ConfigError as error:
+        raise placed(name, error) from error
+
+
+def _fields(name: str, data: bytes, example: tuple[str, str]) -> dict[str, Any]:
+    field, value = example
     start = data.removeprefix(BOM_UTF8).lstrip()
     if start.startswith(b"{") or (start.startswith(b"[") and _is_json(name, start)):
-        return _json_fields(start)
+        return _json_fields(start, f'{{"{field}": "{value}"}}')
     try:
-        return tomllib.loads(data.decode("utf-8-sig").replace("\r\n", "\n"))
+        return read_toml(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
-        message = "neither JSON nor TOML: it is no text; save it as UTF-8"
+        message = "no text in UTF-8: neither JSON nor TOML; save it as such"
         raise ConfigError(message) from error
-    except tomllib.TOMLDecodeError as error:
-        message = f"not TOML: {error}: mend it there, as in {_AS_TOML}"
+    except ConfigError as error:
+        message = f'{error}: mend it there, as in {field} = "{value}"'
         raise ConfigError(message) from error
 
 
@@ -178,32 +199,40 @@ def _is_json(name: str, data: bytes) -> bool:
         return PurePath(name).suffix.lower() == ".json"
 
 
-def _json_fields(data: bytes) -> dict[str, Any]:
+def _json_fields(data: bytes, example: str) -> dict[str, Any]:
     try:
         fields = decode_json(data)
     except FormatError as error:
-        message = f"{error}: mend it there, as in {_AS_JSON}"
+        message = f"{error}: mend it there, as in {example}"
         raise ConfigError(message) from error
     if isinstance(fields, dict):
         return cast("dict[str, Any]", fields)
-    message = f"a JSON list, and no object of fields: write it as in {_AS_JSON}"
+    message = f"a JSON list, and no object of fields: write it as in {example}"
     raise ConfigError(message)
 
 
-def _says(fields: Mapping[str, Any], name: str) -> bool:
+def reduction_section(fields: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """
-    Whether a configuration that could be read names a field, in any spelling.
+    Return what a configuration that could be read says of reduction, where that is a section.
     """
-    sections = [value for key, value in fields.items() if _plain(key) == _SECTION]
-    section: Mapping[str, Any] = sections[0] if sections else fields
-    return any(_plain(key) == name for key in section)
+    return next((value for key, value in fields.items() if _plain(key) == _SECTION), None)
+
+
+def enabled_unless_said(
+    config: HistoryReductionConfig, section: Mapping[str, Any]
+) -> HistoryReductionConfig:
+    """
+    Return *config*, enabled unless *section*, which it was read from, says whether it is.
+    """
+    is_said = any(_plain(key) == "enabled" for key in section)
+    return msgspec.structs.replace(config, enabled=config.enabled or not is_said)
 
 
 def _plain(name: str) -> str:
     return name.replace("_", "").replace("-", "").lower()
 
 
-def _placed(name: str, error: _Error) -> _Error:
+def placed(name: str, error: _Error) -> _Error:
     """
     Return *error* with the file *name* in front of what it says.
     """

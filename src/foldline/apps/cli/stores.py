@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
 import typer
 from msgspec import Struct
@@ -33,6 +33,7 @@ from foldline.threads.thread import ConversationThread
 
 
 __all__ = [
+    "VARIABLE",
     "WAY_FORWARD",
     "KeyOptions",
     "StoreOptions",
@@ -56,12 +57,14 @@ WAY_FORWARD = (
 )
 """What to do where the database itself is damaged."""
 
-_VARIABLE = "FOLDLINE_STORE"
+VARIABLE: Final = "FOLDLINE_STORE"
+"""The environment variable that names the store."""
+
 # What every error that comes from SQLite names.
 _RESULT_CODE = "(SQLITE_"
 _ADDRESS = re.compile(r"([a-z]+)://", re.IGNORECASE)
-# The scheme of an address: the module of the store, its class, and the extra that it needs.
 _MOST_TENANTS = 5
+# The scheme of an address: the module of the store, its class, and the extra that it needs.
 _SERVERS = {
     "postgresql": ("postgres", "PostgresStore", "postgres"),
     "postgres": ("postgres", "PostgresStore", "postgres"),
@@ -83,8 +86,8 @@ class StoreOptions(Struct, frozen=True, kw_only=True):
             "--store",
             metavar="PATH|URL",
             help="The file of a SQLite store, or a postgresql:// or redis:// address; by default "
-            f"what the environment variable {_VARIABLE} says.",
-            envvar=_VARIABLE,
+            f"what the environment variable {VARIABLE} says.",
+            envvar=VARIABLE,
             show_envvar=False,
         ),
     ] = None
@@ -195,7 +198,7 @@ def address_of(options: StoreOptions) -> str:
     if not options.store:
         message = (
             f"no store is named: give --store PATH or a postgresql:// or redis:// address, or set "
-            f"{_VARIABLE}"
+            f"{VARIABLE}"
         )
         raise UsageError(message)
     return options.store

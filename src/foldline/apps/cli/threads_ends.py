@@ -12,7 +12,7 @@ from foldline.apps.cli.files import print_document
 from foldline.apps.cli.options import JsonOption, takes
 from foldline.apps.cli.stores import TenantOptions, found_thread, with_store
 from foldline.apps.cli.terminal import output_console
-from foldline.apps.cli.threads_counts import counted
+from foldline.apps.cli.threads_counts import counted, folded_in
 from foldline.apps.cli.threads_views import IdArgument
 from foldline.errors import ThreadNotFoundError, UsageError
 from foldline.reduction.state import HistoryReductionState
@@ -51,7 +51,7 @@ def undo_reduction(options: UndoOptions) -> None:
         return before, await thread.undo_reduction()
 
     before, after = with_store(options, _undo)
-    cuts = [0 if one is None else one.summarized_up_to_index for one in (before, after)]
+    cuts = [folded_in(one) for one in (before, after)]
     if options.json:
         facts = {"id": options.id, "undone": before is not None}
         print_document(json_document({**facts, "folded_before": cuts[0], "folded_now": cuts[1]}))

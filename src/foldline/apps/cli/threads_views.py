@@ -25,8 +25,8 @@ from foldline.apps.cli.stores import (
     with_store,
 )
 from foldline.apps.cli.terminal import clean, first_line, output_console, progress
-from foldline.apps.cli.threads_counts import counted
-from foldline.apps.cli.threads_damage import last_good_note, warn_of_damage
+from foldline.apps.cli.threads_counts import counted, folded_in
+from foldline.apps.cli.threads_damage import DAMAGED, last_good_note, warn_of_damage
 from foldline.apps.cli.viewing import show_view
 from foldline.errors import StoreCorruptError, StoreVersionError
 from foldline.history.codec import decode_json, encode_message
@@ -62,7 +62,6 @@ LastGoodOption = Annotated[
 ]
 """The option that reads what is left."""
 
-_DAMAGED = 1
 _USUAL_LAST = 20
 _USUAL_LIMIT = 20
 _TITLE = 48
@@ -116,7 +115,7 @@ def list_threads(options: ListOptions) -> None:
             f"{counted(len(damaged), 'thread')} cannot be read, the first is {damaged[0]!r}: "
             "`foldline verify` tells what is damaged, unless the key is another one"
         )
-        raise typer.Exit(_DAMAGED)
+        raise typer.Exit(DAMAGED)
 
 
 def _print_list(console: Console, listed: _Listed, tenant: str) -> None:
@@ -200,7 +199,7 @@ def _facts(thread: ReadOnlyThread) -> dict[str, Any]:
         "display_name": thread.display_name,
         "messages": thread.count,
         "tokens": thread.tokens,
-        "folded": 0 if reduction is None else reduction.summarized_up_to_index,
+        "folded": folded_in(reduction),
         "archived": thread.archived,
         "revision": thread.revision,
         "has_open_run": state is not None and state.is_open,
@@ -288,7 +287,7 @@ def _print(console: Console, shown: _Shown) -> None:
         return
     length = sum(one.role != "system" for one in shown.messages)
     first = thread.length - length
-    cut = 0 if reduction is None else reduction.summarized_up_to_index
+    cut = folded_in(reduction)
     at = _place(shown.messages, cut - first)
     for part, messages in enumerate((shown.messages[:at], shown.messages[at:])):
         if part and cut > 0:

@@ -13,6 +13,7 @@ from foldline.apps.cli.options import JsonOption, takes
 from foldline.apps.cli.stores import WAY_FORWARD, KeyOptions, no_threads_of, with_store
 from foldline.apps.cli.terminal import output_console, progress
 from foldline.apps.cli.threads_counts import counted
+from foldline.apps.cli.threads_damage import DAMAGED
 from foldline.errors import ThreadNotFoundError
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey
 from foldline.threads.store import ThreadStore
@@ -20,9 +21,6 @@ from foldline.threads.verification import Verified, count_threads, verify_one, v
 
 
 __all__ = ["VerifyOptions", "verify"]
-
-
-_DAMAGED = 1
 
 
 class VerifyOptions(KeyOptions, frozen=True, kw_only=True):
@@ -83,7 +81,7 @@ def verify(options: VerifyOptions) -> None:
         if below or any(fault.kind == "store" for one in damaged for fault in one.faults):
             console.print(f"the store itself is damaged: {WAY_FORWARD}", soft_wrap=True)
     if damaged or below:
-        raise typer.Exit(_DAMAGED)
+        raise typer.Exit(DAMAGED)
 
 
 async def _verified(store: ThreadStore, options: VerifyOptions) -> list[Verified]:

@@ -18,6 +18,7 @@ from typing import Any
 
 from foldline.history.formats.content import blocks_in, plain_message, written_blocks
 from foldline.history.formats.wire import (
+    FAILED,
     as_object,
     as_text,
     as_text_or_none,
@@ -59,7 +60,6 @@ _PLAIN_ROLES = ["user", "assistant"]
 _MEDIA = frozenset({"image", "document"})
 _ABOUT = ("title", "context")
 """What a document says beside its pages."""
-_FAILED = GenericPart("is_error", '{"type":"is_error"}')
 """Stands last in the answer of a tool that failed."""
 
 
@@ -171,7 +171,7 @@ def _response(block: dict[str, Any], field: str) -> str | tuple[ResponseContent,
     said = _said(block.get("content"), f"{field}.content")
     if not block.get("is_error"):
         return said
-    return (*((TextPart(said),) if isinstance(said, str) else said), _FAILED)
+    return (*((TextPart(said),) if isinstance(said, str) else said), FAILED)
 
 
 def _said(content: Any, field: str) -> str | tuple[ResponseContent, ...]:
@@ -236,7 +236,7 @@ def _result(call_id: str, response: str | tuple[ResponseContent, ...]) -> dict[s
         return result
     blocks = written_blocks(response, media=_media_block)
     result["content"] = blocks
-    if _FAILED in response:
+    if FAILED in response:
         if len(blocks) == 1 and blocks[0]["type"] == "text":
             result["content"] = blocks[0]["text"]
         result["is_error"] = True

@@ -29,7 +29,7 @@ from foldline.history.formats.wire import as_list, as_object, object_from_json
 from foldline.history.messages import Message, NativeFormat
 
 
-__all__ = ["joined_stream", "read_response"]
+__all__ = ["joined_events", "joined_stream", "read_response"]
 
 
 _CUT_OFF = "the stream holds no whole response"
@@ -88,7 +88,16 @@ def joined_stream(text: str, native: NativeFormat) -> Object:
     Raises:
         FormatError: *text* is no stream of such events.
     """
-    events = list(_events(text))
+    return joined_events(list(_events(text)), native)
+
+
+def joined_events(events: list[Object], native: NativeFormat) -> Object:
+    """
+    Put *events* of a stream together into the object that stands for all of them.
+
+    Raises:
+        FormatError: They are no events of a whole response.
+    """
     match native:
         case NativeFormat.ANTHROPIC:
             return _joined_anthropic(events)

@@ -18,13 +18,16 @@ from foldline.history.parts import (
     BlobPart,
     CompactionPart,
     FilePart,
+    GenericPart,
     Part,
     TextPart,
+    ToolCallResponsePart,
     UriPart,
 )
 
 
 __all__ = [
+    "FAILED",
     "as_list",
     "as_object",
     "as_text",
@@ -32,6 +35,7 @@ __all__ = [
     "check_role",
     "convert_items",
     "data_url",
+    "is_failed",
     "is_list",
     "is_object",
     "json_text",
@@ -43,6 +47,9 @@ __all__ = [
     "speaker",
 ]
 
+
+FAILED = GenericPart("is_error", '{"type":"is_error"}')
+"""What stands behind the answer of a tool that the record marks as an error."""
 
 _ROLE_SHOWN = 32
 _ENDLESS = (TypeError, ValueError, OverflowError, RecursionError)
@@ -233,6 +240,14 @@ def readable_text(part: Part) -> str | None:
             return f"[{modality}]"
         case _:
             return None
+
+
+def is_failed(part: ToolCallResponsePart) -> bool:
+    """
+    Whether the record itself marks *part* as an error.
+    """
+    inner = () if isinstance(part.response, str) else part.response
+    return any(isinstance(one, GenericPart) and one.kind == FAILED.kind for one in inner)
 
 
 def speaker(message: Message) -> str:

@@ -143,7 +143,7 @@ def _field(text: str) -> str:
         return ""
     try:
         value: _Json = decode_json(text)
-    except (FormatError, RecursionError):
+    except FormatError:
         return ""
     if not isinstance(value, dict):
         return ""

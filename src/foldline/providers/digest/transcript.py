@@ -12,10 +12,10 @@ from msgspec import Struct
 
 from foldline.errors import FormatError
 from foldline.history.codec import decode_json
+from foldline.history.formats.wire import is_failed
 from foldline.history.messages import Message, Role
 from foldline.history.parts import (
     CompactionPart,
-    GenericPart,
     TextPart,
     ToolCallPart,
     ToolCallResponsePart,
@@ -109,8 +109,7 @@ class Transcript(Struct, frozen=True, kw_only=True):
 
 _Json: TypeAlias = "dict[str, _Json] | list[_Json] | str | float | bool | None"
 
-# What formats leave of the flag that a tool has failed: a part, or a word about the message.
-_MARK = "is_error"
+# What formats leave of the flag that a tool has failed, where it is no part: a word about the message.
 _MARKED = "isError"
 _NAME_BREAK = re.compile(r"[\s,:]+")
 
@@ -147,7 +146,7 @@ def _read_results(message: Message, position: int) -> Iterator[Result]:
     is_error = (message.metadata or {}).get(_MARKED) is True
     for part in message.tool_call_responses:
         text = clean(_response_text(part))
-        yield Result(position, part.id, text, is_error or _is_marked(part))
+        yield Result(position, part.id, text, is_error or is_failed(part))
     if message.role == "tool" and message.text:
         # Text beside, or instead of, an answer to a known call is what a tool answered as well.
         yield Result(position, "", clean(message.text))
@@ -186,8 +185,3 @@ def _response_text(part: ToolCallResponsePart) -> str:
     if isinstance(part.response, str):
         return part.response
     return "\n".join(inner.content for inner in part.response if isinstance(inner, TextPart))
-
-
-def _is_marked(part: ToolCallResponsePart) -> bool:
-    inner = () if isinstance(part.response, str) else part.response
-    return any(isinstance(one, GenericPart) and one.kind == _MARK for one in inner)

@@ -6,7 +6,6 @@ so that the next one reads all of it from the cache. The setting `betas` is a li
 out as a header.
 """
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from types import MappingProxyType
@@ -21,7 +20,7 @@ from foldline.history.formats.fields import (
     maybe_text,
 )
 from foldline.history.formats.renderings import render_anthropic
-from foldline.history.formats.responses import joined_stream, read_response
+from foldline.history.formats.responses import joined_events, read_response
 from foldline.history.formats.usage import anthropic_usage
 from foldline.history.messages import NativeFormat
 from foldline.providers.model import (
@@ -220,6 +219,4 @@ class _MessageReader:
     def whole(self) -> Object:
         if not self._is_ended:
             raise FormatError(_CUT_OFF)
-        # Escaped, since the lines of a text are split at every line end that Unicode knows.
-        lines = (f"data: {json.dumps(event)}" for event in self._events)
-        return joined_stream("\n".join(lines), NativeFormat.ANTHROPIC) | self._end
+        return joined_events(self._events, NativeFormat.ANTHROPIC) | self._end

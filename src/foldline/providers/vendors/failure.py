@@ -7,6 +7,7 @@ codes are kept, its text is read for the numbers of an overflow and then left be
 
 import re
 import ssl
+import sys
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from socket import gaierror
@@ -18,7 +19,7 @@ from foldline.history.formats.fields import Object, maybe_object, maybe_text
 from foldline.providers.vendors.overflow import read_overflow
 
 
-__all__ = ["error_of", "model_error", "raise_if_failed", "sdk_errors", "unreadable"]
+__all__ = ["error_of", "model_error", "raise_if_failed", "sdk_errors"]
 
 
 _FAILURE = 400
@@ -41,6 +42,7 @@ _CAUSES: tuple[tuple[type[BaseException] | str, str], ...] = (
     ("RemoteProtocolError", "the connection was dropped, or it speaks no HTTP"),
     ("NetworkError", "the connection was dropped"),
 )
+_SDKS = ("openai", "anthropic")
 _PORTS: Mapping[str, int] = MappingProxyType({"http": 80, "https": 443})
 _MOST_CAUSES = 32
 
@@ -127,13 +129,6 @@ def raise_if_failed(name: str, body: Object) -> None:
         raise model_error(name, status=None, error=error)
 
 
-def unreadable(name: str) -> ModelError:
-    """
-    Return the error for an answer that is none, or broke off.
-    """
-    return ModelError(f"{name} broke off its answer, or gave one that cannot be read")
-
-
 def _where(error: Any) -> str:
     """
     Return the host and the port that were asked; a user, a path and a query may be secrets.
@@ -176,6 +171,15 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
             found.append(cause)
 
 
+def _raised(*names: str, also: tuple[type[Exception], ...] = ()) -> tuple[type[Exception], ...]:
+    """
+    Return *also* and the errors of *names* of the SDKs that are loaded; others have raised nothing.
+    """
+    loaded = [sys.modules[sdk] for sdk in _SDKS if sdk in sys.modules]
+    kinds = (getattr(sdk, name) for sdk in loaded for name in names if hasattr(sdk, name))
+    return (*also, *kinds)
+
+
 @contextmanager
 def sdk_errors(name: str) -> Generator[None]:
     """
@@ -187,25 +191,25 @@ def sdk_errors(name: str) -> Generator[None]:
         ModelError: Anything else went wrong at the vendor.
     """
     # Nobody is here without the extra, and no module of foldline may load it before that.
-    import anthropic  # noqa: PLC0415
     import httpx2  # noqa: PLC0415
-    import openai  # noqa: PLC0415
 
     try:
         yield
-    except (openai.APIStatusError, anthropic.APIStatusError) as error:
-        body = maybe_object(error.body)
-        raise model_error(name, status=error.status_code, error=error_of(body) or body) from None
-    except (openai.APITimeoutError, anthropic.APITimeoutError, httpx2.TimeoutException) as error:
+    except _raised("APIStatusError") as error:
+        said: Any = error
+        body = maybe_object(said.body)
+        raise model_error(name, status=said.status_code, error=error_of(body) or body) from None
+    except _raised("APITimeoutError", also=(httpx2.TimeoutException,)) as error:
         message = f"{name} did not answer in time{_where(error)}"
         if any(isinstance(one, httpx2.ConnectTimeout) for one in _causes(error)):
             message = f"{name} could not be reached{_where(error)}: the connection timed out"
         raise ModelError(message) from None
-    except (openai.APIConnectionError, anthropic.APIConnectionError) as error:
+    except _raised("APIConnectionError") as error:
         message = f"{name} could not be reached{_where(error)}: {_cause(error)}"
         raise ModelError(message) from None
-    except (openai.OpenAIError, anthropic.AnthropicError, httpx2.HTTPError) as error:
+    except _raised("OpenAIError", "AnthropicError", also=(httpx2.HTTPError,)) as error:
         message = f"{name} broke off: {type(error).__name__}"
         raise ModelError(message) from None
     except FormatError:
-        raise unreadable(name) from None
+        message = f"{name} broke off its answer, or gave one that cannot be read"
+        raise ModelError(message) from None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from foldline.history.formats.renderings import OPENING_NOTE
 from foldline.history.formats.renderings.sending import scrubbed, summary_text
-from foldline.history.formats.wire import object_from_json, readable_text
+from foldline.history.formats.wire import is_failed, object_from_json, readable_text
 from foldline.history.messages import Message
 from foldline.history.parts import (
     BlobPart,
@@ -38,8 +38,6 @@ __all__ = ["pydantic_messages", "pydantic_tools"]
 
 _Placed: TypeAlias = tuple[bool, Any]
 """A part of pydantic-ai, behind whether it is the model's."""
-
-_FAILED = "is_error"
 
 
 def pydantic_tools(tools: Iterable[ToolDefinition]) -> "ModelRequestParameters":
@@ -120,14 +118,13 @@ class _Writer:
         name = self._tools.get(part.id, "unknown")
         if isinstance(part.response, str):
             return self._theirs.ToolReturnPart(name, scrubbed(part.response), part.id)
-        failed = any(isinstance(one, GenericPart) and one.kind == _FAILED for one in part.response)
         content = [self._content(one) for one in part.response if not isinstance(one, GenericPart)]
         only_text = all(isinstance(one, str) for one in content)
         return self._theirs.ToolReturnPart(
             name,
             "\n".join(content) if only_text else content,
             part.id,
-            outcome="failed" if failed else "success",
+            outcome="failed" if is_failed(part) else "success",
         )
 
     def _said(self, part: Part) -> Iterator[Any]:

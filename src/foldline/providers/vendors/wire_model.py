@@ -11,14 +11,13 @@ from contextlib import aclosing, asynccontextmanager
 from types import TracebackType
 from typing import Any, Self, cast
 
-from foldline.errors import FormatError
 from foldline.history.codec import decode_json
 from foldline.history.formats.fields import Object
 from foldline.history.formats.wire import as_object
 from foldline.providers.model import ChatDelta, ChatRequest, ChatResponse
 from foldline.providers.vendors.dialect import Dialect, Reply, call_options
 from foldline.providers.vendors.events import read_events
-from foldline.providers.vendors.failure import raise_if_failed, sdk_errors, unreadable
+from foldline.providers.vendors.failure import raise_if_failed, sdk_errors
 from foldline.providers.vendors.per_loop import PerLoop
 
 
@@ -68,11 +67,7 @@ class WireModel:
         """
         async with self._asked(request, streamed=False) as reply:
             data = await reply.http_response.aread()
-        try:
-            whole = as_object(decode_json(data), "the response")
-        except FormatError:
-            raise unreadable(self._name) from None
-        return self._read(whole)
+            return self._read(as_object(decode_json(data), "the response"))
 
     async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta | ChatResponse, None]:
         """
@@ -96,11 +91,8 @@ class WireModel:
                 raise_if_failed(self._name, event)
                 for delta in reader.deltas(event):
                     yield delta
-        try:
-            whole = reader.whole()
-        except FormatError:
-            raise unreadable(self._name) from None
-        yield self._read(whole)
+            response = self._read(reader.whole())
+        yield response
 
     async def close(self) -> None:
         """
@@ -133,7 +125,4 @@ class WireModel:
 
     def _read(self, whole: Object) -> ChatResponse:
         raise_if_failed(self._name, whole)
-        try:
-            return self._dialect.read(whole)
-        except FormatError:
-            raise unreadable(self._name) from None
+        return self._dialect.read(whole)

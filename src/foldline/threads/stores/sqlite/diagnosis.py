@@ -28,6 +28,10 @@ _UNWRITABLE = "make the file and its folder writable, or copy it to a folder tha
 # Nothing is damaged behind these: the system does not let the file be opened or written to.
 _PRIMARY = 0xFF
 _REFUSED = frozenset({sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM})
+_WAY_FORWARD = (
+    "restore a backup (`foldline backup` made one), or see what `foldline repair` can save of each "
+    "thread"
+)
 _MEGABYTE = 1024 * 1024
 _LONG_LOG = 256 * _MEGABYTE
 _LEAST_FREE = 100 * _MEGABYTE
@@ -89,13 +93,14 @@ def diagnose_file(path: Path) -> Iterator[Finding]:
     yield _lock(path)
     yield from _sizes(path)
     yield _mode(path)
+    yield _checked(path)
 
 
 def _advice(error: sqlite3.Error) -> str:
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
     if code & _PRIMARY in _REFUSED:
         return _UNWRITABLE
-    return "go back to a backup; what can be read `sqlite3 FILE .recover` saves"
+    return _WAY_FORWARD
 
 
 def _open(path: Path) -> sqlite3.Connection:
@@ -126,6 +131,20 @@ def _inside(connection: sqlite3.Connection) -> Iterator[Finding]:
     for table in ("threads", "rows"):
         (count,) = connection.execute(f"SELECT count(*) FROM {table}").fetchone()  # noqa: S608
         yield Finding(name={"rows": "messages"}.get(table, table), value=f"{count:,}")
+
+
+def _checked(path: Path) -> Finding:
+    try:
+        with closing(_open(path)) as connection:
+            said = _pragma(connection, "quick_check(1)")
+    except sqlite3.Error as error:
+        # What SQLite says of it may quote what is stored.
+        said, advice = str(store_error(error)), _advice(error)
+    else:
+        if said == "ok":
+            return Finding(name="quick check", value="nothing is damaged")
+        said, advice = " ".join(said.split()), _WAY_FORWARD
+    return Finding(name="quick check", value=said, weight="danger", advice=advice)
 
 
 def _pragma(connection: sqlite3.Connection, name: str) -> str:
