@@ -15,6 +15,7 @@ from foldline.errors import StoreError, StoreVersionError
 from foldline.history.messages import Message
 from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.stores.sqlite.file import APPLICATION_ID
+from foldline.threads.stores.sqlite.header import schema_of
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.stores.statements import migrations
 from foldline.threads.tool_run import ToolRun
@@ -39,8 +40,8 @@ def header(path: Path) -> tuple[int, int]:
     """
     with closing(sqlite3.connect(path)) as connection:
         (mark,) = connection.execute("PRAGMA application_id").fetchone()
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
-    return mark, version
+        (number,) = connection.execute("PRAGMA user_version").fetchone()
+    return mark, schema_of(number)
 
 
 def execute(path: Path, *pieces: str) -> None:

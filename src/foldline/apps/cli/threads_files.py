@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from foldline.errors import UsageError
 from foldline.threads.stores.sqlite.file import APPLICATION_ID
+from foldline.threads.stores.sqlite.header import schema_of
 from foldline.threads.stores.statements import migrations
 
 
@@ -18,7 +19,7 @@ __all__ = ["check_file"]
 
 _MAGIC = b"SQLite format 3\0"
 _HEADER_SIZE = 100
-_VERSION = slice(60, 64)
+_NUMBER = slice(60, 64)
 _MARK = slice(68, 72)
 _PACKAGE = "foldline.threads.stores.sqlite"
 
@@ -96,7 +97,7 @@ def _header(path: Path, *, may_make: bool) -> _Header | None:
 
 def _written(header: bytes) -> _Header:
     mark = int.from_bytes(header[_MARK], "big")
-    return _Header(mark, int.from_bytes(header[_VERSION], "big"))
+    return _Header(mark, schema_of(int.from_bytes(header[_NUMBER], "big")))
 
 
 def _logged(path: Path) -> _Header | None:
@@ -107,7 +108,7 @@ def _logged(path: Path) -> _Header | None:
     try:
         with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as connection:
             (mark,) = connection.execute("PRAGMA application_id").fetchone()
-            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            (number,) = connection.execute("PRAGMA user_version").fetchone()
     except sqlite3.Error:
         return None
-    return _Header(mark, version)
+    return _Header(mark, schema_of(number))

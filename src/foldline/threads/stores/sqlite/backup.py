@@ -14,6 +14,7 @@ from msgspec import Struct
 from foldline.errors import StoreError, UsageError
 from foldline.threads.stores.sqlite.faults import store_error
 from foldline.threads.stores.sqlite.file import APPLICATION_ID
+from foldline.threads.stores.sqlite.header import check_log, numbered, schema_of
 from foldline.threads.stores.sqlite.inspection import broken_seals, inspect
 from foldline.threads.stores.statements import statements
 
@@ -59,9 +60,11 @@ def back_up(
     Raises:
         UsageError: *target* is there already, or its folder is not.
         StoreError: A file cannot be read or written, or *source* is no store.
+        StoreCorruptError: The log beside *source* was written beside another file.
     """
     if target.exists():
         raise _taken(target)
+    check_log(source)
     try:
         handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     except OSError as error:
@@ -107,6 +110,9 @@ def _copy(source: Path, draft: Path, on_step: Callable[[int, int], None]) -> Non
             pages=_PAGES,
             progress=lambda _, remaining, total: on_step(remaining, total),
         )
+        (number,) = writer.execute("PRAGMA user_version").fetchone()
+        # A log of the store is none of the copy, where that once takes its place.
+        writer.execute(f"PRAGMA user_version = {numbered(schema_of(number))}")
         # The copy is one file; whoever opens it as a store makes a log for it.
         writer.execute("PRAGMA journal_mode = DELETE")
 

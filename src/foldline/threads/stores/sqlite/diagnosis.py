@@ -11,10 +11,11 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from foldline.errors import StoreBusyError, StoreError
+from foldline.errors import StoreBusyError, StoreCorruptError, StoreError
 from foldline.threads.finding import Finding
 from foldline.threads.stores.sqlite.faults import store_error
 from foldline.threads.stores.sqlite.file import APPLICATION_ID, StoreFile
+from foldline.threads.stores.sqlite.header import check_log, schema_of
 from foldline.threads.stores.sqlite.lock import FileLock, can_lock
 from foldline.threads.stores.sqlite.words import has_full_text
 from foldline.threads.stores.statements import migrations
@@ -80,6 +81,12 @@ def diagnose_file(path: Path) -> Iterator[Finding]:
             advice=_UNWRITABLE,
         )
     try:
+        check_log(path)
+    except StoreCorruptError as error:
+        # Whatever opened the file to write would fold that log into it.
+        yield Finding(name="log", value="of another file", weight="danger", advice=str(error))
+        return
+    try:
         with closing(_open(path)) as connection:
             yield from _inside(connection)
             yield _writers(connection)
@@ -117,7 +124,7 @@ def _inside(connection: sqlite3.Connection) -> Iterator[Finding]:
             advice="name another file",
         )
         return
-    yield _schema(int(_pragma(connection, "user_version")))
+    yield _schema(schema_of(int(_pragma(connection, "user_version"))))
     mode = _pragma(connection, "journal_mode")
     yield Finding(
         name="journal mode",

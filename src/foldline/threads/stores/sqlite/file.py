@@ -12,6 +12,7 @@ from typing import Final, Literal, TypeAlias
 
 from foldline.errors import StoreError, StoreVersionError
 from foldline.threads.stores.sqlite.faults import place_error, store_error
+from foldline.threads.stores.sqlite.header import check_log, numbered, schema_of
 from foldline.threads.stores.sqlite.lock import FileLock
 from foldline.threads.stores.statements import migrations
 
@@ -94,12 +95,14 @@ class StoreFile:
         Raises:
             StoreError: The file cannot be opened, is none of ours, or lies no longer where it was
                 opened first.
+            StoreCorruptError: The log beside it was written beside another file.
             StoreVersionError: A newer foldline wrote it.
         """
         try:
             with self.exclusive():
                 if self._identity is None:
                     self._make()
+                    check_log(self.path)
                 connection = self._connect(timeout=self._busy_timeout)
                 _bring_up_to_date(connection)
                 self._identity = self._identity or self._found()
@@ -227,13 +230,14 @@ def _migrate(connection: sqlite3.Connection) -> None:
     """
     known = migrations(_PACKAGE)
     newest = known[-1][0]
-    if _version(connection) == newest:
+    if schema_of(_number(connection)) == newest:
         return
     connection.execute("BEGIN IMMEDIATE")
     try:
-        for piece in _missing(known, _version(connection)):
+        number = _number(connection)
+        for piece in _missing(known, schema_of(number)):
             connection.execute(piece)
-        connection.execute(f"PRAGMA user_version = {newest}")
+        connection.execute(f"PRAGMA user_version = {numbered(newest, file=number)}")
     except BaseException:
         connection.rollback()
         raise
@@ -250,6 +254,6 @@ def _missing(known: list[tuple[int, list[str]]], found: int) -> list[str]:
     return [piece for number, pieces in known if number > found for piece in pieces]
 
 
-def _version(connection: sqlite3.Connection) -> int:
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    return int(version)
+def _number(connection: sqlite3.Connection) -> int:
+    (number,) = connection.execute("PRAGMA user_version").fetchone()
+    return int(number)
