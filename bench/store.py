@@ -29,6 +29,7 @@ from msgspec import structs
 from bench import measure, workload
 from bench.peers.child import PYTHON, Child
 from bench.peers.floor import LAST, MODES, Floor
+from bench.peers.sealed_floor import SealedFloor
 from bench.peers.timed import Took, awaited
 from foldline.agent.reducer import HistoryReducer
 from foldline.history.digest import EMPTY_DIGEST, chain_digest
@@ -188,6 +189,7 @@ class Field:
         """
         texts = workload.texts(4_000)
         self.floor = Floor(folder / "floor.db", texts)
+        self.sealed = SealedFloor(folder / "sealed.db", texts)
         self.kept = Kept(folder / "foldline.db", texts)
         self.session: Child | None = None
         self.graph: Child | None = None
@@ -200,6 +202,7 @@ class Field:
         Bring every conversation to *size* messages.
         """
         self.floor.grow(size)
+        self.sealed.grow(size)
         self.kept.grow(size)
         if self.session is not None:
             self.session.ask("grow", size)
@@ -211,6 +214,7 @@ class Field:
         Let all of them end.
         """
         self.floor.close()
+        self.sealed.close()
         self.kept.close()
         for child in (self.session, self.graph):
             if child is not None:
@@ -223,8 +227,10 @@ class Field:
         found: dict[str, Callable[[], Took]] = {}
         for mode in MODES:
             found[f"floor_{mode}"] = partial(self.floor.turns, mode, TURNS, WARM)
+            found[f"sealed_{mode}"] = partial(self.sealed.turns, mode, TURNS, WARM)
             found[f"foldline_{mode}"] = partial(self.kept.turns, mode, TURNS, WARM)
         found["floor_load"] = lambda: self.floor.loads(LOADS)
+        found["sealed_load"] = lambda: self.sealed.loads(LOADS)
         found["foldline_load"] = lambda: self.kept.loads(LOADS)
         found["foldline_window"] = lambda: self.kept.windows(LOADS)
         session, graph = self.session, self.graph
@@ -235,6 +241,7 @@ class Field:
             found["langgraph"] = lambda: graph.ask("turns", 2, 0)
         if size == WHOLE:
             found["floor_whole"] = lambda: self.floor.whole(1)
+            found["sealed_whole"] = lambda: self.sealed.whole(1)
             found["foldline_whole"] = lambda: self.kept.whole(1)
             if session is not None:
                 found["openai_whole"] = lambda: session.ask("whole", 1)
@@ -279,6 +286,15 @@ def _ratios(figures: dict[str, Any]) -> dict[str, Any]:
     pairs = {
         "full_times_floor": ("foldline_full", "floor_full"),
         "relaxed_times_floor": ("foldline_relaxed", "floor_relaxed"),
+        "full_times_sealed": ("foldline_full", "sealed_full"),
+        "relaxed_times_sealed": ("foldline_relaxed", "sealed_relaxed"),
+        "load_times_sealed": ("foldline_load", "sealed_load"),
+        "whole_times_sealed": ("foldline_whole", "sealed_whole"),
+        "sealed_full_times_floor": ("sealed_full", "floor_full"),
+        "sealed_relaxed_times_floor": ("sealed_relaxed", "floor_relaxed"),
+        "sealed_load_times_floor": ("sealed_load", "floor_load"),
+        "sealed_whole_times_floor": ("sealed_whole", "floor_whole"),
+        "floor_full_times_openai": ("floor_full", "openai"),
         "full_times_openai": ("foldline_full", "openai"),
         "full_times_langgraph": ("foldline_full", "langgraph"),
         "load_times_floor": ("foldline_load", "floor_load"),
