@@ -24,7 +24,12 @@ from foldline.history.tokens import TokenEstimator
 
 
 SEAL = 16
-STATE = {"run_id": "r", "conversation_id": "t", "started_at": "2026-11-21T00:00:00Z", "iteration": 1}
+STATE = {
+    "run_id": "r",
+    "conversation_id": "t",
+    "started_at": "2026-11-21T00:00:00Z",
+    "iteration": 1,
+}
 
 
 class SealedFloor(Floor):

@@ -141,6 +141,7 @@ from foldline.threads.checkpoint import Checkpoint
 from foldline.threads.checkpointer import ThreadCheckpointer
 from foldline.threads.cipher import AesCipher, Cipher
 from foldline.threads.loop_state import AgentLoopState
+from foldline.threads.message_store import MessageStore
 from foldline.threads.read_only import ReadOnlyThread, ThreadWindow
 from foldline.threads.start import run_start
 from foldline.threads.storage import ThreadStorage
@@ -149,7 +150,7 @@ from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.stores.postgres.store import PostgresStore
 from foldline.threads.stores.redis.store import RedisStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
-from foldline.threads.thread import ConversationThread, MessageStore
+from foldline.threads.thread import ConversationThread
 from foldline.threads.tool_run import ToolRun
 
 

@@ -253,7 +253,7 @@ class CheckpointStaleError(UsageError):
         super().__init__(
             f"Checkpoint is stale. Conversation has {count} messages but checkpoint expects "
             f"{expected}. This checkpoint was created at iteration {iteration} but conversation "
-            "has progressed."
+            "has progressed. `await thread.abandon_run()` ends its run."
         )
 
 
@@ -427,9 +427,15 @@ class StoreVersionError(StoreError):
 class CommitUnknownError(StoreError):
     """
     A connection broke in a commit: it may be there or not.
+
+    Under its `commit_id` it can be made again, behind a `refresh`, and is made once at most.
     """
 
     code = "commit_unknown"
+
+    def __init__(self, message: str | None = None, *, commit_id: bytes | None = None) -> None:
+        self.commit_id = commit_id
+        super().__init__(message)
 
 
 class MissingExtraError(ExternalError, ImportError):

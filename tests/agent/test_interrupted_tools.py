@@ -8,18 +8,20 @@ import pytest
 
 from foldline import (
     Agent,
+    AgentOptions,
+    CheckpointStaleError,
     ConversationThread,
     MemoryStore,
     Message,
+    ThreadConflictError,
     ToolContext,
     ToolDecisionError,
     TurnResult,
 )
-from foldline.agent.tool_batch import INTERRUPTED
 from foldline.agent.tools import Tool, tool
 from foldline.testing.model import ScriptedModel, calls
 from foldline.threads.loop_state import AgentLoopState
-from foldline.threads.tool_run import ToolPolicy, ToolRun
+from foldline.threads.tool_run import INTERRUPTED, ToolPolicy, ToolRun
 
 
 async def interrupted(policy: ToolPolicy, thread: ConversationThread) -> None:
@@ -30,7 +32,6 @@ async def interrupted(policy: ToolPolicy, thread: ConversationThread) -> None:
         run_id="r", conversation_id=thread.id, started_at=thread.now(), agent_name="agent"
     )
     await thread.commit(messages=[Message.user("pay")], execution=state)
-    run = ToolRun(call_id="c1", name="pay", policy=policy, key="k1")
     await thread.commit(
         messages=[calls(("pay", {"amount": 5}), ("pay", {"amount": 6}), first=1)],
         execution=state,
@@ -39,7 +40,6 @@ async def interrupted(policy: ToolPolicy, thread: ConversationThread) -> None:
             ToolRun(call_id="call_2", name="pay", policy=policy, key="k2", result="paid 6"),
         ],
     )
-    assert run.key == "k1"
 
 
 def payer(paid: list[tuple[int, str, int]], policy: ToolPolicy) -> Tool:
@@ -100,3 +100,37 @@ def test_a_manual_tool_waits_for_a_decision() -> None:
 
     assert result.messages[2].tool_call_responses[0].response == "it was paid"
     assert paid == []
+
+
+@pytest.mark.parametrize("parallel", [False, True], ids=["in turn", "at once"])
+def test_a_result_is_kept_where_somebody_else_has_spoken(parallel: bool) -> None:
+    """
+    Where another has gone on with the thread, what tools have done is stored, and an end tells it.
+    """
+    store = MemoryStore()
+    paid: list[int] = []
+
+    async def pay(amount: int) -> str:
+        paid.append(amount)
+        if len(paid) == 2:
+            other = await store.thread("t")
+            await other.append([Message.user("by the way")])
+        return f"paid {amount}"
+
+    async def live() -> list[str]:
+        thread = await store.thread("t")
+        model = ScriptedModel([calls(("pay", {"amount": 5}), ("pay", {"amount": 6}))])
+        options = AgentOptions(parallel_tool_calls=parallel)
+        with pytest.raises(ThreadConflictError):
+            await Agent(model, tools=[pay], options=options).run("pay both", thread=thread)
+        again = await store.thread("t")
+        assert [run.result for run in again.pending_tools] == ["paid 5", "paid 6"]
+        with pytest.raises(CheckpointStaleError, match=r"abandon_run\(\)"):
+            await Agent(model, tools=[pay], options=options).run(thread=again)
+        await again.abandon_run()
+        return [
+            str(one.tool_call_responses[0].response) for one in await again.get_messages(last=2)
+        ]
+
+    assert asyncio.run(live()) == ["paid 5", "paid 6"]
+    assert paid == [5, 6]

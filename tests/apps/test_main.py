@@ -52,10 +52,15 @@ def _failing(error: BaseException) -> Callable[[list[str]], int]:
             "foldline: error: unexpected KeyError: set FOLDLINE_DEBUG=1",
         ),
         (SummarizerError("no answer"), 1, "foldline: error: no answer"),
+        (
+            PermissionError(13, "Permission denied", "shut/c.db"),
+            2,
+            "foldline: error: cannot use shut/c.db: Permission denied",
+        ),
         (KeyboardInterrupt(), 130, ""),
         (BrokenPipeError(), 0, ""),
     ],
-    ids=["unexpected", "external", "interrupt", "pipe"],
+    ids=["unexpected", "external", "place", "interrupt", "pipe"],
 )
 def test_every_end_has_its_code(
     monkeypatch: pytest.MonkeyPatch,

@@ -1,15 +1,82 @@
 """
-What a repair says of what it came to.
+What a repair says of what it came to, and of what it leaves alone.
 """
 
+import asyncio
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from foldline.history.messages import Message
+from foldline.threads.stores.sqlite.store import SQLiteStore
+
 
 Run = Callable[..., Any]
+
+THREADS = 10
+EACH = 40
+STRAY = "INSERT INTO documents VALUES (999, 'tool', 'x', x'00')"
+
+
+@pytest.fixture
+def wide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """
+    Return the file of a store whose rows fill many pages, which the commands use.
+    """
+
+    async def make() -> None:
+        async with SQLiteStore(tmp_path / "wide.db") as store:
+            for number in range(THREADS):
+                thread = await store.thread(f"t{number}")
+                words = "and so on " * 30
+                await thread.add_messages([Message.user(f"{n} {words}") for n in range(EACH)])
+
+    asyncio.run(make())
+    monkeypatch.setenv("FOLDLINE_STORE", str(tmp_path / "wide.db"))
+    return tmp_path / "wide.db"
+
+
+def _pages(path: Path, name: str = "rows") -> tuple[list[int], int]:
+    """
+    Return where in the file the page above all of *name* lies, and those below it, and their size.
+    """
+    with closing(sqlite3.connect(path)) as connection:
+        found = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = ?", (name,))
+        (root,) = found.fetchone()
+        (size,) = connection.execute("PRAGMA page_size").fetchone()
+    data = path.read_bytes()
+    top = (root - 1) * size
+    count = int.from_bytes(data[top + 3 : top + 5])
+    below: list[int] = []
+    for place in range(top + 12, top + 12 + 2 * count, 2):
+        cell = top + int.from_bytes(data[place : place + 2])
+        below.append((int.from_bytes(data[cell : cell + 4]) - 1) * size)
+    return [top, *below], size
+
+
+def _swap(path: Path, one: int, other: int) -> None:
+    """
+    Let two pages of rows change places, as a disk does that writes to the wrong place.
+    """
+    places, size = _pages(path)
+    data = bytearray(path.read_bytes())
+    a, b = (slice(places[n], places[n] + size) for n in (one, other))
+    data[a], data[b] = data[b], data[a]
+    path.write_bytes(data)
+
+
+def _fragment(path: Path) -> None:
+    """
+    Let a page of rows count bytes as free that it does not have: no row is touched by that.
+    """
+    places, _ = _pages(path)
+    data = bytearray(path.read_bytes())
+    data[places[1] + 7] ^= 8
+    path.write_bytes(data)
 
 
 def _row(path: Path, number: int, *, tenant: str = "default") -> int:
@@ -62,34 +129,173 @@ def test_what_cannot_be_repaired_is_counted(run: Run, store: Path, damage: Run) 
     assert outcome.out.splitlines()[-1] == "2 of 3 repaired; 1 cannot be repaired"
 
 
-def test_a_file_that_cannot_be_written_is_no_end(run: Run, store: Path, damage: Run) -> None:
+@pytest.mark.parametrize("places", [(0, 5), (2, 20), (7, 8)], ids=["top", "far", "near"])
+@pytest.mark.parametrize("id", [[], ["t0"]], ids=["all", "one"])
+def test_nothing_is_written_into_a_broken_file(
+    run: Run, wide: Path, places: tuple[int, int], id: list[str]
+) -> None:
     """
-    Where the file is too damaged to write a thread, that is told, and the others are repaired.
+    Where pages have changed places no thread is emptied for that, and the way forward is named.
+    """
+    _swap(wide, *places)
+    before = wide.read_bytes()
+
+    outcome, document = run("repair", *id, "--write"), run("repair", *id, "--write", "--json")
+
+    last = outcome.out.splitlines()[-1]
+    assert (outcome.code, document.code, wide.read_bytes() == before) == (1, 1, True)
+    assert "the store itself\n  store: integrity check of SQLite" in outcome.out
+    assert "→" not in outcome.out
+    assert "nothing was written, since the store itself is damaged: restore a backup" in last
+    assert "`foldline threads export ID --whole-rows`" in last
+    assert (document.json()["written"], document.json()["store"][0]["kind"]) == (False, "store")
+
+
+def test_what_a_repair_would_lose_can_be_saved(run: Run, wide: Path) -> None:
+    """
+    Of a file that a repair refuses the command that it names saves more than a repair would keep.
+    """
+    _swap(wide, 7, 8)
+    (one, *_) = run("repair", "--json").json()["threads"]
+
+    saved = run("threads", "export", one["id"], "--whole-rows", "--to", "chat-jsonl")
+
+    assert (saved.code, one["lost"]) == (1, None)
+    assert saved.out.count("and so on") > one["kept"]
+
+
+def test_what_sqlite_alone_finds_is_told(run: Run, wide: Path) -> None:
+    """
+    Where every thread is whole and the file is not, a repair fails as `verify` does.
+    """
+    _fragment(wide)
+
+    verified, told, written = run("verify"), run("repair"), run("repair", "--write")
+
+    assert [one.code for one in (verified, told, written)] == [1, 1, 1]
+    assert "Fragmentation" in verified.out
+    assert told.out == written.out
+    assert "Fragmentation" in told.out
+    assert (
+        "nothing was written, since the store itself is damaged: every thread is whole" in told.out
+    )
+
+
+def _zero(path: Path, number: int, name: str) -> None:
+    """
+    Empty the page *number* of *name*, as a disk does that has lost it.
+    """
+    places, size = _pages(path, name)
+    with path.open("r+b") as file:
+        file.seek(places[number])
+        file.write(bytes(size))
+
+
+def test_what_is_named_works_where_no_thread_can_be_listed(run: Run, tmp_path: Path) -> None:
+    """
+    With half of the index of names lost it is said so, and a thread of the other half is written.
+    """
+    path = tmp_path / "many.db"
+    long = "x" * 60
+
+    async def make() -> None:
+        async with SQLiteStore(path) as store:
+            for number in range(100):
+                thread = await store.thread(f"{number:03}{long}")
+                await thread.add_message(Message.user("and so on"))
+
+    asyncio.run(make())
+    _zero(path, 1, "sqlite_autoindex_threads_1")
+    export = ("threads", "export", "--whole-rows", "--to", "chat-jsonl", "--store", path)
+
+    verified, repaired = (run(one, "--store", path) for one in ("verify", "repair"))
+    found, lost = run(*export, f"099{long}"), run(*export, f"000{long}")
+
+    for one in (verified, repaired):
+        assert one.code == 1
+        assert "the threads cannot be listed" in one.out
+        assert "`foldline threads export ID --whole-rows`, which needs no list" in one.out
+    assert (found.code, found.out.count("and so on")) == (0, 1)
+    assert (lost.code, lost.out, lost.err.count("\n")) == (1, "", 1)
+    assert "threads export" not in lost.err
+    assert "`sqlite3 STORE .recover | sqlite3 NEW`, then `foldline verify --store NEW`" in lost.err
+
+
+def test_what_has_failed_is_no_way_forward(run: Run, wide: Path) -> None:
+    """
+    Of a file that was cut off no command names itself, and a way is named once.
+    """
+    wide.write_bytes(wide.read_bytes()[: wide.stat().st_size // 4096 * 3 // 4 * 4096])
+
+    for command in (["verify"], ["repair"], ["backup", "x.db"], ["threads", "export", "t0"]):
+        outcome = run(*command)
+
+        assert (outcome.code, outcome.err.count("\n")) == (1, 1)
+        assert outcome.err.count("restore a backup") == 1
+        assert "`foldline threads export ID --whole-rows`" in outcome.err
+    last = run("threads", "export", "t0", "--whole-rows")
+    assert (last.code, last.err.count("restore a backup"), last.err.count(".recover")) == (1, 1, 1)
+    assert "threads export" not in last.err
+
+
+def test_where_nothing_is_left_the_last_resort_is_named(run: Run, wide: Path) -> None:
+    """
+    Where no row of a thread can be reached `--whole-rows` says what may still find them.
+    """
+    _swap(wide, 0, 5)
+
+    outcome = run("threads", "export", "t0", "--whole-rows")
+
+    assert (outcome.code, outcome.out, outcome.err.count("\n")) == (1, "", 1)
+    assert "0 of 40 messages of thread 't0' are whole" in outcome.err
+    assert (outcome.err.count("restore a backup"), "threads export" in outcome.err) == (1, False)
+
+
+def test_the_copy_that_is_named_is_whole(run: Run, wide: Path) -> None:
+    """
+    Where every thread is whole SQLite copies them into a file without the damage.
+    """
+    _fragment(wide)
+    with closing(sqlite3.connect(wide)) as connection:
+        connection.execute("VACUUM INTO 'new.db'")
+
+    copied = run("verify", "--store", "new.db")
+
+    assert "\"VACUUM INTO 'NEW'\"" in run("repair").out
+    assert copied.out == f"10 threads with {THREADS * EACH} whole messages, 0 damaged\n"
+    assert run("threads", "list", "--store", "new.db").code == 0
+
+
+def test_what_belongs_to_nothing_keeps_no_thread_damaged(
+    run: Run, store: Path, damage: Run
+) -> None:
+    """
+    Beside what is stray a thread is repaired; that it stays is told, with the code 1.
     """
     damage(store, _ruin(_row(store, 20)))
-    damage(store, _ruin(_row(store, 9, tenant="acme")))
-    damage(store, "CREATE TABLE spare (x)")
-    damage(
-        store,
-        "CREATE TRIGGER disk AFTER UPDATE ON threads WHEN new.tenant = 'acme' BEGIN "
-        "INSERT INTO spare VALUES (1); END",
-    )
-    with closing(sqlite3.connect(store)) as connection:
-        (page,) = connection.execute(
-            "SELECT rootpage FROM sqlite_schema WHERE name = 'spare'"
-        ).fetchone()
-        (size,) = connection.execute("PRAGMA page_size").fetchone()
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    with store.open("r+b") as file:
-        file.seek((page - 1) * size)
-        file.write(b"\xff" * size)
+    damage(store, STRAY)
 
-    outcome = run("repair", "--write")
+    outcome, again = run("repair", "--write"), run("repair", "--write")
 
-    assert outcome.code == 1
-    assert "cannot be repaired: the database file is damaged (SQLITE_CORRUPT)" in outcome.out
-    assert outcome.out.splitlines()[-1] == "1 of 2 repaired; 1 cannot be repaired"
-    assert run("verify", "one").code == 0
+    assert (outcome.code, again.code, run("verify", "one").code) == (1, 1, 0)
+    stays = "what is wrong below the threads stays as it is"
+    assert outcome.out.splitlines()[-1] == f"1 of 1 repaired; {stays}"
+    assert again.out.splitlines()[-1] == f"no thread is damaged, nothing was written; {stays}"
+    assert "1 documents belong to a thread that is not there" in again.out
+
+
+def test_a_thread_that_nobody_can_name_is_told(run: Run, store: Path, damage: Run) -> None:
+    """
+    A thread whose name is damaged is told by a repair as by `verify`, with the code 1.
+    """
+    damage(store, "UPDATE threads SET id = 'two/' WHERE id = 'two'")
+
+    verified, repaired = run("verify"), run("repair")
+
+    assert (verified.code, repaired.code) == (1, 1)
+    for one in (verified, repaired):
+        assert "store: a thread has a damaged name: thread id of 4 characters" in one.out
+    assert repaired.out.splitlines()[-1].startswith("no thread is damaged, nothing was written; ")
 
 
 def test_a_repair_that_loses_much_names_what_saves_it(run: Run, store: Path, damage: Run) -> None:

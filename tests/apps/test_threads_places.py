@@ -3,7 +3,10 @@ Threads that have expired, tenants that were not named, and files that are elsew
 """
 
 import asyncio
-from collections.abc import Callable
+import os
+import pwd
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -122,6 +125,81 @@ def test_a_folder_that_is_missing_is_named(run: Run, tmp_path: Path, command: li
     assert [one.code for one in (read, made)] == [2, 2]
     assert "no store at nowhere/x.db: its folder does not exist; mend the path" in read.err
     assert "cannot make nowhere/x.db: its folder does not exist; make it first" in made.err
+
+
+COMMANDS: dict[str, tuple[str, ...]] = {
+    "list": ("threads", "list"),
+    "show": ("threads", "show", "a"),
+    "search": ("threads", "search", "a", "Hello"),
+    "export": ("threads", "export", "a"),
+    "import": ("threads", "import", "-", "--id", "a"),
+    "fork": ("threads", "fork", "a", "b"),
+    "undo": ("threads", "undo", "a"),
+    "delete": ("threads", "delete", "a", "--yes"),
+    "verify": ("verify",),
+    "repair": ("repair",),
+    "backup": ("backup", "copy.db"),
+    "doctor": ("doctor",),
+    "chat": ("chat", "--message", "Hello", "--model", "scripted:demo"),
+}
+
+
+@contextmanager
+def _somebody() -> Generator[None, None, None]:
+    """
+    Be nobody for a while, where the tests are run by somebody who may do everything.
+    """
+    who = os.geteuid()
+    os.seteuid(who or pwd.getpwnam("nobody").pw_uid)
+    try:
+        yield
+    finally:
+        os.seteuid(who)
+
+
+@pytest.fixture
+def shut(tmp_path: Path) -> Generator[str, None, None]:
+    """
+    Return the name of a store in a folder into which nobody may look.
+    """
+    folder = tmp_path / "shut"
+    folder.mkdir()
+    (folder / "x.db").write_bytes(b"")
+    tmp_path.chmod(0o777)
+    folder.chmod(0)
+    yield "shut/x.db"
+    folder.chmod(0o700)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_folder_that_nobody_may_look_into_is_told(run: Run, shut: str, command: str) -> None:
+    """
+    A store that may not be looked at is one line with its path, and the code 2, in every command.
+    """
+    # Nobody may not be able to read our modules either: they are loaded before.
+    run(*COMMANDS[command], "--store", "nowhere/x.db", stdin=HELLO)
+    with _somebody():
+        outcome = run(*COMMANDS[command], "--store", shut, stdin=HELLO)
+
+    told = "foldline: error: cannot read shut/x.db: Permission denied\n"
+    assert (outcome.code, outcome.out, outcome.err) == (2, "", told)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_path_that_leads_nowhere_is_told(run: Run, tmp_path: Path, command: str) -> None:
+    """
+    Links that lead in a circle, and a name that no system takes, are told as what they are.
+    """
+    (tmp_path / "loop.db").symlink_to("loop.db")
+    names = {
+        "loop.db": "Too many levels of symbolic links",
+        f"{'x' * 300}.db": "File name too long",
+    }
+
+    for name, reason in names.items():
+        outcome = run(*COMMANDS[command], "--store", name, stdin=HELLO)
+        told = f"foldline: error: cannot read {name}: {reason}\n"
+        assert (outcome.code, outcome.out, outcome.err) == (2, "", told)
 
 
 def test_the_home_is_found(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from foldline.apps.cli.stores import KeyOptions, with_store
+from foldline.apps.cli.threads_damage import way_forward
 from foldline.errors import StoreError, StoreKeyError, StoreVersionError, UsageError
 from foldline.history.messages import Message
 from foldline.threads.cipher import AesCipher
@@ -358,6 +359,16 @@ def test_where_the_database_is_damaged_the_way_forward_is_named(run: Run, store:
     (found,) = (one for one in doctor.json()["findings"] if one["name"] == "quick check")
     assert (doctor.code, found["weight"]) == (1, "danger")
     assert "restore a backup" in found["advice"]
+
+
+def test_nobody_is_sent_from_a_server_to_sqlite(store: Path) -> None:
+    """
+    What only a SQLite file has is a way forward for none of the servers.
+    """
+    file, server = (way_forward(KeyOptions(store=one)) for one in (str(store), "redis://host"))
+
+    assert (".recover" in file, ".recover" in server) == (True, False)
+    assert all("export ID --whole-rows`" in one for one in (file, server))
 
 
 def test_a_backup_counts_one_thread_as_one(run: Run, tmp_path: Path) -> None:

@@ -194,4 +194,18 @@ BUGS = (
         "        else:\n            self._in_turn = False",
         _CANCELLED,
     ),
+    Bug(
+        "what tools have done is lost where somebody speaks",
+        "agent/turn.py",
+        "                await batch.keep()\n",
+        "                pass\n",
+        "agent/test_interrupted_tools.py",
+    ),
+    Bug(
+        "a handle that has lost writes to a run that goes on",
+        "agent/tool_batch.py",
+        "            if state is None or len(state.current_messages) == thread.count:\n",
+        "            if state is None:\n",
+        "agent/crashes/test_handles.py",
+    ),
 )

@@ -63,6 +63,10 @@ class Plain:
         """
         self.messages = self.messages[: self.place(at)]
         self.reductions = [one for one in self.reductions if one.summarized_up_to_index <= at]
+        reach = 0
+        for one in self.reductions:
+            reach = max(reach, one.summarized_up_to_index)
+            self.marks[id(one)] = min(reach, self.marks[id(one)])
         self.unarchive()
         self.tools.clear()
         self.iteration = None

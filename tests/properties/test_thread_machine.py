@@ -274,6 +274,8 @@ class Threads(RuleBasedStateMachine):
         first = plain.place(start) if start else 0
         wanted = plain.messages[first : plain.place(stop)]
         assert self._do(pair, lambda thread: thread.get_range(start, stop)) == wanted
+        wanted = plain.messages[plain.place(plain.archived) if plain.archived else 0 :]
+        assert self._do(pair, lambda thread: thread.working_messages()) == wanted
 
     @rule(number=PLACES, text=st.sampled_from(WORDS), limit=st.integers(1, 5))
     def search(self, number: int, text: str, limit: int) -> None:

@@ -4,13 +4,15 @@ What may be committed: values that can be read again, and no others.
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-from foldline.errors import ConfigError
+from foldline.errors import ConfigError, StoreError
+from foldline.history.history import History
 from foldline.history.messages import Message, Native, NativeFormat, Usage
 from foldline.history.parts import (
     BlobPart,
@@ -21,6 +23,7 @@ from foldline.history.parts import (
 from foldline.reduction.state import HistoryReductionState, SummaryLayer
 from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.stores.memory import MemoryStore
+from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.thread import ConversationThread
 from foldline.threads.tool_run import ToolRun
 
@@ -177,6 +180,156 @@ def test_a_message_that_is_added_alone_is_checked_too() -> None:
     told(story)
 
 
+@pytest.mark.parametrize("given", [SAID[0], "text", "", b"x", {}, {"a": 1}, None, 5])
+def test_what_is_no_list_is_refused(given: Any) -> None:
+    """
+    A single value, a text and a mapping are an error that names the argument and what was given.
+    """
+
+    async def story(thread: ConversationThread, _: MemoryStore) -> None:
+        writes = {
+            "messages": (thread.add_messages, thread.append, lambda it: thread.commit(messages=it)),
+            "tools": (lambda it: thread.commit(tools=it),),
+            "settled": (lambda it: thread.commit(settled=it),),
+        }
+        for name, ways in writes.items():
+            text = f"^{name} is a {type(given).__name__}: allowed is a list$"
+            for write in ways:
+                with pytest.raises(ConfigError, match=text):
+                    await write(given)
+        assert thread.count == 2
+
+    told(story)
+
+
+def test_whatever_can_be_gone_through_is_a_list() -> None:
+    """
+    Messages may come in a list, a tuple, a history, a set, a generator or the values of a dict.
+    """
+
+    async def story(thread: ConversationThread, _: MemoryStore) -> None:
+        ways = (SAID, tuple(SAID), History(SAID), iter(SAID), dict(enumerate(SAID)).values())
+        for given in ways:
+            await thread.add_messages(given)
+            await thread.append(one for one in SAID)
+        assert await thread.get_messages() == SAID * (1 + 2 * len(ways))
+
+    told(story)
+
+
+@pytest.mark.parametrize("index", ["5", 1.0, True, False, None, b"1"])
+def test_an_index_is_a_whole_number(index: Any) -> None:
+    """
+    A text, a fraction and a truth value are no index: it is named, and nothing is taken back.
+    """
+
+    async def story(thread: ConversationThread, _: MemoryStore) -> None:
+        kind = type(index).__name__
+        with pytest.raises(ConfigError, match=f"^at is a {kind}: allowed is a whole number$"):
+            await thread.rewind(index)
+        with pytest.raises(ConfigError, match=f"^index is a {kind}: allowed is a whole number$"):
+            await thread.edit(index, SAID[0])
+        assert await thread.get_messages() == SAID
+
+    told(story)
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({1: 2}, "metadata has a key that is a int: allowed are names (texts)"),
+        ({b"a": 2}, "metadata has a key that is a bytes: allowed are names (texts)"),
+        ({" ": 2}, "metadata has a blank key: allowed are names"),
+        ([("a", 1)], "metadata is a list: allowed is a dict"),
+        ([], "metadata is a list: allowed is a dict"),
+        ("abc", "metadata is a str: allowed is a dict"),
+        (5, "metadata is a int: allowed is a dict"),
+    ],
+)
+def test_metadata_is_a_mapping_of_names(given: Any, text: str) -> None:
+    """
+    A key that is no text is told by its type, a blank one as such, and so is what is no mapping.
+    """
+
+    async def story(thread: ConversationThread, _: MemoryStore) -> None:
+        with pytest.raises(ConfigError) as caught:
+            await thread.set_metadata(given)
+        assert str(caught.value) == text
+
+    told(story)
+
+
+@pytest.mark.parametrize("ttl", [timedelta.max, timedelta(days=365 * 8000), "1 day", timedelta(0)])
+@pytest.mark.parametrize("thread_id", ["t", "new"])
+def test_a_span_ends_within_the_calendar(ttl: Any, thread_id: str) -> None:
+    """
+    A life whose end has no date is refused as one that is no span is, and no thread is made.
+    """
+
+    async def story(_: ConversationThread, store: MemoryStore) -> None:
+        with pytest.raises(ConfigError, match=r"^ttl=.*: allowed is "):
+            await store.thread(thread_id, ttl=ttl)
+        assert [one.id async for one in store.threads()] == ["t"]
+        assert (await store.thread("long", ttl=timedelta(days=365 * 7000))).expires_at is not None
+
+    told(story)
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [
+        datetime.max.replace(tzinfo=timezone(timedelta(hours=-5))),
+        datetime.min.replace(tzinfo=timezone(timedelta(hours=5))),
+    ],
+)
+def test_a_moment_has_a_year_in_utc(moment: datetime) -> None:
+    """
+    A time that is beyond the calendar in UTC, in which it is stored, is refused by its name.
+    """
+
+    async def story(thread: ConversationThread, _: MemoryStore) -> None:
+        with pytest.raises(ConfigError, match=r"^expires_at=.*: allowed are the years 1 to 9999"):
+            await thread.set_expiry(moment)
+        assert thread.expires_at is None
+
+    told(story)
+
+
+@pytest.mark.parametrize("path", [None, 5, b"a.db", [], ""])
+def test_a_path_is_a_name(path: Any) -> None:
+    """
+    What names no file is refused as soon as a store is made of it, by its type.
+    """
+    with pytest.raises(ConfigError, match=r"^path") as caught:
+        SQLiteStore(path)
+
+    assert (type(path).__name__ if path != "" else "path is empty") in str(caught.value)
+
+
+def test_a_folder_is_no_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    A folder is refused by its name before anything is made beside it; a new name in it is not.
+    """
+    (tmp_path / "folder").mkdir()
+    monkeypatch.chdir(tmp_path / "folder")
+
+    for path in (".", tmp_path / "folder", "../folder/"):
+        with pytest.raises(StoreError, match="is a folder: name the file of the store in it"):
+            SQLiteStore(path)
+    SQLiteStore("a.db")
+
+    assert [one.name for one in tmp_path.rglob("*")] == ["folder"]
+
+
+@pytest.mark.parametrize("seconds", ["5", None, True, 0, -1.0, float("nan")])
+def test_a_timeout_is_a_number_of_seconds(tmp_path: Path, seconds: Any) -> None:
+    """
+    A time to wait that is no number above zero is refused.
+    """
+    with pytest.raises(ConfigError, match=r"^busy_timeout=.*: allowed is a number of seconds"):
+        SQLiteStore(tmp_path / "a.db", busy_timeout=seconds)
+
+
 def test_odd_values_of_the_right_kind_are_taken() -> None:
     """
     Half characters, large numbers, numbers for keys, times and deep metadata are committed and read.
@@ -204,3 +357,35 @@ def test_odd_values_of_the_right_kind_are_taken() -> None:
         assert found.pending_tools == (run,)
 
     told(story)
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda thread: thread.fork("f", at=True), "at is a bool"),
+        (lambda thread: thread.fork("f", at="1"), "at is a str"),
+        (lambda thread: thread.get_messages(last="5"), "last is a str"),
+        (lambda thread: thread.get_range("1"), "start is a str"),
+        (lambda thread: thread.get_range(0, 1.0), "stop is a float"),
+    ],
+)
+def test_what_is_no_index_is_named(call: Callable[[Any], Awaitable[Any]], told: str) -> None:
+    """
+    Whatever takes an index says which argument is none, and what it is instead.
+    """
+
+    async def run() -> None:
+        thread = await MemoryStore().thread("t")
+        with pytest.raises(ConfigError, match=f"{told}: allowed is a whole number"):
+            await call(thread)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("threshold", [timedelta.max, "a day", None])
+def test_a_span_without_a_date_is_named(threshold: Any) -> None:
+    """
+    What reaches back to no date deletes nothing, and is told in one line.
+    """
+    with pytest.raises(ConfigError, match=r"threshold=.*: allowed is a timedelta"):
+        asyncio.run(MemoryStore().delete_inactive(threshold))

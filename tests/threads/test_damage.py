@@ -5,6 +5,7 @@ Damage in the tables of a SQLite file is found, wherever it is.
 import asyncio
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from random import Random
 
@@ -14,6 +15,7 @@ from foldline.errors import StoreCorruptError
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
 from foldline.reduction.state import HistoryReductionState
+from foldline.threads.checkpointer import ThreadCheckpointer
 from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.tool_run import ToolRun
@@ -264,3 +266,35 @@ def test_damage_is_never_served(damage: Damage, tmp_path: Path) -> None:
             assert seen == whole
 
     assert refused == DAMAGES[damage]
+
+
+def test_damage_of_a_moment_is_no_conflict(tmp_path: Path) -> None:
+    """
+    Where a row is damaged, every kept moment that holds it says so.
+    """
+    path = tmp_path / "a.db"
+
+    async def make() -> None:
+        async with SQLiteStore(path, checkpoints="full") as store:
+            thread = await store.thread("a")
+            state = AgentLoopState(run_id="r", conversation_id="a", started_at=thread.created_at)
+            for number in range(2):
+                await thread.commit(messages=[Message.user(f"{number}")], execution=state)
+
+    async def look() -> int:
+        async with SQLiteStore(path, checkpoints="full") as store:
+            checkpointer = ThreadCheckpointer(store)
+            checkpoints = await checkpointer.history("a", limit=2)
+            for checkpoint in checkpoints:
+                moment = await checkpointer.load_at("a", checkpoint.id)
+                assert moment is not None
+                with pytest.raises(StoreCorruptError):
+                    await moment.get_messages()
+            return len(checkpoints)
+
+    asyncio.run(make())
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE rows SET data = zeroblob(60) WHERE id & 4294967295 = 0")
+        connection.commit()
+
+    assert asyncio.run(look()) == 2

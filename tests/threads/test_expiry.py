@@ -3,16 +3,21 @@ Threads that end by themselves.
 """
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from foldline.errors import ThreadNotFoundError
+from foldline.errors import StoreVersionError, ThreadNotFoundError
 from foldline.history.messages import Message
 from foldline.threads.checkpointer import ThreadCheckpointer
+from foldline.threads.key import ThreadKey
+from foldline.threads.record import close_head, decode_record
+from foldline.threads.step import Step
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
@@ -57,6 +62,25 @@ def tell(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[Story], No
 
 async def ids(store: ThreadStore) -> list[str]:
     return [thread.id async for thread in store.threads()]
+
+
+async def make_newer(store: ThreadStore, name: str) -> None:
+    """Have a thread look as a foldline that is yet to come writes it."""
+    storage, vault = store.backing.storage, store.backing.vault
+    key = ThreadKey("default", name)
+    stored = await storage.load(key)
+    assert stored is not None
+    known = decode_record(stored, vault).head
+    head = replace(known, format=known.format + 1, revision=known.revision + 1)
+    step = Step(
+        id=b"12345678",
+        expected=known.revision,
+        head=close_head(vault, key, head),
+        branch=head.branch,
+        last_activity=head.last_activity.timestamp(),
+        expires_at=None if head.expires_at is None else head.expires_at.timestamp(),
+    )
+    await storage.commit(key, step)
 
 
 def test_a_thread_lives_until_its_last_moment(tell: Callable[[Story], None]) -> None:
@@ -267,6 +291,35 @@ def test_inactive_threads_are_deleted(tell: Callable[[Story], None]) -> None:
         assert await store.find("idle", tenant="acme") is not None
 
     tell(story)
+
+
+def test_a_newer_thread_stops_no_other(
+    tell: Callable[[Story], None], caplog: pytest.LogCaptureFixture
+) -> None:
+    """One that a newer foldline wrote is passed over and stays, and all others are listed and go."""
+
+    async def story(store: ThreadStore, clock: Clock) -> None:
+        for name in "abc":
+            await store.thread(name, ttl=DAY)
+        await make_newer(store, "b")
+
+        assert await ids(store) == ["a", "c"]
+
+        clock.now = NOW + 2 * DAY
+
+        assert await store.delete_inactive(DAY, dry_run=True) == 2
+        assert await store.purge_expired() == 2
+        left = await store.backing.storage.threads("default")
+        assert [stored.key.id for stored in left] == ["b"]
+        with pytest.raises(StoreVersionError):
+            await store.find("b")
+
+    with caplog.at_level(logging.WARNING, logger="foldline"):
+        tell(story)
+
+    assert {one.getMessage() for one in caplog.records} == {
+        "thread 'b' was written by a newer foldline, and is passed over: upgrade foldline"
+    }
 
 
 def test_looking_deletes_nothing(tell: Callable[[Story], None]) -> None:

@@ -118,6 +118,19 @@ def test_what_was_archived_is_known_at_every_stored_fold() -> None:
     assert len(encode_head(head)) < 900
 
 
+def test_what_was_archived_goes_with_its_reductions() -> None:
+    """
+    Of reductions that are left none has more archived behind it than one up to it stands for.
+    """
+    head = HEAD.archiving(5, fold=2).archiving(16, fold=3).archiving(16, fold=5)
+
+    assert head.with_folds({1: 2, 2: 5, 3: 16, 4: 8, 5: 10}).archives == ((2, 5), (3, 16))
+    assert head.with_folds({1: 2, 2: 5, 4: 8, 5: 10}).archives == ((2, 5), (4, 8), (5, 10))
+    assert head.with_folds({1: 2, 4: 1}).archives == ((4, 2),)
+    assert head.with_folds({6: 20}).archives == ((6, 16),)
+    assert head.with_folds({1: 2}).archives == head.with_folds({}).archives == ()
+
+
 def _is_stored(fold: int, *, newest: int) -> bool:
     """
     Whether a fold is still stored: the last 16, of the last 256 every 16th, and so on.

@@ -100,12 +100,13 @@ def test_the_watermark_goes_with_the_service() -> None:
 
 def test_a_count_that_differs_is_stale() -> None:
     """
-    The error tells both counts and the iteration; `allow_stale` lets it pass.
+    The error tells both counts, the iteration and the way out; `allow_stale` lets it pass.
     """
     state = STATE.with_current(CurrentMessages(3)).next_iteration()
     text = (
         "Checkpoint is stale. Conversation has 5 messages but checkpoint expects 3. This "
-        "checkpoint was created at iteration 1 but conversation has progressed."
+        "checkpoint was created at iteration 1 but conversation has progressed. "
+        "`await thread.abandon_run()` ends its run."
     )
 
     state.validate_consistency(3)

@@ -3,9 +3,13 @@ Listing the threads of a tenant.
 """
 
 import asyncio
+import sqlite3
+from contextlib import closing
+from pathlib import Path
 
 from foldline.threads.paging import stored_threads
 from foldline.threads.stores.memory import MemoryStore
+from foldline.threads.stores.sqlite.store import SQLiteStore
 
 
 def test_every_thread_is_given_once() -> None:
@@ -44,3 +48,24 @@ def test_threads_may_go_while_they_are_given() -> None:
             assert given == 401
 
     asyncio.run(run())
+
+
+def test_a_damaged_name_stops_no_other_thread(tmp_path: Path) -> None:
+    """
+    A thread whose id or tenant was changed to none is passed over, and the store opens.
+    """
+    path = tmp_path / "a.db"
+
+    async def ids() -> list[str]:
+        async with SQLiteStore(path) as store:
+            for name in ("a", "b", "c"):
+                await store.thread(name)
+            assert await store.purge_expired() == 0
+            return [thread.id async for thread in store.threads()]
+
+    assert asyncio.run(ids()) == ["a", "b", "c"]
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE threads SET id = 'a/../a' WHERE id = 'a'")
+        connection.execute("UPDATE threads SET tenant = '' WHERE id = 'b'")
+        connection.commit()
+    assert asyncio.run(ids()) == ["a", "b", "c"]

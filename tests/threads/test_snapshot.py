@@ -370,17 +370,34 @@ def test_a_reduction_for_other_messages_is_left_out(change: dict[str, Any]) -> N
     assert len(found["messages"]) == 3
 
 
-@pytest.mark.parametrize(
-    ("written", "archived"), [(-5, 0), (0, 0), (1, 1), (2, 2), (3, 2), (2**70, 2)]
-)
+@pytest.mark.parametrize(("written", "archived"), [(0, 0), (1, 1), (2, 1)])
 def test_no_more_is_archived_than_a_reduction_stands_for(written: int, archived: int) -> None:
-    """A count of archived messages outside is brought back to what the reduction covers."""
+    """A count of archived messages above it is brought back to what the reduction covers."""
     messages = [Message.user("hello"), Message.assistant("yes")]
-    reduction = json.loads(reduction_of(messages, 2, "summary").to_json())
+    reduction = json.loads(reduction_of(messages, 1, "summary").to_json())
+    found = restored(document(LastReduction=reduction, ArchivedCount=written))
 
-    assert (
-        restored(document(LastReduction=reduction, ArchivedCount=written))["archived"] == archived
-    )
+    assert (found["archived"], found["reduction"].summarized_up_to_index) == (archived, 1)
+
+
+@pytest.mark.parametrize("written", [-(2**70), -1, 3, 2**70])
+def test_no_more_is_archived_than_was_said(written: int) -> None:
+    """A count that the messages, system messages left out, do not reach is refused by its key."""
+    said = [plain("system", "s"), plain("user", "hello"), plain("assistant", "yes")]
+    data = document(MessageStoreSnapshot={"Messages": said}, ArchivedCount=written)
+
+    with pytest.raises(FormatError, match="`ArchivedCount` is not between 0 and 2"):
+        restored(data)
+
+
+@pytest.mark.parametrize("form", ["text", "NaN", "half a character"])
+def test_messages_are_not_left_out(form: str) -> None:
+    """A snapshot of today without its messages is refused, by the key, and is no empty thread."""
+    odd = {"text": "x", "NaN": float("nan"), "half a character": "\ud800"}[form]
+    data = document(MessageStoreSnapshot=None, Metadata={"odd": odd})
+
+    with pytest.raises(FormatError, match="missing required field `MessageStoreSnapshot`"):
+        restored(data)
 
 
 @pytest.mark.parametrize("field", ["messages", "Messages"])

@@ -88,6 +88,8 @@ def test_the_newest_form_is_written_as_it_was(name: str) -> None:
 
 _REFUSED = {
     "bad_1_cut_off": (FormatError, "not JSON: line 2, column 1"),
+    "bad_1_no_messages": (FormatError, "missing required field `MessageStoreSnapshot`"),
+    "bad_1_too_many_archived": (FormatError, "`ArchivedCount` is not between 0 and 2"),
     "bad_1_no_id": (FormatError, "missing required field `Id`"),
     "bad_1_other_store": (FormatError, "missing required field `Messages`"),
     "bad_1_path_as_id": (ThreadIdError, "thread id of 16 characters is not allowed"),

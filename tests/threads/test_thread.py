@@ -23,11 +23,12 @@ from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
 from foldline.reduction.state import HistoryReductionState
 from foldline.threads.loop_state import AgentLoopState
+from foldline.threads.message_store import MessageStore
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
-from foldline.threads.thread import ConversationThread, MessageStore
-from foldline.threads.tool_run import ToolRun
+from foldline.threads.thread import ConversationThread
+from foldline.threads.tool_run import INTERRUPTED, ToolRun
 
 
 T = TypeVar("T")
@@ -438,19 +439,25 @@ def test_an_expired_thread_is_gone(store: ThreadStore, clock: Clock) -> None:
 
 def test_an_abandoned_run_lets_a_new_one_start(store: ThreadStore) -> None:
     """
-    The open run ends with its reason, and its waiting calls are forgotten.
+    The open run ends with its reason, and the tools that had begun are answered.
     """
 
     async def story(thread: ConversationThread, _: ThreadStore) -> None:
         await thread.abandon_run()
         assert thread.revision == 1
         state = AgentLoopState(run_id="r", conversation_id="a", started_at=START)
-        await thread.commit(execution=state, tools=[ToolRun(call_id="c", name="t")])
+        tools = [
+            ToolRun(call_id="c", name="t", place=0),
+            ToolRun(call_id="d", name="t", place=1, result="done"),
+        ]
+        await thread.commit(execution=state, tools=tools)
         await thread.abandon_run("why")
         ended = thread.execution_state
         assert ended is not None
         assert (ended.is_open, ended.termination_reason) == (False, "why")
         assert len(thread.pending_tools) == 0
+        answers = [one.tool_call_responses[0] for one in await thread.get_messages()]
+        assert [(one.id, one.response) for one in answers] == [("c", INTERRUPTED), ("d", "done")]
 
     _tell(store, story)
 

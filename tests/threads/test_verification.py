@@ -15,6 +15,8 @@ from foldline.threads.fault import Fault
 from foldline.threads.key import ThreadKey
 from foldline.threads.repair import Repair, carry_out, find_last_good, plan_repair
 from foldline.threads.stores.memory import MemoryStore
+from foldline.threads.stores.sqlite.inspection import Inspection, look_into
+from foldline.threads.stores.sqlite.storage import SQLiteStorage
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.verification import Verified, verify_store, verify_thread
 from tests.threads.sample import COUNT, ONE, OTHER, TWO, fill, said
@@ -356,6 +358,27 @@ def test_what_belongs_to_nothing_is_told(path: Path, damage: str, problem: str) 
     assert any(problem in one for one in below), below
 
 
+def test_what_is_stray_is_told_apart_from_what_is_broken(path: Path) -> None:
+    """
+    Beside what belongs to nothing SQLite finds its file whole; what it finds itself is broken.
+    """
+    _damage(path, "INSERT INTO documents VALUES (999, 'tool', 'x', x'00')")
+
+    async def look() -> Inspection:
+        async with _store(path) as store:
+            storage = store.backing.storage
+            assert isinstance(storage, SQLiteStorage)
+            return await storage.reader.run(lambda connection: look_into(connection, storage.sql))
+
+    stray = asyncio.run(look())
+    forgotten = "DELETE FROM sqlite_schema WHERE name = 'rows_system'"
+    _damage(path, "PRAGMA writable_schema = ON", forgotten)
+    broken = asyncio.run(look())
+
+    assert (stray.broken, len(stray.stray)) == ((), 1)
+    assert (len(broken.broken), broken.stray) == (1, stray.stray)
+
+
 def test_a_flipped_byte_of_the_file_is_found_or_harmless(path: Path) -> None:
     """
     Wherever a byte of the file is flipped, it is a fault, a typed error, or nothing is lost by it.
@@ -414,6 +437,59 @@ def test_a_thread_that_is_being_written_to_is_whole() -> None:
             return faults
 
     assert asyncio.run(run()) == []
+
+
+def test_damage_is_found_while_somebody_writes(path: Path) -> None:
+    """
+    Rows that are missing, and those that are there behind them, are told apart as ever.
+    """
+    _damage(path, f"DELETE FROM rows WHERE id - ({BRANCH} << 32) BETWEEN {BAD} AND {BAD + 1}")
+
+    async def run() -> tuple[list[Fault], Repair, int]:
+        async with _store(path) as store, _store(path) as other:
+            thread = await other.thread(ONE.id, tenant=ONE.tenant)
+
+            async def write() -> None:
+                while True:
+                    await thread.add_message(Message.user("more"))
+                    await asyncio.sleep(0)
+
+            writing = asyncio.create_task(write())
+            try:
+                faults = [one for _ in range(5) for one in await verify_thread(store.backing, ONE)]
+                repair = await plan_repair(store.backing, ONE)
+                good = await find_last_good(store.backing, ONE)
+            finally:
+                writing.cancel()
+                await asyncio.wait([writing])
+            return faults, repair, good.thread.count
+
+    faults, repair, good = asyncio.run(run())
+
+    told = f"rows {BAD} to {BAD + 1} are missing"
+    assert [one.problem for one in faults] == [told] * 5
+    assert (repair.kept, good) == (BAD, BAD)
+
+
+def test_every_gap_is_named(tmp_path: Path) -> None:
+    """
+    Rows behind a long gap are met, so that no more is called missing than is.
+    """
+    path = tmp_path / "long.db"
+
+    async def make() -> None:
+        async with SQLiteStore(path) as store:
+            thread = await store.thread(ONE.id)
+            await thread.add_messages([Message.user(f"{number}") for number in range(3_000)])
+
+    asyncio.run(make())
+    gaps = ((10, 1_999), (2_500, 2_500), (2_990, 2_999))
+    for first, last in gaps:
+        _damage(path, f"DELETE FROM rows WHERE id - ({BRANCH} << 32) BETWEEN {first} AND {last}")
+
+    faults = [one for one in _verify(path) if one.kind == "row"]
+
+    assert [one.name for one in faults] == [str(first) for first, _ in gaps]
 
 
 def test_a_thread_that_is_not_there_has_no_faults(tmp_path: Path) -> None:

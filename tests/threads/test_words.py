@@ -5,7 +5,7 @@ Searching for words, with an index and without.
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import pytest
 
@@ -115,6 +115,15 @@ def test_a_text_without_a_word_is_refused(text: str) -> None:
         Query.parse(text)
 
 
+@pytest.mark.parametrize("given", [None, 5, b"a", ["a"]])
+def test_what_is_looked_for_is_a_text(run: Run, given: Any) -> None:
+    """
+    A search for what is no text is an error that tells its type.
+    """
+    with pytest.raises(ConfigError, match=f"^a search text is a {type(given).__name__}: allowed"):
+        run(_numbers([], given))
+
+
 def test_everything_that_is_said_is_searched() -> None:
     """
     Texts, reasoning, compactions, tool names, arguments and answers count; media do not.
@@ -199,6 +208,17 @@ def test_a_limit_is_at_least_one(run: Run, limit: int) -> None:
     A limit below 1 is refused.
     """
     with pytest.raises(ConfigError, match=f"limit={limit}"):
+        run(_numbers([], "word", limit))
+
+
+@pytest.mark.parametrize("limit", ["5", 1.5, True, None])
+def test_a_limit_is_a_whole_number(run: Run, limit: Any) -> None:
+    """
+    A limit that is no number is refused by its type.
+    """
+    with pytest.raises(
+        ConfigError, match=f"^limit is a {type(limit).__name__}: allowed is a whole"
+    ):
         run(_numbers([], "word", limit))
 
 

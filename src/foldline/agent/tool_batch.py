@@ -18,20 +18,16 @@ from foldline.agent.events import ToolResultEvent, ToolStartedEvent
 from foldline.agent.progress import Progress
 from foldline.agent.setup import TurnSetup
 from foldline.agent.tools import Tool, ToolAnswer, ToolContext, run_tool, unknown_tool
-from foldline.errors import ToolDecisionError
+from foldline.errors import ThreadConflictError, ToolDecisionError
 from foldline.history.messages import Message
-from foldline.history.parts import ToolCallPart, ToolCallResponsePart
-from foldline.threads.tool_run import ToolRun, idempotency_key
+from foldline.history.parts import ToolCallPart
+from foldline.threads.tool_run import INTERRUPTED, ToolRun, answer_of, idempotency_key
 
 
-__all__ = ["INTERRUPTED", "ToolBatch"]
+__all__ = ["ToolBatch"]
 
 
-INTERRUPTED = (
-    "[interrupted: this tool was running when the program stopped, so whether it took effect is "
-    "unknown]"
-)
-"""What stands as the answer of a tool that a crash interrupted and that may run only once."""
+_ATTEMPTS = 8
 
 
 class _Job(Struct):
@@ -121,15 +117,8 @@ class ToolBatch:
         """
         The answers as messages, in the order of the calls.
         """
-        return [
-            Message(
-                role="tool",
-                parts=(ToolCallResponsePart(job.call.id, self._answers[job.call.id].content),),
-                name=job.call.name,
-                created_at=self._progress.thread.now(),
-            )
-            for job in self._jobs
-        ]
+        now = self._progress.thread.now()
+        return [answer_of(self._finished(job), now) for job in self._jobs]
 
     @property
     def has_failed(self) -> bool:
@@ -183,11 +172,43 @@ class ToolBatch:
             await self._save(job)
 
     async def _save(self, job: _Job, *intents: ToolRun) -> None:
-        answer = self._answers[job.call.id]
-        run = structs.replace(job.run, result=answer.content, is_error=answer.is_error)
-        await self._progress.commit(tools=[run, *intents])
+        await self._progress.commit(tools=[self._finished(job), *intents])
         pending = len(self._progress.thread.pending_tools)
         self._progress.tell_checkpoint("pending_saved", pending=pending)
+
+    def _finished(self, job: _Job) -> ToolRun:
+        answer = self._answers[job.call.id]
+        return structs.replace(job.run, result=answer.content, is_error=answer.is_error)
+
+    async def keep(self) -> None:
+        """
+        Store the results that are not stored, where somebody has spoken behind the run.
+
+        It cannot go on then, but what a tool has done is known to whoever ends it. Somebody who
+        goes on with the run itself settles its calls, and is left alone.
+
+        Raises:
+            ThreadConflictError: Others write all the while.
+            StoreError: The store failed; nothing was written.
+        """
+        thread = self._progress.thread
+        for attempt in range(_ATTEMPTS, 0, -1):
+            await thread.refresh()
+            state = thread.execution_state
+            if state is None or len(state.current_messages) == thread.count:
+                return
+            runs = [
+                self._finished(job)
+                for job in self._jobs
+                if job.call.id in self._answers and job.run in thread.pending_tools
+            ]
+            try:
+                await thread.commit(tools=runs)
+            except ThreadConflictError:
+                if attempt == 1:
+                    raise
+            else:
+                return
 
     async def _run(self, job: _Job) -> None:
         assert job.tool is not None

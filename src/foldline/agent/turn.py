@@ -15,6 +15,7 @@ asked, and what the vendor refuses as too long is folded harder and sent again.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from time import perf_counter
 
 from msgspec import structs
@@ -40,6 +41,7 @@ from foldline.agent.service import begun
 from foldline.agent.setup import TurnSetup
 from foldline.agent.tool_batch import ToolBatch
 from foldline.agent.tools import call_signature
+from foldline.errors import StoreError, ThreadConflictError, UsageError
 from foldline.history.messages import Message, total_usage
 from foldline.history.parts import ToolCallPart
 from foldline.providers.model import ChatResponse, FinishReason
@@ -314,6 +316,14 @@ class Turn:
         return [*map(self._dated, answers), self._signed(Message.assistant(reason))]
 
     async def _run_tools(self, batch: ToolBatch) -> None:
+        try:
+            await self._run_all(batch)
+        except ThreadConflictError:
+            with suppress(StoreError, UsageError):
+                await batch.keep()
+            raise
+
+    async def _run_all(self, batch: ToolBatch) -> None:
         await batch.run()
         answers, state = batch.answers, self._at.state
         state = state.with_failure() if batch.has_failed else state.with_success()

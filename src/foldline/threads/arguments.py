@@ -2,9 +2,9 @@
 What a caller without a type checker may get wrong, said in one line.
 """
 
-from collections.abc import Iterable, Mapping
-from datetime import datetime, timedelta
-from typing import Final, get_args
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Final, TypeVar, get_args
 
 import msgspec
 from msgspec import UNSET
@@ -26,12 +26,16 @@ __all__ = [
     "check_change",
     "check_commit_id",
     "check_fields",
+    "check_index",
     "check_messages",
     "check_metadata",
     "check_moment",
     "check_ttl",
+    "several",
 ]
 
+
+_Value = TypeVar("_Value")
 
 _ROLES: Final = get_args(Role)
 _PARTS: Final = frozenset(get_args(Part))
@@ -80,6 +84,37 @@ def check_fields(name: str, value: object, kind: type) -> None:
 def _check_kind(name: str, value: object, kind: type) -> None:
     if not isinstance(value, kind):
         message = f"{name} cannot be stored: it is a {type(value).__name__}, not a {kind.__name__}"
+        raise ConfigError(message)
+
+
+def several(name: str, values: Iterable[_Value]) -> tuple[_Value, ...]:
+    """
+    Return *values* as a tuple; what each of them is is not looked at.
+
+    Raises:
+        ConfigError: It is a single value, a text or a mapping; the message says *name*.
+    """
+    _check_several(name, values)
+    return tuple(values)
+
+
+def _check_several(name: str, values: object) -> None:
+    kind = type(values).__name__
+    # A text and a mapping can be gone through too, but what comes of it was not meant.
+    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
+        message = f"{name} is a {kind}: allowed is a list"
+        raise ConfigError(message)
+
+
+def check_index(name: str, value: object) -> None:
+    """
+    See that *value* is a whole number, as every index is; whether there is one is not looked at.
+
+    Raises:
+        ConfigError: It is something else; the message says *name*.
+    """
+    if isinstance(value, bool) or not isinstance(value, int):
+        message = f"{name} is a {type(value).__name__}: allowed is a whole number"
         raise ConfigError(message)
 
 
@@ -220,6 +255,7 @@ def check_metadata(metadata: Mapping[str, object] | None, display_name: object) 
     Raises:
         ConfigError: It is not so.
     """
+    _check_mapping(metadata)
     for key in metadata or ():
         _check_key(key)
     if display_name is not None and not isinstance(display_name, str):
@@ -227,8 +263,17 @@ def check_metadata(metadata: Mapping[str, object] | None, display_name: object) 
         raise ConfigError(message)
 
 
+def _check_mapping(metadata: object) -> None:
+    if metadata is not None and not isinstance(metadata, Mapping):
+        message = f"metadata is a {type(metadata).__name__}: allowed is a dict"
+        raise ConfigError(message)
+
+
 def _check_key(key: object) -> None:
-    if not isinstance(key, str) or not key.strip():
+    if not isinstance(key, str):
+        message = f"metadata has a key that is a {type(key).__name__}: allowed are names (texts)"
+        raise ConfigError(message)
+    if not key.strip():
         message = "metadata has a blank key: allowed are names"
         raise ConfigError(message)
 
@@ -238,23 +283,48 @@ def check_moment(name: str, moment: object) -> None:
     See that *moment* is a time with a zone, or None.
 
     Raises:
-        ConfigError: It is not; the message says *name*.
+        ConfigError: It is not, or UTC has no such year; the message says *name*.
     """
-    if moment is None or (isinstance(moment, datetime) and moment.utcoffset() is not None):
+    if moment is None:
         return
-    kind = type(moment).__name__
-    shown = f"={moment.isoformat()}" if isinstance(moment, datetime) else f" is a {kind}"
-    message = f"{name}{shown}: allowed is a datetime with a time zone"
-    raise ConfigError(message)
+    if not isinstance(moment, datetime) or moment.utcoffset() is None:
+        kind = type(moment).__name__
+        shown = f"={moment.isoformat()}" if isinstance(moment, datetime) else f" is a {kind}"
+        message = f"{name}{shown}: allowed is a datetime with a time zone"
+        raise ConfigError(message)
+    if not _has_year(moment):
+        message = f"{name}={moment.isoformat()}: allowed are the years 1 to 9999 in UTC"
+        raise ConfigError(message)
 
 
-def check_ttl(ttl: object) -> None:
+def _has_year(moment: datetime) -> bool:
+    try:
+        moment.astimezone(UTC)
+    except OverflowError:
+        return False
+    return True
+
+
+def check_ttl(ttl: object, *, clock: Callable[[], datetime]) -> None:
     """
     See that *ttl* is a span above zero, or None.
 
+    Args:
+        ttl: How long something lives.
+        clock: What tells from when on.
+
     Raises:
-        ConfigError: It is not.
+        ConfigError: It is not, or its end has no date.
     """
-    if ttl is not None and (not isinstance(ttl, timedelta) or ttl <= timedelta(0)):
+    if ttl is None:
+        return
+    if not isinstance(ttl, timedelta) or ttl <= timedelta(0):
         message = f"ttl={ttl!r}: allowed is a timedelta above zero"
+        raise ConfigError(message)
+    try:
+        is_dated = _has_year(clock() + ttl)
+    except OverflowError:
+        is_dated = False
+    if not is_dated:
+        message = f"ttl={ttl!r}: allowed is one that ends before the year 10000"
         raise ConfigError(message)

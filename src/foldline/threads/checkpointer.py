@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from datetime import datetime, timedelta
 
 from foldline.errors import CheckpointError, ConfigError
-from foldline.threads.arguments import check_moment
+from foldline.threads.arguments import check_index, check_moment
 from foldline.threads.checkpoint import Checkpoint, decode_checkpoint
 from foldline.threads.head import decode_head
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey
@@ -74,7 +74,8 @@ class ThreadCheckpointer:
         Its messages, its state and its reduction are those of that moment; name and metadata are
         those of now.
 
-        `ConversationThread.fork` and `rewind` go on from there.
+        `ConversationThread.fork` and `rewind`, given its `length`, go on from there. The root is the
+        beginning of the history, and no moment of a thread.
 
         Raises:
             CheckpointError: The store keeps the last checkpoint alone.
@@ -100,7 +101,7 @@ class ThreadCheckpointer:
             execution=state,
             reduction=None if state is None else state.active_reduction,
         )
-        return ReadOnlyThread(self._backing, record)
+        return ReadOnlyThread(self._backing, record, seen=thread.revision)
 
     async def history(
         self,
@@ -152,6 +153,7 @@ class ThreadCheckpointer:
             ConfigError: *keep_latest* is below 0.
             ThreadConflictError: Somebody else has written in the meantime.
         """
+        check_index("keep_latest", keep_latest)
         if keep_latest < 0:
             message = f"keep_latest={keep_latest}: allowed is 0 or more"
             raise ConfigError(message)

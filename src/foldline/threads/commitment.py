@@ -29,8 +29,16 @@ def _nothing() -> None:
     pass
 
 
+def _nowhere(_: ThreadRecord) -> None:
+    pass
+
+
 async def carry_out(
-    backing: Backing, planned: Planned, *, made: Callable[[], None] = _nothing
+    backing: Backing,
+    planned: Planned,
+    *,
+    made: Callable[[], None] = _nothing,
+    moved: Callable[[ThreadRecord], None] = _nowhere,
 ) -> None:
     """
     Commit *planned*; what has begun is finished also where the task is cancelled.
@@ -40,6 +48,8 @@ async def carry_out(
         planned: What to commit.
         made: Is called once it was made, before anything is raised or returned; nothing by
             default.
+        moved: Is called with the thread where an empty commit was made in its place, so that it
+            cannot arrive any more; nothing by default.
 
     Raises:
         ThreadConflictError: The thread is at another revision; nothing was written.
@@ -50,7 +60,7 @@ async def carry_out(
     if backing.ends_commits:
         await _commit_steadily(backing, planned, made)
         return
-    commit = asyncio.ensure_future(_commit(backing, planned))
+    commit = asyncio.ensure_future(_commit(backing, planned, moved))
     try:
         await asyncio.shield(commit)
     except asyncio.CancelledError:
@@ -63,7 +73,7 @@ async def carry_out(
 
 async def _commit_steadily(backing: Backing, planned: Planned, made: Callable[[], None]) -> None:
     try:
-        await _commit(backing, planned)
+        await _commit(backing, planned, _nowhere)
     except asyncio.CancelledError as cancelled:
         # It has ended all the same; a cause says that it failed.
         if cancelled.__cause__ is None:
@@ -72,11 +82,17 @@ async def _commit_steadily(backing: Backing, planned: Planned, made: Callable[[]
     made()
 
 
-async def _commit(backing: Backing, planned: Planned) -> None:
+async def _commit(
+    backing: Backing, planned: Planned, moved: Callable[[ThreadRecord], None]
+) -> None:
     try:
         await backing.storage.commit(planned.record.key, planned.step)
     except CommitUnknownError as error:
-        await _settle(backing, planned, error)
+        try:
+            await _settle(backing, planned, error, moved)
+        except asyncio.CancelledError as cancelled:
+            # It has not been found out, so that nobody may take it for made.
+            raise cancelled from error
 
 
 async def _ended(commit: asyncio.Future[None]) -> None:
@@ -88,7 +104,12 @@ async def _ended(commit: asyncio.Future[None]) -> None:
             await asyncio.wait([commit])
 
 
-async def _settle(backing: Backing, planned: Planned, error: CommitUnknownError) -> None:
+async def _settle(
+    backing: Backing,
+    planned: Planned,
+    error: CommitUnknownError,
+    moved: Callable[[ThreadRecord], None],
+) -> None:
     """
     Find out whether a commit whose outcome is unknown was made; raise where it was not.
     """
@@ -98,7 +119,7 @@ async def _settle(backing: Backing, planned: Planned, error: CommitUnknownError)
         return
     actual = 0 if record is None else record.head.revision
     if actual == expected:
-        await _fence(backing, planned, record, error)
+        await _fence(backing, planned, record, error, moved)
         return
     if record is None:
         raise ThreadNotFoundError(thread_id=name)
@@ -108,7 +129,11 @@ async def _settle(backing: Backing, planned: Planned, error: CommitUnknownError)
 
 
 async def _fence(
-    backing: Backing, planned: Planned, record: ThreadRecord | None, error: CommitUnknownError
+    backing: Backing,
+    planned: Planned,
+    record: ThreadRecord | None,
+    error: CommitUnknownError,
+    moved: Callable[[ThreadRecord], None],
 ) -> None:
     """
     See that a commit that has not arrived yet will be refused when it does, and raise.
@@ -126,10 +151,11 @@ async def _fence(
         try:
             await backing.storage.commit(record.key, empty.step)
         except ThreadConflictError:
-            await _settle(backing, planned, error)
+            await _settle(backing, planned, error, moved)
             return
         except StoreError:
             raise _unknown(planned, error, "nothing can be written now") from None
+        moved(empty.record)
     message = f"a commit of thread {planned.record.key.id!r} was not made: {error}"
     raise StoreError(message)
 
@@ -148,5 +174,6 @@ async def _stored(
 def _unknown(planned: Planned, error: CommitUnknownError, reason: str) -> CommitUnknownError:
     return CommitUnknownError(
         f"a commit of thread {planned.record.key.id!r} may be there or not, and {reason}: {error}. "
-        "Refresh, then commit again under the same commit_id"
+        "Refresh, then commit again under the commit_id of this error",
+        commit_id=planned.step.id,
     )

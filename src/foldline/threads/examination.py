@@ -2,10 +2,12 @@
 Everything about one thread, read raw and recomputed: what is whole, and what is not.
 """
 
+from collections.abc import Sequence
+
 from msgspec import Struct
 from msgspec.structs import replace
 
-from foldline.errors import FormatError, StoreCorruptError
+from foldline.errors import FormatError, StoreBusyError, StoreCorruptError
 from foldline.reduction.state import hash_text
 from foldline.threads.backing import Backing
 from foldline.threads.chain import Chain, Sums
@@ -17,12 +19,15 @@ from foldline.threads.key import ThreadKey
 from foldline.threads.record import ThreadRecord, close_head, decode_record, open_document
 from foldline.threads.salvage import Salvage
 from foldline.threads.step import Document, DocumentKind, StoredThread
+from foldline.threads.storage import LOADED_KINDS
 
 
 __all__ = ["Examination", "examine", "examine_steadily"]
 
 
 _ATTEMPTS = 5
+# A head may be damaged so that it speaks of any number of rows.
+_MOST_EMPTY = 1_000
 _STRIDE = 512
 _MOST_FAULTS = 1000
 _MOMENT = 0.001
@@ -92,30 +97,39 @@ async def examine(backing: Backing, key: ThreadKey) -> Examination | None:
 
 async def examine_steadily(backing: Backing, key: ThreadKey) -> Examination | None:
     """
-    Return what `examine` does, with those faults alone that are there each time it looks.
+    Return what `examine` does, with those faults alone that are no trace of others who write.
 
-    Whoever writes meanwhile would look like damage, so it looks until nobody has written.
+    What was found while nobody wrote is as it is; else what lies at the same place each time.
 
     Raises:
+        StoreBusyError: Others write all the while, and it cannot be told.
         StoreCorruptError: The storage itself cannot find the thread any more.
         StoreVersionError: A newer foldline wrote it.
         StoreError: The storage failed.
     """
-    found = await examine(backing, key)
+    seen: list[Examination] = []
     for _ in range(_ATTEMPTS):
-        if found is None or not found.faults or await _is_current(backing, found):
-            break
-        again = await examine(backing, key)
-        if again is None:
-            return None
-        lasting = [one for one in again.faults if one in found.faults]
-        found = replace(again, faults=tuple(lasting))
-    return found
+        found = await examine(backing, key)
+        if found is None or not found.faults or await _is_at(backing, key, found.revision):
+            return found
+        seen.append(found)
+    lasting = set[tuple[str, str]].intersection(*map(_places, seen))
+    if not lasting:
+        message = f"thread {key.id!r} was written to all the while: examine it again"
+        raise StoreBusyError(message)
+    latest = seen[-1]
+    faults = tuple(one for one in latest.faults if (one.kind, one.name) in lasting)
+    return replace(latest, faults=faults)
 
 
-async def _is_current(backing: Backing, found: Examination) -> bool:
-    stored = await backing.storage.load(found.key)
-    return stored is not None and stored.revision == found.revision
+def _places(found: Examination) -> set[tuple[str, str]]:
+    # What is wrong may be told with numbers that every commit changes.
+    return {(one.kind, one.name) for one in found.faults}
+
+
+async def _is_at(backing: Backing, key: ThreadKey, revision: int) -> bool:
+    stored = await backing.storage.load(key)
+    return stored is not None and stored.revision == revision
 
 
 class _Examiner:
@@ -200,7 +214,7 @@ class _Examiner:
         known = _Documents([], ThreadRecord(key=self._key, head=head), [], [])
         for kind in _KINDS:
             try:
-                found = await self._storage.documents(self._key, kind)
+                found = await self._documents_of(kind)
             except StoreCorruptError as error:
                 known.faults.append(Fault(kind="store", name=kind, problem=str(error)))
                 continue
@@ -208,6 +222,12 @@ class _Examiner:
                 self._take(known, one)
         known.reductions.reverse()
         return known
+
+    async def _documents_of(self, kind: DocumentKind) -> Sequence[Document]:
+        if kind not in LOADED_KINDS:
+            return await self._storage.documents(self._key, kind)
+        # Those of the same moment as the head: others may have written since.
+        return [one for one in reversed(self._stored.documents) if one.kind == kind]
 
     def _take(self, known: _Documents, one: Document) -> None:
         problem = None
@@ -250,21 +270,20 @@ class _Examiner:
         known.checkpoints.append(checkpoint)
 
     async def _scan(self, chain: Chain, branch: bytes, stop: int | None) -> None:
-        while stop is None or chain.sums.count < stop:
+        first, empty = 0, 0
+        while stop is None or first < stop:
             if len(self._faults) >= _MOST_FAULTS:
                 return
-            first = chain.sums.count
             last = first + _STRIDE if stop is None else min(first + _STRIDE, stop)
             count = await self._scan_page(chain, branch, first, last)
             if stop is None and chain.sums.count < last:
                 return
-            if count == 0:
-                self._missing(first, stop or last)
-                chain.skip(stop or last)
-                return
-            if chain.sums.count < last:
-                self._missing(chain.sums.count, last)
-                chain.skip(last)
+            empty = 0 if count else empty + 1
+            if empty > _MOST_EMPTY:
+                break
+            first = last
+        if stop is not None:
+            self._pass_over(chain, stop)
 
     async def _scan_page(self, chain: Chain, branch: bytes, first: int, last: int) -> int:
         """
@@ -275,9 +294,7 @@ class _Examiner:
         except StoreCorruptError as error:
             return await self._scan_halves(chain, branch, first, last, str(error))
         for row in rows:
-            if row.seq > chain.sums.count:
-                self._missing(chain.sums.count, row.seq)
-                chain.skip(row.seq)
+            self._pass_over(chain, row.seq)
             problem = chain.take(row)
             if problem is not None:
                 self._blame("row", problem, str(row.seq))
@@ -287,6 +304,7 @@ class _Examiner:
         self, chain: Chain, branch: bytes, first: int, last: int, problem: str
     ) -> int:
         if last - first == 1:
+            self._pass_over(chain, first)
             self._blame("row", problem, str(first))
             chain.skip(last)
             return 1
@@ -294,9 +312,16 @@ class _Examiner:
         count = await self._scan_page(chain, branch, first, middle)
         return count + await self._scan_page(chain, branch, middle, last)
 
-    def _missing(self, first: int, stop: int) -> None:
+    def _pass_over(self, chain: Chain, stop: int) -> None:
+        """
+        Go on with the row *stop*; those before it that were not met are missing.
+        """
+        first = chain.sums.count
+        if first >= stop:
+            return
         rows = "it is" if stop == first + 1 else f"rows {first} to {stop - 1} are"
         self._blame("row", f"{rows} missing", str(first))
+        chain.skip(stop)
 
     async def _judge_head(self, head: Head, chain: Chain) -> None:
         sums = chain.sums
@@ -308,8 +333,12 @@ class _Examiner:
             self._blame("head", "it has more archived messages than messages")
         if not _is_same_moment(head, self._stored.expires_at):
             self._blame("head", "the store names another moment than it from which on it is gone")
-        if await self._has_row(head.branch, head.count):
+        # Whoever has written since has a head that stands behind it.
+        if await self._has_row(head.branch, head.count) and await self._is_current():
             self._blame("row", "it lies behind the last row", str(head.count))
+
+    async def _is_current(self) -> bool:
+        return await _is_at(self._backing, self._key, self._stored.revision)
 
     async def _has_row(self, branch: bytes, number: int) -> bool:
         try:

@@ -2,6 +2,7 @@
 The head of a thread: how far it has come.
 """
 
+from collections.abc import Mapping
 from datetime import datetime
 from itertools import pairwise
 from typing import Final
@@ -126,6 +127,23 @@ class Head(Struct, frozen=True, kw_only=True):
         archives = tuple(one for one in self.archives if one[0] <= fold)
         archived = archives[-1][1] if archives else 0
         return msgspec.structs.replace(self, archived=archived, archives=archives, folds=fold)
+
+    def with_folds(self, cuts: Mapping[int, int]) -> "Head":
+        """
+        Return the head of a thread that has no reductions but *cuts*.
+
+        What is archived at each is what was archived then, as far as one up to it stands for it.
+
+        Args:
+            cuts: The numbers of the reductions, and how many messages each stands for.
+        """
+        archives, reach = [(0, 0)], 0
+        for fold, cut in sorted(cuts.items()):
+            reach = max(reach, cut)
+            archived = min(reach, self.fallen_back(fold).archived)
+            if archived != archives[-1][1]:
+                archives.append((fold, archived))
+        return msgspec.structs.replace(self, archives=tuple(archives[1:]))
 
     def moved(self, commit_id: bytes, now: datetime) -> "Head":
         """

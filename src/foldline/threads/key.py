@@ -9,7 +9,7 @@ from msgspec import Struct
 from foldline.errors import ThreadIdError
 
 
-__all__ = ["DEFAULT_TENANT", "ThreadKey"]
+__all__ = ["DEFAULT_TENANT", "ThreadKey", "listed_key"]
 
 
 DEFAULT_TENANT = "default"
@@ -33,6 +33,18 @@ class ThreadKey(Struct, frozen=True, order=True):
     def __post_init__(self) -> None:
         _check("tenant", self.tenant)
         _check("thread id", self.id)
+
+
+def listed_key(tenant: str, id: str) -> ThreadKey | None:
+    """
+    Return the key of a thread that a storage lists; None where its name was damaged.
+
+    Nobody can ask for such a thread, and the others are not to suffer from it.
+    """
+    try:
+        return ThreadKey(tenant, id)
+    except ThreadIdError:
+        return None
 
 
 def _check(name: str, value: object) -> None:

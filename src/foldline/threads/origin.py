@@ -57,7 +57,7 @@ def plan_restore(backing: Backing, key: ThreadKey, snapshot: ThreadSnapshot) -> 
         messages=snapshot.messages,
         execution=UNSET if state is None else state.with_reduction(reduction if cut else None),
         reduction=UNSET if reduction is None else reduction,
-        archived=max(0, min(snapshot.archived, cut)),
+        archived=min(snapshot.archived, cut),
         tools=snapshot.tools,
         display_name=snapshot.display_name or None,
         metadata=snapshot.metadata or None,

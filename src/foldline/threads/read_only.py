@@ -8,11 +8,17 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from foldline.errors import ConfigError, StoreCorruptError, ThreadConflictError
+from foldline.errors import (
+    ConfigError,
+    StoreCorruptError,
+    ThreadConflictError,
+    ThreadNotFoundError,
+)
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.units import CountingUnit
 from foldline.reduction.state import HistoryReductionState
+from foldline.threads.arguments import check_index
 from foldline.threads.backing import Backing
 from foldline.threads.key import ThreadKey
 from foldline.threads.loop_state import AgentLoopState
@@ -51,12 +57,19 @@ class ReadOnlyThread:
     A thread at one moment, which can be read and not written.
     """
 
-    def __init__(self, backing: Backing, record: ThreadRecord) -> None:
+    def __init__(self, backing: Backing, record: ThreadRecord, *, seen: int | None = None) -> None:
         """
         Show *record*; a store makes threads.
+
+        Args:
+            backing: What the threads of the store have in common.
+            record: The thread.
+            seen: The revision at which the store was when *record* was read, where that is an
+                earlier moment.
         """
         self._backing = backing
         self._record = record
+        self._seen = seen
         self._history: History | None = None
 
     def __repr__(self) -> str:
@@ -216,7 +229,9 @@ class ReadOnlyThread:
         Raises:
             StoreCorruptError: A message is missing or damaged.
             ThreadConflictError: Somebody has cleared the thread since it was read.
+            ThreadNotFoundError: Somebody has deleted it.
         """
+        check_index("last", 0 if last is None else last)
         if last is not None and last < 0:
             message = f"last={last}: allowed is 0 or more"
             raise ConfigError(message)
@@ -231,6 +246,8 @@ class ReadOnlyThread:
         Raises:
             StoreCorruptError: A message is missing or damaged.
         """
+        check_index("start", start)
+        check_index("stop", 0 if stop is None else stop)
         stop = self.length if stop is None else min(stop, self.length)
         if not 0 <= start <= stop:
             message = f"start={start}: allowed is 0 to {stop}"
@@ -329,6 +346,7 @@ class ReadOnlyThread:
             ConfigError: *text* has no word.
             StoreCorruptError: A message is missing or damaged.
             ThreadConflictError: Somebody has cleared the thread since it was read.
+            ThreadNotFoundError: Somebody has deleted it.
         """
         return await self._guarded(
             lambda _: find_messages(self._backing, self._record, text, limit=limit)
@@ -340,9 +358,10 @@ class ReadOnlyThread:
         except StoreCorruptError:
             # Rows that somebody else has cleared are not damaged.
             stored = await self._backing.storage.load(self.key)
-            actual = 0 if stored is None else stored.revision
-            if actual != self.revision:
-                raise self._conflict(actual) from None
+            if stored is None:
+                raise ThreadNotFoundError(thread_id=self.id) from None
+            if stored.revision != (self.revision if self._seen is None else self._seen):
+                raise self._conflict(stored.revision) from None
             raise
 
     def _conflict(self, actual: int, *, expected: int | None = None) -> ThreadConflictError:

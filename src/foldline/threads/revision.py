@@ -3,14 +3,15 @@ What changes in a thread beside growing: rewinding, editing, forking, clearing, 
 
 None of it rewrites a message: a thread leaves its branch and goes on along a new one, which shares
 the rows up to there. What is behind stays on the branch that was left. A reduction that stands for
-a part of it would be refused by its digest, so its document goes.
+a part of it would be refused by its digest, so its document goes, and with it what it alone keeps
+archived.
 """
 
 from collections.abc import Sequence
 
 import msgspec
 
-from foldline.errors import ConfigError
+from foldline.errors import ConfigError, StoreCorruptError
 from foldline.history.messages import Message
 from foldline.threads.backing import Backing
 from foldline.threads.change import BRANCH_SIZE, Change, Planned, StoredReduction, plan_step
@@ -69,7 +70,7 @@ async def _back_to(
     kept, dropped = _split(await _stored_reductions(backing, record), at)
     return Change(
         messages=messages,
-        rebranch=head,
+        rebranch=_with_folds(head, kept),
         shares=branch,
         execution=None,
         fallback=kept[0] if kept else None,
@@ -100,6 +101,10 @@ def _split(
 ) -> tuple[list[StoredReduction], list[StoredReduction]]:
     kept = [one for one in known if one.state.summarized_up_to_index <= at]
     return kept, [one for one in known if one.state.summarized_up_to_index > at]
+
+
+def _with_folds(head: Head, kept: Sequence[StoredReduction]) -> Head:
+    return head.with_folds({int(one.name): _reach(one) for one in kept})
 
 
 async def without_newest(backing: Backing, record: ThreadRecord) -> Change | None:
@@ -156,15 +161,16 @@ async def forked(backing: Backing, record: ThreadRecord, key: ThreadKey, at: int
     seq = await reader.seq_behind(at)
     branch = Branch(backing.random_bytes(BRANCH_SIZE), record.head.branch, seq)
     now = backing.clock()
+    shared, _ = _split(await _stored_reductions(backing, record), at)
+    kept = await _fitting(reader, shared)
     head = msgspec.structs.replace(
-        await reader.head_at(seq, branch.id),
+        _with_folds(await reader.head_at(seq, branch.id), kept),
         created_at=now,
         last_activity=now,
         revision=0,
         checkpoints=0,
         recent=(),
     )
-    kept, _ = _split(await _stored_reductions(backing, record), at)
     change = Change(
         rebranch=head,
         shares=branch,
@@ -181,3 +187,29 @@ async def forked(backing: Backing, record: ThreadRecord, key: ThreadKey, at: int
     ]
     step = msgspec.structs.replace(planned.step, put=[*planned.step.put, *copies])
     return msgspec.structs.replace(planned, step=step)
+
+
+async def _fitting(reader: ThreadReader, known: Sequence[StoredReduction]) -> list[StoredReduction]:
+    """
+    Return those of *known* that stand for what *reader* reads.
+
+    They are those of now, and somebody may have gone along another branch since it was read.
+    """
+    for one in sorted(known, key=_reach, reverse=True):
+        # A digest covers everything before it: all that reach less far fit as well.
+        if await _fits(reader, one):
+            return [other for other in known if _reach(other) <= _reach(one)]
+    return []
+
+
+async def _fits(reader: ThreadReader, known: StoredReduction) -> bool:
+    reach = _reach(known)
+    try:
+        return reach == 0 or await reader.hash_at(reach) == known.state.message_hash
+    except StoreCorruptError:
+        # A fork shares damage too, and where this row is damaged no window behind it can be read.
+        return False
+
+
+def _reach(known: StoredReduction) -> int:
+    return known.state.summarized_up_to_index

@@ -2,7 +2,7 @@
 A whole thread as one JSON document, to be moved between stores or kept in a file.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final, TypeVar
 
@@ -89,7 +89,7 @@ class _Written(Struct, rename="pascal", kw_only=True):
     # Written for another tenant than the default one alone.
     tenant: str | UnsetType = UNSET
     display_name: Raw = Raw(b'""')
-    message_store_snapshot: _Messages = msgspec.field(default_factory=lambda: _Messages([]))
+    message_store_snapshot: _Messages
     metadata: Raw = Raw(b"{}")
     created_at: datetime | None = None
     last_activity: datetime | None = None
@@ -195,8 +195,9 @@ def _renamed(value: dict[str, Any]) -> dict[str, Any]:
     store = named.get("MessageStoreSnapshot")
     if isinstance(store, dict) and "messages" in store:
         named["MessageStoreSnapshot"] = {"Messages": store["messages"]}
-    if store == {}:
-        del named["MessageStoreSnapshot"]
+    if store is None or store == {}:
+        # To leave them out was the way of that form to write that there are none.
+        named["MessageStoreSnapshot"] = {"Messages": []}
     return {name: field for name, field in named.items() if field is not None}
 
 
@@ -213,13 +214,13 @@ def _converted(value: dict[str, Any]) -> _Written:
 
 
 def _read(written: _Written) -> ThreadSnapshot:
+    messages = tuple(decode_message(bytes(one)) for one in written.message_store_snapshot.messages)
+    _check_archived(written.archived_count, messages)
     return ThreadSnapshot(
         id=written.id,
         tenant=DEFAULT_TENANT if written.tenant is UNSET else written.tenant,
         display_name=_value(written.display_name, str),
-        messages=tuple(
-            decode_message(bytes(one)) for one in written.message_store_snapshot.messages
-        ),
+        messages=messages,
         metadata=_value(written.metadata, dict[str, object]),
         created_at=_in_utc(written.created_at),
         last_activity=_in_utc(written.last_activity),
@@ -228,6 +229,13 @@ def _read(written: _Written) -> ThreadSnapshot:
         reduction=_reduction(bytes(written.last_reduction)),
         tools=_value(written.pending_tools, tuple[ToolRun, ...]),
     )
+
+
+def _check_archived(archived: int, messages: Sequence[Message]) -> None:
+    length = sum(one.role != "system" for one in messages)
+    if not 0 <= archived <= length:
+        message = f"not a snapshot of a thread: `ArchivedCount` is not between 0 and {length}"
+        raise FormatError(message)
 
 
 def _value(written: Raw, kind: type[_Kind]) -> _Kind:

@@ -21,7 +21,7 @@ class ThreadStorage(Protocol):
     Where threads lie: a database, or memory.
 
     It stores bytes, compares revisions and knows nothing of what they mean. Every method names
-    the tenant. `foldline.testing.StorageConformance` tells whether one keeps its promises.
+    the tenant. `foldline.testing.storage.StorageConformance` tells whether one keeps its promises.
     """
 
     async def open(self) -> None:

@@ -24,6 +24,7 @@ from foldline.threads.change import Planned
 from foldline.threads.checkpoint import CheckpointRetention
 from foldline.threads.cipher import Cipher, Vault
 from foldline.threads.commitment import carry_out
+from foldline.threads.expiry import delete_expired, is_expired, make_room
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey
 from foldline.threads.origin import plan_new, plan_restore
 from foldline.threads.paging import stored_threads
@@ -150,12 +151,12 @@ class ThreadStore:
                 that is there.
 
         Raises:
-            ConfigError: *ttl* is no span above zero.
+            ConfigError: *ttl* is no span above zero, or its end has no date.
             ThreadIdError: The id or the tenant has characters that are not allowed.
             StoreCorruptError: The stored thread is damaged.
         """
         key = ThreadKey(tenant, thread_id)
-        check_ttl(ttl)
+        check_ttl(ttl, clock=self._backing.clock)
         for _ in range(_ATTEMPTS):
             found = await self._find(key)
             if found is not None:
@@ -201,7 +202,7 @@ class ThreadStore:
             ThreadExistsError: There is a thread of that id.
         """
         snapshot = decode_snapshot(data)
-        key = ThreadKey(tenant, thread_id or snapshot.id)
+        key = ThreadKey(tenant, snapshot.id if thread_id is None else thread_id)
         planned = plan_restore(self._backing, key, snapshot)
         await self._make_room(key)
         try:
@@ -221,9 +222,7 @@ class ThreadStore:
         """
         Delete the thread *key* where it has expired, so that a new one can be made.
         """
-        stored = await self._backing.storage.load(key)
-        if stored is not None and self._is_expired(decode_record(stored, self._backing.vault)):
-            await self._expire(stored)
+        await make_room(self._backing, key)
 
     async def _make(self, key: ThreadKey, ttl: timedelta | None) -> ConversationThread:
         expires_at = None if ttl is None else self._backing.clock() + ttl
@@ -236,20 +235,16 @@ class ThreadStore:
         return thread
 
     def _is_expired(self, record: ThreadRecord) -> bool:
-        # The head says it: nothing protects the column beside it, and a thread may hang on it.
-        expires_at = record.head.expires_at
-        return expires_at is not None and expires_at <= self._backing.clock()
+        return is_expired(self._backing, record)
 
     async def _expire(self, stored: StoredThread) -> bool:
-        try:
-            return await self._backing.storage.delete(stored.key, expected=stored.revision)
-        except ThreadConflictError:
-            # It was prolonged or made anew in the meantime.
-            return False
+        return await delete_expired(self._backing, stored)
 
     async def threads(self, *, tenant: str = DEFAULT_TENANT) -> AsyncIterator[ConversationThread]:
         """
-        Give every thread of *tenant*, in order of their ids; a damaged one is passed over.
+        Give every thread of *tenant*, in order of their ids.
+
+        One that is damaged, or that a newer foldline wrote, is passed over, and the log names it.
         """
         async for stored in stored_threads(self._backing.storage, tenant):
             record = self._whole(stored)
@@ -261,7 +256,12 @@ class ThreadStore:
             return decode_record(stored, self._backing.vault)
         except StoreCorruptError:
             _LOG.warning("thread %r is damaged: see `foldline verify`", stored.key.id)
-            return None
+        except StoreVersionError:
+            _LOG.warning(
+                "thread %r was written by a newer foldline, and is passed over: upgrade foldline",
+                stored.key.id,
+            )
+        return None
 
     async def tenants(self) -> list[str]:
         """
@@ -279,7 +279,7 @@ class ThreadStore:
         """
         Delete every thread that has expired, of all tenants, and return how many there were.
 
-        A damaged thread stays, for `foldline repair`.
+        A damaged thread stays, for `foldline repair`, and one that a newer foldline wrote, for that.
         """
         deleted = 0
         for tenant in await self.tenants():
@@ -295,12 +295,21 @@ class ThreadStore:
         """
         Delete the threads that nobody has written to for *threshold*; return how many.
 
+        One that is damaged, or that a newer foldline wrote, stays.
+
         Args:
             threshold: How long.
             tenant: Whose threads.
             dry_run: Whether they are only counted.
+
+        Raises:
+            ConfigError: *threshold* is no span, or reaches back to no date.
         """
-        latest = self._backing.clock() - threshold
+        try:
+            latest = self._backing.clock() - threshold
+        except (TypeError, OverflowError):
+            message = f"threshold={threshold!r}: allowed is a timedelta that reaches back to a date"
+            raise ConfigError(message) from None
         count = 0
         async for stored in stored_threads(self._backing.storage, tenant):
             record = self._whole(stored)

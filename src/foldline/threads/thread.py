@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Protocol, runtime_checkable
 
 from msgspec import UNSET, UnsetType, structs
 
@@ -24,50 +23,27 @@ from foldline.threads.arguments import (
     check_answer,
     check_change,
     check_commit_id,
+    check_index,
     check_messages,
     check_metadata,
     check_moment,
+    several,
 )
 from foldline.threads.backing import Backing
 from foldline.threads.change import COMMIT_ID_SIZE, Change, Planned, plan_step
 from foldline.threads.checkpoint import CheckpointSource
 from foldline.threads.commitment import carry_out
+from foldline.threads.expiry import is_expired, make_room
 from foldline.threads.key import ThreadKey
 from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.read_only import ReadOnlyThread
 from foldline.threads.record import ThreadRecord, decode_record
 from foldline.threads.revision import cleared, edited, forked, rewound, without_newest
 from foldline.threads.row import extend_history
-from foldline.threads.tool_run import ToolRun
+from foldline.threads.tool_run import ToolRun, answer_of
 
 
-__all__ = ["ConversationThread", "MessageStore"]
-
-
-@runtime_checkable
-class MessageStore(Protocol):
-    """
-    Whatever keeps the messages of one conversation; a `ConversationThread` does.
-    """
-
-    @property
-    def count(self) -> int:
-        """
-        How many messages there are.
-        """
-        ...
-
-    async def add_messages(self, messages: Iterable[Message]) -> None:
-        """
-        Append *messages*, all or none.
-        """
-        ...
-
-    async def get_messages(self) -> list[Message]:
-        """
-        Return all messages, oldest first.
-        """
-        ...
+__all__ = ["ConversationThread"]
 
 
 class ConversationThread(ReadOnlyThread):
@@ -161,11 +137,11 @@ class ConversationThread(ReadOnlyThread):
             StoreError: The store failed; nothing was written.
         """
         change = Change(
-            messages=tuple(messages),
+            messages=several("messages", messages),
             execution=execution,
             reduction=reduction,
-            tools=tuple(tools),
-            settled=tuple(settled),
+            tools=several("tools", tools),
+            settled=several("settled", settled),
             source=source,
         )
         check_change(change)
@@ -178,17 +154,23 @@ class ConversationThread(ReadOnlyThread):
             change = await self._with_reduction(change, archive=archive)
             await self._write(change, commit_id=commit_id)
 
-    async def add_messages(self, messages: Iterable[Message]) -> None:
+    async def add_messages(
+        self, messages: Iterable[Message], *, commit_id: bytes | None = None
+    ) -> None:
         """
         Append *messages*, all or none; of no messages nothing is written.
+
+        Args:
+            messages: What was said.
+            commit_id: See `commit`.
 
         Raises:
             ThreadConflictError: Somebody else has written in the meantime.
             StoreError: The store failed; nothing was written.
         """
-        given = tuple(messages)
+        given = several("messages", messages)
         if given:
-            await self.commit(messages=given, source="input")
+            await self.commit(messages=given, source="input", commit_id=commit_id)
 
     async def add_message(self, message: Message) -> None:
         """
@@ -200,21 +182,24 @@ class ConversationThread(ReadOnlyThread):
         """
         await self.add_messages([message])
 
-    async def append(self, messages: Iterable[Message]) -> None:
+    async def append(self, messages: Iterable[Message], *, commit_id: bytes | None = None) -> None:
         """
         Append *messages* behind whatever others have written in the meantime.
+
+        Args:
+            messages: What was said.
+            commit_id: See `commit`. Give one, and the same again, where the call may be repeated:
+                behind a cancelled one nobody knows whether it was made.
 
         Raises:
             StoreError: The store failed; nothing was written.
         """
-        given = tuple(messages)
+        given = several("messages", messages)
         if not given:
             return
         # One id for all attempts: one that was made without our knowing is not made again.
-        commit_id = self._backing.random_bytes(COMMIT_ID_SIZE)
-        await self._insisting(
-            lambda: self.commit(messages=given, source="input", commit_id=commit_id)
-        )
+        name = self._backing.random_bytes(COMMIT_ID_SIZE) if commit_id is None else commit_id
+        await self._insisting(lambda: self.commit(messages=given, source="input", commit_id=name))
 
     async def save_reduction(
         self, reduction: HistoryReductionState, *, archive: bool = False
@@ -344,18 +329,19 @@ class ConversationThread(ReadOnlyThread):
         """
         End the open run, so that a new one may start; without one nothing is written.
 
-        Calls whose answers are not yet messages are forgotten; every view answers them by itself. A
-        vendor that holds the conversation may have what nobody has stored, so it is left as well.
+        The tools that have begun are answered: with their results, or else with the word that these
+        are unknown. A vendor that holds the conversation may have what nobody has stored, so it is
+        left as well.
 
         Raises:
             ThreadConflictError: Somebody else has written in the meantime.
         """
         state = self._record.execution
         if state is not None and state.is_open:
-            pending = [run.call_id for run in self.pending_tools]
+            answers = [answer_of(run, self.now()) for run in self.pending_tools]
             await self.commit(
+                messages=answers,
                 execution=state.with_service(None).terminated(reason),
-                settled=pending,
                 expected=self.revision,
             )
 
@@ -367,9 +353,10 @@ class ConversationThread(ReadOnlyThread):
         for a part of it, the execution state and waiting tool calls go.
 
         Raises:
-            ConfigError: There are fewer messages than *at*.
+            ConfigError: There are fewer messages than *at*, or it is no whole number.
             ThreadConflictError: Somebody else has written in the meantime.
         """
+        check_index("at", at)
         async with self._lock:
             change = await self._guarded(lambda _: rewound(self._backing, self._record, at))
             await self._write(change)
@@ -384,6 +371,7 @@ class ConversationThread(ReadOnlyThread):
             ConfigError: There is no message at *index*, or *message* is a system message.
             ThreadConflictError: Somebody else has written in the meantime.
         """
+        check_index("index", index)
         check_messages([message])
         async with self._lock:
             change = await self._guarded(
@@ -435,6 +423,7 @@ class ConversationThread(ReadOnlyThread):
 
         It shares them in the store too, with every reduction that stands for no more than they are:
         nothing is copied and nothing is summarized again. Deleting either thread leaves the other.
+        It inherits the expiry; from then on each has its own.
 
         Args:
             thread_id: The id of the new thread, of the same tenant.
@@ -442,12 +431,14 @@ class ConversationThread(ReadOnlyThread):
 
         Raises:
             ThreadExistsError: There is a thread of that id.
-            ThreadNotFoundError: Somebody has deleted this thread.
+            ThreadNotFoundError: Somebody has deleted this thread, or it has expired.
             ThreadConflictError: Somebody has cleared this thread since it was read.
             ConfigError: There are fewer messages than *at*.
         """
+        check_index("at", 0 if at is None else at)
         key = ThreadKey(self.tenant, thread_id)
         planned = await self._forked(key, at)
+        await make_room(self._backing, key)
         try:
             await carry_out(self._backing, planned)
         except ThreadConflictError:
@@ -457,6 +448,8 @@ class ConversationThread(ReadOnlyThread):
         return ConversationThread(self._backing, planned.record)
 
     async def _forked(self, key: ThreadKey, at: int | None) -> Planned:
+        if is_expired(self._backing, self._record):
+            raise ThreadNotFoundError(thread_id=self.id)
         try:
             return await self._guarded(lambda _: forked(self._backing, self._record, key, at))
         except ThreadConflictError as error:
@@ -476,11 +469,21 @@ class ConversationThread(ReadOnlyThread):
             raise ThreadNotFoundError(thread_id=self.id)
         planned = plan_step(backing, self._record, change, commit_id=commit_id)
         try:
-            await carry_out(self._backing, planned, made=lambda: self._take(planned, change))
+            await carry_out(
+                self._backing,
+                planned,
+                made=lambda: self._take(planned, change),
+                moved=self._move_to,
+            )
         except ThreadConflictError as error:
             if error.actual:
                 raise
             raise ThreadNotFoundError(thread_id=self.id) from None
+
+    def _move_to(self, record: ThreadRecord) -> None:
+        if record.head.seal != self._record.head.seal:
+            self._history = None
+        self._record = record
 
     def _take(self, planned: Planned, change: Change) -> None:
         self._record = planned.record

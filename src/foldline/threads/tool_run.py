@@ -2,16 +2,26 @@
 A tool call between its intent and its answer.
 """
 
+from datetime import datetime
 from hashlib import sha256
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
 from foldline.errors import ConfigError
-from foldline.history.parts import ResponseContent, ToolCallPart
+from foldline.history.messages import Message
+from foldline.history.parts import ResponseContent, ToolCallPart, ToolCallResponsePart
 
 
-__all__ = ["ToolPolicy", "ToolRun", "check_kinds", "document_name", "idempotency_key"]
+__all__ = [
+    "INTERRUPTED",
+    "ToolPolicy",
+    "ToolRun",
+    "answer_of",
+    "check_kinds",
+    "document_name",
+    "idempotency_key",
+]
 
 
 ToolPolicy: TypeAlias = Literal["at_most_once", "idempotent", "manual"]
@@ -21,6 +31,13 @@ What becomes of a tool that a crash interrupted.
 `at_most_once`: it never runs again; its answer says that its outcome is unknown. `idempotent`: it
 runs again under the same key. `manual`: the run waits for a decision.
 """
+
+
+INTERRUPTED = (
+    "[interrupted: this tool was running when the program stopped, so whether it took effect is "
+    "unknown]"
+)
+"""What stands as the answer of a tool that a crash interrupted and that may run only once."""
 
 
 class ToolRun(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -67,6 +84,19 @@ class ToolRun(Struct, frozen=True, kw_only=True, omit_defaults=True):
         Whether the tool has run to its end.
         """
         return self.result is not None
+
+
+def answer_of(run: ToolRun, moment: datetime) -> Message:
+    """
+    Return the answer of *run* as a message of *moment*; without a result it says that it is unknown.
+    """
+    result = INTERRUPTED if run.result is None else run.result
+    return Message(
+        role="tool",
+        parts=(ToolCallResponsePart(run.call_id, result),),
+        name=run.name,
+        created_at=moment,
+    )
 
 
 def check_kinds(name: str, kind: type, *values: object) -> None:

@@ -23,6 +23,7 @@ from foldline.history.parts import (
     ToolCallPart,
     ToolCallResponsePart,
 )
+from foldline.threads.arguments import check_index
 from foldline.threads.backing import Backing
 from foldline.threads.reader import ThreadReader
 from foldline.threads.record import ThreadRecord
@@ -72,8 +73,9 @@ class Query(Struct, frozen=True):
         Read a search text, in which double quotes hold a phrase together.
 
         Raises:
-            ConfigError: It has no word.
+            ConfigError: It is no text, or has no word.
         """
+        _check_text(text)
         quoted = [words_of(phrase) for phrase in _QUOTED.findall(text)]
         single = [words_of(word) for word in _QUOTED.sub(" ", text).split()]
         phrases = tuple(tuple(phrase) for phrase in (*quoted, *single) if phrase)
@@ -94,6 +96,12 @@ class Query(Struct, frozen=True):
         Whether *words* hold every phrase.
         """
         return all(_holds(words, phrase) for phrase in self.phrases)
+
+
+def _check_text(text: object) -> None:
+    if not isinstance(text, str):
+        message = f"a search text is a {type(text).__name__}: allowed is a text"
+        raise ConfigError(message)
 
 
 def _holds(words: Sequence[str], phrase: Sequence[str]) -> bool:
@@ -138,8 +146,9 @@ async def find_messages(
     Return the newest *limit* messages of a thread that hold every word of *text*.
 
     Raises:
-        ConfigError: *text* has no word, or *limit* is below 1.
+        ConfigError: *text* is none or has no word, or *limit* is no whole number from 1 up.
     """
+    check_index("limit", limit)
     if limit < 1:
         message = f"limit={limit}: allowed is a whole number from 1 up"
         raise ConfigError(message)

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct, structs
 
-from foldline.agent.tool_batch import INTERRUPTED
 from foldline.history.digest import prefix_digest
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallResponsePart
@@ -17,6 +16,7 @@ from foldline.threads.checkpointer import ThreadCheckpointer
 from foldline.threads.loop_state import COMPLETED
 from foldline.threads.storage import ThreadStorage
 from foldline.threads.stores.memory import MemoryStorage
+from foldline.threads.tool_run import INTERRUPTED
 from tests.agent.crashes.book import Book, Entry
 from tests.agent.crashes.life import Life
 from tests.agent.crashes.play import DECIDED, NAME, live, store_on

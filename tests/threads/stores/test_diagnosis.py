@@ -4,6 +4,7 @@ What endangers a store is told.
 
 import asyncio
 import fcntl
+import shutil
 import sqlite3
 from collections.abc import AsyncIterator, Iterable
 from contextlib import closing
@@ -50,6 +51,29 @@ def test_a_usual_store_is_in_no_danger(path: Path) -> None:
 
     assert (found["threads"].value, found["messages"].value) == ("3", "56")
     assert found["journal mode"].value == "wal"
+    assert {one.weight for one in found.values()} == {"fine"}
+
+
+def test_looking_folds_no_log_back(path: Path, tmp_path: Path) -> None:
+    """
+    What a kill has left in the log stays there, and its length is told.
+    """
+    killed = tmp_path / "killed.db"
+
+    async def kill() -> None:
+        async with SQLiteStore(path) as store:
+            thread = await store.thread("one")
+            await thread.set_metadata({"size": "x" * 50_000})
+            for end in ("", "-wal", ".lock"):
+                shutil.copy(f"{path}{end}", f"{killed}{end}")
+
+    asyncio.run(kill())
+    before = [killed.read_bytes(), Path(f"{killed}-wal").read_bytes()]
+
+    found = _named(diagnose_file(killed))
+
+    assert [killed.read_bytes(), Path(f"{killed}-wal").read_bytes()] == before
+    assert found["log size"].value == f"{len(before[1]):,} bytes"
     assert {one.weight for one in found.values()} == {"fine"}
 
 

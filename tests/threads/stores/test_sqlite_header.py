@@ -5,26 +5,34 @@ A log that lies beside a SQLite file and was written beside another one.
 import asyncio
 import random
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from foldline.apps.cli.main import main
-from foldline.errors import FoldlineError, StoreCorruptError
+from foldline.errors import StoreCorruptError
 from foldline.history.messages import Message
 from foldline.threads.stores.sqlite.backup import back_up
 from foldline.threads.stores.sqlite.diagnosis import diagnose_file
-from foldline.threads.stores.sqlite.header import numbered, schema_of
+from foldline.threads.stores.sqlite.header import (
+    is_named,
+    number_in,
+    numbered,
+    schema_of,
+    set_number,
+)
 from foldline.threads.stores.sqlite.store import SQLiteStore
 
 
 Said = dict[str, list[str]]
 
-SIDES = ("-wal", "-shm")
+SIDES = ("-wal", ".lock")
 MIXES = range(20)
 
 
-async def grow(path: Path, name: str, turns: int, seed: int) -> Said:
+async def grow(path: Path, name: str, turns: int, seed: int, *, size: int = 3_000) -> Said:
     """
     Say *turns* things on threads of *name* in the store at *path*, and return what they hold.
     """
@@ -32,7 +40,7 @@ async def grow(path: Path, name: str, turns: int, seed: int) -> Said:
     async with SQLiteStore(path, durability="relaxed") as store:
         for number in range(turns):
             thread = await store.thread(f"{name}{rng.randrange(4)}")
-            text = f"{thread.id} {number} " + "x" * rng.randrange(3_000)
+            text = f"{thread.id} {number} " + "x" * rng.randrange(size)
             await thread.add_message(Message.user(text))
             said.setdefault(thread.id, []).append(text)
         leave(path, path.with_name(f"{path.name}.killed"))
@@ -41,34 +49,39 @@ async def grow(path: Path, name: str, turns: int, seed: int) -> Said:
 
 def leave(path: Path, target: Path) -> None:
     """
-    Copy the file at *path* and its log to *target*, as a kill would leave them.
+    Copy the file at *path* and what lies beside it to *target*, as a kill would leave them.
     """
-    for end in ("", "-wal"):
+    for end in ("", *SIDES):
         shutil.copy(f"{path}{end}", f"{target}{end}")
 
 
 async def read(path: Path) -> Said:
     """
-    Return what the threads at *path* hold, as far as they can be read.
+    Return what the threads at *path* hold.
     """
-    said = Said()
     async with SQLiteStore(path) as store:
-        async for thread in store.threads():
-            try:
-                said[thread.id] = [message.text for message in await thread.get_messages()]
-            except FoldlineError:
-                continue
-    return said
+        threads = [thread async for thread in store.threads()]
+        return {
+            thread.id: [message.text for message in await thread.get_messages()]
+            for thread in threads
+        }
 
 
-@pytest.fixture
-def restored(tmp_path: Path) -> Path:
+@pytest.fixture(params=["long", "short", "wrapped"])
+def restored(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """
     A backup in the place of a store whose program was killed, with the log of that beside it.
+
+    A short log does not hold the first page of its file, and one that was begun again in the middle
+    need not.
     """
-    asyncio.run(grow(tmp_path / "a.db", "a", 40, 1))
-    back_up(tmp_path / "a.db", tmp_path / "backup.db")
-    asyncio.run(grow(tmp_path / "a.db", "a", 40, 2))
+    path = tmp_path / "a.db"
+    asyncio.run(grow(path, "a", 40, 1))
+    back_up(path, tmp_path / "backup.db")
+    asyncio.run(grow(path, "a", 40, 2))
+    if request.param == "wrapped":
+        asyncio.run(grow(path, "a", 403, 3))
+    asyncio.run(grow(path, "a", 40 if request.param == "long" else 2, 4, size=20))
     killed = tmp_path / "a.db.killed"
     killed.unlink()
     shutil.copy(tmp_path / "backup.db", killed)
@@ -81,11 +94,11 @@ def test_a_restored_copy_refuses_the_log_of_what_it_replaced(restored: Path) -> 
     """
     before = {path.name: path.read_bytes() for path in restored.parent.glob("a.db.killed*")}
 
-    with pytest.raises(StoreCorruptError, match=r"move a\.db\.killed-wal and a\.db\.killed-shm"):
+    with pytest.raises(StoreCorruptError, match=r"the log a\.db\.killed-wal was written beside"):
         asyncio.run(read(restored))
 
     assert {name: restored.with_name(name).read_bytes() for name in before} == before
-    for end in SIDES:
+    for end in ("-wal", "-shm"):
         Path(f"{restored}{end}").unlink(missing_ok=True)
     assert asyncio.run(read(restored)) == asyncio.run(read(restored.with_name("backup.db")))
 
@@ -114,39 +127,66 @@ def test_the_command_says_what_to_do(restored: Path, capsys: pytest.CaptureFixtu
 
     said = capsys.readouterr().err
     assert (code, said.count("\n")) == (1, 1)
-    assert "move a.db.killed-wal and a.db.killed-shm away" in said
+    assert "move it and a.db.killed-shm away" in said
 
 
 @pytest.mark.parametrize("seed", MIXES)
 def test_a_foreign_log_is_refused_or_harmless(seed: int, tmp_path: Path) -> None:
     """
-    Whatever can be read of a file with the log of another store was said in one of the two.
+    A file that holds anything itself refuses the log of another store, whatever is in that.
     """
     rng = random.Random(seed)
     mixed = tmp_path / "mixed.db"
-    known = [
+    own, other = (
         asyncio.run(grow(tmp_path / f"{name}.db", rng.choice("ab"), rng.randrange(1, 300), seed))
         for name in ("one", "other")
-    ]
+    )
     shutil.copy(tmp_path / "one.db.killed", mixed)
-    shutil.copy(tmp_path / "other.db.killed-wal", f"{mixed}-wal")
+    for end in SIDES:
+        shutil.copy(f"{tmp_path}/other.db.killed{end}", f"{mixed}{end}")
+    with closing(sqlite3.connect(f"{mixed.as_uri()}?immutable=1", uri=True)) as connection:
+        (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
 
+    if tables:
+        with pytest.raises(StoreCorruptError, match="beside another file"):
+            asyncio.run(read(mixed))
+        return
+    # All that the file itself was to hold lay in the log that is gone.
     try:
         found = asyncio.run(read(mixed))
     except StoreCorruptError:
         return
-
-    for name, texts in found.items():
-        assert any(said.get(name, [])[: len(texts)] == texts for said in known)
+    assert found == other != own
 
 
-def test_the_log_of_the_file_itself_is_taken(tmp_path: Path) -> None:
+@pytest.mark.parametrize("note", [None, b"", b"17", b"\0\0\0\0", b"12 of them\n"])
+def test_the_log_of_the_file_itself_is_taken(note: bytes | None, tmp_path: Path) -> None:
     """
-    What a kill has left in the log is there when the store is opened again.
+    What a kill has left in the log is there again, whatever it has left of the note in the lock.
     """
     said = asyncio.run(grow(tmp_path / "a.db", "a", 300, 1))
+    if note is not None:
+        (tmp_path / "a.db.killed.lock").write_bytes(note)
 
     assert asyncio.run(read(tmp_path / "a.db.killed")) == said
+
+
+def test_a_file_without_a_number_is_given_one(tmp_path: Path) -> None:
+    """
+    A file of the newest tables that was made before files had numbers gets its own, and keeps it.
+    """
+    path = tmp_path / "a.db"
+    asyncio.run(grow(path, "a", 4, 1))
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        set_number(connection, schema_of(number_in(connection)))
+    numbers = []
+    for _ in range(2):
+        asyncio.run(read(path))
+        with closing(sqlite3.connect(path)) as connection:
+            numbers.append(number_in(connection))
+
+    assert is_named(numbers[0])
+    assert numbers[0] == numbers[1]
 
 
 def test_a_file_keeps_its_number() -> None:
@@ -159,3 +199,30 @@ def test_a_file_keeps_its_number() -> None:
     assert numbered(2, file=first) - first == 1
     assert first < 1 << 31
     assert len({numbered(1) for _ in range(8)}) > 1
+
+
+def test_an_empty_file_in_the_place_of_a_store_is_refused(tmp_path: Path) -> None:
+    """
+    What a failed copy has left is not taken for a new store; a deleted one is begun anew.
+    """
+    path = tmp_path / "a.db"
+    asyncio.run(grow(path, "a", 4, 1))
+    path.write_bytes(b"")
+
+    with pytest.raises(StoreCorruptError, match=r"a\.db is empty, and a store was in its place"):
+        asyncio.run(read(path))
+
+    assert path.read_bytes() == b""
+    path.unlink()
+    assert asyncio.run(read(path)) == {}
+    assert asyncio.run(read(path)) == {}
+
+
+def test_an_empty_file_becomes_a_store(tmp_path: Path) -> None:
+    """
+    A file that was made empty, or that a kill has left so, is one to begin with.
+    """
+    path = tmp_path / "a.db"
+    path.touch()
+
+    assert asyncio.run(read(path)) == {}

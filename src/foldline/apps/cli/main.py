@@ -90,14 +90,20 @@ def _explained(error: Exception) -> tuple[str, int]:
         return str(error), _FAILED
     if type(error).__name__ == "Abort":
         return "", _INTERRUPTED
-    if isinstance(error, OSError) and error.strerror and error.filename is None:
-        return f"cannot write the output: {error.strerror}", _FAILED
+    if isinstance(error, OSError) and error.strerror:
+        return _refused(error, error.strerror)
     # Errors of the command line are classes of a private module of typer; this all of them have.
     format_message = getattr(error, "format_message", None)
     if format_message is not None:
         return f"{format_message()} (foldline --help lists what there is)", _MISUSED
     name = type(error).__name__
     return f"unexpected {name}: set FOLDLINE_DEBUG=1 to see where it comes from", _FAILED
+
+
+def _refused(error: OSError, reason: str) -> tuple[str, int]:
+    if error.filename is None:
+        return f"cannot write the output: {reason}", _FAILED
+    return f"cannot use {os.fsdecode(error.filename)}: {reason}", _MISUSED
 
 
 def _drop_output() -> None:

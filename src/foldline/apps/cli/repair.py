@@ -6,25 +6,30 @@ from typing import Annotated, Any
 
 import typer
 from msgspec import Struct
+from msgspec.structs import replace
 from rich.text import Text
 
 from foldline.apps.cli.documents import json_document
 from foldline.apps.cli.faults import fault_documents, print_faults
 from foldline.apps.cli.files import print_document
 from foldline.apps.cli.options import JsonOption, takes
-from foldline.apps.cli.stores import WAY_FORWARD, KeyOptions, no_threads_of, with_store
+from foldline.apps.cli.stores import KeyOptions, no_threads_of, with_store
 from foldline.apps.cli.terminal import clean, output_console, progress
-from foldline.apps.cli.threads_damage import DAMAGED
+from foldline.apps.cli.threads_damage import DAMAGED, way_forward
 from foldline.errors import (
     StoreCorruptError,
     StoreVersionError,
     ThreadConflictError,
+    ThreadIdError,
     ThreadNotFoundError,
 )
 from foldline.threads.fault import Fault
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey
 from foldline.threads.repair import Repair, carry_out, plan_repair
+from foldline.threads.salvage import Salvage
 from foldline.threads.store import ThreadStore
+from foldline.threads.stores.sqlite.inspection import Inspection, look_into
+from foldline.threads.stores.sqlite.storage import SQLiteStorage
 from foldline.threads.verification import list_keys, verify_thread
 
 
@@ -32,6 +37,14 @@ __all__ = ["RepairOptions", "repair"]
 
 
 _ATTEMPTS = 5
+_WITHHELD = "nothing is written while the store itself is damaged"
+_STAYS = "what is wrong below the threads stays as it is"
+# A backup copies the pages as they are, and SQLite copies some of them so.
+_COPY = (
+    "every thread is whole: restore a backup, or try `sqlite3 STORE \"VACUUM INTO 'NEW'\"`, then "
+    "`foldline verify --store NEW`; where that is damaged too, `foldline threads export` each, and "
+    "`foldline threads import` it into a new store"
+)
 
 
 class RepairOptions(KeyOptions, frozen=True, kw_only=True):
@@ -73,6 +86,29 @@ class _Outcome(Struct):
         return self.is_written and not self.left and not self.refusal
 
 
+class _Found(Struct, frozen=True, kw_only=True):
+    outcomes: list[_Outcome]
+    below: Inspection
+    is_complete: bool
+    way: str
+
+    @property
+    def is_mended(self) -> bool:
+        """
+        Whether no damage is left, neither in a thread nor below all of them.
+        """
+        is_below = self.below.broken or self.below.stray
+        return not is_below and all(one.is_whole for one in self.outcomes)
+
+    @property
+    def faults(self) -> list[Fault]:
+        """
+        What is wrong below the threads.
+        """
+        problems = (*self.below.broken, *self.below.stray)
+        return [Fault(kind="store", problem=problem) for problem in problems]
+
+
 @takes(RepairOptions)
 def repair(options: RepairOptions) -> None:
     """
@@ -81,41 +117,96 @@ def repair(options: RepairOptions) -> None:
     A thread goes on, as a new revision, behind its last whole message; damaged messages stay on the
     branch that is left, and documents that cannot be read are dropped one by one. Everything that
     is lost is told. Make a backup first, and where much is lost `threads export --whole-rows`. What
-    was written is verified: a thread is repaired where it is whole then. The exit code is 1 where
-    damage is left.
+    was written is verified: a thread is repaired where it is whole then. Into a file that SQLite
+    itself finds damaged nothing is written, since rows that are only out of reach there would be
+    lost. The exit code is 1 where damage is left.
 
-    With --json: an object with "written" and "threads", and in each "kept", "lost" (null where
-    nobody knows), "faults", "deeds", "refused" and "left".
+    With --json: an object with "written", "threads", and in each "kept", "lost" (null where
+    nobody knows), "faults", "deeds", "refused" and "left", and "store", the faults below the
+    threads.
     """
-    outcomes = with_store(options, lambda store: _repaired(store, options))
+    found = with_store(options, lambda store: _repaired(store, options))
+    is_written = options.write and not found.below.broken
     if options.json:
-        threads = [_document(one) for one in outcomes]
-        print_document(json_document({"written": options.write, "threads": threads}))
+        threads = [_document(one) for one in found.outcomes]
+        rest = {"store": fault_documents(found.faults)}
+        print_document(json_document({"written": is_written, "threads": threads, **rest}))
     else:
-        _print(outcomes, is_written=options.write)
-    if not all(one.is_whole for one in outcomes):
+        _print(found, is_written=is_written)
+    if not found.is_mended:
         raise typer.Exit(DAMAGED)
 
 
-async def _repaired(store: ThreadStore, options: RepairOptions) -> list[_Outcome]:
+async def _repaired(store: ThreadStore, options: RepairOptions) -> _Found:
+    below = await _inspected(store)
+    is_complete = options.id is None and options.tenant is None
+    try:
+        misnamed = await _misnamed(store)
+        keys = await _keys(store, options)
+    except StoreCorruptError as error:
+        if not below.broken:
+            raise
+        unlisted = f"the threads cannot be listed: {error}"
+        below = replace(below, broken=(unlisted, *below.broken))
+        keys, misnamed = [], []
+        is_complete = False
+    below = replace(below, stray=(*misnamed, *below.stray))
+    outcomes = await _looked_at(store, keys, is_named=options.id is not None)
+    if below.broken:
+        outcomes = [_withheld(one) for one in outcomes]
+    elif options.write:
+        written = [await _written(store, one) for one in outcomes]
+        outcomes = [one for one in written if one is not None]
+    way = way_forward(options)
+    is_complete = is_complete and not misnamed
+    return _Found(outcomes=outcomes, below=below, is_complete=is_complete, way=way)
+
+
+async def _inspected(store: ThreadStore) -> Inspection:
+    """
+    Return what is wrong below the threads; nothing of a server, which looks after its own files.
+    """
+    storage = store.backing.storage
+    if not isinstance(storage, SQLiteStorage):
+        return Inspection()
+    return await storage.reader.run(lambda connection: look_into(connection, storage.sql))
+
+
+async def _misnamed(store: ThreadStore) -> list[str]:
+    """
+    Return what is wrong with the names of threads that nobody can ask for, one sentence each.
+    """
+    problems: list[str] = []
+    storage = store.backing.storage
+    for tenant, id in await storage.names() if isinstance(storage, Salvage) else ():
+        try:
+            ThreadKey(tenant, id)
+        except ThreadIdError as error:
+            problems.append(f"a thread has a damaged name: {error}")
+    return problems
+
+
+async def _keys(store: ThreadStore, options: RepairOptions) -> list[ThreadKey]:
     if options.id is not None:
-        keys = [ThreadKey(options.tenant or DEFAULT_TENANT, options.id)]
-    else:
-        keys = await list_keys(store, tenant=options.tenant)
-        if options.tenant is not None and not keys:
-            raise no_threads_of(options.tenant, await store.tenants())
+        return [ThreadKey(options.tenant or DEFAULT_TENANT, options.id)]
+    keys = await list_keys(store, tenant=options.tenant)
+    if options.tenant is not None and not keys:
+        raise no_threads_of(options.tenant, await store.tenants())
+    return keys
+
+
+async def _looked_at(
+    store: ThreadStore, keys: list[ThreadKey], *, is_named: bool
+) -> list[_Outcome]:
     outcomes: list[_Outcome] = []
     # Every thread is looked at before anything is written: a wrong key ends it before that.
     with progress("looking", len(keys)) as advance:
         for key in keys:
-            outcome = await _planned(store, key, is_named=options.id is not None)
+            outcome = await _planned(store, key, is_named=is_named)
             if outcome is not None:
                 outcomes.append(outcome)
             advance()
-    if not options.write:
-        return outcomes
-    written = [await _written(store, one) for one in outcomes]
-    return [one for one in written if one is not None]
+    return outcomes
 
 
 async def _planned(store: ThreadStore, key: ThreadKey, *, is_named: bool) -> _Outcome | None:
@@ -151,7 +242,7 @@ async def _written(store: ThreadStore, outcome: _Outcome) -> _Outcome | None:
             outcome = found
             continue
         except StoreCorruptError as error:
-            # The file is damaged where it would be written, and the others can still be mended.
+            # Damaged since it was looked at: the others may still be mended.
             return _refused(key, str(error))
         left = await verify_thread(store.backing, key)
         return _Outcome(outcome.repair, left=left, is_written=True)
@@ -160,6 +251,12 @@ async def _written(store: ThreadStore, outcome: _Outcome) -> _Outcome | None:
 
 def _refused(key: ThreadKey, reason: str) -> _Outcome:
     return _Outcome(Repair(key=key, faults=(), kept=0, lost=None), refusal=reason)
+
+
+def _withheld(one: _Outcome) -> _Outcome:
+    # What cannot be reached may be there all the same.
+    told = replace(one.repair, lost=None, deeds=(), step=None)
+    return _Outcome(told, refusal=one.refusal or _WITHHELD)
 
 
 def _document(one: _Outcome) -> dict[str, Any]:
@@ -175,9 +272,9 @@ def _document(one: _Outcome) -> dict[str, Any]:
     }
 
 
-def _print(outcomes: list[_Outcome], *, is_written: bool) -> None:
+def _print(found: _Found, *, is_written: bool) -> None:
     console = output_console()
-    for one in outcomes:
+    for one in found.outcomes:
         key = one.repair.key
         print_faults(console, f"thread {key.id} of tenant {key.tenant}", one.repair.faults)
         for deed in one.repair.deeds:
@@ -189,7 +286,9 @@ def _print(outcomes: list[_Outcome], *, is_written: bool) -> None:
             print_faults(console, "  is still damaged:", one.left)
         if _loses_much(one):
             console.print(Text(f"  {_hint(one)}", style="bold"), soft_wrap=True)
-    console.print(_end(outcomes, is_written=is_written), soft_wrap=True)
+    if found.faults:
+        print_faults(console, "the store itself", found.faults)
+    console.print(_end(found, is_written=is_written), soft_wrap=True)
 
 
 def _loses_much(one: _Outcome) -> bool:
@@ -208,17 +307,23 @@ def _hint(one: _Outcome) -> str:
     return f"first, {command} writes every whole message, those behind the damage too"
 
 
-def _end(outcomes: list[_Outcome], *, is_written: bool) -> str:
-    count = len(outcomes)
+def _end(found: _Found, *, is_written: bool) -> str:
+    outcomes, count = found.outcomes, len(found.outcomes)
+    if found.below.broken:
+        damaged = f"{count:,} damaged; " if count else ""
+        way = _COPY if found.is_complete and not count else found.way
+        return f"{damaged}nothing was written, since the store itself is damaged: {way}"
+    stays = f"; {_STAYS}" if found.below.stray else ""
     if not count:
-        return "nothing is damaged, nothing was written"
+        what = "no thread is damaged" if stays else "nothing is damaged"
+        return f"{what}, nothing was written{stays}"
     if not is_written:
-        return f"{count:,} damaged; nothing was written: make a backup, then add --write"
+        return f"{count:,} damaged; nothing was written: make a backup, then add --write{stays}"
     left = sum(bool(one.left) for one in outcomes)
     whole = sum(one.is_whole for one in outcomes)
     text = f"{whole:,} of {count:,} repaired"
-    if left:
-        text += f"; {left:,} written and damaged still: {WAY_FORWARD}"
     if refused := count - whole - left:
         text += f"; {refused:,} cannot be repaired"
-    return text
+    if left:
+        text += f"; {left:,} written and damaged still: {found.way}"
+    return f"{text}{stays}"

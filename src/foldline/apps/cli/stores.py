@@ -14,7 +14,7 @@ import typer
 from msgspec import Struct
 
 from foldline.apps.cli.files import read_file
-from foldline.apps.cli.threads_files import check_file
+from foldline.apps.cli.threads_files import check_file, kind_of
 from foldline.errors import (
     ConfigError,
     MissingExtraError,
@@ -52,8 +52,9 @@ __all__ = [
 _Result = TypeVar("_Result")
 
 WAY_FORWARD = (
-    "restore a backup (`foldline backup` made one), or save what can be read with "
-    "`foldline threads export`"
+    "restore a backup (`foldline backup` made one), or save what can be read by "
+    "`foldline threads export ID --whole-rows`, which needs no list; where that fails too, by "
+    "`sqlite3 STORE .recover | sqlite3 NEW`, then `foldline verify --store NEW`"
 )
 """What to do where the database itself is damaged."""
 
@@ -162,13 +163,18 @@ def with_store(
         raise with_way_forward(error) from error
 
 
-def with_way_forward(error: StoreCorruptError) -> StoreCorruptError:
+def with_way_forward(error: StoreCorruptError, way: str = WAY_FORWARD) -> StoreCorruptError:
     """
     Return *error*, with what to do where it is SQLite that cannot read the file.
+
+    Args:
+        error: What was raised.
+        way: What to do; it takes the place of what was said before.
     """
     if _RESULT_CODE not in str(error):
         return error
-    return StoreCorruptError(f"{error}: {WAY_FORWARD}")
+    told = str(error).removesuffix(f": {WAY_FORWARD}").removesuffix(f": {way}")
+    return StoreCorruptError(f"{told}: {way}")
 
 
 def _store(options: KeyOptions, *, may_make: bool) -> ThreadStore:
@@ -221,7 +227,8 @@ def file_of(
         may_be_newer: Whether a store that a newer foldline has written will do.
 
     Raises:
-        UsageError: There is no such file, or it is no store that this foldline can use.
+        UsageError: There is no such file, it may not be looked at, or it is no store that this
+            foldline can use.
     """
     address = address_of(options)
     scheme = _scheme(address)
@@ -231,20 +238,21 @@ def file_of(
         message = f"--store {scheme}://…: allowed are a path, postgresql:// and redis://"
         raise UsageError(message)
     path = path_of(address)
-    if path.is_dir():
+    kind = kind_of(path)
+    if kind == "folder":
         message = f"{path} is a folder: name the file of the store in it"
         raise UsageError(message)
-    if not path.parent.is_dir():
+    if kind_of(path.parent) != "folder":
         what, way = (
             ("cannot make", "make it first") if may_make else ("no store at", "mend the path")
         )
         message = f"{what} {path}: its folder does not exist; {way}"
         raise UsageError(message)
-    if not path.exists() and not may_make:
+    if kind != "none":
+        check_file(path, may_make=may_make, may_be_newer=may_be_newer)
+    elif not may_make:
         message = f"no store at {path}: mend the path; `foldline threads import` makes a store"
         raise UsageError(message)
-    if path.exists():
-        check_file(path, may_make=may_make, may_be_newer=may_be_newer)
     return path
 
 

@@ -132,7 +132,7 @@ def _snapshots(options: ImportOptions) -> list[ThreadSnapshot]:
     data = read_file(options.file)
     if options.format is None and _is_snapshot(data):
         snapshot = _decoded(data)
-        return [replace(snapshot, id=options.id or snapshot.id)]
+        return [replace(snapshot, id=snapshot.id if options.id is None else options.id)]
     source = SourceOptions(file=options.file, format=options.format, session=options.session)
     sessions = sessions_in(data, source)
     prefix = "" if options.id is None or len(sessions) == 1 else options.id

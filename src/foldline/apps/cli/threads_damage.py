@@ -3,6 +3,7 @@ A word of damage that an answer does not show.
 """
 
 from foldline.apps.cli.notes import tell
+from foldline.apps.cli.stores import WAY_FORWARD, StoreOptions, file_of
 from foldline.apps.cli.threads_counts import counted
 from foldline.threads.key import ThreadKey
 from foldline.threads.repair import LastGood, WholeRows
@@ -10,13 +11,36 @@ from foldline.threads.store import ThreadStore
 from foldline.threads.verification import verify_one
 
 
-__all__ = ["DAMAGED", "last_good_note", "warn_of_damage", "whole_rows_note"]
+__all__ = [
+    "DAMAGED",
+    "LAST_RESORT",
+    "last_good_note",
+    "warn_of_damage",
+    "way_forward",
+    "whole_rows_note",
+]
 
 
 DAMAGED = 1
 """The exit code where something is damaged."""
 
+LAST_RESORT = (
+    "restore a backup (`foldline backup` made one), or let SQLite save what it finds: "
+    "`sqlite3 STORE .recover | sqlite3 NEW`, then `foldline verify --store NEW`"
+)
+"""What to do where nothing of foldline can read a damaged file any more."""
+
+_OF_SERVER = (
+    "restore a backup, or save what can be read by `foldline threads export ID --whole-rows`"
+)
 _MOST_GAPS = 5
+
+
+def way_forward(options: StoreOptions) -> str:
+    """
+    Return what to do where the database of a store is damaged, be it a file or a server.
+    """
+    return _OF_SERVER if file_of(options) is None else WAY_FORWARD
 
 
 async def warn_of_damage(store: ThreadStore, key: ThreadKey, *, last: int) -> None:

@@ -13,10 +13,15 @@ from foldline.apps.cli.documents import TARGETS, json_document, view_document
 from foldline.apps.cli.files import STANDARD_INPUT, check_targets, print_document, write_files
 from foldline.apps.cli.notes import tell
 from foldline.apps.cli.options import JsonOption, takes
-from foldline.apps.cli.stores import TenantOptions, found_thread, with_store
+from foldline.apps.cli.stores import TenantOptions, found_thread, with_store, with_way_forward
 from foldline.apps.cli.terminal import output_console
 from foldline.apps.cli.threads_counts import counted
-from foldline.apps.cli.threads_damage import DAMAGED, last_good_note, whole_rows_note
+from foldline.apps.cli.threads_damage import (
+    DAMAGED,
+    LAST_RESORT,
+    last_good_note,
+    whole_rows_note,
+)
 from foldline.apps.cli.threads_views import IdArgument, LastGoodOption
 from foldline.errors import StoreCorruptError, UsageError
 from foldline.history.codec import encode_json
@@ -26,6 +31,7 @@ from foldline.threads.key import ThreadKey
 from foldline.threads.read_only import ReadOnlyThread
 from foldline.threads.repair import find_last_good, whole_rows
 from foldline.threads.store import ThreadStore
+from foldline.threads.stores.sqlite.storage import SQLiteStorage
 
 
 __all__ = ["ExportOptions", "export_thread"]
@@ -102,7 +108,13 @@ def export_thread(options: ExportOptions) -> None:
     With --whole-rows a snapshot keeps neither reduction nor execution state, nor waiting calls.
     """
     _check_target(options)
-    export = with_store(options, lambda store: _exported(store, options))
+    try:
+        export = with_store(options, lambda store: _exported(store, options))
+    except StoreCorruptError as error:
+        if not options.whole_rows:
+            raise
+        # What has just failed is no way forward.
+        raise with_way_forward(error, LAST_RESORT) from error
     if export.note:
         tell(export.note)
     if options.output is None:
@@ -152,7 +164,8 @@ async def _whole_rows(store: ThreadStore, options: ExportOptions) -> _Export:
     found = await whole_rows(store.backing, ThreadKey(options.tenant, options.id))
     note = whole_rows_note(found)
     if not found.messages and found.total != 0:
-        raise StoreCorruptError(note)
+        is_file = isinstance(store.backing.storage, SQLiteStorage)
+        raise StoreCorruptError(f"{note}: {LAST_RESORT}" if is_file else note)
     to_snapshot = options.to == _SNAPSHOT
     data = found.to_snapshot() if to_snapshot else _rendered(found.marked(), options.to)
     return _Export(len(found.messages), data, note)

@@ -3,19 +3,24 @@ The file of a SQLite store, looked at before anybody opens it, so that nothing i
 """
 
 import sqlite3
+import stat
 from contextlib import closing
 from pathlib import Path
+from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
 from foldline.errors import UsageError
 from foldline.threads.stores.sqlite.file import APPLICATION_ID
-from foldline.threads.stores.sqlite.header import schema_of
+from foldline.threads.stores.sqlite.header import number_in, schema_of
 from foldline.threads.stores.statements import migrations
 
 
-__all__ = ["check_file"]
+__all__ = ["FileKind", "check_file", "kind_of"]
 
+
+FileKind: TypeAlias = Literal["none", "folder", "file", "other"]
+"""What lies where a path leads."""
 
 _MAGIC = b"SQLite format 3\0"
 _HEADER_SIZE = 100
@@ -27,6 +32,29 @@ _PACKAGE = "foldline.threads.stores.sqlite"
 class _Header(Struct, frozen=True):
     mark: int
     version: int
+
+
+def kind_of(path: Path) -> FileKind:
+    """
+    Return what lies at *path*; a link is what it leads to.
+
+    Raises:
+        UsageError: Nobody lets us look.
+    """
+    try:
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        # No file has such a name, as one with a NUL.
+        return "none"
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    if stat.S_ISDIR(mode):
+        return "folder"
+    return "file" if stat.S_ISREG(mode) else "other"
+
+
+def _unreadable(path: Path, error: OSError) -> UsageError:
+    return UsageError(f"cannot read {path}: {error.strerror}")
 
 
 def check_file(path: Path, *, may_make: bool = False, may_be_newer: bool = False) -> None:
@@ -47,8 +75,7 @@ def check_file(path: Path, *, may_make: bool = False, may_be_newer: bool = False
     try:
         header = _header(path, may_make=may_make)
     except OSError as error:
-        message = f"cannot read {path}: {error.strerror}"
-        raise UsageError(message) from error
+        raise _unreadable(path, error) from error
     if header is None:
         return
     if header.mark != APPLICATION_ID:
@@ -73,7 +100,7 @@ def _header(path: Path, *, may_make: bool) -> _Header | None:
     """
     Return what the header says; None for an empty file of which a store may be made.
     """
-    if not path.is_file():
+    if kind_of(path) != "file":
         message = f"{path} is no file: name the file of a store"
         raise UsageError(message)
     with path.open("rb") as file:
@@ -108,7 +135,7 @@ def _logged(path: Path) -> _Header | None:
     try:
         with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as connection:
             (mark,) = connection.execute("PRAGMA application_id").fetchone()
-            (number,) = connection.execute("PRAGMA user_version").fetchone()
+            number = number_in(connection)
     except sqlite3.Error:
         return None
     return _Header(mark, schema_of(number))

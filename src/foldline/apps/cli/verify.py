@@ -10,10 +10,10 @@ from foldline.apps.cli.documents import json_document
 from foldline.apps.cli.faults import fault_documents, print_faults
 from foldline.apps.cli.files import print_document
 from foldline.apps.cli.options import JsonOption, takes
-from foldline.apps.cli.stores import WAY_FORWARD, KeyOptions, no_threads_of, with_store
+from foldline.apps.cli.stores import KeyOptions, no_threads_of, with_store
 from foldline.apps.cli.terminal import output_console, progress
 from foldline.apps.cli.threads_counts import counted
-from foldline.apps.cli.threads_damage import DAMAGED
+from foldline.apps.cli.threads_damage import DAMAGED, way_forward
 from foldline.errors import ThreadNotFoundError
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey
 from foldline.threads.store import ThreadStore
@@ -76,10 +76,11 @@ def verify(options: VerifyOptions) -> None:
             f"{len(damaged):,} damaged",
             soft_wrap=True,
         )
-        if damaged:
+        if damaged or (below and threads):
             console.print("`foldline repair` shows what can be saved", soft_wrap=True)
         if below or any(fault.kind == "store" for one in damaged for fault in one.faults):
-            console.print(f"the store itself is damaged: {WAY_FORWARD}", soft_wrap=True)
+            way = way_forward(options)
+            console.print(f"the store itself is damaged: {way}", soft_wrap=True)
     if damaged or below:
         raise typer.Exit(DAMAGED)
 

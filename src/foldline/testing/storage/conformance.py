@@ -5,11 +5,12 @@ Whether a storage keeps the promises of `ThreadStorage`.
 import asyncio
 import secrets
 from collections.abc import Callable
-from inspect import cleandoc
+from inspect import cleandoc, isfunction
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from foldline.errors import ConfigError
 from foldline.testing.storage.check import Lab, StorageCheck
 from foldline.testing.storage.commits import COMMITS
 from foldline.testing.storage.documents import DOCUMENTS
@@ -111,7 +112,11 @@ class StorageConformance:
             make_storage: What makes a storage, not yet open. All of them are over the same place.
             is_durable: Whether one of them finds what another has written.
             timeout: How many seconds a check may take.
+
+        Raises:
+            ConfigError: *make_storage* cannot be called.
         """
+        _check_maker(make_storage)
         self._make_storage = make_storage
         self._is_durable = is_durable
         self._timeout = timeout
@@ -130,7 +135,11 @@ class StorageConformance:
     async def run(self) -> StorageReport:
         """
         Run every check and return what each has shown; none of them ends the others.
+
+        Raises:
+            ConfigError: What was made is no `ThreadStorage`; the message names what it lacks.
         """
+        _check_storage(self._make_storage())
         return StorageReport(tuple([await self._result(check) for check in self.checks()]))
 
     async def _result(self, check: StorageCheck) -> CheckResult:
@@ -150,9 +159,11 @@ class StorageConformance:
 
         Raises:
             AssertionError: The promise is broken.
+            ConfigError: What was made is no `ThreadStorage`; the message names what it lacks.
             Exception: The storage raised something else.
         """
         storage = self._make_storage()
+        _check_storage(storage)
         if check.needs_words and not isinstance(storage, WordIndex):
             return False
         if check.needs_sharing and not self._is_durable:
@@ -166,6 +177,26 @@ class StorageConformance:
             finally:
                 await lab.storage.close()
         return True
+
+
+def _check_maker(make_storage: object) -> None:
+    if not callable(make_storage):
+        kind = type(make_storage).__name__
+        message = f"make_storage is a {kind}: allowed is what makes one, as in lambda: storage"
+        raise ConfigError(message)
+
+
+def _check_storage(storage: object) -> None:
+    if isinstance(storage, type):
+        message = f"make_storage returned the class {storage.__name__}: allowed is a storage"
+        raise ConfigError(message)
+    methods = [name for name, method in vars(ThreadStorage).items() if isfunction(method)]
+    public = [name for name in methods if not name.startswith("_")]
+    missing = [name for name in public if not callable(getattr(storage, name, None))]
+    if missing:
+        kind = type(storage).__name__
+        message = f"a {kind} is no ThreadStorage: it lacks the methods {', '.join(missing)}"
+        raise ConfigError(message)
 
 
 async def _proved(check: StorageCheck, lab: Lab) -> None:

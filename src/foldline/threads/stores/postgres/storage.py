@@ -13,7 +13,7 @@ from foldline.errors import (
     ThreadConflictError,
     ThreadNotFoundError,
 )
-from foldline.threads.key import ThreadKey
+from foldline.threads.key import ThreadKey, listed_key
 from foldline.threads.step import Document, DocumentKind, Step, StoredRow, StoredThread
 from foldline.threads.stores.outcome import judge
 from foldline.threads.stores.postgres.link import (
@@ -202,8 +202,9 @@ class PostgresStorage:
         found = await self.link.read("threads", values)
         found.sort(key=itemgetter(0))
         return [
-            _stored(ThreadKey(tenant, id), [row[1:] for row in group])
+            _stored(key, [row[1:] for row in group])
             for id, group in groupby(found, key=itemgetter(0))
+            if (key := listed_key(tenant, id)) is not None
         ]
 
     async def tenants(self) -> list[str]:
@@ -297,7 +298,15 @@ def _indexable(words: Sequence[str]) -> list[str]:
 
 def _documents(found: Answer) -> Iterator[Document]:
     for kind, name, data in found:
-        yield Document(kind, name.decode("utf-8", "surrogatepass"), data)
+        yield Document(kind, _text_of(name), data)
+
+
+def _text_of(name: bytes) -> str:
+    try:
+        return name.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        # A document is bound to its name, so that under another one it is refused.
+        return name.decode("utf-8", "replace")
 
 
 def _stored(key: ThreadKey, found: Sequence[tuple[Any, ...]]) -> StoredThread:

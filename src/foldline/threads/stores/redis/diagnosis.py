@@ -2,10 +2,10 @@
 What endangers a Redis store: the modes of the server.
 """
 
-import re
 from collections.abc import AsyncIterator
 
 from foldline.threads.finding import Finding, Weight
+from foldline.threads.stores.redis.facts import read_facts
 from foldline.threads.stores.redis.link import RedisLink
 from foldline.threads.stores.redis.promise import RedisPromise, read_promise
 
@@ -14,7 +14,6 @@ __all__ = ["diagnose_redis"]
 
 
 _TIMEOUT = 10.0
-_FIELD = re.compile(rb"^(\w+):([^\r\n]*)", re.MULTILINE)
 _ASKED = "appendonly yes and appendfsync always keep everything"
 
 
@@ -29,19 +28,13 @@ async def diagnose_redis(url: str) -> AsyncIterator[Finding]:
     link = RedisLink(url, timeout=_TIMEOUT)
     link.open()
     try:
-        facts = {**await _facts(link, b"server"), **await _facts(link, b"memory")}
+        facts = {**await read_facts(link, b"server"), **await read_facts(link, b"memory")}
         promise = await read_promise(link)
     finally:
         await link.close()
     yield Finding(name="Redis", value=facts.get("redis_version", "not told"))
     yield _durability(promise)
     yield _policy(facts)
-
-
-async def _facts(link: RedisLink, section: bytes) -> dict[str, str]:
-    answer = await link.ask(b"INFO", section)
-    found = _FIELD.findall(answer) if isinstance(answer, bytes) else []
-    return {name.decode(): value.decode("utf-8", "replace") for name, value in found}
 
 
 def _durability(promise: RedisPromise) -> Finding:

@@ -9,17 +9,20 @@ from types import MappingProxyType
 from foldline.errors import CommitUnknownError, StoreBusyError, StoreError
 
 
-__all__ = ["store_error"]
+__all__ = ["is_elsewhere", "store_error"]
 
 
 # Redis 6 puts the code of a call that failed in a script behind the place in the script.
 _CODE = re.compile(
     r"\b(?:BUSY|CLUSTERDOWN|CROSSSLOT|MISCONF|MOVED|NOREPLICAS|OOM|READONLY|WRONGTYPE)\b"
 )
+# What a Redis answers that is not the one to be asked, or not yet.
+_ELSEWHERE = frozenset({"LOADING", "MASTERDOWN", "MOVED", "READONLY"})
 _TROUBLE: Mapping[str, tuple[type[StoreError], str]] = MappingProxyType(
     {
         "BUSY": (StoreBusyError, "Redis is busy with a script of somebody else"),
         "CROSSSLOT": (StoreError, "this cluster divides the keys of a store"),
+        "MASTERDOWN": (StoreError, "this Redis is a replica that has lost its primary"),
         "MISCONF": (StoreError, "Redis cannot write to its disk"),
         "MOVED": (StoreError, "the keys of this store lie at another node of the cluster"),
         "NOPERM": (StoreError, "Redis does not let this user run a command"),
@@ -59,6 +62,18 @@ def store_error(error: Exception, *, is_unknown: bool) -> StoreError:
     return StoreError(f"Redis cannot be reached ({name})")
 
 
+def is_elsewhere(error: Exception) -> bool:
+    """
+    Tell whether a Redis has refused a call, and done nothing, that another one may take.
+
+    After a failover the address leads to that one, and the connections still lead to the old one.
+
+    Args:
+        error: What the driver raised.
+    """
+    return _code(error) in _ELSEWHERE
+
+
 def _refusal(error: Exception) -> StoreError:
     code = _code(error)
     kind, text = _TROUBLE.get(code, (StoreError, "Redis refused a call"))
@@ -70,6 +85,11 @@ def _code(error: Exception) -> str:
 
     # The driver cuts these codes off.
     known: tuple[tuple[type[Exception], str], ...] = (
+        (exceptions.BusyLoadingError, "LOADING"),
+        (exceptions.ClusterCrossSlotError, "CROSSSLOT"),
+        (exceptions.MasterDownError, "MASTERDOWN"),
+        (exceptions.ClusterDownError, "CLUSTERDOWN"),
+        (exceptions.MovedError, "MOVED"),
         (exceptions.NoPermissionError, "NOPERM"),
         (exceptions.OutOfMemoryError, "OOM"),
         (exceptions.ReadOnlyError, "READONLY"),
@@ -77,5 +97,7 @@ def _code(error: Exception) -> str:
     for kind, code in known:
         if isinstance(error, kind):
             return code
+    if not isinstance(error, exceptions.ResponseError):
+        return ""
     found = _CODE.search(str(error))
     return found[0] if found else "ERR"

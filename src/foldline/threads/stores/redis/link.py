@@ -1,5 +1,5 @@
 """
-The way to a Redis: a few connections, a deadline for every call, and no call made twice.
+The way to a Redis: a few connections, a deadline for every call, and no write made twice.
 """
 
 import asyncio
@@ -9,7 +9,7 @@ from typing import Final, Protocol, cast
 
 from foldline.errors import ConfigError, MissingExtraError, StoreError
 from foldline.threads.stores.home import Home
-from foldline.threads.stores.redis.faults import store_error
+from foldline.threads.stores.redis.faults import is_elsewhere, store_error
 from foldline.threads.stores.redis.scripts import Script
 
 
@@ -45,21 +45,22 @@ class _Client(Protocol):
 
 class _BrokenError(Exception):
     """
-    A connection broke, or no answer came in time.
+    A connection broke, no answer came in time, or it led to a Redis that is not to be asked.
     """
 
-    def __init__(self, reason: Exception, *, is_sent: bool) -> None:
+    def __init__(self, reason: Exception, *, may_be_done: bool) -> None:
         super().__init__()
         self.reason = reason
-        self.is_sent = is_sent
+        self.may_be_done = may_be_done
 
 
 class RedisLink:
     """
     Runs commands and scripts.
 
-    A connection that broke is replaced by the next call. A read is made once more where its
-    connection broke; a write is never sent again: whether it was done is for the caller to find out.
+    A connection that broke is replaced by the next call, and all of them where one leads to a Redis
+    that is not the primary any more. A call is made once more then, but for a write that may have
+    been done: whether it was is for the caller to find out.
     """
 
     def __init__(self, url: str, *, timeout: float) -> None:
@@ -177,40 +178,54 @@ class RedisLink:
         return await self._call([known, (b"EVAL", script.text, *given)], writes=writes)
 
     async def _call(self, attempts: list[tuple[bytes, ...]], *, writes: bool) -> object:
-        if self._client is None:
-            message = "the store is not open: use `async with`, or await `open()`"
-            raise StoreError(message)
+        self._opened()
         self._home.check()
         clock = asyncio.get_running_loop().time
         until = clock() + self._timeout
-        tries = 1 if writes else 2
+        tries = 2
         while True:
             try:
-                return await self._try(self._client, attempts, until)
+                return await self._try(attempts, until)
             except _BrokenError as broken:
                 tries -= 1
-                if not tries or clock() >= until:
-                    is_unknown = writes and broken.is_sent
+                is_unknown = writes and broken.may_be_done
+                if is_unknown or not tries or clock() >= until:
                     raise store_error(broken.reason, is_unknown=is_unknown) from None
 
-    async def _try(
-        self, opened: _Client, attempts: list[tuple[bytes, ...]], until: float
-    ) -> object:
-        client = opened.client()
+    def _opened(self) -> _Client:
+        if self._client is None:
+            message = "the store is not open: use `async with`, or await `open()`"
+            raise StoreError(message)
+        return self._client
+
+    async def _try(self, attempts: list[tuple[bytes, ...]], until: float) -> object:
+        opened = self._opened()
         is_sent = False
         try:
             async with asyncio.timeout_at(until), self._places:
+                # While this call waited, the store may have been closed, or led elsewhere.
+                opened = self._opened()
+                client = opened.client()
                 try:
                     await client.initialize()
                     is_sent = True
                     return await self._attempt(client, attempts)
                 finally:
-                    await client.aclose(close_connection_pool=False)
-        except self._refusal as error:
-            raise store_error(error, is_unknown=False) from None
+                    await self._release(opened, client)
         except (self._failure, OSError, TimeoutError) as error:
-            await self._hang_up(client)
-            raise _BrokenError(error, is_sent=is_sent) from None
+            is_misled = is_elsewhere(error)
+            if isinstance(error, self._refusal) and not is_misled:
+                raise store_error(error, is_unknown=False) from None
+            if is_misled and self._client is opened:
+                # Connections that are in use now must not be used again, and are none of these.
+                self._client = self._make_client()
+            await self._hang_up(opened)
+            raise _BrokenError(error, may_be_done=is_sent and not is_misled) from None
+
+    async def _release(self, opened: _Client, client: _Client) -> None:
+        await client.aclose(close_connection_pool=False)
+        if self._client is not opened:
+            await self._hang_up(opened)
 
     async def _hang_up(self, client: _Client) -> None:
         """

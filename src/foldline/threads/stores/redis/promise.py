@@ -5,14 +5,14 @@ Whatever the mode, a commit is written as a whole or not at all, and what a cras
 newest commits: those that stay are a consistent beginning.
 """
 
-import re
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final, Literal, TypeAlias, cast
+from typing import Literal, TypeAlias, cast
 
 from msgspec import Struct
 
 from foldline.errors import StoreError
+from foldline.threads.stores.redis.facts import read_facts
 from foldline.threads.stores.redis.link import RedisLink
 
 
@@ -41,7 +41,6 @@ _LOSSES: Mapping[RedisDurability, str] = MappingProxyType(
 _MODES: Mapping[bytes, RedisDurability] = MappingProxyType(
     {b"always": "always", b"everysec": "everysec", b"no": "no"}
 )
-_FIELD: Final = re.compile(rb"^(\w+):([^\r\n]*)", re.MULTILINE)
 
 
 class RedisPromise(Struct, frozen=True):
@@ -67,8 +66,8 @@ async def read_promise(link: RedisLink) -> RedisPromise:
     Raises:
         StoreError: It cannot be reached.
     """
-    facts = await _info(link, b"persistence")
-    appends = facts.get(b"aof_enabled") == b"1"
+    facts = await read_facts(link, b"persistence")
+    appends = facts.get("aof_enabled") == "1"
     try:
         found = await _setting(link, b"appendfsync" if appends else b"save")
     except StoreError:
@@ -87,18 +86,13 @@ async def check_policy(link: RedisLink) -> None:
     Raises:
         StoreError: It may drop threads, or cannot be reached.
     """
-    policy = (await _info(link, b"memory")).get(b"maxmemory_policy", b"")
-    if policy.startswith(b"allkeys-"):
+    policy = (await read_facts(link, b"memory")).get("maxmemory_policy", "")
+    if policy.startswith("allkeys-"):
         message = (
-            f"Redis may drop threads when its memory is full (maxmemory-policy {policy.decode()}): "
+            f"Redis may drop threads when its memory is full (maxmemory-policy {policy}): "
             "set it to noeviction, or pass allow_eviction=True for threads that may get lost"
         )
         raise StoreError(message)
-
-
-async def _info(link: RedisLink, section: bytes) -> dict[bytes, bytes]:
-    answer = await link.ask(b"INFO", section)
-    return dict(_FIELD.findall(answer)) if isinstance(answer, bytes) else {}
 
 
 async def _setting(link: RedisLink, name: bytes) -> bytes:

@@ -17,7 +17,7 @@ from foldline.errors import (
     ThreadConflictError,
     ThreadNotFoundError,
 )
-from foldline.threads.key import ThreadKey
+from foldline.threads.key import ThreadKey, listed_key
 from foldline.threads.step import Document, DocumentKind, Step, StoredRow, StoredThread
 from foldline.threads.stores.outcome import judge
 from foldline.threads.stores.redis.link import RedisLink
@@ -29,6 +29,7 @@ from foldline.threads.stores.redis.wire import (
     commit_words,
     documents_of,
     flag_word,
+    listed_thread,
     number_word,
     rows_of,
     stored_thread,
@@ -201,15 +202,19 @@ class RedisStorage:
     ) -> list[StoredThread]:
         """
         Return the threads of *tenant* with ids behind *after*, in order of their ids.
+
+        A damaged one is among them without its head, which nobody can take for a whole one.
         """
         found: list[StoredThread] = []
+        last = text_word(after)
         while limit is None or len(found) < limit:
             most = _PAGE if limit is None else min(_PAGE, limit - len(found))
-            words = (text_word(tenant), text_word(after), number_word(most))
+            words = (text_word(tenant), last, number_word(most))
             page = cast("list[Entry]", await self._run("threads", *words))
             for entry in page:
-                after = entry[0].decode()
-                stored = stored_thread(ThreadKey(tenant, after), entry)
+                last = entry[0]
+                key = listed_key(tenant, last.decode("utf-8", "replace"))
+                stored = None if key is None else listed_thread(key, entry)
                 if stored is not None:
                     found.append(stored)
             if len(page) < most:

@@ -22,7 +22,9 @@ class RedisStore(ThreadStore):
 
     A commit is a whole or nothing, always. Whether a crash of Redis may take the newest ones is a
     setting of Redis: with `appendonly yes` and `appendfsync always` it takes none; `promise` says
-    what holds. A failover takes what the replica has not yet received.
+    what holds. A failover takes what the replica has not yet received. The first write that the old
+    primary refuses goes to where the address leads then, and so does every later call; until then
+    the old one answers the reads, unless it has closed the connections.
 
     An open store belongs to the event loop in which it was opened; another loop, or a forked
     process, opens one of its own.

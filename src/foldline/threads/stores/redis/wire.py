@@ -16,6 +16,7 @@ __all__ = [
     "commit_words",
     "documents_of",
     "flag_word",
+    "listed_thread",
     "number_word",
     "rows_of",
     "stored_thread",
@@ -23,9 +24,11 @@ __all__ = [
 ]
 
 
-Entry: TypeAlias = tuple[bytes, bytes, bytes, bytes, int, list[bytes]]
+_Found: TypeAlias = bytes | None
+
+Entry: TypeAlias = tuple[bytes, _Found, _Found, _Found, int, list[_Found]]
 """A thread: id, revision, head, expiry, how many documents too few or many, documents; the id alone
-where there is no thread."""
+where there is no thread, and None for what is lost."""
 
 Piece: TypeAlias = tuple[bytes, int, list[bytes]]
 """Rows side by side: branch, number of the first, rows."""
@@ -109,17 +112,34 @@ def stored_thread(key: ThreadKey, entry: Entry) -> StoredThread | None:
     """
     if len(entry) == 1:
         return None
-    _, revision, head, expires, strays, documents = entry
-    if strays:
+    _, revision, head, expires, strays, found = entry
+    documents = [one for one in found if one is not None]
+    if strays or revision is None or head is None or expires is None or documents != found:
         message = f"thread {key.id!r} has lost some of its keys: may Redis drop any?"
         raise StoreCorruptError(message)
-    return StoredThread(
-        key=key,
-        revision=int(revision),
-        head=head,
-        documents=documents_of(documents),
-        expires_at=float(expires) if expires else None,
-    )
+    try:
+        return StoredThread(
+            key=key,
+            revision=int(revision),
+            head=head,
+            documents=documents_of(documents),
+            expires_at=float(expires) if expires else None,
+        )
+    except ValueError:
+        message = f"the revision, the expiry or a name in thread {key.id!r} is damaged"
+        raise StoreCorruptError(message) from None
+
+
+def listed_thread(key: ThreadKey, entry: Entry) -> StoredThread | None:
+    """
+    Return the thread in *entry*, or None where there is none, for a list that one cannot end.
+
+    A damaged one has no head, so that whoever reads it is told, and nobody else.
+    """
+    try:
+        return stored_thread(key, entry)
+    except StoreCorruptError:
+        return StoredThread(key=key, revision=0, head=b"")
 
 
 def documents_of(found: Sequence[bytes]) -> list[Document]:

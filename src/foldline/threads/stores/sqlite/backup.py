@@ -14,7 +14,13 @@ from msgspec import Struct
 from foldline.errors import StoreError, UsageError
 from foldline.threads.stores.sqlite.faults import store_error
 from foldline.threads.stores.sqlite.file import APPLICATION_ID
-from foldline.threads.stores.sqlite.header import check_log, numbered, schema_of
+from foldline.threads.stores.sqlite.header import (
+    check_log,
+    number_in,
+    numbered,
+    schema_of,
+    set_number,
+)
 from foldline.threads.stores.sqlite.inspection import broken_seals, inspect
 from foldline.threads.stores.statements import statements
 
@@ -110,9 +116,8 @@ def _copy(source: Path, draft: Path, on_step: Callable[[int, int], None]) -> Non
             pages=_PAGES,
             progress=lambda _, remaining, total: on_step(remaining, total),
         )
-        (number,) = writer.execute("PRAGMA user_version").fetchone()
         # A log of the store is none of the copy, where that once takes its place.
-        writer.execute(f"PRAGMA user_version = {numbered(schema_of(number))}")
+        set_number(writer, numbered(schema_of(number_in(writer))))
         # The copy is one file; whoever opens it as a store makes a log for it.
         writer.execute("PRAGMA journal_mode = DELETE")
 

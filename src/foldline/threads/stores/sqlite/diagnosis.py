@@ -15,7 +15,7 @@ from foldline.errors import StoreBusyError, StoreCorruptError, StoreError
 from foldline.threads.finding import Finding
 from foldline.threads.stores.sqlite.faults import store_error
 from foldline.threads.stores.sqlite.file import APPLICATION_ID, StoreFile
-from foldline.threads.stores.sqlite.header import check_log, schema_of
+from foldline.threads.stores.sqlite.header import check_log, lock_of, number_in, schema_of
 from foldline.threads.stores.sqlite.lock import FileLock, can_lock
 from foldline.threads.stores.sqlite.words import has_full_text
 from foldline.threads.stores.statements import migrations
@@ -30,8 +30,8 @@ _UNWRITABLE = "make the file and its folder writable, or copy it to a folder tha
 _PRIMARY = 0xFF
 _REFUSED = frozenset({sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM})
 _WAY_FORWARD = (
-    "restore a backup (`foldline backup` made one), or see what `foldline repair` can save of each "
-    "thread"
+    "restore a backup (`foldline backup` made one), or save what can be read with "
+    "`foldline threads export ID --whole-rows`"
 )
 _MEGABYTE = 1024 * 1024
 _LONG_LOG = 256 * _MEGABYTE
@@ -87,9 +87,11 @@ def diagnose_file(path: Path) -> Iterator[Finding]:
         yield Finding(name="log", value="of another file", weight="danger", advice=str(error))
         return
     try:
-        with closing(_open(path)) as connection:
+        with closing(_open(path, "ro")) as connection:
             yield from _inside(connection)
-            yield _writers(connection)
+            # It is not the last to close, so that it folds no log back into the file.
+            with closing(_open(path, "rw")) as writer:
+                yield _writers(writer)
     except sqlite3.Error as error:
         yield Finding(
             name="file",
@@ -110,8 +112,8 @@ def _advice(error: sqlite3.Error) -> str:
     return _WAY_FORWARD
 
 
-def _open(path: Path) -> sqlite3.Connection:
-    uri = f"{path.resolve().as_uri()}?mode=rw"
+def _open(path: Path, mode: str) -> sqlite3.Connection:
+    uri = f"{path.resolve().as_uri()}?mode={mode}"
     return sqlite3.connect(uri, uri=True, isolation_level=None, timeout=0)
 
 
@@ -124,7 +126,7 @@ def _inside(connection: sqlite3.Connection) -> Iterator[Finding]:
             advice="name another file",
         )
         return
-    yield _schema(schema_of(int(_pragma(connection, "user_version"))))
+    yield _schema(schema_of(number_in(connection)))
     mode = _pragma(connection, "journal_mode")
     yield Finding(
         name="journal mode",
@@ -142,7 +144,7 @@ def _inside(connection: sqlite3.Connection) -> Iterator[Finding]:
 
 def _checked(path: Path) -> Finding:
     try:
-        with closing(_open(path)) as connection:
+        with closing(_open(path, "ro")) as connection:
             said = _pragma(connection, "quick_check(1)")
     except sqlite3.Error as error:
         # What SQLite says of it may quote what is stored.
@@ -195,7 +197,7 @@ def _writers(connection: sqlite3.Connection) -> Finding:
 
 
 def _lock(path: Path) -> Finding:
-    place = path.with_name(path.name + ".lock")
+    place = lock_of(path)
     if not place.exists():
         return Finding(name="lock", value="free")
     lock = FileLock(place, timeout=0)

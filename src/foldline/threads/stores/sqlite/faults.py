@@ -5,6 +5,7 @@ What SQLite reports, as errors of foldline.
 import errno
 import sqlite3
 from collections.abc import Mapping
+from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
@@ -72,16 +73,25 @@ def place_error(what: str, error: OSError) -> StoreError:
     return StoreError(f"{what}{colon}{reason}({errno.errorcode.get(code)})")
 
 
-def store_error(error: sqlite3.Error) -> StoreError:
+def store_error(error: sqlite3.Error, *, of: Path | None = None) -> StoreError:
     """
     Return *error* as an error of foldline, without the values that it may quote.
+
+    Args:
+        error: What was raised.
+        of: The file, where somebody has just named it and may have named the wrong one.
     """
+    kind, text = _told(error)
+    return kind(text if of is None else f"{of.name}: {text}")
+
+
+def _told(error: sqlite3.Error) -> tuple[type[StoreError], str]:
     code = getattr(error, "sqlite_errorcode", None)
     name = getattr(error, "sqlite_errorname", type(error).__name__)
     if code is None and isinstance(error, sqlite3.OperationalError):
         # Python itself raises it, of a text that is not UTF-8.
-        return StoreCorruptError(f"the database holds a text that is none ({name})")
+        return StoreCorruptError, f"the database holds a text that is none ({name})"
     if code is None:
-        return StoreError(f"SQLite refused a call ({name})")
+        return StoreError, f"SQLite refused a call ({name})"
     kind, text = _TROUBLE.get(code & _PRIMARY, (StoreError, "SQLite failed"))
-    return kind(f"{text} ({name})")
+    return kind, f"{text} ({name})"

@@ -5,6 +5,8 @@ What a commit that has failed may leave in the log of a SQLite file.
 import sqlite3
 from typing import Final
 
+from foldline.threads.stores.sqlite.header import number_in, set_number
+
 
 __all__ = ["is_torn", "overwrite"]
 
@@ -33,9 +35,8 @@ def overwrite(connection: sqlite3.Connection) -> None:
     """
     connection.execute("BEGIN IMMEDIATE")
     try:
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
-        # To set it writes the first page, also where it stays the same.
-        connection.execute(f"PRAGMA user_version = {version}")
+        # It stays the same, and the first page is written.
+        set_number(connection, number_in(connection))
         connection.execute("COMMIT")
     except sqlite3.Error:
         connection.rollback()

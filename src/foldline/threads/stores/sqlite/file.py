@@ -12,7 +12,17 @@ from typing import Final, Literal, TypeAlias
 
 from foldline.errors import StoreError, StoreVersionError
 from foldline.threads.stores.sqlite.faults import place_error, store_error
-from foldline.threads.stores.sqlite.header import check_log, numbered, schema_of
+from foldline.threads.stores.sqlite.header import (
+    check_log,
+    check_size,
+    is_named,
+    lock_of,
+    number_in,
+    numbered,
+    remember,
+    schema_of,
+    set_number,
+)
 from foldline.threads.stores.sqlite.lock import FileLock
 from foldline.threads.stores.statements import migrations
 
@@ -62,7 +72,7 @@ class StoreFile:
         self.path = _resolved(path)
         self.durability: Durability = durability
         self._busy_timeout = busy_timeout
-        self._lock = FileLock(self.path.with_name(self.path.name + ".lock"), timeout=busy_timeout)
+        self._lock = FileLock(lock_of(self.path), timeout=busy_timeout)
         # What tells the file from another one of its name; None until it was opened.
         self._identity: tuple[int, int] | None = None
 
@@ -104,10 +114,12 @@ class StoreFile:
                     self._make()
                     check_log(self.path)
                 connection = self._connect(timeout=self._busy_timeout)
-                _bring_up_to_date(connection)
+                _bring_up_to_date(connection, self.path.name)
+                if self._identity is None:
+                    _note(connection, self.path)
                 self._identity = self._identity or self._found()
         except sqlite3.Error as error:
-            raise store_error(error) from None
+            raise store_error(error, of=self.path) from None
         return connection
 
     def _found(self) -> tuple[int, int] | None:
@@ -136,11 +148,14 @@ class StoreFile:
         # mode of the file.
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         try:
+            if not self.path.exists():
+                # Whoever has deleted a store begins another one.
+                remember(self.path, 0)
             os.close(os.open(self.path, flags, 0o600))
         except FileExistsError:
-            return
+            check_size(self.path)
         except OSError as error:
-            what = "the database file cannot be made"
+            what = f"the database file {self.path.name} cannot be made"
             raise place_error(what, error) from error
 
     def _connect(self, *, timeout: float) -> sqlite3.Connection:
@@ -204,56 +219,60 @@ def _resolved(path: Path) -> Path:
         raise StoreError(message) from error
 
 
-def _bring_up_to_date(connection: sqlite3.Connection) -> None:
+def _bring_up_to_date(connection: sqlite3.Connection, name: str) -> None:
     try:
-        _mark(connection)
-        _migrate(connection)
+        _mark(connection, name)
+        _migrate(connection, name)
     except BaseException:
         connection.close()
         raise
 
 
-def _mark(connection: sqlite3.Connection) -> None:
+def _note(connection: sqlite3.Connection, path: Path) -> None:
+    try:
+        remember(path, number_in(connection))
+    except BaseException:
+        connection.close()
+        raise
+
+
+def _mark(connection: sqlite3.Connection, name: str) -> None:
     (mark,) = connection.execute("PRAGMA application_id").fetchone()
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     if mark == APPLICATION_ID:
         return
     if tables or mark:
-        message = "the file is a SQLite database of another program: choose another path"
+        message = f"{name} is a SQLite database of another program: choose another path"
         raise StoreError(message)
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
 
 
-def _migrate(connection: sqlite3.Connection) -> None:
+def _migrate(connection: sqlite3.Connection, name: str) -> None:
     """
     Bring the tables up to date, all of it in one transaction.
     """
     known = migrations(_PACKAGE)
     newest = known[-1][0]
-    if schema_of(_number(connection)) == newest:
+    number = number_in(connection)
+    if schema_of(number) == newest and is_named(number):
         return
     connection.execute("BEGIN IMMEDIATE")
     try:
-        number = _number(connection)
-        for piece in _missing(known, schema_of(number)):
+        number = number_in(connection)
+        for piece in _missing(known, schema_of(number), name):
             connection.execute(piece)
-        connection.execute(f"PRAGMA user_version = {numbered(newest, file=number)}")
+        set_number(connection, numbered(newest, file=number))
     except BaseException:
         connection.rollback()
         raise
     connection.execute("COMMIT")
 
 
-def _missing(known: list[tuple[int, list[str]]], found: int) -> list[str]:
+def _missing(known: list[tuple[int, list[str]]], found: int, name: str) -> list[str]:
     """
     Return the statements that a file of the version *found* lacks.
     """
     newest = known[-1][0]
     if found > newest:
-        raise StoreVersionError(what="the store", found=found, known=newest)
+        raise StoreVersionError(what=f"the store {name}", found=found, known=newest)
     return [piece for number, pieces in known if number > found for piece in pieces]
-
-
-def _number(connection: sqlite3.Connection) -> int:
-    (number,) = connection.execute("PRAGMA user_version").fetchone()
-    return int(number)

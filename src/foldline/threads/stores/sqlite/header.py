@@ -2,10 +2,13 @@
 The number in the header of a SQLite file: how far its tables are, and which file it is.
 
 SQLite leaves 32 bits of the header to the program (`PRAGMA user_version`). The lower eight are the
-version of the tables. Those above are drawn once for each file and each backup, so that a log that
-was written beside another file is known: SQLite itself would fold it into this one.
+version of the tables. Those above are drawn once for each file and each backup, and stand in the
+lock file as well, which a restored copy does not replace: so a log that was written beside another
+file is known. SQLite itself would fold it into this one.
 """
 
+import os
+import re
 import secrets
 import sqlite3
 from contextlib import closing, suppress
@@ -13,14 +16,33 @@ from pathlib import Path
 from typing import Final
 
 from foldline.errors import StoreCorruptError
+from foldline.threads.stores.sqlite.faults import place_error
 
 
-__all__ = ["check_log", "numbered", "schema_of"]
+__all__ = [
+    "check_log",
+    "check_size",
+    "is_named",
+    "lock_of",
+    "number_in",
+    "numbered",
+    "remember",
+    "schema_of",
+    "set_number",
+]
 
 
 _SCHEMA_BITS: Final = 8
 # The number is signed, and stays above zero.
 _FILES: Final = 1 << (31 - _SCHEMA_BITS)
+_NOTE: Final = re.compile(rb"(\d{1,10})\n")
+
+
+def lock_of(path: Path) -> Path:
+    """
+    Return the lock file beside the file at *path*.
+    """
+    return path.with_name(path.name + ".lock")
 
 
 def schema_of(number: int) -> int:
@@ -28,6 +50,17 @@ def schema_of(number: int) -> int:
     Return the version of the tables in *number*.
     """
     return number & ((1 << _SCHEMA_BITS) - 1)
+
+
+def is_named(number: int) -> bool:
+    """
+    Whether *number* tells its file from others.
+    """
+    return _file_of(number) != 0
+
+
+def _file_of(number: int) -> int:
+    return number >> _SCHEMA_BITS
 
 
 def numbered(schema: int, *, file: int = 0) -> int:
@@ -38,28 +71,108 @@ def numbered(schema: int, *, file: int = 0) -> int:
         schema: The version.
         file: The number that the file has; it stays the same file, or else becomes a new one.
     """
-    return ((file >> _SCHEMA_BITS) or 1 + secrets.randbelow(_FILES - 1)) << _SCHEMA_BITS | schema
+    return (_file_of(file) or 1 + secrets.randbelow(_FILES - 1)) << _SCHEMA_BITS | schema
+
+
+def number_in(connection: sqlite3.Connection) -> int:
+    """
+    Return the number of the file that *connection* has open.
+
+    Raises:
+        sqlite3.Error: It cannot be read.
+    """
+    (number,) = connection.execute("PRAGMA user_version").fetchone()
+    return int(number)
+
+
+def set_number(connection: sqlite3.Connection, number: int) -> None:
+    """
+    Give the file *number*; this writes its first page, also where the number stays the same.
+
+    Raises:
+        sqlite3.Error: It cannot be written.
+    """
+    connection.execute(f"PRAGMA user_version = {number}")
+
+
+def remember(path: Path, number: int) -> None:
+    """
+    Note in the lock file that the log beside the file at *path* is of the file with *number*.
+
+    A number of 0 is no file.
+
+    Raises:
+        StoreError: It cannot be written.
+    """
+    if _remembered(path) == _file_of(number):
+        return
+    try:
+        with lock_of(path).open("wb") as file:
+            file.write(b"%d\n" % _file_of(number))
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        what = f"the lock file {lock_of(path).name} cannot be written"
+        raise place_error(what, error) from error
+
+
+def _remembered(path: Path) -> int:
+    try:
+        text = lock_of(path).read_bytes()
+    except OSError:
+        return 0
+    # What a crash has cut off has no end of line.
+    found = _NOTE.fullmatch(text)
+    return int(found[1]) if found else 0
+
+
+def check_size(path: Path) -> None:
+    """
+    Refuse an empty file at *path* where a store has been.
+
+    A store that was only just begun is never empty behind the note in the lock file; what is left
+    of a copy that failed is, and an agent would begin with it as if nothing had ever been said.
+
+    Raises:
+        StoreCorruptError: There is such a file.
+        OSError: It cannot be looked at.
+    """
+    if path.stat().st_size == 0 and not _has_log(path) and _remembered(path):
+        message = (
+            f"{path.name} is empty, and a store was in its place: restore a backup, or move "
+            f"{lock_of(path).name} away to begin anew"
+        )
+        raise StoreCorruptError(message)
+
+
+def _log_of(path: Path) -> Path:
+    return path.with_name(path.name + "-wal")
+
+
+def _has_log(path: Path) -> bool:
+    log = _log_of(path)
+    return log.exists() and log.stat().st_size > 0
 
 
 def check_log(path: Path) -> None:
     """
     Refuse a log beside the file at *path* that was written beside another one.
 
-    It is what a copy leaves that is put in the place of a store whose program was killed. Whether
-    it is one is seen where the log has changed the header, as every commit does that makes the file
-    longer.
+    It is what stays where a backup is put in the place of a store whose program was killed.
 
     Raises:
-        StoreCorruptError: There is such a log; neither file was changed.
+        StoreCorruptError: There is such a log; nothing was changed.
     """
-    log = path.with_name(path.name + "-wal")
-    if not log.exists():
+    if not _has_log(path):
         return
-    file, seen = _number(path, "immutable=1"), _number(path, "mode=ro")
-    if file >> _SCHEMA_BITS and seen >> _SCHEMA_BITS not in {0, file >> _SCHEMA_BITS}:
+    file = _file_of(_number(path, "immutable=1"))
+    # In the log itself the number stands where that has changed the first page.
+    others = {_file_of(_number(path, "mode=ro")), _remembered(path)} - {0, file}
+    if file and others:
         message = (
-            f"the log beside {path.name} was written beside another file, of which this one took "
-            f"the place: move {log.name} and {path.name}-shm away, then open the store again"
+            f"the log {_log_of(path).name} was written beside another file, of which {path.name} took the "
+            f"place: move it and {path.name}-shm away; or {lock_of(path).name} alone, where log and "
+            "file were copied here together"
         )
         raise StoreCorruptError(message)
 
@@ -75,6 +188,5 @@ def _number(path: Path, how: str) -> int:
     with suppress(sqlite3.Error):
         uri = f"{path.resolve().as_uri()}?{how}"
         with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as connection:
-            (number,) = connection.execute("PRAGMA user_version").fetchone()
-            return int(number)
+            return number_in(connection)
     return 0

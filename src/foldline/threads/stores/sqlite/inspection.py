@@ -7,12 +7,14 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from types import MappingProxyType
 
+from msgspec import Struct
+
 from foldline.threads.head import SEAL_SIZE
 from foldline.threads.row import seal_of
 from foldline.threads.stores.sqlite.lineage import SEQ_BITS, SEQ_MASK
 
 
-__all__ = ["broken_seals", "inspect", "read_names"]
+__all__ = ["Inspection", "broken_seals", "inspect", "look_into", "read_names"]
 
 
 _LARGEST = (1 << 63) - 1
@@ -32,6 +34,18 @@ _ORPHANS: Mapping[str, str] = MappingProxyType(
 )
 
 
+class Inspection(Struct, frozen=True, kw_only=True):
+    """
+    What is wrong in a file below its threads, one sentence each, without any text of them.
+    """
+
+    broken: tuple[str, ...] = ()
+    """What SQLite itself finds: who writes there may lose rows that are only out of reach."""
+
+    stray: tuple[str, ...] = ()
+    """What belongs to nothing, and harms nobody who writes beside it."""
+
+
 def read_names(connection: sqlite3.Connection, sql: _SQL) -> list[tuple[str, str]]:
     """
     Return tenant and id of every thread, in order, allowed or not.
@@ -48,14 +62,23 @@ def inspect(connection: sqlite3.Connection, sql: _SQL) -> list[str]:
     """
     Return what the integrity check of SQLite finds, and what belongs to nothing.
     """
-    problems: list[str] = []
-    for look in (_integrity, _orphans, _stray_rows):
+    found = look_into(connection, sql)
+    return [*found.broken, *found.stray]
+
+
+def look_into(connection: sqlite3.Connection, sql: _SQL) -> Inspection:
+    """
+    Return what `inspect` does, what is broken apart from what is stray.
+    """
+    broken: list[str] = []
+    stray: list[str] = []
+    for look, found in ((_integrity, broken), (_orphans, stray), (_stray_rows, stray)):
         try:
-            problems += look(connection, sql)
+            found.extend(look(connection, sql))
         except sqlite3.DatabaseError as error:
             code = getattr(error, "sqlite_errorname", type(error).__name__)
-            problems.append(f"the file cannot be read through ({code})")
-    return problems
+            broken.append(f"the file cannot be read through ({code})")
+    return Inspection(broken=tuple(broken), stray=tuple(stray))
 
 
 def _integrity(connection: sqlite3.Connection, _: _SQL) -> Iterator[str]:

@@ -58,7 +58,7 @@ class FileLock:
                 fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 if time.monotonic() > deadline:
-                    message = "another process kept the store locked for too long"
+                    message = f"another process kept {self._path.name} locked for too long"
                     raise StoreBusyError(message) from None
                 time.sleep(_PAUSE)
             else:
@@ -68,7 +68,7 @@ class FileLock:
         try:
             return os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
-            what = "the lock file beside the database cannot be opened"
+            what = f"the lock file {self._path.name} cannot be opened"
             raise place_error(what, error) from error
 
     def __exit__(

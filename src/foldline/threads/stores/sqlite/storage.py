@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from foldline.errors import CommitUnknownError, StoreError
-from foldline.threads.key import ThreadKey
+from foldline.threads.key import ThreadKey, listed_key
 from foldline.threads.step import Document, DocumentKind, Step, StoredRow, StoredThread
 from foldline.threads.stores.sqlite.commit import commit_step, delete_thread
 from foldline.threads.stores.sqlite.file import Durability, StoreFile
@@ -233,8 +233,9 @@ class SQLiteStorage:
         def _read(connection: sqlite3.Connection) -> list[StoredThread]:
             found = connection.execute(sql["threads"], values).fetchall()
             return [
-                _stored(connection, sql, ThreadKey(tenant, name), (pk, *rest))
+                _stored(connection, sql, key, (pk, *rest))
                 for pk, name, *rest in found
+                if (key := listed_key(tenant, name)) is not None
             ]
 
         return await self.reader.run(_read)

@@ -5,8 +5,9 @@ The store that needs nothing but a file.
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
+from typing import get_args
 
-from foldline.errors import ConfigError
+from foldline.errors import ConfigError, StoreError
 from foldline.history.tokens import TokenCounter
 from foldline.threads.checkpoint import CheckpointRetention
 from foldline.threads.cipher import Cipher
@@ -53,22 +54,58 @@ class SQLiteStore(ThreadStore):
 
         Raises:
             ConfigError: An argument is not allowed.
-            StoreError: The path leads nowhere.
+            StoreError: The path leads nowhere, or to a folder.
         """
-        if durability not in {"full", "relaxed"}:
+        place = _file_at(path)
+        if durability not in get_args(Durability):
             message = f"durability={durability!r}: allowed are full, relaxed"
             raise ConfigError(message)
-        if str(path) == ":memory:":
-            message = "path=':memory:': a store in memory is a MemoryStore"
-            raise ConfigError(message)
-        if not busy_timeout > 0:
-            message = f"busy_timeout={busy_timeout!r}: allowed is a number of seconds above 0"
-            raise ConfigError(message)
+        _check_timeout(busy_timeout)
         kind = IndexedSQLiteStorage if has_full_text() else SQLiteStorage
         super().__init__(
-            kind(path, durability=durability, busy_timeout=busy_timeout),
+            kind(place, durability=durability, busy_timeout=busy_timeout),
             counter=counter,
             cipher=cipher,
             checkpoints=checkpoints,
             clock=clock,
         )
+
+
+def _file_at(path: str | Path) -> Path:
+    """
+    Return *path* as one, where a file can be.
+
+    Raises:
+        ConfigError: It names none.
+        StoreError: A folder is there.
+    """
+    try:
+        place = Path(path)
+    except TypeError:
+        message = f"path is a {type(path).__name__}: allowed is a text or a Path"
+        raise ConfigError(message) from None
+    if str(path) == ":memory:":
+        message = "path=':memory:': a store in memory is a MemoryStore"
+        raise ConfigError(message)
+    if not str(path):
+        message = "path is empty: name the file of the store"
+        raise ConfigError(message)
+    if _is_folder(place):
+        # Before a lock file is made beside it.
+        message = f"{str(path)!r} is a folder: name the file of the store in it"
+        raise StoreError(message)
+    return place
+
+
+def _is_folder(place: Path) -> bool:
+    try:
+        return place.is_dir()
+    except OSError:
+        # What cannot be looked at now is told of where it is opened.
+        return False
+
+
+def _check_timeout(seconds: object) -> None:
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds > 0:
+        message = f"busy_timeout={seconds!r}: allowed is a number of seconds above 0"
+        raise ConfigError(message)

@@ -17,13 +17,18 @@ local function newest(id, kind, most)
   return redis.call('ZREVRANGEBYLEX', of('names', id), last, first, 'LIMIT', 0, most)
 end
 
--- Returns what comes with a thread; only its id where there is none.
+-- Returns what comes with a thread; only its id where there is none. Damage is for the reader to
+-- judge: an error would end the whole of a list.
 local function stored(id)
-  local thread = of('thread', id)
-  local revision, head, expires = unpack(redis.call('HMGET', thread, 'revision', 'head', 'expires'))
-  if not revision then
+  local thread, names = of('thread', id), of('names', id)
+  local kind, index = redis.call('TYPE', thread).ok, redis.call('TYPE', names).ok
+  if kind == 'none' then
     return {id}
   end
+  if kind ~= 'hash' or (index ~= 'zset' and index ~= 'none') then
+    return {id, '', '', '', 1, {}}
+  end
+  local revision, head, expires = unpack(redis.call('HMGET', thread, 'revision', 'head', 'expires'))
   local fields = newest(id, 'reduction', 1)
   for _, kind in ipairs({'execution', 'metadata', 'tool'}) do
     for _, field in ipairs(newest(id, kind, -1)) do
@@ -31,7 +36,7 @@ local function stored(id)
     end
   end
   -- Five fields of the hash are no documents; every other one has its name in the set.
-  local strays = redis.call('HLEN', thread) - redis.call('ZCARD', of('names', id)) - 5
+  local strays = redis.call('HLEN', thread) - redis.call('ZCARD', names) - 5
   return {id, revision, head, expires, strays, contents(id, fields)}
 end
 

@@ -1,0 +1,151 @@
+"""
+Redis whose address leads to another server from one moment on, as after a failover.
+"""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from foldline.errors import StoreError
+from foldline.history.messages import Message
+from foldline.threads.stores.redis.store import RedisStore
+from tests.servers.redis import RedisServer
+from tests.threads.stores.redis_image import tell
+
+
+class Failover:
+    """
+    An address that leads to one server and then to another.
+    """
+
+    def __init__(self, folder: Path, old: RedisServer, new: RedisServer) -> None:
+        self.old = old
+        self.new = new
+        self._link = folder / "redis.sock"
+        self._link.symlink_to(old.socket)
+
+    @property
+    def url(self) -> str:
+        return f"unix://{self._link}"
+
+    async def happen(self) -> None:
+        await tell(self.old.url, "REPLICAOF", "127.0.0.1", "1")
+        self._link.unlink()
+        self._link.symlink_to(self.new.socket)
+
+
+@pytest.fixture(name="failover")
+def _failover(tmp_path: Path) -> Iterator[Failover]:
+    with RedisServer() as old, RedisServer() as new:
+        yield Failover(tmp_path, old, new)
+
+
+async def warm(store: RedisStore) -> None:
+    """
+    Have every connection of *store* made.
+    """
+    await asyncio.gather(*(store.find(f"warm{number}") for number in range(100)))
+
+
+async def clients(url: str) -> int:
+    """
+    Return how many connections a Redis has beside the one that asks.
+    """
+    told = await tell(url, "INFO", "clients")
+    assert isinstance(told, dict)
+    return int(told["connected_clients"]) - 1
+
+
+def test_first_write_finds_the_new_primary(failover: Failover) -> None:
+    """
+    A write that the old primary refuses is done by the new one, once, and reads follow it.
+    """
+
+    async def live() -> tuple[list[str], object, int]:
+        async with RedisStore(failover.url) as store:
+            await store.thread("old")
+            await warm(store)
+            await failover.happen()
+            thread = await store.thread("new")
+            await thread.add_message(Message.user("hello"))
+            found = await store.find("old")
+            return [one.text for one in await thread.get_messages()], found, thread.revision
+
+    assert asyncio.run(live()) == (["hello"], None, 2)
+
+
+def test_many_writes_find_the_new_primary(failover: Failover) -> None:
+    """
+    Of many calls that are under way at the failover no write fails, and no connection is left.
+    """
+
+    async def live() -> tuple[list[str], int]:
+        async with RedisStore(failover.url) as store:
+            await store.thread("old")
+            await warm(store)
+            await failover.happen()
+            calls = (
+                store.thread(f"new{number:02}") if number % 2 else store.find("old")
+                for number in range(80)
+            )
+            await asyncio.gather(*calls)
+            found = [thread.id async for thread in store.threads()]
+            return found, await clients(failover.old.url)
+
+    assert asyncio.run(live()) == ([f"new{number:02}" for number in range(1, 80, 2)], 0)
+
+
+def test_read_finds_the_new_primary(failover: Failover) -> None:
+    """
+    A read that the old primary refuses without its own primary is answered by the new one.
+    """
+
+    async def live() -> object:
+        async with RedisStore(failover.url) as store:
+            await store.thread("old")
+            await tell(failover.old.url, "CONFIG", "SET", "replica-serve-stale-data", "no")
+            await failover.happen()
+            return await store.find("old")
+
+    assert asyncio.run(live()) is None
+
+
+def test_lost_replica_is_named() -> None:
+    """
+    Where the address itself is a replica that has lost its primary, a read says that.
+    """
+
+    async def live(url: str) -> None:
+        async with RedisStore(url) as store:
+            await tell(url, "CONFIG", "SET", "replica-serve-stale-data", "no")
+            await tell(url, "REPLICAOF", "127.0.0.1", "1")
+            with pytest.raises(StoreError, match=r"replica .* \(MASTERDOWN\)"):
+                await store.find("t")
+            await tell(url, "REPLICAOF", "NO", "ONE")
+
+            assert await store.find("t") is None
+
+    with RedisServer() as server:
+        asyncio.run(live(server.url))
+
+
+def test_closing_while_calls_wait(redis_url: str) -> None:
+    """
+    Calls that wait while a store is closed say that it is not open, and connect nowhere.
+    """
+
+    async def live() -> tuple[Sequence[object], int]:
+        store = await RedisStore(redis_url).open()
+        calls = [asyncio.create_task(store.find("t")) for _ in range(100)]
+        await asyncio.sleep(0)
+        await store.close()
+        ended = await asyncio.gather(*calls, return_exceptions=True)
+        return ended, await clients(redis_url)
+
+    ended, left = asyncio.run(live())
+
+    assert {type(one) for one in ended} <= {StoreError, type(None)}
+    assert "not open" in f"{ended[-1]}"
+    assert left == 0

@@ -1,0 +1,150 @@
+"""
+A commit of which the storage cannot say whether it was made.
+"""
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from foldline.errors import CommitUnknownError, StoreError
+from foldline.history.messages import Message
+from foldline.threads.key import ThreadKey
+from foldline.threads.step import Step, StoredThread
+from foldline.threads.store import ThreadStore
+from foldline.threads.stores.memory import MemoryStorage
+from foldline.threads.thread import ConversationThread
+
+
+NAME = b"12345678"
+ONE, TWO = Message.user("one"), Message.user("two")
+
+
+class Doubtful(MemoryStorage):
+    """
+    A storage whose connection breaks in the next commit, and which is then asked what became of it.
+    """
+
+    def __init__(self, *, steady: bool, makes: bool = False) -> None:
+        super().__init__()
+        self.ends_commits = steady
+        self._makes = makes
+        self.breaks = False
+        self.on_second_look: Callable[[], object] | None = None
+
+    async def commit(self, key: ThreadKey, step: Step) -> None:
+        if not self.breaks:
+            await super().commit(key, step)
+            return
+        self.breaks = False
+        if self._makes:
+            await super().commit(key, step)
+        message = "the connection broke"
+        raise CommitUnknownError(message)
+
+    async def load(self, key: ThreadKey) -> StoredThread | None:
+        if self.on_second_look is not None:
+            look, self.on_second_look = self.on_second_look, None
+            look()
+            await asyncio.sleep(0)
+        return await super().load(key)
+
+
+async def begun(storage: Doubtful) -> tuple[ThreadStore, ConversationThread]:
+    """
+    Return a store and a thread in it with one message, whose next commit is doubtful.
+    """
+    store = await ThreadStore(storage).open()
+    thread = await store.thread("t")
+    await thread.add_message(ONE)
+    storage.breaks = True
+    return store, thread
+
+
+async def stored(store: ThreadStore) -> list[str]:
+    """
+    Return what the thread holds in the store.
+    """
+    thread = await store.find("t")
+    assert thread is not None
+    return [message.text for message in await thread.get_messages()]
+
+
+@pytest.mark.parametrize("makes", [False, True], ids=["not made", "made"])
+@pytest.mark.parametrize("steady", [False, True], ids=["shielded", "steady"])
+def test_a_commit_cancelled_while_it_is_looked_for_is_there_once(steady: bool, makes: bool) -> None:
+    """
+    A task cancelled in the second look takes nothing for made, and the same commit again is made.
+    """
+
+    async def run() -> list[str]:
+        storage = Doubtful(steady=steady, makes=makes)
+        store, thread = await begun(storage)
+        task = asyncio.create_task(thread.commit(messages=[TWO], commit_id=NAME))
+        storage.on_second_look = task.cancel
+        await asyncio.wait([task])
+        assert task.cancelled() or isinstance(task.exception(), StoreError)
+        assert thread.count <= len(await stored(store))
+        await thread.refresh()
+        await thread.commit(messages=[TWO], commit_id=NAME)
+        return await stored(store)
+
+    assert asyncio.run(run()) == ["one", "two"]
+
+
+def test_what_was_not_made_can_be_tried_again_at_once() -> None:
+    """
+    Behind the refusal of a commit that broke, the object stands where the store does.
+    """
+
+    async def run() -> list[str]:
+        store, thread = await begun(Doubtful(steady=False))
+        with pytest.raises(StoreError, match="was not made"):
+            await thread.add_message(TWO)
+        await thread.add_message(TWO)
+        return await stored(store)
+
+    assert asyncio.run(run()) == ["one", "two"]
+
+
+def test_an_unknown_commit_tells_its_id() -> None:
+    """
+    Where nothing can be found out, the error holds the id under which the commit is made once.
+    """
+
+    async def run() -> list[str]:
+        storage = Doubtful(steady=True, makes=True)
+        store, thread = await begun(storage)
+        storage.on_second_look = _broken
+        with pytest.raises(CommitUnknownError, match="commit again under the commit_id") as caught:
+            await thread.add_message(TWO)
+        await thread.refresh()
+        await thread.add_messages([TWO], commit_id=caught.value.commit_id)
+        return await stored(store)
+
+    assert asyncio.run(run()) == ["one", "two"]
+
+
+def _broken() -> None:
+    message = "still broken"
+    raise StoreError(message)
+
+
+def test_an_append_is_repeated_under_its_id() -> None:
+    """
+    An append that was cancelled behind its beginning is stored once, however often it is repeated.
+    """
+
+    async def run() -> list[str]:
+        store, thread = await begun(Doubtful(steady=False, makes=True))
+        task = asyncio.create_task(thread.append([TWO], commit_id=NAME))
+        await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait([task])
+        other = await store.find("t")
+        assert other is not None
+        for each in (thread, other, thread):
+            await each.append([TWO], commit_id=NAME)
+        return await stored(store)
+
+    assert asyncio.run(run()) == ["one", "two"]
