@@ -46,11 +46,13 @@ def test_the_doctor_advises_what_works(run: Run, tmp_path: Path) -> None:
 
     findings = run("doctor", "--json", "--store", "x.db").json()["findings"]
     advice = [one["advice"] for one in findings if one["weight"] == "danger"]
-    saved = run("repair", "--write", "--json", "--store", "x.db").json()
-    (kept,) = (one["kept"] for one in saved["threads"])
+    command = ("threads", "export", "long", "--whole-rows", "--store", "x.db")
+    saved = run(*command, "--output", "long.json")
+    kept = run("threads", "import", "long.json", "--store", "y.db", "--json")
 
     assert advice
-    assert all("foldline repair" in one for one in advice)
-    assert not any(".recover" in one for one in advice)
-    assert 0 < kept < COUNT
-    assert run("threads", "show", "long", "--store", "x.db").code == 0
+    assert all("foldline threads export ID --whole-rows" in one for one in advice)
+    assert saved.code == 1
+    assert kept.code == 0
+    assert 0 < run("threads", "show", "long", "--json", "--store", "y.db").json()["messages"] < COUNT
+    assert run("threads", "show", "short", "--store", "x.db").code == 0
