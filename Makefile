@@ -30,7 +30,6 @@ demo: $(VENV)/.demo ## Replay a recorded session; needs no key, no network and n
 
 test: check ## Run every check and every test but the long ones
 	@$(both)
-	@$(RUN) coverage combine --quiet .coverage.apart .coverage.rest
 	@$(RUN) coverage report
 	@$(RUN) coverage report --include='src/foldline/history/*,src/foldline/reduction/*' \
 		--fail-under=100
@@ -88,14 +87,14 @@ clean: ## Delete everything that make made
 # what starts and ends processes by the thousand and what draws examples by the thousand. What failed
 # in either is named once more at the very end, where a log that was cut still shows it.
 APART := tests/faults tests/properties tests/threads/crashes tests/agent/crashes
-PYTEST := $(RUN) pytest --cov --cov-report=
+PYTEST := $(RUN) pytest
 
 define both
-COVERAGE_FILE=.coverage.apart $(PYTEST) $(APART) > $(VENV)/apart.log 2>&1 & \
+$(PYTEST) $(APART) > $(VENV)/apart.log 2>&1 & \
 apart=$$!; \
 trap 'kill $$apart; exit 130' INT TERM; \
 status=0; \
-{ COVERAGE_FILE=.coverage.rest $(PYTEST) $(APART:%=--ignore=%) 2>&1; echo $$? > $(VENV)/rest.status; } \
+{ $(PYTEST) --cov --cov-report= $(APART:%=--ignore=%) 2>&1; echo $$? > $(VENV)/rest.status; } \
 	| tee $(VENV)/rest.log; \
 read status < $(VENV)/rest.status; \
 wait $$apart || status=$$?; \

@@ -54,5 +54,7 @@ def test_the_doctor_advises_what_works(run: Run, tmp_path: Path) -> None:
     assert all("foldline threads export ID --whole-rows" in one for one in advice)
     assert saved.code == 1
     assert kept.code == 0
-    assert 0 < run("threads", "show", "long", "--json", "--store", "y.db").json()["messages"] < COUNT
+    assert (
+        0 < run("threads", "show", "long", "--json", "--store", "y.db").json()["messages"] < COUNT
+    )
     assert run("threads", "show", "short", "--store", "x.db").code == 0
