@@ -84,9 +84,11 @@ clean: ## Delete everything that make made
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Two processes, since the smallest machine has two cores. The first, whose output comes last, runs
-# what starts and ends processes by the thousand and what draws examples by the thousand. What failed
-# in either is named once more at the very end, where a log that was cut still shows it.
-APART := tests/faults tests/properties tests/threads/crashes tests/agent/crashes
+# what starts and ends processes by the thousand and what goes over the same lines by the thousand,
+# so that lines are counted in the other one alone. What failed in either is named once more at the
+# very end, where a log that was cut still shows it.
+APART := tests/faults tests/properties tests/threads/crashes tests/threads/concurrency \
+	tests/agent/crashes tests/agent/test_cancellation.py tests/replay/test_shared_data.py
 PYTEST := $(RUN) pytest
 
 define both
