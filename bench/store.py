@@ -1,8 +1,9 @@
 """
 A conversation that is kept: appending a turn with its state, and reading it again.
 
-Beside foldline stand raw sqlite3 (the floor, `bench/peers/floor.py`), the OpenAI Agents SDK's SQLite
-session and LangGraph's SQLite saver, the last two in an environment of their own. All are measured
+Beside foldline stand raw sqlite3 (the floor, `bench/peers/floor.py`), the same with what foldline
+promises of each row (`bench/peers/sealed_floor.py`), the OpenAI Agents SDK's SQLite session and
+LangGraph's SQLite saver, the last two in an environment of their own. All are measured
 at each size in alternating rounds, by the processor time of all threads. A turn is two messages and
 the execution state, and with every third turn a reduction of 1.2 KB.
 
