@@ -4,9 +4,9 @@ Threads that end by themselves.
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -22,21 +22,10 @@ from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from tests.threads.canaries import NOW, open_state
+from tests.threads.clock import DAY, Clock, Story
 
 
-DAY = timedelta(days=1)
 SECOND = timedelta(seconds=1)
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = NOW
-
-    def __call__(self) -> datetime:
-        return self.now
-
-
-Story = Callable[[ThreadStore, Clock], Awaitable[None]]
 
 
 @pytest.fixture(params=["memory", "sqlite"])

@@ -4,9 +4,8 @@ Forks of threads that others have changed, and of threads that end.
 
 import asyncio
 import sqlite3
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import closing
-from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -22,20 +21,7 @@ from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.thread import ConversationThread
 from foldline.threads.verification import verify_thread
 from tests.threads.canaries import NOW
-
-
-DAY = timedelta(days=1)
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = NOW
-
-    def __call__(self) -> datetime:
-        return self.now
-
-
-Story = Callable[[ThreadStore, Clock], Awaitable[None]]
+from tests.threads.clock import DAY, Clock, Story
 
 
 @pytest.fixture(params=["memory", "sqlite"])
