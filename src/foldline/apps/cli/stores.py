@@ -33,6 +33,7 @@ from foldline.threads.thread import ConversationThread
 
 
 __all__ = [
+    "LAST_RESORT",
     "VARIABLE",
     "WAY_FORWARD",
     "KeyOptions",
@@ -57,6 +58,12 @@ WAY_FORWARD = (
     "`sqlite3 STORE .recover | sqlite3 NEW`, then `foldline verify --store NEW`"
 )
 """What to do where the database itself is damaged."""
+
+LAST_RESORT = (
+    "restore a backup (`foldline backup` made one), or let SQLite save what it finds: "
+    "`sqlite3 STORE .recover | sqlite3 NEW`, then `foldline verify --store NEW`"
+)
+"""What to do where nothing of foldline can read a damaged file any more."""
 
 VARIABLE: Final = "FOLDLINE_STORE"
 """The environment variable that names the store."""
@@ -149,7 +156,7 @@ def with_store(
 
     async def _run() -> _Result:
         try:
-            await store.open()
+            await _opened(store)
             return await work(store)
         finally:
             await store.close()
@@ -163,18 +170,28 @@ def with_store(
         raise with_way_forward(error) from error
 
 
-def with_way_forward(error: StoreCorruptError, way: str = WAY_FORWARD) -> StoreCorruptError:
+async def _opened(store: ThreadStore) -> None:
+    try:
+        await store.open()
+    except StoreCorruptError as error:
+        # Nothing of ours can read what cannot even be opened.
+        raise with_way_forward(error, LAST_RESORT) from error
+
+
+def with_way_forward(error: StoreCorruptError, way: str | None = None) -> StoreCorruptError:
     """
     Return *error*, with what to do where it is SQLite that cannot read the file.
 
     Args:
         error: What was raised.
-        way: What to do; it takes the place of what was said before.
+        way: What to do; it takes the place of what was said before. By default that stays, or it
+            is `WAY_FORWARD`.
     """
-    if _RESULT_CODE not in str(error):
+    text = str(error)
+    told = text.removesuffix(f": {WAY_FORWARD}").removesuffix(f": {LAST_RESORT}")
+    if _RESULT_CODE not in text or (way is None and told != text):
         return error
-    told = str(error).removesuffix(f": {WAY_FORWARD}").removesuffix(f": {way}")
-    return StoreCorruptError(f"{told}: {way}")
+    return StoreCorruptError(f"{told}: {way or WAY_FORWARD}")
 
 
 def _store(options: KeyOptions, *, may_make: bool) -> ThreadStore:

@@ -13,7 +13,6 @@ from foldline.threads.verification import verify_one
 
 __all__ = [
     "DAMAGED",
-    "LAST_RESORT",
     "last_good_note",
     "warn_of_damage",
     "way_forward",
@@ -23,12 +22,6 @@ __all__ = [
 
 DAMAGED = 1
 """The exit code where something is damaged."""
-
-LAST_RESORT = (
-    "restore a backup (`foldline backup` made one), or let SQLite save what it finds: "
-    "`sqlite3 STORE .recover | sqlite3 NEW`, then `foldline verify --store NEW`"
-)
-"""What to do where nothing of foldline can read a damaged file any more."""
 
 _OF_SERVER = (
     "restore a backup, or save what can be read by `foldline threads export ID --whole-rows`"

@@ -13,12 +13,17 @@ from foldline.apps.cli.documents import TARGETS, json_document, view_document
 from foldline.apps.cli.files import STANDARD_INPUT, check_targets, print_document, write_files
 from foldline.apps.cli.notes import tell
 from foldline.apps.cli.options import JsonOption, takes
-from foldline.apps.cli.stores import TenantOptions, found_thread, with_store, with_way_forward
+from foldline.apps.cli.stores import (
+    LAST_RESORT,
+    TenantOptions,
+    found_thread,
+    with_store,
+    with_way_forward,
+)
 from foldline.apps.cli.terminal import output_console
 from foldline.apps.cli.threads_counts import counted
 from foldline.apps.cli.threads_damage import (
     DAMAGED,
-    LAST_RESORT,
     last_good_note,
     whole_rows_note,
 )
