@@ -3,8 +3,6 @@ What SQLite and the system report, told without what is stored, with the file wh
 """
 
 import asyncio
-import os
-import pwd
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -15,6 +13,7 @@ import pytest
 from foldline.errors import StoreCorruptError, StoreError
 from foldline.threads.stores.sqlite.faults import store_error
 from foldline.threads.stores.sqlite.store import SQLiteStore
+from tests.faults.rights import without_privileges
 
 
 def _refused(path: Path) -> sqlite3.Error:
@@ -32,13 +31,8 @@ def _raised(path: Path) -> StoreError:
     """
     Return what somebody meets who may not do everything, and opens a store at *path*.
     """
-    who = os.geteuid()
-    os.seteuid(who or pwd.getpwnam("nobody").pw_uid)
-    try:
-        with pytest.raises(StoreError) as caught:
-            asyncio.run(_open(path))
-    finally:
-        os.seteuid(who)
+    with pytest.raises(StoreError) as caught:
+        without_privileges(lambda: asyncio.run(_open(path)))
     return caught.value
 
 
@@ -72,8 +66,6 @@ def test_a_folder_that_nobody_may_look_into_is_an_error_of_ours(tmp_path: Path) 
     """
     folder = tmp_path / "shut"
     folder.mkdir()
-    # Nobody may not be able to read our modules either: they are loaded before.
-    asyncio.run(_open(folder / "b.db"))
     folder.chmod(0)
     try:
         error = _raised(folder / "a.db")

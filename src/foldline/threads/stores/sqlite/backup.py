@@ -70,6 +70,8 @@ def back_up(
     """
     if target.exists():
         raise _taken(target)
+    # A link is another name of the file, whose log lies beside the file itself.
+    source = source.resolve()
     check_log(source)
     try:
         handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)

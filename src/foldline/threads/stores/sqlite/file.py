@@ -16,6 +16,7 @@ from foldline.threads.stores.sqlite.header import (
     check_log,
     check_size,
     is_named,
+    is_remembered,
     lock_of,
     number_in,
     numbered,
@@ -49,6 +50,8 @@ _LOG_PAGES = 1_000
 # Before this release two connections that write or fold the log back in the same instant could
 # damage the file (SQLite's release notes call it the WAL-reset bug).
 _SAFE_VERSION = (3, 51, 3)
+# The result code of SQLite without what it adds to it.
+_PRIMARY = 0xFF
 
 
 class StoreFile:
@@ -105,18 +108,16 @@ class StoreFile:
         Raises:
             StoreError: The file cannot be opened, is none of ours, or lies no longer where it was
                 opened first.
-            StoreCorruptError: The log beside it was written beside another file.
+            StoreCorruptError: The log beside it was written beside another file, or the file is lost.
             StoreVersionError: A newer foldline wrote it.
         """
         try:
             with self.exclusive():
                 if self._identity is None:
-                    self._make()
                     check_log(self.path)
+                    self._make()
                 connection = self._connect(timeout=self._busy_timeout)
-                _bring_up_to_date(connection, self.path.name)
-                if self._identity is None:
-                    _note(connection, self.path)
+                _bring_up_to_date(connection, self.path, is_first=self._identity is None)
                 self._identity = self._identity or self._found()
         except sqlite3.Error as error:
             raise store_error(error, of=self.path) from None
@@ -219,21 +220,31 @@ def _resolved(path: Path) -> Path:
         raise StoreError(message) from error
 
 
-def _bring_up_to_date(connection: sqlite3.Connection, name: str) -> None:
+def _bring_up_to_date(connection: sqlite3.Connection, path: Path, *, is_first: bool) -> None:
     try:
-        _mark(connection, name)
-        _migrate(connection, name)
+        _mark(connection, path.name)
+        _migrate(connection, path)
+        if is_first:
+            _note(connection, path)
     except BaseException:
         connection.close()
         raise
 
 
 def _note(connection: sqlite3.Connection, path: Path) -> None:
+    """
+    Remember which file the log is of, as soon as the file itself says so.
+    """
+    number = number_in(connection)
+    if not is_named(number) or is_remembered(path, number):
+        return
     try:
-        remember(path, number_in(connection))
-    except BaseException:
-        connection.close()
-        raise
+        busy, pages, folded = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+    except sqlite3.Error:
+        # The note waits for whoever opens the store next.
+        return
+    if not busy and pages == folded:
+        remember(path, number)
 
 
 def _mark(connection: sqlite3.Connection, name: str) -> None:
@@ -247,7 +258,7 @@ def _mark(connection: sqlite3.Connection, name: str) -> None:
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
 
 
-def _migrate(connection: sqlite3.Connection, name: str) -> None:
+def _migrate(connection: sqlite3.Connection, path: Path) -> None:
     """
     Bring the tables up to date, all of it in one transaction.
     """
@@ -256,16 +267,28 @@ def _migrate(connection: sqlite3.Connection, name: str) -> None:
     number = number_in(connection)
     if schema_of(number) == newest and is_named(number):
         return
+    if not is_named(number):
+        # Whatever the note says, it is not of this file.
+        remember(path, 0)
     connection.execute("BEGIN IMMEDIATE")
     try:
         number = number_in(connection)
-        for piece in _missing(known, schema_of(number), name):
+        for piece in _missing(known, schema_of(number), path.name):
             connection.execute(piece)
         set_number(connection, numbered(newest, file=number))
-    except BaseException:
+        connection.execute("COMMIT")
+    except BaseException as error:
         connection.rollback()
-        raise
-    connection.execute("COMMIT")
+        if schema_of(number) != newest or not _cannot_grow(error):
+            raise
+
+
+def _cannot_grow(error: BaseException) -> bool:
+    """
+    Whether a file is only not to be written to: it can be read without a number of its own.
+    """
+    code = getattr(error, "sqlite_errorcode", 0)
+    return code & _PRIMARY in {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL}
 
 
 def _missing(known: list[tuple[int, list[str]]], found: int, name: str) -> list[str]:

@@ -7,22 +7,25 @@ lock file as well, which a restored copy does not replace: so a log that was wri
 file is known. SQLite itself would fold it into this one.
 """
 
+import errno
 import os
 import re
 import secrets
 import sqlite3
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 from typing import Final
 
 from foldline.errors import StoreCorruptError
 from foldline.threads.stores.sqlite.faults import place_error
+from foldline.threads.stores.sqlite.frames import numbers_logged
 
 
 __all__ = [
     "check_log",
     "check_size",
     "is_named",
+    "is_remembered",
     "lock_of",
     "number_in",
     "numbered",
@@ -36,6 +39,7 @@ _SCHEMA_BITS: Final = 8
 # The number is signed, and stays above zero.
 _FILES: Final = 1 << (31 - _SCHEMA_BITS)
 _NOTE: Final = re.compile(rb"(\d{1,10})\n")
+_NOT_ALLOWED: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 
 
 def lock_of(path: Path) -> Path:
@@ -99,12 +103,12 @@ def remember(path: Path, number: int) -> None:
     """
     Note in the lock file that the log beside the file at *path* is of the file with *number*.
 
-    A number of 0 is no file.
+    A number of 0 is no file. Who may not write there goes without the note.
 
     Raises:
         StoreError: It cannot be written.
     """
-    if _remembered(path) == _file_of(number):
+    if is_remembered(path, number):
         return
     try:
         with lock_of(path).open("wb") as file:
@@ -112,8 +116,17 @@ def remember(path: Path, number: int) -> None:
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
+        if error.errno in _NOT_ALLOWED:
+            return
         what = f"the lock file {lock_of(path).name} cannot be written"
         raise place_error(what, error) from error
+
+
+def is_remembered(path: Path, number: int) -> bool:
+    """
+    Whether the lock file says that the log beside the file at *path* is of the file with *number*.
+    """
+    return _remembered(path) == _file_of(number)
 
 
 def _remembered(path: Path) -> int:
@@ -137,7 +150,7 @@ def check_size(path: Path) -> None:
         StoreCorruptError: There is such a file.
         OSError: It cannot be looked at.
     """
-    if path.stat().st_size == 0 and not _has_log(path) and _remembered(path):
+    if path.stat().st_size == 0 and _remembered(path):
         message = (
             f"{path.name} is empty, and a store was in its place: restore a backup, or move "
             f"{lock_of(path).name} away to begin anew"
@@ -145,48 +158,94 @@ def check_size(path: Path) -> None:
         raise StoreCorruptError(message)
 
 
-def _log_of(path: Path) -> Path:
-    return path.with_name(path.name + "-wal")
-
-
-def _has_log(path: Path) -> bool:
-    log = _log_of(path)
-    return log.exists() and log.stat().st_size > 0
-
-
 def check_log(path: Path) -> None:
     """
     Refuse a log beside the file at *path* that was written beside another one.
 
-    It is what stays where a backup is put in the place of a store whose program was killed.
+    It is what stays where a backup is put in the place of a store whose program was killed, and
+    where that is lost itself: SQLite deletes the log of a file that is empty.
 
     Raises:
         StoreCorruptError: There is such a log; nothing was changed.
+        StoreError: Nobody lets us look.
     """
-    if not _has_log(path):
+    log = path.with_name(path.name + "-wal")
+    if not _has_content(log):
         return
-    file = _file_of(_number(path, "immutable=1"))
-    # In the log itself the number stands where that has changed the first page.
-    others = {_file_of(_number(path, "mode=ro")), _remembered(path)} - {0, file}
-    if file and others:
+    # The note is read first, since it is written last.
+    note = _remembered(path)
+    problem = _no_database(path)
+    if problem is not None:
         message = (
-            f"the log {_log_of(path).name} was written beside another file, of which {path.name} took the "
+            f"{path.name} {problem}, and the log {log.name} of a store lies beside it: put the "
+            f"file of that store back, or move {log.name} away to go on without what it holds"
+        )
+        raise StoreCorruptError(message)
+    if _is_foreign(path, log, note):
+        message = (
+            f"the log {log.name} was written beside another file, of which {path.name} took the "
             f"place: move it and {path.name}-shm away; or {lock_of(path).name} alone, where log and "
             "file were copied here together"
         )
         raise StoreCorruptError(message)
 
 
+def _has_content(log: Path) -> bool:
+    # At once: whoever closes the store last deletes its log.
+    try:
+        return log.stat().st_size > 0
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        what = f"the log {log.name} cannot be looked at"
+        raise place_error(what, error) from error
+
+
+def _no_database(path: Path) -> str | None:
+    """
+    Return why there is no database at *path*; None where there may be one.
+    """
+    try:
+        if path.stat().st_size == 0:
+            return "is empty"
+    except FileNotFoundError:
+        return "is not there"
+    except OSError:
+        return None
+    try:
+        _number(path, "immutable=1")
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", None)
+        return "is no SQLite database" if code == sqlite3.SQLITE_NOTADB else None
+    return None
+
+
+def _is_foreign(path: Path, log: Path, note: int) -> bool:
+    """
+    Whether *log* is of another file than that at *path*; *note* is what the lock file says of it.
+    """
+    try:
+        own = _file_of(_number(path, "immutable=1"))
+        # As the log has it, where that has changed the first page.
+        logged = _file_of(_number(path, "mode=ro"))
+    except sqlite3.Error:
+        # Whoever opens the store behind this is told what SQLite has against it.
+        return False
+    if not own:
+        # It gets its number in the log, which is folded back before the note is written.
+        return note != 0
+    if logged != own:
+        return True
+    return note not in {0, own} and own not in map(_file_of, numbers_logged(log))
+
+
 def _number(path: Path, how: str) -> int:
     """
-    Return the number of the file, or 0; without its log where it is opened as immutable.
+    Return the number of the file; without its log where it is opened as immutable.
 
     A connection that cannot write folds no log back when it is closed. The file is never opened
     past SQLite: to close it would drop the locks that this process has on it.
     """
-    # Whoever opens the store behind this is told what SQLite has against it.
-    with suppress(sqlite3.Error):
-        uri = f"{path.resolve().as_uri()}?{how}"
-        with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as connection:
-            return number_in(connection)
-    return 0
+    uri = f"{path.as_uri()}?{how}"
+    with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as connection:
+        return number_in(connection)
