@@ -246,14 +246,15 @@ class CheckpointStaleError(UsageError):
 
     code = "checkpoint_stale"
 
-    def __init__(self, *, count: int, expected: int, iteration: int) -> None:
+    def __init__(self, *, count: int, expected: int, iteration: int, advice: str = "") -> None:
         self.count = count
         self.expected = expected
         self.iteration = iteration
+        state = "conversation has progressed" if count > expected else "messages are missing"
         super().__init__(
             f"Checkpoint is stale. Conversation has {count} messages but checkpoint expects "
-            f"{expected}. This checkpoint was created at iteration {iteration} but conversation "
-            "has progressed. `await thread.abandon_run()` ends its run."
+            f"{expected}. This checkpoint was created at iteration {iteration} but {state}."
+            f"{advice and f' {advice}.'}"
         )
 
 
@@ -428,7 +429,8 @@ class CommitUnknownError(StoreError):
     """
     A connection broke in a commit: it may be there or not.
 
-    Under its `commit_id` it can be made again, behind a `refresh`, and is made once at most.
+    Where it has a `commit_id`, it can be made again under that, behind a `refresh`, and is made once
+    at most. Elsewhere a `refresh` shows what is there.
     """
 
     code = "commit_unknown"

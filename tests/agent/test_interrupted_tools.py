@@ -134,3 +134,59 @@ def test_a_result_is_kept_where_somebody_else_has_spoken(parallel: bool) -> None
 
     assert asyncio.run(live()) == ["paid 5", "paid 6"]
     assert paid == [5, 6]
+
+
+def test_a_handle_that_has_lost_its_calls_writes_nothing() -> None:
+    """
+    Where somebody has abandoned the run and spoken on, the turn ends without a commit of its own.
+    """
+    store = MemoryStore()
+    revisions: list[int] = []
+
+    async def pay() -> str:
+        other = await store.thread("t")
+        await other.append([Message.user("by the way")])
+        await other.abandon_run()
+        await other.append([Message.user("and another thing")])
+        revisions.append(other.revision)
+        return "paid"
+
+    async def live() -> None:
+        thread = await store.thread("t")
+        with pytest.raises(ThreadConflictError):
+            await Agent(ScriptedModel([calls(("pay", {}))]), tools=[pay]).run("pay", thread=thread)
+        revisions.append((await store.thread("t")).revision)
+
+    asyncio.run(live())
+
+    assert len(revisions) == 2
+    assert len(set(revisions)) == 1
+
+
+def test_a_result_that_is_stored_is_not_stored_again() -> None:
+    """
+    Where somebody has answered the call that a resumed turn has run, the others are left alone.
+    """
+    store = MemoryStore()
+    revisions: list[int] = []
+
+    async def pay(amount: int) -> str:
+        other = await store.thread("t")
+        await other.append([Message.user("by the way")])
+        await other.answer_tool("call_1", "paid at the counter")
+        revisions.append(other.revision)
+        return f"paid {amount}"
+
+    async def live() -> list[object]:
+        thread = await store.thread("t")
+        await interrupted("idempotent", thread)
+        agent = Agent(ScriptedModel(), tools=[tool(pay, policy="idempotent")])
+        with pytest.raises(ThreadConflictError):
+            await agent.run(thread=thread)
+        left = await store.thread("t")
+        revisions.append(left.revision)
+        return [run.result for run in left.pending_tools]
+
+    assert asyncio.run(live()) == ["paid at the counter", "paid 6"]
+    assert len(revisions) == 2
+    assert len(set(revisions)) == 1

@@ -3,10 +3,7 @@ Threads that have expired, tenants that were not named, and files that are elsew
 """
 
 import asyncio
-import os
-import pwd
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,6 +13,7 @@ import pytest
 from foldline.history.messages import Message
 from foldline.threads.key import ThreadKey
 from foldline.threads.stores.sqlite.store import SQLiteStore
+from tests.faults.rights import without_privileges
 
 
 Run = Callable[..., Any]
@@ -144,19 +142,6 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 }
 
 
-@contextmanager
-def _somebody() -> Generator[None, None, None]:
-    """
-    Be nobody for a while, where the tests are run by somebody who may do everything.
-    """
-    who = os.geteuid()
-    os.seteuid(who or pwd.getpwnam("nobody").pw_uid)
-    try:
-        yield
-    finally:
-        os.seteuid(who)
-
-
 @pytest.fixture
 def shut(tmp_path: Path) -> Generator[str, None, None]:
     """
@@ -165,7 +150,6 @@ def shut(tmp_path: Path) -> Generator[str, None, None]:
     folder = tmp_path / "shut"
     folder.mkdir()
     (folder / "x.db").write_bytes(b"")
-    tmp_path.chmod(0o777)
     folder.chmod(0)
     yield "shut/x.db"
     folder.chmod(0o700)
@@ -176,10 +160,7 @@ def test_a_folder_that_nobody_may_look_into_is_told(run: Run, shut: str, command
     """
     A store that may not be looked at is one line with its path, and the code 2, in every command.
     """
-    # Nobody may not be able to read our modules either: they are loaded before.
-    run(*COMMANDS[command], "--store", "nowhere/x.db", stdin=HELLO)
-    with _somebody():
-        outcome = run(*COMMANDS[command], "--store", shut, stdin=HELLO)
+    outcome = without_privileges(lambda: run(*COMMANDS[command], "--store", shut, stdin=HELLO))
 
     told = "foldline: error: cannot read shut/x.db: Permission denied\n"
     assert (outcome.code, outcome.out, outcome.err) == (2, "", told)
@@ -200,6 +181,22 @@ def test_a_path_that_leads_nowhere_is_told(run: Run, tmp_path: Path, command: st
         outcome = run(*COMMANDS[command], "--store", name, stdin=HELLO)
         told = f"foldline: error: cannot read {name}: {reason}\n"
         assert (outcome.code, outcome.out, outcome.err) == (2, "", told)
+
+
+@pytest.mark.parametrize("name", ["loop.json", "x" * 300], ids=["loop", "long"])
+def test_an_input_that_leads_nowhere_is_told(run: Run, tmp_path: Path, name: str) -> None:
+    """
+    An import that cannot read its file, or a key, ends with the code 2, as for a store.
+    """
+    (tmp_path / "loop.json").symlink_to("loop.json")
+    keyed = ("threads", "import", "-", "--id", "a", "--store", "x.db", "--key-file", name)
+
+    outcomes = run("threads", "import", name, "--store", "x.db"), run(*keyed, stdin=HELLO)
+
+    for one in outcomes:
+        assert (one.code, one.out, one.err.count("\n")) == (2, "", 1)
+        assert one.err.startswith(f"foldline: error: cannot read {name}: ")
+    assert not (tmp_path / "x.db").exists()
 
 
 def test_the_home_is_found(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

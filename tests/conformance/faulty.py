@@ -170,7 +170,7 @@ class DeletesForAnyTenant(MemoryStorage):
     Deletes threads by their id alone.
     """
 
-    async def delete(self, key: ThreadKey, *, expected: int | None = None) -> bool:
+    async def delete(self, key: ThreadKey, *, expected: StoredThread | None = None) -> bool:
         """
         Delete the thread of every tenant.
         """
@@ -212,7 +212,7 @@ class DeletesSharedRows(MemoryStorage):
     Deletes all rows of a thread, whoever shares them.
     """
 
-    async def delete(self, key: ThreadKey, *, expected: int | None = None) -> bool:
+    async def delete(self, key: ThreadKey, *, expected: StoredThread | None = None) -> bool:
         """
         Delete a thread and empty its branches.
         """
@@ -277,11 +277,26 @@ class DeletesAnyRevision(MemoryStorage):
     Deletes a thread whatever revision is expected.
     """
 
-    async def delete(self, key: ThreadKey, *, expected: int | None = None) -> bool:
+    async def delete(self, key: ThreadKey, *, expected: StoredThread | None = None) -> bool:
         """
         Delete without comparing.
         """
         return await super().delete(key)
+
+
+class DeletesAnyHead(MemoryStorage):
+    """
+    Compares the revision of what is to be deleted, and not the head.
+    """
+
+    async def delete(self, key: ThreadKey, *, expected: StoredThread | None = None) -> bool:
+        """
+        Delete whatever has come to the revision.
+        """
+        stored = await self.load(key)
+        if stored is not None and expected is not None:
+            expected = replace(expected, head=stored.head)
+        return await super().delete(key, expected=expected)
 
 
 class PagesInclude(MemoryStorage):
@@ -322,6 +337,7 @@ FAULTS: Mapping[type[MemoryStorage], frozenset[str]] = MappingProxyType(
         ForgetsExpiry: frozenset({"expiry_is_kept"}),
         CutsNamesAtNul: frozenset({"names_without_a_form_are_kept_or_refused"}),
         DeletesAnyRevision: frozenset({"a_deletion_compares_the_revision"}),
+        DeletesAnyHead: frozenset({"a_thread_made_again_is_not_deleted"}),
         PagesInclude: frozenset({"pages_hold_every_thread_once", "a_list_begins_behind_an_id"}),
     }
 )

@@ -3,17 +3,20 @@ A commit of which the storage cannot say whether it was made.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import pytest
 
 from foldline.errors import CommitUnknownError, StoreError
 from foldline.history.messages import Message
+from foldline.reduction.state import HistoryReductionState
 from foldline.threads.key import ThreadKey
 from foldline.threads.step import Step, StoredThread
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStorage
 from foldline.threads.thread import ConversationThread
+from foldline.threads.tool_run import ToolRun
+from tests.threads.canaries import open_state, reduction_of
 
 
 NAME = b"12345678"
@@ -30,6 +33,7 @@ class Doubtful(MemoryStorage):
         self.ends_commits = steady
         self._makes = makes
         self.breaks = False
+        self.blinds = False
         self.on_second_look: Callable[[], object] | None = None
 
     async def commit(self, key: ThreadKey, step: Step) -> None:
@@ -39,6 +43,8 @@ class Doubtful(MemoryStorage):
         self.breaks = False
         if self._makes:
             await super().commit(key, step)
+        if self.blinds:
+            self.on_second_look = _broken
         message = "the connection broke"
         raise CommitUnknownError(message)
 
@@ -123,6 +129,64 @@ def test_an_unknown_commit_tells_its_id() -> None:
         return await stored(store)
 
     assert asyncio.run(run()) == ["one", "two"]
+
+
+_Call = Callable[[ThreadStore, ConversationThread], Awaitable[object]]
+
+_NAMED: dict[str, _Call] = {
+    "add_message": lambda _, thread: thread.add_message(TWO),
+    "add_messages": lambda _, thread: thread.add_messages([TWO]),
+    "append": lambda _, thread: thread.append([TWO]),
+    "commit": lambda _, thread: thread.commit(messages=[TWO]),
+}
+
+_UNNAMED: dict[str, _Call] = {
+    "abandon_run": lambda _, thread: thread.abandon_run(),
+    "answer_tool": lambda _, thread: thread.answer_tool("c", "it ran"),
+    "clear": lambda _, thread: thread.clear(),
+    "edit": lambda _, thread: thread.edit(0, TWO),
+    "fork": lambda _, thread: thread.fork("u"),
+    "restore": lambda store, _: store.restore(
+        '{"Format":1,"Id":"u","MessageStoreSnapshot":{"Messages":[]}}'
+    ),
+    "rewind": lambda _, thread: thread.rewind(0),
+    "save_reduction": lambda _, thread: thread.save_reduction(_reduction()),
+    "set_expiry": lambda _, thread: thread.set_expiry(None),
+    "set_metadata": lambda _, thread: thread.set_metadata({"a": 1}),
+    "thread": lambda store, _: store.thread("u"),
+    "undo_reduction": lambda _, thread: thread.undo_reduction(),
+}
+
+
+def _reduction() -> HistoryReductionState:
+    return reduction_of([ONE], 1, "one was said")
+
+
+@pytest.mark.parametrize("name", [*_NAMED, *_UNNAMED])
+def test_an_error_names_an_id_where_the_caller_can_give_one(name: str) -> None:
+    """
+    A call that takes an id is told to be made again under it, any other to look what is there.
+    """
+
+    async def run() -> CommitUnknownError:
+        storage = Doubtful(steady=True, makes=True)
+        store, thread = await begun(storage)
+        storage.breaks = False
+        await thread.commit(
+            execution=open_state(thread, "note"), tools=[ToolRun(call_id="c", name="n")]
+        )
+        if name == "undo_reduction":
+            await thread.save_reduction(_reduction())
+        storage.breaks, storage.blinds = True, True
+        with pytest.raises(CommitUnknownError) as caught:
+            await (_NAMED | _UNNAMED)[name](store, thread)
+        return caught.value
+
+    error = asyncio.run(run())
+    way = "then commit again under the commit_id of this error" if name in _NAMED else "and look"
+
+    assert str(error).endswith(f"Refresh, {way}")
+    assert (error.commit_id is not None) == (name in _NAMED)
 
 
 def _broken() -> None:

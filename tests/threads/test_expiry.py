@@ -4,7 +4,7 @@ Threads that end by themselves.
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -12,20 +12,34 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from foldline.errors import StoreVersionError, ThreadNotFoundError
+from foldline.errors import StoreVersionError, ThreadExistsError, ThreadNotFoundError
 from foldline.history.messages import Message
 from foldline.threads.checkpointer import ThreadCheckpointer
 from foldline.threads.key import ThreadKey
 from foldline.threads.record import close_head, decode_record
-from foldline.threads.step import Step
+from foldline.threads.step import Step, StoredThread
 from foldline.threads.store import ThreadStore
-from foldline.threads.stores.memory import MemoryStore
+from foldline.threads.stores.memory import MemoryStorage, MemoryStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from tests.threads.canaries import NOW, open_state
 from tests.threads.clock import DAY, Clock, Story
 
 
 SECOND = timedelta(seconds=1)
+
+
+class Late(MemoryStorage):
+    """A memory in which somebody is faster than the first deletion."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.faster: Callable[[], Awaitable[object]] | None = None
+
+    async def delete(self, key: ThreadKey, *, expected: StoredThread | None = None) -> bool:
+        faster, self.faster = self.faster, None
+        if faster is not None:
+            await faster()
+        return await super().delete(key, expected=expected)
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -346,3 +360,34 @@ def test_an_expired_thread_makes_room(tell: Callable[[Story], None]) -> None:
         assert (await store.restore(snapshot)).count == 1
 
     tell(story)
+
+
+@pytest.mark.parametrize("way", ["thread", "restore", "purge"])
+def test_a_thread_made_meanwhile_is_not_deleted(way: str) -> None:
+    """What took the place of an expired thread stays, though it has come to the same revision."""
+
+    async def run() -> None:
+        clock, storage = Clock(), Late()
+        store = ThreadStore(storage, clock=clock)
+        source = await store.thread("source", ttl=2 * DAY)
+        await source.fork("x")
+        kept = await store.thread("kept")
+        await kept.add_message(Message.user("precious"))
+        snapshot = await kept.to_snapshot()
+        clock.now = NOW + 3 * DAY
+        await store.delete("source")
+        storage.faster = lambda: store.restore(snapshot, thread_id="x")
+        match way:
+            case "thread":
+                await store.thread("x")
+            case "restore":
+                with pytest.raises(ThreadExistsError):
+                    await store.restore(snapshot, thread_id="x")
+            case _:
+                assert await store.purge_expired() == 0
+        found = await store.find("x")
+
+        assert found is not None
+        assert [one.text for one in await found.get_messages()] == ["precious"]
+
+    asyncio.run(run())

@@ -100,13 +100,12 @@ def test_the_watermark_goes_with_the_service() -> None:
 
 def test_a_count_that_differs_is_stale() -> None:
     """
-    The error tells both counts, the iteration and the way out; `allow_stale` lets it pass.
+    The error tells both counts, the iteration and what differs; `allow_stale` lets it pass.
     """
     state = STATE.with_current(CurrentMessages(3)).next_iteration()
     text = (
         "Checkpoint is stale. Conversation has 5 messages but checkpoint expects 3. This "
-        "checkpoint was created at iteration 1 but conversation has progressed. "
-        "`await thread.abandon_run()` ends its run."
+        "checkpoint was created at iteration 1 but conversation has progressed."
     )
 
     state.validate_consistency(3)
@@ -115,6 +114,8 @@ def test_a_count_that_differs_is_stale() -> None:
         state.validate_consistency(5)
     assert str(caught.value) == text
     assert (caught.value.count, caught.value.expected, caught.value.iteration) == (5, 3, 1)
+    with pytest.raises(CheckpointStaleError, match=r"has 2 .* but messages are missing\.$"):
+        state.validate_consistency(2)
 
 
 @pytest.mark.parametrize("allow_stale", [False, True])
@@ -135,6 +136,18 @@ def test_a_negative_number_is_refused(field: str, text: str, *, allow_stale: boo
 
     with pytest.raises(CheckpointError, match=text):
         state.validate_consistency(0, allow_stale=allow_stale)
+
+
+@pytest.mark.parametrize("state", [STATE, STATE.terminated("done")], ids=["open", "ended"])
+def test_a_turn_that_begins_behind_its_messages_is_refused(state: AgentLoopState) -> None:
+    """
+    The messages before a turn are some of those at its state, or all of them.
+    """
+    state = state.with_current(CurrentMessages(3))
+    msgspec.structs.replace(state, turn_start=3).validate_consistency(3)
+
+    with pytest.raises(CheckpointError, match="Checkpoint has invalid turn_start: 4"):
+        msgspec.structs.replace(state, turn_start=4).validate_consistency(5, allow_stale=True)
 
 
 def test_a_state_has_one_written_form() -> None:

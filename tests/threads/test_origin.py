@@ -8,12 +8,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from foldline.errors import FormatError
+from foldline.errors import CheckpointError, FormatError
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
 from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.stores.memory import MemoryStore
-from foldline.threads.tool_run import ToolRun
+from foldline.threads.thread import ConversationThread
+from foldline.threads.tool_run import INTERRUPTED, ToolRun
 
 
 STATE = AgentLoopState(
@@ -82,6 +83,98 @@ def test_the_tenant_is_written_where_it_is_not_the_default_one() -> None:
     assert names == [None, "acme"]
     with pytest.raises(FormatError, match="Tenant"):
         asyncio.run(_restored(bad, "a", "acme"))
+
+
+def test_a_run_that_has_ended_hinders_no_restore() -> None:
+    """
+    What is said behind the end of a run moves with it, and the end stays as it was.
+    """
+
+    async def live() -> tuple[ConversationThread, list[str]]:
+        async with MemoryStore() as store:
+            thread = await store.thread("a")
+            await thread.commit(messages=[Message.user("one")], execution=STATE.terminated("done"))
+            await thread.add_message(Message.user("a note"))
+            moved = await store.restore(await thread.to_snapshot(), thread_id="b")
+            return moved, [one.text for one in await moved.get_messages()]
+
+    moved, texts = asyncio.run(live())
+    state = moved.execution_state
+
+    assert texts == ["one", "a note"]
+    assert state is not None
+    assert (state.is_open, state.termination_reason) == (False, "done")
+
+
+def test_an_open_run_that_was_overtaken_is_ended() -> None:
+    """
+    It cannot be resumed, so its tools are answered, and what its vendor holds is left.
+    """
+    runs = [
+        ToolRun(call_id="c1", name="n"),
+        ToolRun(call_id="c2", name="n", result="paid", place=1),
+    ]
+    wanted = [ToolCallPart(run.call_id, run.name, "{}") for run in runs]
+
+    async def live() -> tuple[ConversationThread, list[Message]]:
+        async with MemoryStore() as store:
+            thread = await store.thread("a")
+            said = Message.assistant(tool_calls=wanted)
+            await thread.commit(messages=[said], execution=STATE, tools=runs)
+            await thread.append([Message.user("a note")])
+            data = await thread.to_snapshot()
+            await store.delete("a")
+            moved = await store.restore(data)
+            assert moved.last_activity == thread.last_activity
+            return moved, await moved.get_messages(last=2)
+
+    moved, answers = asyncio.run(live())
+    state = moved.execution_state
+
+    assert [one.tool_call_responses[0].response for one in answers] == [INTERRUPTED, "paid"]
+    assert moved.pending_tools == ()
+    assert state is not None
+    assert (state.is_open, state.service_thread_id) == (False, None)
+    assert state.termination_reason == "Somebody has spoken behind it"
+    assert {one.created_at for one in answers} == {moved.last_activity}
+
+
+@pytest.mark.parametrize("start", [3, 2**31])
+def test_a_turn_that_begins_behind_the_snapshot_is_refused(start: int) -> None:
+    """
+    An open run whose turn begins where there are no messages is not restored.
+    """
+    document = json.loads(asyncio.run(_snapshot("default")))
+    state = json.loads(document["ExecutionStateJson"]) | {"turn_start": start}
+    document["ExecutionStateJson"] = json.dumps(state)
+
+    with pytest.raises(CheckpointError, match=f"invalid turn_start: {start}"):
+        asyncio.run(_restored(json.dumps(document).encode(), "a", "default"))
+
+
+def test_a_waiting_call_under_an_id_of_before_is_restored() -> None:
+    """
+    A vendor may number the calls of each response from one: an earlier answer settles no later call.
+    """
+    call = ToolCallPart("c1", "n", "{}")
+    run = ToolRun(call_id=call.id, name=call.name, key="k")
+    said = [
+        Message.assistant(tool_calls=[call]),
+        Message.tool(call.id, "paid", name=call.name),
+        Message.assistant(tool_calls=[call]),
+    ]
+
+    async def live() -> list[tuple[ToolRun, ...]]:
+        async with MemoryStore() as store:
+            thread = await store.thread("a")
+            await thread.add_messages(said[:2])
+            await thread.commit(messages=said[2:], execution=STATE, tools=[run])
+            moved = await store.restore(await thread.to_snapshot(), thread_id="b")
+            found = await store.find("b")
+            assert found is not None
+            return [moved.pending_tools, found.pending_tools]
+
+    assert asyncio.run(live()) == [(run,), (run,)]
 
 
 def test_a_waiting_call_with_half_a_character_in_its_id_is_restored() -> None:

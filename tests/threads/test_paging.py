@@ -8,8 +8,26 @@ from contextlib import closing
 from pathlib import Path
 
 from foldline.threads.paging import stored_threads
-from foldline.threads.stores.memory import MemoryStore
+from foldline.threads.step import StoredThread
+from foldline.threads.store import ThreadStore
+from foldline.threads.stores.memory import MemoryStorage, MemoryStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
+
+
+class CountingStorage(MemoryStorage):
+    """
+    A memory that counts the pages that are asked for.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pages = 0
+
+    async def threads(
+        self, tenant: str, *, after: str = "", limit: int | None = None
+    ) -> list[StoredThread]:
+        self.pages += 1
+        return await super().threads(tenant, after=after, limit=limit)
 
 
 def test_every_thread_is_given_once() -> None:
@@ -69,3 +87,45 @@ def test_a_damaged_name_stops_no_other_thread(tmp_path: Path) -> None:
         connection.execute("UPDATE threads SET tenant = '' WHERE id = 'b'")
         connection.commit()
     assert asyncio.run(ids()) == ["a", "b", "c"]
+
+
+def test_a_page_that_is_not_full_is_the_last() -> None:
+    """
+    Of 250 threads two pages are asked for, and of none one.
+    """
+
+    async def run() -> tuple[int, int]:
+        storage = CountingStorage()
+        store = ThreadStore(storage)
+        for number in range(250):
+            await store.thread(f"t{number}")
+        found = [one async for one in stored_threads(storage, "default")]
+        assert len(found) == 250
+        pages, storage.pages = storage.pages, 0
+        assert [one async for one in stored_threads(storage, "nobody")] == []
+        return pages, storage.pages
+
+    assert asyncio.run(run()) == (2, 1)
+
+
+def test_damaged_names_hide_no_thread(tmp_path: Path) -> None:
+    """
+    Behind more damaged names than a page holds the next thread is still given.
+    """
+    path = tmp_path / "a.db"
+
+    async def ids() -> list[str]:
+        async with SQLiteStore(path) as store:
+            return [thread.id async for thread in store.threads()]
+
+    async def make() -> None:
+        async with SQLiteStore(path) as store:
+            for number in range(450):
+                await store.thread(f"t{number:03d}")
+
+    asyncio.run(make())
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE threads SET id = 't ' || id WHERE id < 't400' AND id > 't000'")
+        connection.commit()
+
+    assert asyncio.run(ids()) == ["t000", *(f"t{number}" for number in range(400, 450))]

@@ -67,10 +67,11 @@ def test_input_into_an_open_run_is_refused() -> None:
 
 def test_a_checkpoint_of_another_length_is_stale() -> None:
     """
-    An open run of a history of another length is not resumed.
+    An open run of a history of another length is not resumed; the error tells how to end it.
     """
-    with pytest.raises(CheckpointStaleError):
-        run_start("t", OPEN, count=6, has_input=False)
+    for count in (4, 6):
+        with pytest.raises(CheckpointStaleError, match=r"abandon_run\(\)` ends its run\.$"):
+            run_start("t", OPEN, count=count, has_input=False)
 
 
 def test_a_checkpoint_that_cannot_be_is_refused() -> None:

@@ -2,9 +2,14 @@
 Tool calls between intent and answer.
 """
 
+import asyncio
 from itertools import product
 
+import pytest
+
+from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
+from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.tool_run import ToolRun, idempotency_key
 
 
@@ -40,3 +45,25 @@ def test_a_key_differs_with_everything_it_is_made_of() -> None:
 
     assert len(keys) == 4**5
     assert {len(key) for key in keys} == {32}
+
+
+@pytest.mark.parametrize("is_answered", [False, True], ids=["waiting", "answered"])
+def test_a_call_waits_for_an_answer_of_its_own(is_answered: bool) -> None:
+    """
+    An answer settles the call before it; a later one under the same id waits until it is answered.
+    """
+    call = ToolCallPart("c", "t", "{}")
+    asked, answer = Message.assistant(tool_calls=[call]), Message.tool("c", "done")
+    first, second = (ToolRun(call_id="c", name="t", key=key) for key in "12")
+
+    async def live() -> list[tuple[ToolRun, ...]]:
+        async with MemoryStore() as store:
+            thread = await store.thread("a")
+            await thread.commit(messages=[asked], tools=[first])
+            said = [answer, asked, answer] if is_answered else [answer, asked]
+            await thread.commit(messages=said, tools=[second])
+            found = await store.find("a")
+            assert found is not None
+            return [thread.pending_tools, found.pending_tools]
+
+    assert asyncio.run(live()) == ([(), ()] if is_answered else [(second,), (second,)])

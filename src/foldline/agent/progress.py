@@ -10,7 +10,7 @@ from typing import Protocol
 from msgspec import UNSET, UnsetType
 
 from foldline.agent.events import AgentEvent, CheckpointEvent, CheckpointOperation
-from foldline.errors import ThreadConflictError
+from foldline.errors import CommitUnknownError, ThreadConflictError
 from foldline.history.messages import Message
 from foldline.reduction.state import HistoryReductionState
 from foldline.threads.checkpoint import CheckpointSource
@@ -97,6 +97,7 @@ class Progress:
         Raises:
             ThreadConflictError: Somebody else goes on with the thread, or has said something.
             StoreError: The store failed; nothing was written.
+            CommitUnknownError: It failed in a way that leaves open whether it was written.
         """
         write = partial(
             self.thread.commit,
@@ -127,6 +128,12 @@ class Progress:
                 if self._place() != self._known or not attempts:
                     raise
                 self._revision = self.thread.revision
+            except CommitUnknownError as error:
+                message = (
+                    f"a step of the turn on thread {self.thread.id!r} may be there or not. Refresh "
+                    "it: where its run is open then, run without a message to go on"
+                )
+                raise CommitUnknownError(message) from error
             else:
                 return
 

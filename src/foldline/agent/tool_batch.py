@@ -200,8 +200,12 @@ class ToolBatch:
             runs = [
                 self._finished(job)
                 for job in self._jobs
-                if job.call.id in self._answers and job.run in thread.pending_tools
+                if job.call.id in self._answers
+                and not job.run.is_finished
+                and job.run in thread.pending_tools
             ]
+            if not runs:
+                return
             try:
                 await thread.commit(tools=runs)
             except ThreadConflictError:

@@ -138,6 +138,9 @@ class Planned(Struct, frozen=True, kw_only=True):
     known: Sequence[KnownRow] = ()
     """The rows of the step with their messages."""
 
+    is_named: bool = False
+    """Whether the caller can make the commit again under its id."""
+
 
 def plan_step(
     backing: Backing,
@@ -157,14 +160,14 @@ def plan_step(
         commit_id: The id of the commit; random where none is given.
         is_new: Whether the thread is made by it.
     """
-    commit_id = commit_id or backing.random_bytes(COMMIT_ID_SIZE)
+    name = commit_id or backing.random_bytes(COMMIT_ID_SIZE)
     start = change.rebranch or record.head
     known, counted = append_rows(start, change.messages, backing.counter, backing.vault)
-    head = _moved(counted.moved(commit_id, backing.clock()), change, backing.checkpoints)
+    head = _moved(counted.moved(name, backing.clock()), change, backing.checkpoints)
     after = _changed(record, head, change)
     return Planned(
         step=Step(
-            id=commit_id,
+            id=name,
             expected=0 if is_new else record.head.revision,
             head=close_head(backing.vault, record.key, after.head),
             branch=after.head.branch,
@@ -178,6 +181,7 @@ def plan_step(
         ),
         record=after,
         known=known,
+        is_named=commit_id is not None,
     )
 
 
@@ -253,13 +257,18 @@ def _tools_after(tools: tuple[ToolRun, ...], change: Change) -> tuple[ToolRun, .
 def _settled(change: Change) -> set[str]:
     """
     Return the calls whose answers are messages now, and those named.
+
+    A vendor may give the id of an answered call again: what is stored for such a call stays until
+    it has an answer of its own.
     """
-    settled = set(change.settled)
+    begun = {run.call_id for run in change.tools}
+    answered: set[str] = set()
     for message in change.messages:
         # Most messages are one text, so that is asked first.
         if len(message.parts) != 1 or type(message.parts[0]) is not TextPart:
-            settled.update(answer.id for answer in message.tool_call_responses)
-    return settled
+            answered -= begun.intersection(call.id for call in message.tool_calls)
+            answered.update(answer.id for answer in message.tool_call_responses)
+    return answered.union(change.settled)
 
 
 def _dropped(record: ThreadRecord, change: Change) -> tuple[_Dropped, ...]:

@@ -101,7 +101,7 @@ class ThreadCheckpointer:
             execution=state,
             reduction=None if state is None else state.active_reduction,
         )
-        return ReadOnlyThread(self._backing, record, seen=thread.revision)
+        return ReadOnlyThread(self._backing, record, seen=thread.head)
 
     async def history(
         self,

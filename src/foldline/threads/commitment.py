@@ -172,8 +172,9 @@ async def _stored(
 
 
 def _unknown(planned: Planned, error: CommitUnknownError, reason: str) -> CommitUnknownError:
+    name, is_named = planned.record.key.id, planned.is_named
+    way = "then commit again under the commit_id of this error" if is_named else "and look"
     return CommitUnknownError(
-        f"a commit of thread {planned.record.key.id!r} may be there or not, and {reason}: {error}. "
-        "Refresh, then commit again under the commit_id of this error",
-        commit_id=planned.step.id,
+        f"a commit of thread {name!r} may be there or not, and {reason}: {error}. Refresh, {way}",
+        commit_id=planned.step.id if is_named else None,
     )

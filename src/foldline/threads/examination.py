@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from foldline.errors import FormatError, StoreBusyError, StoreCorruptError
+from foldline.errors import FormatError, StoreBusyError, StoreCorruptError, StoreKeyError
 from foldline.reduction.state import hash_text
 from foldline.threads.backing import Backing
 from foldline.threads.chain import Chain, Sums
@@ -22,7 +22,7 @@ from foldline.threads.step import Document, DocumentKind, StoredThread
 from foldline.threads.storage import LOADED_KINDS
 
 
-__all__ = ["Examination", "examine", "examine_steadily"]
+__all__ = ["Examination", "examine_steadily"]
 
 
 _ATTEMPTS = 5
@@ -82,39 +82,32 @@ class _Documents(Struct):
     checkpoints: list[Checkpoint]
 
 
-async def examine(backing: Backing, key: ThreadKey) -> Examination | None:
+async def examine_steadily(backing: Backing, key: ThreadKey) -> Examination | None:
     """
     Return what is whole and what is damaged of a thread; None where there is no such thread.
 
-    Raises:
-        StoreCorruptError: The storage itself cannot find the thread any more.
-        StoreVersionError: A newer foldline wrote it.
-        StoreError: The storage failed.
-    """
-    stored = await backing.storage.load(key)
-    return None if stored is None else await _Examiner(backing, stored).examine()
-
-
-async def examine_steadily(backing: Backing, key: ThreadKey) -> Examination | None:
-    """
-    Return what `examine` does, with those faults alone that are no trace of others who write.
-
-    What was found while nobody wrote is as it is; else what lies at the same place each time.
+    Faults are no trace of others who write: what was found while nobody wrote is as it is; else
+    what lies at the same place each time.
 
     Raises:
         StoreBusyError: Others write all the while, and it cannot be told.
         StoreCorruptError: The storage itself cannot find the thread any more.
+        StoreKeyError: Its head was encrypted with another key.
         StoreVersionError: A newer foldline wrote it.
         StoreError: The storage failed.
     """
     seen: list[Examination] = []
     for _ in range(_ATTEMPTS):
-        found = await examine(backing, key)
-        if found is None or not found.faults or await _is_at(backing, key, found.revision):
+        stored = await backing.storage.load(key)
+        if stored is None:
+            return None
+        found = await _Examiner(backing, stored).examine()
+        if not found.faults or await _is_still(backing, stored):
             return found
         seen.append(found)
     lasting = set[tuple[str, str]].intersection(*map(_places, seen))
-    if not lasting:
+    # What is gone from a branch that was left, or deleted, is missing there rightly.
+    if not lasting or len({one.branch for one in seen}) > 1:
         message = f"thread {key.id!r} was written to all the while: examine it again"
         raise StoreBusyError(message)
     latest = seen[-1]
@@ -127,9 +120,12 @@ def _places(found: Examination) -> set[tuple[str, str]]:
     return {(one.kind, one.name) for one in found.faults}
 
 
-async def _is_at(backing: Backing, key: ThreadKey, revision: int) -> bool:
-    stored = await backing.storage.load(key)
-    return stored is not None and stored.revision == revision
+async def _is_still(backing: Backing, seen: StoredThread) -> bool:
+    """
+    Whether the thread is as it was *seen*: one made anew may have come to the same revision.
+    """
+    stored = await backing.storage.load(seen.key)
+    return stored is not None and (stored.revision, stored.head) == (seen.revision, seen.head)
 
 
 class _Examiner:
@@ -239,7 +235,7 @@ class _Examiner:
                     self._take_checkpoint(known, one)
                 else:
                     self._take_document(known, one)
-            except (StoreCorruptError, FormatError):
+            except (StoreCorruptError, StoreKeyError, FormatError):
                 problem = "it was changed or moved, or the key is another"
         if problem is not None:
             known.faults.append(Fault(kind=one.kind, name=one.name, problem=problem))
@@ -334,11 +330,10 @@ class _Examiner:
         if not _is_same_moment(head, self._stored.expires_at):
             self._blame("head", "the store names another moment than it from which on it is gone")
         # Whoever has written since has a head that stands behind it.
-        if await self._has_row(head.branch, head.count) and await self._is_current():
+        if await self._has_row(head.branch, head.count) and (
+            await _is_still(self._backing, self._stored)
+        ):
             self._blame("row", "it lies behind the last row", str(head.count))
-
-    async def _is_current(self) -> bool:
-        return await _is_at(self._backing, self._key, self._stored.revision)
 
     async def _has_row(self, branch: bytes, number: int) -> bool:
         try:

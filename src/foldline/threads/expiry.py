@@ -26,7 +26,7 @@ async def delete_expired(backing: Backing, stored: StoredThread) -> bool:
     Delete *stored* as it was read; False where somebody was faster.
     """
     try:
-        return await backing.storage.delete(stored.key, expected=stored.revision)
+        return await backing.storage.delete(stored.key, expected=stored)
     except ThreadConflictError:
         # It was prolonged or made anew in the meantime.
         return False

@@ -240,7 +240,7 @@ class AgentLoopState(Struct, frozen=True, kw_only=True, omit_defaults=True):
             "service_watermark": self.service_watermark,
         }
         for name, number in numbers.items():
-            if number < 0:
+            if number < 0 or (name == "turn_start" and number > expected):
                 message = f"Checkpoint has invalid {name}: {number}"
                 raise CheckpointError(message)
 

@@ -16,9 +16,13 @@ from foldline.threads.key import ThreadKey
 from foldline.threads.record import ThreadRecord
 from foldline.threads.snapshot import ThreadSnapshot
 from foldline.threads.step import Branch
+from foldline.threads.tool_run import answer_of
 
 
 __all__ = ["plan_new", "plan_restore"]
+
+
+_OVERTAKEN = "Somebody has spoken behind it"
 
 
 def plan_new(backing: Backing, key: ThreadKey, *, expires_at: datetime | None = None) -> Planned:
@@ -40,17 +44,19 @@ def plan_restore(backing: Backing, key: ThreadKey, snapshot: ThreadSnapshot) -> 
 
     It keeps the times of the snapshot, so that a thread nobody uses does not look new for having
     been moved. A copy, which is a thread of another id or tenant, does not go on with what a vendor
-    holds: that conversation is the original's.
+    holds: that conversation is the original's. An open run behind which somebody has spoken is
+    ended, as by `ConversationThread.abandon_run`: nobody could resume it.
 
     Raises:
-        CheckpointStaleError: Its execution state belongs to another history.
+        CheckpointStaleError: Its execution state belongs to more messages than it holds.
         CheckpointError: A number in that state cannot be.
     """
+    created_at = snapshot.created_at or backing.clock()
+    active_at = max(created_at, snapshot.last_activity or backing.clock())
+    snapshot = _without_overtaken(snapshot, active_at)
     state = snapshot.execution
-    if state is not None:
-        state.validate_consistency(len(snapshot.messages))
-        if (snapshot.tenant, snapshot.id) != (key.tenant, key.id):
-            state = structs.replace(state.with_service(None), conversation_id=key.id)
+    if state is not None and (snapshot.tenant, snapshot.id) != (key.tenant, key.id):
+        state = structs.replace(state.with_service(None), conversation_id=key.id)
     reduction = _standing(snapshot.reduction, snapshot.messages)
     cut = 0 if reduction is None else reduction.summarized_up_to_index
     change = Change(
@@ -63,10 +69,27 @@ def plan_restore(backing: Backing, key: ThreadKey, snapshot: ThreadSnapshot) -> 
         metadata=snapshot.metadata or None,
         source="input",
     )
-    created_at = snapshot.created_at or backing.clock()
-    active_at = max(created_at, snapshot.last_activity or backing.clock())
     dated = structs.replace(backing, clock=lambda: active_at)
     return _plan(dated, key, change, created_at=created_at)
+
+
+def _without_overtaken(snapshot: ThreadSnapshot, moment: datetime) -> ThreadSnapshot:
+    """
+    Return *snapshot* without an open run that its messages have gone beyond.
+    """
+    state, count = snapshot.execution, len(snapshot.messages)
+    if state is None:
+        return snapshot
+    expected = len(state.current_messages)
+    state.validate_consistency(count, allow_stale=expected < count)
+    if expected == count or not state.is_open:
+        return snapshot
+    return structs.replace(
+        snapshot,
+        messages=(*snapshot.messages, *(answer_of(run, moment) for run in snapshot.tools)),
+        execution=state.with_service(None).terminated(_OVERTAKEN),
+        tools=(),
+    )
 
 
 def _standing(

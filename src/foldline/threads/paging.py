@@ -27,6 +27,6 @@ async def stored_threads(storage: ThreadStorage, tenant: str) -> AsyncIterator[S
         page = await storage.threads(tenant, after=after, limit=_PAGE)
         for stored in page:
             yield stored
-        if not page:
+        if len(page) < _PAGE:
             return
         after = page[-1].key.id

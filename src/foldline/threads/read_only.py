@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from typing import TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from foldline.errors import (
     ConfigError,
@@ -20,10 +20,11 @@ from foldline.history.units import CountingUnit
 from foldline.reduction.state import HistoryReductionState
 from foldline.threads.arguments import check_index
 from foldline.threads.backing import Backing
+from foldline.threads.head import Head
 from foldline.threads.key import ThreadKey
 from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.reader import ThreadReader
-from foldline.threads.record import ThreadRecord, decode_reduction
+from foldline.threads.record import ThreadRecord, decode_reduction, open_head
 from foldline.threads.snapshot import encode_snapshot
 from foldline.threads.storage import ThreadStorage
 from foldline.threads.tool_run import ToolRun
@@ -38,6 +39,7 @@ _Read = TypeVar("_Read")
 _NAME_LENGTH = 30
 _LOOKED_AT = 60
 _UNNAMED = "New Conversation"
+_OVERTAKEN = "The thread has gone on"
 
 
 class ThreadWindow(Struct, frozen=True, kw_only=True):
@@ -57,15 +59,15 @@ class ReadOnlyThread:
     A thread at one moment, which can be read and not written.
     """
 
-    def __init__(self, backing: Backing, record: ThreadRecord, *, seen: int | None = None) -> None:
+    def __init__(self, backing: Backing, record: ThreadRecord, *, seen: Head | None = None) -> None:
         """
         Show *record*; a store makes threads.
 
         Args:
             backing: What the threads of the store have in common.
             record: The thread.
-            seen: The revision at which the store was when *record* was read, where that is an
-                earlier moment.
+            seen: The head that the store held when *record* was read, where that is an earlier
+                moment.
         """
         self._backing = backing
         self._record = record
@@ -104,6 +106,13 @@ class ReadOnlyThread:
         Where it lies.
         """
         return self._backing.storage
+
+    @property
+    def head(self) -> Head:
+        """
+        How far it has come, and along which branch.
+        """
+        return self._record.head
 
     @property
     def revision(self) -> int:
@@ -333,8 +342,15 @@ class ReadOnlyThread:
     async def to_snapshot(self) -> bytes:
         """
         Return the whole thread as one JSON document, which `ThreadStore.restore` reads.
+
+        In that of an earlier moment no run is open, and so none is resumed: which tools had begun
+        is kept for the newest moment alone.
         """
-        return encode_snapshot(self._record, await self.get_messages())
+        record, state = self._record, self._record.execution
+        if self._seen is not None and state is not None and state.is_open:
+            ended = state.with_service(None).terminated(_OVERTAKEN)
+            record = structs.replace(record, execution=ended)
+        return encode_snapshot(record, await self.get_messages())
 
     async def search(self, text: str, *, limit: int = 20) -> list[Match]:
         """
@@ -357,12 +373,24 @@ class ReadOnlyThread:
             return await read(self._reader())
         except StoreCorruptError:
             # Rows that somebody else has cleared are not damaged.
-            stored = await self._backing.storage.load(self.key)
-            if stored is None:
-                raise ThreadNotFoundError(thread_id=self.id) from None
-            if stored.revision != (self.revision if self._seen is None else self._seen):
-                raise self._conflict(stored.revision) from None
+            error = await self._left_behind()
+            if error is not None:
+                raise error from None
             raise
+
+    async def _left_behind(self) -> ThreadConflictError | ThreadNotFoundError | None:
+        """
+        Return what became of the thread since it was read; None where it is as it was.
+        """
+        stored = await self._backing.storage.load(self.key)
+        if stored is None:
+            return ThreadNotFoundError(thread_id=self.id)
+        seen = self.head if self._seen is None else self._seen
+        if stored.revision != seen.revision:
+            return self._conflict(stored.revision)
+        # A thread that was deleted and made again may have come to the same revision.
+        is_same = open_head(self._backing.vault, stored).branch == seen.branch
+        return None if is_same else ThreadNotFoundError(thread_id=self.id)
 
     def _conflict(self, actual: int, *, expected: int | None = None) -> ThreadConflictError:
         expected = self.revision if expected is None else expected

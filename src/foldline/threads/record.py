@@ -35,6 +35,7 @@ __all__ = [
     "in_force",
     "in_order",
     "open_document",
+    "open_head",
 ]
 
 
@@ -81,6 +82,22 @@ def close_head(vault: Vault, key: ThreadKey, head: Head) -> bytes:
     Return the stored form of *head*.
     """
     return vault.close_up(encode_head(head), "head", key.tenant, key.id, str(head.revision))
+
+
+def open_head(vault: Vault, stored: StoredThread) -> Head:
+    """
+    Return the head of *stored*.
+
+    Raises:
+        StoreCorruptError: It is damaged, or of another thread or revision.
+        StoreVersionError: A newer foldline wrote it.
+    """
+    key = stored.key
+    head = decode_head(vault.open_up(stored.head, "head", key.tenant, key.id, str(stored.revision)))
+    if head.revision != stored.revision:
+        message = f"the head of thread {key.id!r} is of another revision"
+        raise StoreCorruptError(message)
+    return head
 
 
 def document(
@@ -142,12 +159,7 @@ def decode_record(stored: StoredThread, vault: Vault) -> ThreadRecord:
         StoreCorruptError: A part of it is damaged.
         StoreVersionError: A newer foldline wrote it.
     """
-    key = stored.key
-    place = ("head", key.tenant, key.id, str(stored.revision))
-    head = decode_head(vault.open_up(stored.head, *place))
-    if head.revision != stored.revision:
-        message = f"the head of thread {key.id!r} is of another revision"
-        raise StoreCorruptError(message)
+    key, head = stored.key, open_head(vault, stored)
     contents = [(one, open_document(vault, key, one)) for one in stored.documents]
     try:
         return _assembled(key, head, stored.tail, contents)

@@ -4,23 +4,31 @@ What a storage tells beside the threads themselves, so that damage can be found 
 
 from typing import Protocol, runtime_checkable
 
+from foldline.threads.fault import Fault
 from foldline.threads.key import ThreadKey
 
 
-__all__ = ["Salvage"]
+__all__ = ["NameList", "Salvage"]
 
 
 @runtime_checkable
-class Salvage(Protocol):
+class NameList(Protocol):
     """
-    A storage that can be looked into where a thread cannot be read.
+    A storage that tells the names of the threads that nobody can ask for, too.
     """
 
     async def names(self) -> list[tuple[str, str]]:
         """
-        Return tenant and id of every thread, in order, allowed or not.
+        Return tenant and id of every thread, in order, allowed or not; what is no text is replaced.
         """
         ...
+
+
+@runtime_checkable
+class Salvage(NameList, Protocol):
+    """
+    A storage that can be looked into where a thread cannot be read.
+    """
 
     async def branch_of(self, key: ThreadKey) -> bytes | None:
         """
@@ -28,8 +36,8 @@ class Salvage(Protocol):
         """
         ...
 
-    async def inspect(self) -> list[str]:
+    async def inspect(self) -> list[Fault]:
         """
-        Return what is wrong below the threads, one sentence each, without any text of them.
+        Return what is wrong below the threads: of the store itself, or stray.
         """
         ...

@@ -4,7 +4,7 @@ The ways in which a run can start.
 
 from typing import Literal, TypeAlias
 
-from foldline.errors import RunStartError
+from foldline.errors import CheckpointStaleError, RunStartError
 from foldline.threads.loop_state import AgentLoopState
 
 
@@ -52,6 +52,14 @@ def run_start(
             "resume, or `await thread.abandon_run()` first"
         )
         raise RunStartError(message)
+    expected = len(state.current_messages)
+    if count != expected:
+        raise CheckpointStaleError(
+            count=count,
+            expected=expected,
+            iteration=state.iteration,
+            advice="`await thread.abandon_run()` ends its run",
+        )
     state.validate_consistency(count)
     return "resume"
 

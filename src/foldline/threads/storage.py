@@ -87,6 +87,8 @@ class ThreadStorage(Protocol):
     ) -> list[StoredThread]:
         """
         Return the threads of *tenant* with ids behind *after*, in order of their ids.
+
+        Fewer than *limit* are the last ones: what is passed over is made up for.
         """
         ...
 
@@ -96,12 +98,17 @@ class ThreadStorage(Protocol):
         """
         ...
 
-    async def delete(self, key: ThreadKey, *, expected: int | None = None) -> bool:
+    async def delete(self, key: ThreadKey, *, expected: StoredThread | None = None) -> bool:
         """
         Delete a thread with everything that no fork of it shares; False where there is none.
 
+        Args:
+            key: The thread.
+            expected: The thread as it was read. It is deleted only where it is still so: with the
+                same revision and the same head, since one made anew may have come as far.
+
         Raises:
-            ThreadConflictError: The revision is not *expected*, where that is given.
+            ThreadConflictError: It is not as *expected*, where that is given.
         """
         ...
 

@@ -187,7 +187,8 @@ class ThreadStore:
         """
         Make a thread of a snapshot, in one commit, and return it.
 
-        A reduction that does not stand for the messages of the snapshot is left out.
+        A reduction that does not stand for the messages of the snapshot is left out, and an open run
+        behind which somebody has spoken is ended.
 
         Args:
             data: What `ConversationThread.to_snapshot` wrote.
@@ -197,7 +198,8 @@ class ThreadStore:
         Raises:
             FormatError: *data* is not a snapshot.
             StoreVersionError: It was written by a newer foldline.
-            CheckpointStaleError: Its execution state belongs to another history.
+            CheckpointStaleError: Its execution state belongs to more messages than it holds.
+            CheckpointError: A number in that state cannot be.
             ThreadIdError: The id has characters that are not allowed.
             ThreadExistsError: There is a thread of that id.
         """

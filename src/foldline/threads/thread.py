@@ -144,8 +144,19 @@ class ConversationThread(ReadOnlyThread):
             settled=several("settled", settled),
             source=source,
         )
-        check_change(change)
         check_commit_id(commit_id)
+        name = commit_id or self._backing.random_bytes(COMMIT_ID_SIZE)
+        await self._commit(change, archive=archive, commit_id=name, expected=expected)
+
+    async def _commit(
+        self,
+        change: Change,
+        *,
+        archive: bool = False,
+        commit_id: bytes | None = None,
+        expected: int | None = None,
+    ) -> None:
+        check_change(change)
         async with self._lock:
             if commit_id is not None and commit_id in self._record.head.recent:
                 return
@@ -226,7 +237,7 @@ class ConversationThread(ReadOnlyThread):
                 self._record.reduction
             ):
                 raise self._conflict(self.revision)
-            await self.commit(reduction=reduction, archive=archive)
+            await self._commit(Change(reduction=reduction), archive=archive)
 
         await self._insisting(_save)
 
@@ -323,7 +334,7 @@ class ConversationThread(ReadOnlyThread):
             message = f"tool call {call_id!r} of thread {self.id!r} has its result already"
             raise ConfigError(message)
         answered = structs.replace(run, result=text, is_error=is_error)
-        await self.commit(tools=[answered], expected=self.revision)
+        await self._commit(Change(tools=[answered]), expected=self.revision)
 
     async def abandon_run(self, reason: str = "Abandoned") -> None:
         """
@@ -339,11 +350,8 @@ class ConversationThread(ReadOnlyThread):
         state = self._record.execution
         if state is not None and state.is_open:
             answers = [answer_of(run, self.now()) for run in self.pending_tools]
-            await self.commit(
-                messages=answers,
-                execution=state.with_service(None).terminated(reason),
-                expected=self.revision,
-            )
+            change = Change(messages=answers, execution=state.with_service(None).terminated(reason))
+            await self._commit(change, expected=self.revision)
 
     async def rewind(self, at: int) -> None:
         """
@@ -463,17 +471,13 @@ class ConversationThread(ReadOnlyThread):
         backing = self._backing
         if now is not None:
             backing = structs.replace(backing, clock=lambda: now)
-        expires_at = self.expires_at
-        if expires_at is not None and expires_at <= self._backing.clock():
+        if is_expired(self._backing, self._record):
             # The next to ask for it would find it gone, and this with it.
             raise ThreadNotFoundError(thread_id=self.id)
         planned = plan_step(backing, self._record, change, commit_id=commit_id)
         try:
             await carry_out(
-                self._backing,
-                planned,
-                made=lambda: self._take(planned, change),
-                moved=self._move_to,
+                backing, planned, made=lambda: self._take(planned, change), moved=self._move_to
             )
         except ThreadConflictError as error:
             if error.actual:
@@ -487,13 +491,7 @@ class ConversationThread(ReadOnlyThread):
 
     def _take(self, planned: Planned, change: Change) -> None:
         self._record = planned.record
-        self._grow(planned, change)
-
-    def _grow(self, planned: Planned, change: Change) -> None:
-        history = self._history
-        if history is None:
-            return
         if change.rebranch is not None:
             self._history = None
-            return
-        extend_history(history, planned.known)
+        elif self._history is not None:
+            extend_history(self._history, planned.known)

@@ -2,18 +2,25 @@
 Whether a thread, or a whole store, is still as it was written.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
+from typing import TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from foldline.errors import StoreCorruptError, StoreVersionError, ThreadIdError
+from foldline.errors import (
+    StoreBusyError,
+    StoreCorruptError,
+    StoreKeyError,
+    StoreVersionError,
+    ThreadIdError,
+)
 from foldline.threads.backing import Backing
 from foldline.threads.examination import examine_steadily
 from foldline.threads.fault import Fault
 from foldline.threads.key import ThreadKey
 from foldline.threads.paging import stored_threads
-from foldline.threads.salvage import Salvage
+from foldline.threads.salvage import NameList, Salvage
 from foldline.threads.store import ThreadStore
 
 
@@ -25,6 +32,11 @@ __all__ = [
     "verify_store",
     "verify_thread",
 ]
+
+
+_ROUNDS = 2
+
+_Left: TypeAlias = dict[ThreadKey, StoreBusyError | StoreKeyError | None]
 
 
 class Verified(Struct, frozen=True, kw_only=True):
@@ -89,25 +101,75 @@ async def verify_store(store: ThreadStore, *, tenant: str | None = None) -> Asyn
     """
     Give what is found in each thread, and at last what is found below all of them.
 
+    One that others write to all the while, or that is listed and not found, is looked at once more
+    behind the others.
+
     Args:
         store: The store, open.
         tenant: Whose threads; those of all tenants by default.
 
     Raises:
         ThreadIdError: *tenant* has characters that are not allowed.
+        StoreBusyError: Others have written to a thread all the while; all else was given before.
+        StoreKeyError: One was encrypted with another key; all else was given before.
         StoreError: The storage failed, for another reason than damage.
     """
     backing = store.backing
     keys, faults = await _keys(backing, tenant)
-    for number, key in enumerate(keys, start=1):
-        verified = await verify_one(backing, key)
-        if verified is not None:
+    waiting, number = keys, 0
+    left: _Left = {}
+    for _ in range(_ROUNDS):
+        left = {}
+        async for verified in _each(backing, waiting, left):
+            number += 1
             yield replace(verified, number=number, total=len(keys))
-    if isinstance(backing.storage, Salvage):
-        problems = await backing.storage.inspect()
-        faults += [Fault(kind="store", problem=problem) for problem in problems]
+        waiting = await _still_there(backing, tenant, left)
+    faults += [_lost(key) for key in waiting if left[key] is None]
+    faults += await _below(backing)
     if faults:
         yield Verified(key=None, faults=tuple(faults), number=len(keys), total=len(keys))
+    for error in filter(None, left.values()):
+        raise error
+
+
+async def _each(
+    backing: Backing, keys: Sequence[ThreadKey], left: _Left
+) -> AsyncIterator[Verified]:
+    """
+    Give what is found in each thread; put those that nothing can be said of into *left*.
+    """
+    for key in keys:
+        try:
+            verified = await verify_one(backing, key)
+        except (StoreBusyError, StoreKeyError) as error:
+            left[key] = error
+            continue
+        if verified is None:
+            left[key] = None
+        else:
+            yield verified
+
+
+async def _still_there(backing: Backing, tenant: str | None, left: _Left) -> list[ThreadKey]:
+    """
+    Return those of *left* that nobody has deleted.
+    """
+    if not left:
+        return []
+    listed = set((await _keys(backing, tenant))[0])
+    return [key for key, error in left.items() if error is not None or key in listed]
+
+
+def _lost(key: ThreadKey) -> Fault:
+    problem = f"thread {key.id!r} of tenant {key.tenant!r} is listed, and not found by its name"
+    return Fault(kind="store", problem=problem)
+
+
+async def _below(backing: Backing) -> list[Fault]:
+    try:
+        return await backing.storage.inspect() if isinstance(backing.storage, Salvage) else []
+    except StoreCorruptError as error:
+        return [Fault(kind="store", problem=str(error))]
 
 
 async def list_keys(store: ThreadStore, *, tenant: str | None = None) -> list[ThreadKey]:
@@ -139,7 +201,7 @@ async def _found_keys(backing: Backing, tenant: str | None) -> tuple[list[Thread
     if tenant is not None:
         # Raises where no thread could be named so.
         ThreadKey(tenant, "any")
-    if isinstance(backing.storage, Salvage):
+    if isinstance(backing.storage, NameList):
         return _allowed(await backing.storage.names(), tenant)
     return await _paged(backing, tenant), []
 

@@ -159,7 +159,7 @@ class MortalStorage:
         self._life.go_on()
         return await self._inner.tenants()
 
-    async def delete(self, key: ThreadKey, *, expected: int | None = None) -> bool:
+    async def delete(self, key: ThreadKey, *, expected: StoredThread | None = None) -> bool:
         """
         Do what the storage inside does.
         """

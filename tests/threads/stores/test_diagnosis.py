@@ -18,6 +18,7 @@ from foldline.threads.stores.postgres.diagnosis import diagnose_postgres
 from foldline.threads.stores.redis.diagnosis import diagnose_redis
 from foldline.threads.stores.sqlite.diagnosis import diagnose_file, diagnose_library
 from foldline.threads.stores.sqlite.store import SQLiteStore
+from tests.faults.rights import without_privileges
 from tests.threads.sample import fill
 
 
@@ -109,6 +110,35 @@ def test_a_file_that_others_may_write_to_is_a_danger(path: Path) -> None:
     readable = _named(diagnose_file(path))["permissions"]
 
     assert (writable.weight, readable.weight) == ("danger", "note")
+
+
+def _diagnosed(path: Path) -> list[Finding]:
+    return without_privileges(lambda: list(diagnose_file(path)))
+
+
+def test_a_file_that_may_not_be_written_to_is_a_danger(path: Path) -> None:
+    """
+    It is one although SQLite lets it be opened, and lets a write begin as if it were a read.
+    """
+    writable = [one for one in _diagnosed(path) if one.name == "file"]
+    path.chmod(0o444)
+    (found,) = (one for one in _diagnosed(path) if one.name == "file")
+
+    assert writable == []
+    assert (found.value, found.weight) == ("may not be written to", "danger")
+    assert "make the file and its folder writable" in found.advice
+
+
+def test_a_folder_that_may_not_be_written_to_is_a_danger(path: Path) -> None:
+    """
+    A store writes beside its file, so that the folder counts as the file does.
+    """
+    path.parent.chmod(0o555)
+    found = _named(_diagnosed(path))
+    path.parent.chmod(0o700)
+
+    assert found["folder"].weight == "danger"
+    assert "make the file and its folder writable" in found["folder"].advice
 
 
 def test_a_writer_and_its_lock_are_seen(path: Path) -> None:

@@ -154,3 +154,45 @@ def test_copies_made_while_others_write_are_whole(path: Path, tmp_path: Path) ->
     assert all(is_whole and count % 2 == 0 for count, is_whole in found)
     assert [count for count, _ in found] == sorted(count for count, _ in found)
     assert found[0] < found[-1]
+
+
+LOST = "the branch of a thread, or one that it goes on behind, is not there"
+NO_NUMBER = "a branch in use has a number that is none"
+
+
+@pytest.mark.parametrize(
+    ("damage", "problem"),
+    [
+        ("DELETE FROM branches WHERE pk = 1", LOST),
+        ("DELETE FROM branches WHERE pk = 3", LOST),
+        ("UPDATE branches SET tenant = 'x' WHERE pk = 3", LOST),
+        ("UPDATE branches SET parent = 2 WHERE pk = 1", LOST),
+        ("UPDATE threads SET branch = 'x' WHERE branch = 3", LOST),
+        ("UPDATE branches SET at = 'x' WHERE pk = 3", NO_NUMBER),
+        ("UPDATE branches SET at = 9223372036854775807 WHERE pk = 3", NO_NUMBER),
+    ],
+    ids=["parent", "branch", "tenant", "circle", "number", "text", "beyond"],
+)
+def test_a_branch_that_is_lost_is_told(
+    path: Path, tmp_path: Path, damage: str, problem: str
+) -> None:
+    """
+    A thread whose branch cannot be followed is damaged in the copy, and never an error of its own.
+    """
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(damage)
+        connection.commit()
+
+    assert problem in back_up(path, tmp_path / "copy.db").problems
+
+
+def test_a_branch_with_a_number_beyond_all_is_told(path: Path, tmp_path: Path) -> None:
+    """
+    So is one with a number that no row can have.
+    """
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE branches SET pk = 1 << 40 WHERE pk = 3")
+        connection.execute("UPDATE threads SET branch = 1 << 40 WHERE branch = 3")
+        connection.commit()
+
+    assert NO_NUMBER in back_up(path, tmp_path / "copy.db").problems

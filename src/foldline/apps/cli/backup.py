@@ -9,6 +9,7 @@ import typer
 from rich.text import Text
 
 from foldline.apps.cli.documents import json_document
+from foldline.apps.cli.faults import STRAY_NOTE
 from foldline.apps.cli.files import check_targets, print_document
 from foldline.apps.cli.options import JsonOption, takes
 from foldline.apps.cli.stores import (
@@ -48,10 +49,11 @@ def backup(options: BackupOptions) -> None:
     Copy a SQLite store into a new file, as one moment saw it, while others go on writing.
 
     The copy is checked: by the integrity check of SQLite, and every seal of its messages. What is
-    damaged in the store is damaged in the copy too, is told, and makes the exit code 1. No key is
-    needed for an encrypted store. Servers have programs of their own for this.
+    damaged in the store is damaged in the copy too, is told, and makes the exit code 1; what is
+    stray belongs to nothing, is told, and does not. No key is needed for an encrypted store.
+    Servers have programs of their own for this.
 
-    With --json: an object with "file", "bytes", "threads" and "problems".
+    With --json: an object with "file", "bytes", "threads", "problems" and "stray".
     """
     path = file_of(options)
     if path is None:
@@ -71,11 +73,14 @@ def backup(options: BackupOptions) -> None:
             raise with_way_forward(error) from error
     if options.json:
         facts = {"file": made.path, "bytes": made.size, "threads": made.threads}
-        print_document(json_document({**facts, "problems": made.problems}))
+        rest = {"problems": made.problems, "stray": made.stray}
+        print_document(json_document({**facts, **rest}))
     else:
         console = output_console()
         for problem in made.problems:
             console.print(Text(clean(problem), style="red"), soft_wrap=True)
+        if made.stray:
+            console.print(f"{'; '.join(made.stray)}: {STRAY_NOTE}", soft_wrap=True)
         whole = "damaged as the store is" if made.problems else "whole"
         text = f"{made.path}: {counted(made.threads, 'thread')}, {made.size:,} bytes, {whole}"
         console.print(text, soft_wrap=True)

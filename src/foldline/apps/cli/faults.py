@@ -12,8 +12,11 @@ from foldline.apps.cli.terminal import clean
 from foldline.threads.fault import Fault
 
 
-__all__ = ["fault_documents", "print_faults"]
+__all__ = ["STRAY_NOTE", "fault_documents", "print_faults"]
 
+
+STRAY_NOTE = "what is stray belongs to nothing, harms no thread and stays as it is"
+"""What to know of faults that are stray."""
 
 _MOST_FAULTS = 20
 

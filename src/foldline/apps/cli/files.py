@@ -2,6 +2,7 @@
 Reading what the command line names, and writing so that a failure leaves nothing behind.
 """
 
+import errno
 import os
 import stat
 import sys
@@ -22,6 +23,8 @@ STANDARD_INPUT = "-"
 
 _USUAL_MODE = 0o666
 _CALLERS = (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)
+# Of a name that leads nowhere, too, for which Python has no class.
+_NOWHERE = frozenset({errno.ELOOP, errno.ENAMETOOLONG})
 
 
 def read_file(name: str) -> bytes:
@@ -156,6 +159,6 @@ def print_document(data: bytes) -> None:
 def _failure(what: str, error: Exception) -> UsageError | ExternalError:
     reason = getattr(error, "strerror", None) or "the name is not allowed"
     message = f"cannot {what}: {reason}"
-    if isinstance(error, (*_CALLERS, ValueError)):
+    if isinstance(error, (*_CALLERS, ValueError)) or getattr(error, "errno", None) in _NOWHERE:
         return UsageError(message)
     return ExternalError(message)

@@ -10,10 +10,10 @@ from msgspec.structs import replace
 from rich.text import Text
 
 from foldline.apps.cli.documents import json_document
-from foldline.apps.cli.faults import fault_documents, print_faults
+from foldline.apps.cli.faults import STRAY_NOTE, fault_documents, print_faults
 from foldline.apps.cli.files import print_document
 from foldline.apps.cli.options import JsonOption, takes
-from foldline.apps.cli.stores import KeyOptions, no_threads_of, with_store
+from foldline.apps.cli.stores import MEND_INDEXES, KeyOptions, no_threads_of, with_store
 from foldline.apps.cli.terminal import clean, output_console, progress
 from foldline.apps.cli.threads_damage import DAMAGED, way_forward
 from foldline.errors import (
@@ -26,7 +26,7 @@ from foldline.errors import (
 from foldline.threads.fault import Fault
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey
 from foldline.threads.repair import Repair, carry_out, plan_repair
-from foldline.threads.salvage import Salvage
+from foldline.threads.salvage import NameList
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.sqlite.inspection import Inspection, look_into
 from foldline.threads.stores.sqlite.storage import SQLiteStorage
@@ -38,12 +38,16 @@ __all__ = ["RepairOptions", "repair"]
 
 _ATTEMPTS = 5
 _WITHHELD = "nothing is written while the store itself is damaged"
-_STAYS = "what is wrong below the threads stays as it is"
-# A backup copies the pages as they are, and SQLite copies some of them so.
+# SQLite drops no table that is torn, but VACUUM leaves behind what the schema does not name.
+_FORGET_WORDS = (
+    "sqlite3 -cmd '.dbconfig defensive off' COPY \"PRAGMA writable_schema = ON; DELETE FROM "
+    "sqlite_master WHERE tbl_name GLOB 'words*'; DELETE FROM indexed; VACUUM\""
+)
+# A backup copies the pages as they are.
 _COPY = (
-    "every thread is whole: restore a backup, or try `sqlite3 STORE \"VACUUM INTO 'NEW'\"`, then "
-    "`foldline verify --store NEW`; where that is damaged too, `foldline threads export` each, and "
-    "`foldline threads import` it into a new store"
+    f"every thread is whole: {MEND_INDEXES}; where that is damaged still, `{_FORGET_WORDS}`, which "
+    "leaves out the index of words that searches make anew; else restore a backup, or `foldline "
+    "threads export` each, and `foldline threads import` it into a new store"
 )
 
 
@@ -89,7 +93,9 @@ class _Outcome(Struct):
 class _Found(Struct, frozen=True, kw_only=True):
     outcomes: list[_Outcome]
     below: Inspection
-    is_complete: bool
+    misnamed: list[Fault]
+    # How many threads were looked at; None where not all that there are were asked for.
+    listed: int | None
     way: str
 
     @property
@@ -97,16 +103,21 @@ class _Found(Struct, frozen=True, kw_only=True):
         """
         Whether no damage is left, neither in a thread nor below all of them.
         """
-        is_below = self.below.broken or self.below.stray
-        return not is_below and all(one.is_whole for one in self.outcomes)
+        return not self.faults and all(one.is_whole for one in self.outcomes)
+
+    @property
+    def is_written(self) -> bool:
+        """
+        Whether anything was written.
+        """
+        return any(one.is_written for one in self.outcomes)
 
     @property
     def faults(self) -> list[Fault]:
         """
         What is wrong below the threads.
         """
-        problems = (*self.below.broken, *self.below.stray)
-        return [Fault(kind="store", problem=problem) for problem in problems]
+        return [*self.misnamed, *self.below.faults]
 
 
 @takes(RepairOptions)
@@ -121,25 +132,24 @@ def repair(options: RepairOptions) -> None:
     itself finds damaged nothing is written, since rows that are only out of reach there would be
     lost. The exit code is 1 where damage is left.
 
-    With --json: an object with "written", "threads", and in each "kept", "lost" (null where
-    nobody knows), "faults", "deeds", "refused" and "left", and "store", the faults below the
-    threads.
+    With --json: an object with "written", whether anything was, "threads", and in each "kept",
+    "lost" (null where nobody knows), "faults", "deeds", "refused" and "left", and "store", the
+    faults below the threads.
     """
     found = with_store(options, lambda store: _repaired(store, options))
-    is_written = options.write and not found.below.broken
     if options.json:
         threads = [_document(one) for one in found.outcomes]
         rest = {"store": fault_documents(found.faults)}
-        print_document(json_document({"written": is_written, "threads": threads, **rest}))
+        print_document(json_document({"written": found.is_written, "threads": threads, **rest}))
     else:
-        _print(found, is_written=is_written)
+        _print(found, writes=options.write)
     if not found.is_mended:
         raise typer.Exit(DAMAGED)
 
 
 async def _repaired(store: ThreadStore, options: RepairOptions) -> _Found:
     below = await _inspected(store)
-    is_complete = options.id is None and options.tenant is None
+    is_listed = options.id is None and options.tenant is None
     try:
         misnamed = await _misnamed(store)
         keys = await _keys(store, options)
@@ -149,17 +159,20 @@ async def _repaired(store: ThreadStore, options: RepairOptions) -> _Found:
         unlisted = f"the threads cannot be listed: {error}"
         below = replace(below, broken=(unlisted, *below.broken))
         keys, misnamed = [], []
-        is_complete = False
-    below = replace(below, stray=(*misnamed, *below.stray))
+        is_listed = False
     outcomes = await _looked_at(store, keys, is_named=options.id is not None)
     if below.broken:
         outcomes = [_withheld(one) for one in outcomes]
     elif options.write:
         written = [await _written(store, one) for one in outcomes]
         outcomes = [one for one in written if one is not None]
-    way = way_forward(options)
-    is_complete = is_complete and not misnamed
-    return _Found(outcomes=outcomes, below=below, is_complete=is_complete, way=way)
+    return _Found(
+        outcomes=outcomes,
+        below=below,
+        misnamed=misnamed,
+        listed=len(set(keys)) if is_listed else None,
+        way=way_forward(options),
+    )
 
 
 async def _inspected(store: ThreadStore) -> Inspection:
@@ -172,18 +185,18 @@ async def _inspected(store: ThreadStore) -> Inspection:
     return await storage.reader.run(lambda connection: look_into(connection, storage.sql))
 
 
-async def _misnamed(store: ThreadStore) -> list[str]:
+async def _misnamed(store: ThreadStore) -> list[Fault]:
     """
-    Return what is wrong with the names of threads that nobody can ask for, one sentence each.
+    Return what is wrong with the names of threads that nobody can ask for.
     """
-    problems: list[str] = []
+    faults: list[Fault] = []
     storage = store.backing.storage
-    for tenant, id in await storage.names() if isinstance(storage, Salvage) else ():
+    for tenant, id in await storage.names() if isinstance(storage, NameList) else ():
         try:
             ThreadKey(tenant, id)
         except ThreadIdError as error:
-            problems.append(f"a thread has a damaged name: {error}")
-    return problems
+            faults.append(Fault(kind="store", problem=f"a thread has a damaged name: {error}"))
+    return faults
 
 
 async def _keys(store: ThreadStore, options: RepairOptions) -> list[ThreadKey]:
@@ -272,7 +285,7 @@ def _document(one: _Outcome) -> dict[str, Any]:
     }
 
 
-def _print(found: _Found, *, is_written: bool) -> None:
+def _print(found: _Found, *, writes: bool) -> None:
     console = output_console()
     for one in found.outcomes:
         key = one.repair.key
@@ -288,7 +301,7 @@ def _print(found: _Found, *, is_written: bool) -> None:
             console.print(Text(f"  {_hint(one)}", style="bold"), soft_wrap=True)
     if found.faults:
         print_faults(console, "the store itself", found.faults)
-    console.print(_end(found, is_written=is_written), soft_wrap=True)
+    console.print(_end(found, writes=writes), soft_wrap=True)
 
 
 def _loses_much(one: _Outcome) -> bool:
@@ -307,18 +320,17 @@ def _hint(one: _Outcome) -> str:
     return f"first, {command} writes every whole message, those behind the damage too"
 
 
-def _end(found: _Found, *, is_written: bool) -> str:
+def _end(found: _Found, *, writes: bool) -> str:
     outcomes, count = found.outcomes, len(found.outcomes)
     if found.below.broken:
         damaged = f"{count:,} damaged; " if count else ""
-        way = _COPY if found.is_complete and not count else found.way
-        return f"{damaged}nothing was written, since the store itself is damaged: {way}"
-    stays = f"; {_STAYS}" if found.below.stray else ""
+        return f"{damaged}nothing was written, since the store itself is damaged: {_way(found)}"
+    rest = _rest(found)
     if not count:
-        what = "no thread is damaged" if stays else "nothing is damaged"
-        return f"{what}, nothing was written{stays}"
-    if not is_written:
-        return f"{count:,} damaged; nothing was written: make a backup, then add --write{stays}"
+        what = "no thread is damaged" if rest else "nothing is damaged"
+        return f"{what}, nothing was written{rest}"
+    if not writes:
+        return f"{count:,} damaged; nothing was written: make a backup, then add --write{rest}"
     left = sum(bool(one.left) for one in outcomes)
     whole = sum(one.is_whole for one in outcomes)
     text = f"{whole:,} of {count:,} repaired"
@@ -326,4 +338,23 @@ def _end(found: _Found, *, is_written: bool) -> str:
         text += f"; {refused:,} cannot be repaired"
     if left:
         text += f"; {left:,} written and damaged still: {found.way}"
-    return f"{text}{stays}"
+    return f"{text}{rest}"
+
+
+def _way(found: _Found) -> str:
+    """
+    Return the way forward where the store itself is damaged.
+    """
+    if found.outcomes or not found.listed:
+        return found.way
+    if found.misnamed or found.listed != found.below.threads:
+        return f"every thread that can be listed is whole: {found.way}"
+    return _COPY
+
+
+def _rest(found: _Found) -> str:
+    """
+    Return what stays as it is, whatever is repaired.
+    """
+    misnamed = f"; no repair mends a name: {found.way}" if found.misnamed else ""
+    return misnamed + (f"; {STRAY_NOTE}" if found.below.stray else "")

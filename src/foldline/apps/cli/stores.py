@@ -34,6 +34,7 @@ from foldline.threads.thread import ConversationThread
 
 __all__ = [
     "LAST_RESORT",
+    "MEND_INDEXES",
     "VARIABLE",
     "WAY_FORWARD",
     "KeyOptions",
@@ -42,6 +43,7 @@ __all__ = [
     "address_of",
     "file_of",
     "found_thread",
+    "is_server",
     "no_threads_of",
     "path_of",
     "tenants_note",
@@ -52,16 +54,26 @@ __all__ = [
 
 _Result = TypeVar("_Result")
 
+MEND_INDEXES = (
+    "on a copy, `sqlite3 COPY REINDEX`, then `foldline verify --store COPY`, which has to find no "
+    "thread fewer"
+)
+"""What mends a file of which an index alone is damaged; a thread that is lost it would hide."""
+
+_RECOVER = (
+    "`sqlite3 STORE .recover | sqlite3 NEW` (a sqlite3 built with it), then `foldline verify "
+    "--store NEW`"
+)
+
 WAY_FORWARD = (
-    "restore a backup (`foldline backup` made one), or save what can be read by "
-    "`foldline threads export ID --whole-rows`, which needs no list; where that fails too, by "
-    "`sqlite3 STORE .recover | sqlite3 NEW`, then `foldline verify --store NEW`"
+    f"{MEND_INDEXES}; else restore a backup (`foldline backup` made one), or save what can be "
+    "read by `foldline threads export ID --whole-rows`, which needs no list; where that fails too, "
+    f"by {_RECOVER}"
 )
 """What to do where the database itself is damaged."""
 
 LAST_RESORT = (
-    "restore a backup (`foldline backup` made one), or let SQLite save what it finds: "
-    "`sqlite3 STORE .recover | sqlite3 NEW`, then `foldline verify --store NEW`"
+    f"restore a backup (`foldline backup` made one), or let SQLite save what it finds: {_RECOVER}"
 )
 """What to do where nothing of foldline can read a damaged file any more."""
 
@@ -232,11 +244,25 @@ def _scheme(address: str) -> str:
     return "" if match is None else match[1].lower()
 
 
+def is_server(options: StoreOptions) -> bool:
+    """
+    Whether a server is named, and no file.
+
+    The address alone is looked at, so that it may be asked while the store is open.
+
+    Raises:
+        UsageError: Nothing is named.
+    """
+    return _scheme(address_of(options)) in _SERVERS
+
+
 def file_of(
     options: StoreOptions, *, may_make: bool = False, may_be_newer: bool = False
 ) -> Path | None:
     """
     Return the file of the store; None where the store is a server.
+
+    Never call it while the store is open: see `check_file`.
 
     Args:
         options: The store.
@@ -247,11 +273,10 @@ def file_of(
         UsageError: There is no such file, it may not be looked at, or it is no store that this
             foldline can use.
     """
-    address = address_of(options)
-    scheme = _scheme(address)
-    if scheme in _SERVERS:
+    if is_server(options):
         return None
-    if scheme:
+    address = address_of(options)
+    if scheme := _scheme(address):
         message = f"--store {scheme}://…: allowed are a path, postgresql:// and redis://"
         raise UsageError(message)
     path = path_of(address)

@@ -3,7 +3,7 @@ A word of damage that an answer does not show.
 """
 
 from foldline.apps.cli.notes import tell
-from foldline.apps.cli.stores import WAY_FORWARD, StoreOptions, file_of
+from foldline.apps.cli.stores import WAY_FORWARD, StoreOptions, is_server
 from foldline.apps.cli.threads_counts import counted
 from foldline.threads.key import ThreadKey
 from foldline.threads.repair import LastGood, WholeRows
@@ -33,7 +33,7 @@ def way_forward(options: StoreOptions) -> str:
     """
     Return what to do where the database of a store is damaged, be it a file or a server.
     """
-    return _OF_SERVER if file_of(options) is None else WAY_FORWARD
+    return _OF_SERVER if is_server(options) else WAY_FORWARD
 
 
 async def warn_of_damage(store: ThreadStore, key: ThreadKey, *, last: int) -> None:

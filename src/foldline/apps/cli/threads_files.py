@@ -116,7 +116,9 @@ def _header(path: Path, *, may_make: bool) -> _Header | None:
             "restore a backup"
         )
         raise UsageError(message)
-    log = path.with_name(path.name + "-wal")
+    # A link is another name of the file, and the log lies beside the file itself.
+    place = path.resolve()
+    log = place.with_name(place.name + "-wal")
     if log.exists() and log.stat().st_size:
         return _logged(path) or _written(header)
     return _written(header)

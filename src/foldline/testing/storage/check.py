@@ -234,6 +234,19 @@ class Scribe:
         stop = len(self.rows) if stop is None else stop
         return await self._lab.storage.rows(self.key, self.branch, start, stop)
 
+    async def stored(self) -> StoredThread:
+        """
+        Return the thread as the storage loads it.
+
+        Raises:
+            AssertionError: It is gone.
+        """
+        stored = await self._lab.storage.load(self.key)
+        if stored is None:
+            message = f"thread {self.key.id} is gone"
+            raise AssertionError(message)
+        return stored
+
     async def verify(self) -> None:
         """
         Fail unless the storage has just this thread, as it was written.
@@ -241,10 +254,7 @@ class Scribe:
         Raises:
             AssertionError: It has something else.
         """
-        stored = await self._lab.storage.load(self.key)
-        if stored is None:
-            message = f"thread {self.key.id} is gone"
-            raise AssertionError(message)
+        stored = await self.stored()
         expect(stored.key, self.key, "the key")
         expect(stored.revision, self.revision, "the revision")
         expect(stored.head, self.head, "the head")

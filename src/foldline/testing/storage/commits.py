@@ -309,15 +309,16 @@ async def _deleting_nothing_says_so(lab: Lab) -> None:
 
 async def _a_deletion_compares_the_revision(lab: Lab) -> None:
     """
-    A deletion that expects another revision is a conflict and deletes nothing.
+    A deletion of what was read at another revision is a conflict and deletes nothing.
     """
     scribe = lab.scribe()
     await scribe.write(1)
+    early = await scribe.stored()
     await scribe.write(1)
-    attempt = lab.storage.delete(scribe.key, expected=1)
+    attempt = lab.storage.delete(scribe.key, expected=early)
     await expect_conflict(attempt, key=scribe.key, expected=1, actual=2)
     await scribe.verify()
-    answers = [await lab.storage.delete(scribe.key, expected=2)]
+    answers = [await lab.storage.delete(scribe.key, expected=await scribe.stored())]
     expect(answers, [True], "the answer")
 
 
@@ -375,6 +376,26 @@ async def _a_thread_made_again_is_not_rewound(lab: Lab) -> None:
     await again.verify()
 
 
+async def _a_thread_made_again_is_not_deleted(lab: Lab) -> None:
+    """
+    A deletion of what was read is refused by a thread made again at the same revision.
+    """
+    old = lab.scribe()
+    await old.write(1, expires_at=1.0)
+    early = await old.stored()
+    await lab.storage.delete(old.key)
+    again = lab.scribe()
+    await again.write(1, expires_at=1.0)
+    expect(again.revision, old.revision, "the revision")
+    attempt = lab.storage.delete(old.key, expected=early)
+    results = await asyncio.gather(attempt, return_exceptions=True)
+    conflicts = [one for one in results if isinstance(one, ThreadConflictError)]
+    expect(len(conflicts), 1, "the conflicts")
+    await again.verify()
+    answers = [await lab.storage.delete(again.key, expected=await again.stored())]
+    expect(answers, [True], "the answer")
+
+
 async def _made_again(lab: Lab) -> tuple[Scribe, Scribe, Scribe]:
     """
     Return a deleted thread, its fork, and the thread that was made again, at the same revision.
@@ -406,21 +427,22 @@ async def _a_foreign_branch_takes_no_commit(lab: Lab) -> None:
 
 async def _a_deletion_and_a_commit_at_once_agree(lab: Lab) -> None:
     """
-    Of a deletion and a commit at once that expect the same revision exactly one is made.
+    Of a deletion and a commit at once that expect the same thread exactly one is made.
     """
     for number in range(_RACERS):
         scribe = lab.scribe(f"thread-{number}")
         await scribe.write(1)
         step = scribe.step(scribe.drawn(1))
+        stored = await scribe.stored()
         results = await asyncio.gather(
             lab.storage.commit(scribe.key, step),
-            lab.storage.delete(scribe.key, expected=1),
+            lab.storage.delete(scribe.key, expected=stored),
             return_exceptions=True,
         )
         conflicts = [one for one in results if isinstance(one, ThreadConflictError)]
         expect(len(conflicts), 1, "the conflicts")
-        stored = await lab.storage.load(scribe.key)
-        expect(stored is not None, results[1] is not True, "whether it is there")
+        left = await lab.storage.load(scribe.key)
+        expect(left is not None, results[1] is not True, "whether it is there")
 
 
 COMMITS: tuple[Check, ...] = (
@@ -447,6 +469,7 @@ COMMITS: tuple[Check, ...] = (
     _a_thread_made_again_is_new,
     _a_thread_made_again_takes_no_old_commit,
     _a_thread_made_again_is_not_rewound,
+    _a_thread_made_again_is_not_deleted,
     _a_foreign_branch_takes_no_commit,
     _a_deletion_and_a_commit_at_once_agree,
 )

@@ -175,18 +175,21 @@ class MemoryStorage:
         """
         return sorted({key.tenant for key in self._threads})
 
-    async def delete(self, key: ThreadKey, *, expected: int | None = None) -> bool:
+    async def delete(self, key: ThreadKey, *, expected: StoredThread | None = None) -> bool:
         """
         Delete a thread with everything that no fork of it shares; False where there is none.
 
         Raises:
-            ThreadConflictError: The revision is not *expected*, where that is given.
+            ThreadConflictError: It is not the thread *expected* any more, where that is given.
         """
         thread = self._threads.get(key)
         if expected is not None:
-            self._compare(key, thread, expected)
+            self._compare(key, thread, expected.revision)
         if thread is None:
             return False
+        if expected is not None and expected.head != thread.head:
+            # The thread was deleted and made anew, and has come to the same revision.
+            raise ThreadConflictError(thread_id=key.id, expected=expected.revision, actual=0)
         del self._threads[key]
         self._disown(key)
         return True

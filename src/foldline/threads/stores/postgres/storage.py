@@ -211,20 +211,31 @@ class PostgresStorage:
         """
         Return every tenant that has a thread, in order.
         """
-        return [tenant for (tenant,) in await self.link.read("tenants", {})]
+        return [_name_of(tenant) for (tenant,) in await self.link.read("tenants", {})]
 
-    async def delete(self, key: ThreadKey, *, expected: int | None = None) -> bool:
+    async def names(self) -> list[tuple[str, str]]:
+        """
+        Return tenant and id of every thread, in order, allowed or not; what is no text is replaced.
+        """
+        found = await self.link.read("names", {})
+        return [(_name_of(tenant), _name_of(id)) for tenant, id in found]
+
+    async def delete(self, key: ThreadKey, *, expected: StoredThread | None = None) -> bool:
         """
         Delete a thread with everything that no fork of it shares; False where there is none.
 
         The server reuses the space when it has vacuumed.
 
         Raises:
-            ThreadConflictError: The revision is not *expected*, where that is given.
+            ThreadConflictError: It is not the thread *expected* any more, where that is given.
             CommitUnknownError: The connection broke, and the server cannot be asked.
         """
         place = {"tenant": key.tenant, "id": key.id}
-        values = {**place, "expected": None if expected is None else self._int8(expected)}
+        values = {
+            **place,
+            "expected": None if expected is None else self._int8(expected.revision),
+            "head": None if expected is None else expected.head,
+        }
         answer = await self.link.write("delete", values)
         if isinstance(answer, Broken):
             found = await self.link.settle(answer, "outcome", place)
@@ -235,9 +246,11 @@ class PostgresStorage:
                 message = f"the connection broke, nothing was deleted: {answer.reason}"
                 raise StoreError(message)
             return True
-        ((revision,),) = answer
-        if expected is not None and revision != expected:
-            raise ThreadConflictError(thread_id=key.id, expected=expected, actual=revision)
+        ((revision, known),) = answer
+        if expected is not None and not known:
+            # At the same revision: it was deleted and made anew.
+            actual = 0 if revision == expected.revision else revision
+            raise ThreadConflictError(thread_id=key.id, expected=expected.revision, actual=actual)
         return bool(revision)
 
     async def indexed(self, key: ThreadKey, branch: bytes) -> int:
@@ -301,12 +314,16 @@ def _documents(found: Answer) -> Iterator[Document]:
         yield Document(kind, _text_of(name), data)
 
 
+def _name_of(word: bytes) -> str:
+    return word.decode("utf-8", "replace")
+
+
 def _text_of(name: bytes) -> str:
     try:
         return name.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:
         # A document is bound to its name, so that under another one it is refused.
-        return name.decode("utf-8", "replace")
+        return _name_of(name)
 
 
 def _stored(key: ThreadKey, found: Sequence[tuple[Any, ...]]) -> StoredThread:

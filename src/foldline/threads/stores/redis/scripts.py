@@ -22,6 +22,7 @@ _NAMES: Final = (
     "delete",
     "fence",
     "load",
+    "names",
     "rows",
     "tenants",
     "threads",

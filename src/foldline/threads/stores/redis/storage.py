@@ -30,6 +30,7 @@ from foldline.threads.stores.redis.wire import (
     documents_of,
     flag_word,
     listed_thread,
+    name_of,
     number_word,
     rows_of,
     stored_thread,
@@ -213,7 +214,7 @@ class RedisStorage:
             page = cast("list[Entry]", await self._run("threads", *words))
             for entry in page:
                 last = entry[0]
-                key = listed_key(tenant, last.decode("utf-8", "replace"))
+                key = listed_key(tenant, name_of(last))
                 stored = None if key is None else listed_thread(key, entry)
                 if stored is not None:
                     found.append(stored)
@@ -226,20 +227,42 @@ class RedisStorage:
         Return every tenant that has a thread, in order.
         """
         (found,) = await self._run("tenants", b"")
-        return [name.decode() for name in cast("list[bytes]", found)]
+        return [name_of(word) for word in cast("list[bytes]", found)]
 
-    async def delete(self, key: ThreadKey, *, expected: int | None = None) -> bool:
+    async def names(self) -> list[tuple[str, str]]:
+        """
+        Return tenant and id of every thread, in order, allowed or not; what is no text is replaced.
+        """
+        (tenants,) = await self._run("tenants", b"")
+        return [
+            (name_of(tenant), name_of(id))
+            for tenant in cast("list[bytes]", tenants)
+            for id in await self._ids(tenant)
+        ]
+
+    async def _ids(self, tenant: bytes) -> list[bytes]:
+        found: list[bytes] = []
+        while True:
+            last = found[-1] if found else b""
+            (page,) = await self._run("names", tenant, last, number_word(_PAGE))
+            found += cast("list[bytes]", page)
+            if len(cast("list[bytes]", page)) < _PAGE:
+                return found
+
+    async def delete(self, key: ThreadKey, *, expected: StoredThread | None = None) -> bool:
         """
         Delete a thread with everything that no fork of it shares; False where there is none.
 
         An append-only file holds its bytes until Redis rewrites it (`BGREWRITEAOF`).
 
         Raises:
-            ThreadConflictError: The revision is not *expected*, where that is given.
+            ThreadConflictError: It is not the thread *expected* any more, where that is given.
             CommitUnknownError: The connection broke, and Redis cannot be asked.
         """
-        words = [text_word(key.id), b"" if expected is None else number_word(expected)]
-        found = await self._write("delete", key, words, expected=expected or 0)
+        revision, head = (0, b"") if expected is None else (expected.revision, expected.head)
+        words = [text_word(key.id), flag_word(is_set=expected is not None)]
+        words += [number_word(revision), head]
+        found = await self._write("delete", key, words, expected=revision)
         if isinstance(found, _Standing):
             if found.revision:
                 message = f"{found.reason}: nothing was deleted"

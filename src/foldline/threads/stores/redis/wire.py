@@ -17,6 +17,7 @@ __all__ = [
     "documents_of",
     "flag_word",
     "listed_thread",
+    "name_of",
     "number_word",
     "rows_of",
     "stored_thread",
@@ -44,6 +45,13 @@ def text_word(text: str) -> bytes:
     Return *text* as a word, in an encoding that keeps the order of strings.
     """
     return text.encode("utf-8", _ODD)
+
+
+def name_of(word: bytes) -> str:
+    """
+    Return the tenant or the id in *word*; what is no text in it is replaced.
+    """
+    return word.decode("utf-8", "replace")
 
 
 def number_word(number: int) -> bytes:
@@ -126,7 +134,7 @@ def stored_thread(key: ThreadKey, entry: Entry) -> StoredThread | None:
             expires_at=float(expires) if expires else None,
         )
     except ValueError:
-        message = f"the revision, the expiry or a name in thread {key.id!r} is damaged"
+        message = f"the revision or the expiry of thread {key.id!r} is damaged"
         raise StoreCorruptError(message) from None
 
 
@@ -150,7 +158,12 @@ def documents_of(found: Sequence[bytes]) -> list[Document]:
 
 
 def _document(field: bytes, data: bytes) -> Document:
-    kind, _, name = field.decode("utf-8", _ODD).partition("/")
+    try:
+        text = field.decode("utf-8", _ODD)
+    except UnicodeDecodeError:
+        # A document is bound to its name, so that under another one it is refused.
+        text = name_of(field)
+    kind, _, name = text.partition("/")
     return Document(cast("DocumentKind", kind), name, data)
 
 

@@ -21,7 +21,7 @@ from foldline.threads.stores.sqlite.header import (
     schema_of,
     set_number,
 )
-from foldline.threads.stores.sqlite.inspection import broken_seals, inspect
+from foldline.threads.stores.sqlite.inspection import broken_seals, look_into
 from foldline.threads.stores.statements import statements
 
 
@@ -48,6 +48,9 @@ class Backup(Struct, frozen=True, kw_only=True):
 
     problems: tuple[str, ...] = ()
     """What is damaged in it, as it is in the store; empty where nothing is."""
+
+    stray: tuple[str, ...] = ()
+    """What belongs to nothing in it, as in the store, and harms no thread."""
 
 
 def back_up(
@@ -134,10 +137,15 @@ def _open(path: Path) -> sqlite3.Connection:
 def _checked(draft: Path, target: Path) -> Backup:
     sql = statements(_PACKAGE)
     with closing(_open(draft)) as connection:
-        problems = [*inspect(connection, sql), *broken_seals(connection, sql)]
+        found = look_into(connection, sql)
+        problems = (*found.broken, *broken_seals(connection, sql))
         (threads,) = connection.execute("SELECT count(*) FROM threads").fetchone()
     return Backup(
-        path=str(target), size=draft.stat().st_size, threads=threads, problems=tuple(problems)
+        path=str(target),
+        size=draft.stat().st_size,
+        threads=threads,
+        problems=problems,
+        stray=found.stray,
     )
 
 

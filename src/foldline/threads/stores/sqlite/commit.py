@@ -10,7 +10,7 @@ from msgspec import UNSET, UnsetType
 
 from foldline.errors import ThreadConflictError, ThreadNotFoundError
 from foldline.threads.key import ThreadKey
-from foldline.threads.step import Branch, Document, DocumentKind, Step
+from foldline.threads.step import Branch, Document, DocumentKind, Step, StoredThread
 from foldline.threads.stores.sqlite.lineage import SEQ_BITS, SEQ_MASK, lineage
 from foldline.threads.stores.sqlite.names import check_absent
 
@@ -153,22 +153,27 @@ def _heir(
 
 
 def delete_thread(
-    connection: sqlite3.Connection, sql: _SQL, key: ThreadKey, expected: int | None
+    connection: sqlite3.Connection, sql: _SQL, key: ThreadKey, expected: StoredThread | None
 ) -> bool:
     """
     Delete a thread with everything that no fork of it shares; False where there is none.
 
     Raises:
-        ThreadConflictError: The revision is not *expected*, where that is given.
+        ThreadConflictError: It is not the thread *expected* any more, where that is given.
     """
     found = connection.execute(sql["find_thread"], (key.tenant, key.id)).fetchone()
     revision = 0 if found is None else found[1]
-    if expected is not None and expected != revision:
-        raise ThreadConflictError(thread_id=key.id, expected=expected, actual=revision)
+    if expected is not None and expected.revision != revision:
+        raise ThreadConflictError(thread_id=key.id, expected=expected.revision, actual=revision)
     if found is None:
         check_absent(connection, sql, key)
         return False
     pk = found[0]
+    if expected is not None:
+        (head,) = connection.execute(sql["head_of"], (pk,)).fetchone()
+        if head != expected.head:
+            # The thread was deleted and made anew, and has come to the same revision.
+            raise ThreadConflictError(thread_id=key.id, expected=revision, actual=0)
     connection.execute(sql["drop_all_documents"], (pk,))
     _disown(connection, sql, pk)
     connection.execute(sql["drop_thread"], (pk,))

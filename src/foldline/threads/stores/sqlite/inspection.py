@@ -9,12 +9,15 @@ from types import MappingProxyType
 
 from msgspec import Struct
 
+from foldline.errors import StoreCorruptError
+from foldline.threads.fault import Fault
 from foldline.threads.head import SEAL_SIZE
 from foldline.threads.row import seal_of
 from foldline.threads.stores.sqlite.lineage import SEQ_BITS, SEQ_MASK
+from foldline.threads.stores.sqlite.names import name_of
 
 
-__all__ = ["Inspection", "broken_seals", "inspect", "look_into", "read_names"]
+__all__ = ["Inspection", "broken_seals", "look_into", "read_names"]
 
 
 _LARGEST = (1 << 63) - 1
@@ -23,7 +26,6 @@ _SQL = Mapping[str, str]
 
 _ORPHANS: Mapping[str, str] = MappingProxyType(
     {
-        "threads_without_branch": "threads name a branch that is not there",
         "branches_without_thread": "branches belong to a thread that is not there",
         "branches_without_parent": "branches go on behind one that is not there",
         "branches_of_nobody": "branches belong to no thread and are shared by none",
@@ -45,30 +47,29 @@ class Inspection(Struct, frozen=True, kw_only=True):
     stray: tuple[str, ...] = ()
     """What belongs to nothing, and harms nobody who writes beside it."""
 
+    threads: int | None = None
+    """How many threads there are, counted without any index; None where nobody can tell."""
+
+    @property
+    def faults(self) -> list[Fault]:
+        """
+        The same as faults: what is broken is of the store, and the rest stray.
+        """
+        broken = [Fault(kind="store", problem=problem) for problem in self.broken]
+        return broken + [Fault(kind="stray", problem=problem) for problem in self.stray]
+
 
 def read_names(connection: sqlite3.Connection, sql: _SQL) -> list[tuple[str, str]]:
     """
     Return tenant and id of every thread, in order, allowed or not.
     """
     found = connection.execute(sql["names"]).fetchall()
-    return [(_text(tenant), _text(id)) for tenant, id in found]
-
-
-def _text(value: bytes | None) -> str:
-    return (value or b"").decode("utf-8", "replace")
-
-
-def inspect(connection: sqlite3.Connection, sql: _SQL) -> list[str]:
-    """
-    Return what the integrity check of SQLite finds, and what belongs to nothing.
-    """
-    found = look_into(connection, sql)
-    return [*found.broken, *found.stray]
+    return [(name_of(tenant), name_of(id)) for tenant, id in found]
 
 
 def look_into(connection: sqlite3.Connection, sql: _SQL) -> Inspection:
     """
-    Return what `inspect` does, what is broken apart from what is stray.
+    Return what the integrity check of SQLite finds, and what belongs to nothing.
     """
     broken: list[str] = []
     stray: list[str] = []
@@ -78,7 +79,17 @@ def look_into(connection: sqlite3.Connection, sql: _SQL) -> Inspection:
         except sqlite3.DatabaseError as error:
             code = getattr(error, "sqlite_errorname", type(error).__name__)
             broken.append(f"the file cannot be read through ({code})")
-    return Inspection(broken=tuple(broken), stray=tuple(stray))
+    return Inspection(
+        broken=tuple(broken), stray=tuple(stray), threads=_stored_threads(connection, sql)
+    )
+
+
+def _stored_threads(connection: sqlite3.Connection, sql: _SQL) -> int | None:
+    try:
+        return int(connection.execute(sql["stored_threads"]).fetchone()[0])
+    except sqlite3.DatabaseError:
+        # What is wrong there is among what is broken already.
+        return None
 
 
 def _integrity(connection: sqlite3.Connection, _: _SQL) -> Iterator[str]:
@@ -96,9 +107,12 @@ def _orphans(connection: sqlite3.Connection, sql: _SQL) -> Iterator[str]:
 
 
 def _stray_rows(connection: sqlite3.Connection, sql: _SQL) -> Iterator[str]:
-    known = [pk for (pk,) in connection.execute(sql["branch_numbers"]).fetchall()]
+    last = _LARGEST >> SEQ_BITS
+    numbers = connection.execute(sql["branch_numbers"]).fetchall()
+    # No row can belong to a branch whose number was changed to none.
+    known = [pk for (pk,) in numbers if 0 <= pk < last]
     stray = 0
-    for before, after in pairwise((-1, *known, _LARGEST >> SEQ_BITS)):
+    for before, after in pairwise((-1, *known, last)):
         if after - before > 1:
             span = ((before + 1) << SEQ_BITS, after << SEQ_BITS)
             stray += connection.execute(sql["rows_between"], span).fetchone()[0]
@@ -108,47 +122,53 @@ def _stray_rows(connection: sqlite3.Connection, sql: _SQL) -> Iterator[str]:
 
 def broken_seals(connection: sqlite3.Connection, sql: _SQL) -> list[str]:
     """
-    Return the branches in use on which a seal does not fit, one sentence each.
+    Return the branches of threads that are not there, or on which a seal does not fit.
 
     It needs no key: seals are made over what is stored.
     """
     problems: list[str] = []
-    for (branch,) in connection.execute(sql["branches_in_use"]).fetchall():
-        before = bytes(SEAL_SIZE)
-        expected = 0
-        for name, number, data in _rows(connection, sql, branch):
-            if number != expected or not isinstance(data, bytes):
-                problems.append(_damaged(expected, branch))
-                break
-            if data[:SEAL_SIZE] != seal_of(before, name, number, data[SEAL_SIZE:]):
-                problems.append(_damaged(expected, branch))
-                break
-            before, expected = data[:SEAL_SIZE], number + 1
+    for branch, tenant in connection.execute(sql["branches_in_use"]).fetchall():
+        try:
+            _check_seals(connection, sql, branch, tenant)
+        except StoreCorruptError as error:
+            problems.append(str(error))
+        except (OverflowError, TypeError):
+            # What is damaged may be of any size, and no number at all.
+            problems.append("a branch in use has a number that is none")
     return problems
 
 
-def _damaged(number: int, branch: int) -> str:
-    return f"message row {number} of branch {branch} is damaged"
+def _check_seals(connection: sqlite3.Connection, sql: _SQL, branch: int, tenant: str) -> None:
+    before, expected = bytes(SEAL_SIZE), 0
+    for name, number, data in _rows(connection, sql, branch, tenant):
+        if (
+            number != expected
+            or not isinstance(data, bytes)
+            or data[:SEAL_SIZE] != seal_of(before, name, number, data[SEAL_SIZE:])
+        ):
+            message = f"message row {expected} of branch {branch} is damaged"
+            raise StoreCorruptError(message)
+        before, expected = data[:SEAL_SIZE], number + 1
 
 
 def _rows(
-    connection: sqlite3.Connection, sql: _SQL, branch: int
+    connection: sqlite3.Connection, sql: _SQL, branch: int, tenant: str
 ) -> Iterator[tuple[bytes, int, object]]:
     """
     Give the rows of *branch*, those that it shares first: branch, number and content.
     """
     spans: list[tuple[int, bytes, int, int]] = []
-    stop, known = SEQ_MASK, {branch}
-    found = connection.execute(sql["branch_facts"], (branch,)).fetchone()
-    while found is not None:
-        name, parent, at = found
-        spans.append((branch, name, at, stop))
+    stop, known = SEQ_MASK, set[int]()
+    parent: int | None = branch
+    while parent is not None:
+        found = connection.execute(sql["find_parent"], (parent, tenant)).fetchone()
+        if found is None or parent in known:
+            message = "the branch of a thread, or one that it goes on behind, is not there"
+            raise StoreCorruptError(message)
+        known.add(parent)
+        pk, parent, at, name = found
+        spans.append((pk, name, at, stop))
         stop = min(stop, at)
-        if parent is None or parent in known:
-            break
-        branch = parent
-        known.add(branch)
-        found = connection.execute(sql["branch_facts"], (branch,)).fetchone()
     for pk, name, at, end in reversed(spans):
         base = pk << SEQ_BITS
         for id, _, data in connection.execute(sql["rows"], (base + at, base + end)):

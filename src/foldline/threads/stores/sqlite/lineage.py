@@ -19,6 +19,9 @@ SEQ_BITS: Final = 32
 SEQ_MASK: Final = (1 << SEQ_BITS) - 1
 """The bits of the number."""
 
+# The ids of the rows have 63 bits.
+_LAST: Final = SEQ_MASK >> 1
+
 
 def lineage(
     connection: sqlite3.Connection,
@@ -34,7 +37,7 @@ def lineage(
     Ancestors whose rows all lie before *start* are left out.
 
     Raises:
-        StoreCorruptError: It leads in a circle.
+        StoreCorruptError: It leads in a circle, or a number in it is damaged.
     """
     found = connection.execute(sql["find_branch"], (branch, key.tenant)).fetchone()
     stop: int | None = None
@@ -43,6 +46,9 @@ def lineage(
         pk, parent, at, name = found
         if pk in known:
             message = f"the branches of thread {key.id!r} lead in a circle"
+            raise StoreCorruptError(message)
+        if not 0 <= pk <= _LAST:
+            message = f"a branch of thread {key.id!r} has a number that is none"
             raise StoreCorruptError(message)
         known.add(pk)
         yield pk, name, at, stop

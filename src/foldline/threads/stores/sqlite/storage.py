@@ -5,19 +5,22 @@ Threads in one SQLite file.
 import asyncio
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from foldline.errors import CommitUnknownError, StoreError
+from foldline.threads.fault import Fault
 from foldline.threads.key import ThreadKey, listed_key
 from foldline.threads.step import Document, DocumentKind, Step, StoredRow, StoredThread
 from foldline.threads.stores.sqlite.commit import commit_step, delete_thread
 from foldline.threads.stores.sqlite.file import Durability, StoreFile
 from foldline.threads.stores.sqlite.glance import Glance
-from foldline.threads.stores.sqlite.inspection import inspect, read_names
+from foldline.threads.stores.sqlite.inspection import look_into, read_names
 from foldline.threads.stores.sqlite.lineage import SEQ_BITS, SEQ_MASK, lineage
 from foldline.threads.stores.sqlite.log import WriteLog
-from foldline.threads.stores.sqlite.names import check_absent
+from foldline.threads.stores.sqlite.names import check_absent, name_of
 from foldline.threads.stores.sqlite.worker import Worker
 from foldline.threads.stores.statements import statements
 
@@ -228,15 +231,15 @@ class SQLiteStorage:
         Return the threads of *tenant* with ids behind *after*, in order of their ids.
         """
         sql = self.sql
-        values = (tenant, after, -1 if limit is None else limit)
 
         def _read(connection: sqlite3.Connection) -> list[StoredThread]:
-            found = connection.execute(sql["threads"], values).fetchall()
-            return [
-                _stored(connection, sql, key, (pk, *rest))
-                for pk, name, *rest in found
-                if (key := listed_key(tenant, name)) is not None
-            ]
+            with closing(connection.execute(sql["threads"], (tenant, after))) as rows:
+                found = (
+                    _stored(connection, sql, key, (pk, *rest))
+                    for pk, name, *rest in rows
+                    if (key := listed_key(tenant, name_of(name))) is not None
+                )
+                return list(islice(found, limit))
 
         return await self.reader.run(_read)
 
@@ -246,7 +249,7 @@ class SQLiteStorage:
         """
         sql = self.sql["tenants"]
         return await self.reader.run(
-            lambda connection: [name for (name,) in connection.execute(sql)]
+            lambda connection: [name_of(name) for (name,) in connection.execute(sql)]
         )
 
     async def names(self) -> list[tuple[str, str]]:
@@ -264,21 +267,22 @@ class SQLiteStorage:
         found = await self.reader.run(lambda connection: connection.execute(sql, values).fetchone())
         return None if found is None else found[0]
 
-    async def inspect(self) -> list[str]:
+    async def inspect(self) -> list[Fault]:
         """
         Return what the integrity check of SQLite finds, and what belongs to nothing.
         """
         sql = self.sql
-        return await self.reader.run(lambda connection: inspect(connection, sql))
+        found = await self.reader.run(lambda connection: look_into(connection, sql))
+        return found.faults
 
-    async def delete(self, key: ThreadKey, *, expected: int | None = None) -> bool:
+    async def delete(self, key: ThreadKey, *, expected: StoredThread | None = None) -> bool:
         """
         Delete a thread with everything that no fork of it shares; False where there is none.
 
         Its bytes are overwritten, in the log too.
 
         Raises:
-            ThreadConflictError: The revision is not *expected*, where that is given.
+            ThreadConflictError: It is not the thread *expected* any more, where that is given.
             StoreError: The disk failed. The thread may be gone already, but not its bytes.
         """
         sql, log = self.sql, self.log

@@ -60,10 +60,12 @@ FROM threads t LEFT JOIN LATERAL (
 WHERE t.tenant = %(tenant)s AND t.id = %(id)s;
 
 -- name: threads
+-- A damaged id is left out here and not by the reader, whose page would be short without an end.
 SELECT t.id, t.revision, t.head, t.expires_at, d.kind, d.name, d.data
 FROM (
     SELECT * FROM threads
-    WHERE tenant = %(tenant)s AND id > %(after)s ORDER BY id LIMIT %(limit)s
+    WHERE tenant = %(tenant)s AND id > %(after)s AND id ~ '^[A-Za-z0-9._:-]{1,200}$'
+    ORDER BY id LIMIT %(limit)s
 ) t LEFT JOIN LATERAL (
     (
         SELECT o.kind, o.name, o.data FROM documents o
@@ -106,7 +108,11 @@ WITH RECURSIVE found (tenant) AS (
     SELECT (SELECT t.tenant FROM threads t WHERE t.tenant > f.tenant ORDER BY t.tenant LIMIT 1)
     FROM found f WHERE f.tenant IS NOT NULL
 )
-SELECT tenant FROM found WHERE tenant IS NOT NULL;
+-- As bytes: the driver cannot read what is no text.
+SELECT textsend(tenant) FROM found WHERE tenant IS NOT NULL;
+
+-- name: names
+SELECT textsend(tenant), textsend(id) FROM threads ORDER BY tenant, id;
 
 -- name: commit
 SELECT commit_step(
@@ -119,7 +125,15 @@ SELECT commit_step(
 SELECT revision, head FROM threads WHERE tenant = %(tenant)s AND id = %(id)s;
 
 -- name: delete
-SELECT delete_thread(%(tenant)s, %(id)s, %(expected)s);
+-- Who looks at the head holds the thread; 0 is the revision of none, so that none is deleted.
+WITH known AS MATERIALIZED (
+    SELECT CASE WHEN %(head)s::bytea IS NOT NULL THEN coalesce((
+        SELECT t.revision FROM threads t
+        WHERE t.tenant = %(tenant)s AND t.id = %(id)s
+            AND t.revision = %(expected)s AND t.head = %(head)s FOR UPDATE
+    ), 0) END AS revision
+)
+SELECT delete_thread(%(tenant)s, %(id)s, k.revision), k.revision FROM known k;
 
 -- name: index
 SELECT add_words(%(tenant)s, %(branch)s, %(numbers)s, %(words)s);

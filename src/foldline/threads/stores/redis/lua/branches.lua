@@ -1,3 +1,36 @@
+-- Whether what lies there of a branch can be used.
+local function is_branch(branch)
+  local link = of('branch', branch)
+  if not (is_of('hash', link) and is_of('list', of('rows', branch))
+      and is_of('zset', of('system', branch)) and is_of('zset', of('children', branch))) then
+    return false
+  end
+  local at = redis.call('HGET', link, 'at')
+  return not at or tonumber(at) ~= nil
+end
+
+-- Whether `sweep` can go through: only what is shared has to be cut, the rest goes whatever it is.
+local function can_sweep(branch)
+  local children = of('children', branch)
+  return is_branch(branch) or (is_of('hash', of('branch', branch)) and is_of('zset', children)
+    and redis.call('ZCARD', children) == 0)
+end
+
+-- Whether `disown` can go through: so can each sweep that may come of it.
+local function can_disown(id)
+  local seen = {}
+  for _, branch in ipairs(redis.call('SMEMBERS', of('owned', id))) do
+    while branch and not seen[branch] do
+      if not can_sweep(branch) then
+        return false
+      end
+      seen[branch] = true
+      branch = redis.call('HGET', of('branch', branch), 'parent')
+    end
+  end
+  return true
+end
+
 -- Deletes the rows of a branch that nobody owns, but for those that another one shares.
 local function sweep(branch)
   while branch do

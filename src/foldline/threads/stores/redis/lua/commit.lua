@@ -13,20 +13,9 @@ local thread, names, owned = of('thread', id), of('names', id), of('owned', id)
 local link, rows, system = of('branch', branch), of('rows', branch), of('system', branch)
 local tenants, threads = base .. '/tenants', base .. '/threads/' .. tenant
 
-local types = {
-  [thread] = 'hash', [names] = 'zset', [owned] = 'set', [link] = 'hash', [rows] = 'list',
-  [system] = 'zset', [tenants] = 'zset', [threads] = 'zset', [of('children', branch)] = 'zset',
-}
-if parent ~= '' then
-  types[of('branch', parent)] = 'hash'
-  types[of('rows', parent)] = 'list'
-  types[of('children', parent)] = 'zset'
-end
-for name, kind in pairs(types) do
-  local found = redis.call('TYPE', name).ok
-  if found ~= kind and found ~= 'none' then
-    return {'damaged'}
-  end
+if not (is_of('zset', tenants) and is_of('zset', threads) and is_thread(id) and is_branch(branch))
+    or (parent ~= '' and not is_branch(parent)) or (purges and not can_disown(id)) then
+  return {'damaged'}
 end
 
 local actual = redis.call('HGET', thread, 'revision') or '0'
@@ -53,6 +42,9 @@ else
   -- The thread was deleted and made anew, and has come to the same revision.
   if owner ~= id or redis.call('HGET', thread, 'branch') ~= branch then
     return {'gone'}
+  end
+  if not begin then
+    return {'damaged'}
   end
   at = begin
 end

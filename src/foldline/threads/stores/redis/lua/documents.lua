@@ -1,3 +1,14 @@
+-- Whether what lies there of a thread beside its branches can be used.
+local function is_thread(id)
+  return is_of('hash', of('thread', id)) and is_of('zset', of('names', id)) and is_of('set', of('owned', id))
+end
+
+-- Returns ids behind one, as many as are asked for at most.
+local function ids(after, most)
+  local first = after == '' and '-' or '(' .. after
+  return redis.call('ZRANGEBYLEX', base .. '/threads/' .. tenant, first, '+', 'LIMIT', 0, most)
+end
+
 -- Returns the names and contents of documents of a thread, one after the other.
 local function contents(id, fields)
   local found = {}
@@ -21,11 +32,10 @@ end
 -- judge: an error would end the whole of a list.
 local function stored(id)
   local thread, names = of('thread', id), of('names', id)
-  local kind, index = redis.call('TYPE', thread).ok, redis.call('TYPE', names).ok
-  if kind == 'none' then
+  if redis.call('EXISTS', thread) == 0 then
     return {id}
   end
-  if kind ~= 'hash' or (index ~= 'zset' and index ~= 'none') then
+  if not is_thread(id) then
     return {id, '', '', '', 1, {}}
   end
   local revision, head, expires = unpack(redis.call('HMGET', thread, 'revision', 'head', 'expires'))

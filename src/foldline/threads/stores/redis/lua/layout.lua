@@ -38,6 +38,12 @@ local function in_chunks(values, act)
   end
 end
 
+-- Whether a key is of a type, or not there: at another one Redis ends a script where it is.
+local function is_of(kind, name)
+  local found = redis.call('TYPE', name).ok
+  return found == kind or found == 'none'
+end
+
 -- A write names the epoch that it knows, and is refused in another one: that is how one that was
 -- given up, and arrives all the same, does nothing.
 local function epoch()

@@ -2,8 +2,12 @@
 local branch, start, stop = take(), tonumber(take()), tonumber(take())
 local most, system_only = tonumber(take()), take() == '1'
 
-local spans = {}
+local spans, seen = {}, {}
 while branch and start < stop do
+  if seen[branch] or not is_branch(branch) then
+    return {'damaged'}
+  end
+  seen[branch] = true
   local at, parent = unpack(redis.call('HMGET', of('branch', branch), 'at', 'parent'))
   if not at then
     break

@@ -36,8 +36,8 @@ SELECT id, system, data FROM rows WHERE id >= ? AND id < ? ORDER BY id;
 SELECT id, system, data FROM rows WHERE system = 1 AND id >= ? AND id < ? ORDER BY id;
 
 -- name: threads
-SELECT pk, id, revision, head, execution, expires_at FROM threads
-WHERE tenant = ? AND id > ? ORDER BY id LIMIT ?;
+SELECT pk, CAST(id AS BLOB), revision, head, execution, expires_at FROM threads
+WHERE tenant = ? AND id > ? AND typeof(id) = 'text' ORDER BY id;
 
 -- name: tenants
 WITH RECURSIVE found (tenant) AS (
@@ -46,7 +46,7 @@ WITH RECURSIVE found (tenant) AS (
     SELECT (SELECT min(t.tenant) FROM threads t WHERE t.tenant > f.tenant)
     FROM found f WHERE f.tenant IS NOT NULL
 )
-SELECT tenant FROM found WHERE tenant IS NOT NULL;
+SELECT CAST(tenant AS BLOB) FROM found WHERE tenant IS NOT NULL;
 
 -- name: find_thread
 SELECT t.pk, t.revision, b.pk, b.id FROM threads t LEFT JOIN branches b ON b.pk = t.branch
@@ -62,8 +62,14 @@ SELECT pk, tenant, id FROM threads WHERE (tenant, id) > (?, ?) ORDER BY tenant, 
 -- name: name_of
 SELECT tenant, id FROM threads WHERE pk = ?;
 
+-- name: head_of
+SELECT head FROM threads WHERE pk = ?;
+
 -- name: any_thread
 SELECT 1 FROM threads NOT INDEXED LIMIT 1;
+
+-- name: stored_threads
+SELECT count(*) FROM threads NOT INDEXED;
 
 -- name: add_branch
 INSERT INTO branches (id, tenant, parent, at) VALUES (?, ?, ?, ?);
@@ -159,9 +165,6 @@ SELECT CAST(tenant AS BLOB), CAST(id AS BLOB) FROM threads ORDER BY tenant, id;
 -- name: branch_of
 SELECT b.id FROM threads t JOIN branches b ON b.pk = t.branch WHERE t.tenant = ? AND t.id = ?;
 
--- name: threads_without_branch
-SELECT count(*) FROM threads t LEFT JOIN branches b ON b.pk = t.branch WHERE b.pk IS NULL;
-
 -- name: branches_without_thread
 SELECT count(*) FROM branches b LEFT JOIN threads t ON t.pk = b.thread
 WHERE b.thread IS NOT NULL AND t.pk IS NULL;
@@ -191,7 +194,4 @@ SELECT pk FROM branches ORDER BY pk;
 SELECT count(*) FROM rows WHERE id >= ? AND id < ?;
 
 -- name: branches_in_use
-SELECT branch FROM threads ORDER BY branch;
-
--- name: branch_facts
-SELECT id, parent, at FROM branches WHERE pk = ?;
+SELECT branch, tenant FROM threads ORDER BY branch;

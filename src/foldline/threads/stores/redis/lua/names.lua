@@ -1,0 +1,1 @@
+return {'ok', ids(take(), take())}

@@ -1,0 +1,191 @@
+"""
+Threads that are moved in the middle of a turn, and those behind which somebody has spoken.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
+
+import pytest
+from msgspec import Struct
+
+from foldline import Agent, AgentOptions, ConversationThread, MemoryStore, Message
+from foldline.errors import ModelError
+from foldline.testing.model import ModelStep, ScriptedModel, calls
+from foldline.threads.key import ThreadKey
+from foldline.threads.step import Step
+from foldline.threads.store import ThreadStore
+from foldline.threads.stores.memory import MemoryStorage
+from tests.threads.canaries import NOW
+
+
+NOTE = Message.user("by the way")
+
+
+class Moment(Struct, frozen=True):
+    """
+    A thread behind one commit of its turn.
+    """
+
+    snapshot: bytes
+    paid: tuple[int, ...]
+
+
+class Watched(MemoryStorage):
+    """
+    A storage that tells somebody of each commit, once it is made.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.watcher: Callable[[], Awaitable[None]] | None = None
+
+    async def commit(self, key: ThreadKey, step: Step) -> None:
+        await super().commit(key, step)
+        if self.watcher is not None:
+            await self.watcher()
+
+
+def now() -> datetime:
+    return NOW
+
+
+def payer(paid: list[int], steps: Sequence[ModelStep], *, options: AgentOptions) -> Agent:
+    """
+    Return an agent with a tool that notes in *paid* what it has paid.
+    """
+
+    async def pay(amount: int) -> str:
+        paid.append(amount)
+        return f"paid {amount}"
+
+    return Agent(ScriptedModel(steps), tools=[pay], options=options)
+
+
+async def moments(steps: Sequence[ModelStep], options: AgentOptions) -> list[Moment]:
+    """
+    Return the thread of a turn behind each of its commits.
+    """
+    storage, paid, seen = Watched(), list[int](), list[Moment]()
+    store = ThreadStore(storage, clock=now)
+    thread = await store.thread("t")
+
+    async def watch() -> None:
+        found = await store.find("t")
+        assert found is not None
+        seen.append(Moment(await found.to_snapshot(), tuple(paid)))
+
+    storage.watcher = watch
+    try:
+        await payer(paid, steps, options=options).run("pay", thread=thread)
+    except ModelError:
+        assert isinstance(steps[-1], ModelError)
+    return seen
+
+
+async def restored(snapshot: bytes) -> ConversationThread:
+    return await MemoryStore(clock=now).restore(snapshot)
+
+
+# The vendor numbers the calls of each response from one.
+_CALLS = [
+    calls(("pay", {"amount": 1}), ("pay", {"amount": 2}), first=1),
+    calls(("pay", {"amount": 3}), ("pay", {"amount": 4}), first=1),
+]
+
+_turns = pytest.mark.parametrize(
+    ("end", "most"),
+    [("done", 25), (ModelError("down"), 25), ("done", 1)],
+    ids=["answered", "failed", "stopped"],
+)
+_ways = pytest.mark.parametrize("parallel", [False, True], ids=["in turn", "at once"])
+
+
+@_turns
+@_ways
+def test_a_thread_moves_behind_each_commit_and_goes_on(
+    end: ModelStep, most: int, *, parallel: bool
+) -> None:
+    """
+    It is the same there, an open run is resumed, and no tool runs that has run already.
+    """
+    options = AgentOptions(parallel_tool_calls=parallel, max_iterations=most)
+
+    async def live() -> set[bool]:
+        ends = set[bool]()
+        for moment in await moments([*_CALLS, end], options):
+            thread = await restored(moment.snapshot)
+            assert await thread.to_snapshot() == moment.snapshot
+            state, paid = thread.execution_state, list(moment.paid)
+            assert state is not None
+            ends.add(not state.is_open)
+            if state.is_open:
+                said = sum(one.role == "assistant" for one in await thread.get_messages())
+                steps: list[ModelStep] = [*_CALLS, "done"]
+                await payer(paid, steps[said:], options=options).run(thread=thread)
+            assert len(paid) == len(set(paid))
+        return ends
+
+    # What has failed is open behind its last commit too.
+    assert asyncio.run(live()) == ({False} if isinstance(end, ModelError) else {False, True})
+
+
+@_turns
+@_ways
+def test_a_thread_moves_with_what_was_said_behind_its_run(
+    end: ModelStep, most: int, *, parallel: bool
+) -> None:
+    """
+    It is what abandoning the run leaves where it comes from, and no tool of that run runs again.
+    """
+    options = AgentOptions(parallel_tool_calls=parallel, max_iterations=most)
+
+    async def live() -> int:
+        seen = await moments([*_CALLS, end], options)
+        for moment in seen:
+            thread = await restored(moment.snapshot)
+            await thread.append([NOTE])
+            moved = await restored(await thread.to_snapshot())
+            await thread.abandon_run()
+            assert await moved.get_messages() == await thread.get_messages()
+            assert moved.pending_tools == thread.pending_tools == ()
+            paid = list(moment.paid)
+            result = await payer(paid, ["fine"], options=options).run("go on", thread=moved)
+            assert (result.text, result.is_complete) == ("fine", True)
+            assert paid == list(moment.paid)
+        return len(seen)
+
+    assert asyncio.run(live()) >= 4
+
+
+_Back = Callable[[ConversationThread], Awaitable[ConversationThread | None]]
+
+
+async def _rewound(thread: ConversationThread) -> None:
+    await thread.rewind(thread.length - 1)
+
+
+async def _edited(thread: ConversationThread) -> None:
+    await thread.edit(0, NOTE)
+
+
+async def _forked(thread: ConversationThread) -> ConversationThread:
+    return await thread.fork("f")
+
+
+@pytest.mark.parametrize("go_back", [_rewound, _edited, _forked])
+def test_what_goes_back_in_a_turn_can_be_moved(go_back: _Back) -> None:
+    """
+    A fork, a rewind and an edit leave the run, so that their snapshots are restored.
+    """
+
+    async def live() -> None:
+        for moment in await moments([*_CALLS, "done"], AgentOptions()):
+            thread = await restored(moment.snapshot)
+            await thread.append([NOTE])
+            left = await go_back(thread) or thread
+            moved = await restored(await left.to_snapshot())
+            assert await moved.get_messages() == await left.get_messages()
+            assert (moved.execution_state, moved.pending_tools) == (None, ())
+
+    asyncio.run(live())

@@ -1,0 +1,198 @@
+"""
+Objects of threads that were deleted and made anew.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from foldline.errors import StoreCorruptError, ThreadConflictError, ThreadNotFoundError
+from foldline.history.messages import Message
+from foldline.history.parts import ToolCallPart
+from foldline.threads.checkpointer import ThreadCheckpointer
+from foldline.threads.key import ThreadKey
+from foldline.threads.store import ThreadStore
+from foldline.threads.stores.memory import MemoryStorage, MemoryStore
+from foldline.threads.stores.postgres.store import PostgresStore
+from foldline.threads.stores.redis.store import RedisStore
+from foldline.threads.stores.sqlite.store import SQLiteStore
+from foldline.threads.thread import ConversationThread
+from foldline.threads.tool_run import ToolRun
+from tests.threads.canaries import open_state
+
+
+Call = Callable[[ConversationThread], Awaitable[object]]
+Make = Callable[[], ThreadStore]
+
+SAID = [Message.user("old"), Message.assistant("words")]
+CALLS: dict[str, Call] = {
+    "all messages": lambda thread: thread.get_messages(),
+    "the newest": lambda thread: thread.get_messages(last=1),
+    "a range": lambda thread: thread.get_range(0, 1),
+    "the working ones": lambda thread: thread.working_messages(),
+    "a window": lambda thread: thread.window(),
+    "a title": lambda thread: thread.title(),
+    "a snapshot": lambda thread: thread.to_snapshot(),
+    "a search": lambda thread: thread.search("old"),
+    "a fork": lambda thread: thread.fork("other"),
+    "a rewind": lambda thread: thread.rewind(1),
+    "an edit": lambda thread: thread.edit(0, Message.user("x")),
+    "an append": lambda thread: thread.add_messages(SAID),
+}
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgres", "redis"])
+def make(request: pytest.FixtureRequest, tmp_path: Path) -> Make:
+    """
+    Return what makes the store to be asked.
+    """
+    match request.param:
+        case "postgres":
+            dsn: str = request.getfixturevalue("postgres_dsn")
+            return lambda: PostgresStore(dsn, checkpoints="full")
+        case "redis":
+            url: str = request.getfixturevalue("redis_url")
+            return lambda: RedisStore(url, checkpoints="full")
+        case "sqlite":
+            return lambda: SQLiteStore(tmp_path / "a.db", checkpoints="full")
+        case _:
+            return lambda: MemoryStore(checkpoints="full")
+
+
+class Torn(MemoryStorage):
+    """
+    A memory that is damaged past every program.
+    """
+
+    def lose_rows(self, branch: bytes) -> None:
+        self._branches[branch].rows.clear()
+
+    def damage_head(self, key: ThreadKey) -> None:
+        self._threads[key].head = b"x"
+
+
+async def replaced(store: ThreadStore, *, times: int = 1) -> ConversationThread:
+    """
+    Return an object of a thread that was deleted, and made anew with as many commits.
+    """
+    thread = await store.thread("chat")
+    await thread.add_messages(SAID)
+    await store.delete("chat")
+    again = await store.thread("chat")
+    for number in range(times):
+        await again.add_message(Message.user(f"new {number}"))
+    return thread
+
+
+def test_a_thread_that_was_made_anew_is_not_found(make: Make) -> None:
+    """
+    Whatever an object of the old thread is asked, the thread is gone, at the same revision too.
+    """
+
+    async def run() -> dict[str, str]:
+        async with make() as store:
+            thread = await replaced(store)
+            found: dict[str, str] = {}
+            for name, call in CALLS.items():
+                try:
+                    found[name] = f"gives {await call(thread)}"
+                except ThreadNotFoundError:
+                    continue
+                except StoreCorruptError as error:
+                    found[name] = str(error)
+            return found
+
+    assert asyncio.run(run()) == {}
+
+
+def test_a_moment_of_a_thread_that_was_made_anew_is_not_found(make: Make) -> None:
+    """
+    An earlier moment of the old thread is gone with it, whatever revision the new one has.
+    """
+
+    async def run() -> None:
+        async with make() as store:
+            thread = await store.thread("chat")
+            await thread.add_messages(SAID)
+            checkpointer = ThreadCheckpointer(store)
+            await checkpointer.save(thread, open_state(thread, "note"))
+            newest, *_ = await checkpointer.history("chat")
+            await thread.set_metadata({"a": 1})
+            moment = await checkpointer.load_at("chat", newest.id)
+            assert moment is not None
+            assert await moment.get_messages() == SAID
+            await store.delete("chat")
+            again = await store.thread("chat")
+            while again.revision < thread.revision:
+                await again.set_metadata({"b": again.revision})
+            with pytest.raises(ThreadNotFoundError):
+                await moment.get_messages()
+
+    asyncio.run(run())
+
+
+def test_a_snapshot_of_a_moment_has_no_open_run(make: Make) -> None:
+    """
+    What was begun at an earlier moment is not begun again in a copy of it, which says why.
+    """
+
+    async def run() -> None:
+        async with make() as store:
+            thread = await store.thread("chat")
+            call = ToolCallPart(name="pay", id="c", arguments="{}")
+            asked = Message(role="assistant", parts=(call,))
+            await thread.commit(
+                messages=[Message.user("pay"), asked],
+                execution=open_state(thread, "note"),
+                tools=[ToolRun(call_id="c", name="pay")],
+            )
+            await thread.append([Message.user("and?")])
+            checkpointer = ThreadCheckpointer(store)
+            first = (await checkpointer.history("chat"))[0]
+            moment = await checkpointer.load_at("chat", first.id)
+            assert moment is not None
+            copy = await store.restore(await moment.to_snapshot(), thread_id="copy")
+
+            assert moment.execution_state is not None
+            assert moment.execution_state.is_open
+            assert copy.count == moment.count == 2
+            assert copy.execution_state is not None
+            assert copy.execution_state.termination_reason == "The thread has gone on"
+
+    asyncio.run(run())
+
+
+def test_at_another_revision_it_is_a_conflict() -> None:
+    """
+    Where the new thread has come further nobody can tell it from the old one, cleared.
+    """
+
+    async def run() -> None:
+        async with MemoryStore() as store:
+            thread = await replaced(store, times=2)
+            with pytest.raises(ThreadConflictError):
+                await thread.get_messages()
+
+    asyncio.run(run())
+
+
+def test_damage_is_still_damage() -> None:
+    """
+    Where rows, or rows and the head, of the very thread are damaged, the thread is not called gone.
+    """
+
+    async def run() -> None:
+        storage = Torn()
+        store = ThreadStore(storage)
+        thread = await store.thread("chat")
+        await thread.add_messages(SAID)
+        storage.lose_rows(thread.head.branch)
+        with pytest.raises(StoreCorruptError):
+            await thread.get_messages()
+        storage.damage_head(thread.key)
+        with pytest.raises(StoreCorruptError):
+            await thread.get_messages()
+
+    asyncio.run(run())
