@@ -288,7 +288,10 @@ async def found_in(
 
     async def one(case: Case) -> set[str]:
         async with room:
-            return await judge(case)
+            try:
+                return await judge(case)
+            except StoreError as error:
+                return {f"stopped where nothing was broken: {error}"}
 
     found = await asyncio.gather(*(one(case) for case in cases))
     return {str(case): wrong for case, wrong in zip(cases, found, strict=True) if wrong}
