@@ -27,6 +27,6 @@ async def stored_threads(storage: ThreadStorage, tenant: str) -> AsyncIterator[S
         page = await storage.threads(tenant, after=after, limit=_PAGE)
         for stored in page:
             yield stored
-        if len(page) < _PAGE:
+        if not page:
             return
         after = page[-1].key.id

@@ -88,7 +88,7 @@ class ThreadStorage(Protocol):
         """
         Return the threads of *tenant* with ids behind *after*, in order of their ids.
 
-        Fewer than *limit* are the last ones: what is passed over is made up for.
+        There may be fewer, but none only where there is none behind *after*.
         """
         ...
 

@@ -3,15 +3,18 @@ The power goes at any moment of a script.
 """
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from msgspec import structs
 
+from foldline.errors import StoreError
+from foldline.threads.stores.sqlite.header import check_log
 from tests.faults.power import cuts
 from tests.faults.scratch import scratch
 from tests.faults.trace import Trace, record
 from tests.threads.crashes.changes import CLEAR, DELETE, EDIT, FORK, MIGRATE, REWIND, SEARCH, UNDO
-from tests.threads.crashes.disk import look
+from tests.threads.crashes.disk import DATABASE, look
 from tests.threads.crashes.promise import broken_after, promise_of
 from tests.threads.crashes.script import Script
 from tests.threads.crashes.scripts import SCRIPTS
@@ -35,6 +38,14 @@ def _traced(script: Script) -> Trace:
     return trace
 
 
+def _refused(folder: Path) -> set[str]:
+    try:
+        check_log(folder / DATABASE)
+    except StoreError:
+        return {"refused"}
+    return set()
+
+
 def _broken(script: Script, *, count: int, seed: int = 0) -> Counter[str]:
     """
     Return how often each promise was broken in *count* states.
@@ -43,8 +54,9 @@ def _broken(script: Script, *, count: int, seed: int = 0) -> Counter[str]:
     broken: Counter[str] = Counter()
     states = 0
     for cut in cuts(_traced(script), count=count, seed=seed):
+        refused = _refused(cut.folder)
         disk = look(cut.folder)
-        found = disk.broken | promise.broken(disk.threads, cut.acks)
+        found = refused | disk.broken | promise.broken(disk.threads, cut.acks)
         if cut.seed % _SAMPLED == 0:
             found |= broken_after(script, promise, cut.folder, cut.acks)
         broken.update(found)

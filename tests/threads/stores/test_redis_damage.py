@@ -294,6 +294,27 @@ def test_a_branch_behind_itself_ends(redis_url: str) -> None:
     assert asyncio.run(live()) == [("a", 1, False), ("b", 0, True), ("c", 1, False)]
 
 
+@pytest.mark.parametrize("way", ["delete", "clear"])
+def test_deleting_a_branch_behind_itself_ends(redis_url: str, way: str) -> None:
+    """
+    What sweeps a branch that names itself as its parent comes to an end, and Redis answers on.
+    """
+
+    async def live() -> list[str]:
+        async with RedisStore(redis_url, clock=lambda: NOW, timeout=2) as store:
+            thread = await store.thread("b")
+            await thread.add_messages([Message.user("x")] * 4)
+            await thread.rewind(2)
+            # What shares less than the branch itself does makes it shrink, and its parent with it.
+            await thread.fork("c", at=1)
+            branch = await branch_of_b(redis_url)
+            await tell(redis_url, "HSET", f"{{foldline}}/branch/default/{branch}", "parent", branch)
+            await (store.delete("b") if way == "delete" else thread.clear())
+            return [one.id async for one in store.threads()]
+
+    assert asyncio.run(live()) == (["c"] if way == "delete" else ["b", "c"])
+
+
 def test_a_name_that_is_no_text_is_one_fault(redis_url: str) -> None:
     """
     A checkpoint whose name is no text is the one fault of its thread.

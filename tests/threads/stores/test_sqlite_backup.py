@@ -196,3 +196,14 @@ def test_a_branch_with_a_number_beyond_all_is_told(path: Path, tmp_path: Path) -
         connection.commit()
 
     assert NO_NUMBER in back_up(path, tmp_path / "copy.db").problems
+
+
+def test_a_tenant_that_is_no_text_stops_no_copy(path: Path, tmp_path: Path) -> None:
+    """
+    A store with a damaged name can be copied, and the copy says that there is something wrong.
+    """
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE threads SET tenant = CAST(x'61FF62' AS TEXT) WHERE branch = 3")
+        connection.commit()
+
+    assert LOST in back_up(path, tmp_path / "copy.db").problems

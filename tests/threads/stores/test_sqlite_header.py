@@ -239,6 +239,57 @@ def test_a_copy_without_a_number_refuses_the_log_of_what_it_replaced(
     assert beside(killed) == before
 
 
+def test_a_backup_that_is_restored_twice_is_another_file_each_time(tmp_path: Path) -> None:
+    """
+    The log of the first restoration is not folded into the second one.
+    """
+    path, copy = tmp_path / "a.db", tmp_path / "backup.db"
+    asyncio.run(grow(path, "a", 40, 1))
+    back_up(path, copy)
+    shutil.copy(copy, path)
+    asyncio.run(grow(path, "b", 300, 2))
+    killed = tmp_path / "a.db.killed"
+    shutil.copy(copy, killed)
+    before = beside(killed)
+
+    with pytest.raises(StoreCorruptError, match="beside another file"):
+        asyncio.run(read(killed))
+
+    assert beside(killed) == before
+
+
+def test_a_file_that_was_being_written_to_is_taken_with_its_log(tmp_path: Path) -> None:
+    """
+    Where the power has taken the first sector of the file, the log that has it still mends it.
+    """
+    said = asyncio.run(grow(tmp_path / "a.db", "a", 40, 1))
+    killed = tmp_path / "a.db.killed"
+    with killed.open("r+b") as file:
+        file.write(random.Random(1).randbytes(512))
+
+    assert asyncio.run(read(killed)) == said
+
+
+def test_a_note_that_is_known_to_be_wrong_goes(tmp_path: Path) -> None:
+    """
+    Where a reader is in the way of the fold, the note of another file does not outlast the opening.
+    """
+    path = tmp_path / "a.db"
+    asyncio.run(grow(path, "a", 40, 1))
+    killed, note = tmp_path / "a.db.killed", tmp_path / "a.db.killed.lock"
+    note.write_bytes(b"17\n")
+    with closing(sqlite3.connect(killed, isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM rows").fetchone()
+        with closing(sqlite3.connect(killed, isolation_level=None)) as writer:
+            writer.execute("UPDATE threads SET last_activity = last_activity + 1")
+            asyncio.run(read(killed))
+
+        assert note.read_bytes() == b"0\n"
+    asyncio.run(read(killed))
+    assert note.read_bytes() != b"0\n"
+
+
 def test_a_first_opening_that_is_killed_is_gone_on_with(tmp_path: Path) -> None:
     """
     A file that has its number in the log alone is taken with it, until the note has come.

@@ -160,3 +160,23 @@ def test_an_index_without_a_page_makes_no_thread(tmp_path: Path) -> None:
 
     with pytest.raises(StoreCorruptError):
         asyncio.run(live())
+
+
+def test_a_thread_is_made_beside_a_name_that_is_no_text(tmp_path: Path) -> None:
+    """
+    A damaged name is not in the way of the ones next to it.
+    """
+    path = tmp_path / "a.db"
+
+    async def live(name: str) -> list[str]:
+        async with SQLiteStore(path) as store:
+            await store.thread(name)
+            return [thread.id async for thread in store.threads()]
+
+    asyncio.run(live("b"))
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE threads SET id = CAST(x'62FF' AS TEXT)")
+        connection.commit()
+
+    assert asyncio.run(live("a")) == ["a"]
+    assert asyncio.run(live("c")) == ["a", "c"]

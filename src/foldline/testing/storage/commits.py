@@ -381,11 +381,11 @@ async def _a_thread_made_again_is_not_deleted(lab: Lab) -> None:
     A deletion of what was read is refused by a thread made again at the same revision.
     """
     old = lab.scribe()
-    await old.write(1, expires_at=1.0)
+    await old.write(1)
     early = await old.stored()
     await lab.storage.delete(old.key)
     again = lab.scribe()
-    await again.write(1, expires_at=1.0)
+    await again.write(1)
     expect(again.revision, old.revision, "the revision")
     attempt = lab.storage.delete(old.key, expected=early)
     results = await asyncio.gather(attempt, return_exceptions=True)

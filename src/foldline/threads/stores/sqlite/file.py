@@ -241,10 +241,10 @@ def _note(connection: sqlite3.Connection, path: Path) -> None:
     try:
         busy, pages, folded = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
     except sqlite3.Error:
-        # The note waits for whoever opens the store next.
-        return
-    if not busy and pages == folded:
-        remember(path, number)
+        # As where a reader of an older moment is in the way.
+        busy, pages, folded = 1, 0, 0
+    # Until it does nobody knows, whatever was noted before.
+    remember(path, 0 if busy or pages != folded else number)
 
 
 def _mark(connection: sqlite3.Connection, name: str) -> None:

@@ -2,9 +2,9 @@
 The number in the header of a SQLite file: how far its tables are, and which file it is.
 
 SQLite leaves 32 bits of the header to the program (`PRAGMA user_version`). The lower eight are the
-version of the tables. Those above are drawn once for each file and each backup, and stand in the
-lock file as well, which a restored copy does not replace: so a log that was written beside another
-file is known. SQLite itself would fold it into this one.
+version of the tables. Those above are drawn when a file is first opened, and stand in the lock file
+as well, which a restored copy does not replace: so a log that was written beside another file is
+known. SQLite itself would fold it into this one. A backup has none until it is opened.
 """
 
 import errno
@@ -216,8 +216,21 @@ def _no_database(path: Path) -> str | None:
         _number(path, "immutable=1")
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", None)
-        return "is no SQLite database" if code == sqlite3.SQLITE_NOTADB else None
+        is_none = code == sqlite3.SQLITE_NOTADB and not _is_whole(path)
+        return "is no SQLite database" if is_none else None
     return None
+
+
+def _is_whole(path: Path) -> bool:
+    """
+    Whether file and log are whole together, as where the power went when the file was written to.
+    """
+    uri = f"{path.as_uri()}?mode=ro"
+    try:
+        with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as connection:
+            return bool(connection.execute("PRAGMA quick_check(1)").fetchone() == ("ok",))
+    except sqlite3.Error:
+        return False
 
 
 def _is_foreign(path: Path, log: Path, note: int) -> bool:
@@ -232,7 +245,8 @@ def _is_foreign(path: Path, log: Path, note: int) -> bool:
         # Whoever opens the store behind this is told what SQLite has against it.
         return False
     if not own:
-        # It gets its number in the log, which is folded back before the note is written.
+        # It gets its number in the log, which is folded back before the note is written. Where the
+        # note is lost too, nothing tells that from a backup beside the log of another file.
         return note != 0
     if logged != own:
         return True

@@ -129,7 +129,7 @@ def broken_seals(connection: sqlite3.Connection, sql: _SQL) -> list[str]:
     problems: list[str] = []
     for branch, tenant in connection.execute(sql["branches_in_use"]).fetchall():
         try:
-            _check_seals(connection, sql, branch, tenant)
+            _check_seals(connection, sql, branch, name_of(tenant))
         except StoreCorruptError as error:
             problems.append(str(error))
         except (OverflowError, TypeError):

@@ -31,9 +31,12 @@ local function can_disown(id)
   return true
 end
 
--- Deletes the rows of a branch that nobody owns, but for those that another one shares.
+-- Deletes the rows of a branch that nobody owns, but for those that another one shares. What never
+-- ends, as a damaged branch that goes on behind itself, would block all of Redis.
 local function sweep(branch)
-  while branch do
+  local seen = {}
+  while branch and not seen[branch] do
+    seen[branch] = true
     local link, children = of('branch', branch), of('children', branch)
     local rows, system = of('rows', branch), of('system', branch)
     local owner, parent, at = unpack(redis.call('HMGET', link, 'owner', 'parent', 'at'))

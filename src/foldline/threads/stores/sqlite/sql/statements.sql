@@ -53,14 +53,15 @@ SELECT t.pk, t.revision, b.pk, b.id FROM threads t LEFT JOIN branches b ON b.pk 
 WHERE t.tenant = ? AND t.id = ?;
 
 -- name: before
-SELECT pk, tenant, id FROM threads WHERE (tenant, id) < (?, ?)
+SELECT pk, CAST(tenant AS BLOB), CAST(id AS BLOB) FROM threads WHERE (tenant, id) < (?, ?)
 ORDER BY tenant DESC, id DESC LIMIT 1;
 
 -- name: behind
-SELECT pk, tenant, id FROM threads WHERE (tenant, id) > (?, ?) ORDER BY tenant, id LIMIT 1;
+SELECT pk, CAST(tenant AS BLOB), CAST(id AS BLOB) FROM threads WHERE (tenant, id) > (?, ?)
+ORDER BY tenant, id LIMIT 1;
 
 -- name: name_of
-SELECT tenant, id FROM threads WHERE pk = ?;
+SELECT CAST(tenant AS BLOB), CAST(id AS BLOB) FROM threads WHERE pk = ?;
 
 -- name: head_of
 SELECT head FROM threads WHERE pk = ?;
@@ -194,4 +195,4 @@ SELECT pk FROM branches ORDER BY pk;
 SELECT count(*) FROM rows WHERE id >= ? AND id < ?;
 
 -- name: branches_in_use
-SELECT branch, tenant FROM threads ORDER BY branch;
+SELECT branch, CAST(tenant AS BLOB) FROM threads ORDER BY branch;
