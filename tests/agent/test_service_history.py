@@ -15,6 +15,7 @@ from foldline import (
     MemoryStore,
     Message,
     RequestSentEvent,
+    ThreadCheckpointer,
 )
 from foldline.errors import ModelError, ServiceThreadLostError
 from foldline.providers.model import ChatRequest, ChatResponse
@@ -347,6 +348,31 @@ class KeepingModel:
             message = "the answer was lost on its way"
             raise ModelError(message)
         return ChatResponse(messages=(Message.assistant("fine"),), service_thread_id=name)
+
+
+@pytest.mark.parametrize("is_moment", [False, True], ids=["snapshot", "moment"])
+def test_a_restored_thread_hears_nothing_of_later(*, is_moment: bool) -> None:
+    """
+    What was said behind a snapshot is in no conversation that the restored thread goes on with.
+    """
+    model = KeepingModel(set())
+
+    async def live() -> list[str]:
+        store = MemoryStore(checkpoints="full")
+        thread = await store.thread("held")
+        agent, checkpointer = Agent(model), ThreadCheckpointer(store)
+        await agent.run("one", thread=thread)
+        data, newest = await thread.to_snapshot(), (await checkpointer.history("held"))[0].id
+        await agent.run("my number is 1234", thread=thread)
+        if is_moment:
+            moment = await checkpointer.load_at("held", newest)
+            assert moment is not None
+            data = await moment.to_snapshot()
+        await store.delete("held")
+        await agent.run("two", thread=await store.restore(data))
+        return model.held["c2"]
+
+    assert asyncio.run(live()) == ["one", "fine", "two", "fine"]
 
 
 @pytest.mark.parametrize("abandons", [False, True], ids=["resumed", "abandoned"])

@@ -70,7 +70,7 @@ def test_only_what_is_whole_behind_it_is_repaired(run: Run, store: Path, damage:
 
     last = outcome.out.splitlines()[-1]
     assert outcome.code == 1
-    assert last.startswith("0 of 1 repaired; 1 written and damaged still: on a copy, ")
+    assert last.startswith("0 of 1 repaired; 1 written and damaged still: `sqlite3 ")
     assert "row 5: its seal does not fit" in outcome.out
 
 
@@ -108,7 +108,7 @@ def test_nothing_is_written_into_a_broken_file(
     assert (outcome.code, document.code, wide.read_bytes() == before) == (1, 1, True)
     assert "the store itself\n  store: integrity check of SQLite" in outcome.out
     assert "→" not in outcome.out
-    assert "nothing was written, since the store itself is damaged: on a copy, " in last
+    assert "nothing was written, since the store itself is damaged: `sqlite3 " in last
     assert "else restore a backup" in last
     assert "`foldline threads export ID --whole-rows`" in last
     assert (document.json()["written"], document.json()["store"][0]["kind"]) == (False, "store")
@@ -226,7 +226,7 @@ def test_what_belongs_to_nothing_keeps_no_thread_damaged(
 
 def test_a_thread_that_nobody_can_name_is_told(run: Run, store: Path, damage: Run) -> None:
     """
-    A thread whose name is damaged is told by a repair as by `verify`, with the code 1.
+    A thread whose name is damaged is told by a repair as by `verify`, and a backup alone helps.
     """
     damage(store, "UPDATE threads SET id = 'two/' WHERE id = 'two'")
 
@@ -234,10 +234,12 @@ def test_a_thread_that_nobody_can_name_is_told(run: Run, store: Path, damage: Ru
 
     assert (verified.code, repaired.code) == (1, 1)
     for one in (verified, repaired):
-        assert "store: a thread has a damaged name: thread id of 4 characters" in one.out
-    last = repaired.out.splitlines()[-1]
-    assert last.startswith("no thread is damaged, nothing was written; no repair mends a name: ")
-    assert "stray" not in verified.out + repaired.out
+        assert "name: a thread has a damaged name: thread id of 4 characters" in one.out
+    way = "no repair mends a name: restore a backup"
+    assert verified.out.splitlines()[-1] == way
+    assert repaired.out.splitlines()[-1] == f"no thread is damaged, nothing was written; {way}"
+    for word in ("stray", "shows what can be saved", "sqlite3 "):
+        assert word not in verified.out + repaired.out
 
 
 def test_a_repair_that_loses_much_names_what_saves_it(run: Run, store: Path, damage: Run) -> None:

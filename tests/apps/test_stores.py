@@ -16,6 +16,7 @@ import pytest
 
 from foldline.apps.cli.stores import KeyOptions, with_store
 from foldline.apps.cli.threads_damage import way_forward
+from foldline.history.messages import Message
 from foldline.threads.cipher import AesCipher
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.sqlite.file import APPLICATION_ID
@@ -87,6 +88,60 @@ def test_a_link_leads_to_the_log_too(run: Run, tmp_path: Path, command: list[str
     outcome = run(*command, "--store", "links/y.db")
 
     assert (outcome.err, outcome.code) == ("", 0)
+
+
+def _killed(path: Path) -> None:
+    """
+    Make a store of which some lies in the log, as one is left whose program was killed.
+    """
+
+    async def make() -> None:
+        for name in ("early", "late"):
+            async with SQLiteStore(path.with_name("live.db")) as opened:
+                # Long, so that the file grows and its first page lies in the log too.
+                await (await opened.thread(name)).add_message(Message.user("and so on " * 999))
+                for end in ("", "-wal"):
+                    shutil.copy(path.with_name(f"live.db{end}"), f"{path}{end}")
+
+    asyncio.run(make())
+
+
+@pytest.mark.parametrize("left", [b"", b"a text " * 100], ids=["empty", "text"])
+@pytest.mark.parametrize(
+    "command",
+    [["verify"], ["doctor"], ["backup", "copy.db"], ["threads", "list"], ["repair"]],
+    ids=" ".join,
+)
+def test_a_log_beside_a_lost_file_is_told(
+    run: Run, tmp_path: Path, command: list[str], left: bytes
+) -> None:
+    """
+    Nobody is sent to a backup where acknowledged commits lie in the log, and nothing is changed.
+    """
+    _killed(tmp_path / "x.db")
+    (tmp_path / "x.db").write_bytes(left)
+    log = (tmp_path / "x.db-wal").read_bytes()
+
+    outcome = run(*command, "--store", "x.db")
+
+    assert (outcome.code, outcome.out, outcome.err.count("\n")) == (1, "", 1)
+    assert "and the log x.db-wal of a store lies beside it: put the file" in outcome.err
+    assert "restore a backup" not in outcome.err
+    assert (tmp_path / "x.db").read_bytes() == left
+    assert (tmp_path / "x.db-wal").read_bytes() == log
+
+
+def test_a_file_that_its_log_mends_is_a_store(run: Run, tmp_path: Path) -> None:
+    """
+    Where the power has taken the first sector of the file, and the log has it, nothing is refused.
+    """
+    _killed(tmp_path / "x.db")
+    with (tmp_path / "x.db").open("r+b") as file:
+        file.write(b"x" * 512)
+
+    verified = run("verify", "--store", "x.db")
+
+    assert (verified.code, verified.out[:9]) == (0, "2 threads")
 
 
 def test_a_thread_of_another_key_hides_no_other(run: Run, tmp_path: Path) -> None:

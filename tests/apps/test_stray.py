@@ -46,7 +46,7 @@ def _problem(document: Any) -> str:
 
 def test_what_is_stray_hides_no_damage(run: Run, store: Path, damage: Run) -> None:
     """
-    Beside what is stray a file that SQLite finds damaged is told with its way forward.
+    Beside what is stray a damaged name is told with its way forward.
     """
     damage(store, STRAY["row"])
     damage(store, "UPDATE threads SET id = 'two/' WHERE id = 'two'")
@@ -55,7 +55,7 @@ def test_what_is_stray_hides_no_damage(run: Run, store: Path, damage: Run) -> No
 
     for one in (verified, repaired):
         assert one.code == 1
-        assert "on a copy, `sqlite3 COPY REINDEX`" in one.out
+        assert "no repair mends a name: restore a backup" in one.out
         assert one.out.splitlines()[-1].endswith(NOTE)
 
 
@@ -100,5 +100,5 @@ def test_a_backup_of_what_is_stray_is_as_good(
 
     assert (shown.code, document.code) == (0, 0)
     assert shown.out.splitlines()[0].endswith(f": {NOTE}")
-    assert shown.out.splitlines()[-1].endswith(" bytes, whole")
+    assert shown.out.splitlines()[-1].endswith(" bytes, every message whole")
     assert (document.json()["problems"], len(document.json()["stray"])) == ([], 1)

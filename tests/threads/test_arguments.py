@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from foldline.errors import ConfigError, StoreError
+from foldline.errors import CheckpointError, ConfigError, StoreError
 from foldline.history.history import History
 from foldline.history.messages import Message, Native, NativeFormat, Usage
 from foldline.history.parts import (
@@ -162,6 +162,39 @@ def test_what_could_not_be_read_again_is_refused(name: str) -> None:
         found = await store.find("t")
         assert found is not None
         assert (found.revision, await found.get_messages()) == (thread.revision, SAID)
+
+    told(story)
+
+
+@pytest.mark.parametrize(
+    ("field", "number"),
+    [
+        ("iteration", -1),
+        ("consecutive_failures", -1),
+        ("turn_start", -1),
+        ("turn_start", 4),
+        ("service_watermark", -2),
+    ],
+)
+@pytest.mark.parametrize("ended", [False, True], ids=["open", "ended"])
+def test_a_number_that_no_snapshot_may_hold_is_refused(
+    field: str, number: int, *, ended: bool
+) -> None:
+    """
+    What `restore` refuses is not committed; a turn may begin behind all messages of its commit.
+    """
+    known = STATE.terminated("done") if ended else STATE
+    odd = msgspec.structs.replace(known, **{field: number})
+
+    async def story(thread: ConversationThread, store: MemoryStore) -> None:
+        with pytest.raises(CheckpointError, match=f"Checkpoint has invalid .*: {number}$"):
+            await thread.commit(messages=[SAID[0]], execution=odd)
+        found = await store.find("t")
+        assert found is not None
+        assert (found.revision, found.execution_state) == (thread.revision, None)
+        whole = msgspec.structs.replace(known, turn_start=3)
+        await thread.commit(messages=[SAID[0]], execution=whole)
+        assert (await store.restore(await thread.to_snapshot(), thread_id="u")).count == 3
 
     told(story)
 

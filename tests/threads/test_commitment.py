@@ -10,6 +10,7 @@ import pytest
 from foldline.errors import CommitUnknownError, StoreError
 from foldline.history.messages import Message
 from foldline.reduction.state import HistoryReductionState
+from foldline.threads.head import REMEMBERED_COMMITS
 from foldline.threads.key import ThreadKey
 from foldline.threads.step import Step, StoredThread
 from foldline.threads.store import ThreadStore
@@ -158,6 +159,9 @@ _UNNAMED: dict[str, _Call] = {
 }
 
 
+_MAKING = ("fork", "restore", "thread")
+
+
 def _reduction() -> HistoryReductionState:
     return reduction_of([ONE], 1, "one was said")
 
@@ -165,7 +169,7 @@ def _reduction() -> HistoryReductionState:
 @pytest.mark.parametrize("name", [*_NAMED, *_UNNAMED])
 def test_an_error_names_an_id_where_the_caller_can_give_one(name: str) -> None:
     """
-    A call that takes an id is told to be made again under it, any other to look what is there.
+    A call that takes an id is told to be made again under it, any other where to look.
     """
 
     async def run() -> CommitUnknownError:
@@ -183,10 +187,86 @@ def test_an_error_names_an_id_where_the_caller_can_give_one(name: str) -> None:
         return caught.value
 
     error = asyncio.run(run())
-    way = "then commit again under the commit_id of this error" if name in _NAMED else "and look"
+    way = "Refresh, and look whether it is there"
+    if name in _NAMED:
+        way = "Refresh, then commit again under the commit_id of this error"
+    elif name in _MAKING:
+        way = "Look with `find` whether the thread is there"
 
-    assert str(error).endswith(f"Refresh, {way}")
+    assert str(error).endswith(f": the connection broke. {way}")
     assert (error.commit_id is not None) == (name in _NAMED)
+
+
+@pytest.mark.parametrize("makes", [False, True], ids=["not made", "made"])
+@pytest.mark.parametrize("name", _MAKING)
+def test_a_thread_that_may_have_been_made_is_looked_for(name: str, *, makes: bool) -> None:
+    """
+    `find` tells whether the thread of the error is there, and where it is not it can be made.
+    """
+
+    async def run() -> None:
+        storage = Doubtful(steady=True, makes=makes)
+        store, thread = await begun(storage)
+        storage.blinds = True
+        with pytest.raises(CommitUnknownError, match="`find`"):
+            await _UNNAMED[name](store, thread)
+        assert (await store.find("u") is not None) == makes
+        if not makes:
+            await _UNNAMED[name](store, thread)
+            assert await store.find("u") is not None
+
+    asyncio.run(run())
+
+
+class Crowded(MemoryStorage):
+    """
+    A storage whose connection breaks behind a commit, and in which others write then.
+    """
+
+    def __init__(self, *, others: int) -> None:
+        super().__init__()
+        self._others = others
+        self.breaks = False
+
+    async def commit(self, key: ThreadKey, step: Step) -> None:
+        await super().commit(key, step)
+        if not self.breaks:
+            return
+        self.breaks = False
+        other = await ThreadStore(self).find(key.id)
+        assert other is not None
+        for number in range(self._others):
+            await other.add_message(Message.user(f"other {number}"))
+        message = "the connection broke"
+        raise CommitUnknownError(message)
+
+
+@pytest.mark.parametrize("others", [REMEMBERED_COMMITS - 1, REMEMBERED_COMMITS, 20])
+@pytest.mark.parametrize("name", _NAMED)
+def test_a_forgotten_commit_is_not_made_again(name: str, others: int) -> None:
+    """
+    Where others have written more than is remembered, the error has no id and says to look.
+    """
+
+    async def run() -> tuple[CommitUnknownError | None, list[str]]:
+        storage = Crowded(others=others)
+        store = ThreadStore(storage)
+        thread = await store.thread("t")
+        storage.breaks = True
+        error = None
+        try:
+            await _NAMED[name](store, thread)
+        except CommitUnknownError as caught:
+            error = caught
+        return error, await stored(store)
+
+    error, texts = asyncio.run(run())
+
+    assert texts.count("two") == 1
+    assert (error is None) == (others < REMEMBERED_COMMITS)
+    if error is not None:
+        assert error.commit_id is None
+        assert str(error).endswith("Refresh, and look whether it is there")
 
 
 def _broken() -> None:

@@ -1,5 +1,5 @@
 """
-Copies: a snapshot restored under another name than its own.
+What a thread that is restored goes on with.
 """
 
 import asyncio
@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from foldline.errors import CheckpointError, FormatError
+from foldline.errors import CheckpointError
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
 from foldline.threads.loop_state import AgentLoopState
@@ -39,28 +39,19 @@ async def _restored(data: bytes, thread_id: str, tenant: str) -> AgentLoopState:
         return state
 
 
-@pytest.mark.parametrize("tenant", ["default", "acme"])
-def test_a_moved_thread_goes_on_at_its_vendor(tenant: str) -> None:
-    """
-    Under its own id and tenant a thread keeps what the vendor holds of it.
-    """
-
-    async def live() -> AgentLoopState:
-        return await _restored(await _snapshot(tenant), "a", tenant)
-
-    state = asyncio.run(live())
-
-    assert (state.service_thread_id, state.service_watermark) == ("conv_1", 2)
-    assert (state.service_mark, state.conversation_id) == ("m", "a")
-
-
 @pytest.mark.parametrize(
     ("source", "thread_id", "tenant"),
-    [("default", "b", "default"), ("default", "a", "acme"), ("acme", "a", "default")],
+    [
+        ("default", "a", "default"),
+        ("acme", "a", "acme"),
+        ("default", "b", "default"),
+        ("default", "a", "acme"),
+        ("acme", "a", "default"),
+    ],
 )
-def test_a_copy_leaves_the_vendor_to_the_original(source: str, thread_id: str, tenant: str) -> None:
+def test_a_restored_thread_leaves_the_vendor(source: str, thread_id: str, tenant: str) -> None:
     """
-    Under another id or tenant a thread holds no conversation of the original's vendor.
+    A thread goes on with no conversation of a vendor, under its own id and tenant neither.
     """
 
     async def live() -> AgentLoopState:
@@ -71,18 +62,6 @@ def test_a_copy_leaves_the_vendor_to_the_original(source: str, thread_id: str, t
     assert (state.service_thread_id, state.service_watermark, state.service_mark) == (None, 0, "")
     assert state.conversation_id == thread_id
     assert state.run_id == STATE.run_id
-
-
-def test_the_tenant_is_written_where_it_is_not_the_default_one() -> None:
-    """
-    A snapshot names its owner, the default one by naming none; what is no text is refused.
-    """
-    names = [json.loads(asyncio.run(_snapshot(one))).get("Tenant") for one in ("default", "acme")]
-    bad = asyncio.run(_snapshot("acme")).replace(b'"acme"', b"7")
-
-    assert names == [None, "acme"]
-    with pytest.raises(FormatError, match="Tenant"):
-        asyncio.run(_restored(bad, "a", "acme"))
 
 
 def test_a_run_that_has_ended_hinders_no_restore() -> None:
@@ -175,6 +154,51 @@ def test_a_waiting_call_under_an_id_of_before_is_restored() -> None:
             return [moved.pending_tools, found.pending_tools]
 
     assert asyncio.run(live()) == [(run,), (run,)]
+
+
+@pytest.mark.parametrize("result", [None, "paid 2"])
+def test_a_waiting_call_before_its_message_is_restored(result: str | None) -> None:
+    """
+    An intent, and a result, may be stored before the message that wants the call, under an old id.
+    """
+    call = ToolCallPart("c1", "n", "{}")
+    run = ToolRun(call_id=call.id, name=call.name, key="k", result=result)
+    said = [Message.assistant(tool_calls=[call]), Message.tool(call.id, "paid", name=call.name)]
+
+    async def live() -> list[tuple[ToolRun, ...]]:
+        async with MemoryStore() as store:
+            thread = await store.thread("a")
+            await thread.commit(messages=said, execution=STATE)
+            await thread.commit(tools=[run])
+            moved = await store.restore(await thread.to_snapshot(), thread_id="b")
+            found = await store.find("b")
+            assert found is not None
+            return [thread.pending_tools, moved.pending_tools, found.pending_tools]
+
+    assert asyncio.run(live()) == [(run,)] * 3
+
+
+def test_a_call_that_begins_with_the_answer_to_its_id_waits() -> None:
+    """
+    One commit may answer a call and begin another under the same id, which is stored and restored.
+    """
+    call = ToolCallPart("c1", "n", "{}")
+    first = ToolRun(call_id=call.id, name=call.name, key="k1")
+    second = ToolRun(call_id=call.id, name=call.name, key="k2")
+    wants = Message.assistant(tool_calls=[call])
+
+    async def live() -> list[tuple[ToolRun, ...]]:
+        async with MemoryStore() as store:
+            thread = await store.thread("a")
+            await thread.commit(messages=[wants], execution=STATE, tools=[first])
+            answer = Message.tool(call.id, "paid", name=call.name)
+            await thread.commit(messages=[answer, wants], execution=STATE, tools=[second])
+            found = await store.find("a")
+            assert found is not None
+            moved = await store.restore(await thread.to_snapshot(), thread_id="b")
+            return [thread.pending_tools, found.pending_tools, moved.pending_tools]
+
+    assert asyncio.run(live()) == [(second,)] * 3
 
 
 def test_a_waiting_call_with_half_a_character_in_its_id_is_restored() -> None:

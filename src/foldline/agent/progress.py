@@ -131,7 +131,8 @@ class Progress:
             except CommitUnknownError as error:
                 message = (
                     f"a step of the turn on thread {self.thread.id!r} may be there or not. Refresh "
-                    "it: where its run is open then, run without a message to go on"
+                    "it: where what was said is not there, say it again; where it has no answer, run "
+                    "(or `resume`) without a message; else it has ended"
                 )
                 raise CommitUnknownError(message) from error
             else:

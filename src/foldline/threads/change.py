@@ -159,6 +159,9 @@ def plan_step(
         change: What changes.
         commit_id: The id of the commit; random where none is given.
         is_new: Whether the thread is made by it.
+
+    Raises:
+        CheckpointError: A number in the execution state cannot be.
     """
     name = commit_id or backing.random_bytes(COMMIT_ID_SIZE)
     start = change.rebranch or record.head
@@ -224,6 +227,7 @@ def _changed(record: ThreadRecord, head: Head, change: Change) -> ThreadRecord:
             current_messages=CurrentMessages(head.count, head.digest),
             active_reduction=in_force(reduction),
         )
+        execution.validate_consistency(head.count)
     elif execution is not None and reduction is not record.reduction:
         execution = execution.with_reduction(in_force(reduction))
     return ThreadRecord(
@@ -234,7 +238,7 @@ def _changed(record: ThreadRecord, head: Head, change: Change) -> ThreadRecord:
         execution=execution,
         reduction=reduction,
         reduction_name=name,
-        tools=_tools_after(record.tools, change),
+        tools=_tools_after(record, change),
     )
 
 
@@ -244,23 +248,26 @@ def _reduction_name(head: Head, record: ThreadRecord, change: Change) -> str:
     return record.reduction_name
 
 
-def _tools_after(tools: tuple[ToolRun, ...], change: Change) -> tuple[ToolRun, ...]:
-    if not tools and not change.tools:
+def _tools_after(record: ThreadRecord, change: Change) -> tuple[ToolRun, ...]:
+    if not record.tools and not change.tools:
         return ()
-    known = {run.call_id: run for run in tools}
+    known = {run.call_id: run for run in record.tools}
     known.update((run.call_id, run) for run in change.tools)
-    for call_id in _settled(change):
+    for call_id in _settled(record, change):
         known.pop(call_id, None)
     return in_order(known.values())
 
 
-def _settled(change: Change) -> set[str]:
+def _settled(record: ThreadRecord, change: Change) -> set[str]:
     """
     Return the calls whose answers are messages now, and those named.
 
     A vendor may give the id of an answered call again: what is stored for such a call stays until
-    it has an answer of its own.
+    it has an answer of its own. So a change that makes a thread out of a history says itself which
+    calls wait.
     """
+    if not record.head.revision:
+        return set(change.settled)
     begun = {run.call_id for run in change.tools}
     answered: set[str] = set()
     for message in change.messages:
@@ -276,7 +283,7 @@ def _dropped(record: ThreadRecord, change: Change) -> tuple[_Dropped, ...]:
     if change.is_new_fold and isinstance(change.reduction, HistoryReductionState):
         drop.extend(("reduction", name) for name in _thinned(record.head.folds + 1))
     if record.tools:
-        settled = _settled(change)
+        settled = _settled(record, change)
         drop.extend(
             ("tool", document_name(run.call_id)) for run in record.tools if run.call_id in settled
         )
@@ -318,7 +325,7 @@ def _documents(
         put.append(document(vault, key, "reduction", data, name=name))
     if isinstance(change.execution, AgentLoopState) and after.execution is not None:
         put += _checkpointed(backing, before, after, after.execution, change.source)
-    settled = _settled(change) if change.tools else ()
+    settled = _settled(before, change) if change.tools else ()
     for run in change.tools:
         if run.call_id not in settled:
             data = encode_tool(run)

@@ -52,6 +52,7 @@ class ThreadCheckpointer:
         Save *state* as the execution state of *thread*, at the position where the thread is.
 
         Raises:
+            CheckpointError: A number in *state* cannot be.
             ThreadConflictError: Somebody else has written in the meantime.
             StoreError: The store failed; nothing was written.
         """

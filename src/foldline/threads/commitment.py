@@ -124,7 +124,8 @@ async def _settle(
     if record is None:
         raise ThreadNotFoundError(thread_id=name)
     if actual - expected > REMEMBERED_COMMITS:
-        raise _unknown(planned, error, "others have written so often since that it cannot be told")
+        reason = "others have written so often since that it cannot be told"
+        raise _unknown(planned, error, reason, is_forgotten=True)
     raise ThreadConflictError(thread_id=name, expected=expected, actual=actual)
 
 
@@ -171,10 +172,18 @@ async def _stored(
     return None if stored is None else decode_record(stored, backing.vault)
 
 
-def _unknown(planned: Planned, error: CommitUnknownError, reason: str) -> CommitUnknownError:
-    name, is_named = planned.record.key.id, planned.is_named
-    way = "then commit again under the commit_id of this error" if is_named else "and look"
+def _unknown(
+    planned: Planned, error: CommitUnknownError, reason: str, *, is_forgotten: bool = False
+) -> CommitUnknownError:
+    is_told = planned.is_named and not is_forgotten
+    if is_told:
+        way = "Refresh, then commit again under the commit_id of this error"
+    elif planned.step.expected:
+        way = "Refresh, and look whether it is there"
+    else:
+        way = "Look with `find` whether the thread is there"
+    name = planned.record.key.id
     return CommitUnknownError(
-        f"a commit of thread {name!r} may be there or not, and {reason}: {error}. Refresh, {way}",
-        commit_id=planned.step.id if is_named else None,
+        f"a commit of thread {name!r} may be there or not, and {reason}: {error}. {way}",
+        commit_id=planned.step.id if is_told else None,
     )

@@ -12,12 +12,12 @@ from foldline.threads.step import DocumentKind
 __all__ = ["Fault", "FaultKind"]
 
 
-FaultKind: TypeAlias = Literal["store", "stray", "version", "head", "row"] | DocumentKind
+FaultKind: TypeAlias = Literal["store", "stray", "name", "version", "head", "row"] | DocumentKind
 """
 Where a fault lies.
 
 `store`: below the threads, in the database itself. `stray`: there too, but it belongs to nothing,
-and no thread suffers from it. `version`: nothing is damaged, but a newer foldline wrote it.
+and no thread suffers from it. `name`: in the name of a thread, which nobody can ask for then. `version`: nothing is damaged, but a newer foldline wrote it.
 `head`: in the counts of a thread. `row`: in a message. Others: in a document.
 """
 

@@ -43,9 +43,9 @@ def plan_restore(backing: Backing, key: ThreadKey, snapshot: ThreadSnapshot) -> 
     Return the step that makes the thread *key* out of *snapshot*.
 
     It keeps the times of the snapshot, so that a thread nobody uses does not look new for having
-    been moved. A copy, which is a thread of another id or tenant, does not go on with what a vendor
-    holds: that conversation is the original's. An open run behind which somebody has spoken is
-    ended, as by `ConversationThread.abandon_run`: nobody could resume it.
+    been moved. It does not go on with what a vendor holds: that conversation may be another thread's,
+    or know what was said behind the snapshot. An open run behind which somebody has spoken is ended,
+    as by `ConversationThread.abandon_run`: nobody could resume it.
 
     Raises:
         CheckpointStaleError: Its execution state belongs to more messages than it holds.
@@ -55,7 +55,7 @@ def plan_restore(backing: Backing, key: ThreadKey, snapshot: ThreadSnapshot) -> 
     active_at = max(created_at, snapshot.last_activity or backing.clock())
     snapshot = _without_overtaken(snapshot, active_at)
     state = snapshot.execution
-    if state is not None and (snapshot.tenant, snapshot.id) != (key.tenant, key.id):
+    if state is not None:
         state = structs.replace(state.with_service(None), conversation_id=key.id)
     reduction = _standing(snapshot.reduction, snapshot.messages)
     cut = 0 if reduction is None else reduction.summarized_up_to_index
@@ -87,7 +87,7 @@ def _without_overtaken(snapshot: ThreadSnapshot, moment: datetime) -> ThreadSnap
     return structs.replace(
         snapshot,
         messages=(*snapshot.messages, *(answer_of(run, moment) for run in snapshot.tools)),
-        execution=state.with_service(None).terminated(_OVERTAKEN),
+        execution=state.terminated(_OVERTAKEN),
         tools=(),
     )
 

@@ -24,7 +24,8 @@ from foldline.threads.head import Head
 from foldline.threads.key import ThreadKey
 from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.reader import ThreadReader
-from foldline.threads.record import ThreadRecord, decode_reduction, open_head
+from foldline.threads.record import ThreadRecord, open_head
+from foldline.threads.revision import fitting_reductions, stored_reductions
 from foldline.threads.snapshot import encode_snapshot
 from foldline.threads.storage import ThreadStorage
 from foldline.threads.tool_run import ToolRun
@@ -318,9 +319,13 @@ class ReadOnlyThread:
     async def reductions(self) -> list[HistoryReductionState]:
         """
         Return every reduction of the thread that is still valid, the newest first.
+
+        At an earlier moment it is every one of now that stands for messages of that moment alone.
         """
-        stored = await self._backing.storage.documents(self.key, "reduction")
-        return [decode_reduction(self._backing.vault, self.key, one) for one in stored]
+        known = await stored_reductions(self._backing, self._record)
+        if self._seen is not None:
+            known = await fitting_reductions(self._reader(), known)
+        return [one.state for one in known]
 
     async def title(self) -> str:
         """
@@ -348,8 +353,7 @@ class ReadOnlyThread:
         """
         record, state = self._record, self._record.execution
         if self._seen is not None and state is not None and state.is_open:
-            ended = state.with_service(None).terminated(_OVERTAKEN)
-            record = structs.replace(record, execution=ended)
+            record = structs.replace(record, execution=state.terminated(_OVERTAKEN))
         return encode_snapshot(record, await self.get_messages())
 
     async def search(self, text: str, *, limit: int = 20) -> list[Match]:

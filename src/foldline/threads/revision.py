@@ -22,7 +22,15 @@ from foldline.threads.record import ThreadRecord, decode_reduction, document
 from foldline.threads.step import Branch, DocumentKind
 
 
-__all__ = ["cleared", "edited", "forked", "rewound", "without_newest"]
+__all__ = [
+    "cleared",
+    "edited",
+    "fitting_reductions",
+    "forked",
+    "rewound",
+    "stored_reductions",
+    "without_newest",
+]
 
 
 _ALL_BUT_CHECKPOINTS: tuple[tuple[DocumentKind, str | None], ...] = (
@@ -67,7 +75,7 @@ async def _back_to(
     seq = await reader.seq_behind(at)
     branch = Branch(backing.random_bytes(BRANCH_SIZE), record.head.branch, seq)
     head = await reader.head_at(seq, branch.id)
-    kept, dropped = _split(await _stored_reductions(backing, record), at)
+    kept, dropped = _split(await stored_reductions(backing, record), at)
     return Change(
         messages=messages,
         rebranch=_with_folds(head, kept),
@@ -85,7 +93,7 @@ def _check_index(at: int, record: ThreadRecord) -> None:
         raise ConfigError(text)
 
 
-async def _stored_reductions(backing: Backing, record: ThreadRecord) -> list[StoredReduction]:
+async def stored_reductions(backing: Backing, record: ThreadRecord) -> list[StoredReduction]:
     """
     Return every stored reduction of the thread, the newest first.
     """
@@ -111,7 +119,7 @@ async def without_newest(backing: Backing, record: ThreadRecord) -> Change | Non
     """
     Return the change that revokes the newest reduction; None where there is none.
     """
-    known = await _stored_reductions(backing, record)
+    known = await stored_reductions(backing, record)
     if not known:
         return None
     return Change(
@@ -161,8 +169,8 @@ async def forked(backing: Backing, record: ThreadRecord, key: ThreadKey, at: int
     seq = await reader.seq_behind(at)
     branch = Branch(backing.random_bytes(BRANCH_SIZE), record.head.branch, seq)
     now = backing.clock()
-    shared, _ = _split(await _stored_reductions(backing, record), at)
-    kept = await _fitting(reader, shared)
+    shared, _ = _split(await stored_reductions(backing, record), at)
+    kept = await fitting_reductions(reader, shared)
     head = msgspec.structs.replace(
         _with_folds(await reader.head_at(seq, branch.id), kept),
         created_at=now,
@@ -189,7 +197,9 @@ async def forked(backing: Backing, record: ThreadRecord, key: ThreadKey, at: int
     return msgspec.structs.replace(planned, step=step)
 
 
-async def _fitting(reader: ThreadReader, known: Sequence[StoredReduction]) -> list[StoredReduction]:
+async def fitting_reductions(
+    reader: ThreadReader, known: Sequence[StoredReduction]
+) -> list[StoredReduction]:
     """
     Return those of *known* that stand for what *reader* reads.
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
-from msgspec import UNSET, Meta, Raw, Struct, UnsetType
+from msgspec import Meta, Raw, Struct
 
 from foldline.errors import FormatError, StoreVersionError
 from foldline.history.codec import (
@@ -19,7 +19,6 @@ from foldline.history.codec import (
 )
 from foldline.history.messages import Message
 from foldline.reduction.state import STATE_FORMAT, HistoryReductionState
-from foldline.threads.key import DEFAULT_TENANT
 from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.record import ThreadRecord
 from foldline.threads.tool_run import ToolRun
@@ -39,9 +38,6 @@ class ThreadSnapshot(Struct, frozen=True, kw_only=True):
 
     id: str
     """The id of the thread."""
-
-    tenant: str = DEFAULT_TENANT
-    """Its owner."""
 
     display_name: str = ""
     """The name that people see."""
@@ -86,8 +82,6 @@ class _AnyMessages(Struct):
 
 class _Written(Struct, rename="pascal", kw_only=True):
     id: str
-    # Written for another tenant than the default one alone.
-    tenant: str | UnsetType = UNSET
     display_name: Raw = Raw(b'""')
     message_store_snapshot: _Messages
     metadata: Raw = Raw(b"{}")
@@ -126,7 +120,6 @@ def encode_snapshot(record: ThreadRecord, messages: Iterable[Message]) -> bytes:
     head, state, reduction = record.head, record.execution, record.reduction
     written = _Written(
         id=record.key.id,
-        tenant=UNSET if record.key.tenant == DEFAULT_TENANT else record.key.tenant,
         display_name=Raw(encode_json(record.display_name)),
         message_store_snapshot=_Messages([Raw(encode_message(one)) for one in messages]),
         metadata=Raw(encode_json(dict(record.metadata))),
@@ -218,7 +211,6 @@ def _read(written: _Written) -> ThreadSnapshot:
     _check_archived(written.archived_count, messages)
     return ThreadSnapshot(
         id=written.id,
-        tenant=DEFAULT_TENANT if written.tenant is UNSET else written.tenant,
         display_name=_value(written.display_name, str),
         messages=messages,
         metadata=_value(written.metadata, dict[str, object]),

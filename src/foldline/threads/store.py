@@ -187,8 +187,8 @@ class ThreadStore:
         """
         Make a thread of a snapshot, in one commit, and return it.
 
-        A reduction that does not stand for the messages of the snapshot is left out, and an open run
-        behind which somebody has spoken is ended.
+        A reduction that does not stand for the messages of the snapshot is left out, and so is what
+        a vendor holds of the thread; an open run behind which somebody has spoken is ended.
 
         Args:
             data: What `ConversationThread.to_snapshot` wrote.

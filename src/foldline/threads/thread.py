@@ -132,6 +132,7 @@ class ConversationThread(ReadOnlyThread):
 
         Raises:
             ConfigError: An argument or a field of one is of another kind, or *reduction* goes back.
+            CheckpointError: A number in *execution* cannot be.
             ThreadConflictError: Somebody else has written in the meantime.
             IntegrityError: *reduction* stands for other messages than those of this thread.
             StoreError: The store failed; nothing was written.

@@ -27,6 +27,7 @@ from foldline.threads.store import ThreadStore
 __all__ = [
     "Verified",
     "count_threads",
+    "damaged_name",
     "list_keys",
     "verify_one",
     "verify_store",
@@ -172,6 +173,13 @@ async def _below(backing: Backing) -> list[Fault]:
         return [Fault(kind="store", problem=str(error))]
 
 
+def damaged_name(error: ThreadIdError) -> Fault:
+    """
+    Return the fault of a thread that is stored under a name which *error* refuses.
+    """
+    return Fault(kind="name", problem=f"a thread has a damaged name: {error}")
+
+
 async def list_keys(store: ThreadStore, *, tenant: str | None = None) -> list[ThreadKey]:
     """
     Return the keys of all threads, in order, of one tenant or of all; damaged names are left out.
@@ -223,7 +231,7 @@ def _allowed(
         try:
             key = ThreadKey(owner, id)
         except ThreadIdError as error:
-            faults.append(Fault(kind="store", problem=f"a thread has a damaged name: {error}"))
+            faults.append(damaged_name(error))
             continue
         if tenant in {None, owner}:
             keys.append(key)

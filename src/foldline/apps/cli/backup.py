@@ -48,10 +48,10 @@ def backup(options: BackupOptions) -> None:
     """
     Copy a SQLite store into a new file, as one moment saw it, while others go on writing.
 
-    The copy is checked: by the integrity check of SQLite, and every seal of its messages. What is
-    damaged in the store is damaged in the copy too, is told, and makes the exit code 1; what is
-    stray belongs to nothing, is told, and does not. No key is needed for an encrypted store.
-    Servers have programs of their own for this.
+    The copy is checked: by the integrity check of SQLite, and every seal of its messages; all else
+    of a thread `foldline verify` checks. What is found damaged is so in the store too, is told, and
+    makes the exit code 1; what is stray belongs to nothing, is told, and does not. No key is needed
+    for an encrypted store. Servers have programs of their own for this.
 
     With --json: an object with "file", "bytes", "threads", "problems" and "stray".
     """
@@ -81,7 +81,7 @@ def backup(options: BackupOptions) -> None:
             console.print(Text(clean(problem), style="red"), soft_wrap=True)
         if made.stray:
             console.print(f"{'; '.join(made.stray)}: {STRAY_NOTE}", soft_wrap=True)
-        whole = "damaged as the store is" if made.problems else "whole"
+        whole = "damaged as the store is" if made.problems else "every message whole"
         text = f"{made.path}: {counted(made.threads, 'thread')}, {made.size:,} bytes, {whole}"
         console.print(text, soft_wrap=True)
     if made.problems:

@@ -13,9 +13,9 @@ from foldline.apps.cli.documents import json_document
 from foldline.apps.cli.faults import STRAY_NOTE, fault_documents, print_faults
 from foldline.apps.cli.files import print_document
 from foldline.apps.cli.options import JsonOption, takes
-from foldline.apps.cli.stores import MEND_INDEXES, KeyOptions, no_threads_of, with_store
+from foldline.apps.cli.stores import COPY_TABLES, KeyOptions, no_threads_of, with_store
 from foldline.apps.cli.terminal import clean, output_console, progress
-from foldline.apps.cli.threads_damage import DAMAGED, way_forward
+from foldline.apps.cli.threads_damage import DAMAGED, NAME_NOTE, way_forward
 from foldline.errors import (
     StoreCorruptError,
     StoreVersionError,
@@ -30,7 +30,7 @@ from foldline.threads.salvage import NameList
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.sqlite.inspection import Inspection, look_into
 from foldline.threads.stores.sqlite.storage import SQLiteStorage
-from foldline.threads.verification import list_keys, verify_thread
+from foldline.threads.verification import damaged_name, list_keys, verify_thread
 
 
 __all__ = ["RepairOptions", "repair"]
@@ -38,16 +38,10 @@ __all__ = ["RepairOptions", "repair"]
 
 _ATTEMPTS = 5
 _WITHHELD = "nothing is written while the store itself is damaged"
-# SQLite drops no table that is torn, but VACUUM leaves behind what the schema does not name.
-_FORGET_WORDS = (
-    "sqlite3 -cmd '.dbconfig defensive off' COPY \"PRAGMA writable_schema = ON; DELETE FROM "
-    "sqlite_master WHERE tbl_name GLOB 'words*'; DELETE FROM indexed; VACUUM\""
-)
 # A backup copies the pages as they are.
 _COPY = (
-    f"every thread is whole: {MEND_INDEXES}; where that is damaged still, `{_FORGET_WORDS}`, which "
-    "leaves out the index of words that searches make anew; else restore a backup, or `foldline "
-    "threads export` each, and `foldline threads import` it into a new store"
+    f"every thread is whole: {COPY_TABLES}; else restore a backup, or `foldline threads export` "
+    "each, and `foldline threads import` it into a new store"
 )
 
 
@@ -195,7 +189,7 @@ async def _misnamed(store: ThreadStore) -> list[Fault]:
         try:
             ThreadKey(tenant, id)
         except ThreadIdError as error:
-            faults.append(Fault(kind="store", problem=f"a thread has a damaged name: {error}"))
+            faults.append(damaged_name(error))
     return faults
 
 
@@ -356,5 +350,5 @@ def _rest(found: _Found) -> str:
     """
     Return what stays as it is, whatever is repaired.
     """
-    misnamed = f"; no repair mends a name: {found.way}" if found.misnamed else ""
+    misnamed = f"; {NAME_NOTE}" if found.misnamed else ""
     return misnamed + (f"; {STRAY_NOTE}" if found.below.stray else "")

@@ -28,13 +28,15 @@ from foldline.threads.cipher import AesCipher
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey
 from foldline.threads.record import decode_record
 from foldline.threads.store import ThreadStore
+from foldline.threads.stores.sqlite.file import APPLICATION_ID
+from foldline.threads.stores.sqlite.header import check_log
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.thread import ConversationThread
 
 
 __all__ = [
+    "COPY_TABLES",
     "LAST_RESORT",
-    "MEND_INDEXES",
     "VARIABLE",
     "WAY_FORWARD",
     "KeyOptions",
@@ -54,11 +56,15 @@ __all__ = [
 
 _Result = TypeVar("_Result")
 
-MEND_INDEXES = (
-    "on a copy, `sqlite3 COPY REINDEX`, then `foldline verify --store COPY`, which has to find no "
-    "thread fewer"
+# A dump reads the tables without their indexes, and writes nothing where it cannot read one of
+# them. The index of words is left out: searches make it anew.
+COPY_TABLES: Final = (
+    "`sqlite3 -readonly STORE '.dump branches% threads rows% documents' | sqlite3 -bail -cmd "
+    "'CREATE TABLE indexed (branch INTEGER PRIMARY KEY, upto INTEGER NOT NULL); PRAGMA "
+    f"application_id = {APPLICATION_ID}; PRAGMA user_version = 2' NEW`, then `foldline verify "
+    "--store NEW`, which has to find no thread fewer"
 )
-"""What mends a file of which an index alone is damaged; a thread that is lost it would hide."""
+"""What saves all of a file whose tables are whole; a thread that is lost it would hide."""
 
 _RECOVER = (
     "`sqlite3 STORE .recover | sqlite3 NEW` (a sqlite3 built with it), then `foldline verify "
@@ -66,7 +72,7 @@ _RECOVER = (
 )
 
 WAY_FORWARD = (
-    f"{MEND_INDEXES}; else restore a backup (`foldline backup` made one), or save what can be "
+    f"{COPY_TABLES}; else restore a backup (`foldline backup` made one), or save what can be "
     "read by `foldline threads export ID --whole-rows`, which needs no list; where that fails too, "
     f"by {_RECOVER}"
 )
@@ -272,6 +278,7 @@ def file_of(
     Raises:
         UsageError: There is no such file, it may not be looked at, or it is no store that this
             foldline can use.
+        StoreCorruptError: There is no such file, and the log of one.
     """
     if is_server(options):
         return None
@@ -293,6 +300,7 @@ def file_of(
     if kind != "none":
         check_file(path, may_make=may_make, may_be_newer=may_be_newer)
     elif not may_make:
+        check_log(path.resolve())
         message = f"no store at {path}: mend the path; `foldline threads import` makes a store"
         raise UsageError(message)
     return path

@@ -29,8 +29,10 @@ from foldline.errors import (
 )
 from foldline.history.codec import decode_json
 from foldline.history.formats.importer import Session
+from foldline.threads.head import Head
 from foldline.threads.key import ThreadKey
 from foldline.threads.origin import plan_restore
+from foldline.threads.record import decode_record
 from foldline.threads.snapshot import ThreadSnapshot, decode_snapshot
 from foldline.threads.store import ThreadStore
 
@@ -89,50 +91,96 @@ class ImportOptions(TenantOptions, frozen=True, kw_only=True):
     """Whether to print JSON."""
 
 
+class _Found(Struct, frozen=True, kw_only=True):
+    threads: list[ThreadSnapshot]
+    # Whether they are sessions of a log, and no thread that was exported.
+    is_log: bool
+
+
 @takes(ImportOptions)
 def import_threads(options: ImportOptions) -> None:
     """
     Make a thread of each session of a recorded conversation, or one of a snapshot.
 
     Ids are those of the sessions, with `-` for what an id may not hold, and behind the prefix of
-    --id, which ends with `-`, where there are several. Where one of them is there already nothing
-    is imported. The file of a SQLite store is made where there is none.
+    --id, which ends with `-`, where there are several. A session whose thread is there already,
+    with the same messages, is passed over, so that an import that was cut off can be run again;
+    where anything else has one of the ids, or the id of a snapshot, nothing is imported. The file
+    of a SQLite store is made where there is none.
+
+    With --json: an object with "tenant", "threads", those that were made, and "already_there", the
+    ids of those that were passed over.
     """
-    snapshots = _snapshots(options)
+    found = _found(options)
 
     async def _work(store: ThreadStore) -> list[dict[str, Any]]:
-        keys = [ThreadKey(options.tenant, one.id) for one in snapshots]
-        for key in keys:
-            if await store.backing.storage.load(key) is not None:
-                raise ThreadExistsError(thread_id=key.id)
-        with progress("importing", len(keys)) as advance:
-            for key, snapshot in zip(keys, snapshots, strict=True):
-                await _make(store, key, snapshot)
+        keyed = [(ThreadKey(options.tenant, one.id), one) for one in found.threads]
+        missing = [pair for pair in keyed if not await _is_there(store, *pair, is_log=found.is_log)]
+        made: list[dict[str, Any]] = []
+        with progress("importing", len(missing)) as advance:
+            for key, snapshot in missing:
+                made.append({"id": key.id, "messages": await _make(store, key, snapshot)})
                 advance()
-        return [{"id": one.id, "messages": len(one.messages)} for one in snapshots]
+        return made
 
     made = with_store(options, _work, may_make=True)
+    new = {one["id"] for one in made}
+    there = [one.id for one in found.threads if one.id not in new]
     if options.json:
-        print_document(json_document({"tenant": options.tenant, "threads": made}))
+        facts = {"tenant": options.tenant, "threads": made, "already_there": there}
+        print_document(json_document(facts))
         return
     for one in made:
         text = f"{one['id']}: {counted(one['messages'], 'message')}"
         output_console().print(text, soft_wrap=True)
+    if there:
+        output_console().print(f"already there: {counted(len(there), 'thread')}")
 
 
-async def _make(store: ThreadStore, key: ThreadKey, snapshot: ThreadSnapshot) -> None:
+async def _is_there(
+    store: ThreadStore, key: ThreadKey, snapshot: ThreadSnapshot, *, is_log: bool
+) -> bool:
+    """
+    Whether an earlier import of a log has made the thread *key*, with the messages of *snapshot*.
+
+    Raises:
+        ThreadExistsError: There is such a thread, and it is another one.
+    """
+    stored = await store.backing.storage.load(key)
+    if stored is None:
+        return False
+    if is_log:
+        there = decode_record(stored, store.backing.vault)
+        new = plan_restore(store.backing, key, snapshot).record
+        marks = new.metadata.items() <= there.metadata.items()
+        if marks and _content(there.head) == _content(new.head):
+            return True
+    raise ThreadExistsError(thread_id=key.id)
+
+
+def _content(head: Head) -> tuple[int, int, int, bytes]:
+    # The digest leaves system messages out.
+    return head.count, head.system, head.system_tokens, head.digest
+
+
+async def _make(store: ThreadStore, key: ThreadKey, snapshot: ThreadSnapshot) -> int:
+    """
+    Make a thread of *snapshot* and return how many messages it has.
+    """
     planned = plan_restore(store.backing, key, snapshot)
     try:
         await store.backing.storage.commit(key, planned.step)
     except ThreadConflictError:
         raise ThreadExistsError(thread_id=key.id) from None
+    return planned.record.head.count
 
 
-def _snapshots(options: ImportOptions) -> list[ThreadSnapshot]:
+def _found(options: ImportOptions) -> _Found:
     data = read_file(options.file)
     if options.format is None and _is_snapshot(data):
         snapshot = _decoded(data)
-        return [replace(snapshot, id=snapshot.id if options.id is None else options.id)]
+        snapshot = replace(snapshot, id=snapshot.id if options.id is None else options.id)
+        return _Found(threads=[snapshot], is_log=False)
     source = SourceOptions(file=options.file, format=options.format, session=options.session)
     sessions = sessions_in(data, source)
     prefix = "" if options.id is None or len(sessions) == 1 else options.id
@@ -145,7 +193,8 @@ def _snapshots(options: ImportOptions) -> list[ThreadSnapshot]:
     tell_of_sessions(sessions)
     named = options.id is not None and not prefix
     ids = [str(options.id)] if named else _ids(sessions, prefix)
-    return [_snapshot(id, session) for id, session in zip(ids, sessions, strict=True)]
+    threads = [_snapshot(id, session) for id, session in zip(ids, sessions, strict=True)]
+    return _Found(threads=threads, is_log=True)
 
 
 def _decoded(data: bytes) -> ThreadSnapshot:

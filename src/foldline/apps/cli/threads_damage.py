@@ -13,6 +13,7 @@ from foldline.threads.verification import verify_one
 
 __all__ = [
     "DAMAGED",
+    "NAME_NOTE",
     "last_good_note",
     "warn_of_damage",
     "way_forward",
@@ -22,6 +23,9 @@ __all__ = [
 
 DAMAGED = 1
 """The exit code where something is damaged."""
+
+NAME_NOTE = "no repair mends a name: restore a backup"
+"""What to do where nothing but the name of a thread is damaged, in a file or on a server."""
 
 _OF_SERVER = (
     "restore a backup, or save what can be read by `foldline threads export ID --whole-rows`"

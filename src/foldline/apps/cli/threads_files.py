@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from foldline.errors import UsageError
 from foldline.threads.stores.sqlite.file import APPLICATION_ID
-from foldline.threads.stores.sqlite.header import number_in, schema_of
+from foldline.threads.stores.sqlite.header import check_log, number_in, schema_of
 from foldline.threads.stores.statements import migrations
 
 
@@ -71,6 +71,7 @@ def check_file(path: Path, *, may_make: bool = False, may_be_newer: bool = False
 
     Raises:
         UsageError: It will not do.
+        StoreCorruptError: It is empty or no database, and the log of a store lies beside it.
     """
     try:
         header = _header(path, may_make=may_make)
@@ -107,6 +108,16 @@ def _header(path: Path, *, may_make: bool) -> _Header | None:
         header = file.read(_HEADER_SIZE)
     if not header and may_make:
         return None
+    # A link is another name of the file, and the log lies beside the file itself.
+    place = path.resolve()
+    log = place.with_name(place.name + "-wal")
+    is_logged = log.exists() and log.stat().st_size > 0
+    if is_logged and not header.startswith(_MAGIC):
+        check_log(place)
+    return (_logged(path) if is_logged else None) or _written(header, path)
+
+
+def _written(header: bytes, path: Path) -> _Header:
     if not header:
         message = f"{path}: the file is empty: no store; mend the path, or restore a backup"
         raise UsageError(message)
@@ -116,15 +127,6 @@ def _header(path: Path, *, may_make: bool) -> _Header | None:
             "restore a backup"
         )
         raise UsageError(message)
-    # A link is another name of the file, and the log lies beside the file itself.
-    place = path.resolve()
-    log = place.with_name(place.name + "-wal")
-    if log.exists() and log.stat().st_size:
-        return _logged(path) or _written(header)
-    return _written(header)
-
-
-def _written(header: bytes) -> _Header:
     mark = int.from_bytes(header[_MARK], "big")
     return _Header(mark, schema_of(int.from_bytes(header[_NUMBER], "big")))
 

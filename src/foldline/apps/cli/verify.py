@@ -14,7 +14,7 @@ from foldline.apps.cli.options import JsonOption, takes
 from foldline.apps.cli.stores import KeyOptions, no_threads_of, with_store
 from foldline.apps.cli.terminal import output_console, progress
 from foldline.apps.cli.threads_counts import counted
-from foldline.apps.cli.threads_damage import DAMAGED, way_forward
+from foldline.apps.cli.threads_damage import DAMAGED, NAME_NOTE, way_forward
 from foldline.errors import StoreBusyError, StoreKeyError, ThreadNotFoundError
 from foldline.threads.fault import Fault
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey
@@ -58,7 +58,7 @@ def verify(options: VerifyOptions) -> None:
     and harms no thread.
 
     With --json: an object with "threads", "messages", "is_whole", "damaged", a list of threads with
-    their "faults", and "store", the faults below the threads, of the kind "store" or "stray".
+    their "faults", and "store", the faults below the threads, of the kind "store", "name" or "stray".
     """
     verified = with_store(options, lambda store: _verified(store, options))
     _print(verified, options, is_complete=True)
@@ -97,12 +97,15 @@ def _advice(
     """
     Give what to do, one line each; nothing is to be done about what is stray.
     """
-    is_broken = any(fault.kind == "store" for fault in below)
+    kinds = {fault.kind for fault in below}
+    is_broken = "store" in kinds
     if damaged or (is_broken and has_threads):
         yield "`foldline repair` shows what can be saved"
     if is_broken or any(fault.kind == "store" for one in damaged for fault in one.faults):
         yield f"the store itself is damaged: {way_forward(options)}"
-    if any(fault.kind == "stray" for fault in below):
+    elif "name" in kinds:
+        yield NAME_NOTE
+    if "stray" in kinds:
         yield STRAY_NOTE
 
 

@@ -89,7 +89,8 @@ def diagnose_file(path: Path) -> Iterator[Finding]:
         check_log(path)
     except StoreCorruptError as error:
         # Whatever opened the file to write would fold that log into it.
-        yield Finding(name="log", value="does not belong to the file", weight="danger", advice=str(error))
+        value = "does not belong to the file"
+        yield Finding(name="log", value=value, weight="danger", advice=str(error))
         return
     try:
         with closing(_open(path, "ro")) as connection:

@@ -1,0 +1,60 @@
+"""
+A store whose connection breaks in one commit, so that nobody knows whether it was made.
+"""
+
+from foldline.errors import CommitUnknownError, StoreError
+from foldline.threads.key import ThreadKey
+from foldline.threads.step import Step, StoredThread
+from foldline.threads.stores.memory import MemoryStorage
+
+
+__all__ = ["ADVICE", "Cut"]
+
+
+ADVICE = (
+    "Refresh it: where what was said is not there, say it again; where it has no answer, run "
+    "(or `resume`) without a message; else it has ended"
+)
+"""What an error about a step of a turn says to do."""
+
+
+class Cut(MemoryStorage):
+    """
+    A storage that loses its connection in the commit number *at*, counted from 1, and is away then.
+    """
+
+    def __init__(self, at: int, *, makes: bool) -> None:
+        super().__init__()
+        self._left = at
+        self._makes = makes
+        self.is_away = False
+
+    @property
+    def has_broken(self) -> bool:
+        """
+        Whether there were so many commits.
+        """
+        return self._left <= 0
+
+    async def commit(self, key: ThreadKey, step: Step) -> None:
+        """
+        Commit, or leave open whether it was done.
+        """
+        self._left -= 1
+        if self._left:
+            await super().commit(key, step)
+            return
+        if self._makes:
+            await super().commit(key, step)
+        self.is_away = True
+        message = "the connection broke"
+        raise CommitUnknownError(message)
+
+    async def load(self, key: ThreadKey) -> StoredThread | None:
+        """
+        Load, as long as there is a connection.
+        """
+        if self.is_away:
+            message = "the connection broke"
+            raise StoreError(message)
+        return await super().load(key)
