@@ -101,7 +101,11 @@ def test_another_thread_of_the_id_stops_an_import(
     assert [one["id"] for one in _listed(run)] == ["a"]
 
 
-@pytest.mark.parametrize("change", [{"more": "!"}, {"system": "Be polite to everybody."}], ids=str)
+@pytest.mark.parametrize(
+    "change",
+    [{"more": "!"}, {"system": "Be polite to everybody."}, {"system": "Be brisk."}],
+    ids=str,
+)
 def test_other_messages_stop_an_import(run: Run, tmp_path: Path, change: dict[str, str]) -> None:
     """
     A log in which something else is said, be it by the system, is refused before all is written.

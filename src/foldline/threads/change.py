@@ -227,7 +227,8 @@ def _changed(record: ThreadRecord, head: Head, change: Change) -> ThreadRecord:
             current_messages=CurrentMessages(head.count, head.digest),
             active_reduction=in_force(reduction),
         )
-        execution.validate_consistency(head.count)
+        if execution.is_open:
+            execution.validate_consistency(head.count)
     elif execution is not None and reduction is not record.reduction:
         execution = execution.with_reduction(in_force(reduction))
     return ThreadRecord(

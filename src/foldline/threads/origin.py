@@ -6,6 +6,7 @@ from datetime import datetime
 
 from msgspec import UNSET, structs
 
+from foldline.errors import CheckpointStaleError
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.reduction.state import HistoryReductionState, hash_of
@@ -81,8 +82,13 @@ def _without_overtaken(snapshot: ThreadSnapshot, moment: datetime) -> ThreadSnap
     if state is None:
         return snapshot
     expected = len(state.current_messages)
+    if expected > count:
+        raise CheckpointStaleError(count=count, expected=expected, iteration=state.iteration)
+    if not state.is_open:
+        # Nobody resumes it, whatever it holds.
+        return snapshot
     state.validate_consistency(count, allow_stale=expected < count)
-    if expected == count or not state.is_open:
+    if expected == count:
         return snapshot
     return structs.replace(
         snapshot,

@@ -290,6 +290,41 @@ def test_a_note_that_is_known_to_be_wrong_goes(tmp_path: Path) -> None:
     assert note.read_bytes() != b"0\n"
 
 
+def test_a_copy_knows_a_foreign_log_without_the_note(tmp_path: Path) -> None:
+    """
+    Where the lock file is gone, the log that names another file is refused all the same.
+    """
+    path, killed = tmp_path / "a.db", tmp_path / "a.db.killed"
+    asyncio.run(grow(path, "a", 40, 1))
+    back_up(path, tmp_path / "backup.db")
+    asyncio.run(grow(path, "a", 300, 2))
+    shutil.copy(tmp_path / "backup.db", killed)
+    Path(f"{killed}.lock").unlink()
+
+    with pytest.raises(StoreCorruptError, match="beside another file"):
+        asyncio.run(read(killed))
+
+
+def test_a_copy_gets_its_number_before_a_log(tmp_path: Path) -> None:
+    """
+    A backup that is opened and killed at once is itself with its log, and keeps that number.
+    """
+    path, copy = tmp_path / "a.db", tmp_path / "backup.db"
+    asyncio.run(grow(path, "a", 40, 1))
+    back_up(path, copy)
+    said = asyncio.run(grow(copy, "b", 1, 2))
+    killed = tmp_path / "backup.db.killed"
+    with closing(sqlite3.connect(f"{killed.as_uri()}?immutable=1", uri=True)) as connection:
+        own = number_in(connection)
+    with closing(sqlite3.connect(path)) as connection:
+        first = number_in(connection)
+
+    assert is_named(own)
+    assert own != first
+    Path(f"{killed}.lock").unlink()
+    assert asyncio.run(read(killed)).items() >= said.items()
+
+
 def test_a_first_opening_that_is_killed_is_gone_on_with(tmp_path: Path) -> None:
     """
     A file that has its number in the log alone is taken with it, until the note has come.

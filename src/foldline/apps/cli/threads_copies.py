@@ -29,10 +29,9 @@ from foldline.errors import (
 )
 from foldline.history.codec import decode_json
 from foldline.history.formats.importer import Session
-from foldline.threads.head import Head
 from foldline.threads.key import ThreadKey
 from foldline.threads.origin import plan_restore
-from foldline.threads.record import decode_record
+from foldline.threads.record import as_stored
 from foldline.threads.snapshot import ThreadSnapshot, decode_snapshot
 from foldline.threads.store import ThreadStore
 
@@ -146,21 +145,14 @@ async def _is_there(
     Raises:
         ThreadExistsError: There is such a thread, and it is another one.
     """
-    stored = await store.backing.storage.load(key)
-    if stored is None:
+    if await store.backing.storage.load(key) is None:
         return False
-    if is_log:
-        there = decode_record(stored, store.backing.vault)
-        new = plan_restore(store.backing, key, snapshot).record
-        marks = new.metadata.items() <= there.metadata.items()
-        if marks and _content(there.head) == _content(new.head):
+    thread = await store.find(key.id, tenant=key.tenant) if is_log else None
+    if thread is not None and thread.count == len(snapshot.messages):
+        marks = as_stored(snapshot.metadata).items() <= thread.metadata.items()
+        if marks and tuple(await thread.get_messages()) == snapshot.messages:
             return True
     raise ThreadExistsError(thread_id=key.id)
-
-
-def _content(head: Head) -> tuple[int, int, int, bytes]:
-    # The digest leaves system messages out.
-    return head.count, head.system, head.system_tokens, head.digest
 
 
 async def _make(store: ThreadStore, key: ThreadKey, snapshot: ThreadSnapshot) -> int:

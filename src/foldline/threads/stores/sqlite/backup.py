@@ -16,8 +16,8 @@ from foldline.threads.stores.sqlite.faults import store_error
 from foldline.threads.stores.sqlite.file import APPLICATION_ID
 from foldline.threads.stores.sqlite.header import (
     check_log,
+    copied,
     number_in,
-    schema_of,
     set_number,
 )
 from foldline.threads.stores.sqlite.inspection import broken_seals, look_into
@@ -120,9 +120,8 @@ def _copy(source: Path, draft: Path, on_step: Callable[[int, int], None]) -> Non
             pages=_PAGES,
             progress=lambda _, remaining, total: on_step(remaining, total),
         )
-        # A log of the store is none of the copy, where that once takes its place. It is another
-        # file each time that it does: whoever opens it there gives it a number.
-        set_number(writer, schema_of(number_in(writer)))
+        # A log of the store is none of the copy, where that once takes its place.
+        set_number(writer, copied(number_in(writer)))
         # The copy is one file; whoever opens it as a store makes a log for it.
         writer.execute("PRAGMA journal_mode = DELETE")
 

@@ -18,6 +18,7 @@ from foldline.threads.stores.sqlite.header import (
     is_named,
     is_remembered,
     lock_of,
+    name_copy,
     number_in,
     numbered,
     remember,
@@ -116,6 +117,7 @@ class StoreFile:
                 if self._identity is None:
                     check_log(self.path)
                     self._make()
+                    name_copy(self.path)
                 connection = self._connect(timeout=self._busy_timeout)
                 _bring_up_to_date(connection, self.path, is_first=self._identity is None)
                 self._identity = self._identity or self._found()

@@ -2,9 +2,10 @@
 The number in the header of a SQLite file: how far its tables are, and which file it is.
 
 SQLite leaves 32 bits of the header to the program (`PRAGMA user_version`). The lower eight are the
-version of the tables. Those above are drawn when a file is first opened, and stand in the lock file
-as well, which a restored copy does not replace: so a log that was written beside another file is
-known. SQLite itself would fold it into this one. A backup has none until it is opened.
+version of the tables. Those above are drawn for each file, and stand in the lock file as well, which
+a restored copy does not replace: so a log that was written beside another file is known. SQLite
+itself would fold it into this one. A backup has a number that says so, until it is opened as a
+store: it may take that place more than once, and is another file each time.
 """
 
 import errno
@@ -12,7 +13,7 @@ import os
 import re
 import secrets
 import sqlite3
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Final
 
@@ -24,9 +25,11 @@ from foldline.threads.stores.sqlite.frames import numbers_logged
 __all__ = [
     "check_log",
     "check_size",
+    "copied",
     "is_named",
     "is_remembered",
     "lock_of",
+    "name_copy",
     "number_in",
     "numbered",
     "remember",
@@ -37,7 +40,8 @@ __all__ = [
 
 _SCHEMA_BITS: Final = 8
 # The number is signed, and stays above zero.
-_FILES: Final = 1 << (31 - _SCHEMA_BITS)
+_COPY: Final = 1 << 30
+_FILES: Final = _COPY >> _SCHEMA_BITS
 _NOTE: Final = re.compile(rb"(\d{1,10})\n")
 _NOT_ALLOWED: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 
@@ -76,6 +80,37 @@ def numbered(schema: int, *, file: int = 0) -> int:
         file: The number that the file has; it stays the same file, or else becomes a new one.
     """
     return (_file_of(file) or 1 + secrets.randbelow(_FILES - 1)) << _SCHEMA_BITS | schema
+
+
+def copied(number: int) -> int:
+    """
+    Return the number of a copy of the file with *number*.
+    """
+    return numbered(schema_of(number)) | _COPY
+
+
+def name_copy(path: Path) -> None:
+    """
+    Give a copy at *path* that is opened for the first time a number of its own.
+
+    It has no log yet, so that the number stands in the file before anything is in one. What may not
+    be written to keeps its number.
+    """
+    if _has_content(_log_of(path)):
+        return
+    # Whatever is wrong with the file, who opens it behind this is told.
+    with suppress(sqlite3.Error):
+        if not _number(path, "immutable=1") & _COPY:
+            return
+        uri = f"{path.as_uri()}?mode=rw"
+        with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            number = number_in(connection)
+            (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
+            # Somebody else may have been faster.
+            if number & _COPY and mode != "wal":
+                set_number(connection, numbered(schema_of(number)))
+            connection.execute("COMMIT")
 
 
 def number_in(connection: sqlite3.Connection) -> int:
@@ -169,7 +204,7 @@ def check_log(path: Path) -> None:
         StoreCorruptError: There is such a log; nothing was changed.
         StoreError: Nobody lets us look.
     """
-    log = path.with_name(path.name + "-wal")
+    log = _log_of(path)
     if not _has_content(log):
         return
     # The note is read first, since it is written last.
@@ -188,6 +223,10 @@ def check_log(path: Path) -> None:
             "file were copied here together"
         )
         raise StoreCorruptError(message)
+
+
+def _log_of(path: Path) -> Path:
+    return path.with_name(path.name + "-wal")
 
 
 def _has_content(log: Path) -> bool:
@@ -245,8 +284,8 @@ def _is_foreign(path: Path, log: Path, note: int) -> bool:
         # Whoever opens the store behind this is told what SQLite has against it.
         return False
     if not own:
-        # It gets its number in the log, which is folded back before the note is written. Where the
-        # note is lost too, nothing tells that from a backup beside the log of another file.
+        # One from before there were numbers gets its own in the log, which is folded back before the
+        # note is written.
         return note != 0
     if logged != own:
         return True
