@@ -9,7 +9,7 @@ from msgspec import Struct
 from foldline.errors import ThreadIdError
 
 
-__all__ = ["DEFAULT_TENANT", "ThreadKey", "listed_key"]
+__all__ = ["DEFAULT_TENANT", "ThreadKey", "listed_key", "name_of"]
 
 
 DEFAULT_TENANT = "default"
@@ -45,6 +45,13 @@ def listed_key(tenant: str, id: str) -> ThreadKey | None:
         return ThreadKey(tenant, id)
     except ThreadIdError:
         return None
+
+
+def name_of(word: bytes | None) -> str:
+    """
+    Return a name that was read as bytes, since no damage stops that; what is no text is replaced.
+    """
+    return (word or b"").decode("utf-8", "replace")
 
 
 def _check(name: str, value: object) -> None:

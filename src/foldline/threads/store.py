@@ -165,7 +165,7 @@ class ThreadStore:
                 return await self._make(key, ttl)
             except ThreadConflictError:
                 # Somebody else has made it in the meantime, or one that has expired is there.
-                await self._make_room(key)
+                await make_room(self._backing, key)
         message = f"thread {thread_id!r} is made and deleted all the time"
         raise StoreError(message)
 
@@ -206,7 +206,7 @@ class ThreadStore:
         snapshot = decode_snapshot(data)
         key = ThreadKey(tenant, snapshot.id if thread_id is None else thread_id)
         planned = plan_restore(self._backing, key, snapshot)
-        await self._make_room(key)
+        await make_room(self._backing, key)
         try:
             return await self._new(planned)
         except ThreadConflictError:
@@ -218,13 +218,9 @@ class ThreadStore:
             return None
         record = decode_record(stored, self._backing.vault)
         # Looking deletes nothing: the clock of whoever looks may be ahead.
-        return None if self._is_expired(record) else ConversationThread(self._backing, record)
-
-    async def _make_room(self, key: ThreadKey) -> None:
-        """
-        Delete the thread *key* where it has expired, so that a new one can be made.
-        """
-        await make_room(self._backing, key)
+        return (
+            None if is_expired(self._backing, record) else ConversationThread(self._backing, record)
+        )
 
     async def _make(self, key: ThreadKey, ttl: timedelta | None) -> ConversationThread:
         expires_at = None if ttl is None else self._backing.clock() + ttl
@@ -236,12 +232,6 @@ class ThreadStore:
         await carry_out(self._backing, planned)
         return thread
 
-    def _is_expired(self, record: ThreadRecord) -> bool:
-        return is_expired(self._backing, record)
-
-    async def _expire(self, stored: StoredThread) -> bool:
-        return await delete_expired(self._backing, stored)
-
     async def threads(self, *, tenant: str = DEFAULT_TENANT) -> AsyncIterator[ConversationThread]:
         """
         Give every thread of *tenant*, in order of their ids.
@@ -250,7 +240,7 @@ class ThreadStore:
         """
         async for stored in stored_threads(self._backing.storage, tenant):
             record = self._whole(stored)
-            if record is not None and not self._is_expired(record):
+            if record is not None and not is_expired(self._backing, record):
                 yield ConversationThread(self._backing, record)
 
     def _whole(self, stored: StoredThread) -> ThreadRecord | None:
@@ -287,8 +277,8 @@ class ThreadStore:
         for tenant in await self.tenants():
             async for stored in stored_threads(self._backing.storage, tenant):
                 record = self._whole(stored)
-                if record is not None and self._is_expired(record):
-                    deleted += await self._expire(stored)
+                if record is not None and is_expired(self._backing, record):
+                    deleted += await delete_expired(self._backing, stored)
         return deleted
 
     async def delete_inactive(
@@ -316,7 +306,7 @@ class ThreadStore:
         async for stored in stored_threads(self._backing.storage, tenant):
             record = self._whole(stored)
             if record is not None and record.head.last_activity <= latest:
-                count += 1 if dry_run else await self._expire(stored)
+                count += 1 if dry_run else await delete_expired(self._backing, stored)
         return count
 
 

@@ -27,7 +27,7 @@ from foldline.threads.store import ThreadStore
 __all__ = [
     "Verified",
     "count_threads",
-    "damaged_name",
+    "find_keys",
     "list_keys",
     "verify_one",
     "verify_store",
@@ -173,13 +173,6 @@ async def _below(backing: Backing) -> list[Fault]:
         return [Fault(kind="store", problem=str(error))]
 
 
-def damaged_name(error: ThreadIdError) -> Fault:
-    """
-    Return the fault of a thread that is stored under a name which *error* refuses.
-    """
-    return Fault(kind="name", problem=f"a thread has a damaged name: {error}")
-
-
 async def list_keys(store: ThreadStore, *, tenant: str | None = None) -> list[ThreadKey]:
     """
     Return the keys of all threads, in order, of one tenant or of all; damaged names are left out.
@@ -188,7 +181,7 @@ async def list_keys(store: ThreadStore, *, tenant: str | None = None) -> list[Th
         ThreadIdError: *tenant* has characters that are not allowed.
         StoreCorruptError: The store is damaged so that they cannot be listed.
     """
-    return (await _found_keys(store.backing, tenant))[0]
+    return (await find_keys(store.backing, tenant=tenant))[0]
 
 
 async def count_threads(store: ThreadStore, *, tenant: str | None = None) -> int:
@@ -200,12 +193,21 @@ async def count_threads(store: ThreadStore, *, tenant: str | None = None) -> int
 
 async def _keys(backing: Backing, tenant: str | None) -> tuple[list[ThreadKey], list[Fault]]:
     try:
-        return await _found_keys(backing, tenant)
+        return await find_keys(backing, tenant=tenant)
     except StoreCorruptError as error:
         return [], [Fault(kind="store", problem=f"the threads cannot be listed: {error}")]
 
 
-async def _found_keys(backing: Backing, tenant: str | None) -> tuple[list[ThreadKey], list[Fault]]:
+async def find_keys(
+    backing: Backing, *, tenant: str | None = None
+) -> tuple[list[ThreadKey], list[Fault]]:
+    """
+    Return what `list_keys` does, and a fault for each damaged name, whoever the owner is.
+
+    Raises:
+        ThreadIdError: *tenant* has characters that are not allowed.
+        StoreCorruptError: The store is damaged so that they cannot be listed.
+    """
     if tenant is not None:
         # Raises where no thread could be named so.
         ThreadKey(tenant, "any")
@@ -231,7 +233,7 @@ def _allowed(
         try:
             key = ThreadKey(owner, id)
         except ThreadIdError as error:
-            faults.append(damaged_name(error))
+            faults.append(Fault(kind="name", problem=f"a thread has a damaged name: {error}"))
             continue
         if tenant in {None, owner}:
             keys.append(key)

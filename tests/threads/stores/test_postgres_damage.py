@@ -3,6 +3,8 @@ Damaged names in a PostgreSQL, and a thread that somebody else changes while it 
 """
 
 import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 
 import psycopg
 import pytest
@@ -39,6 +41,25 @@ async def prepare(dsn: str, *scripts: str) -> None:
     with psycopg.connect(dsn) as connection:
         for script in scripts:
             connection.execute(f"SET search_path TO foldline; {script}".encode())
+
+
+@asynccontextmanager
+async def held(
+    dsn: str, store: PostgresStore, change: str
+) -> AsyncGenerator[tuple[psycopg.AsyncConnection, asyncio.Future[bool]], None]:
+    """
+    Give a connection that has made *change* and not ended it, and a deletion that waits for it.
+    """
+    storage = store.backing.storage
+    stored = await storage.load(KEY)
+    assert stored is not None
+    async with await psycopg.AsyncConnection.connect(dsn) as other:
+        await other.execute("SET search_path TO foldline, pg_temp")
+        await other.execute(change.encode())
+        deleting = asyncio.ensure_future(storage.delete(KEY, expected=stored))
+        done, _ = await asyncio.wait([deleting], timeout=0.3)
+        assert not done
+        yield other, deleting
 
 
 def test_damaged_ids_hide_no_thread(postgres_dsn: str) -> None:
@@ -161,15 +182,7 @@ def test_a_deletion_that_waited_compares_what_is_there(
     async def live() -> ThreadConflictError:
         await prepare(postgres_dsn)
         async with PostgresStore(postgres_dsn) as store:
-            storage = store.backing.storage
-            stored = await storage.load(KEY)
-            assert stored is not None
-            async with await psycopg.AsyncConnection.connect(postgres_dsn) as other:
-                await other.execute("SET search_path TO foldline, pg_temp")
-                await other.execute(change.encode())
-                deleting = asyncio.ensure_future(storage.delete(KEY, expected=stored))
-                done, _ = await asyncio.wait([deleting], timeout=0.3)
-                assert not done
+            async with held(postgres_dsn, store, change) as (other, deleting):
                 await other.commit()
             with pytest.raises(ThreadConflictError) as caught:
                 await deleting
@@ -188,14 +201,9 @@ def test_a_deletion_that_waited_in_vain_is_made(postgres_dsn: str) -> None:
     async def live() -> bool:
         await prepare(postgres_dsn)
         async with PostgresStore(postgres_dsn) as store:
-            storage = store.backing.storage
-            stored = await storage.load(KEY)
-            assert stored is not None
-            async with await psycopg.AsyncConnection.connect(postgres_dsn) as other:
-                await other.execute("UPDATE foldline.threads SET head = 'other' WHERE id = 't'")
-                deleting = asyncio.ensure_future(storage.delete(KEY, expected=stored))
-                await asyncio.wait([deleting], timeout=0.3)
+            change = "UPDATE threads SET head = 'other' WHERE id = 't'"
+            async with held(postgres_dsn, store, change) as (other, deleting):
                 await other.rollback()
-            return await deleting and await storage.load(KEY) is None
+            return await deleting and await store.backing.storage.load(KEY) is None
 
     assert asyncio.run(live())

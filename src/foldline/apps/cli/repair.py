@@ -20,17 +20,15 @@ from foldline.errors import (
     StoreCorruptError,
     StoreVersionError,
     ThreadConflictError,
-    ThreadIdError,
     ThreadNotFoundError,
 )
 from foldline.threads.fault import Fault
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey
 from foldline.threads.repair import Repair, carry_out, plan_repair
-from foldline.threads.salvage import NameList
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.sqlite.inspection import Inspection, look_into
 from foldline.threads.stores.sqlite.storage import SQLiteStorage
-from foldline.threads.verification import damaged_name, list_keys, verify_thread
+from foldline.threads.verification import find_keys, verify_thread
 
 
 __all__ = ["RepairOptions", "repair"]
@@ -145,8 +143,7 @@ async def _repaired(store: ThreadStore, options: RepairOptions) -> _Found:
     below = await _inspected(store)
     is_listed = options.id is None and options.tenant is None
     try:
-        misnamed = await _misnamed(store)
-        keys = await _keys(store, options)
+        keys, misnamed = await _keys(store, options)
     except StoreCorruptError as error:
         if not below.broken:
             raise
@@ -179,27 +176,16 @@ async def _inspected(store: ThreadStore) -> Inspection:
     return await storage.reader.run(lambda connection: look_into(connection, storage.sql))
 
 
-async def _misnamed(store: ThreadStore) -> list[Fault]:
+async def _keys(store: ThreadStore, options: RepairOptions) -> tuple[list[ThreadKey], list[Fault]]:
     """
-    Return what is wrong with the names of threads that nobody can ask for.
+    Return the threads to look at, and what is wrong with names that nobody can ask for.
     """
-    faults: list[Fault] = []
-    storage = store.backing.storage
-    for tenant, id in await storage.names() if isinstance(storage, NameList) else ():
-        try:
-            ThreadKey(tenant, id)
-        except ThreadIdError as error:
-            faults.append(damaged_name(error))
-    return faults
-
-
-async def _keys(store: ThreadStore, options: RepairOptions) -> list[ThreadKey]:
+    keys, misnamed = await find_keys(store.backing, tenant=options.tenant)
     if options.id is not None:
-        return [ThreadKey(options.tenant or DEFAULT_TENANT, options.id)]
-    keys = await list_keys(store, tenant=options.tenant)
+        return [ThreadKey(options.tenant or DEFAULT_TENANT, options.id)], misnamed
     if options.tenant is not None and not keys:
         raise no_threads_of(options.tenant, await store.tenants())
-    return keys
+    return keys, misnamed
 
 
 async def _looked_at(

@@ -22,11 +22,7 @@ from foldline.apps.cli.stores import (
 )
 from foldline.apps.cli.terminal import output_console
 from foldline.apps.cli.threads_counts import counted
-from foldline.apps.cli.threads_damage import (
-    DAMAGED,
-    last_good_note,
-    whole_rows_note,
-)
+from foldline.apps.cli.threads_damage import DAMAGED, last_good_note, whole_rows_note
 from foldline.apps.cli.threads_views import IdArgument, LastGoodOption
 from foldline.errors import StoreCorruptError, UsageError
 from foldline.history.codec import encode_json

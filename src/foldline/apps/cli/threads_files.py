@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from foldline.errors import UsageError
 from foldline.threads.stores.sqlite.file import APPLICATION_ID
-from foldline.threads.stores.sqlite.header import check_log, number_in, schema_of
+from foldline.threads.stores.sqlite.header import check_log, has_log, number_in, schema_of
 from foldline.threads.stores.statements import migrations
 
 
@@ -110,8 +110,7 @@ def _header(path: Path, *, may_make: bool) -> _Header | None:
         return None
     # A link is another name of the file, and the log lies beside the file itself.
     place = path.resolve()
-    log = place.with_name(place.name + "-wal")
-    is_logged = log.exists() and log.stat().st_size > 0
+    is_logged = has_log(place)
     if is_logged and not header.startswith(_MAGIC):
         check_log(place)
     return (_logged(path) if is_logged else None) or _written(header, path)

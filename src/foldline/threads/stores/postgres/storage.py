@@ -13,7 +13,7 @@ from foldline.errors import (
     ThreadConflictError,
     ThreadNotFoundError,
 )
-from foldline.threads.key import ThreadKey, listed_key
+from foldline.threads.key import ThreadKey, listed_key, name_of
 from foldline.threads.step import Document, DocumentKind, Step, StoredRow, StoredThread
 from foldline.threads.stores.outcome import judge
 from foldline.threads.stores.postgres.link import (
@@ -211,14 +211,14 @@ class PostgresStorage:
         """
         Return every tenant that has a thread, in order.
         """
-        return [_name_of(tenant) for (tenant,) in await self.link.read("tenants", {})]
+        return [name_of(tenant) for (tenant,) in await self.link.read("tenants", {})]
 
     async def names(self) -> list[tuple[str, str]]:
         """
         Return tenant and id of every thread, in order, allowed or not; what is no text is replaced.
         """
         found = await self.link.read("names", {})
-        return [(_name_of(tenant), _name_of(id)) for tenant, id in found]
+        return [(name_of(tenant), name_of(id)) for tenant, id in found]
 
     async def delete(self, key: ThreadKey, *, expected: StoredThread | None = None) -> bool:
         """
@@ -314,16 +314,12 @@ def _documents(found: Answer) -> Iterator[Document]:
         yield Document(kind, _text_of(name), data)
 
 
-def _name_of(word: bytes) -> str:
-    return word.decode("utf-8", "replace")
-
-
 def _text_of(name: bytes) -> str:
     try:
         return name.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:
         # A document is bound to its name, so that under another one it is refused.
-        return _name_of(name)
+        return name_of(name)
 
 
 def _stored(key: ThreadKey, found: Sequence[tuple[Any, ...]]) -> StoredThread:

@@ -17,7 +17,7 @@ from foldline.errors import (
     ThreadConflictError,
     ThreadNotFoundError,
 )
-from foldline.threads.key import ThreadKey, listed_key
+from foldline.threads.key import ThreadKey, listed_key, name_of
 from foldline.threads.step import Document, DocumentKind, Step, StoredRow, StoredThread
 from foldline.threads.stores.outcome import judge
 from foldline.threads.stores.redis.link import RedisLink
@@ -30,7 +30,6 @@ from foldline.threads.stores.redis.wire import (
     documents_of,
     flag_word,
     listed_thread,
-    name_of,
     number_word,
     rows_of,
     stored_thread,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias, cast
 
 from foldline.errors import StoreCorruptError
-from foldline.threads.key import ThreadKey
+from foldline.threads.key import ThreadKey, name_of
 from foldline.threads.step import Branch, Document, DocumentKind, Step, StoredRow, StoredThread
 
 
@@ -17,7 +17,6 @@ __all__ = [
     "documents_of",
     "flag_word",
     "listed_thread",
-    "name_of",
     "number_word",
     "rows_of",
     "stored_thread",
@@ -45,13 +44,6 @@ def text_word(text: str) -> bytes:
     Return *text* as a word, in an encoding that keeps the order of strings.
     """
     return text.encode("utf-8", _ODD)
-
-
-def name_of(word: bytes) -> str:
-    """
-    Return the tenant or the id in *word*; what is no text in it is replaced.
-    """
-    return word.decode("utf-8", "replace")
 
 
 def number_word(number: int) -> bytes:

@@ -14,12 +14,7 @@ from msgspec import Struct
 from foldline.errors import StoreError, UsageError
 from foldline.threads.stores.sqlite.faults import store_error
 from foldline.threads.stores.sqlite.file import APPLICATION_ID
-from foldline.threads.stores.sqlite.header import (
-    check_log,
-    copied,
-    number_in,
-    set_number,
-)
+from foldline.threads.stores.sqlite.header import check_log, copied, number_in, set_number
 from foldline.threads.stores.sqlite.inspection import broken_seals, look_into
 from foldline.threads.stores.statements import statements
 

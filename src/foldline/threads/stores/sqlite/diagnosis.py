@@ -13,9 +13,9 @@ from typing import Final
 
 from foldline.errors import StoreBusyError, StoreCorruptError, StoreError
 from foldline.threads.finding import Finding
-from foldline.threads.stores.sqlite.faults import store_error
+from foldline.threads.stores.sqlite.faults import primary_code, store_error
 from foldline.threads.stores.sqlite.file import APPLICATION_ID, StoreFile
-from foldline.threads.stores.sqlite.header import check_log, lock_of, number_in, schema_of
+from foldline.threads.stores.sqlite.header import check_log, lock_of, log_of, number_in, schema_of
 from foldline.threads.stores.sqlite.lock import FileLock, can_lock
 from foldline.threads.stores.sqlite.words import has_full_text
 from foldline.threads.stores.statements import migrations
@@ -27,7 +27,6 @@ __all__ = ["diagnose_file", "diagnose_library"]
 _PACKAGE: Final = "foldline.threads.stores.sqlite"
 _UNWRITABLE = "make the file and its folder writable, or copy it to a folder that is"
 # Nothing is damaged behind these: the system does not let the file be opened or written to.
-_PRIMARY = 0xFF
 _REFUSED = frozenset({sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM})
 _WAY_FORWARD = (
     "restore a backup (`foldline backup` made one), or save what can be read with "
@@ -119,7 +118,7 @@ def _may_write(place: Path) -> bool:
 
 def _advice(error: sqlite3.Error) -> str:
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
-    if code & _PRIMARY in _REFUSED:
+    if primary_code(code) in _REFUSED:
         return _UNWRITABLE
     return _WAY_FORWARD
 
@@ -228,7 +227,7 @@ def _lock(path: Path) -> Finding:
 def _sizes(path: Path) -> Iterator[Finding]:
     size = path.stat().st_size
     yield Finding(name="file size", value=_bytes(size))
-    log = Path(f"{path}-wal")
+    log = log_of(path)
     logged = log.stat().st_size if log.exists() else 0
     is_long = logged > _LONG_LOG
     yield Finding(

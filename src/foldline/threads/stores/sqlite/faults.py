@@ -12,7 +12,7 @@ from typing import Final
 from foldline.errors import FoldlineError, StoreBusyError, StoreCorruptError, StoreError
 
 
-__all__ = ["FAILURES", "place_error", "store_error"]
+__all__ = ["FAILURES", "place_error", "primary_code", "store_error"]
 
 
 FAILURES: Final = (
@@ -31,8 +31,7 @@ Values that SQLite does not take are a ValueError (text that is no Unicode) or a
 damaged file may give back a value of any type, which is a TypeError.
 """
 
-# The lower eight bits of a result code say what kind of trouble it is.
-_PRIMARY = 0xFF
+_PRIMARY: Final = 0xFF
 _TROUBLE: Mapping[int, tuple[type[StoreError], str]] = MappingProxyType(
     {
         sqlite3.SQLITE_BUSY: (StoreBusyError, "others kept the database locked for too long"),
@@ -85,6 +84,13 @@ def store_error(error: sqlite3.Error, *, of: Path | None = None) -> StoreError:
     return kind(text if of is None else f"{of.name}: {text}")
 
 
+def primary_code(code: int) -> int:
+    """
+    Return what kind of trouble the result code *code* is: its lower eight bits.
+    """
+    return code & _PRIMARY
+
+
 def _told(error: sqlite3.Error) -> tuple[type[StoreError], str]:
     code = getattr(error, "sqlite_errorcode", None)
     name = getattr(error, "sqlite_errorname", type(error).__name__)
@@ -93,5 +99,5 @@ def _told(error: sqlite3.Error) -> tuple[type[StoreError], str]:
         return StoreCorruptError, f"the database holds a text that is none ({name})"
     if code is None:
         return StoreError, f"SQLite refused a call ({name})"
-    kind, text = _TROUBLE.get(code & _PRIMARY, (StoreError, "SQLite failed"))
+    kind, text = _TROUBLE.get(primary_code(code), (StoreError, "SQLite failed"))
     return kind, f"{text} ({name})"

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Final, Literal, TypeAlias
 
 from foldline.errors import StoreError, StoreVersionError
-from foldline.threads.stores.sqlite.faults import place_error, store_error
+from foldline.threads.stores.sqlite.faults import place_error, primary_code, store_error
 from foldline.threads.stores.sqlite.header import (
     check_log,
     check_size,
@@ -51,8 +51,6 @@ _LOG_PAGES = 1_000
 # Before this release two connections that write or fold the log back in the same instant could
 # damage the file (SQLite's release notes call it the WAL-reset bug).
 _SAFE_VERSION = (3, 51, 3)
-# The result code of SQLite without what it adds to it.
-_PRIMARY = 0xFF
 
 
 class StoreFile:
@@ -290,7 +288,7 @@ def _cannot_grow(error: BaseException) -> bool:
     Whether a file is only not to be written to: it can be read without a number of its own.
     """
     code = getattr(error, "sqlite_errorcode", 0)
-    return code & _PRIMARY in {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL}
+    return primary_code(code) in {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL}
 
 
 def _missing(known: list[tuple[int, list[str]]], found: int, name: str) -> list[str]:

@@ -26,9 +26,11 @@ __all__ = [
     "check_log",
     "check_size",
     "copied",
+    "has_log",
     "is_named",
     "is_remembered",
     "lock_of",
+    "log_of",
     "name_copy",
     "number_in",
     "numbered",
@@ -51,6 +53,13 @@ def lock_of(path: Path) -> Path:
     Return the lock file beside the file at *path*.
     """
     return path.with_name(path.name + ".lock")
+
+
+def log_of(path: Path) -> Path:
+    """
+    Return the write-ahead log beside the file at *path*.
+    """
+    return path.with_name(path.name + "-wal")
 
 
 def schema_of(number: int) -> int:
@@ -96,14 +105,13 @@ def name_copy(path: Path) -> None:
     It has no log yet, so that the number stands in the file before anything is in one. What may not
     be written to keeps its number.
     """
-    if _has_content(_log_of(path)):
+    if has_log(path):
         return
     # Whatever is wrong with the file, who opens it behind this is told.
     with suppress(sqlite3.Error):
         if not _number(path, "immutable=1") & _COPY:
             return
-        uri = f"{path.as_uri()}?mode=rw"
-        with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as connection:
+        with _opened(path, "mode=rw") as connection:
             connection.execute("BEGIN IMMEDIATE")
             number = number_in(connection)
             (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
@@ -204,9 +212,9 @@ def check_log(path: Path) -> None:
         StoreCorruptError: There is such a log; nothing was changed.
         StoreError: Nobody lets us look.
     """
-    log = _log_of(path)
-    if not _has_content(log):
+    if not has_log(path):
         return
+    log = log_of(path)
     # The note is read first, since it is written last.
     note = _remembered(path)
     problem = _no_database(path)
@@ -225,11 +233,14 @@ def check_log(path: Path) -> None:
         raise StoreCorruptError(message)
 
 
-def _log_of(path: Path) -> Path:
-    return path.with_name(path.name + "-wal")
+def has_log(path: Path) -> bool:
+    """
+    Whether there is anything in the log of the file at *path*.
 
-
-def _has_content(log: Path) -> bool:
+    Raises:
+        StoreError: Nobody lets us look.
+    """
+    log = log_of(path)
     # At once: whoever closes the store last deletes its log.
     try:
         return log.stat().st_size > 0
@@ -264,9 +275,8 @@ def _is_whole(path: Path) -> bool:
     """
     Whether file and log are whole together, as where the power went when the file was written to.
     """
-    uri = f"{path.as_uri()}?mode=ro"
     try:
-        with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as connection:
+        with _opened(path, "mode=ro") as connection:
             return bool(connection.execute("PRAGMA quick_check(1)").fetchone() == ("ok",))
     except sqlite3.Error:
         return False
@@ -299,6 +309,10 @@ def _number(path: Path, how: str) -> int:
     A connection that cannot write folds no log back when it is closed. The file is never opened
     past SQLite: to close it would drop the locks that this process has on it.
     """
-    uri = f"{path.as_uri()}?{how}"
-    with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as connection:
+    with _opened(path, how) as connection:
         return number_in(connection)
+
+
+def _opened(path: Path, how: str) -> closing[sqlite3.Connection]:
+    uri = f"{path.as_uri()}?{how}"
+    return closing(sqlite3.connect(uri, uri=True, isolation_level=None))

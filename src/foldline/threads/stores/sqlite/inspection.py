@@ -12,9 +12,9 @@ from msgspec import Struct
 from foldline.errors import StoreCorruptError
 from foldline.threads.fault import Fault
 from foldline.threads.head import SEAL_SIZE
+from foldline.threads.key import name_of
 from foldline.threads.row import seal_of
 from foldline.threads.stores.sqlite.lineage import SEQ_BITS, SEQ_MASK
-from foldline.threads.stores.sqlite.names import name_of
 
 
 __all__ = ["Inspection", "broken_seals", "look_into", "read_names"]

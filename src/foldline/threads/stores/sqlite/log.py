@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from foldline.errors import StoreBusyError, StoreError
+from foldline.threads.stores.sqlite.header import log_of
 from foldline.threads.stores.sqlite.worker import Worker
 
 
@@ -41,7 +42,7 @@ class WriteLog:
             path: Where the file lies.
             busy_timeout: How many seconds a write waits for other processes.
         """
-        self._path = path.with_name(path.name + "-wal")
+        self._path = log_of(path)
         self._name = path.name
         self._busy_timeout = busy_timeout
         self._commits = 0

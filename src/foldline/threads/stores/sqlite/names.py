@@ -9,14 +9,7 @@ from foldline.errors import StoreCorruptError
 from foldline.threads.key import ThreadKey
 
 
-__all__ = ["check_absent", "name_of"]
-
-
-def name_of(word: bytes | None) -> str:
-    """
-    Return a name that was read as bytes, since no damage stops that; what is no text is replaced.
-    """
-    return (word or b"").decode("utf-8", "replace")
+__all__ = ["check_absent"]
 
 
 def check_absent(connection: sqlite3.Connection, sql: Mapping[str, str], key: ThreadKey) -> None:

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 
 from foldline.errors import CommitUnknownError, StoreError
 from foldline.threads.fault import Fault
-from foldline.threads.key import ThreadKey, listed_key
+from foldline.threads.key import ThreadKey, listed_key, name_of
 from foldline.threads.step import Document, DocumentKind, Step, StoredRow, StoredThread
 from foldline.threads.stores.sqlite.commit import commit_step, delete_thread
 from foldline.threads.stores.sqlite.file import Durability, StoreFile
@@ -20,7 +20,7 @@ from foldline.threads.stores.sqlite.glance import Glance
 from foldline.threads.stores.sqlite.inspection import look_into, read_names
 from foldline.threads.stores.sqlite.lineage import SEQ_BITS, SEQ_MASK, lineage
 from foldline.threads.stores.sqlite.log import WriteLog
-from foldline.threads.stores.sqlite.names import check_absent, name_of
+from foldline.threads.stores.sqlite.names import check_absent
 from foldline.threads.stores.sqlite.worker import Worker
 from foldline.threads.stores.statements import statements
 
