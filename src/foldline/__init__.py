@@ -142,6 +142,7 @@ from foldline.threads.checkpointer import ThreadCheckpointer
 from foldline.threads.cipher import AesCipher, Cipher
 from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.message_store import MessageStore
+from foldline.threads.moment import ThreadMoment
 from foldline.threads.read_only import ReadOnlyThread, ThreadWindow
 from foldline.threads.start import run_start
 from foldline.threads.storage import ThreadStorage
@@ -259,6 +260,7 @@ __all__ = [
     "ThreadConflictError",
     "ThreadExistsError",
     "ThreadIdError",
+    "ThreadMoment",
     "ThreadNotFoundError",
     "ThreadStorage",
     "ThreadStore",

@@ -162,7 +162,11 @@ def test_options_are_checked(options: dict[str, object], says: str) -> None:
 
 @pytest.mark.parametrize(
     ("message", "says"),
-    [(7, "message is a int"), ({"role": "user"}, "message is a dict"), (["hi"], "is a list")],
+    [
+        (7, "message is a int"),
+        ({"role": "user"}, "message is a dict"),
+        (["hi"], r"message\[0\] is a str"),
+    ],
 )
 def test_a_wrong_input_is_refused(message: object, says: str) -> None:
     """

@@ -38,11 +38,12 @@ class GatedSummarizer:
     def __init__(self) -> None:
         self.gate = asyncio.Event()
         self.requests: list[SummaryRequest] = []
+        self.text = "they talked"
 
     async def summarize(self, request: SummaryRequest) -> str:
         self.requests.append(request)
         await self.gate.wait()
-        return "they talked"
+        return self.text
 
 
 async def filled(exchanges: int = 5) -> ConversationThread:
@@ -61,7 +62,7 @@ def told(result: TurnResult) -> list[tuple[str, Reason]]:
 
 def test_a_turn_goes_on_while_the_summary_is_written() -> None:
     """
-    The turn in which a fold is due sends what it has; a later one finds the reduction and says so.
+    The turn in which a fold is due sends what it has; the next finds the reduction and says so once.
     """
 
     async def live() -> tuple[Sequence[TurnResult], ScriptedModel]:
@@ -76,14 +77,16 @@ def test_a_turn_goes_on_while_the_summary_is_written() -> None:
                 (thread.storage, thread.tenant, thread.id, agent.reducer.config_fingerprint)
             )
             second = await agent.run("question 6", thread=thread)
+            third = await agent.run("question 7", thread=thread)
         assert len(summarizer.requests) == 1
-        return (first, second), model
+        return (first, second, third), model
 
-    (first, second), model = asyncio.run(live())
+    (first, second, third), model = asyncio.run(live())
 
     assert told(first) == [("skipped", Reason.FOLDING_BEHIND)]
     assert told(second)[0][0] == "performed"
     assert told(second)[1] == ("cache_hit", Reason.REDUCTION_VALID)
+    assert told(third) == [("cache_hit", Reason.REDUCTION_VALID)]
     assert len(model.requests[0].messages) == 11
     assert model.requests[1].messages[0].text == "they talked"
     assert (first.reduction, second.reduction is None) == (None, False)

@@ -11,12 +11,14 @@ from typing import Any
 
 import pytest
 
-from foldline.history.codec import decode_history
+from foldline.history.codec import decode_history, encode_history
 from foldline.history.formats.grammars import (
     check_anthropic,
     check_openai_chat,
     check_openai_responses,
 )
+from foldline.history.messages import Message
+from foldline.history.parts import ReasoningPart
 from foldline.reduction.state import HistoryReductionState
 
 
@@ -258,3 +260,22 @@ def test_what_is_no_message_is_told(run: Run, tmp_path: Path, option: tuple[str,
 
     assert outcome.code == 0
     assert outcome.err.startswith("note: cut: line 2, the last, is cut off")
+
+
+def test_what_the_format_has_no_place_for_is_told(run: Run, tmp_path: Path) -> None:
+    """
+    Messages that a document has nothing of are counted; where people are shown all, nobody is told.
+    """
+    thinks = Message(role="assistant", parts=(ReasoningPart("hidden"),))
+    said = [Message.user("a"), thinks, Message.assistant("b")]
+    (tmp_path / "x.json").write_bytes(encode_history(said))
+    told = "note: 1 message is left out: openai-chat has no place for reasoning alone\n"
+
+    written = run("reduce", "x.json", "--to", "openai-chat", "--output", "y.json")
+    printed = run("reduce", "x.json", "--to", "openai-chat", "--json")
+    shown, kept = run("reduce", "x.json"), run("reduce", "x.json", "--json")
+
+    assert written.err == told
+    assert printed.err.startswith(told)
+    assert len(printed.json()) == 2
+    assert "left out" not in shown.err + kept.err

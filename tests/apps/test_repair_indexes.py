@@ -213,10 +213,7 @@ def test_a_torn_table_is_not_called_whole(run: Run, tmp_path: Path) -> None:
     assert (copied.code, copied.out, copied.err.count("\n")) == (1, "", 1)
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["words_data", "words_content", "words_docsize", "words_idx", "words_config", "indexed"],
-)
+@pytest.mark.parametrize("name", ["words", "indexed"])
 def test_a_torn_index_of_words_costs_nothing(run: Run, searched: Path, name: str) -> None:
     """
     Where the index of words alone is torn, what is named mends it and leaves all else as it was.

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from foldline.history.messages import Message
+from foldline.history.parts import ReasoningPart, TextPart
 from foldline.threads.cipher import AesCipher
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from tests.threads.sample import COUNT, fill
@@ -238,3 +239,65 @@ def test_two_ways_out_are_too_many(run: Run, long: Path) -> None:
 
     assert (outcome.code, outcome.out, outcome.err.count("\n")) == (2, "", 1)
     assert "--whole-rows goes on behind it: give one" in outcome.err
+
+
+THINKS = Message(role="assistant", parts=(ReasoningPart("hidden"),))
+SAYS = Message(role="assistant", parts=(ReasoningPart("hidden"), TextPart("said")))
+BLANK = Message.assistant("")
+
+
+@pytest.fixture
+def thinking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Message]:
+    """
+    Return the messages of a thread in a store that the commands use; not every format takes all.
+    """
+    said = [Message.user("a"), THINKS, SAYS, Message.user("b"), THINKS, BLANK]
+
+    async def make() -> None:
+        async with SQLiteStore(tmp_path / "store.db") as store:
+            await (await store.thread("thinking")).add_messages(said)
+
+    asyncio.run(make())
+    monkeypatch.setenv("FOLDLINE_STORE", str(tmp_path / "store.db"))
+    return said
+
+
+@pytest.mark.parametrize(
+    ("target", "left", "held"),
+    [
+        ("chat-jsonl", 2, "reasoning"),
+        ("openai-chat", 2, "reasoning"),
+        ("openai-responses", 2, "reasoning"),
+        ("anthropic", 3, "blank text and reasoning"),
+        ("foldline", 0, ""),
+        ("snapshot", 0, ""),
+    ],
+)
+@pytest.mark.parametrize("damaged", [(), ("--last-good",), ("--whole-rows",)], ids=str)
+def test_what_a_format_has_no_place_for_is_counted(
+    run: Run, thinking: list[Message], target: str, left: int, held: str, damaged: tuple[str, ...]
+) -> None:
+    """
+    The messages that were written are counted, the others are told with what they hold.
+    """
+    command = ("threads", "export", "thinking", *damaged, "--to", target, "--output", "x.out")
+
+    outcome = run(*command, "--json")
+
+    told = f"note: {left} messages are left out: {target} has no place for {held} alone\n"
+    assert (outcome.code, outcome.err) == (0, told if left else "")
+    assert outcome.json()["messages"] == len(thinking) - left
+
+
+def test_as_many_are_read_back_as_were_counted(run: Run, thinking: list[Message]) -> None:
+    """
+    A file of lines has as many as were told, and `import` makes a thread of so many messages.
+    """
+    command = ("threads", "export", "thinking", *CHAT, "--output", "x.jsonl")
+
+    told = run(*command).out
+    run("threads", "import", "x.jsonl", "--id", "back", "--store", "back.db")
+
+    back = run("threads", "show", "back", "--store", "back.db", "--json").json()
+    assert told == f"x.jsonl: {len(thinking) - 2} messages as chat-jsonl\n"
+    assert back["messages"] == len(thinking) - 2

@@ -72,6 +72,51 @@ def test_an_expired_thread_can_still_be_saved(run: Run, expired: Path) -> None:
     assert (outcome.code, outcome.out.count("Hello"), outcome.err) == (0, 1, "")
 
 
+LOG = b'{"conversation_id": "brief", "role": "user", "content": "Good morning"}\n'
+
+
+@pytest.mark.parametrize(
+    "arguments", [("--id", "brief"), ("--format", "chat-jsonl")], ids=["named", "session"]
+)
+def test_an_import_takes_the_id_of_an_expired_thread(
+    run: Run, expired: Path, arguments: tuple[str, ...]
+) -> None:
+    """
+    The new thread stands where the one that has expired stood, and nothing of that is left.
+    """
+    outcome = run("threads", "import", "-", *arguments, "--json", stdin=LOG)
+    shown = run("threads", "export", "brief", "--to", "chat-jsonl")
+
+    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.json()["threads"] == [{"id": "brief", "messages": 1}]
+    assert (shown.out.count("Good morning"), shown.out.count("Hello")) == (1, 0)
+
+
+def test_a_snapshot_takes_the_id_of_an_expired_thread(run: Run, expired: Path) -> None:
+    """
+    So it is with a snapshot, which is never passed over.
+    """
+    run("threads", "import", "-", "--id", "other", stdin=HELLO)
+    snapshot = run("threads", "export", "other").out.encode()
+
+    outcome = run("threads", "import", "-", "--id", "brief", stdin=snapshot)
+
+    assert (outcome.code, outcome.out) == (0, "brief: 1 message\n")
+
+
+def test_an_import_that_is_refused_deletes_no_expired_thread(run: Run, expired: Path) -> None:
+    """
+    Where another id of the log is taken, what has expired is still stored.
+    """
+    run("threads", "import", "-", "--id", "taken", stdin=HELLO)
+    log = LOG + LOG.replace(b"brief", b"taken")
+
+    refused = run("threads", "import", "-", "--format", "chat-jsonl", stdin=log)
+
+    assert (refused.code, refused.out, "'taken' is there already" in refused.err) == (2, "", True)
+    assert run("threads", "export", "brief", "--last-good").out.count("Hello") == 1
+
+
 def test_expired_threads_are_told_of_in_the_list(run: Run, expired: Path) -> None:
     """
     The list leaves out what has expired, says how many that are, and deletes none.

@@ -413,7 +413,7 @@ def test_the_doctor_finds_nothing_in_a_usual_store(run: Run, store: Path) -> Non
 
     named = {one["name"]: one["value"] for one in document.json()["findings"]}
     assert document.code == 0
-    assert {"foldline", "Python", "msgspec", "SQLite", "FTS5", "free disk"} <= set(named)
+    assert {"foldline", "Python", "msgspec", "SQLite", "free disk"} <= set(named)
     assert named["threads"] == "3"
     assert "journal mode" in run("doctor").out
 

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from msgspec.structs import replace
 
-from foldline.errors import ThreadConflictError
+from foldline.errors import ThreadConflictError, ThreadNotFoundError
 from foldline.threads.key import ThreadKey
 from foldline.threads.step import Branch, Document, DocumentKind, Step, StoredRow, StoredThread
 from foldline.threads.stores.memory import MemoryStorage
@@ -74,6 +74,41 @@ class RewindsToAnyBranch(MemoryStorage):
 
     def _need_parent(self, key: ThreadKey, branch: Branch, *, is_new: bool) -> None:
         super()._need_parent(key, branch, is_new=True)
+
+
+class SharesWhatIsLeft(MemoryStorage):
+    """
+    Lets a new thread share the rows that are left of a branch that nobody owns.
+    """
+
+    def _need_parent(self, key: ThreadKey, branch: Branch, *, is_new: bool) -> None:
+        parent = self._branches.get(branch.parent or b"")
+        is_left = parent is not None and parent.owner is None and parent.tenant == key.tenant
+        if not (is_new and is_left and branch.at <= self._shared(branch.parent or b"")):
+            super()._need_parent(key, branch, is_new=is_new)
+
+
+class SharesFirstHand(MemoryStorage):
+    """
+    Lets nobody share rows whose own thread is gone, though a fork that reads them lives.
+    """
+
+    def _need_parent(self, key: ThreadKey, branch: Branch, *, is_new: bool) -> None:
+        super()._need_parent(key, branch, is_new=is_new)
+        parent = self._owner_of(branch.parent, branch.at)
+        if parent is not None and self._branches[parent].owner is None:
+            raise ThreadNotFoundError(thread_id=key.id)
+
+
+class SharesTheCurrentAlone(MemoryStorage):
+    """
+    Lets nobody share a branch that its thread has left.
+    """
+
+    def _need_parent(self, key: ThreadKey, branch: Branch, *, is_new: bool) -> None:
+        super()._need_parent(key, branch, is_new=is_new)
+        if branch.parent not in {None, *(one.branch for one in self._threads.values())}:
+            raise ThreadNotFoundError(thread_id=key.id)
 
 
 class WritesBeforeComparing(MemoryStorage):
@@ -322,6 +357,9 @@ FAULTS: Mapping[type[MemoryStorage], frozenset[str]] = MappingProxyType(
             {"a_thread_made_again_takes_no_old_commit", "a_foreign_branch_takes_no_commit"}
         ),
         RewindsToAnyBranch: frozenset({"a_thread_made_again_is_not_rewound"}),
+        SharesWhatIsLeft: frozenset({"a_branch_that_nobody_owns_cannot_be_shared"}),
+        SharesFirstHand: frozenset({"a_branch_of_a_living_thread_can_be_shared"}),
+        SharesTheCurrentAlone: frozenset({"a_branch_of_a_living_thread_can_be_shared"}),
         WritesBeforeComparing: frozenset({"a_refused_commit_changes_nothing"}),
         LosesDrops: frozenset({"documents_are_dropped_by_name", "documents_are_dropped_by_kind"}),
         DropsLast: frozenset({"a_drop_comes_before_a_put"}),

@@ -44,13 +44,16 @@ def edit(random: Random, messages: list[Message], low: int, high: int) -> str:
 
 
 def reduced(random: Random, reducer: HistoryReducer) -> tuple[list[Message], HistoryReductionState]:
-    """Make a history and a reduction of it that has messages on both sides of its cut."""
+    """Make a history and a reduction of it, whole, that has messages on both sides of its cut."""
     while True:
         messages = [m for m in legal_history(random) if m.role != "system"]
+        cut = random.randint(1, max(1, len(messages) - 1))
+        if next(History(messages).whole_indexes(cut, cut - 1), None) is None:
+            continue
         state = HistoryReductionState.create(
             messages,
             "summary",
-            random.randint(1, max(1, len(messages) - 1)),
+            cut,
             target_count=1,
             reduction_threshold=1,
             message_count_at_reduction=len(messages),

@@ -1,5 +1,6 @@
 """The reduction record: what it knows, what it refuses, what it makes of a history."""
 
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 import msgspec
@@ -8,6 +9,8 @@ import pytest
 from foldline.errors import ConfigError, FormatError, HistoryTooShortError, IntegrityError
 from foldline.history.history import History
 from foldline.history.messages import SUMMARY_KEY, Message
+from foldline.history.parts import ToolCallPart
+from foldline.history.prefix import Prefix
 from foldline.reduction.state import (
     MAX_PREVIOUS,
     STATE_FORMAT,
@@ -25,7 +28,7 @@ def talk(count: int) -> list[Message]:
     return [Message.user(f"Message {number}") for number in range(count)]
 
 
-def reduction(messages: list[Message], index: int, **changes: object) -> HistoryReductionState:
+def reduction(messages: Sequence[Message], index: int, **changes: object) -> HistoryReductionState:
     fields: dict[str, object] = {
         "target_count": 20,
         "reduction_threshold": 5,
@@ -322,6 +325,54 @@ def test_a_negative_index_is_refused() -> None:
     """A reduction of less than nothing is a mistake of the caller."""
     with pytest.raises(ConfigError, match="summarized_up_to_index=-3: allowed is 0 or more"):
         reduction(talk(3), -3)
+
+
+def spoken(words: str) -> list[Message]:
+    """Return a message for each letter: a user's, calls `a` and `b`, their answers `1` and `2`, words."""
+    kinds = {
+        "u": Message.user("go on"),
+        "a": Message.assistant(tool_calls=[ToolCallPart("a", "look_up", "{}")]),
+        "b": Message.assistant(tool_calls=[ToolCallPart("b", "look_up", "{}")]),
+        "1": Message.tool("a", "found"),
+        "2": Message.tool("b", "found"),
+        "w": Message.assistant("well"),
+    }
+    return [kinds[word] for word in words]
+
+
+@pytest.mark.parametrize(
+    ("words", "index", "call"),
+    [("ua1", 2, "a"), ("uabw12", 4, "a"), ("uab12w", 4, "b"), ("ua1a1", 4, "a"), ("a1u", 1, "a")],
+)
+@pytest.mark.parametrize("kind", [list, History])
+def test_a_cut_between_a_call_and_its_answer_is_refused(
+    kind: Callable[[list[Message]], Sequence[Message]], words: str, index: int, call: str
+) -> None:
+    """What is left behind it would be no valid request; the index and the call are named."""
+    text = f"^summarized_up_to_index={index}: it parts call '{call}' from its answer$"
+    with pytest.raises(ConfigError, match=text):
+        reduction(kind(spoken(words)), index)
+
+
+@pytest.mark.parametrize(
+    ("words", "index"),
+    [("ua1w", 3), ("ua1w", 1), ("ua1a1", 3), ("uau1", 2), ("uau1", 3), ("u1a", 1), ("ua", 2)],
+)
+@pytest.mark.parametrize("kind", [list, History])
+def test_a_cut_beside_calls_and_answers_is_taken(
+    kind: Callable[[list[Message]], Sequence[Message]], words: str, index: int
+) -> None:
+    """A call that the user has spoken over was given up, and nobody's answer belongs to no call."""
+    assert reduction(kind(spoken(words)), index).summarized_up_to_index == index
+
+
+def test_a_cut_where_a_window_begins_is_taken() -> None:
+    """What is not in memory is not looked at: whoever cut there has done so."""
+    known = History(spoken("ua1"))
+    opening = Prefix(length=3, digest=known.digest(), tokens=known.tokens(), users=1)
+    window = History(spoken("w1u"), prefix=opening)
+
+    assert reduction(window, 3).message_hash == hash_of(known, 3)
 
 
 def test_a_summary_that_no_request_carries_is_cleaned() -> None:

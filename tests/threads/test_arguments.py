@@ -21,6 +21,7 @@ from foldline.history.parts import (
     ToolCallResponsePart,
 )
 from foldline.reduction.state import HistoryReductionState, SummaryLayer
+from foldline.threads.checkpointer import ThreadCheckpointer
 from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
@@ -400,6 +401,8 @@ def test_odd_values_of_the_right_kind_are_taken() -> None:
         (lambda thread: thread.get_messages(last="5"), "last is a str"),
         (lambda thread: thread.get_range("1"), "start is a str"),
         (lambda thread: thread.get_range(0, 1.0), "stop is a float"),
+        (lambda thread: thread.commit(expected={}), "expected is a dict"),
+        (lambda thread: thread.commit(expected="\ud800"), "expected is a str"),
     ],
 )
 def test_what_is_no_index_is_named(call: Callable[[Any], Awaitable[Any]], told: str) -> None:
@@ -415,10 +418,31 @@ def test_what_is_no_index_is_named(call: Callable[[Any], Awaitable[Any]], told: 
     asyncio.run(run())
 
 
-@pytest.mark.parametrize("threshold", [timedelta.max, "a day", None])
-def test_a_span_without_a_date_is_named(threshold: Any) -> None:
+@pytest.mark.parametrize(
+    ("threshold", "allowed"),
+    [
+        (timedelta.max, "one that reaches back to a date"),
+        (timedelta(days=-30), "a timedelta above zero"),
+        (timedelta(0), "a timedelta above zero"),
+        (NOW, "a timedelta above zero"),
+        ("a day", "a timedelta above zero"),
+        (None, "a timedelta above zero"),
+    ],
+    ids=str,
+)
+def test_a_span_that_does_not_lie_behind_deletes_nothing(threshold: Any, allowed: str) -> None:
     """
-    What reaches back to no date deletes nothing, and is told in one line.
+    A span of the wrong sign deletes no thread, nor does what is no span; either is told in one line.
     """
-    with pytest.raises(ConfigError, match=r"threshold=.*: allowed is a timedelta"):
-        asyncio.run(MemoryStore().delete_inactive(threshold))
+
+    async def run() -> None:
+        store = MemoryStore()
+        await (await store.thread("t")).add_message(Message.user("said this moment"))
+        checkpointer = ThreadCheckpointer(store)
+        for delete in (store.delete_inactive, checkpointer.delete_inactive):
+            with pytest.raises(ConfigError, match=f"threshold=.*: allowed is {allowed}"):
+                await delete(threshold)
+
+        assert await store.find("t") is not None
+
+    asyncio.run(run())

@@ -3,13 +3,14 @@ Rows that are sealed and still do not say what their messages say.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
 
 import msgspec
 import pytest
 
 from foldline.agent.reducer import HistoryReducer
+from foldline.errors import ConfigError
 from foldline.history.codec import encode_message
 from foldline.history.messages import Message
 from foldline.history.tokens import TokenEstimator
@@ -22,15 +23,16 @@ from foldline.threads.row import MessageRow, append_rows, read_row, seal_of
 from foldline.threads.step import StoredRow
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.verification import verify_store
+from tests.threads.canaries import reduction_of
 from tests.threads.sample import said, when
 
 
 BAD = 3
 
 
-def _rows() -> list[StoredRow]:
+def _rows(messages: Sequence[Message] = tuple(said(2))) -> list[StoredRow]:
     head = Head(branch=bytes(16), created_at=when(), last_activity=when())
-    return [one.row for one in append_rows(head, said(2), TokenEstimator(), Vault())[0]]
+    return [one.row for one in append_rows(head, messages, TokenEstimator(), Vault())[0]]
 
 
 def _sealed(rows: list[StoredRow], change: Callable[[MessageRow], MessageRow]) -> list[StoredRow]:
@@ -130,6 +132,33 @@ def test_a_cut_between_a_call_and_its_answer_is_seen() -> None:
         chain.take(row)
 
     assert chain.torn == {2, 6}
+
+
+def test_the_cuts_that_are_blamed_are_those_that_are_refused() -> None:
+    """
+    In a history of any damage no reduction can be made by hand that a verification calls damaged.
+    """
+    blamed = 0
+    for seed in range(60):
+        messages = damaged_history(Random(seed))
+        told = [message for message in messages if message.role != "system"]
+        chain = Chain(Vault(), indexes=range(len(told) + 1))
+        for row in _rows(messages):
+            assert chain.take(row) is None
+        refused = {cut for cut in range(len(told) + 1) if not _is_taken(told, cut)}
+
+        assert refused == chain.torn
+        blamed += len(refused)
+
+    assert blamed > 100
+
+
+def _is_taken(messages: list[Message], cut: int) -> bool:
+    try:
+        reduction_of(messages, cut, "summary")
+    except ConfigError:
+        return False
+    return True
 
 
 def test_folds_of_any_history_are_not_blamed() -> None:

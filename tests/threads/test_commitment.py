@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from foldline.errors import CommitUnknownError, StoreError
+from foldline.errors import CommitUnknownError, StoreError, ThreadNotFoundError
 from foldline.history.messages import Message
 from foldline.reduction.state import HistoryReductionState
 from foldline.threads.head import REMEMBERED_COMMITS
@@ -267,6 +267,52 @@ def test_a_forgotten_commit_is_not_made_again(name: str, others: int) -> None:
     if error is not None:
         assert error.commit_id is None
         assert str(error).endswith("Refresh, and look whether it is there")
+
+
+class Replaced(MemoryStorage):
+    """
+    A storage whose connection breaks before a commit, and in which the thread is made anew then.
+    """
+
+    def __init__(self, *, others: int) -> None:
+        super().__init__()
+        self._others = others
+        self.breaks = False
+
+    async def commit(self, key: ThreadKey, step: Step) -> None:
+        if not self.breaks:
+            await super().commit(key, step)
+            return
+        self.breaks = False
+        await self.delete(key)
+        again = await ThreadStore(self).thread(key.id)
+        for number in range(self._others):
+            await again.add_message(Message.user(f"other {number}"))
+        message = "the connection broke"
+        raise CommitUnknownError(message)
+
+
+@pytest.mark.parametrize("others", [0, 1, 2, 20])
+@pytest.mark.parametrize("name", _NAMED)
+def test_a_commit_is_not_looked_for_in_a_thread_made_anew(name: str, others: int) -> None:
+    """
+    Where the thread of a commit that broke was made anew, it is not found, and the new one is left.
+    """
+
+    async def run() -> tuple[int, list[str]]:
+        storage = Replaced(others=others)
+        store = ThreadStore(storage)
+        thread = await store.thread("t")
+        await thread.add_message(ONE)
+        storage.breaks = True
+        for _ in range(2):
+            with pytest.raises(ThreadNotFoundError, match="'t'"):
+                await _NAMED[name](store, thread)
+        found = await store.find("t")
+        assert found is not None
+        return found.revision, await stored(store)
+
+    assert asyncio.run(run()) == (others + 1, [f"other {number}" for number in range(others)])
 
 
 def _broken() -> None:

@@ -115,6 +115,23 @@ def test_a_fork_of_an_older_view_has_what_was_folded_since(
     tell(story)
 
 
+def test_a_fork_says_what_it_was_made_of(tell: Callable[[Story], None]) -> None:
+    """
+    Its metadata names the thread and the index, also where the owner, or a fork before, named others.
+    """
+
+    async def story(store: ThreadStore, _: Clock) -> None:
+        thread = await store.thread("t")
+        await thread.add_messages(said("first", 3))
+        await thread.set_metadata({"colour": "blue", "forked_at": "night"}, display_name="Talk")
+        fork = await (await thread.fork("f")).fork("g", at=2)
+
+        assert fork.metadata == {"colour": "blue", "forked_from": "f", "forked_at": 2}
+        assert fork.display_name == "Talk"
+
+    tell(story)
+
+
 def test_an_expired_thread_has_no_fork(tell: Callable[[Story], None]) -> None:
     """
     From its expiry on a thread is not there to fork, so that no fork is gone when it is made.

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from foldline.errors import (
     StoreCorruptError,
@@ -15,7 +16,7 @@ from foldline.errors import (
     ThreadNotFoundError,
 )
 from foldline.history.messages import Message
-from foldline.reduction.state import HistoryReductionState
+from foldline.reduction.state import HistoryReductionState, hash_of
 from foldline.threads.cipher import AesCipher, Vault
 from foldline.threads.current import CurrentMessages
 from foldline.threads.head import HEAD_FORMAT
@@ -237,15 +238,18 @@ def _execution(count: int, digest: bytes) -> bytes:
 
 
 def _reduction(cut: int, messages: list[Message]) -> bytes:
-    return HistoryReductionState.create(
+    state = HistoryReductionState.create(
         messages,
         "What was said.",
-        cut,
+        0,
         target_count=5,
         reduction_threshold=2,
         message_count_at_reduction=len(messages),
         created_at=when(),
-    ).to_json()
+    )
+    # Set behind its making, which refuses a cut that parts a call from its answer.
+    digest = hash_of(messages, cut)
+    return replace(state, summarized_up_to_index=cut, message_hash=digest).to_json()
 
 
 SAID = [message for message in said() if message.role != "system"]

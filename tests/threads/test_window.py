@@ -42,6 +42,28 @@ class CountingStorage(MemoryStorage):
         return [row for row in changed if row is not None]
 
 
+@pytest.mark.parametrize("name", ["one", "two"])
+def test_a_thread_rewound_to_a_cut_without_a_user_is_read_whole(name: str) -> None:
+    """Where no message is left behind the cut and no user has spoken, the reduction is no start."""
+    messages = list(map(Message.assistant, "abc"))
+
+    async def run() -> ThreadWindow:
+        store = ThreadStore(MemoryStorage())
+        thread = await store.thread("one")
+        await thread.add_messages(messages)
+        await thread.save_reduction(reduction_of(messages, 2, "summary"))
+        forked = await thread.fork("two")
+        await forked.rewind(2)
+        found = await store.find("two")
+        assert found is not None
+        return await (forked if name == "one" else found).window()
+
+    window = asyncio.run(run())
+
+    assert window.reduction is None
+    assert window.history.everything() == messages[:2]
+
+
 def _apart(count: int, gap: int) -> list[Message]:
     """
     Return *count* system messages, each with *gap* others behind it, and the end of a talk.

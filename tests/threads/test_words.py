@@ -3,6 +3,7 @@ Searching for words, with an index and without.
 """
 
 import asyncio
+import sqlite3
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -19,9 +20,11 @@ from foldline.history.parts import (
     ToolCallPart,
     ToolCallResponsePart,
 )
+from foldline.threads.key import ThreadKey
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
+from foldline.threads.stores.sqlite.words import IndexedSQLiteStorage
 from foldline.threads.thread import ConversationThread
 from foldline.threads.words import Query, text_of, words_of
 
@@ -235,3 +238,35 @@ def test_a_search_in_a_cleared_thread_is_a_conflict(run: Run) -> None:
 
     with pytest.raises(ThreadConflictError):
         run(search)
+
+
+def _forget(connection: sqlite3.Connection) -> None:
+    connection.execute("DELETE FROM words")
+    connection.execute("DELETE FROM indexed")
+
+
+class _Forgetful(IndexedSQLiteStorage):
+    """
+    A storage of which somebody drops the index just before a word is looked up in it.
+    """
+
+    async def find(self, key: ThreadKey, branch: bytes, stop: int, words: list[str]) -> list[int]:
+        """
+        Drop the index, then look *words* up.
+        """
+        await self.writer.run(_forget)
+        return await super().find(key, branch, stop, words)
+
+
+def test_an_index_that_was_dropped_meanwhile_is_not_believed(tmp_path: Path) -> None:
+    """
+    Where an index has lost its words since they were added, the messages are read instead.
+    """
+
+    async def search() -> list[int]:
+        async with ThreadStore(_Forgetful(tmp_path / "a.db")) as store:
+            thread = await store.thread("t")
+            await thread.add_messages([Message.user(f"parcel{number}") for number in range(3)])
+            return [match.number for match in await thread.search("parcel1")]
+
+    assert asyncio.run(search()) == [1]

@@ -10,8 +10,9 @@ from typing import Self, TypeAlias
 
 from foldline.agent.arguments import check_timeout
 from foldline.agent.event_stream import ended
+from foldline.agent.result import ReductionMetadata
 from foldline.errors import ConfigError
-from foldline.reduction.event import HistoryReductionEvent
+from foldline.reduction.state import HistoryReductionState
 
 
 __all__ = ["FoldAhead", "FoldKey"]
@@ -50,7 +51,7 @@ class FoldAhead:
         self._patience = patience
         self._loop: asyncio.AbstractEventLoop | None = None
         self._flights: dict[FoldKey, asyncio.Task[None]] = {}
-        self._landed: dict[FoldKey, HistoryReductionEvent] = {}
+        self._landed: dict[FoldKey, ReductionMetadata] = {}
 
     def __len__(self) -> int:
         return len(self._flights)
@@ -61,15 +62,13 @@ class FoldAhead:
         """
         return key in self._flights
 
-    def start(
-        self, key: FoldKey, fold: Callable[[], Awaitable[HistoryReductionEvent | None]]
-    ) -> None:
+    def start(self, key: FoldKey, fold: Callable[[], Awaitable[ReductionMetadata | None]]) -> None:
         """
         Make a fold with *fold* unless one of *key* is under way.
 
         Args:
             key: What it is for.
-            fold: Makes and stores the reduction, and gives the event that tells of it.
+            fold: Makes and stores the reduction, and gives it with the event that tells of it.
 
         Raises:
             ConfigError: It was not entered, or in another event loop.
@@ -84,11 +83,23 @@ class FoldAhead:
             self._flights[key] = flight
             flight.add_done_callback(lambda _: self._flights.pop(key, None))
 
-    def landed(self, key: FoldKey) -> HistoryReductionEvent | None:
+    def landed(
+        self, key: FoldKey, reduction: HistoryReductionState | None
+    ) -> ReductionMetadata | None:
         """
-        Return the event of the last fold of *key* that has ended since this was last asked.
+        Return the last fold of *key* that has ended, once, where it has made *reduction*.
+
+        One that was taken back, or whose thread was cleared or deleted, is told to nobody; one that
+        the caller cannot see yet is kept for whoever does.
+
+        Args:
+            key: What it is for.
+            reduction: The newest reduction of the thread, as the caller has read it.
         """
-        return self._landed.pop(key, None)
+        made = self._landed.get(key)
+        if made is None or not made.state.is_noted_on(reduction):
+            return None
+        return self._landed.pop(key)
 
     async def wait(self, key: FoldKey) -> None:
         """
@@ -100,17 +111,17 @@ class FoldAhead:
             await asyncio.wait([flight])
 
     async def _fly(
-        self, key: FoldKey, fold: Callable[[], Awaitable[HistoryReductionEvent | None]]
+        self, key: FoldKey, fold: Callable[[], Awaitable[ReductionMetadata | None]]
     ) -> None:
         try:
-            event = await fold()
+            made = await fold()
         except Exception as error:  # noqa: BLE001 - nobody waits; the turn folds by itself instead
             _LOG.warning("a fold in the background failed: %s", type(error).__name__)
             _LOG.debug("a fold in the background failed", exc_info=error)
             return
-        if event is not None:
+        if made is not None:
             self._landed.pop(key, None)
-            self._landed[key] = event
+            self._landed[key] = made
             if len(self._landed) > _MOST_LANDED:
                 # Of a thread that nobody has come back to.
                 del self._landed[next(iter(self._landed))]

@@ -21,7 +21,6 @@ from foldline.errors import (
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.providers.model import ChatRequest, ChatResponse
-from foldline.reduction.event import HistoryReductionEvent
 from foldline.reduction.run_config import AgentRunConfig
 from foldline.reduction.state import HistoryReductionState
 from foldline.reduction.view import view_of, view_tokens
@@ -90,7 +89,8 @@ class Asking:
         for left in range(self._setup.options.max_overflow_folds, -1, -1):
             window = await self._window(waits=harder or self._is_forced)
             reduced = await (self._harder(window) if harder else self._reduced(window))
-            self._tell_of(reduced)
+            if reduced.event is not None:
+                self._progress.tell(reduced.event)
             if refusal is not None and not _performed(reduced):
                 raise refusal
             await self._keep(reduced)
@@ -111,29 +111,32 @@ class Asking:
             else:
                 return
 
-    def _tell_of(self, reduced: ReducedHistory[Message]) -> None:
-        landed = self._landed()
-        if landed is not None:
-            self._progress.tell(landed)
-        if reduced.event is not None:
-            self._progress.tell(reduced.event)
-
     @property
     def _is_forced(self) -> bool:
         return self._overrides is not None and self._overrides.trigger_history_reduction
 
     async def _window(self, *, waits: bool = False) -> ThreadWindow:
         """
-        Return what the call needs; where it *waits*, behind the fold that is under way.
+        Return what the call needs, and tell of a fold that was made beside the turns and is in it.
+
+        Where it *waits*, it is read behind the fold that is under way.
         """
         reducer, thread, ahead = self._setup.reducer, self._progress.thread, self._setup.ahead
-        if ahead is not None and waits:
+        if ahead is not None and waits and ahead.is_under_way(self._flight):
             await ahead.wait(self._flight)
-        return await thread.window(
+            # It may have been stored through another object of the thread.
+            await thread.refresh()
+        window = await thread.window(
             config_fingerprint=reducer.config_fingerprint,
             counting_unit=reducer.config.counting_unit,
             whole=not self._may_fold,
         )
+        landed = None if ahead is None else ahead.landed(self._flight, window.reduction)
+        if landed is not None:
+            self._progress.tell(landed.event)
+            if landed.event.status == "performed":
+                self.reduction = landed
+        return window
 
     async def _reduced(self, window: ThreadWindow) -> ReducedHistory[Message]:
         reducer, overrides = self._setup.reducer, self._overrides
@@ -150,7 +153,8 @@ class Asking:
             held = reducer.hold(window.history, state=window.reduction, overrides=overrides)
             verdict, limits = held.verdict, reducer.config.limits
             if verdict.kind == "fold" and verdict.units <= limits.ceiling + limits.threshold:
-                ahead.start(self._flight, partial(self._fold_behind, window))
+                branch = self._progress.thread.head.branch
+                ahead.start(self._flight, partial(self._fold_behind, window, branch))
                 return held
             if not verdict.folds:
                 return held
@@ -174,25 +178,33 @@ class Asking:
         thread = self._progress.thread
         return thread.storage, thread.tenant, thread.id, self._setup.reducer.config_fingerprint
 
-    async def _fold_behind(self, window: ThreadWindow) -> HistoryReductionEvent | None:
+    async def _fold_behind(self, window: ThreadWindow, branch: bytes) -> ReductionMetadata | None:
         reducer, thread = self._setup.reducer, self._progress.thread
         reduced = await reducer.reduce(window.history, state=window.reduction)
-        state = reduced.state
-        if state is None or not _changed(reduced):
-            return reduced.event
+        state, event = reduced.state, reduced.event
+        if state is None or event is None or not _changed(reduced):
+            return None
+        if not _performed(reduced) and thread.head.branch != branch:
+            # A note of a failure has no digest that a commit compares.
+            return None
+        if not await self._is_stored(window.reduction):
+            # Somebody has taken back what it goes on from.
+            return None
         try:
             await thread.save_reduction(state, archive=self._archives and _performed(reduced))
         except ThreadConflictError:
             # Somebody else has folded; theirs stands.
             return None
-        return reduced.event
+        return ReductionMetadata(state=state, event=event)
 
-    def _landed(self) -> HistoryReductionEvent | None:
-        ahead, last = self._setup.ahead, self._progress.thread.last_reduction
-        event = None if ahead is None else ahead.landed(self._flight)
-        if event is not None and event.status == "performed" and last is not None:
-            self.reduction = ReductionMetadata(state=last, event=event)
-        return event
+    async def _is_stored(self, ground: HistoryReductionState | None) -> bool:
+        """
+        Whether the thread still has *ground*, of which a fold started.
+        """
+        if ground is None:
+            return True
+        stored = await self._progress.thread.reductions()
+        return any(ground.is_noted_on(one) for one in stored)
 
     @property
     def _archives(self) -> bool:

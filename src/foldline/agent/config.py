@@ -9,7 +9,6 @@ from typing import Any
 from msgspec import Struct
 
 from foldline.agent.options import AgentOptions
-from foldline.history.codec import decode_json
 from foldline.reduction.config import HistoryReductionConfig, ProviderConfig
 from foldline.reduction.config_reader import (
     as_fields,
@@ -17,6 +16,7 @@ from foldline.reduction.config_reader import (
     convert_fields,
     provider_from_mapping,
     read_fields,
+    read_json,
     read_toml,
 )
 
@@ -66,7 +66,7 @@ def agent_config_from_json(text: str | bytes) -> AgentConfig:
         ConfigError: A key is unknown (the nearest known one is named) or a value is not allowed.
         FormatError: *text* is not JSON.
     """
-    return agent_config_from_mapping(decode_json(text))
+    return agent_config_from_mapping(read_json(text))
 
 
 def agent_config_from_toml(text: str) -> AgentConfig:

@@ -16,6 +16,11 @@ TurnInput: TypeAlias = str | Message | Sequence[Message] | None
 """A text of the user, messages, or nothing to go on from what is stored."""
 
 
+_ADVICE = (
+    "`from_openai_chat` and its like in foldline.history.formats make them of a vendor's items"
+)
+
+
 def messages_of(given: object) -> list[Message]:
     """
     Return the messages that *given* stands for.
@@ -27,10 +32,16 @@ def messages_of(given: object) -> list[Message]:
         return []
     if isinstance(given, str):
         return [Message.user(given)]
-    kind = type(given).__name__
-    several = list(cast("Sequence[object]", given)) if isinstance(given, Sequence) else [given]
-    messages = [one for one in several if isinstance(one, Message)]
-    if len(messages) < len(several):
-        message = f"message is a {kind}: allowed are a text and messages"
+    if isinstance(given, Message):
+        return [given]
+    if isinstance(given, bytes) or not isinstance(given, Sequence):
+        message = f"message is a {type(given).__name__}: allowed are a text and messages; {_ADVICE}"
         raise ConfigError(message)
+    messages: list[Message] = []
+    for place, one in enumerate(cast("Sequence[object]", given)):
+        if not isinstance(one, Message):
+            kind = type(one).__name__
+            message = f"message[{place}] is a {kind}: allowed are Message objects; {_ADVICE}"
+            raise ConfigError(message)
+        messages.append(one)
     return messages

@@ -146,7 +146,7 @@ class Progress:
         state = thread.execution_state
         run = None if state is None else (state.run_id, state.iteration, state.is_open)
         tools = tuple((tool.call_id, tool.result) for tool in thread.pending_tools)
-        return thread.count, run, tools
+        return thread.created_at, thread.count, run, tools
 
     async def end(
         self,

@@ -22,6 +22,7 @@ from foldline.reduction.config import (
     ReductionBehavior,
     ReductionStrategy,
     Retention,
+    check_kind,
 )
 
 
@@ -33,6 +34,7 @@ __all__ = [
     "convert_fields",
     "provider_from_mapping",
     "read_fields",
+    "read_json",
     "read_toml",
 ]
 
@@ -62,7 +64,19 @@ def config_from_json(text: str | bytes) -> HistoryReductionConfig:
         ConfigError: A key is unknown (the nearest known one is named) or a value is not allowed.
         FormatError: *text* is not JSON.
     """
-    return config_from_mapping(decode_json(text))
+    return config_from_mapping(read_json(text))
+
+
+def read_json(text: str | bytes) -> Any:
+    """
+    Read JSON.
+
+    Raises:
+        ConfigError: *text* is neither a text nor bytes.
+        FormatError: *text* is not JSON.
+    """
+    check_kind("text", text, str | bytes)
+    return decode_json(text)
 
 
 def config_from_toml(text: str) -> HistoryReductionConfig:
@@ -81,8 +95,9 @@ def read_toml(text: str) -> dict[str, Any]:
     Read TOML.
 
     Raises:
-        ConfigError: *text* is not TOML.
+        ConfigError: *text* is not TOML, or no text.
     """
+    check_kind("text", text, str)
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

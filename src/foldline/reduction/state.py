@@ -163,11 +163,10 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True):
             config_fingerprint: What shaped the summary.
 
         Raises:
-            ConfigError: *summarized_up_to_index* is negative.
+            ConfigError: *summarized_up_to_index* is negative, or parts a call from its answer in the
+                same exchange, so that the rest would be no valid request.
         """
-        if summarized_up_to_index < 0:
-            message = f"summarized_up_to_index={summarized_up_to_index}: allowed is 0 or more"
-            raise ConfigError(message)
+        _check_cut(messages, summarized_up_to_index)
         return cls(
             summarized_up_to_index=summarized_up_to_index,
             message_count_at_reduction=message_count_at_reduction,
@@ -321,6 +320,38 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True):
 
 _DECODER = msgspec.json.Decoder(HistoryReductionState)
 _ENCODER = msgspec.json.Encoder()
+
+
+def _check_cut(messages: Sequence[Message], index: int) -> None:
+    if index < 0:
+        message = f"summarized_up_to_index={index}: allowed is 0 or more"
+        raise ConfigError(message)
+    call_id = _parted_call(messages, index)
+    if call_id is not None:
+        message = f"summarized_up_to_index={index}: it parts call {call_id!r} from its answer"
+        raise ConfigError(message)
+
+
+def _parted_call(messages: Sequence[Message], index: int) -> str | None:
+    """
+    Return the id of a call before *index* that is answered behind it, in the same exchange, or None.
+    """
+    first = messages.start if isinstance(messages, History) else 0
+    start = max(first, min(index, len(messages)))
+    while start > first and messages[start - 1].role != "user":
+        start -= 1
+    calls: dict[str, list[int]] = {}
+    for position in range(start, len(messages)):
+        message = messages[position]
+        if position >= index and message.role == "user":
+            break
+        if message.role == "assistant":
+            for call in message.tool_calls:
+                calls.setdefault(call.id, []).append(position)
+        for answer in message.tool_call_responses:
+            if calls.get(answer.id) and calls[answer.id].pop() < index <= position:
+                return answer.id
+    return None
 
 
 def _summary_message(text: str) -> Message:

@@ -25,13 +25,17 @@ __all__ = [
     "check_answer",
     "check_change",
     "check_commit_id",
+    "check_count",
     "check_fields",
     "check_index",
+    "check_kind",
     "check_messages",
     "check_metadata",
     "check_moment",
+    "check_text",
     "check_ttl",
     "several",
+    "texts",
 ]
 
 
@@ -87,6 +91,18 @@ def _check_kind(name: str, value: object, kind: type) -> None:
         raise ConfigError(message)
 
 
+def check_kind(name: str, value: object, kind: type) -> None:
+    """
+    See that *value* is a *kind*.
+
+    Raises:
+        ConfigError: It is something else; the message says *name*.
+    """
+    if not isinstance(value, kind):
+        message = f"{name} is a {type(value).__name__}: allowed is a {kind.__name__}"
+        raise ConfigError(message)
+
+
 def several(name: str, values: Iterable[_Value]) -> tuple[_Value, ...]:
     """
     Return *values* as a tuple; what each of them is is not looked at.
@@ -106,6 +122,19 @@ def _check_several(name: str, values: object) -> None:
         raise ConfigError(message)
 
 
+def texts(name: str, values: Iterable[str]) -> tuple[str, ...]:
+    """
+    Return *values* as a tuple.
+
+    Raises:
+        ConfigError: They are no list, or one of them is no text; the message says *name*.
+    """
+    given = several(name, values)
+    for value in given:
+        check_text(f"one of {name}", value)
+    return given
+
+
 def check_index(name: str, value: object) -> None:
     """
     See that *value* is a whole number, as every index is; whether there is one is not looked at.
@@ -115,6 +144,19 @@ def check_index(name: str, value: object) -> None:
     """
     if isinstance(value, bool) or not isinstance(value, int):
         message = f"{name} is a {type(value).__name__}: allowed is a whole number"
+        raise ConfigError(message)
+
+
+def check_count(name: str, value: int) -> None:
+    """
+    See that *value* is a whole number of 0 or more.
+
+    Raises:
+        ConfigError: It is something else; the message says *name*.
+    """
+    check_index(name, value)
+    if value < 0:
+        message = f"{name}={value}: allowed is 0 or more"
         raise ConfigError(message)
 
 
@@ -183,7 +225,7 @@ def check_change(change: Change) -> None:
     for run in change.tools:
         check_fields("a tool run", run, ToolRun)
     for call_id in change.settled:
-        _check_text("the id of a settled call", call_id)
+        check_text("the id of a settled call", call_id)
     if change.source not in _SOURCES:
         message = f"a source that is not known: allowed are {', '.join(_SOURCES)}"
         raise ConfigError(message)
@@ -226,10 +268,16 @@ def check_answer(text: object) -> None:
     Raises:
         ConfigError: It is something else.
     """
-    _check_text("the answer to a tool call", text)
+    check_text("the answer to a tool call", text)
 
 
-def _check_text(name: str, text: object) -> None:
+def check_text(name: str, text: object) -> None:
+    """
+    See that *text* is a text.
+
+    Raises:
+        ConfigError: It is something else; the message says *name*.
+    """
     if not isinstance(text, str):
         message = f"{name} is a {type(text).__name__}: allowed is a text"
         raise ConfigError(message)
@@ -278,14 +326,19 @@ def _check_key(key: object) -> None:
         raise ConfigError(message)
 
 
-def check_moment(name: str, moment: object) -> None:
+def check_moment(name: str, moment: object, *, is_needed: bool = False) -> None:
     """
     See that *moment* is a time with a zone, or None.
+
+    Args:
+        name: What it is, for the message.
+        moment: The time.
+        is_needed: Whether None is refused too.
 
     Raises:
         ConfigError: It is not, or UTC has no such year; the message says *name*.
     """
-    if moment is None:
+    if moment is None and not is_needed:
         return
     if not isinstance(moment, datetime) or moment.utcoffset() is None:
         kind = type(moment).__name__

@@ -5,13 +5,15 @@ The kept moments of threads, and how long they are kept.
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime, timedelta
 
-from foldline.errors import CheckpointError, ConfigError
-from foldline.threads.arguments import check_index, check_moment
+from msgspec.structs import replace
+
+from foldline.errors import CheckpointError
+from foldline.threads.arguments import check_count, check_kind, check_moment, check_text
 from foldline.threads.checkpoint import Checkpoint, decode_checkpoint
 from foldline.threads.head import decode_head
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey
 from foldline.threads.loop_state import AgentLoopState
-from foldline.threads.read_only import ReadOnlyThread
+from foldline.threads.moment import ThreadMoment
 from foldline.threads.record import ThreadRecord, open_document
 from foldline.threads.step import Document
 from foldline.threads.store import ThreadStore
@@ -36,7 +38,11 @@ class ThreadCheckpointer:
     def __init__(self, store: ThreadStore) -> None:
         """
         Work on the threads of *store*.
+
+        Raises:
+            ConfigError: *store* is no store.
         """
+        check_kind("store", store, ThreadStore)
         self._store = store
         self._backing = store.backing
 
@@ -52,10 +58,12 @@ class ThreadCheckpointer:
         Save *state* as the execution state of *thread*, at the position where the thread is.
 
         Raises:
+            ConfigError: An argument, or a field of *state*, is of another kind.
             CheckpointError: A number in *state* cannot be.
             ThreadConflictError: Somebody else has written in the meantime.
             StoreError: The store failed; nothing was written.
         """
+        check_kind("thread", thread, ConversationThread)
         await thread.commit(execution=state)
 
     async def load(
@@ -68,20 +76,25 @@ class ThreadCheckpointer:
 
     async def load_at(
         self, thread_id: str, checkpoint_id: str, *, tenant: str = DEFAULT_TENANT
-    ) -> ReadOnlyThread | None:
+    ) -> ThreadMoment | None:
         """
         Return the thread as it was at a checkpoint, to be read; None where there is none.
 
-        Its messages, its state and its reduction are those of that moment; name and metadata are
-        those of now.
+        Its messages, its state and its reduction are those of that moment; name, metadata and expiry
+        are those of now.
 
-        `ConversationThread.fork` and `rewind`, given its `length`, go on from there. The root is the
-        beginning of the history, and no moment of a thread.
+        Its `fork` goes on from there in a new thread, whatever has become of this one.
+        `ConversationThread.rewind`, given its `length`, goes back to it only where the thread still
+        begins with its messages, and keeps system messages said right behind them.
+
+        The root is the beginning of the history, and no moment of a thread.
 
         Raises:
             CheckpointError: The store keeps the last checkpoint alone.
+            ConfigError: *checkpoint_id* is no text.
         """
         self._need_all("load_at")
+        check_text("checkpoint_id", checkpoint_id)
         thread = await self._store.find(thread_id, tenant=tenant)
         if thread is None:
             return None
@@ -92,17 +105,17 @@ class ThreadCheckpointer:
                 return self._moment(thread, found) if is_it else None
         return None
 
-    def _moment(self, thread: ConversationThread, checkpoint: Checkpoint) -> ReadOnlyThread:
+    def _moment(self, thread: ConversationThread, checkpoint: Checkpoint) -> ThreadMoment:
         state = checkpoint.execution_state()
         record = ThreadRecord(
             key=thread.key,
-            head=decode_head(checkpoint.head),
+            head=replace(decode_head(checkpoint.head), expires_at=thread.expires_at),
             display_name=thread.display_name,
             metadata=thread.metadata,
             execution=state,
             reduction=None if state is None else state.active_reduction,
         )
-        return ReadOnlyThread(self._backing, record, seen=thread.head)
+        return ThreadMoment(self._backing, record, seen=thread.head)
 
     async def history(
         self,
@@ -123,12 +136,10 @@ class ThreadCheckpointer:
 
         Raises:
             CheckpointError: The store keeps the last checkpoint alone.
-            ConfigError: *limit* is below 0, or *before* has no time zone.
+            ConfigError: *limit* is below 0 or no whole number, or *before* has no time zone.
         """
         self._need_all("history")
-        if limit is not None and limit < 0:
-            message = f"limit={limit}: allowed is 0 or more"
-            raise ConfigError(message)
+        check_count("limit", 0 if limit is None else limit)
         check_moment("before", before)
         thread = await self._store.find(thread_id, tenant=tenant)
         known: list[Checkpoint] = []
@@ -151,13 +162,10 @@ class ThreadCheckpointer:
         Where the last one alone is kept there is nothing to remove.
 
         Raises:
-            ConfigError: *keep_latest* is below 0.
+            ConfigError: *keep_latest* is below 0, or no whole number.
             ThreadConflictError: Somebody else has written in the meantime.
         """
-        check_index("keep_latest", keep_latest)
-        if keep_latest < 0:
-            message = f"keep_latest={keep_latest}: allowed is 0 or more"
-            raise ConfigError(message)
+        check_count("keep_latest", keep_latest)
         thread = await self._store.find(thread_id, tenant=tenant)
         if thread is None:
             return 0
@@ -171,10 +179,10 @@ class ThreadCheckpointer:
         The messages and the execution state of a thread stay.
 
         Raises:
-            ConfigError: *cutoff* has no time zone.
+            ConfigError: *cutoff* is no time, or has no time zone.
             ThreadConflictError: Somebody else has written in the meantime.
         """
-        check_moment("cutoff", cutoff)
+        check_moment("cutoff", cutoff, is_needed=True)
         removed = 0
         async for thread in self._store.threads(tenant=tenant):
             if thread.created_at >= cutoff:

@@ -117,12 +117,14 @@ async def _settle(
     expected, name = planned.step.expected, planned.record.key.id
     if record is not None and planned.step.id in record.head.recent:
         return
+    made_at = planned.record.head.created_at
+    if expected and (record is None or record.head.created_at != made_at):
+        # It was deleted; another one may have been made under its id.
+        raise ThreadNotFoundError(thread_id=name)
     actual = 0 if record is None else record.head.revision
     if actual == expected:
         await _fence(backing, planned, record, error, moved)
         return
-    if record is None:
-        raise ThreadNotFoundError(thread_id=name)
     if actual - expected > REMEMBERED_COMMITS:
         reason = "others have written so often since that it cannot be told"
         raise _unknown(planned, error, reason, is_forgotten=True)

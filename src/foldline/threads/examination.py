@@ -194,7 +194,9 @@ class _Examiner:
         if isinstance(self._storage, Salvage):
             found = await self._storage.branch_of(self._key)
             if head is not None and found != head.branch:
-                self._blame("head", "the store names another branch than it")
+                self._blame(
+                    "head", "the store names another branch, or another owner of its branch"
+                )
         elif head is None:
             self._blame("head", "without it this store does not know which rows belong to it")
         return found if head is None else head.branch

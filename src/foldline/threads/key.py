@@ -9,7 +9,7 @@ from msgspec import Struct
 from foldline.errors import ThreadIdError
 
 
-__all__ = ["DEFAULT_TENANT", "ThreadKey", "listed_key", "name_of"]
+__all__ = ["DEFAULT_TENANT", "ThreadKey", "check_tenant", "listed_key", "name_of"]
 
 
 DEFAULT_TENANT = "default"
@@ -33,6 +33,16 @@ class ThreadKey(Struct, frozen=True, order=True):
     def __post_init__(self) -> None:
         _check("tenant", self.tenant)
         _check("thread id", self.id)
+
+
+def check_tenant(tenant: str) -> None:
+    """
+    See that *tenant* could own a thread.
+
+    Raises:
+        ThreadIdError: It has characters that are not allowed.
+    """
+    _check("tenant", tenant)
 
 
 def listed_key(tenant: str, id: str) -> ThreadKey | None:

@@ -12,20 +12,23 @@ from foldline.errors import (
     ConfigError,
     StoreCorruptError,
     ThreadConflictError,
+    ThreadExistsError,
     ThreadNotFoundError,
 )
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.units import CountingUnit
 from foldline.reduction.state import HistoryReductionState
-from foldline.threads.arguments import check_index
+from foldline.threads.arguments import check_count, check_index
 from foldline.threads.backing import Backing
+from foldline.threads.commitment import carry_out
+from foldline.threads.expiry import is_expired, make_room
 from foldline.threads.head import Head
 from foldline.threads.key import ThreadKey
 from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.reader import ThreadReader
 from foldline.threads.record import ThreadRecord, open_head
-from foldline.threads.revision import fitting_reductions, stored_reductions
+from foldline.threads.revision import fitting_reductions, forked, stored_reductions
 from foldline.threads.snapshot import encode_snapshot
 from foldline.threads.storage import ThreadStorage
 from foldline.threads.tool_run import ToolRun
@@ -237,14 +240,12 @@ class ReadOnlyThread:
             last: Return the newest *last* alone, which costs the same at any length.
 
         Raises:
+            ConfigError: *last* is below 0, or no whole number.
             StoreCorruptError: A message is missing or damaged.
             ThreadConflictError: Somebody has cleared the thread since it was read.
             ThreadNotFoundError: Somebody has deleted it.
         """
-        check_index("last", 0 if last is None else last)
-        if last is not None and last < 0:
-            message = f"last={last}: allowed is 0 or more"
-            raise ConfigError(message)
+        check_count("last", 0 if last is None else last)
         count = self.count
         start = 0 if last is None else max(0, count - last)
         return await self._guarded(lambda reader: reader.messages(start, count))
@@ -295,12 +296,20 @@ class ReadOnlyThread:
             whole: Whether the whole history is wanted, and no reduction.
         """
         reduction = None if whole else await self._fitting(config_fingerprint, counting_unit)
+        history = await self._history_behind(reduction)
+        end = 0 if reduction is None else reduction.summarized_up_to_index
+        if end == len(history) and history.last_user() is None:
+            # Rewound to its cut, a thread where no user has spoken has nothing that a view shows.
+            reduction, history = None, await self._history_behind(None)
+        return ThreadWindow(history=history, reduction=reduction)
+
+    async def _history_behind(self, reduction: HistoryReductionState | None) -> History:
         history = self._current_history()
         start = 0 if reduction is None else reduction.summarized_up_to_index
         if history is None or history.start > start:
             history = await self._guarded(lambda reader: reader.window(reduction))
             self._history = history
-        return ThreadWindow(history=history, reduction=reduction)
+        return history
 
     async def _fitting(
         self, config_fingerprint: str | None, counting_unit: CountingUnit | None
@@ -372,6 +381,24 @@ class ReadOnlyThread:
             lambda _: find_messages(self._backing, self._record, text, limit=limit)
         )
 
+    async def _fork(self, thread_id: str, at: int | None) -> ThreadRecord:
+        check_index("at", 0 if at is None else at)
+        key = ThreadKey(self.tenant, thread_id)
+        if is_expired(self._backing, self._record):
+            raise ThreadNotFoundError(thread_id=self.id)
+        planned = await self._guarded(lambda _: forked(self._backing, self._record, key, at))
+        # Somebody else may have let this thread expire since it was read.
+        await make_room(self._backing, self.key)
+        await make_room(self._backing, key)
+        try:
+            await carry_out(self._backing, planned)
+        except ThreadConflictError:
+            raise ThreadExistsError(thread_id=thread_id) from None
+        except ThreadNotFoundError:
+            error = await self._left_behind()
+            raise error or ThreadNotFoundError(thread_id=self.id) from None
+        return planned.record
+
     async def _guarded(self, read: Callable[[ThreadReader], Awaitable[_Read]]) -> _Read:
         try:
             return await read(self._reader())
@@ -390,10 +417,11 @@ class ReadOnlyThread:
         if stored is None:
             return ThreadNotFoundError(thread_id=self.id)
         seen = self.head if self._seen is None else self._seen
-        if stored.revision != seen.revision:
+        head = open_head(self._backing.vault, stored)
+        if head.created_at == seen.created_at and stored.revision != seen.revision:
             return self._conflict(stored.revision)
         # A thread that was deleted and made again may have come to the same revision.
-        is_same = open_head(self._backing.vault, stored).branch == seen.branch
+        is_same = head.branch == seen.branch
         return None if is_same else ThreadNotFoundError(thread_id=self.id)
 
     def _conflict(self, actual: int, *, expected: int | None = None) -> ThreadConflictError:

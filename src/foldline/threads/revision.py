@@ -121,7 +121,8 @@ async def without_newest(backing: Backing, record: ThreadRecord) -> Change | Non
     """
     known = await stored_reductions(backing, record)
     if not known:
-        return None
+        # Where there was one when the thread was read, the commit is refused.
+        return None if record.reduction is None else Change()
     return Change(
         fallback=known[1] if len(known) > 1 else None,
         drop=[("reduction", known[0].name)],

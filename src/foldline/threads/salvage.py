@@ -8,7 +8,7 @@ from foldline.threads.fault import Fault
 from foldline.threads.key import ThreadKey
 
 
-__all__ = ["NameList", "Salvage"]
+__all__ = ["Mender", "NameList", "Salvage"]
 
 
 @runtime_checkable
@@ -39,5 +39,20 @@ class Salvage(NameList, Protocol):
     async def inspect(self) -> list[Fault]:
         """
         Return what is wrong below the threads: of the store itself, or stray.
+        """
+        ...
+
+
+@runtime_checkable
+class Mender(Salvage, Protocol):
+    """
+    A storage where something below the threads can be mended in place.
+    """
+
+    async def mend(self) -> list[Fault]:
+        """
+        Mend of what `inspect` finds all that can only be meant in one way, and return it.
+
+        No row and no document is written: only what is made of them, as lists and indexes.
         """
         ...

@@ -69,7 +69,13 @@ class Branch(Struct, frozen=True, gc=False):
     """16 random bytes."""
 
     parent: bytes | None
-    """The branch whose first rows it shares."""
+    """
+    The branch whose first rows it shares.
+
+    A thread owns the branches that it has opened, those that it has left too, until it is deleted
+    or a commit of its own purges. What no thread owns can be read by forks that share it, and
+    shared no more, however little of it is wanted.
+    """
 
     at: int
     """How many rows it shares; its own begin with this number."""
@@ -111,7 +117,10 @@ class Step(Struct, frozen=True, kw_only=True):
     """Seconds since 1970 from which on the thread is gone; None for never."""
 
     purge: bool = False
-    """Whether the rows that no branch in use shares are deleted as well."""
+    """
+    Whether the thread owns no branch but that of the head any more, and rows that no branch in use
+    shares are deleted.
+    """
 
 
 class StoredThread(Struct, frozen=True, kw_only=True):

@@ -52,8 +52,8 @@ class ThreadStorage(Protocol):
         Raises:
             ThreadConflictError: The revision is not the expected one.
             ThreadNotFoundError: The branch is not the one that the thread stands on, as where it was
-                deleted and made anew; or what a new one is to share is gone, or belongs to another
-                thread although this one is not new.
+                deleted and made anew; or the one that a new one is to share is owned by no thread of
+                the tenant, or by another thread although this one is not new.
             StoreError: The storage failed; nothing was written.
             CommitUnknownError: It failed in a way that leaves open whether it was written.
         """

@@ -25,7 +25,7 @@ from foldline.threads.checkpoint import CheckpointRetention
 from foldline.threads.cipher import Cipher, Vault
 from foldline.threads.commitment import carry_out
 from foldline.threads.expiry import delete_expired, is_expired, make_room
-from foldline.threads.key import DEFAULT_TENANT, ThreadKey
+from foldline.threads.key import DEFAULT_TENANT, ThreadKey, check_tenant
 from foldline.threads.origin import plan_new, plan_restore
 from foldline.threads.paging import stored_threads
 from foldline.threads.record import ThreadRecord, decode_record
@@ -188,7 +188,8 @@ class ThreadStore:
         Make a thread of a snapshot, in one commit, and return it.
 
         A reduction that does not stand for the messages of the snapshot is left out, and so is what
-        a vendor holds of the thread; an open run behind which somebody has spoken is ended.
+        a vendor holds of the thread; an open run behind which somebody has spoken is ended. What an
+        earlier reduction alone had archived is in the working history again.
 
         Args:
             data: What `ConversationThread.to_snapshot` wrote.
@@ -237,7 +238,11 @@ class ThreadStore:
         Give every thread of *tenant*, in order of their ids.
 
         One that is damaged, or that a newer foldline wrote, is passed over, and the log names it.
+
+        Raises:
+            ThreadIdError: The tenant has characters that are not allowed.
         """
+        check_tenant(tenant)
         async for stored in stored_threads(self._backing.storage, tenant):
             record = self._whole(stored)
             if record is not None and not is_expired(self._backing, record):
@@ -295,19 +300,31 @@ class ThreadStore:
             dry_run: Whether they are only counted.
 
         Raises:
-            ConfigError: *threshold* is no span, or reaches back to no date.
+            ConfigError: *threshold* is no span above zero, or reaches back to no date.
+            ThreadIdError: The tenant has characters that are not allowed.
         """
-        try:
-            latest = self._backing.clock() - threshold
-        except (TypeError, OverflowError):
-            message = f"threshold={threshold!r}: allowed is a timedelta that reaches back to a date"
-            raise ConfigError(message) from None
+        check_tenant(tenant)
+        latest = _before(threshold, self._backing.clock())
         count = 0
         async for stored in stored_threads(self._backing.storage, tenant):
             record = self._whole(stored)
             if record is not None and record.head.last_activity <= latest:
                 count += 1 if dry_run else await delete_expired(self._backing, stored)
         return count
+
+
+def _before(threshold: object, now: datetime) -> datetime:
+    """
+    Return the moment that lies *threshold* back; a span below zero would end ahead of every thread.
+    """
+    if not isinstance(threshold, timedelta) or threshold <= timedelta(0):
+        message = f"threshold={threshold!r}: allowed is a timedelta above zero"
+        raise ConfigError(message)
+    try:
+        return now - threshold
+    except OverflowError:
+        message = f"threshold={threshold!r}: allowed is one that reaches back to a date"
+        raise ConfigError(message) from None
 
 
 def _check_parts(storage: object, cipher: object) -> None:

@@ -14,7 +14,6 @@ from foldline.errors import (
     IntegrityError,
     RunStartError,
     ThreadConflictError,
-    ThreadExistsError,
     ThreadNotFoundError,
 )
 from foldline.history.messages import Message
@@ -28,17 +27,17 @@ from foldline.threads.arguments import (
     check_metadata,
     check_moment,
     several,
+    texts,
 )
 from foldline.threads.backing import Backing
 from foldline.threads.change import COMMIT_ID_SIZE, Change, Planned, plan_step
 from foldline.threads.checkpoint import CheckpointSource
 from foldline.threads.commitment import carry_out
-from foldline.threads.expiry import is_expired, make_room
-from foldline.threads.key import ThreadKey
+from foldline.threads.expiry import is_expired
 from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.read_only import ReadOnlyThread
 from foldline.threads.record import ThreadRecord, decode_record
-from foldline.threads.revision import cleared, edited, forked, rewound, without_newest
+from foldline.threads.revision import cleared, edited, rewound, without_newest
 from foldline.threads.row import extend_history
 from foldline.threads.tool_run import ToolRun, answer_of
 
@@ -53,7 +52,8 @@ class ConversationThread(ReadOnlyThread):
     Every method that writes is one commit: it is there after any crash, or nothing of it is. A
     commit is made only if nobody else has written since this object read the thread; otherwise it
     raises `ThreadConflictError`, and `refresh` reads what is there now. Where somebody has deleted
-    the thread, it raises `ThreadNotFoundError`.
+    the thread, it raises `ThreadNotFoundError`, also where another one was made under its id: only
+    `refresh` goes on with that.
     """
 
     def __init__(self, backing: Backing, record: ThreadRecord) -> None:
@@ -90,18 +90,21 @@ class ConversationThread(ReadOnlyThread):
         Raises:
             ThreadNotFoundError: Somebody has deleted the thread.
         """
-        async with self._lock:
-            await self._reload()
+        await self._reload()
 
-    async def _reload(self) -> None:
-        stored = await self._backing.storage.load(self.key)
-        if stored is None:
-            raise ThreadNotFoundError(thread_id=self.id)
-        record = decode_record(stored, self._backing.vault)
-        # A thread that was deleted and made again may have come to the same revision.
-        if (record.head.revision, record.head.seal) != (self.revision, self._record.head.seal):
-            self._history = None
-        self._record = record
+    async def _reload(self, *, created_at: datetime | None = None) -> None:
+        async with self._lock:
+            stored = await self._backing.storage.load(self.key)
+            if stored is None:
+                raise ThreadNotFoundError(thread_id=self.id)
+            record = decode_record(stored, self._backing.vault)
+            if created_at not in {None, record.head.created_at}:
+                # It was deleted, and another one made under its id.
+                raise ThreadNotFoundError(thread_id=self.id)
+            # A thread that was deleted and made again may have come to the same revision.
+            if (record.head.revision, record.head.seal) != (self.revision, self._record.head.seal):
+                self._history = None
+            self._record = record
 
     async def commit(  # noqa: PLR0913 - one transaction has so many parts
         self,
@@ -146,6 +149,8 @@ class ConversationThread(ReadOnlyThread):
             source=source,
         )
         check_commit_id(commit_id)
+        if expected is not None:
+            check_index("expected", expected)
         name = commit_id or self._backing.random_bytes(COMMIT_ID_SIZE)
         await self._commit(change, archive=archive, commit_id=name, expected=expected)
 
@@ -253,12 +258,13 @@ class ConversationThread(ReadOnlyThread):
         """
         Do *write*, again behind what others wrote, as long as somebody else is faster.
         """
+        created_at = self.created_at
         while True:
             revision = self.revision
             try:
                 await write()
             except ThreadConflictError:
-                await self.refresh()
+                await self._reload(created_at=created_at)
                 if self.revision == revision:
                     raise
             else:
@@ -408,10 +414,11 @@ class ConversationThread(ReadOnlyThread):
         Remove the kept checkpoints with the ids *names*; nobody was active by that.
 
         Raises:
+            ConfigError: *names* is no list of texts.
             ThreadConflictError: Somebody else has written in the meantime.
         """
+        change = Change(drop=[("checkpoint", name) for name in texts("names", names)])
         async with self._lock:
-            change = Change(drop=[("checkpoint", name) for name in names])
             await self._write(change, now=self.last_activity)
 
     async def clear(self) -> None:
@@ -432,7 +439,8 @@ class ConversationThread(ReadOnlyThread):
 
         It shares them in the store too, with every reduction that stands for no more than they are:
         nothing is copied and nothing is summarized again. Deleting either thread leaves the other.
-        It inherits the expiry; from then on each has its own.
+        It inherits the expiry, the display name and the metadata, in which `forked_from` and
+        `forked_at` are the id of this thread and *at*; from then on each has its own.
 
         Args:
             thread_id: The id of the new thread, of the same tenant.
@@ -444,27 +452,7 @@ class ConversationThread(ReadOnlyThread):
             ThreadConflictError: Somebody has cleared this thread since it was read.
             ConfigError: There are fewer messages than *at*.
         """
-        check_index("at", 0 if at is None else at)
-        key = ThreadKey(self.tenant, thread_id)
-        planned = await self._forked(key, at)
-        await make_room(self._backing, key)
-        try:
-            await carry_out(self._backing, planned)
-        except ThreadConflictError:
-            raise ThreadExistsError(thread_id=thread_id) from None
-        except ThreadNotFoundError:
-            raise ThreadNotFoundError(thread_id=self.id) from None
-        return ConversationThread(self._backing, planned.record)
-
-    async def _forked(self, key: ThreadKey, at: int | None) -> Planned:
-        if is_expired(self._backing, self._record):
-            raise ThreadNotFoundError(thread_id=self.id)
-        try:
-            return await self._guarded(lambda _: forked(self._backing, self._record, key, at))
-        except ThreadConflictError as error:
-            if error.actual:
-                raise
-            raise ThreadNotFoundError(thread_id=self.id) from None
+        return ConversationThread(self._backing, await self._fork(thread_id, at))
 
     async def _write(
         self, change: Change, *, commit_id: bytes | None = None, now: datetime | None = None
@@ -481,9 +469,7 @@ class ConversationThread(ReadOnlyThread):
                 backing, planned, made=lambda: self._take(planned, change), moved=self._move_to
             )
         except ThreadConflictError as error:
-            if error.actual:
-                raise
-            raise ThreadNotFoundError(thread_id=self.id) from None
+            raise await self._left_behind() or error from None
 
     def _move_to(self, record: ThreadRecord) -> None:
         if record.head.seal != self._record.head.seal:

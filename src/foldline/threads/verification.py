@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from foldline.errors import (
     StoreBusyError,
     StoreCorruptError,
+    StoreError,
     StoreKeyError,
     StoreVersionError,
     ThreadIdError,
@@ -18,7 +19,7 @@ from foldline.errors import (
 from foldline.threads.backing import Backing
 from foldline.threads.examination import examine_steadily
 from foldline.threads.fault import Fault
-from foldline.threads.key import ThreadKey
+from foldline.threads.key import ThreadKey, check_tenant
 from foldline.threads.paging import stored_threads
 from foldline.threads.salvage import NameList, Salvage
 from foldline.threads.store import ThreadStore
@@ -36,6 +37,7 @@ __all__ = [
 
 
 _ROUNDS = 2
+_ANYBODY = ThreadKey("default", "anybody")
 
 _Left: TypeAlias = dict[ThreadKey, StoreBusyError | StoreKeyError | None]
 
@@ -74,7 +76,9 @@ async def verify_thread(backing: Backing, key: ThreadKey) -> list[Fault]:
         key: The thread.
 
     Raises:
-        StoreError: The storage failed, for another reason than damage.
+        StoreBusyError: Others have written to it all the while.
+        StoreKeyError: It was encrypted with another key.
+        StoreError: The storage cannot be asked, for this thread or any other.
     """
     verified = await verify_one(backing, key)
     return [] if verified is None else list(verified.faults)
@@ -85,8 +89,27 @@ async def verify_one(backing: Backing, key: ThreadKey) -> Verified | None:
     Return what is found in one thread, as `verify_thread` does; None where there is none.
 
     Raises:
-        StoreError: The storage failed, for another reason than damage.
+        StoreBusyError: Others have written to it all the while.
+        StoreKeyError: It was encrypted with another key.
+        StoreError: The storage cannot be asked, for this thread or any other.
     """
+    try:
+        return await _judged(backing, key)
+    except (StoreBusyError, StoreKeyError):
+        raise
+    except StoreError:
+        # Where no other thread can be asked for either, this says nothing of the thread.
+        await backing.storage.load(_ANYBODY)
+    try:
+        # A connection may have broken, and be whole again.
+        return await _judged(backing, key)
+    except (StoreBusyError, StoreKeyError):
+        raise
+    except StoreError as error:
+        return Verified(key=key, faults=(Fault(kind="unread", problem=str(error)),))
+
+
+async def _judged(backing: Backing, key: ThreadKey) -> Verified | None:
     try:
         found = await examine_steadily(backing, key)
     except StoreVersionError as error:
@@ -113,7 +136,7 @@ async def verify_store(store: ThreadStore, *, tenant: str | None = None) -> Asyn
         ThreadIdError: *tenant* has characters that are not allowed.
         StoreBusyError: Others have written to a thread all the while; all else was given before.
         StoreKeyError: One was encrypted with another key; all else was given before.
-        StoreError: The storage failed, for another reason than damage.
+        StoreError: The storage cannot be asked.
     """
     backing = store.backing
     keys, faults = await _keys(backing, tenant)
@@ -209,8 +232,7 @@ async def find_keys(
         StoreCorruptError: The store is damaged so that they cannot be listed.
     """
     if tenant is not None:
-        # Raises where no thread could be named so.
-        ThreadKey(tenant, "any")
+        check_tenant(tenant)
     if isinstance(backing.storage, NameList):
         return _allowed(await backing.storage.names(), tenant)
     return await _paged(backing, tenant), []

@@ -7,13 +7,14 @@ phrase. All stores find the same: where one has an index it only chooses which r
 what is read is searched again here.
 """
 
+import logging
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from foldline.errors import ConfigError
+from foldline.errors import ConfigError, StoreError
 from foldline.history.messages import Message
 from foldline.history.parts import (
     CompactionPart,
@@ -42,6 +43,8 @@ _UNSPACED = re.compile(
 )
 _STRIDE = 256
 _SHOWN = 80
+
+_LOGGER = logging.getLogger("foldline")
 
 
 class Match(Struct, frozen=True, kw_only=True):
@@ -154,9 +157,12 @@ async def find_messages(
         raise ConfigError(message)
     query = Query.parse(text)
     reader = ThreadReader(backing, record.key, record.head)
+    numbers: list[int] | None = None
     if isinstance(backing.storage, WordIndex) and not backing.vault.encrypts:
-        return await _look_up(backing.storage, reader, record, query, limit)
-    return await _scan(reader, record.head.count, query, limit)
+        numbers = await _looked_up(backing.storage, reader, record, query)
+    if numbers is None:
+        return await _scan(reader, record.head.count, query, limit)
+    return await _searched(reader, numbers, query, limit)
 
 
 async def _scan(reader: ThreadReader, stop: int, query: Query, limit: int) -> list[Match]:
@@ -186,25 +192,11 @@ def _excerpt(text: str, query: Query) -> str:
     return flat[start : start + _SHOWN]
 
 
-async def _look_up(
-    index: WordIndex, reader: ThreadReader, record: ThreadRecord, query: Query, limit: int
+async def _searched(
+    reader: ThreadReader, numbers: Sequence[int], query: Query, limit: int
 ) -> list[Match]:
-    key, branch, stop = record.key, record.head.branch, record.head.count
-    if not stop:
-        return []
-    # Rows enter the index when somebody searches, so that appending costs nothing for it.
-    start = await index.indexed(key, branch)
-    while start < stop:
-        end = min(stop, start + _STRIDE)
-        messages = await reader.messages(start, end)
-        words = [
-            (start + place, " ".join(words_of(text_of(message))))
-            for place, message in enumerate(messages)
-        ]
-        await index.index(key, branch, words)
-        start = end
     found: list[Match] = []
-    for number in reversed(await index.find(key, branch, stop, query.words)):
+    for number in reversed(numbers):
         (message,) = await reader.messages(number, number + 1)
         match = _match(number, message, query)
         if match is not None:
@@ -212,3 +204,33 @@ async def _look_up(
         if len(found) == limit:
             break
     return found
+
+
+async def _looked_up(
+    index: WordIndex, reader: ThreadReader, record: ThreadRecord, query: Query
+) -> list[int] | None:
+    """
+    Return the rows that may hold what is looked for; None where the index cannot tell.
+
+    It cannot where it is damaged, or where there is no room or no right to write to it.
+    """
+    key, branch, stop = record.key, record.head.branch, record.head.count
+    try:
+        # Rows enter the index when somebody searches, so that appending costs nothing for it.
+        start = await index.indexed(key, branch)
+        while start < stop:
+            end = min(stop, start + _STRIDE)
+            messages = await reader.messages(start, end)
+            words = [
+                (start + place, " ".join(words_of(text_of(message))))
+                for place, message in enumerate(messages)
+            ]
+            await index.index(key, branch, words)
+            start = end
+        numbers = await index.find(key, branch, stop, query.words)
+        # Meanwhile somebody may have taken words out of it, to have it made anew.
+        is_complete = await index.indexed(key, branch) >= stop
+    except StoreError as error:
+        _LOGGER.info("a search reads messages instead of its index: %s", error)
+        return None
+    return numbers if is_complete else None

@@ -1,6 +1,6 @@
 """Answers: what the model reads of whatever a tool returns."""
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
@@ -160,13 +160,34 @@ def test_an_error_is_short() -> None:
     assert len(error_answer("x" * 100_000).text) == 2_008
 
 
-def test_a_generator_is_told_as_what_it_is() -> None:
+def test_what_no_json_has_is_told_as_what_it_is() -> None:
     """What cannot be written does not look as if the tool had failed."""
+    answer = answer_of(iter([1]))
 
-    def numbers() -> Iterator[int]:
-        yield 1
-
-    answer = answer_of(numbers())
-
-    assert "generator" in answer.text
+    assert "list_iterator" in answer.text
     assert not answer.is_error
+
+
+def test_what_nothing_has_run_is_a_failure() -> None:
+    """A generator or a coroutine is no result: the model is told that nothing in it has happened."""
+    ran: list[str] = []
+
+    def pay() -> Iterator[str]:
+        ran.append("pay")
+        yield "paid"
+
+    async def pay_in_turn() -> AsyncIterator[str]:
+        ran.append("pay")
+        yield "paid"
+
+    async def pay_later() -> None:
+        ran.append("pay")
+
+    forgotten = pay_later()
+    kinds = ("generator", "async_generator", "coroutine")
+    for value, kind in zip((pay(), pay_in_turn(), forgotten), kinds, strict=True):
+        told = f"Error: the tool returned a {kind}, which nothing has run"
+
+        assert answer_of(value) == ToolAnswer(told, is_error=True)
+    forgotten.close()
+    assert ran == []

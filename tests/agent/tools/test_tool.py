@@ -1,14 +1,17 @@
 """Tools: how they are made, what is checked, and what the model is told."""
 
+from collections.abc import AsyncIterator, Iterator
 from functools import partial
 from typing import Any
 
 import pytest
 
+from foldline.agent.agent import Agent
 from foldline.agent.tools.tool import Tool, as_tool, tool, tools_by_name
 from foldline.errors import ConfigError
 from foldline.history.codec import encode_json
 from foldline.providers.tool_definition import ToolDefinition
+from foldline.testing.model import ScriptedModel
 
 
 def look_up(city: str, *, days: int = 3) -> str:
@@ -35,6 +38,27 @@ class Radio:
 async def later(title: str) -> str:
     """Say it later."""
     return title
+
+
+def counting(n: int) -> Iterator[int]:
+    """Count."""
+    yield n
+
+
+async def counting_later(n: int) -> AsyncIterator[int]:
+    """Count."""
+    yield n
+
+
+class Counter:
+    """Counts."""
+
+    def __call__(self, n: int) -> Iterator[int]:
+        yield n
+
+    async def count(self, n: int) -> AsyncIterator[int]:
+        """Count."""
+        yield n
 
 
 def test_a_function_becomes_a_tool() -> None:
@@ -164,6 +188,33 @@ def test_what_cannot_be_called_is_no_tool(given: Any) -> None:
     """The error says what was given."""
     with pytest.raises(ConfigError, match="pass a function"):
         tools_by_name([given])
+
+
+@pytest.mark.parametrize(
+    "make", [tool, as_tool, lambda function: Tool(name="t", function=function)]
+)
+@pytest.mark.parametrize(
+    "function",
+    [counting, counting_later, partial(counting, 3), Counter(), Counter().count],
+    ids=["def", "async def", "partial", "object", "method"],
+)
+def test_what_yields_is_no_tool(make: Any, function: Any) -> None:
+    """A call of it would run nothing, and the error says what to pass instead."""
+    with pytest.raises(ConfigError, match=r"^tool '\w+' is a generator.*: allowed is a function"):
+        make(function)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [look_up, tool(look_up), None, 7, "look_up", {"look_up": look_up}],
+    ids=lambda given: type(given).__name__,
+)
+def test_tools_are_given_as_a_list(given: Any) -> None:
+    """A tool alone is refused in one line, and so is what is no tool at all."""
+    with pytest.raises(
+        ConfigError, match=rf"^tools is a {type(given).__name__}: allowed is a list$"
+    ):
+        Agent(ScriptedModel([]), tools=given)
 
 
 def test_tools_are_found_by_name() -> None:

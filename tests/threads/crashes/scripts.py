@@ -71,7 +71,7 @@ FEWEST: Mapping[Script, int] = MappingProxyType(
         UNDO: 20,
         DELETE: 150,
         CLEAR: 60,
-        SEARCH: 60,
+        SEARCH: 40,
         SETTINGS: 20,
         CREATE: 50,
         EMPTY_FILE: 50,

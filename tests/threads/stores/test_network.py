@@ -31,7 +31,7 @@ GRACE = 1.0
 RECONNECT = 2.0
 KINDS = ("postgres", "redis")
 # The requests of the first opening: on PostgreSQL the migrations are among them.
-OPENING = {"postgres": 17, "redis": 7}
+OPENING = {"postgres": 19, "redis": 7}
 HARMLESS = {Fault.ENDED_BEFORE, Fault.DELAYED_ANSWER, Fault.DRIPPED_ANSWER}
 # The time limit of those who are not cut off.
 PATIENCE = 10.0

@@ -295,6 +295,7 @@ def test_errors_quote_nothing(postgres_dsn: str) -> None:
         (errors.LockNotAvailable, StoreBusyError, "locked"),
         (errors.TooManyConnections, StoreBusyError, "no more connections"),
         (errors.DiskFull, StoreError, "disk of PostgreSQL is full"),
+        (errors.NumericValueOutOfRange, StoreCorruptError, "number"),
         (errors.ReadOnlySqlTransaction, StoreError, "replica"),
         (errors.DataCorrupted, StoreCorruptError, "damaged"),
         (errors.InvalidPassword, StoreError, "password"),

@@ -98,6 +98,25 @@ def test_schema_is_the_sum_of_migrations(postgres_dsn: str) -> None:
     }
 
 
+def test_an_older_store_is_brought_up_to_date(postgres_dsn: str) -> None:
+    """
+    Where the migrations of an older foldline were made, the others are made as in a new store.
+    """
+    write(postgres_dsn, schema="fresh")
+    (_, pieces), *_ = migrations(PACKAGE)
+    script = ";\n".join(pieces)
+    execute(
+        postgres_dsn,
+        f"CREATE SCHEMA older; SET search_path TO older; {script}; "
+        "CREATE TABLE migrations (LIKE fresh.migrations INCLUDING ALL); "
+        "INSERT INTO migrations (number) VALUES (1)",
+    )
+    assert catalog(postgres_dsn, "older") != catalog(postgres_dsn, "fresh")
+
+    assert write(postgres_dsn, schema="older") == ["x"]
+    assert catalog(postgres_dsn, "older") == catalog(postgres_dsn, "fresh")
+
+
 def test_opening_twice_changes_nothing(postgres_dsn: str) -> None:
     """
     A store that is opened again has the same tables and what was written.
@@ -136,6 +155,22 @@ def test_tasks_that_begin_at_once(postgres_dsn: str) -> None:
     with psycopg.connect(postgres_dsn) as connection:
         found = connection.execute("SELECT number FROM foldline.migrations").fetchall()
     assert found == [(number,) for number, _ in migrations(PACKAGE)]
+
+
+def test_tasks_that_open_one_store(postgres_dsn: str) -> None:
+    """
+    A store that several tasks open at once is open once: nothing of it is left when it is closed.
+    """
+
+    async def live() -> tuple[int, set[str]]:
+        store = PostgresStore(postgres_dsn)
+        await asyncio.gather(*(store.open() for _ in range(5)))
+        count = (await store.thread("t")).count
+        await store.close()
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        return count, {task.get_name() for task in left}
+
+    assert asyncio.run(live()) == (0, set())
 
 
 def test_newer_store_is_refused(postgres_dsn: str) -> None:
@@ -224,9 +259,18 @@ def test_durability(postgres_dsn: str, durability: str, shown: str, default: str
         ({"schema": "pg_catalog"}, "schema"),
         ({"schema": "a" * 64}, "schema"),
         ({"durability": "some"}, "durability"),
+        ({"schema": None}, "schema"),
+        ({"durability": []}, "durability"),
         ({"pool_size": 0}, "pool_size"),
+        ({"pool_size": "5"}, "pool_size"),
+        ({"pool_size": 1.5}, "pool_size"),
+        ({"pool_size": True}, "pool_size"),
         ({"timeout": 0}, "timeout"),
         ({"timeout": float("nan")}, "timeout"),
+        ({"timeout": float("inf")}, "timeout"),
+        ({"timeout": 1e12}, "timeout"),
+        ({"timeout": "5"}, "timeout"),
+        ({"timeout": None}, "timeout"),
     ],
 )
 def test_odd_options(options: dict[str, object], named: str) -> None:
@@ -237,12 +281,13 @@ def test_odd_options(options: dict[str, object], named: str) -> None:
         PostgresStore("host=h", **options)  # type: ignore[arg-type]
 
 
-def test_odd_address() -> None:
+@pytest.mark.parametrize("dsn", ["secret sauce", "host=secret\ud800", b"secret", None, 5])
+def test_odd_address(dsn: object) -> None:
     """
     An address that is none is refused without telling what is in it.
     """
-    with pytest.raises(ConfigError) as caught:
-        PostgresStore("secret sauce")
+    with pytest.raises(ConfigError, match="dsn is") as caught:
+        PostgresStore(dsn)  # type: ignore[arg-type]
 
     assert "secret" not in str(caught.value)
 

@@ -51,6 +51,7 @@ DAMAGE: dict[str, Commands] = {
 BELOW: dict[str, tuple[str, ...]] = {
     "another branch": ("SET", "{foldline}/branch/default/BRANCH", "x"),
     "its first number": ("HSET", "{foldline}/branch/default/BRANCH", "at", "x"),
+    "half of its first number": ("HSET", "{foldline}/branch/default/BRANCH", "at", "0.5"),
     "other rows": ("SET", "{foldline}/rows/default/BRANCH", "x"),
     "other numbers": ("SET", "{foldline}/system/default/BRANCH", "x"),
     "other children": ("SET", "{foldline}/children/default/BRANCH", "x"),
@@ -163,7 +164,7 @@ def test_documents_beside_another_key_are_refused(redis_url: str, damage: str) -
 @pytest.mark.parametrize("damage", BELOW)
 def test_a_damaged_branch_is_named(redis_url: str, damage: str) -> None:
     """
-    Where what lies there of a branch cannot be used, its thread is named and the others are whole.
+    Where what lies there of a branch cannot be used, its thread is named, and the store itself.
     """
 
     async def live() -> list[tuple[str, int, bool]]:
@@ -172,7 +173,9 @@ def test_a_damaged_branch_is_named(redis_url: str, damage: str) -> None:
         async with RedisStore(redis_url) as store:
             return await verdicts(store)
 
-    assert asyncio.run(live()) == [("a", 1, False), ("b", 0, True), ("c", 1, False)]
+    found = asyncio.run(live())
+
+    assert found == [("a", 1, False), ("b", 0, True), ("c", 1, False), ("", 0, True)]
 
 
 @pytest.mark.parametrize("damage", BELOW)
@@ -291,7 +294,9 @@ def test_a_branch_behind_itself_ends(redis_url: str) -> None:
             await tell(redis_url, "HSET", f"{{foldline}}/branch/default/{branch}", "parent", branch)
             return await verdicts(store)
 
-    assert asyncio.run(live()) == [("a", 1, False), ("b", 0, True), ("c", 1, False)]
+    found = asyncio.run(live())
+
+    assert found == [("a", 1, False), ("b", 0, True), ("c", 1, False), ("", 0, True)]
 
 
 @pytest.mark.parametrize("way", ["delete", "clear"])

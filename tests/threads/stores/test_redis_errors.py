@@ -26,6 +26,12 @@ SECRET = "the bride wore green"
         (exceptions.ClusterCrossSlotError("x"), StoreError, "CROSSSLOT"),
         (exceptions.ResponseError("MISCONF Errors writing"), StoreError, "MISCONF"),
         (exceptions.ResponseError(f"BUSY {SECRET}"), StoreBusyError, "BUSY"),
+        (
+            exceptions.ResponseError(f"The user can't run this command {SECRET}"),
+            StoreError,
+            "NOPERM",
+        ),
+        (exceptions.ResponseError(f"Error running script: -NOPERM {SECRET}"), StoreError, "NOPERM"),
         (exceptions.ResponseError(f"unknown {SECRET}"), StoreError, "ERR"),
         (exceptions.ConnectionError(SECRET), CommitUnknownError, "ConnectionError"),
         (exceptions.TimeoutError(SECRET), CommitUnknownError, "TimeoutError"),

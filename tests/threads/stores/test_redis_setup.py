@@ -35,11 +35,12 @@ def test_newer_format_is_refused(redis_url: str) -> None:
     asyncio.run(live())
 
 
-def test_odd_format_is_refused(redis_url: str) -> None:
+@pytest.mark.parametrize("odd", ["x", "", "9" * 5000])
+def test_odd_format_is_refused(redis_url: str, odd: str) -> None:
     """
-    A format that is no number is a newer one.
+    A format that is no number of any format is a newer one.
     """
-    asyncio.run(tell(redis_url, "SET", "{foldline}/format", "x"))
+    asyncio.run(tell(redis_url, "SET", "{foldline}/format", odd))
 
     with pytest.raises(StoreVersionError):
         asyncio.run(RedisStore(redis_url).open())
@@ -122,22 +123,24 @@ def test_odd_addresses(url: str) -> None:
     assert "hush" not in str(caught.value)
 
 
-@pytest.mark.parametrize("prefix", ["", "a/b", "{a}", "a b", "*", "\ud800", "a" * 201])
-def test_odd_prefixes(prefix: str) -> None:
+@pytest.mark.parametrize(
+    "prefix", ["", "a/b", "{a}", "a b", "*", "\ud800", "a" * 201, None, 5, b"a", ["a"]]
+)
+def test_odd_prefixes(prefix: object) -> None:
     """
-    A prefix that could be taken for more than a name is refused.
+    A prefix that could be taken for more than a name, or is no text, is refused.
     """
     with pytest.raises(ConfigError, match="prefix"):
-        RedisStore("redis://h", prefix=prefix)
+        RedisStore("redis://h", prefix=prefix)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("timeout", [0, -1, float("nan")])
-def test_odd_timeouts(timeout: float) -> None:
+@pytest.mark.parametrize("timeout", [0, -1, float("nan"), None, "5", [], True])
+def test_odd_timeouts(timeout: object) -> None:
     """
-    A call needs some time.
+    A call needs some time, given as a number.
     """
     with pytest.raises(ConfigError, match="timeout"):
-        RedisStore("redis://h", timeout=timeout)
+        RedisStore("redis://h", timeout=timeout)  # type: ignore[arg-type]
 
 
 def test_missing_extra(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -91,6 +91,7 @@ def test_schema_is_the_sum_of_migrations(tmp_path: Path) -> None:
         "indexed",
         "rows",
         "threads",
+        "words",
     }
 
 

@@ -3,6 +3,7 @@ What a tool answers, as the model reads it.
 """
 
 from collections.abc import Iterable
+from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Final, cast
 
 import msgspec
@@ -27,6 +28,7 @@ MAX_RESULT_CHARS: Final = 200_000
 """How many characters of one text a tool may answer with, where nothing else is asked for."""
 
 _CONTENT = (TextPart, BlobPart, UriPart, FilePart, GenericPart)
+_UNRUN = (GeneratorType, AsyncGeneratorType, CoroutineType)
 _MOST_ERROR = 2_000
 
 
@@ -57,8 +59,12 @@ def answer_of(value: object, *, max_result_chars: int = MAX_RESULT_CHARS) -> Too
 
     A text goes as it is, None as `null`, bytes as the text that they are in UTF-8 or else as their
     number, a part or several of them as parts, and anything else as JSON; what JSON does not have
-    goes as `str` writes it. A text of more than *max_result_chars* characters loses its middle.
+    goes as `str` writes it. A text of more than *max_result_chars* characters loses its middle. A
+    generator or a coroutine is a failure: what the tool was called for stands in it, and never ran.
     """
+    if isinstance(value, _UNRUN):
+        kind = type(cast("object", value)).__name__
+        return error_answer(f"the tool returned a {kind}, which nothing has run")
     if isinstance(value, ToolAnswer):
         return ToolAnswer(_limited(value.content, max_result_chars), value.is_error)
     return ToolAnswer(_limited(_content(value), max_result_chars), is_error=False)

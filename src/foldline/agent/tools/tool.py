@@ -4,7 +4,7 @@ What an agent can do: a function, and what the model is told about it.
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from inspect import iscoroutinefunction
+from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction
 from types import MappingProxyType
 from typing import Any, get_args, overload
 
@@ -18,6 +18,7 @@ from foldline.agent.tools.schema import schema_of
 from foldline.errors import ConfigError
 from foldline.providers.tool_definition import ToolDefinition
 from foldline.reduction.config import check_whole
+from foldline.threads.arguments import several
 from foldline.threads.tool_run import ToolPolicy
 
 
@@ -68,6 +69,7 @@ class Tool(Struct, frozen=True, kw_only=True):
         if not _NAME.fullmatch(str(self.name)):
             message = f"a tool is named {self.name!r}: allowed are 1 to 64 of A-Z a-z 0-9 _ -"
             raise ConfigError(message)
+        _check_returns(self.function, self.name)
         if self.policy not in get_args(ToolPolicy):
             allowed = ", ".join(get_args(ToolPolicy))
             message = f"policy={self.policy!r} of tool {self.name!r}: allowed are {allowed}"
@@ -97,6 +99,16 @@ class Tool(Struct, frozen=True, kw_only=True):
         Whether the function is awaited; any other one runs in a thread of its own.
         """
         return iscoroutinefunction(without_partial(self.function))
+
+
+def _check_returns(function: ToolFunction, name: str) -> None:
+    plain = without_partial(function)
+    if isgeneratorfunction(plain) or isasyncgenfunction(plain):
+        message = (
+            f"tool {name!r} is a generator, of which a call runs nothing: allowed is a function that "
+            "returns its result and yields nothing"
+        )
+        raise ConfigError(message)
 
 
 @overload
@@ -204,10 +216,10 @@ def tools_by_name(given: Iterable[Tool | ToolFunction]) -> Mapping[str, Tool]:
     Return the tools of *given*, tools and typed functions, by their names.
 
     Raises:
-        ConfigError: One of them cannot be a tool, or two have one name.
+        ConfigError: They are no list, one of them cannot be a tool, or two have one name.
     """
     found: dict[str, Tool] = {}
-    for one in map(as_tool, given):
+    for one in map(as_tool, several("tools", given)):
         if one.name in found:
             message = f"two tools are named {one.name!r}: give one of them another name"
             raise ConfigError(message)

@@ -24,6 +24,7 @@ from foldline.apps.cli.threads_counts import counted
 from foldline.apps.cli.threads_damage import DAMAGED
 from foldline.errors import StoreCorruptError, UsageError
 from foldline.threads.stores.sqlite.backup import back_up
+from foldline.threads.stores.sqlite.damaged_log import KEPT_ADVICE
 
 
 __all__ = ["BackupOptions", "backup"]
@@ -50,10 +51,11 @@ def backup(options: BackupOptions) -> None:
 
     The copy is checked: by the integrity check of SQLite, and every seal of its messages; all else
     of a thread `foldline verify` checks. What is found damaged is so in the store too, is told, and
-    makes the exit code 1; what is stray belongs to nothing, is told, and does not. No key is needed
-    for an encrypted store. Servers have programs of their own for this.
+    makes the exit code 1, as does the copy of a damaged log beside the store; what is stray belongs
+    to nothing, is told, and does not. No key is needed for an encrypted store. Servers have programs
+    of their own for this.
 
-    With --json: an object with "file", "bytes", "threads", "problems" and "stray".
+    With --json: an object with "file", "bytes", "threads", "problems", "stray" and "logs".
     """
     path = file_of(options)
     if path is None:
@@ -70,21 +72,23 @@ def backup(options: BackupOptions) -> None:
         try:
             made = back_up(path, target, on_step=step)
         except StoreCorruptError as error:
-            raise with_way_forward(error) from error
+            raise with_way_forward(error, of=path) from error
     if options.json:
         facts = {"file": made.path, "bytes": made.size, "threads": made.threads}
-        rest = {"problems": made.problems, "stray": made.stray}
+        rest = {"problems": made.problems, "stray": made.stray, "logs": made.logs}
         print_document(json_document({**facts, **rest}))
     else:
         console = output_console()
         for problem in made.problems:
             console.print(Text(clean(problem), style="red"), soft_wrap=True)
+        for name in made.logs:
+            console.print(Text(f"{clean(name)}: {KEPT_ADVICE}", style="red"), soft_wrap=True)
         if made.stray:
             console.print(f"{'; '.join(made.stray)}: {STRAY_NOTE}", soft_wrap=True)
         whole = "damaged as the store is" if made.problems else "every message whole"
         text = f"{made.path}: {counted(made.threads, 'thread')}, {made.size:,} bytes, {whole}"
         console.print(text, soft_wrap=True)
-    if made.problems:
+    if made.problems or made.logs:
         raise typer.Exit(DAMAGED)
 
 

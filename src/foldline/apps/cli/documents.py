@@ -20,10 +20,20 @@ from foldline.replay.columns import describe
 from foldline.replay.record import ReplayReport
 
 
-__all__ = ["TARGETS", "json_document", "replay_document", "target_format", "view_document"]
+__all__ = [
+    "TARGETS",
+    "json_document",
+    "left_out",
+    "left_out_note",
+    "replay_document",
+    "target_format",
+    "view_document",
+]
 
 
 _DEFAULT_TARGET = "openai-chat"
+# Reasoning that nothing of the model follows is not written.
+_ANSWER = Message.assistant("answer")
 
 
 def _anthropic(view: Sequence[Message]) -> bytes:
@@ -63,6 +73,29 @@ def view_document(view: Sequence[Message], target: str) -> bytes:
     Return *view* as JSON in the format *target*, valid for its vendor.
     """
     return TARGETS[target](view)
+
+
+def left_out(view: Sequence[Message], target: str) -> list[Message]:
+    """
+    Return those of *view* that hold nothing but what the format *target* has no place for.
+    """
+    nothing = view_document([_ANSWER], target)
+    return [one for one in view if view_document([one, _ANSWER], target) == nothing]
+
+
+def left_out_note(left: Sequence[Message], target: str) -> str:
+    """
+    Return how many messages were *left* out of a document in the format *target*, and why.
+    """
+    held = " and ".join(sorted({kind for one in left for kind in _held(one)}))
+    which = "1 message is" if len(left) == 1 else f"{len(left):,} messages are"
+    return f"{which} left out: {target} has no place for {held} alone"
+
+
+def _held(message: Message) -> set[str]:
+    kinds = {str(part.__struct_config__.tag) for part in message.parts}
+    # Any other text is written everywhere.
+    return kinds - {"text"} or {"blank text"}
 
 
 def json_document(value: Any) -> bytes:

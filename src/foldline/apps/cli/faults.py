@@ -12,8 +12,14 @@ from foldline.apps.cli.terminal import clean
 from foldline.threads.fault import Fault
 
 
-__all__ = ["STRAY_NOTE", "fault_documents", "print_faults"]
+__all__ = ["INDEX_NOTE", "STRAY_NOTE", "fault_documents", "print_faults"]
 
+
+INDEX_NOTE = (
+    "no message is lost: `foldline repair --write` drops what is damaged of the index of words, and "
+    "searches make it anew"
+)
+"""What to know of faults of the index."""
 
 STRAY_NOTE = "what is stray belongs to nothing, harms no thread and stays as it is"
 """What to know of faults that are stray."""

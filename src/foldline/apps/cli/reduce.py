@@ -2,14 +2,16 @@
 `foldline reduce`: the view that a model should be sent.
 """
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 from rich.text import Text
 
 from foldline.agent.reducer import HistoryReducer, ReducedHistory
-from foldline.apps.cli.documents import target_format, view_document
+from foldline.apps.cli.documents import left_out, left_out_note, target_format, view_document
 from foldline.apps.cli.files import check_targets, print_document, write_files
+from foldline.apps.cli.notes import tell
 from foldline.apps.cli.options import JsonOption, RunOptions, takes
 from foldline.apps.cli.runs import Run, begin, messages_shown
 from foldline.apps.cli.terminal import error_console, output_console
@@ -58,7 +60,8 @@ def reduce(options: ReduceOptions) -> None:
     messages, for openai-responses a list of input items, for anthropic an object with "messages"
     and, where there are instructions, "system", for foldline an object with "format" and
     "messages". What happened is one line, and with --json on the standard error: the verdict, its
-    reason, and the counts. What stands in FILE but is no message is told on the standard error.
+    reason, and the counts. What stands in FILE but is no message is told on the standard error,
+    and so is how many messages the format has no place for.
 
     A circuit breaker is no failure: where it ends the turn, the verdict is halt, the exit code 0,
     the view and the state are written as ever, and the line ends in "the turn ends here".
@@ -79,6 +82,8 @@ def reduce(options: ReduceOptions) -> None:
         print_document(view_document(reduced.messages, target))
     elif options.output is None:
         output_console().print(show_view(reduced.messages))
+    if options.json or options.output is not None:
+        _tell_left_out(reduced.messages, target)
     told = output_console() if not options.json else error_console()
     told.print(Text(_what_happened(run, reduced), style="bold"), soft_wrap=True)
 
@@ -89,6 +94,12 @@ def _check_options(options: ReduceOptions) -> None:
     if options.to is not None and options.output is None and not options.json:
         message = "--to has no effect on what is shown for people: add --json or --output FILE"
         raise UsageError(message)
+
+
+def _tell_left_out(view: Sequence[Message], target: str) -> None:
+    left = left_out(view, target)
+    if left:
+        tell(left_out_note(left, target))
 
 
 def _what_happened(run: Run, reduced: ReducedHistory[Message]) -> str:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from rich.text import Text
 
 from foldline.apps.cli.documents import json_document
-from foldline.apps.cli.faults import STRAY_NOTE, fault_documents, print_faults
+from foldline.apps.cli.faults import INDEX_NOTE, STRAY_NOTE, fault_documents, print_faults
 from foldline.apps.cli.files import print_document
 from foldline.apps.cli.options import JsonOption, takes
 from foldline.apps.cli.stores import COPY_TABLES, KeyOptions, no_threads_of, with_store
@@ -22,10 +22,12 @@ from foldline.errors import (
     ThreadConflictError,
     ThreadNotFoundError,
 )
-from foldline.threads.fault import Fault
+from foldline.threads.fault import Fault, FaultKind
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey
 from foldline.threads.repair import Repair, carry_out, plan_repair
+from foldline.threads.salvage import Mender, Salvage
 from foldline.threads.store import ThreadStore
+from foldline.threads.stores.sqlite.damaged_log import kept_faults
 from foldline.threads.stores.sqlite.inspection import Inspection, look_into
 from foldline.threads.stores.sqlite.storage import SQLiteStorage
 from foldline.threads.verification import find_keys, verify_thread
@@ -35,6 +37,7 @@ __all__ = ["RepairOptions", "repair"]
 
 
 _ATTEMPTS = 5
+_BELOW_NOTE = "with --write the store is mended before its threads, which may be whole then"
 _WITHHELD = "nothing is written while the store itself is damaged"
 # A backup copies the pages as they are.
 _COPY = (
@@ -85,6 +88,8 @@ class _Outcome(Struct):
 class _Found(Struct, frozen=True, kw_only=True):
     outcomes: list[_Outcome]
     below: Inspection
+    others: list[Fault]
+    mended: list[Fault]
     misnamed: list[Fault]
     # How many threads were looked at; None where not all that there are were asked for.
     listed: int | None
@@ -102,14 +107,20 @@ class _Found(Struct, frozen=True, kw_only=True):
         """
         Whether anything was written.
         """
-        return any(one.is_written for one in self.outcomes)
+        return bool(self.mended) or any(one.is_written for one in self.outcomes)
 
     @property
     def faults(self) -> list[Fault]:
         """
         What is wrong below the threads.
         """
-        return [*self.misnamed, *self.below.faults]
+        return [*self.misnamed, *self.below.faults, *self.others]
+
+    def has(self, kind: FaultKind) -> bool:
+        """
+        Whether a fault of *kind* is left below the threads.
+        """
+        return any(one.kind == kind for one in self.faults)
 
 
 @takes(RepairOptions)
@@ -120,18 +131,23 @@ def repair(options: RepairOptions) -> None:
     A thread goes on, as a new revision, behind its last whole message; damaged messages stay on the
     branch that is left, and documents that cannot be read are dropped one by one. Everything that
     is lost is told. Make a backup first, and where much is lost `threads export --whole-rows`. What
-    was written is verified: a thread is repaired where it is whole then. Into a file that SQLite
-    itself finds damaged nothing is written, since rows that are only out of reach there would be
-    lost. The exit code is 1 where damage is left.
+    was written is verified: a thread is repaired where it is whole then. Before that, what a store
+    makes of its threads is mended where it can only be meant in one way: the index of words in a
+    file, and in Redis the lists of threads and branches. Into a file that SQLite itself finds
+    damaged nothing is written, since rows that are only out of reach there would be lost. The exit
+    code is 1 where damage is left.
 
     With --json: an object with "written", whether anything was, "threads", and in each "kept",
-    "lost" (null where nobody knows), "faults", "deeds", "refused" and "left", and "store", the
-    faults below the threads.
+    "lost" (null where nobody knows), "faults", "deeds", "refused" and "left", and "store" and
+    "mended", the faults below the threads that are left and that were mended.
     """
     found = with_store(options, lambda store: _repaired(store, options))
     if options.json:
         threads = [_document(one) for one in found.outcomes]
-        rest = {"store": fault_documents(found.faults)}
+        rest = {
+            "store": fault_documents(found.faults),
+            "mended": fault_documents(found.mended),
+        }
         print_document(json_document({"written": found.is_written, "threads": threads, **rest}))
     else:
         _print(found, writes=options.write)
@@ -140,8 +156,9 @@ def repair(options: RepairOptions) -> None:
 
 
 async def _repaired(store: ThreadStore, options: RepairOptions) -> _Found:
-    below = await _inspected(store)
+    below, others = await _inspected(store)
     is_listed = options.id is None and options.tenant is None
+    mended: list[Fault] = []
     try:
         keys, misnamed = await _keys(store, options)
     except StoreCorruptError as error:
@@ -155,25 +172,39 @@ async def _repaired(store: ThreadStore, options: RepairOptions) -> _Found:
     if below.broken:
         outcomes = [_withheld(one) for one in outcomes]
     elif options.write:
+        mended = await _mended(store)
+        if mended:
+            # Threads that could not be read or were not even listed may be whole.
+            below, others = await _inspected(store)
+            keys, misnamed = await _keys(store, options)
+            outcomes = await _looked_at(store, keys, is_named=options.id is not None)
         written = [await _written(store, one) for one in outcomes]
         outcomes = [one for one in written if one is not None]
     return _Found(
         outcomes=outcomes,
         below=below,
+        others=others,
+        mended=mended,
         misnamed=misnamed,
         listed=len(set(keys)) if is_listed else None,
         way=way_forward(options),
     )
 
 
-async def _inspected(store: ThreadStore) -> Inspection:
+async def _inspected(store: ThreadStore) -> tuple[Inspection, list[Fault]]:
     """
-    Return what is wrong below the threads; nothing of a server, which looks after its own files.
+    Return what is wrong below the threads, in a file and in any other store.
     """
     storage = store.backing.storage
-    if not isinstance(storage, SQLiteStorage):
-        return Inspection()
-    return await storage.reader.run(lambda connection: look_into(connection, storage.sql))
+    if isinstance(storage, SQLiteStorage):
+        below = await storage.reader.run(lambda connection: look_into(connection, storage.sql))
+        return below, kept_faults(storage.file.path)
+    return Inspection(), await storage.inspect() if isinstance(storage, Salvage) else []
+
+
+async def _mended(store: ThreadStore) -> list[Fault]:
+    storage = store.backing.storage
+    return await storage.mend() if isinstance(storage, Mender) else []
 
 
 async def _keys(store: ThreadStore, options: RepairOptions) -> tuple[list[ThreadKey], list[Fault]]:
@@ -281,6 +312,8 @@ def _print(found: _Found, *, writes: bool) -> None:
             console.print(Text(f"  {_hint(one)}", style="bold"), soft_wrap=True)
     if found.faults:
         print_faults(console, "the store itself", found.faults)
+    if found.mended:
+        print_faults(console, "mended below the threads", found.mended)
     console.print(_end(found, writes=writes), soft_wrap=True)
 
 
@@ -305,10 +338,11 @@ def _end(found: _Found, *, writes: bool) -> str:
     if found.below.broken:
         damaged = f"{count:,} damaged; " if count else ""
         return f"{damaged}nothing was written, since the store itself is damaged: {_way(found)}"
-    rest = _rest(found)
+    rest = _rest(found, writes=writes)
     if not count:
-        what = "no thread is damaged" if rest else "nothing is damaged"
-        return f"{what}, nothing was written{rest}"
+        what = "no thread is damaged" if found.faults else "nothing is damaged"
+        was = "" if found.mended else ", nothing was written"
+        return f"{what}{was}{rest}"
     if not writes:
         return f"{count:,} damaged; nothing was written: make a backup, then add --write{rest}"
     left = sum(bool(one.left) for one in outcomes)
@@ -332,9 +366,15 @@ def _way(found: _Found) -> str:
     return _COPY
 
 
-def _rest(found: _Found) -> str:
+def _rest(found: _Found, *, writes: bool) -> str:
     """
     Return what stays as it is, whatever is repaired.
     """
-    misnamed = f"; {NAME_NOTE}" if found.misnamed else ""
-    return misnamed + (f"; {STRAY_NOTE}" if found.below.stray else "")
+    notes = (
+        (found.mended, f"{len(found.mended):,} mended below the threads"),
+        (found.has("index"), INDEX_NOTE),
+        (found.has("store") and not writes, _BELOW_NOTE),
+        (found.misnamed, NAME_NOTE),
+        (found.has("stray"), STRAY_NOTE),
+    )
+    return "".join(f"; {note}" for is_due, note in notes if is_due)

@@ -30,6 +30,7 @@ from foldline.threads.record import decode_record
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.sqlite.file import APPLICATION_ID
 from foldline.threads.stores.sqlite.header import check_log
+from foldline.threads.stores.sqlite.lost_end import way_without_end
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.thread import ConversationThread
 
@@ -60,8 +61,10 @@ _Result = TypeVar("_Result")
 # them. The index of words is left out: searches make it anew.
 COPY_TABLES: Final = (
     "`sqlite3 -readonly STORE '.dump branches% threads rows% documents' | sqlite3 -bail -cmd "
-    "'CREATE TABLE indexed (branch INTEGER PRIMARY KEY, upto INTEGER NOT NULL); PRAGMA "
-    f"application_id = {APPLICATION_ID}; PRAGMA user_version = 2' NEW`, then `foldline verify "
+    "'CREATE TABLE indexed (branch INTEGER PRIMARY KEY, upto INTEGER NOT NULL); CREATE TABLE words "
+    "(branch INTEGER NOT NULL, block INTEGER NOT NULL, word BLOB NOT NULL, places BLOB NOT NULL, "
+    "PRIMARY KEY (branch, block, word)) WITHOUT ROWID; PRAGMA "
+    f"application_id = {APPLICATION_ID}; PRAGMA user_version = 3' NEW`, then `foldline verify "
     "--store NEW`, which has to find no thread fewer"
 )
 """What saves all of a file whose tables are whole; a thread that is lost it would hide."""
@@ -156,6 +159,7 @@ def with_store(
     work: Callable[[ThreadStore], Awaitable[_Result]],
     *,
     may_make: bool = False,
+    way: str | None = None,
 ) -> _Result:
     """
     Open the store that *options* name, do *work* on it, close it and return the result.
@@ -164,13 +168,15 @@ def with_store(
         options: The store.
         work: What to do.
         may_make: Whether a file that is not there is made.
+        way: What to do where SQLite cannot read the file; `WAY_FORWARD` by default.
 
     Raises:
         UsageError: No store is named, there is no such file, it is none of ours, a newer foldline
             wrote it, or it needs another key.
         StoreError: It cannot be opened.
     """
-    store = _store(options, may_make=may_make)
+    path = file_of(options, may_make=may_make)
+    store = _store(options, path)
 
     async def _run() -> _Result:
         try:
@@ -185,7 +191,7 @@ def with_store(
         # Nothing has failed: another key, or another foldline, is needed.
         raise UsageError(str(error)) from error
     except StoreCorruptError as error:
-        raise with_way_forward(error) from error
+        raise with_way_forward(error, way, of=path) from error
 
 
 async def _opened(store: ThreadStore) -> None:
@@ -196,7 +202,9 @@ async def _opened(store: ThreadStore) -> None:
         raise with_way_forward(error, LAST_RESORT) from error
 
 
-def with_way_forward(error: StoreCorruptError, way: str | None = None) -> StoreCorruptError:
+def with_way_forward(
+    error: StoreCorruptError, way: str | None = None, *, of: Path | None = None
+) -> StoreCorruptError:
     """
     Return *error*, with what to do where it is SQLite that cannot read the file.
 
@@ -204,17 +212,20 @@ def with_way_forward(error: StoreCorruptError, way: str | None = None) -> StoreC
         error: What was raised.
         way: What to do; it takes the place of what was said before. By default that stays, or it
             is `WAY_FORWARD`.
+        of: The file, where no store has it open: what to do may depend on what is lost of it.
     """
     text = str(error)
+    if _RESULT_CODE not in text:
+        return error
+    way = (None if of is None else way_without_end(of)) or way
     told = text.removesuffix(f": {WAY_FORWARD}").removesuffix(f": {LAST_RESORT}")
-    if _RESULT_CODE not in text or (way is None and told != text):
+    if way is None and told != text:
         return error
     return StoreCorruptError(f"{told}: {way or WAY_FORWARD}")
 
 
-def _store(options: KeyOptions, *, may_make: bool) -> ThreadStore:
+def _store(options: KeyOptions, path: Path | None) -> ThreadStore:
     cipher = None if options.key_file is None else _cipher(options.key_file)
-    path = file_of(options, may_make=may_make)
     if path is not None:
         return SQLiteStore(path, cipher=cipher)
     address = address_of(options)

@@ -29,6 +29,7 @@ from foldline.errors import (
 )
 from foldline.history.codec import decode_json
 from foldline.history.formats.importer import Session
+from foldline.threads.expiry import make_room
 from foldline.threads.key import ThreadKey
 from foldline.threads.origin import plan_restore
 from foldline.threads.record import as_stored
@@ -104,8 +105,8 @@ def import_threads(options: ImportOptions) -> None:
     Ids are those of the sessions, with `-` for what an id may not hold, and behind the prefix of
     --id, which ends with `-`, where there are several. A session whose thread is there already,
     with the same messages, is passed over, so that an import that was cut off can be run again;
-    where anything else has one of the ids, or the id of a snapshot, nothing is imported. The file
-    of a SQLite store is made where there is none.
+    where anything else has one of the ids, or the id of a snapshot, nothing is imported. A thread
+    that has expired makes room. The file of a SQLite store is made where there is none.
 
     With --json: an object with "tenant", "threads", those that were made, and "already_there", the
     ids of those that were passed over.
@@ -145,10 +146,10 @@ async def _is_there(
     Raises:
         ThreadExistsError: There is such a thread, and it is another one.
     """
-    if await store.backing.storage.load(key) is None:
+    thread = await store.find(key.id, tenant=key.tenant)
+    if thread is None:
         return False
-    thread = await store.find(key.id, tenant=key.tenant) if is_log else None
-    if thread is not None and thread.count == len(snapshot.messages):
+    if is_log and thread.count == len(snapshot.messages):
         marks = as_stored(snapshot.metadata).items() <= thread.metadata.items()
         if marks and tuple(await thread.get_messages()) == snapshot.messages:
             return True
@@ -160,6 +161,7 @@ async def _make(store: ThreadStore, key: ThreadKey, snapshot: ThreadSnapshot) ->
     Make a thread of *snapshot* and return how many messages it has.
     """
     planned = plan_restore(store.backing, key, snapshot)
+    await make_room(store.backing, key)
     try:
         await store.backing.storage.commit(key, planned.step)
     except ThreadConflictError:

@@ -9,17 +9,17 @@ from typing import Annotated
 import typer
 from msgspec import Struct
 
-from foldline.apps.cli.documents import TARGETS, json_document, view_document
+from foldline.apps.cli.documents import (
+    TARGETS,
+    json_document,
+    left_out,
+    left_out_note,
+    view_document,
+)
 from foldline.apps.cli.files import STANDARD_INPUT, check_targets, print_document, write_files
 from foldline.apps.cli.notes import tell
 from foldline.apps.cli.options import JsonOption, takes
-from foldline.apps.cli.stores import (
-    LAST_RESORT,
-    TenantOptions,
-    found_thread,
-    with_store,
-    with_way_forward,
-)
+from foldline.apps.cli.stores import LAST_RESORT, TenantOptions, found_thread, with_store
 from foldline.apps.cli.terminal import output_console
 from foldline.apps.cli.threads_counts import counted
 from foldline.apps.cli.threads_damage import DAMAGED, last_good_note, whole_rows_note
@@ -40,6 +40,7 @@ __all__ = ["ExportOptions", "export_thread"]
 
 _SNAPSHOT = "snapshot"
 _CHAT_JSONL = "chat-jsonl"
+_OPENAI_CHAT = "openai-chat"
 _TARGETS = (_SNAPSHOT, *TARGETS, _CHAT_JSONL)
 
 
@@ -94,6 +95,7 @@ class _Export(Struct):
     messages: int
     data: bytes
     note: str = ""
+    left: str = ""
 
 
 @takes(ExportOptions)
@@ -102,22 +104,20 @@ def export_thread(options: ExportOptions) -> None:
     Write a whole thread: as a snapshot, or all its messages in the format of a vendor.
 
     A snapshot keeps the newest reduction and the execution state. With --json and --output: an
-    object with "id", "file", "messages" and "bytes"; without --output --json changes nothing.
+    object with "id", "file", "messages" and "bytes"; without --output --json changes nothing. A
+    message that holds nothing but what a vendor's format has no place for, as reasoning, is not
+    written; how many are not is told on the standard error.
 
     A damaged thread is refused. With --last-good or --whole-rows what is left of it is written, how
     much that is and why is told, and the exit code is 1; where nothing is left, nothing is written.
     With --whole-rows a snapshot keeps neither reduction nor execution state, nor waiting calls.
     """
     _check_target(options)
-    try:
-        export = with_store(options, lambda store: _exported(store, options))
-    except StoreCorruptError as error:
-        if not options.whole_rows:
-            raise
-        # What has just failed is no way forward.
-        raise with_way_forward(error, LAST_RESORT) from error
-    if export.note:
-        tell(export.note)
+    # What fails here is no way forward.
+    way = LAST_RESORT if options.whole_rows else None
+    export = with_store(options, lambda store: _exported(store, options), way=way)
+    for note in filter(None, (export.note, export.left)):
+        tell(note)
     if options.output is None:
         print_document(export.data)
     else:
@@ -149,8 +149,7 @@ async def _exported(store: ThreadStore, options: ExportOptions) -> _Export:
         return await _last_good(store, options)
     if options.whole_rows:
         return await _whole_rows(store, options)
-    thread = await found_thread(store, options, options.id)
-    return _Export(thread.count, await _written(thread, options.to))
+    return await _of_thread(await found_thread(store, options, options.id), options.to)
 
 
 async def _last_good(store: ThreadStore, options: ExportOptions) -> _Export:
@@ -158,7 +157,7 @@ async def _last_good(store: ThreadStore, options: ExportOptions) -> _Export:
     note = last_good_note(found)
     if found.thread.count == 0 and found.lost != 0:
         raise StoreCorruptError(note)
-    return _Export(found.thread.count, await _written(found.thread, options.to), note)
+    return await _of_thread(found.thread, options.to, note)
 
 
 async def _whole_rows(store: ThreadStore, options: ExportOptions) -> _Export:
@@ -167,15 +166,24 @@ async def _whole_rows(store: ThreadStore, options: ExportOptions) -> _Export:
     if not found.messages and found.total != 0:
         is_file = isinstance(store.backing.storage, SQLiteStorage)
         raise StoreCorruptError(f"{note}: {LAST_RESORT}" if is_file else note)
-    to_snapshot = options.to == _SNAPSHOT
-    data = found.to_snapshot() if to_snapshot else _rendered(found.marked(), options.to)
-    return _Export(len(found.messages), data, note)
+    if options.to == _SNAPSHOT:
+        return _Export(len(found.messages), found.to_snapshot(), note)
+    return _of_messages([*found.messages.values()], found.marked(), options.to, note)
 
 
-async def _written(thread: ReadOnlyThread, target: str) -> bytes:
+async def _of_thread(thread: ReadOnlyThread, target: str, note: str = "") -> _Export:
     if target == _SNAPSHOT:
-        return await thread.to_snapshot()
-    return _rendered(await thread.get_messages(), target)
+        return _Export(thread.count, await thread.to_snapshot(), note)
+    messages = await thread.get_messages()
+    return _of_messages(messages, messages, target, note)
+
+
+def _of_messages(
+    messages: Sequence[Message], marked: Sequence[Message], target: str, note: str
+) -> _Export:
+    left = left_out(messages, _OPENAI_CHAT if target == _CHAT_JSONL else target)
+    told = left_out_note(left, target) if left else ""
+    return _Export(len(messages) - len(left), _rendered(marked, target), note, told)
 
 
 def _rendered(messages: Sequence[Message], target: str) -> bytes:

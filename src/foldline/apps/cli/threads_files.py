@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from foldline.errors import UsageError
+from foldline.threads.stores.sqlite.faults import SQLITE_ERRORS
 from foldline.threads.stores.sqlite.file import APPLICATION_ID
 from foldline.threads.stores.sqlite.header import check_log, has_log, number_in, schema_of
 from foldline.threads.stores.statements import migrations
@@ -139,6 +140,6 @@ def _logged(path: Path) -> _Header | None:
         with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as connection:
             (mark,) = connection.execute("PRAGMA application_id").fetchone()
             number = number_in(connection)
-    except sqlite3.Error:
+    except SQLITE_ERRORS:
         return None
     return _Header(mark, schema_of(number))

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from foldline.apps.cli.documents import json_document
-from foldline.apps.cli.faults import STRAY_NOTE, fault_documents, print_faults
+from foldline.apps.cli.faults import INDEX_NOTE, STRAY_NOTE, fault_documents, print_faults
 from foldline.apps.cli.files import print_document
 from foldline.apps.cli.options import JsonOption, takes
 from foldline.apps.cli.stores import KeyOptions, no_threads_of, with_store
@@ -55,10 +55,11 @@ def verify(options: VerifyOptions) -> None:
     SQLite file also what SQLite itself checks. Of the messages of a thread the first damaged one is
     named first. No message is changed; an older file is brought up to date. The exit code is 1
     where anything is not as it was written, also where that is stray: it belongs to nothing then,
-    and harms no thread.
+    and harms no thread; and where the copy of a damaged log lies beside the file.
 
     With --json: an object with "threads", "messages", "is_whole", "damaged", a list of threads with
-    their "faults", and "store", the faults below the threads, of the kind "store", "name" or "stray".
+    their "faults", and "store", the faults below the threads, of the kind "store", "name", "stray",
+    "index" or "log".
     """
     verified = with_store(options, lambda store: _verified(store, options))
     _print(verified, options, is_complete=True)
@@ -105,6 +106,8 @@ def _advice(
         yield f"the store itself is damaged: {way_forward(options)}"
     elif "name" in kinds:
         yield NAME_NOTE
+    if "index" in kinds:
+        yield INDEX_NOTE
     if "stray" in kinds:
         yield STRAY_NOTE
 

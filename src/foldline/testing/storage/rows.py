@@ -273,18 +273,61 @@ async def _a_branch_that_is_gone_cannot_be_shared(lab: Lab) -> None:
     expect(await lab.storage.load(late.key), None, "the fork")
 
 
-async def _rows_that_are_gone_cannot_be_shared(lab: Lab) -> None:
-    """
-    A commit that shares more rows of a branch than are left of it is refused.
-    """
-    scribe = lab.scribe("source")
-    await scribe.write(6)
-    fork = await scribe.fork("fork", 2, 1)
-    late = lab.scribe("late").sharing(scribe, 5)
+async def _delete(lab: Lab, scribe: Scribe) -> None:
     await lab.storage.delete(scribe.key)
-    await expect_not_found(lab.storage.commit(late.key, late.step()))
-    expect(await lab.storage.load(late.key), None, "the late fork")
-    await fork.verify()
+
+
+async def _make_anew(lab: Lab, scribe: Scribe) -> None:
+    await lab.storage.delete(scribe.key)
+    await lab.scribe(scribe.key.id).write(6)
+
+
+async def _clear(_: Lab, scribe: Scribe) -> None:
+    await scribe.clear()
+
+
+async def _a_branch_that_nobody_owns_cannot_be_shared(lab: Lab) -> None:
+    """
+    A commit that opens a branch on one of a deleted or cleared thread is refused, whatever it shares.
+
+    It is so where a fork keeps the rows, and where another thread was made under the id.
+    """
+    for way in (_delete, _make_anew, _clear):
+        source = lab.scribe(f"source{way.__name__}")
+        await source.write(6)
+        forks = [await source.fork(f"fork-{source.key.id}", 4, 1)]
+        late = _late_forks(lab, source)
+        await source.rewind(5, 1)
+        forks.append(await source.fork(f"further-{source.key.id}", 6, 1))
+        late += _late_forks(lab, source)
+        await way(lab, source)
+        for one in late:
+            await expect_not_found(lab.storage.commit(one.key, one.step()))
+            expect(await lab.storage.load(one.key), None, "the late fork")
+        for fork in forks:
+            await fork.verify()
+
+
+def _late_forks(lab: Lab, source: Scribe) -> list[Scribe]:
+    """
+    Return the writers of forks, not yet made, that share none, some and all rows of *source*.
+    """
+    return [lab.scribe(f"late-{at}").sharing(source, at) for at in (0, 2, 4, 6)]
+
+
+async def _a_branch_of_a_living_thread_can_be_shared(lab: Lab) -> None:
+    """
+    A branch that its thread has left can be forked, and a fork of what is gone can be forked anew.
+    """
+    gone = lab.scribe("gone")
+    await gone.write(3)
+    source = await gone.fork("source", 2, 4)
+    forks = _late_forks(lab, source)
+    await source.rewind(1, 1)
+    await lab.storage.delete(gone.key)
+    for fork in forks:
+        await fork.write(1)
+        await fork.verify()
 
 
 async def _threads_share_no_numbers(lab: Lab) -> None:
@@ -320,7 +363,8 @@ ROWS: tuple[Check, ...] = (
     _a_purge_keeps_what_a_fork_shares,
     _a_purge_keeps_what_its_own_branch_shares,
     _a_branch_that_is_gone_cannot_be_shared,
-    _rows_that_are_gone_cannot_be_shared,
+    _a_branch_that_nobody_owns_cannot_be_shared,
+    _a_branch_of_a_living_thread_can_be_shared,
     _threads_share_no_numbers,
 )
 """The checks of this module."""

@@ -73,7 +73,7 @@ class MemoryStorage:
 
         Raises:
             ThreadConflictError: The revision is not the expected one.
-            ThreadNotFoundError: The branch that it goes on from is gone, or of another thread.
+            ThreadNotFoundError: The branch that it goes on from is gone, nobody's, or another thread's.
         """
         thread = self._threads.get(key)
         self._compare(key, thread, step.expected)
@@ -100,14 +100,12 @@ class MemoryStorage:
         if branch.parent is None:
             return
         parent = self._branches.get(branch.parent)
-        if parent is None or parent.tenant != key.tenant:
+        owner = None if parent is None else parent.owner
+        if owner is None or owner.tenant != key.tenant:
             # Somebody has deleted or cleared the thread that was to be forked.
             raise ThreadNotFoundError(thread_id=key.id)
-        if not is_new and parent.owner != key:
+        if not is_new and owner != key:
             # The thread was deleted and made anew: what is to be rewound is another one.
-            raise ThreadNotFoundError(thread_id=key.id)
-        if parent.owner is None and branch.at > self._shared(branch.parent):
-            # Of a branch that nobody owns only the rows are left that others share.
             raise ThreadNotFoundError(thread_id=key.id)
 
     def _shared(self, name: bytes) -> int:

@@ -19,7 +19,11 @@ __all__ = ["ends_session", "is_rolled_back", "store_error"]
 _CLASS_SIZE = 2
 _TROUBLE: Mapping[str, tuple[type[StoreError], str]] = MappingProxyType(
     {
-        "25006": (StoreError, "this PostgreSQL is a replica: give the address of the primary"),
+        "22003": (StoreCorruptError, "a number in a table of the store is damaged"),
+        "25006": (
+            StoreError,
+            "this PostgreSQL takes no writes: it is a replica, or default_transaction_read_only is on",
+        ),
         "28000": (StoreError, "PostgreSQL does not let this user in"),
         "28P01": (StoreError, "PostgreSQL does not know this user or password"),
         "3D000": (StoreError, "there is no such database"),

@@ -8,7 +8,7 @@ import os
 import re
 import socket
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
 from foldline.errors import ConfigError, MissingExtraError, StoreBusyError, StoreError
 from foldline.threads.stores.home import Home
@@ -46,6 +46,8 @@ _GRACE: Final = 1.0
 # The server gives up before we do, so that it is known what became of a call.
 _SERVER_SHARE: Final = 0.9
 _LOCK_SHARE: Final = 0.8
+# The server and the system count milliseconds in 31 bits.
+_LONGEST: Final = 2_147_483
 
 
 class Broken(NamedTuple):
@@ -88,7 +90,11 @@ class PostgresLink:
             ConfigError: An argument is not allowed.
             MissingExtraError: The `postgres` extra is not installed.
         """
-        _check(schema, pool_size, timeout, durability)
+        _check_place(dsn, schema)
+        _check_numbers(pool_size, timeout)
+        if durability not in get_args(Durability):
+            message = f"durability={durability!r}: allowed are full, relaxed"
+            raise ConfigError(message)
         try:
             import psycopg  # noqa: PLC0415 - an optional package
             import psycopg.conninfo  # noqa: PLC0415
@@ -97,7 +103,7 @@ class PostgresLink:
             raise MissingExtraError(package="psycopg", extra="postgres") from None
         try:
             psycopg.conninfo.conninfo_to_dict(dsn)
-        except psycopg.ProgrammingError:
+        except (psycopg.ProgrammingError, UnicodeEncodeError):
             # An address may hold a password, so that nothing of it is told.
             message = "dsn is no address of a PostgreSQL: allowed are postgresql://… and host=…"
             raise ConfigError(message) from None
@@ -147,6 +153,11 @@ class PostgresLink:
             reconnect_failed=self._try_again,
         )
         await pool.open()
+        if self._pool is not None:
+            # Somebody who has opened it at the same time was faster.
+            await pool.close(self._timeout)
+            self._home.check()
+            return
         self._home = Home(asyncio.get_running_loop())
         self._pool = pool
 
@@ -328,18 +339,23 @@ class PostgresLink:
         return not connection.closed
 
 
-def _check(schema: str, pool_size: int, timeout: float, durability: str) -> None:
-    if not _SCHEMA.fullmatch(schema) or schema.startswith("pg_"):
+def _check_place(dsn: object, schema: object) -> None:
+    if not isinstance(dsn, str):
+        message = f"dsn is a {type(dsn).__name__}: allowed is a text"
+        raise ConfigError(message)
+    is_name = isinstance(schema, str) and _SCHEMA.fullmatch(schema)
+    if not is_name or str(schema).startswith("pg_"):
         message = "schema: allowed are 1 to 63 of a-z 0-9 _, no digit and no pg_ in front"
         raise ConfigError(message)
-    if durability not in {"full", "relaxed"}:
-        message = f"durability={durability!r}: allowed are full, relaxed"
-        raise ConfigError(message)
-    if pool_size < 1:
+
+
+def _check_numbers(pool_size: object, timeout: object) -> None:
+    if isinstance(pool_size, bool) or not isinstance(pool_size, int) or pool_size < 1:
         message = f"pool_size={pool_size!r}: allowed is a whole number from 1 up"
         raise ConfigError(message)
-    if not timeout > 0:
-        message = f"timeout={timeout!r}: allowed is a number of seconds above 0"
+    is_flag = isinstance(timeout, bool)
+    if is_flag or not isinstance(timeout, int | float) or not 0 < timeout <= _LONGEST:
+        message = f"timeout={timeout!r}: allowed is a number of seconds above 0, to {_LONGEST:,}"
         raise ConfigError(message)
 
 

@@ -13,9 +13,11 @@ from foldline.errors import (
     ThreadConflictError,
     ThreadNotFoundError,
 )
+from foldline.threads.fault import Fault
 from foldline.threads.key import ThreadKey, listed_key, name_of
 from foldline.threads.step import Document, DocumentKind, Step, StoredRow, StoredThread
 from foldline.threads.stores.outcome import judge
+from foldline.threads.stores.postgres.inspection import look_into
 from foldline.threads.stores.postgres.link import (
     Answer,
     Broken,
@@ -103,7 +105,8 @@ class PostgresStorage:
 
         Raises:
             ThreadConflictError: The revision is not the expected one.
-            ThreadNotFoundError: The branch, or what it is to share, is not there any more.
+            ThreadNotFoundError: The branch, or what it is to share, is not there any more, nobody's,
+                or another thread's.
             StoreError: The server failed; nothing was written.
             CommitUnknownError: The connection broke, and the server cannot be asked.
         """
@@ -219,6 +222,21 @@ class PostgresStorage:
         """
         found = await self.link.read("names", {})
         return [(name_of(tenant), name_of(id)) for tenant, id in found]
+
+    async def branch_of(self, key: ThreadKey) -> bytes | None:
+        """
+        Return the branch of a thread without reading its head.
+
+        None where that is lost too, or where the thread does not own it.
+        """
+        found = await self.link.read("branch_of", {"tenant": key.tenant, "id": key.id})
+        return found[0][0] if found else None
+
+    async def inspect(self) -> list[Fault]:
+        """
+        Return what belongs to nothing in the tables.
+        """
+        return await look_into(self.link)
 
     async def delete(self, key: ThreadKey, *, expected: StoredThread | None = None) -> bool:
         """

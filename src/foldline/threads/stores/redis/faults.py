@@ -14,8 +14,10 @@ __all__ = ["is_elsewhere", "store_error"]
 
 # Redis 6 puts the code of a call that failed in a script behind the place in the script.
 _CODE = re.compile(
-    r"\b(?:BUSY|CLUSTERDOWN|CROSSSLOT|MISCONF|MOVED|NOREPLICAS|OOM|READONLY|WRONGTYPE)\b"
+    r"\b(?:BUSY|CLUSTERDOWN|CROSSSLOT|MISCONF|MOVED|NOPERM|NOREPLICAS|OOM|READONLY|WRONGTYPE)\b"
 )
+# Redis 6 has no code for this one.
+_NO_RIGHT = "can't run this command"
 # What a Redis answers that is not the one to be asked, or not yet.
 _ELSEWHERE = frozenset({"LOADING", "MASTERDOWN", "MOVED", "READONLY"})
 _TROUBLE: Mapping[str, tuple[type[StoreError], str]] = MappingProxyType(
@@ -99,5 +101,8 @@ def _code(error: Exception) -> str:
             return code
     if not isinstance(error, exceptions.ResponseError):
         return ""
-    found = _CODE.search(str(error))
+    text = str(error)
+    found = _CODE.search(text)
+    if found is None and _NO_RIGHT in text:
+        return "NOPERM"
     return found[0] if found else "ERR"

@@ -17,9 +17,11 @@ from foldline.errors import (
     ThreadConflictError,
     ThreadNotFoundError,
 )
+from foldline.threads.fault import Fault
 from foldline.threads.key import ThreadKey, listed_key, name_of
 from foldline.threads.step import Document, DocumentKind, Step, StoredRow, StoredThread
 from foldline.threads.stores.outcome import judge
+from foldline.threads.stores.redis.inspection import look_into
 from foldline.threads.stores.redis.link import RedisLink
 from foldline.threads.stores.redis.promise import RedisPromise, check_policy, read_promise
 from foldline.threads.stores.redis.scripts import scripts
@@ -30,6 +32,7 @@ from foldline.threads.stores.redis.wire import (
     documents_of,
     flag_word,
     listed_thread,
+    number_of,
     number_word,
     rows_of,
     stored_thread,
@@ -89,12 +92,8 @@ class RedisStorage:
             ConfigError: An argument is not allowed.
             MissingExtraError: The `redis` extra is not installed.
         """
-        if not _PREFIX.fullmatch(prefix):
-            message = "prefix: allowed are 1 to 200 of A-Z a-z 0-9 . _ : -"
-            raise ConfigError(message)
-        if not timeout > 0:
-            message = f"timeout={timeout!r}: allowed is a number of seconds above 0"
-            raise ConfigError(message)
+        _check_prefix(prefix)
+        _check_timeout(timeout)
         self.link = RedisLink(url, timeout=timeout)
         self._scripts = scripts()
         self._base = b"{%b}" % prefix.encode()
@@ -108,7 +107,8 @@ class RedisStorage:
         Connect, and see whether Redis keeps what it is given.
 
         Raises:
-            StoreError: It cannot be reached, or may drop threads when its memory is full.
+            StoreError: It cannot be reached, may drop threads when its memory is full, or lets this
+                user run some of the commands that a commit is made of, and others not.
             StoreVersionError: A newer foldline wrote to it.
         """
         was_open = self.link.is_open
@@ -248,6 +248,31 @@ class RedisStorage:
             if len(cast("list[bytes]", page)) < _PAGE:
                 return found
 
+    async def branch_of(self, key: ThreadKey) -> bytes | None:
+        """
+        Return the branch of a thread without reading its head; None where that is lost too.
+        """
+        place = b"/".join((self._base, b"thread", text_word(key.tenant), text_word(key.id)))
+        found = await self.link.ask(b"HGET", place, b"branch")
+        try:
+            return None if found is None else bytes.fromhex(cast("bytes", found).decode())
+        except ValueError:
+            return None
+
+    async def inspect(self) -> list[Fault]:
+        """
+        Return what of the keys does not fit together, and what belongs to nothing.
+        """
+        return await look_into(self.link, self._run, self._base, mends=False)
+
+    async def mend(self) -> list[Fault]:
+        """
+        Mend of what `inspect` finds all that can only be meant in one way, and return it.
+
+        Rows, heads and what branches say of themselves stay; lists of them are written anew.
+        """
+        return await look_into(self.link, self._run, self._base, mends=True)
+
     async def delete(self, key: ThreadKey, *, expected: StoredThread | None = None) -> bool:
         """
         Delete a thread with everything that no fork of it shares; False where there is none.
@@ -310,7 +335,10 @@ class RedisStorage:
             raise CommitUnknownError(reason)
         now, revision, head = cast("tuple[bytes, bytes, bytes]", tuple(found))
         self._epoch = now
-        return _Standing(int(revision), head, reason)
+        number = number_of(revision)
+        if number is None:
+            raise CommitUnknownError(reason)
+        return _Standing(number, head, reason)
 
     async def _insist(self, name: str, *words: bytes, until: float) -> list[object] | None:
         """
@@ -336,20 +364,52 @@ class RedisStorage:
         """
         answer = await self.link.run(self._scripts[name], self._base, *words, writes=writes)
         status, *rest = cast("list[object]", answer)
-        match status:
-            case b"ok":
-                return rest
-            case b"conflict" if key is not None:
-                actual = int(cast("bytes", rest[0]))
-                raise ThreadConflictError(thread_id=key.id, expected=expected, actual=actual)
-            case b"gone" if key is not None:
-                # Somebody has deleted or cleared the thread that was to be forked.
-                raise ThreadNotFoundError(thread_id=key.id)
-            case b"version":
-                found, known = cast("tuple[bytes, int]", tuple(rest))
-                # What is no number was not written by this version either.
-                number = int(found) if found.isdigit() else known + 1
-                raise StoreVersionError(what="the store", found=number, known=known)
-            case _:
-                message = "keys of this thread are missing, or of another program"
-                raise StoreCorruptError(message)
+        if status == b"ok":
+            return rest
+        if key is not None:
+            _check_thread(key, status, rest, expected=expected)
+        raise _refusal(status, rest)
+
+
+def _check_prefix(prefix: object) -> None:
+    if not isinstance(prefix, str) or not _PREFIX.fullmatch(prefix):
+        message = "prefix: allowed are 1 to 200 of A-Z a-z 0-9 . _ : -"
+        raise ConfigError(message)
+
+
+def _check_timeout(seconds: object) -> None:
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds > 0:
+        message = f"timeout={seconds!r}: allowed is a number of seconds above 0"
+        raise ConfigError(message)
+
+
+def _check_thread(key: ThreadKey, status: object, rest: list[object], *, expected: int) -> None:
+    """
+    See that a script has not refused to write to a thread as it stands.
+    """
+    if status == b"gone":
+        # Somebody has deleted or cleared the thread that was to be forked.
+        raise ThreadNotFoundError(thread_id=key.id)
+    if status == b"conflict":
+        actual = number_of(cast("bytes", rest[0]))
+        if actual is None:
+            message = f"the revision of thread {key.id!r} is damaged"
+            raise StoreCorruptError(message)
+        raise ThreadConflictError(thread_id=key.id, expected=expected, actual=actual)
+
+
+def _refusal(status: object, rest: list[object]) -> StoreError:
+    if status == b"version":
+        found, known = cast("tuple[bytes, int]", tuple(rest))
+        number = number_of(found)
+        # What is no number was not written by this version either.
+        return StoreVersionError(
+            what="the store", found=known + 1 if number is None else number, known=known
+        )
+    if status == b"denied":
+        command = cast("bytes", rest[0]).decode()
+        return StoreError(
+            f"Redis does not let this user run {command}: give it the right to all commands that "
+            "read and write, or to none that writes"
+        )
+    return StoreCorruptError("keys of this thread are missing, or of another program")

@@ -17,6 +17,7 @@ __all__ = [
     "documents_of",
     "flag_word",
     "listed_thread",
+    "number_of",
     "number_word",
     "rows_of",
     "stored_thread",
@@ -35,6 +36,8 @@ Piece: TypeAlias = tuple[bytes, int, list[bytes]]
 
 _SYSTEM: Final = b"s"
 _OTHER: Final = b"m"
+# No number of a store is longer.
+_MOST_DIGITS: Final = 19
 # Names of documents come from models and may hold anything.
 _ODD: Final = "surrogatepass"
 
@@ -51,6 +54,13 @@ def number_word(number: int) -> bytes:
     Return *number* as a word.
     """
     return b"%d" % number
+
+
+def number_of(word: bytes) -> int | None:
+    """
+    Return the number in *word*; None where it is none that a store has written.
+    """
+    return int(word) if word.isdigit() and len(word) <= _MOST_DIGITS else None
 
 
 def flag_word(*, is_set: bool) -> bytes:

@@ -10,10 +10,13 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from foldline.errors import StoreError, UsageError
-from foldline.threads.stores.sqlite.faults import store_error
+from foldline.threads.stores.sqlite.damaged_log import keep_log, kept_logs
+from foldline.threads.stores.sqlite.faults import SQLITE_ERRORS, store_error
 from foldline.threads.stores.sqlite.file import APPLICATION_ID
+from foldline.threads.stores.sqlite.flush import flush
 from foldline.threads.stores.sqlite.header import check_log, copied, number_in, set_number
 from foldline.threads.stores.sqlite.inspection import broken_seals, look_into
 from foldline.threads.stores.statements import statements
@@ -46,6 +49,9 @@ class Backup(Struct, frozen=True, kw_only=True):
     stray: tuple[str, ...] = ()
     """What belongs to nothing in it, as in the store, and harms no thread."""
 
+    logs: tuple[str, ...] = ()
+    """The names of the copies of damaged logs beside the store; what they hold is not in it."""
+
 
 def back_up(
     source: Path, target: Path, *, on_step: Callable[[int, int], None] | None = None
@@ -70,6 +76,7 @@ def back_up(
     # A link is another name of the file, whose log lies beside the file itself.
     source = source.resolve()
     check_log(source)
+    keep_log(source)
     try:
         handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     except OSError as error:
@@ -79,9 +86,9 @@ def back_up(
     draft = Path(name)
     try:
         _copy(source, draft, on_step or _ignore)
-        backup = _checked(draft, target)
+        backup = replace(_checked(draft, target), logs=tuple(kept_logs(source)))
         _place(draft, target)
-    except sqlite3.Error as error:
+    except SQLITE_ERRORS as error:
         # The error of Python may quote what is stored.
         raise store_error(error) from None
     except OSError as error:
@@ -132,7 +139,7 @@ def _checked(draft: Path, target: Path) -> Backup:
     sql = statements(_PACKAGE)
     with closing(_open(draft)) as connection:
         found = look_into(connection, sql)
-        problems = (*found.broken, *broken_seals(connection, sql))
+        problems = (*found.broken, *found.index, *broken_seals(connection, sql))
         (threads,) = connection.execute("SELECT count(*) FROM threads").fetchone()
     return Backup(
         path=str(target),
@@ -147,7 +154,7 @@ def _place(draft: Path, target: Path) -> None:
     """
     Give *draft* its name, unless somebody has taken it in the meantime.
     """
-    _flush(draft)
+    flush(draft)
     try:
         os.link(draft, target)
     except FileExistsError:
@@ -158,12 +165,4 @@ def _place(draft: Path, target: Path) -> None:
             raise _taken(target) from None
         draft.rename(target)
     with suppress(OSError):
-        _flush(target.parent)
-
-
-def _flush(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        flush(target.parent)

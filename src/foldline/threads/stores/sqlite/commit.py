@@ -8,11 +8,12 @@ from typing import Final
 
 from msgspec import UNSET, UnsetType
 
-from foldline.errors import ThreadConflictError, ThreadNotFoundError
+from foldline.errors import StoreCorruptError, ThreadConflictError, ThreadNotFoundError
 from foldline.threads.key import ThreadKey
 from foldline.threads.step import Branch, Document, DocumentKind, Step, StoredThread
 from foldline.threads.stores.sqlite.lineage import SEQ_BITS, SEQ_MASK, lineage
 from foldline.threads.stores.sqlite.names import check_absent
+from foldline.threads.stores.sqlite.postings import drop_words
 
 
 __all__ = ["commit_step", "delete_thread"]
@@ -30,6 +31,7 @@ def commit_step(connection: sqlite3.Connection, sql: _SQL, key: ThreadKey, step:
         ThreadConflictError: The revision is not the expected one; nothing was written.
         ThreadNotFoundError: The branch that it goes on from is gone, or of another thread; nothing
             was written.
+        StoreCorruptError: What is stored of its branch is damaged; nothing was written.
     """
     found = connection.execute(sql["find_thread"], (key.tenant, key.id)).fetchone()
     if found is None:
@@ -39,9 +41,8 @@ def commit_step(connection: sqlite3.Connection, sql: _SQL, key: ThreadKey, step:
         raise ThreadConflictError(thread_id=key.id, expected=step.expected, actual=revision)
     if step.opens is not None:
         branch = _open_branch(connection, sql, key, step.opens, thread=pk)
-    elif name != step.branch:
-        # The thread was deleted and made anew, and has come to the same revision.
-        raise ThreadNotFoundError(thread_id=key.id)
+    else:
+        _check_branch(key, name, expected=step.branch)
     values = (branch, step.head, step.last_activity, step.expires_at)
     state = _state_of(step)
     if pk is None:
@@ -63,6 +64,16 @@ def commit_step(connection: sqlite3.Connection, sql: _SQL, key: ThreadKey, step:
     _change_documents(connection, sql, pk, step)
     if step.purge:
         _disown(connection, sql, pk, but=branch)
+
+
+def _check_branch(key: ThreadKey, name: object, *, expected: bytes) -> None:
+    if name == expected:
+        return
+    if not isinstance(name, bytes):
+        message = f"the branch of thread {key.id!r} has lost its name"
+        raise StoreCorruptError(message)
+    # The thread was deleted and made anew, and has come to the same revision.
+    raise ThreadNotFoundError(thread_id=key.id)
 
 
 def _open_branch(
@@ -93,12 +104,10 @@ def _parent_pk(
         # Somebody has deleted or cleared the thread that was to be forked.
         raise ThreadNotFoundError(thread_id=key.id)
     pk = int(found[0])
-    owner, _, shared = connection.execute(sql["sweep_facts"], (pk,)).fetchone()
-    if thread is not None and owner != thread:
-        # The thread was deleted and made anew: what is to be rewound is another one.
-        raise ThreadNotFoundError(thread_id=key.id)
-    if owner is None and opens.at > (shared or 0):
-        # Of a branch that nobody owns only the rows are left that others share.
+    owner = connection.execute(sql["sweep_facts"], (pk,)).fetchone()[0]
+    if owner is None or thread not in {None, owner}:
+        # It is of a thread that was deleted, or cleared, and maybe made anew. Forks of it may still
+        # need its rows, but whoever deleted it wants nobody else to have them.
         raise ThreadNotFoundError(thread_id=key.id)
     for pk, _, start, _ in lineage(connection, sql, key, name):  # noqa: B007 - the last counts
         if start < opens.at:
@@ -187,21 +196,11 @@ def _disown(connection: sqlite3.Connection, sql: _SQL, pk: int, *, but: int | No
     left = [branch for (branch,) in connection.execute(sql["branches_of"], (pk,))]
     left = [branch for branch in left if branch != but]
     connection.executemany(sql["disown"], [(branch,) for branch in left])
-    has_words = _has_words(connection, sql)
     for branch in left:
-        _sweep(connection, sql, branch, has_words=has_words)
-    if has_words and left:
-        # Words of deleted rows stay in the index until its pieces are merged.
-        connection.execute(sql["merge_words"])
+        _sweep(connection, sql, branch)
 
 
-def _has_words(connection: sqlite3.Connection, sql: _SQL) -> bool:
-    return bool(connection.execute(sql["has_words"]).fetchone()[0])
-
-
-def _sweep(
-    connection: sqlite3.Connection, sql: _SQL, branch: int | None, *, has_words: bool
-) -> None:
+def _sweep(connection: sqlite3.Connection, sql: _SQL, branch: int | None) -> None:
     """
     Delete the rows of a branch that nobody owns, but for those that another one shares.
     """
@@ -213,10 +212,8 @@ def _sweep(
         base = branch << SEQ_BITS
         span = (base + (shared or 0), base + SEQ_MASK + 1)
         connection.execute(sql["drop_rows"], span)
-        if has_words:
-            connection.execute(sql["drop_words"], span)
+        drop_words(connection, sql, branch, shared or 0)
         if shared is not None:
             return
-        connection.execute(sql["forget_indexed"], (branch,))
         connection.execute(sql["drop_branch"], (branch,))
         branch = parent

@@ -13,12 +13,20 @@ from typing import Final
 
 from foldline.errors import StoreBusyError, StoreCorruptError, StoreError
 from foldline.threads.finding import Finding
-from foldline.threads.stores.sqlite.faults import primary_code, store_error
+from foldline.threads.stores.sqlite.damaged_log import (
+    KEPT_ADVICE,
+    kept_logs,
+    name_of_copy,
+    unread_text,
+)
+from foldline.threads.stores.sqlite.faults import SQLITE_ERRORS, primary_code, store_error
 from foldline.threads.stores.sqlite.file import APPLICATION_ID, StoreFile
+from foldline.threads.stores.sqlite.frames import unread_commits
 from foldline.threads.stores.sqlite.header import check_log, lock_of, log_of, number_in, schema_of
 from foldline.threads.stores.sqlite.lock import FileLock, can_lock
-from foldline.threads.stores.sqlite.words import has_full_text
-from foldline.threads.stores.statements import migrations
+from foldline.threads.stores.sqlite.lost_end import way_without_end
+from foldline.threads.stores.sqlite.postings import broken_words
+from foldline.threads.stores.statements import migrations, statements
 
 
 __all__ = ["diagnose_file", "diagnose_library"]
@@ -61,10 +69,6 @@ def diagnose_library() -> Iterator[Finding]:
             weight="danger",
             advice="let one process alone write, or use a Python with SQLite 3.51.3 or later",
         )
-    if has_full_text():
-        yield Finding(name="FTS5", value="there; searches use an index")
-    else:
-        yield Finding(name="FTS5", value="missing; searches read every message", weight="note")
 
 
 def diagnose_file(path: Path) -> Iterator[Finding]:
@@ -91,23 +95,43 @@ def diagnose_file(path: Path) -> Iterator[Finding]:
         value = "does not belong to the file"
         yield Finding(name="log", value=value, weight="danger", advice=str(error))
         return
+    yield from _logs(path)
     try:
         with closing(_open(path, "ro")) as connection:
             yield from _inside(connection)
             # It is not the last to close, so that it folds no log back into the file.
             with closing(_open(path, "rw")) as writer:
                 yield _writers(writer)
-    except sqlite3.Error as error:
+    except SQLITE_ERRORS as error:
         yield Finding(
             name="file",
             value=str(store_error(error)),
             weight="danger",
-            advice=_advice(error),
+            advice=_advice(error, path),
         )
     yield _lock(path)
     yield from _sizes(path)
     yield _mode(path)
     yield _checked(path)
+
+
+def _logs(path: Path) -> Iterator[Finding]:
+    """
+    Give what was committed and SQLite does not take: in the log, and in the copies of earlier ones.
+    """
+    unread = unread_commits(log_of(path))
+    if unread is not None:
+        copy = name_of_copy(path, "N")
+        then = f"is copied to {copy}" if unread.is_lost else "is emptied"
+        yield Finding(
+            name="log",
+            value=unread_text(unread),
+            weight="danger" if unread.is_lost else "note",
+            advice=f"restore a backup, or go on without: the log {then} when the store is opened",
+        )
+    for name in kept_logs(path):
+        value = f"{name} is the copy of a damaged one"
+        yield Finding(name="log", value=value, weight="danger", advice=KEPT_ADVICE)
 
 
 def _may_write(place: Path) -> bool:
@@ -116,11 +140,11 @@ def _may_write(place: Path) -> bool:
     return os.access(place, os.W_OK, effective_ids=acts)
 
 
-def _advice(error: sqlite3.Error) -> str:
+def _advice(error: sqlite3.Error | UnicodeDecodeError, path: Path) -> str:
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
     if primary_code(code) in _REFUSED:
         return _UNWRITABLE
-    return _WAY_FORWARD
+    return way_without_end(path) or _WAY_FORWARD
 
 
 def _open(path: Path, mode: str) -> sqlite3.Connection:
@@ -151,15 +175,28 @@ def _inside(connection: sqlite3.Connection) -> Iterator[Finding]:
     for table in ("threads", "rows"):
         (count,) = connection.execute(f"SELECT count(*) FROM {table}").fetchone()  # noqa: S608
         yield Finding(name={"rows": "messages"}.get(table, table), value=f"{count:,}")
+    yield from _words(connection)
+
+
+def _words(connection: sqlite3.Connection) -> Iterator[Finding]:
+    if schema_of(number_in(connection)) != migrations(_PACKAGE)[-1][0]:
+        return
+    if broken_words(connection, statements(_PACKAGE)):
+        yield Finding(
+            name="index of words",
+            value="not as it was written: searches may miss messages",
+            weight="danger",
+            advice="`foldline repair --write` drops what is damaged, and searches make it anew",
+        )
 
 
 def _checked(path: Path) -> Finding:
     try:
         with closing(_open(path, "ro")) as connection:
             said = _pragma(connection, "quick_check(1)")
-    except sqlite3.Error as error:
+    except SQLITE_ERRORS as error:
         # What SQLite says of it may quote what is stored.
-        said, advice = str(store_error(error)), _advice(error)
+        said, advice = str(store_error(error)), _advice(error, path)
     else:
         if said == "ok":
             return Finding(name="quick check", value="nothing is damaged")

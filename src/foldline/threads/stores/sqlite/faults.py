@@ -12,7 +12,7 @@ from typing import Final
 from foldline.errors import FoldlineError, StoreBusyError, StoreCorruptError, StoreError
 
 
-__all__ = ["FAILURES", "place_error", "primary_code", "store_error"]
+__all__ = ["FAILURES", "SQLITE_ERRORS", "place_error", "primary_code", "store_error"]
 
 
 FAILURES: Final = (
@@ -29,6 +29,14 @@ What a job on a connection may raise.
 
 Values that SQLite does not take are a ValueError (text that is no Unicode) or an OverflowError; a
 damaged file may give back a value of any type, which is a TypeError.
+"""
+
+SQLITE_ERRORS: Final = (sqlite3.Error, UnicodeDecodeError)
+"""
+What SQLite reports.
+
+Python cannot read what SQLite says of a damaged table whose name is no text any more, and tells that
+instead.
 """
 
 _PRIMARY: Final = 0xFF
@@ -72,7 +80,7 @@ def place_error(what: str, error: OSError) -> StoreError:
     return StoreError(f"{what}{colon}{reason}({errno.errorcode.get(code)})")
 
 
-def store_error(error: sqlite3.Error, *, of: Path | None = None) -> StoreError:
+def store_error(error: sqlite3.Error | UnicodeDecodeError, *, of: Path | None = None) -> StoreError:
     """
     Return *error* as an error of foldline, without the values that it may quote.
 
@@ -91,7 +99,10 @@ def primary_code(code: int) -> int:
     return code & _PRIMARY
 
 
-def _told(error: sqlite3.Error) -> tuple[type[StoreError], str]:
+def _told(error: sqlite3.Error | UnicodeDecodeError) -> tuple[type[StoreError], str]:
+    if isinstance(error, UnicodeDecodeError):
+        kind, text = _TROUBLE[sqlite3.SQLITE_CORRUPT]
+        return kind, f"{text} (SQLITE_CORRUPT)"
     code = getattr(error, "sqlite_errorcode", None)
     name = getattr(error, "sqlite_errorname", type(error).__name__)
     if code is None and isinstance(error, sqlite3.OperationalError):

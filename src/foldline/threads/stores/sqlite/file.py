@@ -5,13 +5,19 @@ The file of a SQLite store: opening it, and its layout.
 import os
 import sqlite3
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Literal, TypeAlias
 
 from foldline.errors import StoreError, StoreVersionError
-from foldline.threads.stores.sqlite.faults import place_error, primary_code, store_error
+from foldline.threads.stores.sqlite.damaged_log import keep_log
+from foldline.threads.stores.sqlite.faults import (
+    SQLITE_ERRORS,
+    place_error,
+    primary_code,
+    store_error,
+)
 from foldline.threads.stores.sqlite.header import (
     check_log,
     check_size,
@@ -110,18 +116,31 @@ class StoreFile:
             StoreCorruptError: The log beside it was written beside another file, or the file is lost.
             StoreVersionError: A newer foldline wrote it.
         """
+        is_unread = False
         try:
             with self.exclusive():
                 if self._identity is None:
                     check_log(self.path)
+                    is_unread = keep_log(self.path)
                     self._make()
                     name_copy(self.path)
                 connection = self._connect(timeout=self._busy_timeout)
                 _bring_up_to_date(connection, self.path, is_first=self._identity is None)
+                if is_unread:
+                    self._empty(connection)
                 self._identity = self._identity or self._found()
-        except sqlite3.Error as error:
+        except SQLITE_ERRORS as error:
             raise store_error(error, of=self.path) from None
         return connection
+
+    def _empty(self, connection: sqlite3.Connection) -> None:
+        """
+        Empty the log, so that the next opening finds nothing of its damage, unless others read it.
+        """
+        with suppress(sqlite3.Error):
+            connection.execute("PRAGMA busy_timeout = 0")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        connection.execute(f"PRAGMA busy_timeout = {round(1000 * self._busy_timeout)}")
 
     def _found(self) -> tuple[int, int] | None:
         try:
@@ -184,7 +203,7 @@ class StoreFile:
                 "secure_delete = ON",
             ):
                 connection.execute(f"PRAGMA {pragma}")
-        except sqlite3.Error:
+        except SQLITE_ERRORS:
             connection.close()
             raise
         return connection

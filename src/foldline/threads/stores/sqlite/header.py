@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from foldline.errors import StoreCorruptError
-from foldline.threads.stores.sqlite.faults import place_error
+from foldline.threads.stores.sqlite.faults import SQLITE_ERRORS, place_error
 from foldline.threads.stores.sqlite.frames import numbers_logged
 
 
@@ -108,7 +108,7 @@ def name_copy(path: Path) -> None:
     if has_log(path):
         return
     # Whatever is wrong with the file, who opens it behind this is told.
-    with suppress(sqlite3.Error):
+    with suppress(*SQLITE_ERRORS):
         if not _number(path, "immutable=1") & _COPY:
             return
         with _opened(path, "mode=rw") as connection:
@@ -264,7 +264,7 @@ def _no_database(path: Path) -> str | None:
         return None
     try:
         _number(path, "immutable=1")
-    except sqlite3.Error as error:
+    except SQLITE_ERRORS as error:
         code = getattr(error, "sqlite_errorcode", None)
         is_none = code == sqlite3.SQLITE_NOTADB and not _is_whole(path)
         return "is no SQLite database" if is_none else None
@@ -278,7 +278,7 @@ def _is_whole(path: Path) -> bool:
     try:
         with _opened(path, "mode=ro") as connection:
             return bool(connection.execute("PRAGMA quick_check(1)").fetchone() == ("ok",))
-    except sqlite3.Error:
+    except SQLITE_ERRORS:
         return False
 
 
@@ -290,7 +290,7 @@ def _is_foreign(path: Path, log: Path, note: int) -> bool:
         own = _file_of(_number(path, "immutable=1"))
         # As the log has it, where that has changed the first page.
         logged = _file_of(_number(path, "mode=ro"))
-    except sqlite3.Error:
+    except SQLITE_ERRORS:
         # Whoever opens the store behind this is told what SQLite has against it.
         return False
     if not own:

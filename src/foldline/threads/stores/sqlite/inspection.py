@@ -15,6 +15,7 @@ from foldline.threads.head import SEAL_SIZE
 from foldline.threads.key import name_of
 from foldline.threads.row import seal_of
 from foldline.threads.stores.sqlite.lineage import SEQ_BITS, SEQ_MASK
+from foldline.threads.stores.sqlite.postings import broken_words
 
 
 __all__ = ["Inspection", "broken_seals", "look_into", "read_names"]
@@ -47,16 +48,20 @@ class Inspection(Struct, frozen=True, kw_only=True):
     stray: tuple[str, ...] = ()
     """What belongs to nothing, and harms nobody who writes beside it."""
 
+    index: tuple[str, ...] = ()
+    """What searches may miss; no message is lost, and what is dropped they make anew."""
+
     threads: int | None = None
     """How many threads there are, counted without any index; None where nobody can tell."""
 
     @property
     def faults(self) -> list[Fault]:
         """
-        The same as faults: what is broken is of the store, and the rest stray.
+        The same as faults: what is broken is of the store, and the rest of the index or stray.
         """
         broken = [Fault(kind="store", problem=problem) for problem in self.broken]
-        return broken + [Fault(kind="stray", problem=problem) for problem in self.stray]
+        index = [Fault(kind="index", problem=problem) for problem in self.index]
+        return broken + index + [Fault(kind="stray", problem=problem) for problem in self.stray]
 
 
 def read_names(connection: sqlite3.Connection, sql: _SQL) -> list[tuple[str, str]]:
@@ -69,18 +74,23 @@ def read_names(connection: sqlite3.Connection, sql: _SQL) -> list[tuple[str, str
 
 def look_into(connection: sqlite3.Connection, sql: _SQL) -> Inspection:
     """
-    Return what the integrity check of SQLite finds, and what belongs to nothing.
+    Return what the integrity check of SQLite finds, what belongs to nothing, and lost words.
     """
     broken: list[str] = []
     stray: list[str] = []
-    for look, found in ((_integrity, broken), (_orphans, stray), (_stray_rows, stray)):
+    index: list[str] = []
+    looks = ((_integrity, broken), (_orphans, stray), (_stray_rows, stray), (_lost_words, index))
+    for look, found in looks:
         try:
             found.extend(look(connection, sql))
         except sqlite3.DatabaseError as error:
             code = getattr(error, "sqlite_errorname", type(error).__name__)
             broken.append(f"the file cannot be read through ({code})")
     return Inspection(
-        broken=tuple(broken), stray=tuple(stray), threads=_stored_threads(connection, sql)
+        broken=tuple(broken),
+        stray=tuple(stray),
+        index=tuple(index),
+        threads=_stored_threads(connection, sql),
     )
 
 
@@ -118,6 +128,12 @@ def _stray_rows(connection: sqlite3.Connection, sql: _SQL) -> Iterator[str]:
             stray += connection.execute(sql["rows_between"], span).fetchone()[0]
     if stray:
         yield f"{stray} message rows belong to a branch that is not there"
+
+
+def _lost_words(connection: sqlite3.Connection, sql: _SQL) -> Iterator[str]:
+    count = len(broken_words(connection, sql))
+    if count:
+        yield f"the words of {count} branches are not as they were written"
 
 
 def broken_seals(connection: sqlite3.Connection, sql: _SQL) -> list[str]:

@@ -47,12 +47,30 @@ def lineage(
         if pk in known:
             message = f"the branches of thread {key.id!r} lead in a circle"
             raise StoreCorruptError(message)
-        if not 0 <= pk <= _LAST:
-            message = f"a branch of thread {key.id!r} has a number that is none"
-            raise StoreCorruptError(message)
+        if stop is None:
+            # It was found by its name, whatever is stored beside that.
+            name = branch
+        _check(key, pk, parent, at, name)
         known.add(pk)
         yield pk, name, at, stop
         stop = at if stop is None else min(stop, at)
         if parent is None:
             return
         found = connection.execute(sql["find_parent"], (parent, key.tenant)).fetchone()
+
+
+def _check(key: ThreadKey, pk: object, parent: object, at: object, name: object) -> None:
+    """
+    See that a branch has numbers and a name: a damaged file may give back a value of any type.
+    """
+    message = None
+    if not isinstance(pk, int) or not 0 <= pk <= _LAST:
+        message = f"a branch of thread {key.id!r} has a number that is none"
+    elif not isinstance(at, int) or not 0 <= at <= SEQ_MASK:
+        message = f"a branch of thread {key.id!r} begins with a number that is none"
+    elif not isinstance(parent, int | None):
+        message = f"a branch of thread {key.id!r} goes on behind a number that is none"
+    elif not isinstance(name, bytes):
+        message = f"a branch of thread {key.id!r} has a name that is none"
+    if message is not None:
+        raise StoreCorruptError(message)

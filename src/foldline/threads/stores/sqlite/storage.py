@@ -5,7 +5,7 @@ Threads in one SQLite file.
 import asyncio
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from contextlib import AsyncExitStack, closing
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -15,12 +15,14 @@ from foldline.threads.fault import Fault
 from foldline.threads.key import ThreadKey, listed_key, name_of
 from foldline.threads.step import Document, DocumentKind, Step, StoredRow, StoredThread
 from foldline.threads.stores.sqlite.commit import commit_step, delete_thread
+from foldline.threads.stores.sqlite.damaged_log import kept_faults
 from foldline.threads.stores.sqlite.file import Durability, StoreFile
 from foldline.threads.stores.sqlite.glance import Glance
 from foldline.threads.stores.sqlite.inspection import look_into, read_names
 from foldline.threads.stores.sqlite.lineage import SEQ_BITS, SEQ_MASK, lineage
 from foldline.threads.stores.sqlite.log import WriteLog
 from foldline.threads.stores.sqlite.names import check_absent
+from foldline.threads.stores.sqlite.postings import drop_broken_words
 from foldline.threads.stores.sqlite.worker import Worker
 from foldline.threads.stores.statements import statements
 
@@ -74,7 +76,10 @@ class SQLiteStorage:
         """
         if self._write is not None:
             self._write.check()
-            return
+            if self._is_at_work:
+                return
+            # Somebody closes it now: that ends first.
+            await self.close()
         self.sql = statements(_PACKAGE)
         name = f"foldline {self.file.path.name}"
         self._write = Worker(
@@ -90,20 +95,35 @@ class SQLiteStorage:
             await self.close()
             raise
 
+    @property
+    def _is_at_work(self) -> bool:
+        return all(worker is not None and worker.is_at_work for worker in (self._read, self._write))
+
     async def close(self) -> None:
         """
-        Finish what waits and close the file; harmless when repeated.
+        Finish what waits and close the file, however often it is cancelled; harmless when repeated.
         """
-        if self._write is not None and self._write.is_at_work:
-            await self.log.leave(self._write)
-        for worker in (self._read, self._write):
-            if worker is not None:
-                worker.stop()
-                await worker.ended()
-            # Before the writer: who is the last to close folds the log back.
+        write, read = self._write, self._read
+        if write is None or read is None:
+            return
+        async with AsyncExitStack() as ends:
+            # The writer ends last: who is the last to close folds the log back.
+            ends.callback(self._forget, write)
+            ends.push_async_callback(_end, write)
+            ends.callback(self._forget_glance, read)
+            ends.push_async_callback(_end, read)
+            if write.is_at_work:
+                await self.log.leave(write)
+
+    def _forget_glance(self, read: Worker) -> None:
+        if self._read is read:
             self._glance.close()
-        self._write = self._read = None
-        self.file.close()
+
+    def _forget(self, write: Worker) -> None:
+        # Two may have closed it, and one of them have opened it again.
+        if self._write is write:
+            self._write = self._read = None
+            self.file.close()
 
     @property
     def writer(self) -> Worker:
@@ -269,11 +289,27 @@ class SQLiteStorage:
 
     async def inspect(self) -> list[Fault]:
         """
-        Return what the integrity check of SQLite finds, and what belongs to nothing.
+        Return what the integrity check of SQLite finds, what belongs to nothing, and kept logs.
+        """
+        sql, path = self.sql, self.file.path
+        return await self.reader.run(
+            lambda connection: [*look_into(connection, sql).faults, *kept_faults(path)]
+        )
+
+    async def mend(self) -> list[Fault]:
+        """
+        Drop what is damaged of the index of words, which searches make anew, and return it.
+
+        Nothing is done where SQLite itself finds the file damaged: what is out of reach there may
+        be whole.
         """
         sql = self.sql
         found = await self.reader.run(lambda connection: look_into(connection, sql))
-        return found.faults
+        faults = [one for one in found.faults if one.kind == "index"]
+        if found.broken or not faults:
+            return []
+        await self.writer.run(lambda connection: drop_broken_words(connection, sql))
+        return faults
 
     async def delete(self, key: ThreadKey, *, expected: StoredThread | None = None) -> bool:
         """
@@ -302,6 +338,11 @@ class SQLiteStorage:
         return gone
 
 
+async def _end(worker: Worker) -> None:
+    worker.stop()
+    await worker.ended()
+
+
 def _nothing(connection: sqlite3.Connection) -> None:
     connection.execute("SELECT 1")
 
@@ -324,6 +365,9 @@ def _load(connection: sqlite3.Connection, sql: _SQL, key: ThreadKey) -> StoredTh
         rows = connection.execute(sql["tail"], (base, base + SEQ_MASK, _TAIL)).fetchall()
     except sqlite3.DatabaseError:
         # Whoever reads a damaged row itself is told; the thread can be loaded all the same.
+        rows = []
+    if not isinstance(name, bytes):
+        # The head names it too, and leads to its rows.
         rows = []
     tail = [
         StoredRow(branch=name, seq=id & SEQ_MASK, system=is_system == 1, data=data)

@@ -5,7 +5,7 @@ The store that needs nothing but a file.
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
-from typing import get_args
+from typing import Final, get_args
 
 from foldline.errors import ConfigError, StoreError
 from foldline.history.tokens import TokenCounter
@@ -13,11 +13,14 @@ from foldline.threads.checkpoint import CheckpointRetention
 from foldline.threads.cipher import Cipher
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.sqlite.file import Durability
-from foldline.threads.stores.sqlite.storage import SQLiteStorage
-from foldline.threads.stores.sqlite.words import IndexedSQLiteStorage, has_full_text
+from foldline.threads.stores.sqlite.words import IndexedSQLiteStorage
 
 
 __all__ = ["SQLiteStore"]
+
+
+# SQLite counts milliseconds in 32 bits; behind them it does not wait at all.
+_LONGEST: Final = 2_147_483
 
 
 class SQLiteStore(ThreadStore):
@@ -46,7 +49,7 @@ class SQLiteStore(ThreadStore):
             durability: `full` flushes each commit to the disk, so that a power cut takes nothing.
                 `relaxed` does not: a crash of the process takes nothing, a power cut may take the
                 newest commits.
-            busy_timeout: How many seconds a write waits for other processes.
+            busy_timeout: How many seconds a write waits for other processes; up to 2,147,483.
             counter: What counts tokens; see `ThreadStore`.
             cipher: What encrypts; see `ThreadStore`.
             checkpoints: Which checkpoints are kept.
@@ -61,9 +64,8 @@ class SQLiteStore(ThreadStore):
             message = f"durability={durability!r}: allowed are full, relaxed"
             raise ConfigError(message)
         _check_timeout(busy_timeout)
-        kind = IndexedSQLiteStorage if has_full_text() else SQLiteStorage
         super().__init__(
-            kind(place, durability=durability, busy_timeout=busy_timeout),
+            IndexedSQLiteStorage(place, durability=durability, busy_timeout=busy_timeout),
             counter=counter,
             cipher=cipher,
             checkpoints=checkpoints,
@@ -106,6 +108,9 @@ def _is_folder(place: Path) -> bool:
 
 
 def _check_timeout(seconds: object) -> None:
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds > 0:
-        message = f"busy_timeout={seconds!r}: allowed is a number of seconds above 0"
+    is_one = isinstance(seconds, int | float) and 0 < seconds <= _LONGEST
+    if not is_one or isinstance(seconds, bool):
+        message = (
+            f"busy_timeout={seconds!r}: allowed is a number of seconds above 0, up to {_LONGEST:,}"
+        )
         raise ConfigError(message)

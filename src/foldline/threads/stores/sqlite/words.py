@@ -5,24 +5,11 @@ The index of words in a SQLite file.
 import sqlite3
 
 from foldline.threads.key import ThreadKey
+from foldline.threads.stores.sqlite.postings import add_words, find_rows, indexed
 from foldline.threads.stores.sqlite.storage import SQLiteStorage
 
 
-__all__ = ["IndexedSQLiteStorage", "has_full_text"]
-
-
-def has_full_text() -> bool:
-    """
-    Whether the SQLite library can index text.
-    """
-    connection = sqlite3.connect(":memory:")
-    try:
-        connection.execute("CREATE VIRTUAL TABLE probe USING fts5 (text)")
-    except sqlite3.OperationalError:
-        return False
-    finally:
-        connection.close()
-    return True
+__all__ = ["IndexedSQLiteStorage"]
 
 
 class IndexedSQLiteStorage(SQLiteStorage):
@@ -42,8 +29,7 @@ class IndexedSQLiteStorage(SQLiteStorage):
     def _indexed(self, connection: sqlite3.Connection, key: ThreadKey, branch: bytes) -> int:
         upto = 0
         for pk, start, stop in reversed(self.spans(connection, key, branch)):
-            found = connection.execute(self.sql["indexed"], (pk,)).fetchone()
-            upto = max(start, found[0] if found else start)
+            upto = max(start, indexed(connection, self.sql, pk) or start)
             if stop is None or upto < stop:
                 return upto
         return upto
@@ -61,20 +47,15 @@ class IndexedSQLiteStorage(SQLiteStorage):
         branch: bytes,
         words: list[tuple[int, str]],
     ) -> None:
-        connection.execute(self.sql["make_words"])
         for pk, start, stop in self.spans(connection, key, branch):
             own = [one for one in words if start <= one[0] and (stop is None or one[0] < stop)]
-            rows = [(self.row_id(pk, number), text) for number, text in own]
-            if not rows:
+            if not own:
                 continue
             # Somebody may have deleted rows since they were read.
-            span = (rows[0][0], rows[-1][0])
+            span = (self.row_id(pk, own[0][0]), self.row_id(pk, own[-1][0]))
             there = {id for (id,) in connection.execute(self.sql["row_ids"], span)}
-            rows = [row for row in rows if row[0] in there]
-            if rows:
-                connection.executemany(self.sql["add_words"], rows)
-                behind = self.number_of(rows[-1][0]) + 1
-                connection.execute(self.sql["set_indexed"], (pk, behind))
+            rows = [one for one in own if self.row_id(pk, one[0]) in there]
+            add_words(connection, self.sql, pk, start, rows)
 
     async def find(self, key: ThreadKey, branch: bytes, stop: int, words: list[str]) -> list[int]:
         """
@@ -92,13 +73,8 @@ class IndexedSQLiteStorage(SQLiteStorage):
         stop: int,
         words: list[str],
     ) -> list[int]:
-        if not connection.execute(self.sql["has_words"]).fetchone()[0]:
-            return []
-        query = " AND ".join(f'"{word}"' for word in words)
         found: list[int] = []
         for pk, start, end in reversed(self.spans(connection, key, branch)):
-            last = stop if end is None else min(stop, end)
-            span = (self.row_id(pk, start), self.row_id(pk, last))
-            rows = connection.execute(self.sql["find_words"], (query, *span))
-            found += [self.number_of(id) for (id,) in rows]
+            span = (start, stop if end is None else min(stop, end))
+            found += find_rows(connection, self.sql, pk, span, words)
         return found

@@ -7,12 +7,13 @@ import queue
 import sqlite3
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any, Generic, TypeVar
 
 from foldline.errors import CommitUnknownError, FoldlineError, StoreCorruptError, StoreError
 from foldline.threads.stores.home import Home
-from foldline.threads.stores.sqlite.faults import FAILURES, store_error
+from foldline.threads.stores.sqlite.faults import FAILURES, SQLITE_ERRORS, place_error, store_error
 from foldline.threads.stores.sqlite.fence import is_torn, overwrite
 
 
@@ -174,9 +175,23 @@ class Worker:
     async def ended(self) -> None:
         """
         Wait until what was taken is done and the connection is closed.
+
+        It waits however often the task is cancelled, and then the cancellation goes on.
         """
-        if self._home.is_same_process:
-            await asyncio.get_running_loop().run_in_executor(None, self._thread.join)
+        if not self._home.is_same_process:
+            return
+        # Nobody else's jobs are in the way of this one, and nothing is left to be imported.
+        waiter = ThreadPoolExecutor(1)
+        ended = asyncio.get_running_loop().run_in_executor(waiter, self._thread.join)
+        cancelled: asyncio.CancelledError | None = None
+        while not ended.done():
+            try:
+                await asyncio.shield(ended)
+            except asyncio.CancelledError as error:
+                cancelled = error
+        waiter.shutdown()
+        if cancelled is not None:
+            raise cancelled
 
     def _work(self) -> None:
         connection: sqlite3.Connection | None = None
@@ -286,10 +301,12 @@ def _run(connection: sqlite3.Connection, waiting: _Waiting[_Result]) -> None:
 def _known(error: Exception) -> Exception:
     if isinstance(error, FoldlineError):
         return error
-    if isinstance(error, sqlite3.Error):
+    if isinstance(error, SQLITE_ERRORS):
         return store_error(error)
     if isinstance(error, TypeError):
         return StoreCorruptError("the database holds a value of another type")
+    if isinstance(error, OSError):
+        return place_error("the files of the store cannot be used", error)
     known = StoreError(f"SQLite could not be called ({type(error).__name__})")
     known.__cause__ = error
     return known

@@ -1,5 +1,10 @@
 -- name: session
+-- Settings of a database or a user that change what is sent: backslashes and nulls in arrays; and
+-- what an index of words finds.
 SELECT
+    set_config('standard_conforming_strings', 'on', false),
+    set_config('array_nulls', 'on', false),
+    set_config('gin_fuzzy_search_limit', '0', false),
     set_config('application_name', %(session)s, false),
     set_config('search_path', %(path)s, false),
     set_config('statement_timeout', %(statement_timeout)s, false),
@@ -147,3 +152,77 @@ SELECT w.id & 4294967295
 FROM lineage(%(tenant)s, %(branch)s, 0, %(stop)s) l JOIN words w
     ON w.id >= (l.pk << 32) + l.at AND w.id < (l.pk << 32) + l.behind
 WHERE w.words @> %(words)s;
+
+-- name: branch_of
+-- None where another thread owns it, or nobody: who deletes that one deletes the rows of this one.
+SELECT b.id FROM threads t
+JOIN branches b ON b.pk = t.branch AND b.thread = t.pk AND b.tenant = t.tenant
+WHERE t.tenant = %(tenant)s AND t.id = %(id)s;
+
+-- name: stray_branches
+SELECT
+    max(p.pk),
+    count(*) FILTER (
+        WHERE p.thread IS NOT NULL AND NOT EXISTS (SELECT FROM threads t WHERE t.pk = p.thread)
+    ),
+    count(*) FILTER (
+        WHERE p.parent IS NOT NULL AND NOT EXISTS (
+            SELECT FROM branches b
+            WHERE b.pk = p.parent AND b.tenant = p.tenant AND b.at < p.at
+        )
+    ),
+    -- Whether a thread stands on one is counted, and so only of those that nobody else needs.
+    count(*) FILTER (
+        WHERE p.thread IS NULL AND NOT EXISTS (
+            SELECT FROM branches c WHERE c.parent = p.pk AND c.pk <> p.pk
+        ) AND (SELECT count(*) FROM threads t WHERE t.branch = p.pk) = 0
+    ),
+    count(*) FILTER (
+        WHERE EXISTS (SELECT FROM threads t WHERE t.pk = p.thread AND t.tenant <> p.tenant)
+    )
+FROM (
+    SELECT b.pk, b.tenant, b.thread, b.parent, b.at FROM branches b
+    WHERE b.pk > %(after)s ORDER BY b.pk LIMIT %(limit)s
+) p;
+
+-- name: stray_documents
+WITH RECURSIVE found (thread) AS (
+    (SELECT min(d.thread) FROM documents d WHERE d.thread > %(after)s)
+    UNION ALL
+    SELECT (SELECT min(d.thread) FROM documents d WHERE d.thread > f.thread)
+    FROM found f WHERE f.thread IS NOT NULL
+)
+SELECT
+    max(p.thread),
+    coalesce(sum(n.total) FILTER (
+        WHERE NOT EXISTS (SELECT FROM threads t WHERE t.pk = p.thread)
+    ), 0)::bigint,
+    coalesce(sum(n.odd), 0)::bigint
+FROM (SELECT f.thread FROM found f WHERE f.thread IS NOT NULL LIMIT %(limit)s) p
+CROSS JOIN LATERAL (
+    SELECT count(*) AS total, count(*) FILTER (
+        WHERE d.kind NOT IN ('metadata', 'execution', 'reduction', 'tool', 'checkpoint')
+    ) AS odd
+    FROM documents d WHERE d.thread = p.thread
+) n;
+
+-- name: stray_rows
+WITH RECURSIVE found (branch) AS (
+    -- Behind the last number the shift would begin anew with the first.
+    (
+        SELECT min(r.id) >> 32 FROM rows r
+        WHERE r.id >= (%(after)s::bigint + 1) << 32 AND %(after)s::bigint < 2147483647
+    )
+    UNION ALL
+    SELECT (SELECT min(r.id) >> 32 FROM rows r WHERE r.id >= (f.branch + 1) << 32)
+    FROM found f WHERE f.branch < 2147483647
+)
+SELECT
+    max(p.branch),
+    coalesce(sum((
+        SELECT count(*) FROM rows r
+        WHERE r.id >= p.branch << 32 AND r.id <= (p.branch << 32) + 4294967295
+    )) FILTER (
+        WHERE NOT EXISTS (SELECT FROM branches b WHERE b.pk = p.branch)
+    ), 0)::bigint
+FROM (SELECT f.branch FROM found f WHERE f.branch IS NOT NULL LIMIT %(limit)s) p;

@@ -1,5 +1,7 @@
 -- Makes one step. Redis undoes nothing when a script fails, so that everything is looked at before
--- the first write; the first write is one that Redis refuses where it has no memory left.
+-- the first write: what lies there, and whether this user may run what follows. The first write is
+-- one that Redis refuses where it has no memory left, and says nothing where it stays alone. The
+-- branch comes before the head, so that what ends in between is of no thread.
 local known, id, expected, following, head, branch = take(), take(), take(), take(), take(), take()
 local active, expires, purges = take(), take(), take() == '1'
 local opens, parent, at = take() == '1', take(), take()
@@ -28,13 +30,17 @@ if opens then
   end
   if parent ~= '' then
     local owner, begin = unpack(redis.call('HMGET', of('branch', parent), 'owner', 'at'))
-    -- The thread was deleted and made anew: what is to be rewound is another one.
-    if expected ~= '0' and owner ~= id then
+    -- Somebody has deleted or cleared the thread that was to be forked; or the thread was deleted
+    -- and made anew, and what is to be rewound is another one.
+    if not owner or (expected ~= '0' and owner ~= id) then
       return {'gone'}
     end
-    -- Somebody has deleted or cleared the thread that was to be forked.
     if not begin or begin + redis.call('LLEN', of('rows', parent)) < tonumber(at) then
       return {'gone'}
+    end
+    parent = shares_with(parent, tonumber(at))
+    if not parent then
+      return {'damaged'}
     end
   end
 else
@@ -52,20 +58,40 @@ if number ~= '' and tonumber(number) ~= at + redis.call('LLEN', rows) then
   return {'damaged'}
 end
 
-redis.call('HSET', thread, 'revision', following, 'head', head, 'branch', branch, 'active', active, 'expires', expires)
+redis.call('ZADD', names, 'XX', 0, '')
+if drops > 0 or purges then
+  rehearse()
+end
 if expected == '0' then
   redis.call('SET', base .. '/format', FORMAT)
-  redis.call('ZADD', tenants, 0, tenant)
-  redis.call('ZADD', threads, 0, id)
+else
+  redis.call('HSET', thread, 'active', active)
 end
+
 if opens then
-  redis.call('HSET', link, 'owner', id, 'at', at)
   redis.call('SADD', owned, branch)
+  redis.call('HSET', link, 'owner', id, 'at', at)
   if parent ~= '' then
     redis.call('HSET', link, 'parent', parent)
     redis.call('ZADD', of('children', parent), at, branch)
   end
 end
+
+local before = cursor + drops + 2 * puts
+local marks = {}
+for place = before + 1, #ARGV do
+  if string.sub(ARGV[place], 1, 1) == 's' then
+    local mark = number + place - before - 1
+    marks[#marks + 1] = mark
+    marks[#marks + 1] = mark
+  end
+end
+for first = before + 1, #ARGV, CHUNK do
+  redis.call('RPUSH', rows, unpack(ARGV, first, math.min(first + CHUNK - 1, #ARGV)))
+end
+in_chunks(marks, function(...)
+  redis.call('ZADD', system, ...)
+end)
 
 for _ = 1, drops do
   -- A name, or a kind without a slash, of which all go.
@@ -82,20 +108,11 @@ for _ = 1, puts do
   redis.call('ZADD', names, 0, field)
 end
 
-local marks = {}
-for place = cursor + 1, #ARGV do
-  if string.sub(ARGV[place], 1, 1) == 's' then
-    local mark = number + place - cursor - 1
-    marks[#marks + 1] = mark
-    marks[#marks + 1] = mark
-  end
+redis.call('HSET', thread, 'revision', following, 'head', head, 'branch', branch, 'active', active, 'expires', expires)
+if expected == '0' then
+  redis.call('ZADD', tenants, 0, tenant)
+  redis.call('ZADD', threads, 0, id)
 end
-for first = cursor + 1, #ARGV, CHUNK do
-  redis.call('RPUSH', rows, unpack(ARGV, first, math.min(first + CHUNK - 1, #ARGV)))
-end
-in_chunks(marks, function(...)
-  redis.call('ZADD', system, ...)
-end)
 
 if purges then
   disown(id, branch)

@@ -23,13 +23,14 @@ end
 if compares and head ~= found then
   return {'conflict', '0'}
 end
+rehearse()
 redis.call('UNLINK', thread, of('names', id))
 disown(id)
 redis.call('ZREM', threads, id)
-if redis.call('EXISTS', threads) == 0 then
+if redis.call('ZCARD', threads) == 0 then
   redis.call('ZREM', tenants, tenant)
 end
-if redis.call('EXISTS', tenants) == 0 then
-  redis.call('DEL', base .. '/format')
+if redis.call('ZCARD', tenants) == 0 then
+  redis.call('UNLINK', base .. '/format')
 end
 return {'ok', 'done', 1}

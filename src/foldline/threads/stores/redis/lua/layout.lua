@@ -17,6 +17,8 @@
 -- in order of bytes.
 
 local FORMAT = 1
+-- No thread has more rows.
+local LAST = 4294967296
 -- How many values one call is given: Lua has room for 8,000.
 local CHUNK = 1000
 
@@ -42,6 +44,11 @@ end
 local function is_of(kind, name)
   local found = redis.call('TYPE', name).ok
   return found == kind or found == 'none'
+end
+
+-- Whether what was found is the number of a row: with any other text a script would end where it is.
+local function is_number(found)
+  return string.find(found, '^%d+$') ~= nil and tonumber(found) <= LAST
 end
 
 -- A write names the epoch that it knows, and is refused in another one: that is how one that was

@@ -38,6 +38,9 @@ for place = #spans, 1, -1 do
     local system = of('system', span.branch)
     local before = '(' .. span.stop
     for _, number in ipairs(redis.call('ZRANGEBYSCORE', system, span.first, before, 'LIMIT', 0, most)) do
+      if not is_number(number) then
+        return {'damaged'}
+      end
       add(span, tonumber(number), {redis.call('LINDEX', rows, number - span.at) or nil})
     end
   elseif span.first < last then

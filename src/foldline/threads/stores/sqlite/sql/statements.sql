@@ -134,31 +134,50 @@ SELECT upto FROM indexed WHERE branch = ?;
 
 -- name: set_indexed
 INSERT INTO indexed (branch, upto) VALUES (?, ?)
-ON CONFLICT (branch) DO UPDATE SET upto = max(upto, excluded.upto);
+ON CONFLICT (branch) DO UPDATE SET upto = excluded.upto;
+
+-- name: cut_indexed
+UPDATE indexed SET upto = min(CAST(upto AS INTEGER), ?) WHERE branch = ?;
 
 -- name: forget_indexed
 DELETE FROM indexed WHERE branch = ?;
-
--- name: make_words
-CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5 (text, tokenize = "ascii tokenchars '_'");
-
--- name: has_words
-SELECT count(*) FROM sqlite_master WHERE name = 'words';
 
 -- name: row_ids
 SELECT id FROM rows WHERE id BETWEEN ? AND ?;
 
 -- name: add_words
-INSERT OR REPLACE INTO words (rowid, text) VALUES (?, ?);
+INSERT INTO words (branch, block, word, places) VALUES (?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET places = places || excluded.places;
+
+-- name: sum_of_words
+SELECT CAST(places AS BLOB) FROM words WHERE branch = ? AND block = ? AND word = x'';
+
+-- name: set_sum_of_words
+INSERT OR REPLACE INTO words (branch, block, word, places) VALUES (?, ?, x'', ?);
 
 -- name: find_words
-SELECT rowid FROM words WHERE words MATCH ? AND rowid >= ? AND rowid < ? ORDER BY rowid;
+WITH RECURSIVE blocks (block) AS (
+    SELECT ?1
+    UNION ALL SELECT block + 1 FROM blocks WHERE block < ?2
+)
+SELECT b.block, CAST(w.places AS BLOB)
+FROM blocks b CROSS JOIN words w ON w.branch = ?3 AND w.block = b.block AND w.word = ?4;
+
+-- name: words_of_block
+SELECT CAST(word AS BLOB), CAST(places AS BLOB) FROM words WHERE branch = ? AND block = ?;
+
+-- name: all_words
+SELECT branch, block, CAST(word AS BLOB), CAST(places AS BLOB) FROM words
+ORDER BY branch, block, word;
+
+-- name: indexed_spans
+SELECT i.branch, b.at, i.upto FROM indexed i LEFT JOIN branches b ON b.pk = i.branch;
 
 -- name: drop_words
-DELETE FROM words WHERE rowid >= ? AND rowid < ?;
+DELETE FROM words WHERE branch = ? AND block >= ?;
 
--- name: merge_words
-INSERT INTO words (words) VALUES ('optimize');
+-- name: drop_all_words
+DELETE FROM words WHERE branch IS ?;
 
 -- name: names
 SELECT CAST(tenant AS BLOB), CAST(id AS BLOB) FROM threads ORDER BY tenant, id;

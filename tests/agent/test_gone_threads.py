@@ -1,0 +1,113 @@
+"""
+Runs on threads that somebody deletes and makes anew under their ids.
+"""
+
+import asyncio
+
+from foldline import Agent, ConversationThread, Message
+from foldline.errors import FoldlineError, ThreadConflictError, ThreadNotFoundError
+from foldline.testing.model import ScriptedModel, calls
+from foldline.threads.store import ThreadStore
+from foldline.threads.stores.memory import MemoryStorage
+from tests.threads.clock import DAY, Clock
+from tests.threads.watched import Watched
+
+
+SAID = [Message.user("is it private?"), Message.assistant("It is.")]
+
+
+def agent() -> Agent:
+    def look(place: str) -> str:
+        return f"nothing in {place}"
+
+    model = ScriptedModel([calls(("look", {"place": "Porto"})), "Nothing there."])
+    return Agent(model, tools=[look])
+
+
+async def made_anew(store: ThreadStore, clock: Clock) -> None:
+    """
+    Delete the thread and make another one of as many messages, in fewer commits.
+    """
+    clock.now += DAY
+    assert await store.delete("t")
+    again = await store.thread("t")
+    await again.add_messages(SAID)
+
+
+async def old_thread(store: ThreadStore) -> ConversationThread:
+    """
+    Return a thread of two messages on which nothing has run.
+    """
+    thread = await store.thread("t")
+    for message in ("the old", "thread"):
+        await thread.add_message(Message.user(message))
+    return thread
+
+
+async def ended(store: ThreadStore, thread: ConversationThread) -> FoldlineError | None:
+    """
+    Run a turn on *thread*; return how it failed, where nothing of it is in the new one.
+    """
+    try:
+        await agent().run("look in Porto", thread=thread)
+    except FoldlineError as error:
+        found = await store.find("t")
+        assert found is not None
+        assert await found.get_messages() == SAID
+        assert found.execution_state is None
+        return error
+    return None
+
+
+def test_a_run_does_not_begin_on_a_thread_made_anew() -> None:
+    """
+    A run on an object of a deleted thread says nothing in one of as many messages under its id.
+    """
+
+    async def run() -> None:
+        clock = Clock()
+        store = ThreadStore(MemoryStorage(), clock=clock)
+        thread = await old_thread(store)
+        await made_anew(store, clock)
+
+        assert isinstance(await ended(store, thread), ThreadNotFoundError)
+
+    asyncio.run(run())
+
+
+def test_a_run_ends_where_its_thread_is_made_anew() -> None:
+    """
+    Behind whichever commit of a run the thread is deleted and made anew, nothing of it goes there.
+    """
+
+    async def fared(commits: int) -> FoldlineError | None:
+        clock, storage = Clock(), Watched()
+        store = ThreadStore(storage, clock=clock)
+        thread = await old_thread(store)
+        storage.commits, storage.act = commits, lambda: made_anew(store, clock)
+        return await ended(store, thread)
+
+    errors = [asyncio.run(fared(commits)) for commits in range(1, 5)]
+
+    # Behind the fourth commit the run has ended.
+    assert [type(error) for error in errors] == [*[ThreadNotFoundError] * 3, type(None)]
+
+
+def test_a_run_does_not_go_on_in_a_thread_made_anew_meanwhile() -> None:
+    """
+    Where a thread goes between a conflict and the look at it, the run is not taken to the new one.
+    """
+
+    async def run() -> None:
+        clock, storage = Clock(), Watched()
+        store = ThreadStore(storage, clock=clock)
+        thread = await old_thread(store)
+        other = await store.find("t")
+        assert other is not None
+        await other.set_metadata({"note": "a commit that a run goes on behind"})
+        # The first read finds the conflict, the second one what to go on behind.
+        storage.loads, storage.act = 2, lambda: made_anew(store, clock)
+
+        assert isinstance(await ended(store, thread), ThreadConflictError)
+
+    asyncio.run(run())

@@ -1,0 +1,95 @@
+"""
+What SQLite, and the system that it runs on, do not let a store have.
+"""
+
+import asyncio
+import os
+import sqlite3
+from collections.abc import Generator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from foldline.errors import ConfigError, StoreError
+from foldline.history.messages import Message
+from foldline.threads.stores.sqlite.store import SQLiteStore
+
+
+resource = pytest.importorskip("resource")
+
+
+@pytest.mark.parametrize("seconds", [2_147_484, 3e6, float("inf"), 10**400])
+def test_a_wait_that_sqlite_cannot_count_is_refused(tmp_path: Path, seconds: float) -> None:
+    """
+    SQLite would not wait at all for a time that is too long for it, so that it is refused.
+    """
+    with pytest.raises(ConfigError, match=r"above 0, up to 2,147,483$"):
+        SQLiteStore(tmp_path / "a.db", busy_timeout=seconds)
+
+
+def test_the_longest_wait_is_one(tmp_path: Path) -> None:
+    """
+    With the longest time to wait a write waits for another program, and a deletion is told of.
+    """
+    path = tmp_path / "a.db"
+
+    async def live() -> bool:
+        async with SQLiteStore(path, busy_timeout=2_147_483) as store:
+            thread = await store.thread("one")
+            with closing(sqlite3.connect(path, isolation_level=None)) as other:
+                other.execute("BEGIN IMMEDIATE")
+                adding = asyncio.create_task(thread.add_message(Message.user("x")))
+                await asyncio.wait([adding], timeout=0.05)
+                assert not adding.done()
+                other.execute("ROLLBACK")
+                await adding
+            return await store.delete("one")
+
+    assert asyncio.run(live())
+
+
+@contextmanager
+def _free_files(count: int) -> Generator[None]:
+    """
+    Let this process open *count* more files, at most.
+    """
+    lowest = os.dup(0)
+    os.close(lowest)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (lowest + count, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+async def _opened(path: Path, *, free: int) -> str:
+    """
+    Return what opening the store comes to where so many files may be opened.
+    """
+    store = SQLiteStore(path, durability="relaxed")
+    with _free_files(free):
+        try:
+            await store.open()
+        except StoreError as error:
+            return str(error)
+        finally:
+            await store.close()
+    return "opened"
+
+
+def test_no_free_file_is_an_error_of_foldline(tmp_path: Path) -> None:
+    """
+    However few files may still be opened, a store is opened, or that is told with what is missing.
+    """
+
+    async def live() -> list[str]:
+        return [await _opened(tmp_path / "a.db", free=free) for free in range(40)]
+
+    first, *_, last = found = asyncio.run(live())
+
+    assert first.endswith("cannot be read (EMFILE)")
+    assert last == "opened"
+    for told in found:
+        assert told == "opened" or told.endswith(("(EMFILE)", "(SQLITE_CANTOPEN)"))
