@@ -28,7 +28,8 @@ help: ## Show this list
 demo: $(VENV)/.demo ## Replay a recorded session; needs no key, no network and no data
 	@$(BIN)/foldline demo
 
-test: check ## Run every check and every test but the long ones
+test: $(VENV)/.dev ## Run every check and every test but the long ones
+	@$(MAKE) --no-print-directory --jobs=2 check
 	@$(both)
 	@$(RUN) coverage report
 	@$(RUN) coverage report --include='src/foldline/history/*,src/foldline/reduction/*' \
@@ -88,7 +89,8 @@ clean: ## Delete everything that make made
 # so that lines are counted in the other one alone. What failed in either is named once more at the
 # very end, where a log that was cut still shows it.
 APART := tests/faults tests/properties tests/threads/crashes tests/threads/concurrency \
-	tests/agent/crashes tests/agent/test_cancellation.py tests/replay/test_shared_data.py
+	tests/agent/crashes tests/agent/test_cancellation.py tests/replay/test_shared_data.py \
+	tests/scenarios tests/threads/stores/test_network.py
 PYTEST := $(RUN) pytest
 
 define both
