@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 import msgspec
 import pytest
@@ -323,8 +324,35 @@ def test_layers_are_earlier_reductions() -> None:
 
 def test_a_negative_index_is_refused() -> None:
     """A reduction of less than nothing is a mistake of the caller."""
-    with pytest.raises(ConfigError, match="summarized_up_to_index=-3: allowed is 0 or more"):
+    with pytest.raises(
+        ConfigError, match="summarized_up_to_index=-3: allowed is a whole number from 0 up"
+    ):
         reduction(talk(3), -3)
+
+
+@pytest.mark.parametrize(
+    ("messages", "index", "told"),
+    [
+        (talk(3), 1.5, "summarized_up_to_index=1.5: "),
+        (talk(3), "1", "summarized_up_to_index='1': "),
+        (talk(3), True, "summarized_up_to_index=True: "),
+        (["one", "two"], 1, r"messages\[0\] is a str: "),
+        (None, 1, "messages is a NoneType: "),
+        (iter(talk(3)), 1, "messages is a .*iterator: "),
+    ],
+)
+def test_what_is_no_history_or_no_index_is_refused(messages: Any, index: Any, told: str) -> None:
+    """The error says which argument is wrong, and what it is."""
+    with pytest.raises(ConfigError, match=told):
+        HistoryReductionState.create(
+            messages,
+            "S",
+            index,
+            target_count=1,
+            reduction_threshold=1,
+            message_count_at_reduction=1,
+            created_at=NOW,
+        )
 
 
 def spoken(words: str) -> list[Message]:

@@ -4,7 +4,7 @@ Objects of threads that somebody else has deleted, made anew, let expire or clea
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 
 import pytest
@@ -248,3 +248,37 @@ def test_a_write_is_not_repeated_in_a_thread_made_anew(name: str) -> None:
         assert len(await found.reductions()) == 1
 
     asyncio.run(run())
+
+
+class Twice(tzinfo):
+    """
+    A zone in the hour that comes twice.
+    """
+
+    def utcoffset(self, moment: datetime | None) -> timedelta:
+        return timedelta(hours=1 if moment is not None and moment.fold else 2)
+
+    def dst(self, moment: datetime | None) -> timedelta:
+        return self.utcoffset(moment) - timedelta(hours=1)
+
+    def tzname(self, moment: datetime | None) -> str:
+        return "twice"
+
+    def fromutc(self, moment: datetime) -> datetime:
+        return moment + timedelta(hours=2)
+
+
+def test_a_thread_is_the_same_in_an_hour_that_comes_twice() -> None:
+    """A clock may tell local time, of which Python calls nothing equal in that hour: nobody is gone."""
+
+    async def run() -> int:
+        moment = datetime(2025, 10, 26, 0, 30, tzinfo=UTC)
+        store = MemoryStore(clock=lambda: moment.astimezone(Twice()))
+        thread = await store.thread("t")
+        other = await store.find("t")
+        assert other is not None
+        await other.add_message(Message.user("other"))
+        await thread.append(LATE)
+        return thread.count
+
+    assert asyncio.run(run()) == 2

@@ -22,6 +22,7 @@ from foldline.history.history import History
 from foldline.history.messages import SUMMARY_KEY, Message
 from foldline.history.parts import TextPart
 from foldline.history.units import CountingUnit
+from foldline.reduction.config import check_kind, check_whole
 from foldline.reduction.contract import cleaned
 
 
@@ -163,8 +164,9 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True):
             config_fingerprint: What shaped the summary.
 
         Raises:
-            ConfigError: *summarized_up_to_index* is negative, or parts a call from its answer in the
-                same exchange, so that the rest would be no valid request.
+            ConfigError: *messages* are no messages, or *summarized_up_to_index* is negative, or
+                parts a call from its answer in the same exchange, so that the rest would be no
+                valid request.
         """
         _check_cut(messages, summarized_up_to_index)
         return cls(
@@ -323,9 +325,11 @@ _ENCODER = msgspec.json.Encoder()
 
 
 def _check_cut(messages: Sequence[Message], index: int) -> None:
-    if index < 0:
-        message = f"summarized_up_to_index={index}: allowed is 0 or more"
-        raise ConfigError(message)
+    check_whole("summarized_up_to_index", index, 0)
+    check_kind("messages", messages, Sequence)
+    if not isinstance(messages, History):
+        for place, one in enumerate(messages):
+            check_kind(f"messages[{place}]", one, Message)
     call_id = _parted_call(messages, index)
     if call_id is not None:
         message = f"summarized_up_to_index={index}: it parts call {call_id!r} from its answer"

@@ -5,7 +5,8 @@ What is offered over every storage: threads by their names.
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from types import TracebackType
 from typing import Self
 
@@ -83,7 +84,7 @@ class ThreadStore:
             storage=storage,
             counter=counter or TokenEstimator(),
             vault=Vault(cipher),
-            clock=clock or now_utc,
+            clock=now_utc if clock is None else partial(_in_utc, clock),
             checkpoints=checkpoints,
             ends_commits=isinstance(storage, SteadyStorage) and storage.ends_commits,
         )
@@ -325,6 +326,13 @@ def _before(threshold: object, now: datetime) -> datetime:
     except OverflowError:
         message = f"threshold={threshold!r}: allowed is one that reaches back to a date"
         raise ConfigError(message) from None
+
+
+def _in_utc(clock: Callable[[], datetime]) -> datetime:
+    """
+    Return what *clock* tells: a local time in the hour that comes twice is never equal to another.
+    """
+    return clock().astimezone(UTC)
 
 
 def _check_parts(storage: object, cipher: object) -> None:

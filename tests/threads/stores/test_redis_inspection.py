@@ -10,7 +10,7 @@ import pytest
 
 from foldline.errors import FoldlineError, StoreCorruptError
 from foldline.history.messages import Message
-from foldline.threads.fault import Fault
+from foldline.threads.fault import Fault, FaultKind
 from foldline.threads.key import ThreadKey
 from foldline.threads.repair import carry_out, plan_repair
 from foldline.threads.salvage import Salvage
@@ -161,6 +161,79 @@ def test_what_belongs_to_nothing_is_told(redis_url: str, name: str) -> None:
     kinds, mended, is_same = asyncio.run(live())
 
     assert (kinds, mended, is_same) == (["stray"], [], True)
+
+
+@pytest.mark.parametrize("mends", [False, True])
+def test_what_is_deleted_meanwhile_is_neither_told_nor_mended(
+    redis_url: str, *, mends: bool
+) -> None:
+    """
+    Beside somebody who makes, forks, clears and deletes threads a whole store is looked at as whole.
+    """
+
+    async def live() -> tuple[list[Fault], list[Fault], list[bytes]]:
+        async with RedisStore(redis_url) as store, RedisStore(redis_url) as beside:
+            await fill(store)
+            is_over, told = asyncio.Event(), list[Fault]()
+            writers = [asyncio.create_task(write(beside, n, is_over)) for n in range(4)]
+            storage = store.backing.storage
+            assert isinstance(storage, RedisStorage)
+            for _ in range(40):
+                told += await (storage.mend() if mends else storage.inspect())
+            is_over.set()
+            await asyncio.gather(*writers)
+            left = await faults(store)
+            for tenant, id in await storage.names():
+                await store.delete(id, tenant=tenant)
+            kept = [
+                key for key in await image(redis_url) if not key.endswith((b"format", b"epoch"))
+            ]
+            return told, left, kept
+
+    assert asyncio.run(live()) == ([], [], [])
+
+
+async def write(store: RedisStore, number: int, is_over: asyncio.Event) -> None:
+    """
+    Make threads of a tenant of their own and delete them, until it is over.
+    """
+    tenant = f"tenant-{number}"
+    while not is_over.is_set():
+        thread = await store.thread("a", tenant=tenant)
+        await thread.add_messages([Message.user("x"), Message.system("rule")])
+        await thread.fork("b")
+        await thread.clear()
+        await store.delete("a", tenant=tenant)
+        await store.delete("b", tenant=tenant)
+
+
+@pytest.mark.parametrize("command", ["SET KEY x", "RPUSH KEY x", "SADD KEY x", "ZADD KEY 1 x"])
+def test_a_branch_that_is_none_stops_nobody(redis_url: str, command: str) -> None:
+    """
+    Where the key of a branch holds something else, that is told, and all else is mended.
+    """
+
+    async def live() -> tuple[list[Fault], set[FaultKind], bool]:
+        async with RedisStore(redis_url) as store:
+            await fill(store)
+            before = await image(redis_url)
+            found = await tell(redis_url, "HGET", f"{HOME}/thread/acme/other", "branch")
+            assert isinstance(found, bytes)
+            key = f"{HOME}/branch/acme/{found.decode()}"
+            await damage(redis_url, MENDED["not listed"])
+            await tell(redis_url, "DEL", key)
+            await tell(redis_url, *(key if word == "KEY" else word for word in command.split()))
+            mended = await mend(store)
+            after = await image(redis_url)
+            left: set[FaultKind] = {one.kind for one in await faults(store)}
+            whole = {name for name in before if name != key.encode()}
+            return mended, left, all(before[name] == after[name] for name in whole)
+
+    mended, left, is_same = asyncio.run(live())
+
+    assert [one.kind for one in mended] == ["store"]
+    assert "store" in left
+    assert is_same
 
 
 def test_a_branch_of_two_owners_is_left_alone(redis_url: str) -> None:

@@ -32,7 +32,8 @@ end
 -- Tells where a branch that a thread takes for its own names another one, or none.
 local function look_at_owner(id, branch)
   local owner = owner_of(branch)
-  if owner == id then
+  -- What is no branch at all is told where it is looked at itself.
+  if owner == id or not is_of('hash', of('branch', branch)) then
     return
   end
   if not claims(owner, branch) then
@@ -147,6 +148,10 @@ look.system = look.rows
 while cursor < #ARGV do
   local kind = take()
   tenant = take()
-  look[kind](take())
+  local name = take()
+  -- Somebody may have deleted it since its key was named.
+  if is_there(kind, name) then
+    look[kind](name)
+  end
 end
 return found
