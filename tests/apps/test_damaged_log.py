@@ -16,7 +16,6 @@ from foldline.threads.stores.sqlite.store import SQLiteStore
 
 Run = Callable[..., Any]
 
-COPY = "killed.db-wal.damaged-1"
 COMMANDS = [["verify"], ["repair"], ["repair", "--write"], ["backup", "copy.db"]]
 
 
@@ -36,12 +35,25 @@ def killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
                 shutil.copy(f"{path}{end}", f"{killed}{end}")
 
     asyncio.run(say())
-    log = tmp_path / "killed.db-wal"
-    data = bytearray(log.read_bytes())
-    data[2_000] ^= 1
-    log.write_bytes(data)
+    _flip(killed, 1)
     monkeypatch.setenv("FOLDLINE_STORE", str(killed))
     return killed
+
+
+def _flip(killed: Path, frame: int) -> None:
+    """
+    Change a bit in the page of *frame*, from 1, or from -1 for those before the end.
+    """
+    log = killed.with_name("killed.db-wal")
+    data = bytearray(log.read_bytes())
+    frames = range(32 - 24 - 4_096, len(data), 24 + 4_096)
+    data[frames[frame] + 2_000] ^= 1
+    log.write_bytes(data)
+
+
+def _copy(killed: Path) -> Path:
+    (copy,) = killed.parent.glob("killed.db-wal.damaged-*")
+    return copy
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
@@ -54,9 +66,10 @@ def test_the_first_command_keeps_the_log(run: Run, killed: Path, command: list[s
     shown = run(*command)
 
     assert shown.code == 1
-    assert COPY in shown.out
+    copy = _copy(killed)
+    assert copy.name in shown.out
     assert "restore a backup, or go on without, and then move the copy away" in shown.out
-    assert killed.with_name(COPY).read_bytes() == damaged
+    assert copy.read_bytes() == damaged
 
 
 @pytest.mark.parametrize("command", [["verify"], ["repair"], ["backup", "two.db"]], ids=" ".join)
@@ -70,9 +83,11 @@ def test_the_copy_is_named_while_it_lies_there(run: Run, killed: Path, command: 
 
     assert document.code == 1
     found = document.json()
-    assert COPY in (found["logs"] if "logs" in found else [one["name"] for one in found["store"]])
-    for name in (COPY, "two.db"):
-        killed.with_name(name).unlink(missing_ok=True)
+    copy = _copy(killed)
+    names = found["logs"] if "logs" in found else [one["name"] for one in found["store"]]
+    assert copy.name in names
+    for path in (copy, killed.with_name("two.db")):
+        path.unlink(missing_ok=True)
     assert run(*command).code == 0
 
 
@@ -85,7 +100,7 @@ def test_a_damaged_thread_is_still_repaired(run: Run, killed: Path, damage: Run)
     damage(killed, f"UPDATE rows SET data = zeroblob(9) WHERE id = ({branch} << 32) + 2")
 
     assert "1 of 1 repaired" in run("repair", "--write").out
-    assert killed.with_name(COPY).exists()
+    assert _copy(killed).exists()
 
 
 async def _add(path: Path) -> None:
@@ -110,11 +125,30 @@ def test_the_doctor_tells_before_and_behind(run: Run, killed: Path) -> None:
     assert kept == damaged
     (told,) = _logs(before)
     assert "damaged at frame 1, and " in told["value"]
-    assert "killed.db-wal.damaged-N" in told["advice"]
+    copy = _copy(killed)
+    assert told["advice"].endswith(f"opening the store copies the log to {copy.name}")
     (named,) = _logs(behind)
-    assert named["value"] == f"{COPY} is the copy of a damaged one"
-    killed.with_name(COPY).unlink()
+    assert named["value"] == f"{copy.name} is the copy of a damaged one"
+    copy.unlink()
     assert run("doctor").code == 0
+
+
+@pytest.mark.parametrize(
+    "command", [["doctor"], ["backup", "two.db"], ["repair"], ["verify"]], ids=" ".join
+)
+def test_what_may_be_unfinished_is_no_fault(run: Run, killed: Path, command: list[str]) -> None:
+    """
+    Where one commit alone stands behind, no command ends with the code 1 or asks for a backup.
+    """
+    # The bit that is changed a second time is as it was.
+    _flip(killed, 1)
+    _flip(killed, -2)
+
+    shown = run(*command)
+
+    assert shown.code == 0
+    assert "restore" not in shown.out
+    assert list(killed.parent.glob("*.damaged-*")) == []
 
 
 def _logs(outcome: Any) -> list[dict[str, str]]:

@@ -14,9 +14,12 @@ from foldline.errors import StoreError, UsageError
 from foldline.history.messages import Message
 from foldline.threads.cipher import AesCipher
 from foldline.threads.stores.sqlite.backup import back_up
+from foldline.threads.stores.sqlite.file import APPLICATION_ID
 from foldline.threads.stores.sqlite.store import SQLiteStore
+from foldline.threads.stores.statements import migrations
 from foldline.threads.verification import verify_store
 from tests.threads.sample import fill
+from tests.threads.stores.test_sqlite_schema import PACKAGE, execute, header, recorded
 
 
 @pytest.fixture
@@ -65,6 +68,24 @@ def test_what_is_in_the_log_alone_is_copied(path: Path, tmp_path: Path) -> None:
             return back_up(path, tmp_path / "copy.db").threads
 
     assert asyncio.run(run()) == 4
+
+
+@pytest.mark.parametrize("version", range(1, len(migrations(PACKAGE)) + 1))
+def test_a_store_of_any_version_is_copied_as_it_is(
+    root: Path, tmp_path: Path, version: int
+) -> None:
+    """
+    A store that an older foldline wrote is sound, and so is its copy, which stays of that version.
+    """
+    old, copy = tmp_path / "old.db", tmp_path / "copy.db"
+    recorded(root / "tests/threads/stores/format_0001.sql", old)
+    for number, pieces in migrations(PACKAGE)[1:version]:
+        execute(old, *pieces, f"PRAGMA user_version = {number}")
+
+    backup = back_up(old, copy)
+
+    assert (backup.threads, backup.problems, backup.stray) == (1, (), ())
+    assert header(copy) == (APPLICATION_ID, version)
 
 
 def test_nothing_is_overwritten(path: Path, tmp_path: Path) -> None:

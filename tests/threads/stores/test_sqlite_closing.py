@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from foldline.history.messages import Message
+from foldline.threads.key import ThreadKey
 from foldline.threads.stores.sqlite.storage import SQLiteStorage
 from foldline.threads.stores.sqlite.store import SQLiteStore
 
@@ -95,6 +96,103 @@ def test_two_may_close_a_store_and_one_open_it_again(tmp_path: Path) -> None:
         await asyncio.gather(*closing)
         assert (await store.thread("one")).count == 0
         await store.close()
+
+    asyncio.run(live())
+
+    assert _threads(path) == []
+
+
+def test_two_may_open_a_store_that_one_closes(tmp_path: Path) -> None:
+    """
+    However many open a store while one closes it, it has one thread that writes and one that reads.
+    """
+    path = tmp_path / "three.db"
+
+    async def live() -> None:
+        store = await SQLiteStore(path, durability="relaxed").open()
+        closing = asyncio.create_task(store.close())
+        await asyncio.sleep(0)
+        await asyncio.gather(closing, store.open(), store.open())
+        assert (await store.thread("one")).count == 0
+        assert len(_threads(path)) == 2
+        await store.close()
+
+    asyncio.run(live())
+
+    assert _threads(path) == []
+    assert not path.with_name(f"{path.name}-wal").exists()
+
+
+def test_who_opens_a_store_that_still_empties_its_log_waits(tmp_path: Path) -> None:
+    """
+    From its first step on closing is over before an opening is, which makes the store work.
+    """
+    path = tmp_path / "emptied.db"
+    held, begun = threading.Event(), threading.Event()
+
+    async def live() -> None:
+        storage = SQLiteStorage(path, durability="relaxed")
+        await storage.open()
+
+        def work(connection: sqlite3.Connection) -> int:
+            storage.log.ask()
+            begun.set()
+            held.wait(10)
+            return connection.total_changes
+
+        job = asyncio.create_task(storage.writer.run(work))
+        await asyncio.to_thread(begun.wait, 10)
+        closing = asyncio.create_task(storage.close())
+        await asyncio.sleep(0)
+        opening = asyncio.create_task(storage.open())
+        await asyncio.sleep(0)
+        held.set()
+        await asyncio.gather(job, closing, opening)
+        assert await storage.load(ThreadKey("default", "one")) is None
+        await storage.close()
+
+    asyncio.run(live())
+
+    assert _threads(path) == []
+
+
+def test_a_closing_that_ends_late_leaves_the_store_open_that_was_opened_again(
+    tmp_path: Path,
+) -> None:
+    """
+    Who closes a store and hears of the end behind a new opening takes nothing of that away.
+    """
+    path = tmp_path / "late.db"
+    storage = SQLiteStorage(path, durability="relaxed")
+    begun, opened, read = threading.Event(), threading.Event(), threading.Event()
+
+    async def close_late() -> None:
+        closing = asyncio.create_task(storage.close())
+        await asyncio.sleep(0)
+        begun.set()
+        opened.wait(10)
+        await closing
+
+    def hold(connection: sqlite3.Connection) -> int:
+        read.wait(10)
+        return connection.total_changes
+
+    async def live() -> None:
+        await storage.open()
+        late = asyncio.create_task(asyncio.to_thread(asyncio.run, close_late()))
+        await asyncio.to_thread(begun.wait, 10)
+        await storage.open()
+        await storage.reader.run(lambda connection: connection.total_changes)
+        opened.set()
+        await late
+        job = asyncio.create_task(storage.reader.run(hold))
+        await asyncio.sleep(0)
+        # It is read at once, and not behind what the thread that reads has to do.
+        assert await storage.load(ThreadKey("default", "one")) is None
+        assert not job.done()
+        read.set()
+        assert await job == 0
+        await storage.close()
 
     asyncio.run(live())
 

@@ -11,10 +11,11 @@ from typing import TypeVar
 
 import pytest
 
-from foldline.errors import StoreError
+from foldline.errors import StoreError, ThreadConflictError
 from foldline.history.messages import Message
 from foldline.threads.fault import Fault
 from foldline.threads.key import ThreadKey
+from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.stores.sqlite.commit import delete_thread
 from foldline.threads.stores.sqlite.inspection import look_into
@@ -23,7 +24,7 @@ from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.stores.sqlite.words import IndexedSQLiteStorage
 from foldline.threads.stores.statements import statements
 from foldline.threads.verification import verify_store
-from tests.apps.pages import empty_page
+from tests.apps.pages import empty_page, fragment
 
 
 PACKAGE = "foldline.threads.stores.sqlite"
@@ -153,6 +154,59 @@ def test_a_damaged_index_hinders_no_deletion(searched: Path, what: str, way: str
     assert [word for word in (b"parcel10", b"parcel599") if word in searched.read_bytes()] == []
 
 
+def test_an_index_is_not_mended_in_a_file_that_is_broken(searched: Path) -> None:
+    """
+    Where SQLite finds the file itself damaged nothing is dropped of an index that is damaged too.
+    """
+    execute(searched, DAMAGE["an entry"])
+    fragment(searched)
+
+    async def mend(store: SQLiteStore) -> tuple[list[Fault], list[Fault], list[Fault]]:
+        storage = store.backing.storage
+        assert isinstance(storage, IndexedSQLiteStorage)
+        return await storage.inspect(), await storage.mend(), await storage.inspect()
+
+    told, mended, left = use(searched, mend)
+
+    assert {fault.kind for fault in told} == {"store", "index"}
+    assert (mended, left) == ([], told)
+
+
+@pytest.mark.parametrize("what", DAMAGE)
+@pytest.mark.parametrize("at", [255, 256, 257, 300, 301, 512, 599])
+def test_a_deletion_beside_a_fork_hides_no_damage(searched: Path, what: str, at: int) -> None:
+    """
+    Where words are damaged in a block that is cut, they are told still, or all of them are found.
+    """
+    execute(searched, DAMAGE[what])
+
+    async def cut(store: SQLiteStore) -> None:
+        thread = await store.thread("t")
+        fork = await thread.fork("fork", at=at)
+        await store.delete("t")
+        told = [fault.kind for fault in await faults(store)]
+        for number in {at - 1, min(at - 1, 300)}:
+            found = [match.number for match in await fork.search(f"parcel{number}")]
+            assert told == ["index"] or found == [number]
+
+    use(searched, cut)
+
+
+@pytest.mark.parametrize("what", ["a block", "the last block"])
+def test_rows_that_are_added_hide_no_damage(searched: Path, what: str) -> None:
+    """
+    A block that was lost is told of still where rows behind it have entered the index.
+    """
+    execute(searched, DAMAGE[what])
+
+    async def add(store: SQLiteStore) -> tuple[list[int], list[str]]:
+        await (await store.thread("t")).add_message(Message.user("late"))
+        found = await search(store, "late")
+        return found, [fault.kind for fault in await faults(store)]
+
+    assert use(searched, add) == ([600], ["index"])
+
+
 @pytest.mark.parametrize("name", ["words", "indexed"])
 def test_a_search_reads_messages_where_its_index_cannot_be_read(searched: Path, name: str) -> None:
     """
@@ -198,6 +252,73 @@ def test_an_index_that_somebody_drops_meanwhile_hides_nothing(searched: Path) ->
         return first, await search(store), await faults(store)
 
     assert use(searched, race) == (0, [300], [])
+
+
+class _Dropped(IndexedSQLiteStorage):
+    """
+    A storage whose index somebody drops before a word is looked up in it, and makes anew behind.
+    """
+
+    async def find(self, key: ThreadKey, branch: bytes, stop: int, words: list[str]) -> list[int]:
+        """
+        Drop the index, look *words* up, and make the index anew.
+        """
+
+        def _drop(connection: sqlite3.Connection) -> None:
+            connection.execute("DELETE FROM words")
+            connection.execute("DELETE FROM indexed")
+
+        await self.writer.run(_drop)
+        try:
+            return await super().find(key, branch, stop, words)
+        finally:
+            rows = [(number, f"parcel{number}") for number in range(stop)]
+            await self.index(key, branch, rows)
+
+
+@pytest.mark.parametrize("at", [None, 200])
+def test_an_index_that_comes_back_meanwhile_hides_nothing(tmp_path: Path, at: int | None) -> None:
+    """
+    What a search looks up in an index that is not there is not believed where it is there behind.
+    """
+
+    async def find() -> list[int]:
+        async with ThreadStore(_Dropped(tmp_path / "a.db")) as store:
+            thread = await store.thread("t")
+            await thread.add_messages(SAID)
+            asked = thread if at is None else await thread.fork("fork", at=at)
+            return [match.number for match in await asked.search("parcel150")]
+
+    assert asyncio.run(find()) == [150]
+
+
+class _Cleared(IndexedSQLiteStorage):
+    """
+    A storage of which somebody clears the thread just before a word is looked up in it.
+    """
+
+    async def find(self, key: ThreadKey, branch: bytes, stop: int, words: list[str]) -> list[int]:
+        """
+        Clear the thread, then look *words* up.
+        """
+        async with SQLiteStore(self.file.path) as other:
+            await (await other.thread(key.id)).clear()
+        return await super().find(key, branch, stop, words)
+
+
+def test_a_thread_that_is_cleared_meanwhile_is_a_conflict(tmp_path: Path) -> None:
+    """
+    Who looks for words of messages that somebody else clears just then is told so.
+    """
+
+    async def find() -> None:
+        async with ThreadStore(_Cleared(tmp_path / "a.db")) as store:
+            thread = await store.thread("t")
+            await thread.add_messages(SAID)
+            await thread.search("parcel150")
+
+    with pytest.raises(ThreadConflictError):
+        asyncio.run(find())
 
 
 @pytest.mark.parametrize("shared", [1, 255, 256, 257, 300, 599, 600])

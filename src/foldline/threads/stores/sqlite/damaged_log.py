@@ -8,6 +8,7 @@ deletes it, without a word. The copy is then all that there is of what was ackno
 import logging
 import os
 import shutil
+import tempfile
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -35,56 +36,66 @@ def keep_log(path: Path) -> bool:
     """
     Tell of commits in the log of the file at *path* that SQLite does not take, and keep the log.
 
-    Call it before SQLite opens the file to write. One commit alone may be what a power cut has torn,
+    Call it before SQLite opens the file to write. One commit alone may be what was never finished,
     and is only told.
 
     Returns:
-        Whether the log may be emptied, so that it is not told of again.
+        Whether the log was kept: it may be emptied, so that it is not told of again.
     """
     unread = unread_commits(log_of(path))
     if unread is None:
         return False
     text = unread_text(unread)
     if not unread.is_lost:
-        _LOGGER.warning("the log of %s is %s", path.name, text)
-        return True
+        _LOGGER.info("the log of %s is %s", path.name, text)
+        return False
     try:
-        copy = _copied(path)
+        copy = _kept(path, unread)
     except OSError as error:
         trouble = place_error("it cannot be copied", error)
         _LOGGER.warning("the log of %s is %s; %s", path.name, text, trouble)
         return False
-    _LOGGER.warning("the log of %s is %s; it was copied to %s", path.name, text, copy.name)
+    _LOGGER.warning("the log of %s is %s; its copy is %s", path.name, text, copy.name)
     return True
 
 
-def name_of_copy(path: Path, number: int | str) -> str:
+def name_of_copy(path: Path, unread: Unread) -> str:
     """
-    Return the name of a copy of the log of the file at *path*.
+    Return the name of the copy of the log of the file at *path*: one damage has one copy.
     """
-    return f"{log_of(path).name}.damaged-{number}"
+    return f"{_start(path)}{unread.salts.hex()}-{unread.frame}"
+
+
+def _start(path: Path) -> str:
+    return f"{log_of(path).name}.damaged-"
 
 
 def unread_text(unread: Unread) -> str:
     """
-    Return where a log is damaged, and what SQLite does not take for that.
+    Return from where on SQLite does not take a log, what stands behind, and what that may be.
     """
-    place = f"at frame {unread.frame}" if unread.frame else "in its header"
-    stand = "commit stands" if unread.commits == 1 else "commits stand"
-    return f"damaged {place}, and {unread.commits:,} {stand} behind it, which SQLite does not take"
+    what = "1 commit" if unread.commits == 1 else f"{unread.commits:,} commits"
+    stand = "stands" if unread.commits == 1 else "stand"
+    if unread.is_lost:
+        place = f"at frame {unread.frame}" if unread.frame else "in its header"
+        return f"damaged {place}, and {what} {stand} behind it, which SQLite does not take"
+    place = f"frame {unread.frame}" if unread.frame else "its header"
+    return (
+        f"not taken by SQLite from {place} on: {what} {stand} behind it, as a killed program or a "
+        "power cut may leave it unfinished"
+    )
 
 
 def kept_logs(path: Path) -> list[str]:
     """
-    Return the names of the copies of damaged logs beside the file at *path*, the oldest first.
+    Return the names of the copies of damaged logs beside the file at *path*, in order.
     """
-    start = name_of_copy(path, "")
+    start = _start(path)
     try:
-        found = [one.name for one in path.parent.iterdir() if one.name.startswith(start)]
+        return sorted(one.name for one in path.parent.iterdir() if one.name.startswith(start))
     except OSError:
         # Whoever may not look there is told so where the file is opened.
         return []
-    return sorted(found, key=lambda name: (len(name), name))
 
 
 def kept_faults(path: Path) -> list[Fault]:
@@ -94,32 +105,35 @@ def kept_faults(path: Path) -> list[Fault]:
     return [Fault(kind="log", name=name, problem=KEPT_ADVICE) for name in kept_logs(path)]
 
 
-def _copied(path: Path) -> Path:
+def _kept(path: Path, unread: Unread) -> Path:
     """
-    Copy the log, so that the copy stays whatever comes then, and never over an earlier one.
+    Return the copy of the log, which is made where there is none, or one with fewer commits.
+
+    A program to which SQLite still gives all that is in a damaged log may write more to its end. It
+    does not change what was committed in the same round, so that the longer copy has the other.
     """
-    copy, handle = _made(path)
-    try:
-        with os.fdopen(handle, "wb") as target, log_of(path).open("rb") as source:
-            shutil.copyfileobj(source, target)
-            target.flush()
-            os.fsync(target.fileno())
-    except OSError:
-        copy.unlink(missing_ok=True)
-        raise
-    # Not every system lets a folder be opened.
-    with suppress(OSError):
-        flush(path.parent)
+    copy = path.with_name(name_of_copy(path, unread))
+    known = unread_commits(copy)
+    if known is None or known.commits < unread.commits:
+        _copy(log_of(path), copy)
     return copy
 
 
-def _made(path: Path) -> tuple[Path, int]:
-    # The conversations in it are nobody else's business either.
-    flags, mode = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600
-    number = 1
-    while True:
-        copy = path.with_name(name_of_copy(path, number))
-        try:
-            return copy, os.open(copy, flags, mode)
-        except FileExistsError:
-            number += 1
+def _copy(log: Path, copy: Path) -> None:
+    """
+    Copy the log, so that the copy is whole or not there, and stays whatever comes then.
+    """
+    # The conversations in it are nobody else's business either: nobody else may read the draft.
+    handle, name = tempfile.mkstemp(prefix=f".{copy.name}.", dir=copy.parent)
+    draft = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as target, log.open("rb") as source:
+            shutil.copyfileobj(source, target)
+            target.flush()
+            os.fsync(target.fileno())
+        draft.replace(copy)
+    finally:
+        draft.unlink(missing_ok=True)
+    # Not every system lets a folder be opened.
+    with suppress(OSError):
+        flush(copy.parent)

@@ -121,13 +121,14 @@ def _logs(path: Path) -> Iterator[Finding]:
     """
     unread = unread_commits(log_of(path))
     if unread is not None:
-        copy = name_of_copy(path, "N")
-        then = f"is copied to {copy}" if unread.is_lost else "is emptied"
+        copy = name_of_copy(path, unread)
         yield Finding(
             name="log",
             value=unread_text(unread),
-            weight="danger" if unread.is_lost else "note",
-            advice=f"restore a backup, or go on without: the log {then} when the store is opened",
+            weight="danger" if unread.is_lost else "fine",
+            advice=f"restore a backup, or go on without: opening the store copies the log to {copy}"
+            if unread.is_lost
+            else "",
         )
     for name in kept_logs(path):
         value = f"{name} is the copy of a damaged one"

@@ -18,12 +18,14 @@ from foldline.threads.stores.sqlite.faults import (
     primary_code,
     store_error,
 )
+from foldline.threads.stores.sqlite.frames import looks_unread
 from foldline.threads.stores.sqlite.header import (
     check_log,
     check_size,
     is_named,
     is_remembered,
     lock_of,
+    log_of,
     name_copy,
     number_in,
     numbered,
@@ -116,17 +118,21 @@ class StoreFile:
             StoreCorruptError: The log beside it was written beside another file, or the file is lost.
             StoreVersionError: A newer foldline wrote it.
         """
-        is_unread = False
+        # A long log takes a while to look at, and others wait for the lock: under it only what was
+        # found is looked at again, when nobody is about to write. What others write in between is
+        # whole, or the unfinished commit of one that is killed; neither is damage.
+        looks_damaged = self._identity is None and looks_unread(log_of(self.path))
+        is_kept = False
         try:
             with self.exclusive():
                 if self._identity is None:
                     check_log(self.path)
-                    is_unread = keep_log(self.path)
+                    is_kept = looks_damaged and keep_log(self.path)
                     self._make()
                     name_copy(self.path)
                 connection = self._connect(timeout=self._busy_timeout)
                 _bring_up_to_date(connection, self.path, is_first=self._identity is None)
-                if is_unread:
+                if is_kept:
                     self._empty(connection)
                 self._identity = self._identity or self._found()
         except SQLITE_ERRORS as error:

@@ -11,7 +11,7 @@ and the next search makes it anew.
 """
 
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import Final
@@ -76,13 +76,13 @@ def add_words(
 
     Where there would be a gap none is added: somebody has dropped the words of the rows before.
     """
-    upto = indexed(connection, sql, branch)
-    upto = start if upto is None else upto
+    known = indexed(connection, sql, branch)
+    upto = start if known is None else known
     rows = [(number, text) for number, text in words if number >= upto]
     if not rows or rows[0][0] != upto:
         return
     for block, group in groupby(rows, lambda row: row[0] // _BLOCK):
-        _add_block(connection, sql, (branch, block), list(group))
+        _add_block(connection, sql, (branch, block), list(group), is_first=known is None)
     connection.execute(sql["set_indexed"], (branch, rows[-1][0] + 1))
 
 
@@ -91,15 +91,22 @@ def _add_block(
     sql: _SQL,
     place: tuple[int, int],
     rows: Sequence[tuple[int, str]],
+    *,
+    is_first: bool,
 ) -> None:
     entries: dict[bytes, bytearray] = {}
     for number, text in rows:
         for word in {_key_of(word) for word in text.split()}:
             entries.setdefault(word, bytearray()).append(number % _BLOCK)
+    first = rows[0][0]
     before = connection.execute(sql["sum_of_words"], place).fetchone()
+    if before is not None:
+        known = int.from_bytes(before[0])
+    else:
+        # Where rows before these have lost their words no sum may fit.
+        known = first if is_first or first % _BLOCK == 0 else 0
     # It counts the number behind the last row, which was that of the first one here.
-    known = 0 if before is None else int.from_bytes(before[0]) - rows[0][0]
-    total = known + _sum_of(place[1], entries) + rows[-1][0] + 1
+    total = known - first + _sum_of(place[1], entries) + rows[-1][0] + 1
     _put(connection, sql, place, entries, total)
 
 
@@ -119,20 +126,23 @@ def _put(
 def drop_words(connection: sqlite3.Connection, sql: _SQL, branch: int, start: int) -> None:
     """
     Drop the words of the rows of *branch* from number *start* on, damaged or not.
+
+    Where those beside them are damaged all words of the branch are dropped.
     """
-    if not start:
-        _drop_all(connection, sql, branch)
-        return
     block, left = divmod(start, _BLOCK)
     place = (branch, block)
+    (upto,) = connection.execute(sql["indexed"], (branch,)).fetchone() or (0,)
     edge = connection.execute(sql["words_of_block"], place).fetchall() if left else []
+    # A sum of what is damaged would hide the damage.
+    if not start or (edge and not _is_sound(block, upto, edge)):
+        _drop_all(connection, sql, branch)
+        return
     connection.execute(sql["drop_words"], place)
     connection.execute(sql["cut_indexed"], (start, branch))
-    upto = indexed(connection, sql, branch)
-    if edge and upto is not None:
+    if edge:
         entries = {word: _below(left, places) for word, places in edge if word != _SUM}
         entries = {word: places for word, places in entries.items() if places}
-        _put(connection, sql, place, entries, _sum_of(block, entries) + upto)
+        _put(connection, sql, place, entries, _sum_of(block, entries) + min(upto, start))
 
 
 def _below(left: int, places: bytes) -> bytes:
@@ -153,7 +163,7 @@ def broken_words(connection: sqlite3.Connection, sql: _SQL) -> list[int]:
     broken: set[int] = set()
     for (branch, block), entries in groupby(connection.execute(sql["all_words"]), itemgetter(0, 1)):
         _, upto = spans.get(branch, (0, None))
-        if _is_sound(block, upto, entries):
+        if _is_sound(block, upto, (entry[2:] for entry in entries)):
             blocks.setdefault(branch, []).append(block)
         else:
             broken.add(branch)
@@ -163,13 +173,13 @@ def broken_words(connection: sqlite3.Connection, sql: _SQL) -> list[int]:
     return sorted(broken, key=repr)
 
 
-def _is_sound(block: object, upto: object, entries: Iterator[tuple[object, ...]]) -> bool:
+def _is_sound(block: object, upto: object, entries: Iterable[tuple[object, ...]]) -> bool:
     """
     Whether the entries of a block have the sum that is stored: a damaged file may hold any value.
     """
     found = {
         word: places
-        for _, _, word, places in entries
+        for word, places in entries
         if isinstance(word, bytes) and isinstance(places, bytes)
     }
     total = found.pop(_SUM, None)

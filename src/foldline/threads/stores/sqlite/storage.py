@@ -74,26 +74,29 @@ class SQLiteStorage:
             StoreError: It cannot be opened, or is none of ours.
             StoreVersionError: A newer foldline wrote it.
         """
-        if self._write is not None:
+        while self._write is not None:
             self._write.check()
             if self._is_at_work:
                 return
-            # Somebody closes it now: that ends first.
+            # Somebody closes it now: that ends first, and then another one may have opened it.
             await self.close()
         self.sql = statements(_PACKAGE)
+        self._write, self._read = write, _ = self._workers()
+        try:
+            await write.run(_nothing, is_outside=True)
+        except BaseException:
+            await self.close()
+            raise
+
+    def _workers(self) -> tuple[Worker, Worker]:
         name = f"foldline {self.file.path.name}"
-        self._write = Worker(
+        write = Worker(
             self.file.writer,
             name=f"{name} writer",
             exclusive=self.file.exclusive,
             tidy=self.log.tidy,
         )
-        self._read = Worker(self._glance.connect, name=f"{name} reader")
-        try:
-            await self._write.run(_nothing, is_outside=True)
-        except BaseException:
-            await self.close()
-            raise
+        return write, Worker(self._glance.connect, name=f"{name} reader")
 
     @property
     def _is_at_work(self) -> bool:
@@ -112,7 +115,9 @@ class SQLiteStorage:
             ends.push_async_callback(_end, write)
             ends.callback(self._forget_glance, read)
             ends.push_async_callback(_end, read)
-            if write.is_at_work:
+            if read.is_at_work:
+                # Whoever opens it from here on waits for the end.
+                read.stop()
                 await self.log.leave(write)
 
     def _forget_glance(self, read: Worker) -> None:

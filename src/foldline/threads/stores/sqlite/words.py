@@ -4,6 +4,7 @@ The index of words in a SQLite file.
 
 import sqlite3
 
+from foldline.errors import StoreError
 from foldline.threads.key import ThreadKey
 from foldline.threads.stores.sqlite.postings import add_words, find_rows, indexed
 from foldline.threads.stores.sqlite.storage import SQLiteStorage
@@ -60,6 +61,9 @@ class IndexedSQLiteStorage(SQLiteStorage):
     async def find(self, key: ThreadKey, branch: bytes, stop: int, words: list[str]) -> list[int]:
         """
         Return the numbers of the rows below *stop* that hold every one of *words*, in order.
+
+        Raises:
+            StoreError: The last of these rows is not in the index: somebody has dropped its words.
         """
         return await self.reader.run(
             lambda connection: self._look_up(connection, key, branch, stop, words)
@@ -76,5 +80,18 @@ class IndexedSQLiteStorage(SQLiteStorage):
         found: list[int] = []
         for pk, start, end in reversed(self.spans(connection, key, branch)):
             span = (start, stop if end is None else min(stop, end))
+            self._check_reach(connection, key, pk, span)
             found += find_rows(connection, self.sql, pk, span, words)
         return found
+
+    def _check_reach(
+        self, connection: sqlite3.Connection, key: ThreadKey, pk: int, span: tuple[int, int]
+    ) -> None:
+        # In the transaction that reads the words: they may be back when somebody asks behind it.
+        start, stop = span
+        if stop <= max(start, indexed(connection, self.sql, pk) or 0):
+            return
+        last = self.row_id(pk, stop - 1)
+        if connection.execute(self.sql["row_ids"], (last, last)).fetchone() is not None:
+            message = f"the index of thread {key.id!r} does not reach up to row {stop}"
+            raise StoreError(message)
