@@ -8,10 +8,10 @@ from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Self, TypeAlias
 
-from foldline.agent.arguments import check_timeout
 from foldline.agent.event_stream import ended
 from foldline.agent.result import ReductionMetadata
 from foldline.errors import ConfigError
+from foldline.reduction.config import check_seconds
 from foldline.reduction.state import HistoryReductionState
 
 
@@ -47,7 +47,7 @@ class FoldAhead:
             ConfigError: *patience* is no number above 0.
         """
         if patience is not None:
-            check_timeout(patience, "patience")
+            check_seconds("patience", patience)
         self._patience = patience
         self._loop: asyncio.AbstractEventLoop | None = None
         self._flights: dict[FoldKey, asyncio.Task[None]] = {}

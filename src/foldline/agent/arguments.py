@@ -25,7 +25,6 @@ __all__ = [
     "check_overrides",
     "check_parts",
     "check_state",
-    "check_timeout",
     "summarizer_chain",
 ]
 
@@ -87,18 +86,6 @@ def check_counter(counter: object) -> None:
     """
     if counter is not None and not isinstance(counter, TokenCounter):
         message = f"counter is a {type(counter).__name__}: it needs a method count(text)"
-        raise ConfigError(message)
-
-
-def check_timeout(timeout: object, name: str = "timeout") -> None:
-    """
-    See that *timeout*, the argument *name*, is a number of seconds above zero.
-
-    Raises:
-        ConfigError: It is not, as `nan`.
-    """
-    if not isinstance(timeout, int | float) or isinstance(timeout, bool) or not timeout > 0:
-        message = f"{name}={timeout!r}: allowed is a number of seconds above 0"
         raise ConfigError(message)
 
 

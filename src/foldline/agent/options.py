@@ -6,9 +6,8 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from foldline.agent.arguments import check_timeout
 from foldline.agent.reducer import DEFAULT_TIMEOUT
-from foldline.reduction.config import check_kind, check_whole
+from foldline.reduction.config import check_kind, check_seconds, check_whole
 from foldline.reduction.fold import DEFAULT_SUMMARY_BUDGET
 
 
@@ -65,8 +64,8 @@ class AgentOptions(Struct, frozen=True, kw_only=True):
         check_whole("summary_budget", self.summary_budget, 1)
         check_kind("settings", self.settings, Mapping)
         if self.max_duration is not None:
-            check_timeout(self.max_duration, "max_duration")
-        check_timeout(self.summarizer_timeout, "summarizer_timeout")
+            check_seconds("max_duration", self.max_duration)
+        check_seconds("summarizer_timeout", self.summarizer_timeout)
 
 
 DEFAULT_OPTIONS = AgentOptions()

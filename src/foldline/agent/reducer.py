@@ -19,7 +19,6 @@ from foldline.agent.arguments import (
     check_counter,
     check_overrides,
     check_state,
-    check_timeout,
     summarizer_chain,
 )
 from foldline.agent.cache import ReductionCache
@@ -34,7 +33,7 @@ from foldline.history.tokens import TokenCounter
 from foldline.providers.digest import DigestSummarizer
 from foldline.providers.spending import metered
 from foldline.providers.summarizer import Summarizer
-from foldline.reduction.config import HistoryReductionConfig, check_whole
+from foldline.reduction.config import HistoryReductionConfig, check_seconds, check_whole
 from foldline.reduction.event import HistoryReductionEvent, ReductionStatus
 from foldline.reduction.fingerprint import fingerprint
 from foldline.reduction.flow import Reply, run_flow_async
@@ -130,7 +129,7 @@ class HistoryReducer:
         check_config(config)
         check_whole("summary_budget", summary_budget, 1)
         check_whole("summarizer_window", summarizer_window, 1, optional=True)
-        check_timeout(timeout)
+        check_seconds("timeout", timeout)
         check_counter(counter)
         check_cache(cache)
         given = summarizer_chain(summarizer, config)

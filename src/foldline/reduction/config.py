@@ -2,6 +2,7 @@
 How and when a history is reduced.
 """
 
+from math import inf
 from types import UnionType
 from typing import Literal, TypeAlias, get_args
 
@@ -21,6 +22,7 @@ __all__ = [
     "Retention",
     "check_choice",
     "check_kind",
+    "check_seconds",
     "check_whole",
 ]
 
@@ -262,6 +264,19 @@ def check_whole(field: str, value: object, least: int, *, optional: bool = False
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         message = f"{field}={value!r}: allowed is a whole number from {least} up"
         raise ConfigError(f"{message}, or None" if optional else message)
+
+
+def check_seconds(field: str, value: object, *, most: float = inf) -> None:
+    """
+    See that *value* is a number of seconds above zero, and no more than *most*.
+
+    Raises:
+        ConfigError: It is not, as `nan`; the message names the field, the value and what is allowed.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= most:
+        limit = "" if most == inf else f", up to {most:,}"
+        message = f"{field}={value!r}: allowed is a number of seconds above 0{limit}"
+        raise ConfigError(message)
 
 
 def _check_share(field: str, value: object) -> None:

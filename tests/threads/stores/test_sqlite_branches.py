@@ -2,12 +2,9 @@
 The branches in a SQLite file: damage of one, and who may share one.
 """
 
-import asyncio
 import sqlite3
-from collections.abc import Awaitable, Callable
 from contextlib import closing
 from pathlib import Path
-from typing import TypeVar
 
 import pytest
 
@@ -20,24 +17,11 @@ from foldline.threads.revision import forked as forked_from
 from foldline.threads.step import Step
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.verification import verify_store
+from tests.threads.stores.opened import use
 
 
 NEW = ThreadKey("default", "new")
 SAID = [Message.user(f"m{number}") for number in range(30)]
-
-T = TypeVar("T")
-
-
-def use(path: Path, work: Callable[[SQLiteStore], Awaitable[T]]) -> T:
-    """
-    Open the store at *path* and return what *work* returns.
-    """
-
-    async def live() -> T:
-        async with SQLiteStore(path) as store:
-            return await work(store)
-
-    return asyncio.run(live())
 
 
 async def damaged(store: SQLiteStore) -> list[str]:

@@ -4,10 +4,8 @@ The index of words in a SQLite file: what it finds, what it forgets, and what it
 
 import asyncio
 import sqlite3
-from collections.abc import Awaitable, Callable
 from contextlib import closing
 from pathlib import Path
-from typing import TypeVar
 
 import pytest
 
@@ -25,6 +23,7 @@ from foldline.threads.stores.sqlite.words import IndexedSQLiteStorage
 from foldline.threads.stores.statements import statements
 from foldline.threads.verification import verify_store
 from tests.apps.pages import empty_page, fragment
+from tests.threads.stores.opened import use
 
 
 PACKAGE = "foldline.threads.stores.sqlite"
@@ -47,20 +46,6 @@ DAMAGE = {
     "a number that is none": "UPDATE indexed SET upto = 'x'",
     "the numbers": "DELETE FROM indexed",
 }
-
-T = TypeVar("T")
-
-
-def use(path: Path, work: Callable[[SQLiteStore], Awaitable[T]]) -> T:
-    """
-    Open the store at *path* and return what *work* returns.
-    """
-
-    async def live() -> T:
-        async with SQLiteStore(path) as store:
-            return await work(store)
-
-    return asyncio.run(live())
 
 
 async def search(store: SQLiteStore, text: str = "parcel300") -> list[int]:

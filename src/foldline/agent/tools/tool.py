@@ -10,14 +10,13 @@ from typing import Any, get_args, overload
 
 from msgspec import Struct, field, structs
 
-from foldline.agent.arguments import check_timeout
 from foldline.agent.tools.answer import MAX_RESULT_CHARS
 from foldline.agent.tools.arguments import ArgumentReader, reader_of
 from foldline.agent.tools.parameters import ToolFunction, read_signature, without_partial
 from foldline.agent.tools.schema import schema_of
 from foldline.errors import ConfigError
 from foldline.providers.tool_definition import ToolDefinition
-from foldline.reduction.config import check_whole
+from foldline.reduction.config import check_seconds, check_whole
 from foldline.threads.arguments import several
 from foldline.threads.tool_run import ToolPolicy
 
@@ -75,7 +74,7 @@ class Tool(Struct, frozen=True, kw_only=True):
             message = f"policy={self.policy!r} of tool {self.name!r}: allowed are {allowed}"
             raise ConfigError(message)
         if self.timeout is not None:
-            check_timeout(self.timeout)
+            check_seconds("timeout", self.timeout)
         check_whole("max_result_chars", self.max_result_chars, 1)
 
     def __call__(self, *args: object, **kwargs: object) -> object:

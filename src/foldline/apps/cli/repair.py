@@ -172,7 +172,7 @@ async def _repaired(store: ThreadStore, options: RepairOptions) -> _Found:
     if below.broken:
         outcomes = [_withheld(one) for one in outcomes]
     elif options.write:
-        mended = await _mended(store)
+        mended = await _mended(store) if below.faults or others else []
         if mended:
             # Threads that could not be read or were not even listed may be whole.
             below, others = await _inspected(store)

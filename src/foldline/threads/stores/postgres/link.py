@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
 from foldline.errors import ConfigError, MissingExtraError, StoreBusyError, StoreError
+from foldline.reduction.config import check_seconds, check_whole
 from foldline.threads.stores.home import Home
 from foldline.threads.stores.postgres.faults import ends_session, is_rolled_back, store_error
 from foldline.threads.stores.postgres.schema import migrate, read_statements
@@ -91,7 +92,8 @@ class PostgresLink:
             MissingExtraError: The `postgres` extra is not installed.
         """
         _check_place(dsn, schema)
-        _check_numbers(pool_size, timeout)
+        check_whole("pool_size", pool_size, 1)
+        check_seconds("timeout", timeout, most=_LONGEST)
         if durability not in get_args(Durability):
             message = f"durability={durability!r}: allowed are full, relaxed"
             raise ConfigError(message)
@@ -346,16 +348,6 @@ def _check_place(dsn: object, schema: object) -> None:
     is_name = isinstance(schema, str) and _SCHEMA.fullmatch(schema)
     if not is_name or str(schema).startswith("pg_"):
         message = "schema: allowed are 1 to 63 of a-z 0-9 _, no digit and no pg_ in front"
-        raise ConfigError(message)
-
-
-def _check_numbers(pool_size: object, timeout: object) -> None:
-    if isinstance(pool_size, bool) or not isinstance(pool_size, int) or pool_size < 1:
-        message = f"pool_size={pool_size!r}: allowed is a whole number from 1 up"
-        raise ConfigError(message)
-    is_flag = isinstance(timeout, bool)
-    if is_flag or not isinstance(timeout, int | float) or not 0 < timeout <= _LONGEST:
-        message = f"timeout={timeout!r}: allowed is a number of seconds above 0, to {_LONGEST:,}"
         raise ConfigError(message)
 
 

@@ -17,6 +17,7 @@ from foldline.errors import (
     ThreadConflictError,
     ThreadNotFoundError,
 )
+from foldline.reduction.config import check_seconds
 from foldline.threads.fault import Fault
 from foldline.threads.key import ThreadKey, listed_key, name_of
 from foldline.threads.step import Document, DocumentKind, Step, StoredRow, StoredThread
@@ -93,7 +94,7 @@ class RedisStorage:
             MissingExtraError: The `redis` extra is not installed.
         """
         _check_prefix(prefix)
-        _check_timeout(timeout)
+        check_seconds("timeout", timeout)
         self.link = RedisLink(url, timeout=timeout)
         self._scripts = scripts()
         self._base = b"{%b}" % prefix.encode()
@@ -374,12 +375,6 @@ class RedisStorage:
 def _check_prefix(prefix: object) -> None:
     if not isinstance(prefix, str) or not _PREFIX.fullmatch(prefix):
         message = "prefix: allowed are 1 to 200 of A-Z a-z 0-9 . _ : -"
-        raise ConfigError(message)
-
-
-def _check_timeout(seconds: object) -> None:
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds > 0:
-        message = f"timeout={seconds!r}: allowed is a number of seconds above 0"
         raise ConfigError(message)
 
 

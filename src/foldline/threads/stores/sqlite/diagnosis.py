@@ -23,9 +23,9 @@ from foldline.threads.stores.sqlite.faults import SQLITE_ERRORS, primary_code, s
 from foldline.threads.stores.sqlite.file import APPLICATION_ID, StoreFile
 from foldline.threads.stores.sqlite.frames import unread_commits
 from foldline.threads.stores.sqlite.header import check_log, lock_of, log_of, number_in, schema_of
+from foldline.threads.stores.sqlite.inspection import count_broken_words
 from foldline.threads.stores.sqlite.lock import FileLock, can_lock
 from foldline.threads.stores.sqlite.lost_end import way_without_end
-from foldline.threads.stores.sqlite.postings import broken_words
 from foldline.threads.stores.statements import migrations, statements
 
 
@@ -180,9 +180,7 @@ def _inside(connection: sqlite3.Connection) -> Iterator[Finding]:
 
 
 def _words(connection: sqlite3.Connection) -> Iterator[Finding]:
-    if schema_of(number_in(connection)) != migrations(_PACKAGE)[-1][0]:
-        return
-    if broken_words(connection, statements(_PACKAGE)):
+    if count_broken_words(connection, statements(_PACKAGE)):
         yield Finding(
             name="index of words",
             value="not as it was written: searches may miss messages",

@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from types import MappingProxyType
+from typing import Final
 
 from msgspec import Struct
 
@@ -17,15 +18,15 @@ from foldline.threads.row import seal_of
 from foldline.threads.stores.sqlite.header import number_in, schema_of
 from foldline.threads.stores.sqlite.lineage import SEQ_BITS, SEQ_MASK
 from foldline.threads.stores.sqlite.postings import broken_words
+from foldline.threads.stores.statements import migrations
 
 
-__all__ = ["Inspection", "broken_seals", "look_into", "read_names"]
+__all__ = ["Inspection", "broken_seals", "count_broken_words", "look_into", "read_names"]
 
 
 _LARGEST = (1 << 63) - 1
 _MOST_PROBLEMS = 20
-# The version of the tables that words have blocks and sums since.
-_SUMMED_WORDS = 3
+_PACKAGE: Final = "foldline.threads.stores.sqlite"
 _SQL = Mapping[str, str]
 
 _ORPHANS: Mapping[str, str] = MappingProxyType(
@@ -133,11 +134,19 @@ def _stray_rows(connection: sqlite3.Connection, sql: _SQL) -> Iterator[str]:
         yield f"{stray} message rows belong to a branch that is not there"
 
 
+def count_broken_words(connection: sqlite3.Connection, sql: _SQL) -> int:
+    """
+    Return how many branches have words that are not as they were written.
+
+    In tables of another version, as in a backup of a store that no newer foldline has opened, none.
+    """
+    if schema_of(number_in(connection)) != migrations(_PACKAGE)[-1][0]:
+        return 0
+    return len(broken_words(connection, sql))
+
+
 def _lost_words(connection: sqlite3.Connection, sql: _SQL) -> Iterator[str]:
-    if schema_of(number_in(connection)) < _SUMMED_WORDS:
-        # As in a backup of a store that no newer foldline has opened.
-        return
-    count = len(broken_words(connection, sql))
+    count = count_broken_words(connection, sql)
     if count:
         yield f"the words of {count} branches are not as they were written"
 

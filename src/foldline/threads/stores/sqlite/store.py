@@ -9,6 +9,7 @@ from typing import Final, get_args
 
 from foldline.errors import ConfigError, StoreError
 from foldline.history.tokens import TokenCounter
+from foldline.reduction.config import check_seconds
 from foldline.threads.checkpoint import CheckpointRetention
 from foldline.threads.cipher import Cipher
 from foldline.threads.store import ThreadStore
@@ -63,7 +64,7 @@ class SQLiteStore(ThreadStore):
         if durability not in get_args(Durability):
             message = f"durability={durability!r}: allowed are full, relaxed"
             raise ConfigError(message)
-        _check_timeout(busy_timeout)
+        check_seconds("busy_timeout", busy_timeout, most=_LONGEST)
         super().__init__(
             IndexedSQLiteStorage(place, durability=durability, busy_timeout=busy_timeout),
             counter=counter,
@@ -105,12 +106,3 @@ def _is_folder(place: Path) -> bool:
     except OSError:
         # What cannot be looked at now is told of where it is opened.
         return False
-
-
-def _check_timeout(seconds: object) -> None:
-    is_one = isinstance(seconds, int | float) and 0 < seconds <= _LONGEST
-    if not is_one or isinstance(seconds, bool):
-        message = (
-            f"busy_timeout={seconds!r}: allowed is a number of seconds above 0, up to {_LONGEST:,}"
-        )
-        raise ConfigError(message)
