@@ -29,9 +29,7 @@ TIMES = 3
 
 
 def goals(figures: dict[str, dict[str, Any]]) -> list[tuple[str, float, float]]:
-    """
-    Return each goal that was measured: what, the figure, and the most it may be.
-    """
+    """Return each goal that was measured: what, the figure, and the most it may be."""
     rows: list[tuple[str, float, float]] = []
     if "imports" in figures:
         rows.append(
@@ -59,9 +57,7 @@ def goals(figures: dict[str, dict[str, Any]]) -> list[tuple[str, float, float]]:
 
 
 def judged(runs: Sequence[dict[str, dict[str, Any]]]) -> list[tuple[str, float, float]]:
-    """
-    Return each goal of *runs* with the median of its figures, and the most that may be.
-    """
+    """Return each goal of *runs* with the median of its figures, and the most that may be."""
     found: dict[tuple[str, float], list[float]] = {}
     for figures in runs:
         for what, value, most in goals(figures):
@@ -70,9 +66,7 @@ def judged(runs: Sequence[dict[str, dict[str, Any]]]) -> list[tuple[str, float, 
 
 
 def main(arguments: list[str]) -> int:
-    """
-    Run what *arguments* name, or everything; return 1 where a goal is missed, else 0.
-    """
+    """Run what *arguments* name, or everything; return 1 where a goal is missed, else 0."""
     measure.pin()
     names = [name for name in arguments if not name.startswith("-")] or list(RUNS)
     runs = [

@@ -47,9 +47,7 @@ def texts() -> dict[str, list[str]]:
 
 
 def counters() -> dict[str, Callable[[str], int]]:
-    """
-    Return the ways of counting that are there.
-    """
+    """Return the ways of counting that are there."""
     found: dict[str, Callable[[str], int]] = {"estimator": TokenEstimator().count}
     try:
         found["rs-bpe"] = importlib.import_module("rs_bpe").openai.o200k_base().count
@@ -59,16 +57,12 @@ def counters() -> dict[str, Callable[[str], int]]:
 
 
 def seconds(count: Callable[[str], int], pieces: list[str]) -> float:
-    """
-    Return the best time of several for counting each of *pieces* once.
-    """
+    """Return the best time of several for counting each of *pieces* once."""
     return min(timeit.repeat(lambda: [count(text) for text in pieces], number=1, repeat=9))
 
 
 def main() -> None:
-    """
-    Time each counter on each kind of text.
-    """
+    """Time each counter on each kind of text."""
     found = counters()
     for name, pieces in texts().items():
         size = sum(len(text.encode()) for text in pieces)

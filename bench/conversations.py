@@ -21,9 +21,7 @@ NUMBER, ROUNDS = 1_000, 5
 
 
 def run() -> dict[str, Any]:
-    """
-    Measure foldline, and the peer where its environment exists.
-    """
+    """Measure foldline, and the peer where its environment exists."""
     before = _spread_out()
     with tempfile.TemporaryDirectory() as folder:
         given = (folder, str(NUMBER))
@@ -52,9 +50,7 @@ def run() -> dict[str, Any]:
 
 
 def _spread_out() -> set[int]:
-    """
-    Use every processor, and return those that were used before.
-    """
+    """Use every processor, and return those that were used before."""
     if not hasattr(os, "sched_setaffinity"):
         return set()
     before = os.sched_getaffinity(0)
@@ -68,9 +64,7 @@ def _gather(processors: set[int]) -> None:
 
 
 def goals(figures: dict[str, Any]) -> list[tuple[str, float, float]]:
-    """
-    Return each goal that was measured: what, the figure, and the most it may be.
-    """
+    """Return each goal that was measured: what, the figure, and the most it may be."""
     rows: list[tuple[str, float, float]] = [
         ("1,000 conversations, errors", figures["foldline_errors"], 0),
         ("1,000 conversations, file handles", figures["foldline_files"], 20),

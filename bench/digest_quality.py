@@ -171,9 +171,7 @@ _CODE = re.compile(r"[A-Z]{3,8}")
 
 
 def needed_values(messages: Iterable[Message]) -> list[str]:
-    """
-    Return the ids, dates, codes and files among the arguments of the calls of *messages*.
-    """
+    """Return the ids, dates, codes and files among the arguments of the calls of *messages*."""
     found: dict[str, None] = {}
     calls = chain.from_iterable(message.tool_calls for message in messages)
     for text in chain.from_iterable(leaves(json.loads(call.arguments)) for call in calls):
@@ -232,9 +230,7 @@ def chance(messages: Sequence[Message], budget: int) -> str:
 
 
 def textrank(messages: Sequence[Message], budget: int) -> str:
-    """
-    Return the plain algorithm's choice: every sentence, every word, no sampling.
-    """
+    """Return the plain algorithm's choice: every sentence, every word, no sampling."""
     found = sentences_of(messages)
     words = [sorted(set(re.findall(r"\w+", sentence.lower()))) for sentence in found]
     postings: dict[str, list[int]] = {}
@@ -274,9 +270,7 @@ WAYS: dict[str, Summary] = {
 
 
 def recall(conversations: Sequence[Sequence[Message]], way: Summary) -> str:
-    """
-    Measure which values that later calls need, and no later user says, the summary has.
-    """
+    """Measure which values that later calls need, and no later user says, the summary has."""
     kept = asked = 0
     for messages in conversations:
         cut = int(len(messages) * CUT)
@@ -290,9 +284,7 @@ def recall(conversations: Sequence[Sequence[Message]], way: Summary) -> str:
 
 
 def against_model(way: str, budget: int, *, folded_only: bool) -> str:
-    """
-    Measure which file names and ids of a model's own summary ours has; the digest rolls.
-    """
+    """Measure which file names and ids of a model's own summary ours has; the digest rolls."""
     shares: list[str] = []
     earlier: tuple[str, ...] = ()
     for span, summary in pi_folds(folded_only=folded_only):
@@ -307,9 +299,7 @@ def against_model(way: str, budget: int, *, folded_only: bool) -> str:
 
 
 def rouge(reference: str, text: str) -> Scores:
-    """
-    Return ROUGE-1, -2 and -L as F1, without stemming.
-    """
+    """Return ROUGE-1, -2 and -L as F1, without stemming."""
     known, given = (re.findall(r"\w+", t.lower()) for t in (reference, text))
     pairs = Counter(pairwise(known))
     shared = pairs & Counter(pairwise(given))
@@ -366,9 +356,7 @@ def survival(conversations: Sequence[list[Message]], budget: int, *, together: i
 
 
 def seconds(size: int) -> str:
-    """
-    Return the CPU time of the digest of the first *size* characters of the pi session.
-    """
+    """Return the CPU time of the digest of the first *size* characters of the pi session."""
     span: list[Message] = []
     for message in pi_folds(folded_only=False)[0][0]:
         room = size - len(plain_all(span))
@@ -391,9 +379,7 @@ Row: TypeAlias = tuple[str, str, str]
 
 
 def table() -> Iterator[Row]:
-    """
-    Yield the rows: what is measured, of what, and the figure.
-    """
+    """Yield the rows: what is measured, of what, and the figure."""
     conversations = tau()
     sets = {
         "tau even": conversations[0::2],
@@ -429,9 +415,7 @@ def rouge_rows() -> Iterator[Row]:
 
 
 def main() -> int:
-    """
-    Print the table; return 1 where the data is absent.
-    """
+    """Print the table; return 1 where the data is absent."""
     if not DATA.is_dir():
         print(f"no data in {DATA}", file=sys.stderr)
         return 1

@@ -25,9 +25,7 @@ PEERS = ROOT / ".venv-peers" / "bin" / "python"
 
 
 def run() -> dict[str, Any]:
-    """
-    Measure the first fold at all sizes, and the peer where its environment exists.
-    """
+    """Measure the first fold at all sizes, and the peer where its environment exists."""
     fold, build = [], []
     messages: list[Message] = []
     reducer = prepare.reducer_of()

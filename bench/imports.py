@@ -40,9 +40,7 @@ def _cost(module: str) -> tuple[float, float]:
 
 
 def run() -> dict[str, Any]:
-    """
-    Measure foldline and, for orientation, the heaviest thing it loads.
-    """
+    """Measure foldline and, for orientation, the heaviest thing it loads."""
     seconds, megabytes = _cost("foldline")
     alone, _ = _cost("msgspec, asyncio, hashlib")
     return {"foldline_s": seconds, "foldline_mb": megabytes, "msgspec_and_asyncio_s": alone}

@@ -1,6 +1,4 @@
-"""
-Timing that can be trusted on a shared machine: processor time, medians, ratios, exponents.
-"""
+"""Timing that can be trusted on a shared machine: processor time, medians, ratios, exponents."""
 
 import gc
 import math
@@ -14,9 +12,7 @@ ROUNDS = 7
 
 
 def pin() -> None:
-    """
-    Stay on one processor, where the system lets us choose.
-    """
+    """Stay on one processor, where the system lets us choose."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
@@ -39,9 +35,7 @@ def rounds(block: Callable[[], int], *, count: int = ROUNDS) -> float:
 
 
 def exponent(sizes: Sequence[int], seconds: Sequence[float]) -> float:
-    """
-    Return the growth exponent: the slope of log seconds over log size, by least squares.
-    """
+    """Return the growth exponent: the slope of log seconds over log size, by least squares."""
     xs, ys = [math.log(size) for size in sizes], [math.log(value) for value in seconds]
     middle_x, middle_y = statistics.fmean(xs), statistics.fmean(ys)
     up = sum((x - middle_x) * (y - middle_y) for x, y in zip(xs, ys, strict=True))

@@ -37,9 +37,7 @@ def _tracked(make: Callable[[list[prepare.Text]], object], texts: list[prepare.T
 
 
 def run() -> dict[str, Any]:
-    """
-    Measure a list of messages and a history of them.
-    """
+    """Measure a list of messages and a history of them."""
     texts = workload.texts(COUNT)
 
     def plain(texts: list[prepare.Text]) -> object:

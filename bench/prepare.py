@@ -40,9 +40,7 @@ Text = tuple[str, str]
 
 
 def floor(texts: list[Text]) -> Callable[[Text, Text], int]:
-    """
-    Return one turn of the hand-written least, after the conversation *texts*.
-    """
+    """Return one turn of the hand-written least, after the conversation *texts*."""
     history = [{"role": role, "content": text} for role, text in texts]
     summary = {"role": "user", "content": workload.SUMMARY}
     tokens, chain = [0], [b"\0" * 32]
@@ -76,16 +74,12 @@ def floor(texts: list[Text]) -> Callable[[Text, Text], int]:
 
 
 def message_of(text: Text) -> Message:
-    """
-    Return a message of ours.
-    """
+    """Return a message of ours."""
     return Message.user(text[1]) if text[0] == "user" else Message.assistant(text[1])
 
 
 def reducer_of(cache: ReductionCache | None = None) -> HistoryReducer:
-    """
-    Return the reducer that is measured: one rolling summary, messages, 20 + 5.
-    """
+    """Return the reducer that is measured: one rolling summary, messages, 20 + 5."""
     summarizer = ScriptedSummarizer(repeat=workload.SUMMARY)
     return HistoryReducer(CONFIG, summarizer=summarizer, cache=cache)
 
@@ -126,9 +120,7 @@ def on_history(texts: list[Text], new: list[Text]) -> Callable[[Text, Text], int
 
 
 def on_dictionaries(texts: list[Text]) -> Callable[[Text, Text], int]:
-    """
-    Return one turn of a caller who keeps nothing and sends every message as a dictionary.
-    """
+    """Return one turn of a caller who keeps nothing and sends every message as a dictionary."""
     reducer = reducer_of(ReductionCache())
     items: list[dict[str, Any]] = [{"role": role, "content": text} for role, text in texts]
     reducer.reduce_sync(items)
@@ -148,9 +140,7 @@ def _hit(reduced: ReducedHistory[Any]) -> int:
 
 
 def seconds(turn: Callable[[Text, Text], int], new: list[Text], turns: int) -> float:
-    """
-    Return the median processor seconds of one of *turns* turns.
-    """
+    """Return the median processor seconds of one of *turns* turns."""
 
     def block() -> int:
         for number in range(turns):
@@ -161,9 +151,7 @@ def seconds(turn: Callable[[Text, Text], int], new: list[Text], turns: int) -> f
 
 
 def run() -> dict[str, Any]:
-    """
-    Measure all rows at all sizes and return the figures.
-    """
+    """Measure all rows at all sizes and return the figures."""
     new = workload.texts(2 * TURNS, seed=9)
     floors, ours, plain = [], [], []
     for size in SIZES:

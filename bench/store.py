@@ -65,22 +65,16 @@ Pair = tuple[Text, Text]
 
 
 def message_of(text: Text) -> Message:
-    """
-    Return a message of a role and a text.
-    """
+    """Return a message of a role and a text."""
     role, said = text
     return Message.user(said) if role == "user" else Message.assistant(said)
 
 
 class Kept:
-    """
-    One thread in a SQLite file, written with a flush for each commit or without.
-    """
+    """One thread in a SQLite file, written with a flush for each commit or without."""
 
     def __init__(self, path: Path, texts: Sequence[Text]) -> None:
-        """
-        Use the file at *path*, and say *texts* over and over.
-        """
+        """Use the file at *path*, and say *texts* over and over."""
         self._runner = asyncio.Runner()
         self._stores = {mode: SQLiteStore(path, durability=mode) for mode in ("full", "relaxed")}
         self._texts = cycle(texts)
@@ -98,9 +92,7 @@ class Kept:
         return [message_of(text) for text in islice(self._texts, count)]
 
     def grow(self, size: int) -> None:
-        """
-        Bring the thread to *size* messages, in bulk, all of them reduced.
-        """
+        """Bring the thread to *size* messages, in bulk, all of them reduced."""
         self._runner.run(self._grow(size))
 
     async def _grow(self, size: int) -> None:
@@ -121,9 +113,7 @@ class Kept:
         return (await thread.window()).history.digest()
 
     def turns(self, mode: str, times: int, warm: int) -> Took:
-        """
-        Return what one of *times* turns of two messages took.
-        """
+        """Return what one of *times* turns of two messages took."""
         return self._runner.run(self._turns(mode, times, warm))
 
     async def _turns(self, mode: str, times: int, warm: int) -> Took:
@@ -156,38 +146,28 @@ class Kept:
         return await thread.get_messages(last=LAST)
 
     def windows(self, times: int) -> Took:
-        """
-        Return what it took to read what a turn needs, each time in a new object.
-        """
+        """Return what it took to read what a turn needs, each time in a new object."""
         return self._runner.run(awaited(self._window, times=times))
 
     async def _window(self) -> None:
         await (await self._store.thread("t")).window()
 
     def whole(self, times: int) -> Took:
-        """
-        Return what it took to read everything.
-        """
+        """Return what it took to read everything."""
         return self._runner.run(awaited(self._thread.get_messages, times=times))
 
     def close(self) -> None:
-        """
-        Close the file.
-        """
+        """Close the file."""
         for store in self._stores.values():
             self._runner.run(store.close())
         self._runner.close()
 
 
 class Field:
-    """
-    All contestants, each with its own copy of the same conversation.
-    """
+    """All contestants, each with its own copy of the same conversation."""
 
     def __init__(self, folder: Path) -> None:
-        """
-        Let them keep it in *folder*.
-        """
+        """Let them keep it in *folder*."""
         texts = workload.texts(4_000)
         self.floor = Floor(folder / "floor.db", texts)
         self.sealed = SealedFloor(folder / "sealed.db", texts)
@@ -199,9 +179,7 @@ class Field:
             self.graph = Child(PYTHON, "bench.peers.langgraph_saver", str(folder))
 
     def grow(self, size: int) -> None:
-        """
-        Bring every conversation to *size* messages.
-        """
+        """Bring every conversation to *size* messages."""
         self.floor.grow(size)
         self.sealed.grow(size)
         self.kept.grow(size)
@@ -211,9 +189,7 @@ class Field:
             self.graph.ask("grow", size)
 
     def close(self) -> None:
-        """
-        Let all of them end.
-        """
+        """Let all of them end."""
         self.floor.close()
         self.sealed.close()
         self.kept.close()
@@ -222,9 +198,7 @@ class Field:
                 child.close()
 
     def calls(self, size: int) -> dict[str, Callable[[], Took]]:
-        """
-        Return what one round at *size* messages consists of.
-        """
+        """Return what one round at *size* messages consists of."""
         found: dict[str, Callable[[], Took]] = {}
         for mode in MODES:
             found[f"floor_{mode}"] = partial(self.floor.turns, mode, TURNS, WARM)
@@ -250,9 +224,7 @@ class Field:
 
 
 def medians(calls: dict[str, Callable[[], Took]]) -> dict[str, Took]:
-    """
-    Return the median processor and clock seconds of each of *calls*, made in turn.
-    """
+    """Return the median processor and clock seconds of each of *calls*, made in turn."""
     taken: dict[str, list[Took]] = {name: [] for name in calls}
     for _ in range(ROUNDS):
         for name, call in calls.items():
@@ -375,31 +347,23 @@ def _files() -> dict[str, Any]:
 
 
 class Counted:
-    """
-    A counter that knows what it was given.
-    """
+    """A counter that knows what it was given."""
 
     def __init__(self) -> None:
-        """
-        Begin with nothing.
-        """
+        """Begin with nothing."""
         self._estimator = TokenEstimator()
         self.given: Counter[str] = Counter()
         self.folds: Counter[str] = Counter()
         self.is_folding = False
 
     def count(self, text: str) -> int:
-        """
-        Return the tokens of *text*.
-        """
+        """Return the tokens of *text*."""
         (self.folds if self.is_folding else self.given)[text] += 1
         return self._estimator.count(text)
 
 
 async def _exchange(path: Path, counter: Counted, reducer: HistoryReducer, said: Pair) -> None:
-    """
-    Have one turn in a new object, folding where it is time to.
-    """
+    """Have one turn in a new object, folding where it is time to."""
     user, assistant = said
     async with SQLiteStore(path, counter=counter) as store:
         thread = await store.thread("t")
@@ -439,16 +403,12 @@ def _counting() -> dict[str, Any]:
 
 
 def run() -> dict[str, Any]:
-    """
-    Measure everything; the peers where their environment exists.
-    """
+    """Measure everything; the peers where their environment exists."""
     return _speed() | _flushes() | _written() | _files() | _counting()
 
 
 def goals(figures: dict[str, Any]) -> list[tuple[str, float, float]]:
-    """
-    Return each goal that was measured: what, the figure, and the most it may be.
-    """
+    """Return each goal that was measured: what, the figure, and the most it may be."""
     rows: list[tuple[str, float, float]] = [
         ("a kept turn, full, growth exponent", figures["foldline_full_exponent"], 0.05),
         ("a kept turn, relaxed, growth exponent", figures["foldline_relaxed_exponent"], 0.05),

@@ -36,9 +36,7 @@ TURNS, PEER_TURNS = 6, {10: 6, 1_000: 6, 10_000: 2}
 
 
 class Heat(NamedTuple):
-    """
-    What one contestant does in a round.
-    """
+    """What one contestant does in a round."""
 
     name: str
     """The contestant."""
@@ -53,25 +51,19 @@ class Heat(NamedTuple):
         return f"{self.name}_{self.kind}_{self.mode}"
 
     def turns(self, size: int) -> int:
-        """
-        Return how many turns are measured at once behind *size* messages.
-        """
+        """Return how many turns are measured at once behind *size* messages."""
         return TURNS if self.name == OURS else PEER_TURNS[size]
 
 
 def heats(peers: Iterable[str]) -> list[Heat]:
-    """
-    Return all that is measured at each size, the alike next to each other.
-    """
+    """Return all that is measured at each size, the alike next to each other."""
     names = (OURS, *peers)
     alike = [Heat(name, kind, mode) for kind, mode, name in product(MESSAGES, MODES, names)]
     return [*alike, *(Heat(OURS, kind, "summary") for kind in MESSAGES)]
 
 
 def run() -> dict[str, Any]:
-    """
-    Measure foldline, and the peers where their environment exists.
-    """
+    """Measure foldline, and the peers where their environment exists."""
     peers = PEERS if PYTHON.exists() else ()
     with tempfile.TemporaryDirectory() as folder:
         field = {OURS: Child(sys.executable, "bench.turn_foldline", folder)}
@@ -87,9 +79,7 @@ def run() -> dict[str, Any]:
 
 
 def _at(size: int, field: dict[str, Child], all_heats: list[Heat]) -> Iterator[tuple[str, float]]:
-    """
-    Yield each figure behind *size* messages under its name.
-    """
+    """Yield each figure behind *size* messages under its name."""
     taken: dict[Heat, list[dict[str, float]]] = {heat: [] for heat in all_heats}
     for _, heat in product(range(ROUNDS[size]), all_heats):
         found = field[heat.name].ask("timed", size, heat.kind, heat.mode, heat.turns(size))
@@ -109,9 +99,7 @@ def _at(size: int, field: dict[str, Child], all_heats: list[Heat]) -> Iterator[t
 
 
 def growth(figures: dict[str, Any], all_heats: Iterable[Heat]) -> dict[str, float]:
-    """
-    Return the growth exponent of each of *all_heats* from 1,000 messages on.
-    """
+    """Return the growth exponent of each of *all_heats* from 1,000 messages on."""
     return {
         f"{heat}_exponent": measure.exponent(SIZES[1:], figures[f"{heat}_cpu_ms"][1:])
         for heat in all_heats
@@ -119,9 +107,7 @@ def growth(figures: dict[str, Any], all_heats: Iterable[Heat]) -> dict[str, floa
 
 
 def goals(figures: dict[str, Any]) -> list[tuple[str, float, float]]:
-    """
-    Return each goal that was measured: what, the figure, and the most it may be.
-    """
+    """Return each goal that was measured: what, the figure, and the most it may be."""
     rows: list[tuple[str, float, float]] = []
     for kind, mode in product(MESSAGES, ("newest", "summary")):
         exponent = figures[f"{OURS}_{kind}_{mode}_exponent"]

@@ -25,9 +25,7 @@ from tests.faults.vfs import hooked
 
 
 class Reply(NamedTuple):
-    """
-    What a model answers at once.
-    """
+    """What a model answers at once."""
 
     text: str
     """The answer, or the query of a call."""
@@ -37,63 +35,45 @@ class Reply(NamedTuple):
 
 
 class Script:
-    """
-    What the model and the tool of a contestant say, and how much the model was sent.
-    """
+    """What the model and the tool of a contestant say, and how much the model was sent."""
 
     def __init__(self, talk: Talk) -> None:
-        """
-        Go on with *talk*.
-        """
+        """Go on with *talk*."""
         self._talk = talk
         self._replies: deque[Reply] = deque()
         self.seen = 0
         """How many messages the last request had, instructions left out."""
 
     def begin(self, kind: str) -> str:
-        """
-        Return what the user says; the turn is to be `plain` or with a `tool`.
-        """
+        """Return what the user says; the turn is to be `plain` or with a `tool`."""
         if kind == "tool":
             self._replies.append(Reply(self._talk.query(), self._talk.call_id()))
         self._replies.append(Reply(self._talk.answer()))
         return self._talk.user()
 
     def reply(self, seen: int) -> Reply:
-        """
-        Return what the model answers to a request of *seen* messages.
-        """
+        """Return what the model answers to a request of *seen* messages."""
         self.seen = seen
         return self._replies.popleft()
 
     def result(self) -> str:
-        """
-        Return what the tool answers.
-        """
+        """Return what the tool answers."""
         return self._talk.result()
 
     def check(self) -> None:
-        """
-        See that everything was said.
-        """
+        """See that everything was said."""
         assert not self._replies
 
 
 class Disk:
-    """
-    What was written and flushed.
-    """
+    """What was written and flushed."""
 
     def __init__(self) -> None:
-        """
-        Begin with nothing.
-        """
+        """Begin with nothing."""
         self.bytes = self.flushes = 0
 
     def __call__(self, operation: Operation) -> int:
-        """
-        Let SQLite do *operation*, and count it.
-        """
+        """Let SQLite do *operation*, and count it."""
         if operation.kind is Kind.WRITE:
             self.bytes += operation.size
         elif operation.kind is Kind.SYNC:
@@ -102,9 +82,7 @@ class Disk:
 
 
 class Contestant(Protocol):
-    """
-    One conversation in one folder, and an agent for it.
-    """
+    """One conversation in one folder, and an agent for it."""
 
     async def open(self, folder: Path, script: Script, disk: Disk, /, *, mode: str) -> None:
         """
@@ -120,54 +98,38 @@ class Contestant(Protocol):
         ...
 
     async def grow(self, said: Sequence[Said]) -> None:
-        """
-        Store *said*, in bulk.
-        """
+        """Store *said*, in bulk."""
         ...
 
     async def settle(self) -> None:
-        """
-        Do once what a long conversation has behind it: its first reduction.
-        """
+        """Do once what a long conversation has behind it: its first reduction."""
         ...
 
     async def turn(self, text: str) -> None:
-        """
-        Have a turn that begins with *text*.
-        """
+        """Have a turn that begins with *text*."""
         ...
 
     async def count(self) -> int:
-        """
-        Return how many messages are stored.
-        """
+        """Return how many messages are stored."""
         ...
 
     async def close(self) -> None:
-        """
-        Release everything.
-        """
+        """Release everything."""
         ...
 
 
 class Arena:
-    """
-    A contestant that begins each round with the same conversation, in files of its own.
-    """
+    """A contestant that begins each round with the same conversation, in files of its own."""
 
     def __init__(self, make: Callable[[], Contestant], folder: Path) -> None:
-        """
-        Work in *folder*.
-        """
+        """Work in *folder*."""
         self._make = make
         self._folder = Path(tempfile.mkdtemp(dir=folder))
         self._runner = asyncio.Runner()
         self._grown: dict[tuple[int, str], Path] = {}
 
     def timed(self, size: int, kind: str, mode: str, times: int) -> dict[str, float]:
-        """
-        Return what one of *times* turns of *kind* took behind *size* messages, with *mode*.
-        """
+        """Return what one of *times* turns of *kind* took behind *size* messages, with *mode*."""
         return self._runner.run(self._timed(size, kind, mode, times))
 
     async def _timed(self, size: int, kind: str, mode: str, times: int) -> dict[str, float]:
@@ -181,9 +143,7 @@ class Arena:
         return {"cpu_ms": cpu / times * 1e3, "wall_ms": wall / times * 1e3, "seen": script.seen}
 
     def counted(self, size: int, kind: str, mode: str, times: int) -> dict[str, float]:
-        """
-        Return what one of *times* turns of *kind* wrote and flushed behind *size* messages.
-        """
+        """Return what one of *times* turns of *kind* wrote and flushed behind *size* messages."""
         return self._runner.run(self._counted(size, kind, mode, times))
 
     async def _counted(self, size: int, kind: str, mode: str, times: int) -> dict[str, float]:
@@ -212,15 +172,11 @@ class Arena:
             shutil.rmtree(folder)
 
     def close(self) -> None:
-        """
-        End; the folder is left to who gave it.
-        """
+        """End; the folder is left to who gave it."""
         self._runner.close()
 
     async def _template(self, size: int, mode: str) -> Path:
-        """
-        Return a folder with a conversation of *size* messages, which nobody has open.
-        """
+        """Return a folder with a conversation of *size* messages, which nobody has open."""
         if (size, mode) not in self._grown:
             folder = Path(tempfile.mkdtemp(dir=self._folder))
             talk, contestant = Talk(), self._make()
@@ -233,9 +189,7 @@ class Arena:
 
 
 async def have_turns(contestant: Contestant, script: Script, kind: str, times: int) -> None:
-    """
-    Let *contestant* have *times* turns of *kind*.
-    """
+    """Let *contestant* have *times* turns of *kind*."""
     for _ in range(times):
         await contestant.turn(script.begin(kind))
         script.check()
@@ -255,9 +209,7 @@ async def check_count(contestant: Contestant, count: int) -> None:
 
 
 def take_part(make: Callable[[], Contestant]) -> None:
-    """
-    Answer for the contestant that *make* makes, in the folder that the command line names.
-    """
+    """Answer for the contestant that *make* makes, in the folder that the command line names."""
     measure.pin()
     arena = Arena(make, Path(sys.argv[1]))
     serve({"timed": arena.timed, "counted": arena.counted})

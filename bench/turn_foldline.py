@@ -38,22 +38,16 @@ REDUCTIONS = {
 
 
 class Model:
-    """
-    A model that answers at once.
-    """
+    """A model that answers at once."""
 
     name = "scripted"
 
     def __init__(self, script: Script) -> None:
-        """
-        Say what *script* says.
-        """
+        """Say what *script* says."""
         self._script = script
 
     async def respond(self, request: ChatRequest) -> ChatResponse:
-        """
-        Return the next answer.
-        """
+        """Return the next answer."""
         reply = self._script.reply(len(request.messages) - 1)
         return ChatResponse(
             messages=(_said(reply),), finish_reason="tool_call" if reply.call_id else "stop"
@@ -68,9 +62,7 @@ def _said(reply: Reply | Said) -> Message:
 
 
 def message_of(said: Said) -> Message:
-    """
-    Return *said* as a message of ours.
-    """
+    """Return *said* as a message of ours."""
     if said.role == "user":
         return Message.user(said.text)
     if said.role == "tool":
@@ -79,20 +71,14 @@ def message_of(said: Said) -> Message:
 
 
 class Foldline:
-    """
-    An agent with a tool, on a thread in a SQLite file.
-    """
+    """An agent with a tool, on a thread in a SQLite file."""
 
     async def open(self, folder: Path, script: Script, _: Disk, *, mode: str) -> None:
-        """
-        Open the store.
-        """
+        """Open the store."""
 
         @tool(name=TOOL)
         async def search_files(query: str) -> str:
-            """
-            Search the files for a text.
-            """
+            """Search the files for a text."""
             del query
             return script.result()
 
@@ -107,17 +93,13 @@ class Foldline:
         await self._store.open()
 
     async def grow(self, said: Sequence[Said]) -> None:
-        """
-        Store *said*, in bulk.
-        """
+        """Store *said*, in bulk."""
         thread = await self._store.thread("t")
         for at in range(0, len(said), BATCH):
             await thread.add_messages(map(message_of, said[at : at + BATCH]))
 
     async def settle(self) -> None:
-        """
-        Make the first fold, where there is enough to fold.
-        """
+        """Make the first fold, where there is enough to fold."""
         thread = await self._store.thread("t")
         window = await thread.window()
         reduced = await self._agent.reducer.reduce(window.history)
@@ -125,21 +107,15 @@ class Foldline:
             await thread.save_reduction(reduced.state)
 
     async def turn(self, text: str) -> None:
-        """
-        Read the thread and run the agent on it.
-        """
+        """Read the thread and run the agent on it."""
         await self._agent.run(text, thread=await self._store.thread("t"))
 
     async def count(self) -> int:
-        """
-        Return how many messages are stored.
-        """
+        """Return how many messages are stored."""
         return (await self._store.thread("t")).count
 
     async def close(self) -> None:
-        """
-        Close the store.
-        """
+        """Close the store."""
         await self._store.close()
 
 

@@ -33,9 +33,7 @@ CONFIG = {"configurable": {"thread_id": "t"}}
 
 
 class Model(BaseChatModel):  # type: ignore[misc]
-    """
-    A model that answers at once.
-    """
+    """A model that answers at once."""
 
     script: Any
 
@@ -56,9 +54,7 @@ def _said(reply: Reply | Said) -> Any:
 
 
 def message_of(said: Said) -> Any:
-    """
-    Return *said* as a message of LangChain.
-    """
+    """Return *said* as a message of LangChain."""
     if said.role == "user":
         return HumanMessage(content=said.text)
     if said.role == "tool":
@@ -67,20 +63,14 @@ def message_of(said: Said) -> Any:
 
 
 class LangGraph:
-    """
-    A graph of a model and its tools, on a thread in a SQLite file.
-    """
+    """A graph of a model and its tools, on a thread in a SQLite file."""
 
     async def open(self, folder: Path, script: Script, _: Disk, *, mode: str) -> None:
-        """
-        Open the file.
-        """
+        """Open the file."""
         model, system = Model(script=script), SystemMessage(content=INSTRUCTIONS)
 
         def search_files(query: str) -> str:
-            """
-            Search the files for a text.
-            """
+            """Search the files for a text."""
             del query
             return script.result()
 
@@ -107,33 +97,23 @@ class LangGraph:
         self._graph = graph.compile(checkpointer=SqliteSaver(self._file))
 
     async def grow(self, said: Sequence[Said]) -> None:
-        """
-        Store *said*, in bulk.
-        """
+        """Store *said*, in bulk."""
         messages = list(map(message_of, said))
         self._graph.update_state(CONFIG, {"messages": messages}, as_node="model")
 
     async def settle(self) -> None:
-        """
-        Do nothing: what is trimmed is trimmed anew each time.
-        """
+        """Do nothing: what is trimmed is trimmed anew each time."""
 
     async def turn(self, text: str) -> None:
-        """
-        Run the graph on the thread.
-        """
+        """Run the graph on the thread."""
         self._graph.invoke({"messages": [HumanMessage(content=text)]}, CONFIG, durability="sync")
 
     async def count(self) -> int:
-        """
-        Return how many messages are stored.
-        """
+        """Return how many messages are stored."""
         return len(self._graph.get_state(CONFIG).values["messages"])
 
     async def close(self) -> None:
-        """
-        Close the file.
-        """
+        """Close the file."""
         self._file.close()
 
 

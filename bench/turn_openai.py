@@ -35,27 +35,19 @@ BATCH = 2_000
 
 
 class Scripted(Model):  # type: ignore[misc]
-    """
-    A model that answers at once.
-    """
+    """A model that answers at once."""
 
     def __init__(self, script: Script) -> None:
-        """
-        Say what *script* says.
-        """
+        """Say what *script* says."""
         self._script = script
 
     async def get_response(self, *_: Any, **asked: Any) -> Any:
-        """
-        Return the next answer.
-        """
+        """Return the next answer."""
         reply = self._script.reply(len(asked["input"]))
         return ModelResponse(output=[_output(reply)], usage=Usage(), response_id=None)
 
     def stream_response(self, *_: Any, **__: Any) -> AsyncIterator[Any]:
-        """
-        Refuse: nobody streams here.
-        """
+        """Refuse: nobody streams here."""
         raise NotImplementedError
 
 
@@ -74,9 +66,7 @@ def _output(reply: Reply) -> Any:
 
 
 def item_of(said: Said) -> Any:
-    """
-    Return *said* as an item of the session.
-    """
+    """Return *said* as an item of the session."""
     if said.role == "user":
         return {"role": "user", "content": said.text}
     if said.role == "tool":
@@ -85,20 +75,14 @@ def item_of(said: Said) -> Any:
 
 
 class OpenAI:
-    """
-    An agent with a tool, on a session in a SQLite file.
-    """
+    """An agent with a tool, on a session in a SQLite file."""
 
     async def open(self, folder: Path, script: Script, _: Disk, *, mode: str) -> None:
-        """
-        Open the session.
-        """
+        """Open the session."""
 
         @function_tool(name_override=TOOL)  # type: ignore[untyped-decorator]
         async def search_files(query: str) -> str:
-            """
-            Search the files for a text.
-            """
+            """Search the files for a text."""
             del query
             return script.result()
 
@@ -112,33 +96,23 @@ class OpenAI:
         )
 
     async def grow(self, said: Sequence[Said]) -> None:
-        """
-        Store *said*, in bulk.
-        """
+        """Store *said*, in bulk."""
         for at in range(0, len(said), BATCH):
             await self._session.add_items(list(map(item_of, said[at : at + BATCH])))
 
     async def settle(self) -> None:
-        """
-        Do nothing: the session keeps no reduction.
-        """
+        """Do nothing: the session keeps no reduction."""
 
     async def turn(self, text: str) -> None:
-        """
-        Run the agent on the session.
-        """
+        """Run the agent on the session."""
         await Runner.run(self._agent, text, session=self._session, run_config=self._config)
 
     async def count(self) -> int:
-        """
-        Return how many items are stored.
-        """
+        """Return how many items are stored."""
         return len(await self._session.get_items())
 
     async def close(self) -> None:
-        """
-        Close the session.
-        """
+        """Close the session."""
         self._session.close()
 
 

@@ -36,9 +36,7 @@ def _said(reply: Reply | Said) -> ModelResponse:
 
 
 def message_of(said: Said) -> ModelMessage:
-    """
-    Return *said* as a message of Pydantic AI.
-    """
+    """Return *said* as a message of Pydantic AI."""
     if said.role == "user":
         return ModelRequest(parts=[UserPromptPart(said.text)])
     if said.role == "tool":
@@ -51,14 +49,10 @@ async def _newest(messages: list[ModelMessage]) -> list[ModelMessage]:
 
 
 class PydanticAI:
-    """
-    An agent with a tool, and a file of JSON.
-    """
+    """An agent with a tool, and a file of JSON."""
 
     async def open(self, folder: Path, script: Script, disk: Disk, *, mode: str) -> None:
-        """
-        Make the agent.
-        """
+        """Make the agent."""
 
         async def respond(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
             return _said(script.reply(len(messages)))
@@ -72,29 +66,21 @@ class PydanticAI:
 
         @self._agent.tool_plain(name=TOOL)
         async def search_files(query: str) -> str:
-            """
-            Search the files for a text.
-            """
+            """Search the files for a text."""
             del query
             return script.result()
 
         del search_files
 
     async def grow(self, said: Sequence[Said]) -> None:
-        """
-        Store *said*, in bulk.
-        """
+        """Store *said*, in bulk."""
         self._write(list(map(message_of, said)))
 
     async def settle(self) -> None:
-        """
-        Do nothing: what is left out is left out anew each time.
-        """
+        """Do nothing: what is left out is left out anew each time."""
 
     async def turn(self, text: str) -> None:
-        """
-        Read the messages, run the agent and write them all.
-        """
+        """Read the messages, run the agent and write them all."""
         before = self._read()
         result = await self._agent.run(text, message_history=before)
         self._write([*before, *result.new_messages()])
@@ -118,15 +104,11 @@ class PydanticAI:
         self._disk.flushes += 2
 
     async def count(self) -> int:
-        """
-        Return how many messages are stored.
-        """
+        """Return how many messages are stored."""
         return len(self._read())
 
     async def close(self) -> None:
-        """
-        Do nothing: there is no open file.
-        """
+        """Do nothing: there is no open file."""
 
 
 if __name__ == "__main__":

@@ -23,9 +23,7 @@ KEEP, SLACK = 20, 5
 
 
 class Said(NamedTuple):
-    """
-    One message, as no framework spells it.
-    """
+    """One message, as no framework spells it."""
 
     role: str
     """`user`, `assistant` or `tool`."""
@@ -38,52 +36,36 @@ class Said(NamedTuple):
 
 
 class Talk:
-    """
-    A conversation that goes on for ever, from a seed.
-    """
+    """A conversation that goes on for ever, from a seed."""
 
     def __init__(self, seed: int = 7, *, first_call: int = 0) -> None:
-        """
-        Begin with *seed*, and number the calls from *first_call* on.
-        """
+        """Begin with *seed*, and number the calls from *first_call* on."""
         self._rng = random.Random(seed)
         self._calls = first_call
         self._messages = self._all()
 
     def take(self, count: int) -> list[Said]:
-        """
-        Return the next *count* messages; whole exchanges, where it is a multiple of ten.
-        """
+        """Return the next *count* messages; whole exchanges, where it is a multiple of ten."""
         return list(islice(self._messages, count))
 
     def user(self) -> str:
-        """
-        Return what a user says: about 150 characters.
-        """
+        """Return what a user says: about 150 characters."""
         return self._words(5.0, 0.6)
 
     def answer(self) -> str:
-        """
-        Return what an assistant says: about 400 characters.
-        """
+        """Return what an assistant says: about 400 characters."""
         return self._words(6.0, 0.6)
 
     def result(self) -> str:
-        """
-        Return what a tool answers: about 400 characters, some far longer.
-        """
+        """Return what a tool answers: about 400 characters, some far longer."""
         return self._words(6.0, 0.8)
 
     def query(self) -> str:
-        """
-        Return what a tool is asked for.
-        """
+        """Return what a tool is asked for."""
         return workload.words(self._rng, 40)
 
     def call_id(self) -> str:
-        """
-        Return an id that no other call has.
-        """
+        """Return an id that no other call has."""
         self._calls += 1
         return f"call_{self._calls}"
 

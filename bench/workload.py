@@ -1,6 +1,4 @@
-"""
-A seeded conversation of plain English, the same for everybody who is measured.
-"""
+"""A seeded conversation of plain English, the same for everybody who is measured."""
 
 import random
 from pydoc_data.topics import topics
@@ -16,9 +14,7 @@ _WORDS = "\n".join(topics[key] for key in sorted(topics)).split()
 
 
 def words(rng: random.Random, characters: int) -> str:
-    """
-    Return a stretch of the reference, about *characters* long.
-    """
+    """Return a stretch of the reference, about *characters* long."""
     count = max(3, characters // 7)
     start = rng.randrange(len(_WORDS) - count - 1)
     return " ".join(_WORDS[start : start + count])

@@ -35,9 +35,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """
-    Run the tests that fork first, while this process has no thread but its own.
-    """
+    """Run the tests that fork first, while this process has no thread but its own."""
     items.sort(key=lambda item: not item.path.is_relative_to(_ROOT / "tests" / "faults"))
     items.sort(key=lambda item: "crashes" not in item.path.parts)
 
@@ -87,17 +85,13 @@ def _no_network() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def root() -> Path:
-    """
-    Return the top folder of the project.
-    """
+    """Return the top folder of the project."""
     return _ROOT
 
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
-    """
-    Return the folder of recorded conversations beside the checkout; skip where it is absent.
-    """
+    """Return the folder of recorded conversations beside the checkout; skip where it is absent."""
     folder = _ROOT.parent / "shared" / "data"
     if not folder.is_dir():
         pytest.skip("recorded conversations are absent: no folder ../shared/data")

@@ -65,9 +65,7 @@ BETWEEN = {
 
 
 class Chunk(NamedTuple):
-    """
-    A piece of a document, with the tokens that the vocabulary makes of it.
-    """
+    """A piece of a document, with the tokens that the vocabulary makes of it."""
 
     kind: str
     text: str
@@ -76,9 +74,7 @@ class Chunk(NamedTuple):
 
 
 def cut(documents: Documents, count: Callable[[str], int], rng: random.Random) -> list[Chunk]:
-    """
-    Return pieces of the documents, whole documents on either side of the judgement.
-    """
+    """Return pieces of the documents, whole documents on either side of the judgement."""
     chunks: list[Chunk] = []
     for kind, texts in documents.items():
         sides: dict[bool, list[str]] = {False: [], True: []}
@@ -95,9 +91,7 @@ def cut(documents: Documents, count: Callable[[str], int], rng: random.Random) -
 
 
 def counts(text: str) -> list[int]:
-    """
-    Return how often each byte occurs in *text*, and how many seams there are.
-    """
+    """Return how often each byte occurs in *text*, and how many seams there are."""
     data = text.encode("utf-8", "surrogatepass")
     occurrences = Counter(data)
     seams = sum(map(BETWEEN.__getitem__, pairwise(data)))
@@ -105,9 +99,7 @@ def counts(text: str) -> list[int]:
 
 
 class Fit:
-    """
-    Least squares by coordinates, each number within its bounds, over the bytes and the seams.
-    """
+    """Least squares by coordinates, each number within its bounds, over the bytes and the seams."""
 
     def __init__(self, chunks: Sequence[Chunk]) -> None:
         sizes = Counter(chunk.kind for chunk in chunks)
@@ -127,26 +119,20 @@ class Fit:
         self.free = set(range(self.size))
 
     def settle(self, sweeps: int) -> None:
-        """
-        Move every free number to its best place, the others standing still, *sweeps* times.
-        """
+        """Move every free number to its best place, the others standing still, *sweeps* times."""
         for _ in range(sweeps):
             for at in sorted(self.free):
                 self.numbers[at] = self.best(at)
 
     def best(self, at: int) -> float:
-        """
-        Return the best allowed value of one number, the others standing still.
-        """
+        """Return the best allowed value of one number, the others standing still."""
         line = self.matrix[at]
         rest = line @ self.numbers - line[at] * self.numbers[at]
         value = max(float(self.target[at] - rest) / float(line[at]), LOWEST_LEVEL)
         return min(value, HIGHEST_LEVEL) if at < BYTES else value
 
     def round(self) -> None:
-        """
-        Make every number whole, that of the seams and then the commonest bytes first.
-        """
+        """Make every number whole, that of the seams and then the commonest bytes first."""
         weights = np.diag(self.matrix)
         for at in (*range(BYTES, self.size), *map(int, np.argsort(-weights[:BYTES]))):
             self.free.discard(at)
@@ -154,9 +140,7 @@ class Fit:
             self.settle(SWEEPS_BETWEEN if weights[at] > weights[ord("z")] else 0)
 
     def whole(self) -> list[int]:
-        """
-        Return the levels of the bytes and what a seam adds.
-        """
+        """Return the levels of the bytes and what a seam adds."""
         # What no text of the trial holds is taken for half a token a byte.
         seen = np.diag(self.matrix)[:BYTES] > np.diag(self.matrix)[:BYTES].min()
         self.numbers[:BYTES][~seen] = UNITS // 2
@@ -166,9 +150,7 @@ class Fit:
 def judge(
     chunks: Sequence[Chunk], estimate: Callable[[str], float]
 ) -> dict[str, tuple[float, float]]:
-    """
-    Return the mean absolute and the mean error of each kind, on the longer pieces.
-    """
+    """Return the mean absolute and the mean error of each kind, on the longer pieces."""
     errors: dict[str, list[float]] = defaultdict(list)
     for chunk in chunks:
         if len(chunk.text) > SHORTEST:
@@ -180,9 +162,7 @@ def judge(
 
 
 def report(chunks: Sequence[Chunk], estimate: Callable[[str], float]) -> None:
-    """
-    Print the errors of *estimate* beside those of a quarter of the characters.
-    """
+    """Print the errors of *estimate* beside those of a quarter of the characters."""
     ours = judge(chunks, estimate)
     naive = judge(chunks, lambda text: len(text) / 4)
     print(f"\n{'kind':<18}{'mean |error|':>14}{'bias':>9}{'chars/4':>12}{'bias':>9}")
@@ -196,9 +176,7 @@ def report(chunks: Sequence[Chunk], estimate: Callable[[str], float]) -> None:
 
 
 def main() -> None:
-    """
-    Fit, print the tables, and judge them.
-    """
+    """Fit, print the tables, and judge them."""
     parser = argparse.ArgumentParser(description="Fit the token estimator.")
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--locale", type=Path, required=True)

@@ -1,6 +1,4 @@
-"""
-Writes `docs/names.md`: every public name of `foldline`, with what its docstring says first.
-"""
+"""Writes `docs/names.md`: every public name of `foldline`, with what its docstring says first."""
 
 import ast
 import sys
@@ -21,9 +19,7 @@ FRONT = """\
 
 
 def page() -> str:
-    """
-    Return the page, in Markdown.
-    """
+    """Return the page, in Markdown."""
     face = ast.parse((SOURCES / "foldline" / "__init__.py").read_text(encoding="utf-8"))
     homes = {
         alias.name: str(node.module)

@@ -19,9 +19,7 @@ BEGIN, END = "<!-- numbers begin -->\n", "<!-- numbers end -->\n"
 
 
 def measured() -> dict[str, Any]:
-    """
-    Return what the demo prints as JSON.
-    """
+    """Return what the demo prints as JSON."""
     done = subprocess.run(
         [sys.executable, "-m", "foldline", "demo", "--json"],
         capture_output=True,
@@ -33,9 +31,7 @@ def measured() -> dict[str, Any]:
 
 
 def table(figures: dict[str, Any]) -> str:
-    """
-    Return the rows of *figures* as Markdown.
-    """
+    """Return the rows of *figures* as Markdown."""
     (played,) = figures["sessions"]
     rows = played["replays"]
     count, calls = played["session"]["messages"], rows[0]["totals"]["calls"]
@@ -56,9 +52,7 @@ def table(figures: dict[str, Any]) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """
-    Write the table, or with `--check` compare it; return the exit code.
-    """
+    """Write the table, or with `--check` compare it; return the exit code."""
     page = README.read_text(encoding="utf-8")
     before, _, rest = page.partition(BEGIN)
     _, _, after = rest.partition(END)

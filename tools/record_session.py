@@ -172,9 +172,7 @@ def _run(call: _Call) -> str:
 
 
 def _blocks(script: str) -> tuple[str, list[_Call]]:
-    """
-    Return what the assistant says and the calls that *script* holds.
-    """
+    """Return what the assistant says and the calls that *script* holds."""
     said, calls = "", []
     for block in re.split(r"^%% (?=say|shell|\w+_file )", script, flags=re.MULTILINE)[1:]:
         head, _, body = block.partition("\n")
@@ -236,9 +234,7 @@ def _append(session: Path, message: Json) -> None:
 
 
 def _faults(messages: Iterable[Json]) -> Iterator[str]:
-    """
-    Give what is wrong with a session: calls without their one answer, and places left behind.
-    """
+    """Give what is wrong with a session: calls without their one answer, and places left behind."""
     waiting: set[str] = set()
     for number, message in enumerate(messages, start=1):
         if message["role"] == "tool":
@@ -274,9 +270,7 @@ def _pack(session: Path, target: Path) -> int:
 
 
 def main() -> int:
-    """
-    Record one turn, or pack the session.
-    """
+    """Record one turn, or pack the session."""
     parser = argparse.ArgumentParser(description="Record a working session.")
     parser.add_argument("--session", type=Path, default=_TEMP / "session" / "session.jsonl")
     parser.add_argument("--say", default="", help="what the assistant says before it calls")

@@ -55,9 +55,7 @@ Documents: TypeAlias = dict[str, list[str]]
 
 
 def files(roots: Iterable[Path], endings: tuple[str, ...], rng: random.Random) -> Iterator[str]:
-    """
-    Yield documents with one of *endings*, in a shuffled order that repeats.
-    """
+    """Yield documents with one of *endings*, in a shuffled order that repeats."""
     found = sorted(
         path
         for root in roots
@@ -72,9 +70,7 @@ def files(roots: Iterable[Path], endings: tuple[str, ...], rng: random.Random) -
 
 
 def read(path: Path) -> str:
-    """
-    Return the text of *path*; nothing where it is not UTF-8 or cannot be read.
-    """
+    """Return the text of *path*; nothing where it is not UTF-8 or cannot be read."""
     try:
         data = path.read_bytes()
         return (gzip.decompress(data) if path.suffix == ".gz" else data).decode()
@@ -83,9 +79,7 @@ def read(path: Path) -> str:
 
 
 def enough(documents: Iterable[str]) -> list[str]:
-    """
-    Return the first of *documents* that make enough text, each one once.
-    """
+    """Return the first of *documents* that make enough text, each one once."""
     taken: dict[str, str] = {}
     size = 0
     for text in documents:
@@ -97,9 +91,7 @@ def enough(documents: Iterable[str]) -> list[str]:
 
 
 def prose(document: str) -> str:
-    """
-    Return the paragraphs of *document* that are running text, each on one line.
-    """
+    """Return the paragraphs of *document* that are running text, each on one line."""
     kept = [
         " ".join(paragraph.split())
         for paragraph in re.split(r"\n\s*\n", document)
@@ -110,9 +102,7 @@ def prose(document: str) -> str:
 
 
 def catalogues(root: Path, language: str, rng: random.Random) -> Iterator[str]:
-    """
-    Yield what the gettext catalogues below *root* say in *language*, one document each.
-    """
+    """Yield what the gettext catalogues below *root* say in *language*, one document each."""
     found = sorted(root.glob(f"{language}/LC_MESSAGES/*.mo"))
     rng.shuffle(found)
     for path in found:
@@ -132,9 +122,7 @@ def catalogues(root: Path, language: str, rng: random.Random) -> Iterator[str]:
 
 
 def sessions(data: Path, name: str) -> list[list[str]]:
-    """
-    Return the texts of the messages in each recorded session of the set *name*.
-    """
+    """Return the texts of the messages in each recorded session of the set *name*."""
     found: list[list[str]] = []
     for path in sorted((data / name).glob(SESSIONS[name])):
         lines = path.read_text().splitlines() if path.suffix == ".jsonl" else [path.read_text()]
@@ -143,9 +131,7 @@ def sessions(data: Path, name: str) -> list[list[str]]:
 
 
 def said(value: Any) -> Iterator[str]:
-    """
-    Yield the texts in a message or a session, in whatever format it is.
-    """
+    """Yield the texts in a message or a session, in whatever format it is."""
     if isinstance(value, list):
         for item in value:
             yield from said(item)
@@ -160,9 +146,7 @@ def said(value: Any) -> Iterator[str]:
 
 
 class Maker:
-    """
-    Texts of the kinds that no folder holds, made of *words* and chance.
-    """
+    """Texts of the kinds that no folder holds, made of *words* and chance."""
 
     def __init__(self, documents: Documents, rng: random.Random) -> None:
         self.rng = rng

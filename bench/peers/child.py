@@ -20,14 +20,10 @@ _QUIET = {"OPENAI_AGENTS_DISABLE_TRACING": "1", "LANGSMITH_TRACING": "false"}
 
 
 class Child:
-    """
-    A contestant in another process.
-    """
+    """A contestant in another process."""
 
     def __init__(self, python: Path | str, module: str, *arguments: str) -> None:
-        """
-        Start *module* with *arguments* under the interpreter *python*.
-        """
+        """Start *module* with *arguments* under the interpreter *python*."""
         environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT / "src"), **_QUIET}
         self._process = subprocess.Popen(
             [python, "-m", module, *arguments],
@@ -39,9 +35,7 @@ class Child:
         )
 
     def ask(self, name: str, *values: Any) -> Any:
-        """
-        Let it do *name* and return what it answers.
-        """
+        """Let it do *name* and return what it answers."""
         given, taken = self._process.stdin, self._process.stdout
         assert given is not None
         assert taken is not None
@@ -54,9 +48,7 @@ class Child:
         return json.loads(line)
 
     def close(self) -> None:
-        """
-        Let it end.
-        """
+        """Let it end."""
         self._process.communicate()
 
 

@@ -1,6 +1,4 @@
-"""
-Many conversations in one process: what each contestant's process answers.
-"""
+"""Many conversations in one process: what each contestant's process answers."""
 
 import asyncio
 import resource
@@ -20,44 +18,30 @@ LAST = 20
 
 
 class Conversations(Protocol):
-    """
-    A store with many conversations.
-    """
+    """A store with many conversations."""
 
     async def start(self, number: int) -> None:
-        """
-        Make *number* conversations.
-        """
+        """Make *number* conversations."""
         ...
 
     async def append(self, place: int, texts: Sequence[Text]) -> None:
-        """
-        Append *texts* to one of them.
-        """
+        """Append *texts* to one of them."""
         ...
 
     async def last(self, place: int) -> Sequence[Any]:
-        """
-        Return its newest messages.
-        """
+        """Return its newest messages."""
         ...
 
     async def stop(self) -> None:
-        """
-        Release everything.
-        """
+        """Release everything."""
         ...
 
 
 class Crowd:
-    """
-    Conversations that all have a turn at once.
-    """
+    """Conversations that all have a turn at once."""
 
     def __init__(self, conversations: Conversations, number: int) -> None:
-        """
-        Bring *number* conversations to 40 messages each.
-        """
+        """Bring *number* conversations to 40 messages each."""
         _allow_many_files()
         self._conversations = conversations
         self._number = number
@@ -73,9 +57,7 @@ class Crowd:
             await self._conversations.append(place, texts)
 
     def turns(self) -> dict[str, Any]:
-        """
-        Let every conversation append a turn and read its newest messages, all at once.
-        """
+        """Let every conversation append a turn and read its newest messages, all at once."""
         return self._runner.run(self._turns(next(self._rounds)))
 
     async def _turns(self, number: int) -> dict[str, Any]:
@@ -101,15 +83,11 @@ class Crowd:
         assert len(found) == LAST
 
     def calls(self) -> dict[str, Callable[..., Any]]:
-        """
-        Return what can be asked.
-        """
+        """Return what can be asked."""
         return {"turns": self.turns, "stop": self.stop}
 
     def stop(self) -> None:
-        """
-        Release everything.
-        """
+        """Release everything."""
         self._runner.run(_once(self._conversations.stop()))
         self._runner.close()
 

@@ -21,14 +21,10 @@ MODES = {"full": "FULL", "relaxed": "NORMAL"}
 
 
 class Floor:
-    """
-    One conversation in a SQLite file, written with a flush for each commit or without.
-    """
+    """One conversation in a SQLite file, written with a flush for each commit or without."""
 
     def __init__(self, path: Path, texts: Sequence[tuple[str, str]]) -> None:
-        """
-        Use the file at *path*, and say *texts* over and over.
-        """
+        """Use the file at *path*, and say *texts* over and over."""
         self._write = msgspec.json.Encoder().encode
         self._read = msgspec.json.Decoder().decode
         self._texts = cycle(texts)
@@ -49,9 +45,7 @@ class Floor:
         return file
 
     def grow(self, size: int) -> None:
-        """
-        Bring the conversation to *size* messages, in bulk.
-        """
+        """Bring the conversation to *size* messages, in bulk."""
         self._file = self._files["relaxed"]
         self._file.execute("BEGIN IMMEDIATE")
         self._append(max(0, size - self._count))
@@ -66,9 +60,7 @@ class Floor:
         self._count += count
 
     def turns(self, mode: str, times: int, warm: int) -> Took:
-        """
-        Return what one of *times* turns of two messages took.
-        """
+        """Return what one of *times* turns of two messages took."""
         self._file = self._files[mode]
         timed(self._turn, times=warm)
         return timed(self._turn, times=times)
@@ -85,9 +77,7 @@ class Floor:
         self._file.execute("COMMIT")
 
     def loads(self, times: int) -> Took:
-        """
-        Return what it took to read the state and the last messages.
-        """
+        """Return what it took to read the state and the last messages."""
         return timed(self._load, times=times)
 
     def _load(self) -> tuple[Any, list[Any]]:
@@ -98,9 +88,7 @@ class Floor:
         return state, [self._read(data) for (data,) in rows]
 
     def whole(self, times: int) -> Took:
-        """
-        Return what it took to read everything.
-        """
+        """Return what it took to read everything."""
         return timed(self._all, times=times)
 
     def _all(self) -> list[Any]:
@@ -108,8 +96,6 @@ class Floor:
         return [self._read(data) for (data,) in rows]
 
     def close(self) -> None:
-        """
-        Close the file.
-        """
+        """Close the file."""
         for file in self._files.values():
             file.close()

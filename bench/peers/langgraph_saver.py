@@ -29,14 +29,10 @@ CONFIG = {"configurable": {"thread_id": "t"}}
 
 
 class Graph:
-    """
-    One conversation: a graph of one node that answers at once.
-    """
+    """One conversation: a graph of one node that answers at once."""
 
     def __init__(self, folder: Path) -> None:
-        """
-        Keep it in *folder*.
-        """
+        """Keep it in *folder*."""
         graph = StateGraph(MessagesState)
         graph.add_node("model", self._answer)
         graph.add_edge(START, "model")
@@ -55,16 +51,12 @@ class Graph:
         return HumanMessage(content=text) if role == "user" else AIMessage(content=text)
 
     def grow(self, size: int) -> None:
-        """
-        Bring the conversation to *size* messages, in bulk.
-        """
+        """Bring the conversation to *size* messages, in bulk."""
         messages = [self._next() for _ in range(max(0, size - self._count))]
         self._graph.update_state(CONFIG, {"messages": messages}, as_node="model")
 
     def turns(self, times: int, warm: int) -> Took:
-        """
-        Return what one of *times* turns of two messages took.
-        """
+        """Return what one of *times* turns of two messages took."""
         timed(self._turn, times=warm)
         return timed(self._turn, times=times)
 

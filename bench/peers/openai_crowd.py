@@ -16,41 +16,29 @@ from bench.peers.crowd import LAST, Crowd, Text
 
 
 class Sessions:
-    """
-    One session for each conversation, all of them in one file.
-    """
+    """One session for each conversation, all of them in one file."""
 
     def __init__(self, folder: Path) -> None:
-        """
-        Keep them in *folder*.
-        """
+        """Keep them in *folder*."""
         self._path = folder / "openai.db"
         self._sessions: list[Any] = []
 
     async def start(self, number: int) -> None:
-        """
-        Make *number* conversations.
-        """
+        """Make *number* conversations."""
         self._sessions = [SQLiteSession(f"t{place}", self._path) for place in range(number)]
 
     async def append(self, place: int, texts: Sequence[Text]) -> None:
-        """
-        Append *texts* to one of them.
-        """
+        """Append *texts* to one of them."""
         items = [{"role": role, "content": text} for role, text in texts]
         await self._sessions[place].add_items(items)
 
     async def last(self, place: int) -> Sequence[Any]:
-        """
-        Return its newest messages.
-        """
+        """Return its newest messages."""
         found: list[Any] = await self._sessions[place].get_items(limit=LAST)
         return found
 
     async def stop(self) -> None:
-        """
-        Release everything.
-        """
+        """Release everything."""
         for session in self._sessions:
             session.close()
 

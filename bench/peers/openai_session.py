@@ -20,14 +20,10 @@ BATCH = 2_000
 
 
 class Session:
-    """
-    One conversation; it keeps no state and nothing that could be checked.
-    """
+    """One conversation; it keeps no state and nothing that could be checked."""
 
     def __init__(self, folder: Path) -> None:
-        """
-        Keep it in *folder*.
-        """
+        """Keep it in *folder*."""
         self._session = SQLiteSession("t", folder / "openai.db")
         self._runner = asyncio.Runner()
         self._items = cycle(
@@ -40,29 +36,21 @@ class Session:
         self._count += count
 
     def grow(self, size: int) -> None:
-        """
-        Bring the conversation to *size* messages, in bulk.
-        """
+        """Bring the conversation to *size* messages, in bulk."""
         while self._count < size:
             self._runner.run(self._append(min(BATCH, size - self._count)))
 
     def turns(self, times: int, warm: int) -> Took:
-        """
-        Return what one of *times* turns of two messages took.
-        """
+        """Return what one of *times* turns of two messages took."""
         self._runner.run(awaited(lambda: self._append(2), times=warm))
         return self._runner.run(awaited(lambda: self._append(2), times=times))
 
     def loads(self, times: int) -> Took:
-        """
-        Return what it took to read the last messages.
-        """
+        """Return what it took to read the last messages."""
         return self._runner.run(awaited(lambda: self._session.get_items(limit=20), times=times))
 
     def whole(self, times: int) -> Took:
-        """
-        Return what it took to read everything.
-        """
+        """Return what it took to read everything."""
         return self._runner.run(awaited(self._session.get_items, times=times))
 
 

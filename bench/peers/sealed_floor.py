@@ -33,14 +33,10 @@ STATE = {
 
 
 class SealedFloor(Floor):
-    """
-    One conversation in a SQLite file, whose rows say when they were changed.
-    """
+    """One conversation in a SQLite file, whose rows say when they were changed."""
 
     def __init__(self, path: Path, texts: Sequence[tuple[str, str]]) -> None:
-        """
-        Use the file at *path*, and say *texts* over and over.
-        """
+        """Use the file at *path*, and say *texts* over and over."""
         self._pack = msgspec.msgpack.Encoder().encode
         self._unpack = msgspec.msgpack.Decoder().decode
         self._counter = TokenEstimator()
@@ -83,9 +79,7 @@ class SealedFloor(Floor):
         )
 
     def turns(self, mode: str, times: int, warm: int) -> Took:
-        """
-        Return what one of *times* turns of two messages took.
-        """
+        """Return what one of *times* turns of two messages took."""
         self._file = self._files[mode]
         return self._runner.run(self._turns(times, warm))
 
@@ -121,9 +115,7 @@ class SealedFloor(Floor):
         return found
 
     def close(self) -> None:
-        """
-        Close the file.
-        """
+        """Close the file."""
         super().close()
         self._pool.shutdown()
         self._runner.close()

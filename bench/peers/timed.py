@@ -1,6 +1,4 @@
-"""
-What a stretch of work took.
-"""
+"""What a stretch of work took."""
 
 import time
 from collections.abc import Awaitable, Callable
@@ -11,9 +9,7 @@ Took = tuple[float, float]
 
 
 def timed(work: Callable[[], object], *, times: int) -> Took:
-    """
-    Return what each of *times* calls of *work* took, in the mean.
-    """
+    """Return what each of *times* calls of *work* took, in the mean."""
     cpu, wall = time.process_time(), time.perf_counter()
     for _ in range(times):
         work()
@@ -22,9 +18,7 @@ def timed(work: Callable[[], object], *, times: int) -> Took:
 
 
 async def awaited(work: Callable[[], Awaitable[object]], *, times: int) -> Took:
-    """
-    Return what each of *times* awaited calls of *work* took, in the mean.
-    """
+    """Return what each of *times* awaited calls of *work* took, in the mean."""
     cpu, wall = time.process_time(), time.perf_counter()
     for _ in range(times):
         await work()

@@ -18,9 +18,7 @@ from bench import measure, workload
 
 
 def milliseconds(size: int) -> float:
-    """
-    Return the median processor milliseconds of one trim of *size* messages.
-    """
+    """Return the median processor milliseconds of one trim of *size* messages."""
     history: list[BaseMessage] = [
         HumanMessage(content=text) if role == "user" else AIMessage(content=text)
         for role, text in workload.texts(size)

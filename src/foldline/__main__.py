@@ -1,6 +1,4 @@
-"""
-`python -m foldline`: the command, where its script is not on the path.
-"""
+"""`python -m foldline`: the command, where its script is not on the path."""
 
 import sys
 

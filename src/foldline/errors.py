@@ -78,9 +78,7 @@ __all__ = [
 
 
 class FoldlineError(Exception):
-    """
-    Something that foldline was asked to do could not be done.
-    """
+    """Something that foldline was asked to do could not be done."""
 
     code: ClassVar[str] = "foldline"
     """A stable identifier, the same in logs, `--json` output and documentation."""
@@ -90,41 +88,31 @@ class FoldlineError(Exception):
 
 
 class UsageError(FoldlineError):
-    """
-    The call cannot work as it was made.
-    """
+    """The call cannot work as it was made."""
 
     code = "usage"
 
 
 class ConfigError(UsageError, ValueError):
-    """
-    A configuration is not allowed.
-    """
+    """A configuration is not allowed."""
 
     code = "config_invalid"
 
 
 class FormatError(UsageError, ValueError):
-    """
-    The input is not a conversation in a format that foldline reads.
-    """
+    """The input is not a conversation in a format that foldline reads."""
 
     code = "format_invalid"
 
 
 class UnknownFormatError(FormatError):
-    """
-    No format that foldline knows fits the input.
-    """
+    """No format that foldline knows fits the input."""
 
     code = "format_unknown"
 
 
 class NewerFormatError(FormatError):
-    """
-    An input was written by a newer foldline.
-    """
+    """An input was written by a newer foldline."""
 
     code = "format_newer"
 
@@ -138,9 +126,7 @@ class NewerFormatError(FormatError):
 
 
 class HistoryTooShortError(UsageError, ValueError):
-    """
-    A reduction covers more messages than the history holds.
-    """
+    """A reduction covers more messages than the history holds."""
 
     code = "history_too_short"
 
@@ -154,9 +140,7 @@ class HistoryTooShortError(UsageError, ValueError):
 
 
 class IntegrityError(UsageError, ValueError):
-    """
-    A reduction stands for other messages than those that were given.
-    """
+    """A reduction stands for other messages than those that were given."""
 
     code = "integrity"
 
@@ -169,9 +153,7 @@ class IntegrityError(UsageError, ValueError):
 
 
 class MessagesNotLoadedError(UsageError, LookupError):
-    """
-    A message was asked for that lies in the store and not in memory.
-    """
+    """A message was asked for that lies in the store and not in memory."""
 
     code = "messages_not_loaded"
 
@@ -185,9 +167,7 @@ class MessagesNotLoadedError(UsageError, LookupError):
 
 
 class ThreadIdError(UsageError, ValueError):
-    """
-    An id or a tenant has characters that are not allowed.
-    """
+    """An id or a tenant has characters that are not allowed."""
 
     code = "thread_id_invalid"
 
@@ -199,9 +179,7 @@ class ThreadIdError(UsageError, ValueError):
 
 
 class ThreadNotFoundError(UsageError, LookupError):
-    """
-    There is no such thread.
-    """
+    """There is no such thread."""
 
     code = "thread_not_found"
 
@@ -211,9 +189,7 @@ class ThreadNotFoundError(UsageError, LookupError):
 
 
 class ThreadExistsError(UsageError):
-    """
-    A thread of that id is there already.
-    """
+    """A thread of that id is there already."""
 
     code = "thread_exists"
 
@@ -223,9 +199,7 @@ class ThreadExistsError(UsageError):
 
 
 class ThreadConflictError(UsageError):
-    """
-    Somebody else has changed the thread in the meantime, so that nothing was written.
-    """
+    """Somebody else has changed the thread in the meantime, so that nothing was written."""
 
     code = "thread_conflict"
 
@@ -240,9 +214,7 @@ class ThreadConflictError(UsageError):
 
 
 class CheckpointStaleError(UsageError):
-    """
-    A checkpoint and the history beside it do not agree.
-    """
+    """A checkpoint and the history beside it do not agree."""
 
     code = "checkpoint_stale"
 
@@ -259,25 +231,19 @@ class CheckpointStaleError(UsageError):
 
 
 class CheckpointError(UsageError):
-    """
-    A checkpoint is missing, or cannot be made or used so.
-    """
+    """A checkpoint is missing, or cannot be made or used so."""
 
     code = "checkpoint"
 
 
 class RunStartError(UsageError):
-    """
-    A run has nothing to start from, or too much.
-    """
+    """A run has nothing to start from, or too much."""
 
     code = "run_start"
 
 
 class ToolDecisionError(UsageError):
-    """
-    A tool call that a crash interrupted waits for somebody to say what became of it.
-    """
+    """A tool call that a crash interrupted waits for somebody to say what became of it."""
 
     code = "tool_decision"
 
@@ -291,9 +257,7 @@ class ToolDecisionError(UsageError):
 
 
 class TurnStoppedError(UsageError):
-    """
-    What comes of a turn was asked for, and it was stopped before its end.
-    """
+    """What comes of a turn was asked for, and it was stopped before its end."""
 
     code = "turn_stopped"
 
@@ -302,25 +266,19 @@ class TurnStoppedError(UsageError):
 
 
 class BlockingCallError(UsageError, RuntimeError):
-    """
-    A blocking call was made inside a running event loop; await the method without `_sync`.
-    """
+    """A blocking call was made inside a running event loop; await the method without `_sync`."""
 
     code = "blocking_call"
 
 
 class ExternalError(FoldlineError):
-    """
-    Something outside foldline failed.
-    """
+    """Something outside foldline failed."""
 
     code = "external"
 
 
 class ModelError(ExternalError):
-    """
-    A model or its vendor failed; the turn stays open and can be resumed.
-    """
+    """A model or its vendor failed; the turn stays open and can be resumed."""
 
     code = "model"
 
@@ -330,9 +288,7 @@ class ModelError(ExternalError):
 
 
 class ContextOverflowError(ModelError):
-    """
-    A request is longer than the window of the model.
-    """
+    """A request is longer than the window of the model."""
 
     code = "context_overflow"
 
@@ -356,9 +312,7 @@ class ContextOverflowError(ModelError):
 
 
 class ServiceThreadLostError(ModelError):
-    """
-    A vendor no longer knows a conversation that it held.
-    """
+    """A vendor no longer knows a conversation that it held."""
 
     code = "service_thread_lost"
 
@@ -367,9 +321,7 @@ class ServiceThreadLostError(ModelError):
 
 
 class SummarizerError(ExternalError):
-    """
-    A summarizer failed or returned an unusable text.
-    """
+    """A summarizer failed or returned an unusable text."""
 
     code = "summarizer"
 
@@ -379,25 +331,19 @@ class SummarizerError(ExternalError):
 
 
 class StoreError(ExternalError):
-    """
-    A store failed; what was not acknowledged is not there.
-    """
+    """A store failed; what was not acknowledged is not there."""
 
     code = "store"
 
 
 class StoreBusyError(StoreError):
-    """
-    Others kept the store locked for too long; nothing was written.
-    """
+    """Others kept the store locked for too long; nothing was written."""
 
     code = "store_busy"
 
 
 class StoreCorruptError(StoreError):
-    """
-    Stored data is damaged; `foldline repair` shows what can be saved.
-    """
+    """Stored data is damaged; `foldline repair` shows what can be saved."""
 
     code = "store_corrupt"
 
@@ -411,9 +357,7 @@ class StoreKeyError(StoreError):
 
 
 class StoreVersionError(StoreError):
-    """
-    A store was written by a newer foldline.
-    """
+    """A store was written by a newer foldline."""
 
     code = "store_version"
 
@@ -442,9 +386,7 @@ class CommitUnknownError(StoreError):
 
 
 class MissingExtraError(ExternalError, ImportError):
-    """
-    An optional dependency is not installed.
-    """
+    """An optional dependency is not installed."""
 
     code = "missing_extra"
 

@@ -1,6 +1,4 @@
-"""
-A store whose connection breaks in one commit, so that nobody knows whether it was made.
-"""
+"""A store whose connection breaks in one commit, so that nobody knows whether it was made."""
 
 from foldline.errors import CommitUnknownError, StoreError
 from foldline.threads.key import ThreadKey
@@ -31,15 +29,11 @@ class Cut(MemoryStorage):
 
     @property
     def has_broken(self) -> bool:
-        """
-        Whether there were so many commits.
-        """
+        """Whether there were so many commits."""
         return self._left <= 0
 
     async def commit(self, key: ThreadKey, step: Step) -> None:
-        """
-        Commit, or leave open whether it was done.
-        """
+        """Commit, or leave open whether it was done."""
         self._left -= 1
         if self._left:
             await super().commit(key, step)
@@ -51,9 +45,7 @@ class Cut(MemoryStorage):
         raise CommitUnknownError(message)
 
     async def load(self, key: ThreadKey) -> StoredThread | None:
-        """
-        Load, as long as there is a connection.
-        """
+        """Load, as long as there is a connection."""
         if self.is_away:
             message = "the connection broke"
             raise StoreError(message)

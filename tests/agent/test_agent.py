@@ -1,6 +1,4 @@
-"""
-The face of the agent: what it takes, what it refuses, and the blocking twin of `run`.
-"""
+"""The face of the agent: what it takes, what it refuses, and the blocking twin of `run`."""
 
 import asyncio
 import threading
@@ -46,9 +44,7 @@ DOCUMENTED = """
 
 
 def test_the_documented_json_makes_an_agent() -> None:
-    """
-    PascalCase keys of the C# original describe the agent, its provider and its reduction.
-    """
+    """PascalCase keys of the C# original describe the agent, its provider and its reduction."""
     config = agent_config_from_json(DOCUMENTED)
 
     assert (config.name, config.system_instructions) == ("Support", "Be brief.")
@@ -61,9 +57,7 @@ def test_the_documented_json_makes_an_agent() -> None:
 
 
 def test_an_agent_is_built_from_its_description() -> None:
-    """
-    The name, the instructions and the models are those of the description.
-    """
+    """The name, the instructions and the models are those of the description."""
     agent = Agent.from_config(agent_config_from_json(DOCUMENTED))
 
     assert (agent.name, agent.instructions) == ("Support", "Be brief.")
@@ -72,9 +66,7 @@ def test_an_agent_is_built_from_its_description() -> None:
 
 
 def test_toml_says_the_same() -> None:
-    """
-    The same description in TOML and snake_case is equal.
-    """
+    """The same description in TOML and snake_case is equal."""
     text = """
     name = "Support"
     system_instructions = "Be brief."
@@ -113,17 +105,13 @@ def test_toml_says_the_same() -> None:
     ],
 )
 def test_a_wrong_description_is_refused(data: object, says: str) -> None:
-    """
-    The error names the field, the value and what is allowed.
-    """
+    """The error names the field, the value and what is allowed."""
     with pytest.raises(ConfigError, match=says):
         agent_config_from_mapping(data)  # type: ignore[arg-type]
 
 
 def test_text_that_is_no_json_is_refused() -> None:
-    """
-    It is a format error, as everywhere.
-    """
+    """It is a format error, as everywhere."""
     with pytest.raises(FormatError):
         agent_config_from_json("{")
     with pytest.raises(ConfigError, match="not TOML"):
@@ -131,9 +119,7 @@ def test_text_that_is_no_json_is_refused() -> None:
 
 
 def test_a_description_without_a_model_makes_no_agent() -> None:
-    """
-    The error says which field is missing.
-    """
+    """The error says which field is missing."""
     with pytest.raises(ConfigError, match="provider=None"):
         Agent.from_config(AgentConfig())
 
@@ -153,9 +139,7 @@ def test_a_description_without_a_model_makes_no_agent() -> None:
     ],
 )
 def test_options_are_checked(options: dict[str, object], says: str) -> None:
-    """
-    The error names the field and the value.
-    """
+    """The error names the field and the value."""
     with pytest.raises(ConfigError, match=says):
         AgentOptions(**options)  # type: ignore[arg-type]
 
@@ -169,9 +153,7 @@ def test_options_are_checked(options: dict[str, object], says: str) -> None:
     ],
 )
 def test_a_wrong_input_is_refused(message: object, says: str) -> None:
-    """
-    A turn begins with a text or messages; the error says what was given.
-    """
+    """A turn begins with a text or messages; the error says what was given."""
     agent = Agent(ScriptedModel())
 
     with pytest.raises(ConfigError, match=says):
@@ -181,17 +163,13 @@ def test_a_wrong_input_is_refused(message: object, says: str) -> None:
 
 
 def test_wrong_overrides_are_refused() -> None:
-    """
-    A dictionary in place of the overrides is named.
-    """
+    """A dictionary in place of the overrides is named."""
     with pytest.raises(ConfigError, match="overrides is a dict"):
         Agent(ScriptedModel()).run_sync("hi", config={})  # type: ignore[arg-type]
 
 
 def test_several_messages_make_one_turn() -> None:
-    """
-    All of them are stored, in order, before the model is asked.
-    """
+    """All of them are stored, in order, before the model is asked."""
     model = ScriptedModel(["fine"])
     given = [Message.system("be brief"), Message.user("one"), Message.user("two")]
     result = Agent(model).run_sync(given)
@@ -200,9 +178,7 @@ def test_several_messages_make_one_turn() -> None:
 
 
 def test_the_blocking_twin_runs_a_turn() -> None:
-    """
-    Threads of a program share one loop, and so may they share an agent and a store.
-    """
+    """Threads of a program share one loop, and so may they share an agent and a store."""
     agent = Agent(ScriptedModel(repeat="fine"))
     texts: list[str] = []
 
@@ -219,9 +195,7 @@ def test_the_blocking_twin_runs_a_turn() -> None:
 
 
 def test_the_blocking_twin_is_refused_inside_a_loop() -> None:
-    """
-    Inside a running loop it would block everything, so it says to await instead.
-    """
+    """Inside a running loop it would block everything, so it says to await instead."""
 
     async def live() -> None:
         Agent(ScriptedModel()).run_sync("hi")
@@ -231,9 +205,7 @@ def test_the_blocking_twin_is_refused_inside_a_loop() -> None:
 
 
 def test_a_turn_on_a_file(tmp_path: Path) -> None:
-    """
-    What was said is there when the file is opened again.
-    """
+    """What was said is there when the file is opened again."""
 
     async def live() -> list[str]:
         agent = Agent(ScriptedModel(repeat="fine"))
@@ -248,9 +220,7 @@ def test_a_turn_on_a_file(tmp_path: Path) -> None:
 
 
 def test_folded_messages_leave_the_working_history_where_that_is_wanted(tmp_path: Path) -> None:
-    """
-    With retention `reduced` they are archived with the fold, and undoing it brings them back.
-    """
+    """With retention `reduced` they are archived with the fold, and undoing it brings them back."""
     long = "about the weather, the trains and many other things that take some words to say"
 
     async def live() -> tuple[int, int, bool]:
@@ -272,9 +242,7 @@ def test_folded_messages_leave_the_working_history_where_that_is_wanted(tmp_path
 
 
 def test_a_summarizer_reads_no_more_than_its_window() -> None:
-    """
-    What is to be summarized goes to a model with a small window in pieces.
-    """
+    """What is to be summarized goes to a model with a small window in pieces."""
 
     class Small(ScriptedModel):
         context_window = 1000
@@ -294,9 +262,7 @@ def test_a_summarizer_reads_no_more_than_its_window() -> None:
 
 
 def test_the_provider_of_the_configuration_summarizes() -> None:
-    """
-    The summarizer is the model that the reduction names, and not that of the agent.
-    """
+    """The summarizer is the model that the reduction names, and not that of the agent."""
     provider = ProviderConfig(provider_key="openai", model_name="gpt-5-nano", api_key="k")
     config = HistoryReductionConfig(
         enabled=True, strategy="summarizing", summarizer_provider=provider
@@ -311,9 +277,7 @@ def test_the_provider_of_the_configuration_summarizes() -> None:
 
 
 def test_a_run_that_only_asks_for_a_behavior_is_like_any_other() -> None:
-    """
-    Overrides without effect change nothing.
-    """
+    """Overrides without effect change nothing."""
     result = Agent(ScriptedModel(["fine"])).run_sync("hi", config=AgentRunConfig())
 
     assert result.text == "fine"

@@ -1,6 +1,4 @@
-"""
-Folds in the background: no turn waits for a summary.
-"""
+"""Folds in the background: no turn waits for a summary."""
 
 import asyncio
 from collections.abc import Sequence
@@ -29,9 +27,7 @@ CONFIG = HistoryReductionConfig(
 
 
 class GatedSummarizer:
-    """
-    A summarizer that writes once it is let.
-    """
+    """A summarizer that writes once it is let."""
 
     name = "gated"
 
@@ -93,9 +89,7 @@ def test_a_turn_goes_on_while_the_summary_is_written() -> None:
 
 
 def test_one_fold_is_under_way_at_a_time() -> None:
-    """
-    Turns that go on meanwhile start no second fold of the same thread.
-    """
+    """Turns that go on meanwhile start no second fold of the same thread."""
 
     async def live() -> int:
         summarizer = GatedSummarizer()
@@ -144,9 +138,7 @@ def test_a_turn_waits_where_too_much_has_gathered() -> None:
 
 
 def test_leaving_waits_for_what_is_under_way() -> None:
-    """
-    A fold that began in the last turn is stored when the context has ended.
-    """
+    """A fold that began in the last turn is stored when the context has ended."""
 
     async def live() -> bool:
         summarizer = GatedSummarizer()
@@ -166,9 +158,7 @@ def test_leaving_waits_for_what_is_under_way() -> None:
 
 
 def test_leaving_gives_up_what_takes_too_long() -> None:
-    """
-    Beyond its patience the fold is cancelled, nothing of it is stored, and no task is left.
-    """
+    """Beyond its patience the fold is cancelled, nothing of it is stored, and no task is left."""
 
     async def live() -> tuple[bool, int]:
         thread = await filled()
@@ -187,9 +177,7 @@ def test_leaving_gives_up_what_takes_too_long() -> None:
 
 
 def test_a_fold_beside_a_turn_does_not_disturb_it() -> None:
-    """
-    The reduction is stored while the model still answers, and both are in the thread.
-    """
+    """The reduction is stored while the model still answers, and both are in the thread."""
 
     async def live() -> tuple[int, bool, str]:
         summarizer = GatedSummarizer()
@@ -216,9 +204,7 @@ def test_a_fold_beside_a_turn_does_not_disturb_it() -> None:
 
 
 def test_a_fold_that_is_asked_for_is_waited_for() -> None:
-    """
-    A run that triggers a fold has it before its model call, also where folds are made ahead.
-    """
+    """A run that triggers a fold has it before its model call, also where folds are made ahead."""
 
     async def live() -> list[tuple[str, Reason]]:
         summarizer = GatedSummarizer()
@@ -238,9 +224,7 @@ def test_a_fold_that_is_asked_for_is_waited_for() -> None:
 
 
 def test_a_reopened_thread_goes_on_while_the_next_summary_is_written() -> None:
-    """
-    An object that holds no message before the cut sends the view of the reduction in force.
-    """
+    """An object that holds no message before the cut sends the view of the reduction in force."""
 
     async def live() -> tuple[TurnResult, ScriptedModel]:
         model, summarizer = ScriptedModel(repeat="fine"), GatedSummarizer()

@@ -26,9 +26,7 @@ from tests.agent.test_ahead import CONFIG, TALK, GatedSummarizer, told
 
 
 class Scene:
-    """
-    A thread of five exchanges, and an agent that folds it in the background with the next.
-    """
+    """A thread of five exchanges, and an agent that folds it in the background with the next."""
 
     def __init__(
         self, ahead: FoldAhead, thread: ConversationThread, *, model: ScriptedModel
@@ -46,9 +44,7 @@ class Scene:
         return thread.storage, thread.tenant, thread.id, self.agent.reducer.config_fingerprint
 
     async def land(self) -> None:
-        """
-        Let the fold under way be written, and wait for it.
-        """
+        """Let the fold under way be written, and wait for it."""
         assert self.ahead.is_under_way(self.key)
         self.summarizer.gate.set()
         await self.ahead.wait(self.key)
@@ -58,9 +54,7 @@ class Scene:
 async def set_up(
     ahead: FoldAhead, store: MemoryStore, *, model: ScriptedModel | None = None
 ) -> Scene:
-    """
-    Return the scene before the turn that begins a fold.
-    """
+    """Return the scene before the turn that begins a fold."""
     thread = await store.thread("t")
     for number in range(5):
         await thread.add_messages(
@@ -70,18 +64,14 @@ async def set_up(
 
 
 async def begun(ahead: FoldAhead, store: MemoryStore) -> Scene:
-    """
-    Return the scene behind that turn.
-    """
+    """Return the scene behind that turn."""
     scene = await set_up(ahead, store)
     await scene.agent.run("question 5", thread=scene.thread)
     return scene
 
 
 async def failing(ahead: FoldAhead, store: MemoryStore) -> Scene:
-    """
-    Return the scene behind that turn, with nobody who can write a summary.
-    """
+    """Return the scene behind that turn, with nobody who can write a summary."""
     scene = await set_up(ahead, store)
     scene.summarizer.text = ""
     reducer = scene.agent.reducer
@@ -92,9 +82,7 @@ async def failing(ahead: FoldAhead, store: MemoryStore) -> Scene:
 
 
 async def folded(ahead: FoldAhead, store: MemoryStore) -> Scene:
-    """
-    Return the scene behind that fold, of which nobody has told yet.
-    """
+    """Return the scene behind that fold, of which nobody has told yet."""
     scene = await begun(ahead, store)
     await scene.land()
     await scene.thread.refresh()
@@ -127,9 +115,7 @@ async def _undone(_: MemoryStore, thread: ConversationThread) -> ConversationThr
 
 @pytest.mark.parametrize("take_back", [_deleted, _cleared, _rewound, _undone])
 def test_a_fold_that_was_taken_back_is_told_to_nobody(take_back: _Way) -> None:
-    """
-    The next turn, of a new thread of that id too, hears neither of it nor of its summary.
-    """
+    """The next turn, of a new thread of that id too, hears neither of it nor of its summary."""
 
     async def live() -> None:
         async with MemoryStore() as store, FoldAhead(patience=1) as ahead:
@@ -145,9 +131,7 @@ def test_a_fold_that_was_taken_back_is_told_to_nobody(take_back: _Way) -> None:
 
 
 def test_the_fold_of_another_program_is_not_told_as_ours() -> None:
-    """
-    Where somebody has undone the fold and made another one, the turn tells of its hit alone.
-    """
+    """Where somebody has undone the fold and made another one, the turn tells of its hit alone."""
 
     async def live() -> None:
         async with MemoryStore() as store, FoldAhead(patience=1) as ahead:
@@ -171,9 +155,7 @@ def test_the_fold_of_another_program_is_not_told_as_ours() -> None:
 
 
 def test_a_turn_tells_of_the_fold_of_its_own_agent() -> None:
-    """
-    A fold of an agent with another configuration behind it is not taken for what was made.
-    """
+    """A fold of an agent with another configuration behind it is not taken for what was made."""
 
     async def live() -> None:
         async with MemoryStore() as store, FoldAhead(patience=1) as ahead:
@@ -193,9 +175,7 @@ def test_a_turn_tells_of_the_fold_of_its_own_agent() -> None:
 
 
 def test_a_fold_that_an_object_cannot_see_yet_is_told_later() -> None:
-    """
-    A turn that goes on with what it read before the fold does not use up its event.
-    """
+    """A turn that goes on with what it read before the fold does not use up its event."""
 
     async def live() -> None:
         async with MemoryStore() as store, FoldAhead(patience=1) as ahead:
@@ -217,9 +197,7 @@ def test_a_fold_that_an_object_cannot_see_yet_is_told_later() -> None:
 
 
 def test_a_turn_on_another_object_takes_the_fold_under_way() -> None:
-    """
-    Where it has waited for a fold that goes through another object, it makes no second one.
-    """
+    """Where it has waited for a fold that goes through another object, it makes no second one."""
 
     async def live() -> None:
         async with MemoryStore() as store, FoldAhead(patience=1) as ahead:
@@ -259,9 +237,7 @@ def test_a_summary_that_was_taken_back_does_not_return_in_the_next() -> None:
 
 
 def test_an_edit_behind_the_cut_keeps_the_fold_under_way() -> None:
-    """
-    What the fold stands for is there all the same, so it is stored and told.
-    """
+    """What the fold stands for is there all the same, so it is stored and told."""
 
     async def live() -> None:
         async with MemoryStore() as store, FoldAhead(patience=1) as ahead:
@@ -275,9 +251,7 @@ def test_an_edit_behind_the_cut_keeps_the_fold_under_way() -> None:
 
 
 def test_a_failure_is_told_and_is_no_fold_of_the_turn() -> None:
-    """
-    The next turn hears that the fold has failed, and has no reduction.
-    """
+    """The next turn hears that the fold has failed, and has no reduction."""
 
     async def live() -> None:
         async with MemoryStore() as store, FoldAhead(patience=1) as ahead:
@@ -292,9 +266,7 @@ def test_a_failure_is_told_and_is_no_fold_of_the_turn() -> None:
 
 
 def test_a_failure_is_not_noted_in_a_thread_that_was_cleared() -> None:
-    """
-    What could not be folded is gone, so nothing is stored and nobody is told.
-    """
+    """What could not be folded is gone, so nothing is stored and nobody is told."""
 
     async def live() -> None:
         async with MemoryStore() as store, FoldAhead(patience=1) as ahead:

@@ -126,9 +126,7 @@ class Watch:
 
 
 class Watched(Coroutine[Any, Any, Any]):
-    """
-    A coroutine that tells a watch each time that it waits.
-    """
+    """A coroutine that tells a watch each time that it waits."""
 
     def __init__(self, inner: Inner, watch: Watch) -> None:
         self._inner = inner
@@ -158,9 +156,7 @@ class Watched(Coroutine[Any, Any, Any]):
 
 
 class Talk(Struct):
-    """
-    A thread and an agent that talks on it.
-    """
+    """A thread and an agent that talks on it."""
 
     scene: Scene
     thread: ConversationThread
@@ -209,9 +205,7 @@ async def resumed(talk: Talk, model: Model, ground: Ground) -> set[str]:
 async def check_point(
     scene: Scene, ground: Ground, at: int, mode: Mode, model: Model
 ) -> tuple[bool, set[str]]:
-    """
-    Cancel a talk at one place; return whether there is a next one, and what is broken.
-    """
+    """Cancel a talk at one place; return whether there is a next one, and what is broken."""
     watch, book = Watch(at, mode), Book()
     async with talking(scene, ground, book) as talk:
         await watch.run(talk())
@@ -219,9 +213,7 @@ async def check_point(
 
 
 def points(scene: Scene, grounds: Grounds, mode: Mode) -> tuple[int, Counter[str]]:
-    """
-    Cancel a talk at every place; return how many there were, and how often what was broken.
-    """
+    """Cancel a talk at every place; return how many there were, and how often what was broken."""
     model, broken = model_of(scene), Counter[str]()
     for at in range(MOST):
         with grounds() as ground:
@@ -233,9 +225,7 @@ def points(scene: Scene, grounds: Grounds, mode: Mode) -> tuple[int, Counter[str
 
 
 def held() -> set[str]:
-    """
-    Return the threads that run and the files that are open.
-    """
+    """Return the threads that run and the files that are open."""
     names = {f"thread {thread.name} {thread.ident}" for thread in threading.enumerate()}
     for file in Path("/proc/self/fd").glob("*"):
         # What other tests left to the garbage collector may be closed at any time.
@@ -258,9 +248,7 @@ def test_a_cancelled_turn_is_resumed(scene: Scene, mode: Mode) -> None:
 
 @pytest.mark.parametrize("scene", SCENES[1:4], ids=str)
 def test_a_cancelled_turn_is_resumed_in_a_file(scene: Scene) -> None:
-    """
-    The same on a file; neither a thread nor a handle is left of it.
-    """
+    """The same on a file; neither a thread nor a handle is left of it."""
     before = held()
     count, broken = points(scene, in_file, "late")
 
@@ -273,9 +261,7 @@ def test_a_cancelled_turn_is_resumed_in_a_file(scene: Scene) -> None:
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("scene", SCENES, ids=str)
 def test_a_cancelled_turn_is_always_resumed_in_a_file(scene: Scene, mode: Mode) -> None:
-    """
-    The same for every way of being cancelled.
-    """
+    """The same for every way of being cancelled."""
     count, broken = points(scene, in_file, mode)
 
     assert broken == {}
@@ -283,9 +269,7 @@ def test_a_cancelled_turn_is_always_resumed_in_a_file(scene: Scene, mode: Mode) 
 
 
 def test_there_are_places_enough() -> None:
-    """
-    What is asked of each scene above makes 400 places of all of them and all three ways.
-    """
+    """What is asked of each scene above makes 400 places of all of them and all three ways."""
     assert FEWEST * len(SCENES) * len(MODES) >= 400
 
 
@@ -378,9 +362,7 @@ async def left(scene: Scene, ground: Ground, part: Leaving, count: int) -> tuple
     "part", [close, leave, forget, lose_patience, lose_patience_at_once, stop_waiting]
 )
 def test_a_stream_is_left(part: Leaving) -> None:
-    """
-    Left at any event, in any way, a stream stops its turn, which can be resumed.
-    """
+    """Left at any event, in any way, a stream stops its turn, which can be resumed."""
     broken, count = Counter[str](), 0
     for count in range(0, MOST, 5 if part is forget else 1):
         with in_memory() as ground:
@@ -394,9 +376,7 @@ def test_a_stream_is_left(part: Leaving) -> None:
 
 
 def test_a_stream_is_closed_while_somebody_reads_it() -> None:
-    """
-    Who waits for an event of a stream that somebody else closes comes to its end.
-    """
+    """Who waits for an event of a stream that somebody else closes comes to its end."""
 
     async def run() -> tuple[int, set[str]]:
         book = Book()
@@ -421,9 +401,7 @@ async def read(stream: StreamingTurnResult) -> int:
 
 @pytest.mark.parametrize("parallel", [False, True])
 def test_a_tool_that_cancels_its_task_ends_the_turn(parallel: bool) -> None:
-    """
-    Where a tool cancels the task that it runs in the turn is cancelled, and can be resumed.
-    """
+    """Where a tool cancels the task that it runs in the turn is cancelled, and can be resumed."""
 
     @tool
     async def leave() -> None:
@@ -459,9 +437,7 @@ def test_a_tool_that_cancels_its_task_ends_the_turn(parallel: bool) -> None:
 
 @pytest.mark.parametrize("parallel", [False, True])
 def test_a_tool_may_close_its_stream(parallel: bool) -> None:
-    """
-    Where a tool closes the stream that it runs in its turn ends there, and can be resumed.
-    """
+    """Where a tool closes the stream that it runs in its turn ends there, and can be resumed."""
     streams: list[StreamingTurnResult] = []
 
     @tool

@@ -1,6 +1,4 @@
-"""
-What an agent is described by.
-"""
+"""What an agent is described by."""
 
 from typing import Any
 
@@ -22,9 +20,7 @@ from foldline.reduction.config_reader import config_from_json, config_from_toml
 )
 @pytest.mark.parametrize("given", [None, 5, {"enabled": True}], ids=repr)
 def test_what_is_no_text_is_refused(read: Any, allowed: str, given: object) -> None:
-    """
-    What is given in the place of a text is named by its kind, with what is allowed.
-    """
+    """What is given in the place of a text is named by its kind, with what is allowed."""
     with pytest.raises(
         ConfigError, match=f"^text is a {type(given).__name__}: allowed is {allowed}$"
     ):
@@ -32,9 +28,7 @@ def test_what_is_no_text_is_refused(read: Any, allowed: str, given: object) -> N
 
 
 def test_toml_is_no_bytes() -> None:
-    """
-    Bytes are refused where TOML is read as text; as JSON they are read.
-    """
+    """Bytes are refused where TOML is read as text; as JSON they are read."""
     with pytest.raises(ConfigError, match=r"^text is a bytes: allowed is str$"):
         config_from_toml(b"enabled = true")  # type: ignore[arg-type]  # what is refused
     assert config_from_json(b'{"enabled": true}').enabled

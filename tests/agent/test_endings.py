@@ -1,6 +1,4 @@
-"""
-How a turn ends where the model does not say all that it wanted to.
-"""
+"""How a turn ends where the model does not say all that it wanted to."""
 
 import asyncio
 
@@ -13,9 +11,7 @@ from foldline.testing.model import ScriptedModel
 
 @pytest.mark.parametrize("reason", ["length", "content_filter", "error"])
 def test_an_answer_that_was_cut_off_is_no_completion(reason: FinishReason) -> None:
-    """
-    It is stored, and the turn says why it is not whole.
-    """
+    """It is stored, and the turn says why it is not whole."""
     answer = ChatResponse(messages=(Message.assistant("half of"),), finish_reason=reason)
     result = asyncio.run(Agent(ScriptedModel([answer])).run("hi"))
     last = [event for event in result.events if isinstance(event, DecisionEvent)][-1]

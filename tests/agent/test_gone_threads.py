@@ -1,6 +1,4 @@
-"""
-Runs on threads that somebody deletes and makes anew under their ids.
-"""
+"""Runs on threads that somebody deletes and makes anew under their ids."""
 
 import asyncio
 
@@ -25,9 +23,7 @@ def agent() -> Agent:
 
 
 async def made_anew(store: ThreadStore, clock: Clock) -> None:
-    """
-    Delete the thread and make another one of as many messages, in fewer commits.
-    """
+    """Delete the thread and make another one of as many messages, in fewer commits."""
     clock.now += DAY
     assert await store.delete("t")
     again = await store.thread("t")
@@ -35,9 +31,7 @@ async def made_anew(store: ThreadStore, clock: Clock) -> None:
 
 
 async def old_thread(store: ThreadStore) -> ConversationThread:
-    """
-    Return a thread of two messages on which nothing has run.
-    """
+    """Return a thread of two messages on which nothing has run."""
     thread = await store.thread("t")
     for message in ("the old", "thread"):
         await thread.add_message(Message.user(message))
@@ -45,9 +39,7 @@ async def old_thread(store: ThreadStore) -> ConversationThread:
 
 
 async def ended(store: ThreadStore, thread: ConversationThread) -> FoldlineError | None:
-    """
-    Run a turn on *thread*; return how it failed, where nothing of it is in the new one.
-    """
+    """Run a turn on *thread*; return how it failed, where nothing of it is in the new one."""
     try:
         await agent().run("look in Porto", thread=thread)
     except FoldlineError as error:

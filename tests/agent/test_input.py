@@ -1,6 +1,4 @@
-"""
-What a turn begins with, and what it does not.
-"""
+"""What a turn begins with, and what it does not."""
 
 from typing import Any
 
@@ -29,9 +27,7 @@ ITEM = {"role": "user", "content": "secret"}
     ids=["item", "text", "one item", "bytes", "number"],
 )
 def test_the_one_that_is_no_message_is_named(given: Any, told: str) -> None:
-    """
-    The error names the place and the kind of what is no message, and what makes one of it.
-    """
+    """The error names the place and the kind of what is no message, and what makes one of it."""
     with pytest.raises(ConfigError, match=f"^{told}; `from_openai_chat` and its like") as caught:
         Agent(ScriptedModel([])).run_sync(given)
 
@@ -39,7 +35,5 @@ def test_the_one_that_is_no_message_is_named(given: Any, told: str) -> None:
 
 
 def test_what_the_error_names_makes_messages() -> None:
-    """
-    The items of a vendor are an input once they were read as the error says.
-    """
+    """The items of a vendor are an input once they were read as the error says."""
     assert [one.text for one in messages_of(from_openai_chat([ITEM]))] == ["secret"]

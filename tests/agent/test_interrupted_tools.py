@@ -1,6 +1,4 @@
-"""
-Tool calls that a crash interrupted: what their policy makes of them.
-"""
+"""Tool calls that a crash interrupted: what their policy makes of them."""
 
 import asyncio
 
@@ -25,9 +23,7 @@ from foldline.threads.tool_run import INTERRUPTED, ToolPolicy, ToolRun
 
 
 async def interrupted(policy: ToolPolicy, thread: ConversationThread) -> None:
-    """
-    Leave *thread* as a crash does in the middle of a tool.
-    """
+    """Leave *thread* as a crash does in the middle of a tool."""
     state = AgentLoopState(
         run_id="r", conversation_id=thread.id, started_at=thread.now(), agent_name="agent"
     )

@@ -36,9 +36,7 @@ CONFIG = HistoryReductionConfig(
 
 
 class Summarizer:
-    """
-    Writes after a while, and knows how many texts were asked for at the same time.
-    """
+    """Writes after a while, and knows how many texts were asked for at the same time."""
 
     name = "slow"
 
@@ -105,9 +103,7 @@ def test_stores_share_no_folds() -> None:
 
 @pytest.mark.parametrize("forced", [True, False], ids=["forced", "overflow"])
 def test_a_fold_waits_for_the_one_under_way(*, forced: bool) -> None:
-    """
-    Neither a fold that is asked for nor one after a refusal runs beside another one.
-    """
+    """Neither a fold that is asked for nor one after a refusal runs beside another one."""
 
     def refused_once(_: ChatRequest) -> ContextOverflowError:
         return ContextOverflowError(model="scripted", status=400)
@@ -131,9 +127,7 @@ def test_a_fold_waits_for_the_one_under_way(*, forced: bool) -> None:
 
 
 def test_folds_begin_only_inside() -> None:
-    """
-    Before it is entered, after it is left and in another loop the error says what to do.
-    """
+    """Before it is entered, after it is left and in another loop the error says what to do."""
 
     async def turn(ahead: FoldAhead) -> None:
         agent = Agent(
@@ -163,17 +157,13 @@ def test_folds_begin_only_inside() -> None:
 
 @pytest.mark.parametrize("patience", ["long", 0, -1, float("nan")])
 def test_patience_is_a_number_of_seconds(patience: object) -> None:
-    """
-    Anything else is refused at once.
-    """
+    """Anything else is refused at once."""
     with pytest.raises(ConfigError, match="above 0"):
         FoldAhead(patience=patience)  # type: ignore[arg-type]
 
 
 def test_leaving_forgets_what_nobody_came_for() -> None:
-    """
-    Events of folds that no turn has told of do not outlive the context.
-    """
+    """Events of folds that no turn has told of do not outlive the context."""
 
     async def live() -> list[HistoryReductionEvent]:
         ahead = FoldAhead()
@@ -219,9 +209,7 @@ def test_an_agent_closes_what_it_has_opened() -> None:
 
 
 def test_a_summarizer_has_the_time_that_the_options_give() -> None:
-    """
-    One that hangs is given up after it, and the digest writes.
-    """
+    """One that hangs is given up after it, and the digest writes."""
 
     async def live() -> HistoryReductionEvent:
         agent = Agent(
@@ -252,17 +240,13 @@ def test_a_summarizer_has_the_time_that_the_options_give() -> None:
     ],
 )
 def test_wrong_parts_are_refused(parts: dict[str, object], says: str) -> None:
-    """
-    The error names the argument and what is allowed, before anything runs.
-    """
+    """The error names the argument and what is allowed, before anything runs."""
     with pytest.raises(ConfigError, match=says):
         Agent(ScriptedModel(), **parts)  # type: ignore[arg-type]
 
 
 def test_a_model_that_cannot_be_awaited_is_refused() -> None:
-    """
-    It says so when the agent is made, and not in the first turn.
-    """
+    """It says so when the agent is made, and not in the first turn."""
 
     class Blocking:
         name = "blocking"
@@ -275,17 +259,13 @@ def test_a_model_that_cannot_be_awaited_is_refused() -> None:
 
 
 def test_a_thread_is_no_name() -> None:
-    """
-    The id in place of the thread is named as what it is.
-    """
+    """The id in place of the thread is named as what it is."""
     with pytest.raises(ConfigError, match="thread is a str"):
         Agent(ScriptedModel()).run_sync("hi", thread="support-42")  # type: ignore[arg-type]
 
 
 def test_a_reducer_keeps_its_own_observer() -> None:
-    """
-    Making an agent changes nothing of a reducer that somebody else has made.
-    """
+    """Making an agent changes nothing of a reducer that somebody else has made."""
     reducer = HistoryReducer(CONFIG)
 
     assert Agent(ScriptedModel(), history_reduction=CONFIG).reducer is not reducer

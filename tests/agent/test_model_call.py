@@ -1,6 +1,4 @@
-"""
-What a model of somebody's own may answer: values of the right kinds, and no others.
-"""
+"""What a model of somebody's own may answer: values of the right kinds, and no others."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -19,35 +17,25 @@ GOOD: dict[str, Any] = {"messages": (Message.assistant("fine"),)}
 
 
 class Own:
-    """
-    A model that gives one response after another, whatever is in them.
-    """
+    """A model that gives one response after another, whatever is in them."""
 
     name = "own"
 
     def __init__(self, *responses: ChatResponse) -> None:
-        """
-        Give *responses*, in order.
-        """
+        """Give *responses*, in order."""
         self._responses = list(responses)
 
     async def respond(self, request: ChatRequest) -> ChatResponse:
-        """
-        Return the next one.
-        """
+        """Return the next one."""
         assert request.messages
         return self._responses.pop(0)
 
 
 class OwnStream(Own):
-    """
-    The same, as a stream.
-    """
+    """The same, as a stream."""
 
     async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta | ChatResponse, None]:
-        """
-        Give the next one alone.
-        """
+        """Give the next one alone."""
         yield await self.respond(request)
 
 
@@ -74,9 +62,7 @@ ILL_TYPED: dict[str, tuple[str, dict[str, Any]]] = {
 @pytest.mark.parametrize("kind", [Own, OwnStream])
 @pytest.mark.parametrize("name", ILL_TYPED)
 def test_an_ill_typed_answer_ends_the_turn_and_not_the_thread(name: str, kind: type[Own]) -> None:
-    """
-    The error names model and field; the turn stays open, and goes on with the next answer.
-    """
+    """The error names model and field; the turn stays open, and goes on with the next answer."""
     text, fields = ILL_TYPED[name]
     model = kind(ChatResponse(**{**GOOD, **fields}), ChatResponse(**GOOD))
 
@@ -99,9 +85,7 @@ def test_an_ill_typed_answer_ends_the_turn_and_not_the_thread(name: str, kind: t
 
 
 def test_a_whole_answer_is_taken_as_it_is() -> None:
-    """
-    An answer with every field of its kind is stored, with its id and its usage.
-    """
+    """An answer with every field of its kind is stored, with its id and its usage."""
     usage = Usage(input_tokens=5)
     model = Own(ChatResponse(**GOOD, id="resp_1", model="m", usage=usage, finish_reason="length"))
     result = asyncio.run(Agent(model).run("hello"))

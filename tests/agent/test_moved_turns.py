@@ -1,6 +1,4 @@
-"""
-Threads that are moved in the middle of a turn, and those behind which somebody has spoken.
-"""
+"""Threads that are moved in the middle of a turn, and those behind which somebody has spoken."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -23,18 +21,14 @@ NOTE = Message.user("by the way")
 
 
 class Moment(Struct, frozen=True):
-    """
-    A thread behind one commit of its turn.
-    """
+    """A thread behind one commit of its turn."""
 
     snapshot: bytes
     paid: tuple[int, ...]
 
 
 class Watched(MemoryStorage):
-    """
-    A storage that tells somebody of each commit, once it is made.
-    """
+    """A storage that tells somebody of each commit, once it is made."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -51,9 +45,7 @@ def now() -> datetime:
 
 
 def payer(paid: list[int], steps: Sequence[ModelStep], *, options: AgentOptions) -> Agent:
-    """
-    Return an agent with a tool that notes in *paid* what it has paid.
-    """
+    """Return an agent with a tool that notes in *paid* what it has paid."""
 
     async def pay(amount: int) -> str:
         paid.append(amount)
@@ -63,9 +55,7 @@ def payer(paid: list[int], steps: Sequence[ModelStep], *, options: AgentOptions)
 
 
 async def moments(steps: Sequence[ModelStep], options: AgentOptions) -> list[Moment]:
-    """
-    Return the thread of a turn behind each of its commits.
-    """
+    """Return the thread of a turn behind each of its commits."""
     storage, paid, seen = Watched(), list[int](), list[Moment]()
     store = ThreadStore(storage, clock=now)
     thread = await store.thread("t")
@@ -106,9 +96,7 @@ _ways = pytest.mark.parametrize("parallel", [False, True], ids=["in turn", "at o
 def test_a_thread_moves_behind_each_commit_and_goes_on(
     end: ModelStep, most: int, *, parallel: bool
 ) -> None:
-    """
-    It is the same there, an open run is resumed, and no tool runs that has run already.
-    """
+    """It is the same there, an open run is resumed, and no tool runs that has run already."""
     options = AgentOptions(parallel_tool_calls=parallel, max_iterations=most)
 
     async def live() -> set[bool]:
@@ -175,9 +163,7 @@ async def _forked(thread: ConversationThread) -> ConversationThread:
 
 @pytest.mark.parametrize("go_back", [_rewound, _edited, _forked])
 def test_what_goes_back_in_a_turn_can_be_moved(go_back: _Back) -> None:
-    """
-    A fork, a rewind and an edit leave the run, so that their snapshots are restored.
-    """
+    """A fork, a rewind and an edit leave the run, so that their snapshots are restored."""
 
     async def live() -> None:
         for moment in await moments([*_CALLS, "done"], AgentOptions()):

@@ -1,6 +1,4 @@
-"""
-A vendor that finds a request too long: the view is folded harder and sent again.
-"""
+"""A vendor that finds a request too long: the view is folded harder and sent again."""
 
 import asyncio
 from collections.abc import Sequence
@@ -31,9 +29,7 @@ ESTIMATOR = TokenEstimator()
 
 
 def small(window: int, *, tells: bool = True) -> ScriptedModel:
-    """
-    Return a model that takes *window* tokens, and tells so when it refuses, or does not.
-    """
+    """Return a model that takes *window* tokens, and tells so when it refuses, or does not."""
 
     def answer(request: ChatRequest) -> Answer:
         tokens = sum(count_message(message, ESTIMATOR) for message in request.messages)
@@ -78,9 +74,7 @@ def statuses(result: TurnResult) -> list[str]:
 @pytest.mark.parametrize("unit", ["exchanges", "messages", "tokens"])
 @pytest.mark.parametrize("tells", [True, False])
 def test_a_refused_view_is_folded_and_sent_again(unit: str, *, tells: bool) -> None:
-    """
-    The turn is answered, with the newest question in the request, whatever the unit is.
-    """
+    """The turn is answered, with the newest question in the request, whatever the unit is."""
     model = small(1500, tells=tells)
 
     async def live() -> tuple[TurnResult, int]:
@@ -98,9 +92,7 @@ def test_a_refused_view_is_folded_and_sent_again(unit: str, *, tells: bool) -> N
 
 
 def test_the_window_is_learned() -> None:
-    """
-    The next turns keep below the window by themselves: no further request is refused.
-    """
+    """The next turns keep below the window by themselves: no further request is refused."""
     model = small(1500)
 
     async def live() -> list[int]:
@@ -120,9 +112,7 @@ def test_the_window_is_learned() -> None:
 
 
 def test_the_window_is_known_after_a_restart() -> None:
-    """
-    What a refusal taught is stored with the thread.
-    """
+    """What a refusal taught is stored with the thread."""
     model = small(1500)
 
     async def live() -> int | None:
@@ -138,9 +128,7 @@ def test_the_window_is_known_after_a_restart() -> None:
 
 
 def test_attempts_are_bounded() -> None:
-    """
-    A vendor that refuses everything is asked four times, and the turn stays open.
-    """
+    """A vendor that refuses everything is asked four times, and the turn stays open."""
     refusal = ContextOverflowError(model="small", status=400)
     model = ScriptedModel(repeat=refusal)
 
@@ -155,9 +143,7 @@ def test_attempts_are_bounded() -> None:
 
 
 def test_what_cannot_be_folded_is_not_sent_again() -> None:
-    """
-    One exchange alone cannot be cut, so the refusal is raised at once.
-    """
+    """One exchange alone cannot be cut, so the refusal is raised at once."""
     model = ScriptedModel(repeat=ContextOverflowError(model="small", window=10, tokens=99))
 
     async def live() -> None:
@@ -181,9 +167,7 @@ def test_what_cannot_be_folded_is_not_sent_again() -> None:
 def test_nobody_folds_who_was_not_asked_to(
     overrides: AgentRunConfig | None, options: AgentOptions, *, enabled: bool
 ) -> None:
-    """
-    Without reduction the refusal reaches the caller, and names what would help.
-    """
+    """Without reduction the refusal reaches the caller, and names what would help."""
     model = small(1500)
     config = HistoryReductionConfig(enabled=enabled, target_count=50)
 
@@ -198,9 +182,7 @@ def test_nobody_folds_who_was_not_asked_to(
 
 
 def test_what_one_model_refused_another_is_still_sent() -> None:
-    """
-    The window that was learned is that of the model which taught it.
-    """
+    """The window that was learned is that of the model which taught it."""
     large = ScriptedModel(repeat="fine", name="large")
 
     async def live() -> int:
@@ -214,9 +196,7 @@ def test_what_one_model_refused_another_is_still_sent() -> None:
 
 
 def test_what_cannot_be_made_smaller_is_sent_all_the_same() -> None:
-    """
-    A window that was learned too low stops no turn: the vendor has the last word.
-    """
+    """A window that was learned too low stops no turn: the vendor has the last word."""
     model = ScriptedModel(repeat="fine", name="small")
     long = f"one question {TALK * 30}"
 

@@ -24,9 +24,7 @@ from foldline.testing.summarizer import ScriptedSummarizer
 
 
 class HoldingModel:
-    """
-    A vendor that keeps conversations, and knows what is in each.
-    """
+    """A vendor that keeps conversations, and knows what is in each."""
 
     def __init__(self, answer: Callable[[ChatRequest], Message] | None = None) -> None:
         self._answer = answer or (lambda _: Message.assistant("fine"))
@@ -63,9 +61,7 @@ async def new_thread() -> ConversationThread:
 
 
 def test_only_what_is_new_is_sent() -> None:
-    """
-    Each turn sends its question alone, and what the vendor holds is the whole conversation.
-    """
+    """Each turn sends its question alone, and what the vendor holds is the whole conversation."""
     model = HoldingModel()
     agent = Agent(model, instructions="be brief")
 
@@ -85,9 +81,7 @@ def test_only_what_is_new_is_sent() -> None:
 
 
 def test_tool_results_are_sent_alone() -> None:
-    """
-    Within a turn the vendor gets the answers of the tools, and no call a second time.
-    """
+    """Within a turn the vendor gets the answers of the tools, and no call a second time."""
     steps = [calls(("look", {"at": 1}), ("look", {"at": 2}), first=1), Message.assistant("seen")]
     model = HoldingModel(lambda _: steps.pop(0))
 
@@ -101,9 +95,7 @@ def test_tool_results_are_sent_alone() -> None:
 
 
 def test_the_events_tell_of_a_delta() -> None:
-    """
-    The second request says that it continues a conversation, and counts what it sends.
-    """
+    """The second request says that it continues a conversation, and counts what it sends."""
     agent = Agent(HoldingModel())
 
     async def live() -> list[RequestSentEvent]:
@@ -124,9 +116,7 @@ def test_the_events_tell_of_a_delta() -> None:
 
 
 def test_a_fold_begins_a_new_conversation() -> None:
-    """
-    The vendor gets the whole view once more, and the next turn continues that conversation.
-    """
+    """The vendor gets the whole view once more, and the next turn continues that conversation."""
     model = HoldingModel()
     agent = Agent(
         model,
@@ -151,9 +141,7 @@ def test_a_fold_begins_a_new_conversation() -> None:
 
 
 def test_a_vendor_that_forgot_gets_everything_again() -> None:
-    """
-    Where the vendor no longer knows the conversation, the same call begins a new one.
-    """
+    """Where the vendor no longer knows the conversation, the same call begins a new one."""
     model = HoldingModel()
     agent = Agent(model)
 
@@ -174,9 +162,7 @@ def test_a_vendor_that_forgot_gets_everything_again() -> None:
 
 
 def test_a_response_without_an_id_ends_the_tracking() -> None:
-    """
-    Once a response names no conversation, the next call sends everything.
-    """
+    """Once a response names no conversation, the next call sends everything."""
     model = HoldingModel()
     agent = Agent(model)
 
@@ -240,9 +226,7 @@ def test_a_message_appended_between_runs_is_sent_too() -> None:
 
 
 def test_another_model_or_other_instructions_begin_anew() -> None:
-    """
-    A conversation is continued only by the model and the instructions that it was begun with.
-    """
+    """A conversation is continued only by the model and the instructions that it was begun with."""
 
     async def live(change: Callable[[HoldingModel], Agent]) -> list[str]:
         model = HoldingModel()
@@ -261,9 +245,7 @@ def test_another_model_or_other_instructions_begin_anew() -> None:
 
 
 def test_what_the_vendor_holds_survives_a_restart() -> None:
-    """
-    Another agent on a thread that was read again continues the vendor's conversation.
-    """
+    """Another agent on a thread that was read again continues the vendor's conversation."""
     model = HoldingModel()
 
     async def live() -> None:
@@ -277,9 +259,7 @@ def test_what_the_vendor_holds_survives_a_restart() -> None:
 
 
 def test_calls_that_were_given_up_begin_anew() -> None:
-    """
-    Where the vendor waits for answers that never came, the mended view is sent instead.
-    """
+    """Where the vendor waits for answers that never came, the mended view is sent instead."""
     steps = [calls(("look", {"at": 1}), first=1), Message.assistant("fine")]
     model = HoldingModel(lambda _: steps.pop(0))
 
@@ -307,9 +287,7 @@ def test_calls_that_were_given_up_begin_anew() -> None:
 
 
 def test_a_state_says_what_is_held() -> None:
-    """
-    The watermark counts messages of the full history, the vendor's own answer included.
-    """
+    """The watermark counts messages of the full history, the vendor's own answer included."""
 
     async def live() -> tuple[str | None, int]:
         thread = await new_thread()
@@ -323,9 +301,7 @@ def test_a_state_says_what_is_held() -> None:
 
 
 class KeepingModel:
-    """
-    A vendor whose conversation keeps its name, and to which everything that is sent is added.
-    """
+    """A vendor whose conversation keeps its name, and to which everything that is sent is added."""
 
     name = "keeping"
 
@@ -377,9 +353,7 @@ def test_a_restored_thread_hears_nothing_of_later(*, is_moment: bool) -> None:
 
 @pytest.mark.parametrize("abandons", [False, True], ids=["resumed", "abandoned"])
 def test_an_answer_that_was_lost_doubles_nothing(*, abandons: bool) -> None:
-    """
-    Where the vendor may hold what nobody has stored, the next call begins a new conversation.
-    """
+    """Where the vendor may hold what nobody has stored, the next call begins a new conversation."""
     model = KeepingModel({2})
 
     async def live() -> list[str]:

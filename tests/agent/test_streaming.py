@@ -1,6 +1,4 @@
-"""
-A turn that is watched: events in order, values behind it, and its early end.
-"""
+"""A turn that is watched: events in order, values behind it, and its early end."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
@@ -27,9 +25,7 @@ def names(events: Sequence[AgentEvent]) -> list[str]:
 
 
 def hanging() -> tuple[ScriptedModel, asyncio.Event]:
-    """
-    Return a model that never answers, and what tells that it was asked.
-    """
+    """Return a model that never answers, and what tells that it was asked."""
     asked = asyncio.Event()
 
     async def hang(_: ChatRequest) -> str:
@@ -45,9 +41,7 @@ def look(at: int) -> str:
 
 
 def test_the_events_come_in_their_order() -> None:
-    """
-    A turn with a tool tells everything once, from its start to its end.
-    """
+    """A turn with a tool tells everything once, from its start to its end."""
 
     async def live() -> list[AgentEvent]:
         model = ScriptedModel([calls(("look", {"at": 1}), text="let me see"), "done"])
@@ -88,9 +82,7 @@ def test_the_events_come_in_their_order() -> None:
 
 
 def test_pieces_come_before_the_answer_is_whole() -> None:
-    """
-    A piece is seen while the model still writes the next one.
-    """
+    """A piece is seen while the model still writes the next one."""
 
     async def live() -> tuple[str, int]:
         thread = await MemoryStore().thread("t")
@@ -120,9 +112,7 @@ def test_a_value_runs_the_turn_to_its_end() -> None:
 
 
 def test_nothing_happens_before_somebody_watches() -> None:
-    """
-    A stream that nobody iterates asks no model and stores nothing.
-    """
+    """A stream that nobody iterates asks no model and stores nothing."""
 
     async def live() -> tuple[int, int]:
         model, thread = ScriptedModel(), await MemoryStore().thread("t")
@@ -156,9 +146,7 @@ def test_a_stopped_turn_is_resumed() -> None:
 
 
 def test_an_error_reaches_who_iterates_and_who_awaits() -> None:
-    """
-    The error of the model ends the iteration, and the values raise it too.
-    """
+    """The error of the model ends the iteration, and the values raise it too."""
 
     async def drain(stream: StreamingTurnResult) -> None:
         async for _ in stream:
@@ -175,9 +163,7 @@ def test_an_error_reaches_who_iterates_and_who_awaits() -> None:
 
 
 def test_a_cancelled_watcher_leaves_no_task() -> None:
-    """
-    Who is cancelled while waiting for an event takes the turn along.
-    """
+    """Who is cancelled while waiting for an event takes the turn along."""
 
     async def live() -> int:
         model, asked = hanging()
@@ -198,9 +184,7 @@ def test_a_cancelled_watcher_leaves_no_task() -> None:
 
 
 def test_two_watchers_share_the_events() -> None:
-    """
-    Each event reaches one of them, and both end.
-    """
+    """Each event reaches one of them, and both end."""
 
     async def live() -> int:
         stream = Agent(ScriptedModel(["one two three"], delay=0)).run_stream("hi")
@@ -215,9 +199,7 @@ def test_two_watchers_share_the_events() -> None:
 
 @pytest.mark.parametrize("parallel", [True, False])
 def test_a_tool_may_close_the_stream_that_it_runs_in(*, parallel: bool) -> None:
-    """
-    Closing from inside stops the turn at its next wait, and whoever reads comes to the end.
-    """
+    """Closing from inside stops the turn at its next wait, and whoever reads comes to the end."""
 
     async def live() -> tuple[int, int]:
         streams: list[StreamingTurnResult] = []
@@ -240,9 +222,7 @@ def test_a_tool_may_close_the_stream_that_it_runs_in(*, parallel: bool) -> None:
 
 
 def test_a_reader_comes_to_its_end_when_somebody_closes() -> None:
-    """
-    One task reads, another one closes: the turn is stopped, and nobody is cancelled.
-    """
+    """One task reads, another one closes: the turn is stopped, and nobody is cancelled."""
 
     async def live() -> int:
         model, asked = hanging()
@@ -260,9 +240,7 @@ def test_a_reader_comes_to_its_end_when_somebody_closes() -> None:
 
 
 def test_a_timeout_of_the_reader_stops_the_turn_and_says_so() -> None:
-    """
-    Who waits for an event with a limit takes the turn along, and the next event tells of it.
-    """
+    """Who waits for an event with a limit takes the turn along, and the next event tells of it."""
 
     async def read(stream: StreamingTurnResult) -> None:
         async with asyncio.timeout(0.05):
@@ -283,9 +261,7 @@ def test_a_timeout_of_the_reader_stops_the_turn_and_says_so() -> None:
 
 
 def test_a_model_that_streams_no_pieces_is_told_whole() -> None:
-    """
-    Where a stream gives the response alone, its text is told all the same.
-    """
+    """Where a stream gives the response alone, its text is told all the same."""
 
     class Whole:
         name = "whole"
@@ -304,9 +280,7 @@ def test_a_model_that_streams_no_pieces_is_told_whole() -> None:
 
 
 def test_a_stream_that_breaks_closes_what_it_has_opened() -> None:
-    """
-    A text that has begun ends also where the model fails in the middle of it.
-    """
+    """A text that has begun ends also where the model fails in the middle of it."""
 
     class Broken:
         name = "broken"

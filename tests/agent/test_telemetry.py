@@ -1,6 +1,4 @@
-"""
-Telemetry of a loop that is not ours: what spans and metrics say, and how they nest.
-"""
+"""Telemetry of a loop that is not ours: what spans and metrics say, and how they nest."""
 
 import asyncio
 import sys
@@ -100,9 +98,7 @@ def test_a_turn_is_a_span_of_the_conventions() -> None:
 
 
 def test_a_model_call_is_a_span_of_the_conventions() -> None:
-    """
-    A model call is a client span `chat` with request, response, usage and thread.
-    """
+    """A model call is a client span `chat` with request, response, usage and thread."""
     watched = watch()
     play(watched, "t-1")
     first, _ = [span for span in watched.spans if span.name == "chat gpt-5-mini"]
@@ -127,9 +123,7 @@ def test_a_model_call_is_a_span_of_the_conventions() -> None:
 
 
 def test_a_tool_is_a_span_of_the_conventions() -> None:
-    """
-    Each run of a tool is `execute_tool` with its name, its call and what it does.
-    """
+    """Each run of a tool is `execute_tool` with its name, its call and what it does."""
     watched = watch()
     play(watched, "t-1")
     first, second = [span for span in watched.spans if span.name == "execute_tool lookup"]
@@ -210,9 +204,7 @@ def test_turns_at_once_are_never_mixed() -> None:
 
 
 def test_metrics_count_calls_and_folds() -> None:
-    """
-    Tokens, durations, folds, hits, saved tokens and summarizer calls are counted once each.
-    """
+    """Tokens, durations, folds, hits, saved tokens and summarizer calls are counted once each."""
     watched = watch()
     play(watched, "t-1")
     data = watched.points
@@ -249,9 +241,7 @@ def work(telemetry: Telemetry, error: BaseException | None = None) -> None:
 
 @pytest.mark.parametrize("error", [None, ValueError(SECRET), asyncio.CancelledError(SECRET)])
 def test_nothing_that_was_said_is_sent(error: BaseException | None) -> None:
-    """
-    No message, argument, result, summary or foreign error text is in a span or a metric.
-    """
+    """No message, argument, result, summary or foreign error text is in a span or a metric."""
     watched = watch()
     if error is None:
         work(watched.telemetry)
@@ -264,9 +254,7 @@ def test_nothing_that_was_said_is_sent(error: BaseException | None) -> None:
 
 
 def test_content_is_captured_where_that_is_asked_for() -> None:
-    """
-    With `capture_content` spans hold messages, arguments, results and summaries.
-    """
+    """With `capture_content` spans hold messages, arguments, results and summaries."""
     watched = watch(capture_content=True)
     work(watched.telemetry)
     chat, tool = watched.span("chat gpt-5-mini"), watched.span("execute_tool lookup")
@@ -282,9 +270,7 @@ def test_content_is_captured_where_that_is_asked_for() -> None:
 
 
 def test_content_that_is_no_text_is_captured_too() -> None:
-    """
-    Damaged arguments, halves of surrogate pairs and unknown parts make no span fail.
-    """
+    """Damaged arguments, halves of surrogate pairs and unknown parts make no span fail."""
     watched = watch(capture_content=True)
     odd = Message(role="user", parts=(TextPart("\ud800"), GenericPart("new", "{"), CALL))
     with watched.telemetry.model_call(ChatRequest(messages=(odd,)), model=MODEL) as answered:
@@ -298,9 +284,7 @@ def test_content_that_is_no_text_is_captured_too() -> None:
 
 
 def test_a_failing_call_fails_its_span_and_its_turn() -> None:
-    """
-    An error of a model gives its code and no text, and the call a finish reason `error`.
-    """
+    """An error of a model gives its code and no text, and the call a finish reason `error`."""
     watched = watch()
     error = ContextOverflowError(model="m", window=10, tokens=20)
     with pytest.raises(type(error)):
@@ -319,9 +303,7 @@ def test_a_failing_call_fails_its_span_and_its_turn() -> None:
 
 
 def test_a_cancelled_call_ends_its_spans_without_a_status() -> None:
-    """
-    Who is cancelled has not failed: the spans end, say so and leave their status unset.
-    """
+    """Who is cancelled has not failed: the spans end, say so and leave their status unset."""
     watched = watch()
     error = asyncio.CancelledError()
     with pytest.raises(type(error)):
@@ -334,9 +316,7 @@ def test_a_cancelled_call_ends_its_spans_without_a_status() -> None:
 
 
 def test_a_tool_that_answers_with_an_error_fails_its_span_alone() -> None:
-    """
-    The turn goes on over an error of a tool, so only the span of the tool tells of it.
-    """
+    """The turn goes on over an error of a tool, so only the span of the tool tells of it."""
     watched = watch()
     work(watched.telemetry)
 
@@ -346,9 +326,7 @@ def test_a_tool_that_answers_with_an_error_fails_its_span_alone() -> None:
 
 
 def test_a_fold_in_vain_fails_its_span() -> None:
-    """
-    A fold that came to nothing is an error of its reason, and counted as failed.
-    """
+    """A fold that came to nothing is an error of its reason, and counted as failed."""
     watched = watch()
     with watched.telemetry.fold() as made:
         made(reduced("failed"))
@@ -361,9 +339,7 @@ def test_a_fold_in_vain_fails_its_span() -> None:
 
 
 def test_a_stream_tells_when_its_first_piece_came() -> None:
-    """
-    Only a call that streams has a time to the first chunk, and it is that of the first.
-    """
+    """Only a call that streams has a time to the first chunk, and it is that of the first."""
     watched = watch()
     telemetry = watched.telemetry
     with telemetry.turn(agent="helper", model=MODEL, thread_id="t-1") as tell:
@@ -391,9 +367,7 @@ def trace_now() -> ReadableSpan:
 
 
 def test_an_observed_model_is_watched_wherever_it_is_asked() -> None:
-    """
-    A model of a summarizer answers as before, under its name, and each call is a span.
-    """
+    """A model of a summarizer answers as before, under its name, and each call is a span."""
     watched = watch()
     model = ObservedModel(ScriptedModel(["so it is"], name=MODEL), watched.telemetry)
     response = asyncio.run(model.respond(REQUEST))
@@ -413,9 +387,7 @@ def test_an_observed_model_is_watched_wherever_it_is_asked() -> None:
     ],
 )
 def test_providers_have_the_names_of_the_conventions(name: str, provider: str, model: str) -> None:
-    """
-    A name `vendor:model` becomes a provider of the conventions and the model alone.
-    """
+    """A name `vendor:model` becomes a provider of the conventions and the model alone."""
     assert model_attributes(name) == {
         "gen_ai.provider.name": provider,
         "gen_ai.request.model": model,
@@ -423,9 +395,7 @@ def test_providers_have_the_names_of_the_conventions(name: str, provider: str, m
 
 
 def test_errors_have_short_kinds() -> None:
-    """
-    An error of ours is its code, a builtin its name and any other its full name.
-    """
+    """An error of ours is its code, a builtin its name and any other its full name."""
     assert error_type(ModelError("no")) == "model"
     assert error_type(ValueError("no")) == "ValueError"
     assert error_type(asyncio.QueueFull()) == "asyncio.queues.QueueFull"

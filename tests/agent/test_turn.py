@@ -1,6 +1,4 @@
-"""
-One turn: what bounds it, what becomes of its calls, and what it leaves behind.
-"""
+"""One turn: what bounds it, what becomes of its calls, and what it leaves behind."""
 
 import asyncio
 import json
@@ -41,9 +39,7 @@ def fail(at: int) -> str:
 
 
 def run(steps: Sequence[ModelStep], *, options: AgentOptions | None = None) -> TurnResult:
-    """
-    Run a turn on a new thread; the last step repeats.
-    """
+    """Run a turn on a new thread; the last step repeats."""
     model = ScriptedModel(steps[:-1], repeat=steps[-1])
     agent = Agent(model, tools=[look, fail], options=options or AgentOptions())
     return asyncio.run(agent.run("hello"))
@@ -54,9 +50,7 @@ def roles(result: TurnResult) -> list[str]:
 
 
 def test_a_turn_without_tools() -> None:
-    """
-    The result holds the input and the answer, and the turn came to its own end.
-    """
+    """The result holds the input and the answer, and the turn came to its own end."""
     result = run(["fine"])
 
     assert roles(result) == ["user", "assistant"]
@@ -66,9 +60,7 @@ def test_a_turn_without_tools() -> None:
 
 
 def test_the_instructions_are_sent_and_not_stored() -> None:
-    """
-    They stand in front of every request, and in no thread.
-    """
+    """They stand in front of every request, and in no thread."""
     model = ScriptedModel(["fine"])
     result = asyncio.run(Agent(model, instructions="be brief").run("hello"))
 
@@ -77,9 +69,7 @@ def test_the_instructions_are_sent_and_not_stored() -> None:
 
 
 def test_the_usage_is_that_of_all_calls() -> None:
-    """
-    What the vendor counted adds up over the model calls, cached tokens apart.
-    """
+    """What the vendor counted adds up over the model calls, cached tokens apart."""
 
     def answer(text: str) -> ChatResponse:
         usage = Usage(input_tokens=10, output_tokens=2, cache_read_tokens=5)
@@ -93,9 +83,7 @@ def test_the_usage_is_that_of_all_calls() -> None:
 
 
 def test_the_iteration_limit_ends_the_turn() -> None:
-    """
-    A model that calls without end is stopped after the last allowed call, its calls answered.
-    """
+    """A model that calls without end is stopped after the last allowed call, its calls answered."""
     numbers = iter(range(99))
 
     def call(_: ChatRequest) -> Message:
@@ -110,9 +98,7 @@ def test_the_iteration_limit_ends_the_turn() -> None:
 
 
 def test_failures_in_a_row_end_the_turn() -> None:
-    """
-    Three responses whose calls all fail are enough; one success in between begins anew.
-    """
+    """Three responses whose calls all fail are enough; one success in between begins anew."""
     failing: list[ModelStep] = [calls(("fail", {"at": number})) for number in range(5)]
     all_failing: list[ModelStep] = [*failing, "fine"]
     result = run(all_failing)
@@ -129,9 +115,7 @@ def test_failures_in_a_row_end_the_turn() -> None:
 
 
 def test_the_repeat_breaker_ends_the_turn() -> None:
-    """
-    The third identical call does not run, and a visible text says why.
-    """
+    """The third identical call does not run, and a visible text says why."""
     result = run([calls(("look", {"at": 1}))])
     (event,) = (one for one in result.events if isinstance(one, RepeatBreakerEvent))
     ran = [one for one in result.events if isinstance(one, ToolResultEvent)]
@@ -159,9 +143,7 @@ def test_the_repeat_breaker_ends_the_turn() -> None:
     ],
 )
 def test_what_counts_as_a_repetition(wanted: list[tuple[str, str]], *, trips: bool) -> None:
-    """
-    The same tool with equal arguments in a row of its own calls, whatever the order of keys.
-    """
+    """The same tool with equal arguments in a row of its own calls, whatever the order of keys."""
     parts = [ToolCallPart(f"c{at}", name, text) for at, (name, text) in enumerate(wanted)]
 
     assert (repeated_call(_state(), parts, AgentOptions()) is not None) is trips
@@ -189,9 +171,7 @@ def test_what_is_decided() -> None:
 
 
 def test_a_turn_that_takes_too_long_makes_no_further_call() -> None:
-    """
-    After its time the turn ends with everything that was said so far.
-    """
+    """After its time the turn ends with everything that was said so far."""
 
     async def slow(_: ChatRequest) -> Message:
         await asyncio.sleep(0.02)
@@ -204,9 +184,7 @@ def test_a_turn_that_takes_too_long_makes_no_further_call() -> None:
 
 
 def test_an_unknown_tool_is_told_to_the_model() -> None:
-    """
-    The model reads which tools there are, and the turn goes on.
-    """
+    """The model reads which tools there are, and the turn goes on."""
     result = run([calls(("lok", {"at": 1})), "fine"])
 
     assert result.text == "fine"
@@ -214,9 +192,7 @@ def test_an_unknown_tool_is_told_to_the_model() -> None:
 
 
 def test_unknown_tools_can_end_the_turn() -> None:
-    """
-    Where the options say so nothing runs, and every call is answered.
-    """
+    """Where the options say so nothing runs, and every call is answered."""
     wanted = calls(("lok", {}), ("look", {"at": 1}), ("other", {}))
     result = run([wanted], options=AgentOptions(terminate_on_unknown_tools=True))
 
@@ -227,9 +203,7 @@ def test_unknown_tools_can_end_the_turn() -> None:
 
 @pytest.mark.parametrize("parallel", [True, False], ids=["parallel", "sequential"])
 def test_answers_stand_in_the_order_of_the_calls(*, parallel: bool) -> None:
-    """
-    Whichever tool finishes first, the history has the order of the calls.
-    """
+    """Whichever tool finishes first, the history has the order of the calls."""
     finished: list[int] = []
 
     async def wait(milliseconds: int) -> int:
@@ -254,9 +228,7 @@ def test_answers_stand_in_the_order_of_the_calls(*, parallel: bool) -> None:
 
 
 def test_a_tool_knows_its_call() -> None:
-    """
-    A parameter of the kind `ToolContext` is filled in; the key differs from call to call.
-    """
+    """A parameter of the kind `ToolContext` is filled in; the key differs from call to call."""
     seen: list[ToolContext] = []
 
     def note(context: ToolContext, at: int) -> str:
@@ -277,9 +249,7 @@ def test_a_tool_knows_its_call() -> None:
 
 
 def test_calls_without_ids_get_ids_of_their_own() -> None:
-    """
-    Two calls that a vendor gave no id, or the same, are told apart; their own item goes.
-    """
+    """Two calls that a vendor gave no id, or the same, are told apart; their own item goes."""
     native = Native(NativeFormat.OPENAI_CHAT, "{}")
     parts = tuple(ToolCallPart(name, "look", '{"at":1}') for name in ("", "x", "x"))
     step = Message(role="assistant", parts=parts, native=native)
@@ -300,9 +270,7 @@ def test_calls_without_ids_get_ids_of_their_own() -> None:
 
 
 def test_a_turn_keeps_others_out_of_its_thread_object() -> None:
-    """
-    A second turn on the same object is refused while the first runs.
-    """
+    """A second turn on the same object is refused while the first runs."""
 
     async def live() -> None:
         thread = await MemoryStore().thread("t")
@@ -324,9 +292,7 @@ def test_a_turn_keeps_others_out_of_its_thread_object() -> None:
 
 
 def test_a_model_that_says_nothing_ends_the_turn() -> None:
-    """
-    No empty message is stored.
-    """
+    """No empty message is stored."""
     result = run([ChatResponse(messages=(Message(role="assistant"),))])
 
     assert roles(result) == ["user"]
@@ -341,9 +307,7 @@ def test_a_model_that_says_nothing_ends_the_turn() -> None:
     ],
 )
 def test_a_model_that_answers_nonsense_is_named(answer: object, says: str) -> None:
-    """
-    What is no response is an error of the model, and the turn stays open.
-    """
+    """What is no response is an error of the model, and the turn stays open."""
 
     class Odd:
         name = "odd"
@@ -362,9 +326,7 @@ def test_a_model_that_answers_nonsense_is_named(answer: object, says: str) -> No
 
 
 def test_each_iteration_shows_its_state_once() -> None:
-    """
-    The states count up, and know how many messages the thread holds.
-    """
+    """The states count up, and know how many messages the thread holds."""
     result = run([calls(("look", {"at": 1})), "fine"])
     states = [event.state for event in result.events if isinstance(event, IterationStartedEvent)]
 
@@ -373,9 +335,7 @@ def test_each_iteration_shows_its_state_once() -> None:
 
 
 def test_decisions_are_told() -> None:
-    """
-    Call, call, complete: one decision before each model call, and one at the end.
-    """
+    """Call, call, complete: one decision before each model call, and one at the end."""
     result = run([calls(("look", {"at": 1})), "fine"])
     decisions = [event.decision for event in result.events if isinstance(event, DecisionEvent)]
 
@@ -383,9 +343,7 @@ def test_decisions_are_told() -> None:
 
 
 def test_a_message_says_which_agent_said_it() -> None:
-    """
-    The name is stored with the message, and is neither sent nor hashed.
-    """
+    """The name is stored with the message, and is neither sent nor hashed."""
 
     async def live() -> tuple[TurnResult, ScriptedModel]:
         model = ScriptedModel(["fine"])
@@ -397,9 +355,7 @@ def test_a_message_says_which_agent_said_it() -> None:
 
 
 def test_events_can_be_written_as_json() -> None:
-    """
-    Each event is a struct with a tag, so a log of a turn is one line each.
-    """
+    """Each event is a struct with a tag, so a log of a turn is one line each."""
     from msgspec.json import encode
 
     def plain(value: object) -> object:
@@ -413,9 +369,7 @@ def test_events_can_be_written_as_json() -> None:
 
 
 def test_two_runs_of_one_agent_do_not_mix() -> None:
-    """
-    What one turn learned, counted or folded is in no other turn.
-    """
+    """What one turn learned, counted or folded is in no other turn."""
 
     async def live(one: Callable[[], Agent]) -> list[int]:
         agent = one()

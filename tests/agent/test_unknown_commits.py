@@ -1,6 +1,4 @@
-"""
-A turn that does not know whether its last step was stored, and what its error says to do.
-"""
+"""A turn that does not know whether its last step was stored, and what its error says to do."""
 
 import asyncio
 
@@ -16,9 +14,7 @@ from tests.agent.cut import ADVICE, Cut
 
 
 def payer(paid: list[int], *, parallel: bool = True) -> Agent:
-    """
-    Return an agent that pays twice where it is told to, and says so.
-    """
+    """Return an agent that pays twice where it is told to, and says so."""
 
     def pay(amount: int) -> str:
         paid.append(amount)
@@ -35,9 +31,7 @@ def payer(paid: list[int], *, parallel: bool = True) -> Agent:
 
 
 async def follow(agent: Agent, thread: ConversationThread, text: str) -> None:
-    """
-    Do what the error says, behind a refresh.
-    """
+    """Do what the error says, behind a refresh."""
     await thread.refresh()
     said = await thread.get_messages()
     if not any(one.text == text for one in said):

@@ -1,6 +1,4 @@
-"""
-Recordings to chat with.
-"""
+"""Recordings to chat with."""
 
 import asyncio
 import json
@@ -25,9 +23,7 @@ SECOND = " ".join(["Parcel 1 is on its way."] * 4)
 
 
 def recording(path: Path, *answers: str) -> Path:
-    """
-    Write a recording with *answers*, each to a request of its own.
-    """
+    """Write a recording with *answers*, each to a request of its own."""
     messages: list[dict[str, str]] = []
     for number, answer in enumerate(answers):
         messages.append({"role": "user", "content": f"request {number}"})
@@ -37,14 +33,10 @@ def recording(path: Path, *answers: str) -> Path:
 
 
 def break_off(folder: Path) -> None:
-    """
-    Leave a turn in the store of *folder* that has failed behind its first tool call.
-    """
+    """Leave a turn in the store of *folder* that has failed behind its first tool call."""
 
     def look_up(number: int) -> str:
-        """
-        Look a parcel up.
-        """
+        """Look a parcel up."""
         return f"Parcel {number} is on its way."
 
     async def run() -> None:

@@ -1,6 +1,4 @@
-"""
-The command on a terminal of its own, as a person has it.
-"""
+"""The command on a terminal of its own, as a person has it."""
 
 import os
 import pty
@@ -36,14 +34,10 @@ _END = b"\x04"
 
 
 class Terminal:
-    """
-    A process whose input and output are a terminal.
-    """
+    """A process whose input and output are a terminal."""
 
     def __init__(self, arguments: list[str], folder: Path) -> None:
-        """
-        Start the command with *arguments* in *folder*.
-        """
+        """Start the command with *arguments* in *folder*."""
         self._own, theirs = pty.openpty()
         self.process = subprocess.Popen(
             [sys.executable, "-c", _START, *arguments],
@@ -61,15 +55,11 @@ class Terminal:
 
     @property
     def shown(self) -> str:
-        """
-        Everything that it has printed, without colours.
-        """
+        """Everything that it has printed, without colours."""
         return _ESCAPE.sub("", self.raw)
 
     def expect(self, text: str) -> str:
-        """
-        Wait until *text* is printed behind what was waited for before, and return what came.
-        """
+        """Wait until *text* is printed behind what was waited for before, and return what came."""
         deadline = time.monotonic() + _PATIENCE
         while (at := self.shown.find(text, self._seen)) < 0:
             left = deadline - time.monotonic()
@@ -80,27 +70,19 @@ class Terminal:
         return came
 
     def type(self, line: str) -> None:
-        """
-        Type *line* and Enter.
-        """
+        """Type *line* and Enter."""
         os.write(self._own, line.encode() + b"\r")
 
     def interrupt(self) -> None:
-        """
-        Type Ctrl-C.
-        """
+        """Type Ctrl-C."""
         os.write(self._own, _INTERRUPT)
 
     def end(self) -> None:
-        """
-        Type Ctrl-D.
-        """
+        """Type Ctrl-D."""
         os.write(self._own, _END)
 
     def leave(self) -> int:
-        """
-        Type Ctrl-C at a prompt until it ends, and return the exit code.
-        """
+        """Type Ctrl-C at a prompt until it ends, and return the exit code."""
         presses = int(_PATIENCE / _AGAIN)
         for _ in range(presses):
             self.interrupt()
@@ -110,41 +92,31 @@ class Terminal:
         raise AssertionError(message)
 
     def kill(self) -> None:
-        """
-        End it as a power cut would.
-        """
+        """End it as a power cut would."""
         self.process.send_signal(signal.SIGKILL)
         self.wait()
 
     def wait(self) -> int:
-        """
-        Return the exit code, once it has ended.
-        """
+        """Return the exit code, once it has ended."""
         is_ended = self._is_ended(time.monotonic() + _PATIENCE)
         assert is_ended, f"it does not end: {self.shown[self._seen :]}"
         return self.process.wait(_PATIENCE)
 
     def _is_ended(self, deadline: float) -> bool:
-        """
-        Read on until it ends, or until *deadline*; whether it has ended.
-        """
+        """Read on until it ends, or until *deadline*; whether it has ended."""
         while self._read(deadline - time.monotonic()):
             if time.monotonic() >= deadline:
                 return False
         return True
 
     def close(self) -> None:
-        """
-        End it, whatever it does.
-        """
+        """End it, whatever it does."""
         self.process.kill()
         self.process.wait()
         os.close(self._own)
 
     def _read(self, patience: float) -> bool:
-        """
-        Read what is there; False where nothing more comes.
-        """
+        """Read what is there; False where nothing more comes."""
         ready, _, _ = select.select([self._own], [], [], max(0.0, patience))
         if not ready:
             return True
@@ -159,9 +131,7 @@ class Terminal:
 
 @contextmanager
 def on_terminal(folder: Path, *arguments: str | Path) -> Generator[Terminal]:
-    """
-    Start the command with *arguments* in *folder* for as long as the context lasts.
-    """
+    """Start the command with *arguments* in *folder* for as long as the context lasts."""
     terminal = Terminal([str(argument) for argument in arguments], folder)
     try:
         yield terminal

@@ -1,6 +1,4 @@
-"""
-The command, run inside the process of the tests.
-"""
+"""The command, run inside the process of the tests."""
 
 import asyncio
 import io
@@ -21,9 +19,7 @@ from tests.threads.sample import fill
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
-    """
-    What a command came to.
-    """
+    """What a command came to."""
 
     code: int
     """Its exit code."""
@@ -35,9 +31,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
     """What it said beside that."""
 
     def json(self) -> Any:
-        """
-        Return the one document that was printed.
-        """
+        """Return the one document that was printed."""
         return json.loads(self.out)
 
 
@@ -46,9 +40,7 @@ Run = Callable[..., Outcome]
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """
-    Return what runs the command in an empty folder, with *stdin* as its standard input.
-    """
+    """Return what runs the command in an empty folder, with *stdin* as its standard input."""
     monkeypatch.chdir(tmp_path)
 
     def call(*arguments: str | Path, stdin: bytes = b"") -> Outcome:
@@ -62,9 +54,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """
-    Return the file of a store with everything in it, which the commands use.
-    """
+    """Return the file of a store with everything in it, which the commands use."""
 
     async def make() -> None:
         async with SQLiteStore(tmp_path / "store.db") as store:
@@ -77,9 +67,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def damage() -> Callable[[Path, str], None]:
-    """
-    Return what runs a statement on the file of a store.
-    """
+    """Return what runs a statement on the file of a store."""
 
     def call(path: Path, statement: str) -> None:
         with closing(sqlite3.connect(path)) as connection:
@@ -91,9 +79,7 @@ def damage() -> Callable[[Path, str], None]:
 
 @pytest.fixture
 def chat(tmp_path: Path) -> Path:
-    """
-    Return a file with a long conversation in OpenAI Chat, with tool calls.
-    """
+    """Return a file with a long conversation in OpenAI Chat, with tool calls."""
     messages: list[dict[str, Any]] = [{"role": "system", "content": "Be brief."}]
     for number in range(30):
         function = {"name": "look_up", "arguments": f'{{"number": {number}}}'}

@@ -1,6 +1,4 @@
-"""
-Pages of a SQLite file, damaged as a disk damages them.
-"""
+"""Pages of a SQLite file, damaged as a disk damages them."""
 
 import sqlite3
 from contextlib import closing
@@ -30,9 +28,7 @@ def pages_of(path: Path, name: str = "rows") -> tuple[list[int], int]:
 
 
 def swap_pages(path: Path, one: int, other: int) -> None:
-    """
-    Let two pages of rows change places, as a disk does that writes to the wrong place.
-    """
+    """Let two pages of rows change places, as a disk does that writes to the wrong place."""
     places, size = pages_of(path)
     data = bytearray(path.read_bytes())
     a, b = (slice(places[n], places[n] + size) for n in (one, other))
@@ -41,9 +37,7 @@ def swap_pages(path: Path, one: int, other: int) -> None:
 
 
 def fragment(path: Path) -> None:
-    """
-    Let a page of rows count bytes as free that it does not have: no row is touched by that.
-    """
+    """Let a page of rows count bytes as free that it does not have: no row is touched by that."""
     places, _ = pages_of(path)
     data = bytearray(path.read_bytes())
     data[places[1] + 7] ^= 8
@@ -51,9 +45,7 @@ def fragment(path: Path) -> None:
 
 
 def empty_page(path: Path, number: int, name: str) -> None:
-    """
-    Empty the page *number* of *name*, as a disk does that has lost it.
-    """
+    """Empty the page *number* of *name*, as a disk does that has lost it."""
     places, size = pages_of(path, name)
     with path.open("r+b") as file:
         file.seek(places[number])

@@ -1,6 +1,4 @@
-"""
-What a backup says of the copy that it has made.
-"""
+"""What a backup says of the copy that it has made."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -25,9 +23,7 @@ BESIDE = {
 def test_no_more_is_called_whole_than_was_checked(
     run: Run, store: Path, damage: Run, what: str
 ) -> None:
-    """
-    Where anything but a message is damaged the messages alone are called whole.
-    """
+    """Where anything but a message is damaged the messages alone are called whole."""
     damage(store, BESIDE[what])
 
     made = run("backup", "copy.db")

@@ -1,6 +1,4 @@
-"""
-What cannot be used ends in one line, and leaves nothing behind.
-"""
+"""What cannot be used ends in one line, and leaves nothing behind."""
 
 import gzip
 from collections.abc import Callable
@@ -117,9 +115,7 @@ BAD = {
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """
-    Return a folder that holds every bad file.
-    """
+    """Return a folder that holds every bad file."""
     for name, data in FILES.items():
         (tmp_path / name).write_bytes(data)
     (tmp_path / "folder").mkdir()
@@ -136,9 +132,7 @@ def _content(folder: Path) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("case", BAD)
 def test_bad_input_is_one_line(run: Run, folder: Path, case: str) -> None:
-    """
-    One line on the standard error, exit code 2, nothing printed and nothing written.
-    """
+    """One line on the standard error, exit code 2, nothing printed and nothing written."""
     command, expected = BAD[case]
     before = _content(folder)
 
@@ -152,27 +146,21 @@ def test_bad_input_is_one_line(run: Run, folder: Path, case: str) -> None:
 
 
 def test_a_name_of_two_lines_is_still_one_line(run: Run, folder: Path) -> None:
-    """
-    What a file is called cannot break the line.
-    """
+    """What a file is called cannot break the line."""
     outcome = run("reduce", "newline\nname.json")
 
     assert (outcome.code, outcome.err.count("\n")) == (2, 1)
 
 
 def test_a_name_with_a_nul_is_one_line(run: Run) -> None:
-    """
-    A name that no file can have is an error like any other.
-    """
+    """A name that no file can have is an error like any other."""
     outcome = run("reduce", "a\0b")
 
     assert (outcome.code, outcome.err.count("\n")) == (2, 1)
 
 
 def test_errors_do_not_quote_the_conversation(run: Run, folder: Path) -> None:
-    """
-    What was said stays out of the error line.
-    """
+    """What was said stays out of the error line."""
     secret = b'[{"role": "user", "content": {"password": "hunter2hunter2"}}]'
     (folder / "secret.json").write_bytes(secret)
 

@@ -1,6 +1,4 @@
-"""
-A chat with a recording, a message at a time.
-"""
+"""A chat with a recording, a message at a time."""
 
 import json
 import os
@@ -21,9 +19,7 @@ FOLDING = ("--unit", "exchanges", "--target", "1", "--threshold", "0")
 
 @pytest.fixture
 def say(run: Run, chat: Path) -> Run:
-    """
-    Return what says one text to the recording of the parcels.
-    """
+    """Return what says one text to the recording of the parcels."""
 
     def call(text: str, *more: str) -> Any:
         return run("chat", "--model", f"scripted:{chat}", "--message", text, *more)
@@ -46,9 +42,7 @@ def test_the_answer_alone_is_printed(say: Run) -> None:
 
 
 def test_the_next_one_goes_on(say: Run, run: Run, tmp_path: Path) -> None:
-    """
-    The conversation is kept in a file of this folder, and each message goes on with it.
-    """
+    """The conversation is kept in a file of this folder, and each message goes on with it."""
     say("one")
 
     assert SECOND in say("two").out
@@ -60,9 +54,7 @@ def test_the_next_one_goes_on(say: Run, run: Run, tmp_path: Path) -> None:
 def test_the_store_and_the_thread_are_chosen(
     say: Run, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """
-    The thread is named by an option, the store by an option or the environment.
-    """
+    """The thread is named by an option, the store by an option or the environment."""
     monkeypatch.setenv("FOLDLINE_STORE", "other.db")
     say("one", "--thread", "mine", "--tenant", "acme")
     say("two", "--store", "third.db")
@@ -74,9 +66,7 @@ def test_the_store_and_the_thread_are_chosen(
 
 
 def test_what_is_piped_is_said(run: Run, chat: Path) -> None:
-    """
-    Text on the standard input is one message, whatever its lines.
-    """
+    """Text on the standard input is one message, whatever its lines."""
     outcome = run("chat", "--model", f"scripted:{chat}", stdin="Where\nis Zoë's?\n".encode())
 
     assert FIRST in outcome.out
@@ -85,9 +75,7 @@ def test_what_is_piped_is_said(run: Run, chat: Path) -> None:
 
 
 def test_events_are_lines_of_json(say: Run) -> None:
-    """
-    Each event is one JSON object with its type, and the result comes last.
-    """
+    """Each event is one JSON object with its type, and the result comes last."""
     lines = [json.loads(line) for line in say("Where is it?", "--json").out.splitlines()]
 
     kinds = [line["type"] for line in lines]
@@ -115,9 +103,7 @@ def test_folds_are_shown(say: Run) -> None:
 
 
 def test_folds_are_told_to_programs(say: Run) -> None:
-    """
-    A fold is an event among the others.
-    """
+    """A fold is an event among the others."""
     for text in ("one", "two"):
         say(text, *FOLDING)
     lines = [json.loads(line) for line in say("three", *FOLDING, "--json").out.splitlines()]
@@ -161,9 +147,7 @@ def test_a_recording_may_end_in_a_turn(run: Run, chat: Path, tmp_path: Path, upt
 
 
 def test_the_end_of_a_recording_is_told_to_programs(run: Run, chat: Path, tmp_path: Path) -> None:
-    """
-    Why a turn ended that the recording does not finish is in the result.
-    """
+    """Why a turn ended that the recording does not finish is in the result."""
     messages = json.loads(chat.read_text(encoding="utf-8"))["messages"]
     (tmp_path / "open.json").write_text(json.dumps(messages[:3]), encoding="utf-8")
 
@@ -176,9 +160,7 @@ def test_the_end_of_a_recording_is_told_to_programs(run: Run, chat: Path, tmp_pa
 
 
 def test_an_open_turn_is_resumed(run: Run, chat: Path, say: Run) -> None:
-    """
-    With `--resume` and nothing to say the open turn is taken up, and its answer printed.
-    """
+    """With `--resume` and nothing to say the open turn is taken up, and its answer printed."""
     break_off(chat.parent)
     resumed = say("", "--resume")
 
@@ -187,9 +169,7 @@ def test_an_open_turn_is_resumed(run: Run, chat: Path, say: Run) -> None:
 
 
 def test_a_new_message_leaves_an_open_turn(run: Run, chat: Path, say: Run) -> None:
-    """
-    A message on an open turn is answered; what became of the turn is told.
-    """
+    """A message on an open turn is answered; what became of the turn is told."""
     break_off(chat.parent)
     outcome = say("Where is the next one?")
 
@@ -199,9 +179,7 @@ def test_a_new_message_leaves_an_open_turn(run: Run, chat: Path, say: Run) -> No
 
 
 def test_the_packaged_session_answers(run: Run) -> None:
-    """
-    A chat without a key, a network or a file has real answers, tools included.
-    """
+    """A chat without a key, a network or a file has real answers, tools included."""
     outcome = run("chat", "--model", "scripted:demo", "--message", "hello")
 
     assert outcome.code == 0
@@ -210,9 +188,7 @@ def test_the_packaged_session_answers(run: Run) -> None:
 
 
 def test_nothing_steers_the_terminal(run: Run, tmp_path: Path) -> None:
-    """
-    Without a terminal there are no colours, and what a model says is never obeyed.
-    """
+    """Without a terminal there are no colours, and what a model says is never obeyed."""
     recording(tmp_path / "short.json", "red \x1b[31m text")
 
     outcome = run("chat", "--model", "scripted:short.json", "--message", "one")
@@ -222,9 +198,7 @@ def test_nothing_steers_the_terminal(run: Run, tmp_path: Path) -> None:
 
 
 def test_a_configuration_describes_the_agent(say: Run, tmp_path: Path) -> None:
-    """
-    A file gives instructions, options and reduction, and an option wins over it.
-    """
+    """A file gives instructions, options and reduction, and an option wins over it."""
     config = tmp_path / "agent.toml"
     config.write_text(
         'instructions = "Be brief."\n[history_reduction]\ntarget_count = 1\n'
@@ -245,9 +219,7 @@ def test_a_configuration_describes_the_agent(say: Run, tmp_path: Path) -> None:
 
 
 def test_a_configuration_may_disable_reduction(run: Run, chat: Path) -> None:
-    """
-    What switches reduction off is obeyed, and told.
-    """
+    """What switches reduction off is obeyed, and told."""
     Path("agent.json").write_text('{"HistoryReduction": {"Enabled": false}}', encoding="utf-8")
     model = ("chat", "--model", f"scripted:{chat}", "--config", "agent.json")
 
@@ -258,9 +230,7 @@ def test_a_configuration_may_disable_reduction(run: Run, chat: Path) -> None:
 
 
 def test_a_configuration_may_come_out_of_a_pipe(run: Run, chat: Path) -> None:
-    """
-    A configuration that can be read but once says the same as a file.
-    """
+    """A configuration that can be read but once says the same as a file."""
     end, start = os.pipe()
     os.write(start, b'{"HistoryReduction": {"Enabled": false}}')
     os.close(start)
@@ -275,9 +245,7 @@ def test_a_configuration_may_come_out_of_a_pipe(run: Run, chat: Path) -> None:
 
 
 def test_reasoning_is_kept_apart(run: Run, tmp_path: Path) -> None:
-    """
-    What the model thinks goes beside the answer.
-    """
+    """What the model thinks goes beside the answer."""
     said = [{"type": "thinking", "thinking": "Hm.", "signature": "s"}]
     said.append({"type": "text", "text": "Yes."})
     messages = [{"role": "user", "content": "x"}, {"role": "assistant", "content": said}]
@@ -290,9 +258,7 @@ def test_reasoning_is_kept_apart(run: Run, tmp_path: Path) -> None:
 
 
 def test_json_stays_json(run: Run, chat: Path, say: Run) -> None:
-    """
-    With `--json` what is no event goes to the standard error.
-    """
+    """With `--json` what is no event goes to the standard error."""
     break_off(chat.parent)
     outcome = say("Where is the next one?", "--json")
 
@@ -301,9 +267,7 @@ def test_json_stays_json(run: Run, chat: Path, say: Run) -> None:
 
 
 def test_a_tool_that_nobody_can_name(run: Run, tmp_path: Path) -> None:
-    """
-    A recorded tool with a name that no vendor takes is told to be unknown; the turn goes on.
-    """
+    """A recorded tool with a name that no vendor takes is told to be unknown; the turn goes on."""
     call = {"id": "c", "type": "function", "function": {"name": "files.read", "arguments": "{}"}}
     messages = [
         {"role": "user", "content": "x"},

@@ -1,6 +1,4 @@
-"""
-Who answers in a chat: what cannot be used, and vendors of the tests.
-"""
+"""Who answers in a chat: what cannot be used, and vendors of the tests."""
 
 import json
 import sys
@@ -47,9 +45,7 @@ Run = Callable[..., Any]
 def test_what_cannot_be_used_is_one_line(
     run: Run, tmp_path: Path, arguments: tuple[str, ...], told: str
 ) -> None:
-    """
-    Whatever cannot be used is told in one line that says what to do, with the exit code 2.
-    """
+    """Whatever cannot be used is told in one line that says what to do, with the exit code 2."""
     (tmp_path / "text.txt").write_text("no conversation = at all =\n" * 9, encoding="utf-8")
     (tmp_path / "agent.json").write_text('{"Name": 7}', encoding="utf-8")
     (tmp_path / "bytes").write_bytes(b"name = '\xff'")
@@ -64,9 +60,7 @@ def test_what_cannot_be_used_is_one_line(
 
 
 def test_a_missing_package_is_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """
-    Without the packages of a vendor the line says how to install them.
-    """
+    """Without the packages of a vendor the line says how to install them."""
     monkeypatch.setitem(sys.modules, "pydantic_ai.models", None)
 
     outcome = run("chat", "--model", "openai:gpt-5-mini", "--message", "x")
@@ -97,9 +91,7 @@ STREAM = [
 def vendor_says(
     run: Run, monkeypatch: pytest.MonkeyPatch, answer: Answer, *more: str
 ) -> tuple[Any, Any]:
-    """
-    Ask a vendor of the tests that gives *answer*; return the outcome and what it was asked.
-    """
+    """Ask a vendor of the tests that gives *answer*; return the outcome and what it was asked."""
     for name in ("http_proxy", "https_proxy", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)
@@ -113,9 +105,7 @@ def vendor_says(
 
 
 def test_a_vendor_answers(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """
-    The answer of a vendor is printed, and the share of what it had cached.
-    """
+    """The answer of a vendor is printed, and the share of what it had cached."""
     outcome, asked = vendor_says(run, monkeypatch, Answer.stream(STREAM))
 
     assert (outcome.code, outcome.out) == (0, "Good day.\n")
@@ -124,9 +114,7 @@ def test_a_vendor_answers(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_refusal_says_what_to_do(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """
-    What a vendor refuses is one line with what to do, and the turn can be taken up again.
-    """
+    """What a vendor refuses is one line with what to do, and the turn can be taken up again."""
     refusal = Answer.of({"error": {"message": "no", "code": "invalid_api_key"}}, status=401)
 
     outcome, _ = vendor_says(run, monkeypatch, refusal)
@@ -153,9 +141,7 @@ def test_another_address_may_be_wrong(run: Run, monkeypatch: pytest.MonkeyPatch)
 def test_a_configuration_holds_the_key(
     run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """
-    A key of the vendor in the configuration is used, whatever model is named beside it.
-    """
+    """A key of the vendor in the configuration is used, whatever model is named beside it."""
     provider = {"ProviderKey": "openai-chat", "ModelName": "other", "ApiKey": "its own"}
     (tmp_path / "agent.json").write_text(json.dumps({"Provider": provider}), encoding="utf-8")
 
@@ -187,9 +173,7 @@ def test_a_key_goes_nowhere_without_its_address(
 
 
 def test_what_is_piped_is_text(run: Run) -> None:
-    """
-    Bytes that are no text are refused, and the line names the place.
-    """
+    """Bytes that are no text are refused, and the line names the place."""
     outcome = run("chat", "--model", "scripted:demo", stdin=b"abc\xff")
 
     assert outcome.code == 2
@@ -197,9 +181,7 @@ def test_what_is_piped_is_text(run: Run) -> None:
 
 
 def test_nothing_is_made_where_nobody_answers(run: Run, tmp_path: Path) -> None:
-    """
-    A chat that cannot begin leaves no store behind.
-    """
+    """A chat that cannot begin leaves no store behind."""
     run("chat", "--model", "openai:gpt-5-mini", "--message", "x")
 
     assert not (tmp_path / "chat.db").exists()

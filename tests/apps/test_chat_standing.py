@@ -1,6 +1,4 @@
-"""
-Where a conversation was left.
-"""
+"""Where a conversation was left."""
 
 import asyncio
 
@@ -17,16 +15,12 @@ from foldline.threads.thread import ConversationThread
 
 
 def look_up(number: int) -> str:
-    """
-    Look a parcel up.
-    """
+    """Look a parcel up."""
     return f"Parcel {number} is on its way."
 
 
 def left_behind(*steps: ModelStep, question: str = "Where is it?") -> str:
-    """
-    Return what is told of a thread on which *steps* answered *question* as far as they went.
-    """
+    """Return what is told of a thread on which *steps* answered *question* as far as they went."""
 
     async def run() -> str:
         thread = await MemoryStore().thread("t")
@@ -41,9 +35,7 @@ def left_behind(*steps: ModelStep, question: str = "Where is it?") -> str:
 
 
 def told_of(*messages: Message) -> str:
-    """
-    Return what is told of a thread that holds *messages*.
-    """
+    """Return what is told of a thread that holds *messages*."""
 
     async def run() -> str:
         thread: ConversationThread = await MemoryStore().thread("t")
@@ -65,9 +57,7 @@ def told_of(*messages: Message) -> str:
     ],
 )
 def test_where_a_turn_was_left(steps: tuple[ModelStep, ...], told: str) -> None:
-    """
-    The question is told with how far its turn came.
-    """
+    """The question is told with how far its turn came."""
     assert left_behind(*steps) == f"last question: Where is it? ({told})"
 
 
@@ -76,17 +66,13 @@ def test_where_a_turn_was_left(steps: tuple[ModelStep, ...], told: str) -> None:
     [(1, "while wait ran"), (4, "while wait, wait, wait and 1 more ran")],
 )
 def test_tools_that_were_interrupted(count: int, told: str) -> None:
-    """
-    The tools that ran when the turn broke off are named, the first three of them.
-    """
+    """The tools that ran when the turn broke off are named, the first three of them."""
 
     async def run() -> str:
         begun = asyncio.Event()
 
         async def wait(number: int) -> None:
-            """
-            Wait for ever.
-            """
+            """Wait for ever."""
             begun.set()
             await asyncio.sleep(60 + number)
 
@@ -106,9 +92,7 @@ def test_tools_that_were_interrupted(count: int, told: str) -> None:
 
 
 def test_a_turn_that_was_ended() -> None:
-    """
-    Why a turn was ended before its answer is told.
-    """
+    """Why a turn was ended before its answer is told."""
 
     async def run() -> str:
         thread = await MemoryStore().thread("t")
@@ -122,9 +106,7 @@ def test_a_turn_that_was_ended() -> None:
 
 
 def test_a_long_question_is_cut() -> None:
-    """
-    Of the question the first 80 signs are told, on one line.
-    """
+    """Of the question the first 80 signs are told, on one line."""
     told = left_behind("Yes.", question=f"{'word ' * 40}\nand more")
 
     shown = told.removeprefix("last question: ").removesuffix(" (answered)")
@@ -132,24 +114,18 @@ def test_a_long_question_is_cut() -> None:
 
 
 def test_a_question_may_be_far_back() -> None:
-    """
-    However many tool calls stand behind it, the question is found.
-    """
+    """However many tool calls stand behind it, the question is found."""
     loop = [calls(("look_up", {"number": number})) for number in range(20)]
 
     assert left_behind(*loop, "Here.") == "last question: Where is it? (answered)"
 
 
 def test_a_question_without_an_answer() -> None:
-    """
-    A question that nobody has begun to answer is told as such.
-    """
+    """A question that nobody has begun to answer is told as such."""
     assert told_of(Message.user("Well?")) == "last question: Well? (not answered)"
 
 
 def test_a_thread_without_a_question() -> None:
-    """
-    Where nobody has asked anything there is nothing to tell.
-    """
+    """Where nobody has asked anything there is nothing to tell."""
     assert told_of() == ""
     assert told_of(Message.assistant("Good day.")) == ""

@@ -1,6 +1,4 @@
-"""
-A chat on a terminal: what Ctrl-C, Ctrl-D and a kill leave behind.
-"""
+"""A chat on a terminal: what Ctrl-C, Ctrl-D and a kill leave behind."""
 
 import asyncio
 import json
@@ -30,9 +28,7 @@ ANSWER = "Parcel 0 is on its way. " * 4
 
 
 def looked_at(folder: Path, look: Callable[[ConversationThread], Awaitable[_Value]]) -> _Value:
-    """
-    Return what *look* finds in the thread of the chat.
-    """
+    """Return what *look* finds in the thread of the chat."""
 
     async def read() -> _Value:
         async with SQLiteStore(folder / "chat.db") as store:
@@ -42,9 +38,7 @@ def looked_at(folder: Path, look: Callable[[ConversationThread], Awaitable[_Valu
 
 
 def said(folder: Path) -> list[tuple[str, str]]:
-    """
-    Return who said what, but for the tools.
-    """
+    """Return who said what, but for the tools."""
 
     async def read(thread: ConversationThread) -> list[tuple[str, str]]:
         messages = await thread.get_messages()
@@ -55,16 +49,12 @@ def said(folder: Path) -> list[tuple[str, str]]:
 
 @pytest.fixture
 def model(chat: Path) -> tuple[str, ...]:
-    """
-    Return how the recording of the parcels is talked to.
-    """
+    """Return how the recording of the parcels is talked to."""
     return ("chat", "--model", f"scripted:{chat}")
 
 
 def test_a_stopped_turn_goes_on(tmp_path: Path, model: tuple[str, ...]) -> None:
-    """
-    Ctrl-C stops an answer and keeps what was said; an empty line goes on to the same answer.
-    """
+    """Ctrl-C stops an answer and keeps what was said; an empty line goes on to the same answer."""
     with on_terminal(tmp_path, *model, *SLOW) as terminal:
         terminal.expect("> ")
         terminal.type("Where is it?")
@@ -83,9 +73,7 @@ def test_a_stopped_turn_goes_on(tmp_path: Path, model: tuple[str, ...]) -> None:
 
 
 def test_a_stopped_turn_is_left(tmp_path: Path, model: tuple[str, ...]) -> None:
-    """
-    What is typed behind a stopped turn is answered, and nothing of what was stored is lost.
-    """
+    """What is typed behind a stopped turn is answered, and nothing of what was stored is lost."""
     with on_terminal(tmp_path, *model, *SLOW) as terminal:
         terminal.expect("> ")
         terminal.type("first")
@@ -104,9 +92,7 @@ def test_a_stopped_turn_is_left(tmp_path: Path, model: tuple[str, ...]) -> None:
 
 
 def test_a_killed_chat_goes_on(tmp_path: Path, model: tuple[str, ...]) -> None:
-    """
-    Behind a kill in the middle of an answer the next start tells of the run and takes it up.
-    """
+    """Behind a kill in the middle of an answer the next start tells of the run and takes it up."""
     with on_terminal(tmp_path, *model, *SLOW) as terminal:
         terminal.expect("> ")
         terminal.type("Where is it?")
@@ -124,9 +110,7 @@ def test_a_killed_chat_goes_on(tmp_path: Path, model: tuple[str, ...]) -> None:
 
 
 def test_a_killed_chat_is_resumed_at_once(tmp_path: Path, model: tuple[str, ...]) -> None:
-    """
-    With `--resume` a program takes up the run, and then says its own message.
-    """
+    """With `--resume` a program takes up the run, and then says its own message."""
     command = [sys.executable, "-m", "foldline", *model]
     with on_terminal(tmp_path, *model, *SLOW, "--message", "Where is it?") as terminal:
         terminal.expect("Parcel 0 ")
@@ -145,9 +129,7 @@ def test_a_killed_chat_is_resumed_at_once(tmp_path: Path, model: tuple[str, ...]
 
 
 def test_a_stopped_message_says_how_to_go_on(tmp_path: Path, model: tuple[str, ...]) -> None:
-    """
-    Ctrl-C in a single message ends it with 130 and one line; the run stays open.
-    """
+    """Ctrl-C in a single message ends it with 130 and one line; the run stays open."""
     with on_terminal(tmp_path, *model, *SLOW, "--message", "Where is it?") as terminal:
         terminal.expect("Parcel 0 ")
         terminal.interrupt()
@@ -163,9 +145,7 @@ def test_a_stopped_message_says_how_to_go_on(tmp_path: Path, model: tuple[str, .
 
 
 def test_a_stopped_message_is_told_to_programs(tmp_path: Path, model: tuple[str, ...]) -> None:
-    """
-    Behind Ctrl-C the last line of JSON says that the turn was interrupted and can be resumed.
-    """
+    """Behind Ctrl-C the last line of JSON says that the turn was interrupted and can be resumed."""
     with on_terminal(tmp_path, *model, *SLOW, "--message", "Where is it?", "--json") as terminal:
         terminal.expect('"type":"text_delta"')
         terminal.interrupt()
@@ -199,9 +179,7 @@ def test_what_others_say_is_seen(tmp_path: Path, model: tuple[str, ...]) -> None
 
 
 def test_a_terminal_has_colours(tmp_path: Path, model: tuple[str, ...]) -> None:
-    """
-    On a terminal what is not the answer is told apart by its colour.
-    """
+    """On a terminal what is not the answer is told apart by its colour."""
     with on_terminal(tmp_path, *model, "--message", "Where is it?") as terminal:
         code = terminal.wait()
 
@@ -211,18 +189,14 @@ def test_a_terminal_has_colours(tmp_path: Path, model: tuple[str, ...]) -> None:
 
 
 async def _stubborn() -> None:
-    """
-    Go on when cancelled for the first time.
-    """
+    """Go on when cancelled for the first time."""
     with suppress(asyncio.CancelledError):
         await asyncio.sleep(60)
     await asyncio.sleep(60)
 
 
 def test_a_second_interrupt_does_not_wait() -> None:
-    """
-    Where work does not stop, Ctrl-C a second time leaves.
-    """
+    """Where work does not stop, Ctrl-C a second time leaves."""
     before = signal.getsignal(signal.SIGINT)
 
     async def leave() -> None:
@@ -238,9 +212,7 @@ def test_a_second_interrupt_does_not_wait() -> None:
 
 
 def test_work_that_is_ignored_by_ctrl_c() -> None:
-    """
-    Where Ctrl-C is ignored, as in the background of a shell, work goes on to its end.
-    """
+    """Where Ctrl-C is ignored, as in the background of a shell, work goes on to its end."""
     done: list[int] = []
 
     async def work() -> None:
@@ -257,9 +229,7 @@ def test_work_that_is_ignored_by_ctrl_c() -> None:
 
 
 def test_an_error_of_stoppable_work_is_raised() -> None:
-    """
-    What goes wrong in the work is the caller's.
-    """
+    """What goes wrong in the work is the caller's."""
 
     async def work() -> None:
         message = "no"

@@ -1,6 +1,4 @@
-"""
-A chat whose turns are long loops of tool calls.
-"""
+"""A chat whose turns are long loops of tool calls."""
 
 import asyncio
 import io
@@ -30,17 +28,13 @@ SAY = ("--message", "Look at all of it.")
 
 
 def folds_of(outcome: Any) -> list[str]:
-    """
-    Return the lines that tell of folds.
-    """
+    """Return the lines that tell of folds."""
     return [line for line in outcome.err.splitlines() if line.startswith("fold ")]
 
 
 @pytest.fixture
 def loop(tmp_path: Path) -> tuple[str, ...]:
-    """
-    Return how a recording of one exchange with 40 tool calls is talked to.
-    """
+    """Return how a recording of one exchange with 40 tool calls is talked to."""
     return ("chat", "--model", f"scripted:{tool_loop(tmp_path / 'loop.json', 40)}")
 
 
@@ -48,9 +42,7 @@ def loop(tmp_path: Path) -> tuple[str, ...]:
 def typed(
     run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., str]:
-    """
-    Return what types lines into a chat, in the folder of the test.
-    """
+    """Return what types lines into a chat, in the folder of the test."""
 
     def call(arguments: tuple[str, ...], *lines: str) -> str:
         text = "".join(f"{line}\n" for line in lines)
@@ -62,9 +54,7 @@ def typed(
 
 
 def test_a_tool_loop_is_folded(run: Run, loop: tuple[str, ...]) -> None:
-    """
-    Without any option a single exchange of many tool calls is folded on the way.
-    """
+    """Without any option a single exchange of many tool calls is folded on the way."""
     outcome = run(*loop, *SAY)
 
     first, *_ = folds_of(outcome)
@@ -87,9 +77,7 @@ def test_a_tool_loop_is_folded(run: Run, loop: tuple[str, ...]) -> None:
 def test_options_and_configurations_win(
     run: Run, tmp_path: Path, loop: tuple[str, ...], arguments: tuple[str, ...], folds: bool
 ) -> None:
-    """
-    An option or a configuration of the reduction wins over the defaults of a chat.
-    """
+    """An option or a configuration of the reduction wins over the defaults of a chat."""
     reduction = {"HistoryReduction": {"Strategy": "Summarizing"}}
     (tmp_path / "reduction.json").write_text(json.dumps(reduction), encoding="utf-8")
     options = {"Options": {"MaxIterations": 100, "MaxIdenticalCalls": 100}}
@@ -99,9 +87,7 @@ def test_options_and_configurations_win(
 
 
 def test_why_nothing_was_folded(typed: Callable[..., str], loop: tuple[str, ...]) -> None:
-    """
-    `/fold` that folds nothing says why, which target applies, and how to fold more.
-    """
+    """`/fold` that folds nothing says why, which target applies, and how to fold more."""
     out = typed((*loop, "--target", "90"), "Look.", "/fold")
 
     assert (
@@ -111,9 +97,7 @@ def test_why_nothing_was_folded(typed: Callable[..., str], loop: tuple[str, ...]
 
 
 def test_a_fold_down_to_a_number(typed: Callable[..., str], loop: tuple[str, ...]) -> None:
-    """
-    `/fold N` folds down to N units this once; behind it the usual target applies again.
-    """
+    """`/fold N` folds down to N units this once; behind it the usual target applies again."""
     out = typed((*loop, "--target", "90"), "Look.", "/fold 11", "/summary", "/fold")
 
     _, _, behind = out.partition("fold performed: Explicitly triggered")
@@ -124,9 +108,7 @@ def test_a_fold_down_to_a_number(typed: Callable[..., str], loop: tuple[str, ...
 
 
 def test_a_fold_tells_its_target(typed: Callable[..., str], loop: tuple[str, ...]) -> None:
-    """
-    `/fold` that folds says which target it has kept.
-    """
+    """`/fold` that folds says which target it has kept."""
     options = ("--target", "10", "--threshold", "100")
 
     assert "the target is 10 messages\n" in typed((*loop, *options), "Look.", "/fold")
@@ -142,16 +124,12 @@ def test_a_fold_tells_its_target(typed: Callable[..., str], loop: tuple[str, ...
 def test_a_wrong_target(
     typed: Callable[..., str], loop: tuple[str, ...], line: str, told: str
 ) -> None:
-    """
-    What is no target is one line.
-    """
+    """What is no target is one line."""
     assert f"error: {told}" in typed(loop, line)
 
 
 def test_one_id_for_all_calls(run: Run, tmp_path: Path) -> None:
-    """
-    Where a recording uses one id again and again each call gets its own result.
-    """
+    """Where a recording uses one id again and again each call gets its own result."""
     tool_loop(tmp_path / "same.json", 5, id="same")
 
     outcome = run("chat", "--model", "scripted:same.json", *SAY)
@@ -163,16 +141,12 @@ def test_one_id_for_all_calls(run: Run, tmp_path: Path) -> None:
 
 
 def results_of(messages: list[Message]) -> list[object]:
-    """
-    Return what tools answered, in order.
-    """
+    """Return what tools answered, in order."""
     return [one.response for message in messages for one in message.tool_call_responses]
 
 
 async def played(session: Session) -> list[Message]:
-    """
-    Return the thread that a chat with *session* up to its end leaves.
-    """
+    """Return the thread that a chat with *session* up to its end leaves."""
     speaker = Speaker(AgentConfig(), Recording(session, name="recorded"))
     thread = await MemoryStore().thread("t")
     while await speaker.left(thread):
@@ -182,9 +156,7 @@ async def played(session: Session) -> list[Message]:
 
 
 def has_repeated_ids(session: Session) -> bool:
-    """
-    Whether two calls of *session* have one id.
-    """
+    """Whether two calls of *session* have one id."""
     ids = [call.id for message in session.messages for call in message.tool_calls]
     return len(ids) > len(set(ids))
 
@@ -202,9 +174,7 @@ def test_recorded_ids_that_repeat(shared_data: Path) -> None:
 
 
 def test_an_interrupted_call_of_a_repeated_id(tmp_path: Path) -> None:
-    """
-    A call that a crash has left without a result is given its own when the turn goes on.
-    """
+    """A call that a crash has left without a result is given its own when the turn goes on."""
     session = read_sessions(tool_loop(tmp_path / "same.json", 3, id="same").read_bytes())[0]
 
     async def run() -> list[Message]:

@@ -1,6 +1,4 @@
-"""
-A chat with a recording, a line after the other as a person types them.
-"""
+"""A chat with a recording, a line after the other as a person types them."""
 
 import io
 import json
@@ -30,14 +28,10 @@ FOLDING = ("--unit", "exchanges", "--target", "1", "--threshold", "0")
 
 
 class Typed(io.TextIOWrapper):
-    """
-    A standard input that a person types into.
-    """
+    """A standard input that a person types into."""
 
     def isatty(self) -> bool:
-        """
-        Say that it is a terminal.
-        """
+        """Say that it is a terminal."""
         return True
 
 
@@ -61,9 +55,7 @@ def typed(
 
 
 def test_an_open_turn_is_resumed_first(run: Run, chat: Path, typed: Run) -> None:
-    """
-    With `--resume` a typed chat begins with the open turn; without one it says so.
-    """
+    """With `--resume` a typed chat begins with the open turn; without one it says so."""
     break_off(chat.parent)
     _, out = typed(options=("--resume",))
     _, again = typed(options=("--resume",))
@@ -73,9 +65,7 @@ def test_an_open_turn_is_resumed_first(run: Run, chat: Path, typed: Run) -> None
 
 
 def test_a_typed_chat(typed: Run) -> None:
-    """
-    Line after line is answered until the input ends; an empty line says what was said next.
-    """
+    """Line after line is answered until the input ends; an empty line says what was said next."""
     code, out = typed("Where is it?", "")
 
     assert code == 0
@@ -87,9 +77,7 @@ def test_a_typed_chat(typed: Run) -> None:
 
 
 def test_commands_are_listed(typed: Run) -> None:
-    """
-    `/help` names every command, and `/quit` leaves.
-    """
+    """`/help` names every command, and `/quit` leaves."""
     code, out = typed("/help", "/quit", "never said")
 
     assert code == 0
@@ -108,9 +96,7 @@ def test_commands_are_listed(typed: Run) -> None:
 
 
 def test_the_history_is_shown(typed: Run) -> None:
-    """
-    `/history` shows the last messages with their numbers, and how far they are folded.
-    """
+    """`/history` shows the last messages with their numbers, and how far they are folded."""
     _, out = typed("one", "two", "/history 5", "/fold", "/history", options=FOLDING)
 
     numbered = re.findall(r"(\d+) (user|assistant|tool) ", out)
@@ -121,9 +107,7 @@ def test_the_history_is_shown(typed: Run) -> None:
 
 
 def test_a_fold_is_forced_shown_and_undone(typed: Run) -> None:
-    """
-    `/fold` folds below the threshold, `/summary` shows the summary, `/undo` takes it back.
-    """
+    """`/fold` folds below the threshold, `/summary` shows the summary, `/undo` takes it back."""
     options = ("--unit", "exchanges", "--target", "1", "--threshold", "9")
     _, out = typed(
         "one", "two", "three", "/summary", "/fold", "/summary", "/undo", "/undo", options=options
@@ -138,9 +122,7 @@ def test_a_fold_is_forced_shown_and_undone(typed: Run) -> None:
 
 
 def test_an_open_turn_is_told_at_the_start(run: Run, chat: Path, typed: Run) -> None:
-    """
-    Who comes back is told the last question and where its turn stood.
-    """
+    """Who comes back is told the last question and where its turn stood."""
     break_off(chat.parent)
     _, out = typed("")
     _, again = typed()
@@ -153,16 +135,12 @@ def test_an_open_turn_is_told_at_the_start(run: Run, chat: Path, typed: Run) -> 
 
 
 def test_nothing_worth_folding_is_said(typed: Run) -> None:
-    """
-    `/fold` of a short conversation says why nothing is folded.
-    """
+    """`/fold` of a short conversation says why nothing is folded."""
     assert "Nothing worth cutting" in typed("one", "/fold")[1]
 
 
 def test_messages_are_taken_back(typed: Run) -> None:
-    """
-    Behind `/rewind` the conversation and the recording go on from there.
-    """
+    """Behind `/rewind` the conversation and the recording go on from there."""
     _, out = typed("one", "two", "/rewind 4", "again", "/rewind 5", "")
 
     assert "taken back: 4 messages; the thread has 4" in out
@@ -171,9 +149,7 @@ def test_messages_are_taken_back(typed: Run) -> None:
 
 
 def test_a_fork_goes_on_by_itself(typed: Run, run: Run) -> None:
-    """
-    Behind `/fork` the chat is in the new thread, and the old one stays.
-    """
+    """Behind `/fork` the chat is in the new thread, and the old one stays."""
     _, out = typed("one", "/fork other", "two", "/fork")
 
     assert "this is thread other now; chat stays as it is" in out
@@ -198,9 +174,7 @@ def test_a_fork_goes_on_by_itself(typed: Run, run: Run) -> None:
     ],
 )
 def test_a_wrong_command_is_one_line(typed: Run, line: str, told: str) -> None:
-    """
-    What cannot be done is told in one line, and the chat goes on.
-    """
+    """What cannot be done is told in one line, and the chat goes on."""
     code, out = typed("one", line, "two")
 
     (error,) = (shown for shown in out.splitlines() if "error: " in shown)
@@ -209,9 +183,7 @@ def test_a_wrong_command_is_one_line(typed: Run, line: str, told: str) -> None:
 
 
 def test_a_text_may_begin_like_a_command(typed: Run, run: Run) -> None:
-    """
-    Two slashes say a text that begins with one.
-    """
+    """Two slashes say a text that begins with one."""
     typed("//etc/hosts is gone")
 
     shown = run("threads", "show", "chat", "--store", "chat.db", "--json").json()["shown"]
@@ -219,9 +191,7 @@ def test_a_text_may_begin_like_a_command(typed: Run, run: Run) -> None:
 
 
 def test_an_empty_line_without_anything_to_say(typed: Run, tmp_path: Path) -> None:
-    """
-    Where nothing is open and nothing was recorded, an empty line asks for something.
-    """
+    """Where nothing is open and nothing was recorded, an empty line asks for something."""
     short = recording(tmp_path / "short.json", "One.")
     _, out = typed("one", "", options=("--model", f"scripted:{short}"))
 
@@ -229,9 +199,7 @@ def test_an_empty_line_without_anything_to_say(typed: Run, tmp_path: Path) -> No
 
 
 def test_a_circuit_breaker_lets_somebody_look(typed: Run) -> None:
-    """
-    A fold that ends the turn is told, and an empty line goes on to the answer.
-    """
+    """A fold that ends the turn is told, and an empty line goes on to the answer."""
     _, out = typed("one", "two", "", options=(*FOLDING, "--behavior", "circuit-breaker"))
 
     ended, _, behind = out.partition("the turn ends here: History reduction performed")
@@ -242,9 +210,7 @@ def test_a_circuit_breaker_lets_somebody_look(typed: Run) -> None:
 def test_json_needs_a_message(
     run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """
-    Lines of JSON are for programs, and a program gives its message at once.
-    """
+    """Lines of JSON are for programs, and a program gives its message at once."""
     monkeypatch.setattr(sys, "stdin", Typed(io.BytesIO()))
 
     assert main(["chat", "--model", "scripted:demo", "--json"]) == 2
@@ -269,16 +235,12 @@ def test_json_needs_a_message(
     ],
 )
 def test_an_error_says_what_to_do_here(error: FoldlineError, told: str) -> None:
-    """
-    What a library tells its caller is told to a person in other words.
-    """
+    """What a library tells its caller is told to a person in other words."""
     assert str(advised(error, "go on")) == told
 
 
 def test_a_disabled_reduction_cannot_be_forced(typed: Run, tmp_path: Path) -> None:
-    """
-    Where the configuration switches reduction off, `/fold` says so.
-    """
+    """Where the configuration switches reduction off, `/fold` says so."""
     config = {"HistoryReduction": {"Enabled": False}}
     (tmp_path / "agent.json").write_text(json.dumps(config), encoding="utf-8")
 
@@ -288,9 +250,7 @@ def test_a_disabled_reduction_cannot_be_forced(typed: Run, tmp_path: Path) -> No
 
 
 def test_what_was_dropped_has_no_summary(typed: Run) -> None:
-    """
-    Where old messages are left out without a summary, `/summary` says that.
-    """
+    """Where old messages are left out without a summary, `/summary` says that."""
     options = (*FOLDING, "--strategy", "message-counting")
 
     assert (
@@ -302,9 +262,7 @@ def test_what_was_dropped_has_no_summary(typed: Run) -> None:
 def test_what_is_no_text_is_told(
     run: Run, chat: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """
-    Bytes that are no text are refused, and the chat goes on.
-    """
+    """Bytes that are no text are refused, and the chat goes on."""
     data = b"\xff\n"
     monkeypatch.setattr(sys, "stdin", Typed(io.BytesIO(data), encoding="utf-8"))
 
@@ -315,9 +273,7 @@ def test_what_is_no_text_is_told(
 
 
 def test_the_packaged_session_is_played_to_its_end(typed: Run) -> None:
-    """
-    Nothing but empty lines plays the whole session that comes with foldline, folds included.
-    """
+    """Nothing but empty lines plays the whole session that comes with foldline, folds included."""
     folding = ("--unit", "exchanges", "--target", "2", "--threshold", "0")
 
     _, out = typed(*[""] * 10, options=("--model", "scripted:demo", *folding))

@@ -1,6 +1,4 @@
-"""
-Every command that looks at a store tells of commits that its log has lost.
-"""
+"""Every command that looks at a store tells of commits that its log has lost."""
 
 import asyncio
 import shutil
@@ -21,9 +19,7 @@ COMMANDS = [["verify"], ["repair"], ["repair", "--write"], ["backup", "copy.db"]
 
 @pytest.fixture
 def killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """
-    A store whose program was killed, with a flipped bit in its log.
-    """
+    """A store whose program was killed, with a flipped bit in its log."""
     path, killed = tmp_path / "a.db", tmp_path / "killed.db"
 
     async def say() -> None:
@@ -41,9 +37,7 @@ def killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def _flip(killed: Path, frame: int) -> None:
-    """
-    Change a bit in the page of *frame*, from 1, or from -1 for those before the end.
-    """
+    """Change a bit in the page of *frame*, from 1, or from -1 for those before the end."""
     log = killed.with_name("killed.db-wal")
     data = bytearray(log.read_bytes())
     frames = range(32 - 24 - 4_096, len(data), 24 + 4_096)
@@ -58,9 +52,7 @@ def _copy(killed: Path) -> Path:
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_the_first_command_keeps_the_log(run: Run, killed: Path, command: list[str]) -> None:
-    """
-    Whichever opens the store first copies the log, names the copy and ends with the code 1.
-    """
+    """Whichever opens the store first copies the log, names the copy and ends with the code 1."""
     damaged = killed.with_name("killed.db-wal").read_bytes()
 
     shown = run(*command)
@@ -74,9 +66,7 @@ def test_the_first_command_keeps_the_log(run: Run, killed: Path, command: list[s
 
 @pytest.mark.parametrize("command", [["verify"], ["repair"], ["backup", "two.db"]], ids=" ".join)
 def test_the_copy_is_named_while_it_lies_there(run: Run, killed: Path, command: list[str]) -> None:
-    """
-    Later ones name the copy too, in their documents as well, and are content when it is away.
-    """
+    """Later ones name the copy too, in their documents as well, and are content when it is away."""
     run("verify")
 
     document = run(*command, "--json")
@@ -92,9 +82,7 @@ def test_the_copy_is_named_while_it_lies_there(run: Run, killed: Path, command: 
 
 
 def test_a_damaged_thread_is_still_repaired(run: Run, killed: Path, damage: Run) -> None:
-    """
-    The copy of a log is in the way of no repair.
-    """
+    """The copy of a log is in the way of no repair."""
     asyncio.run(_add(killed))
     branch = "(SELECT branch FROM threads WHERE id = 'one')"
     damage(killed, f"UPDATE rows SET data = zeroblob(9) WHERE id = ({branch} << 32) + 2")
@@ -110,9 +98,7 @@ async def _add(path: Path) -> None:
 
 
 def test_the_doctor_tells_before_and_behind(run: Run, killed: Path) -> None:
-    """
-    The doctor tells of the damage and changes nothing; later it names the copy.
-    """
+    """The doctor tells of the damage and changes nothing; later it names the copy."""
     log = killed.with_name("killed.db-wal")
     damaged = log.read_bytes()
 

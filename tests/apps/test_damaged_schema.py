@@ -1,6 +1,4 @@
-"""
-A byte of a SQLite file's schema that is no text any more.
-"""
+"""A byte of a SQLite file's schema that is no text any more."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -18,9 +16,7 @@ Run = Callable[..., Any]
 def test_every_command_tells_that_the_file_is_damaged(
     run: Run, store: Path, command: list[str]
 ) -> None:
-    """
-    What Python cannot read of the error is told as damage, with what to do.
-    """
+    """What Python cannot read of the error is told as damage, with what to do."""
     # SQLite quotes the word in which it is.
     store.write_bytes(store.read_bytes().replace(b"CREATE TABLE", b"CRE\xe7TE TABLE", 1))
 

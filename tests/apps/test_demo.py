@@ -1,6 +1,4 @@
-"""
-`foldline demo`.
-"""
+"""`foldline demo`."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -14,9 +12,7 @@ Run = Callable[..., Any]
 
 
 def test_the_session_is_a_real_one() -> None:
-    """
-    The packaged session is long, has several exchanges and parallel calls.
-    """
+    """The packaged session is long, has several exchanges and parallel calls."""
     messages = recorded_session().messages
     users = [message for message in messages if message.role == "user"]
 
@@ -27,9 +23,7 @@ def test_the_session_is_a_real_one() -> None:
 
 
 def test_the_demonstration_shows_what_is_saved(run: Run) -> None:
-    """
-    Without key or file it shows the table, a picture, a view and what to do next.
-    """
+    """Without key or file it shows the table, a picture, a view and what to do next."""
     outcome = run("demo")
 
     assert (outcome.code, outcome.err) == (0, "")
@@ -57,9 +51,7 @@ def test_the_demonstration_saves_calls_and_tokens(run: Run) -> None:
 
 
 def test_the_demonstration_makes_a_page(run: Run, tmp_path: Path) -> None:
-    """
-    With `--html` there is a page beside it.
-    """
+    """With `--html` there is a page beside it."""
     outcome = run("demo", "--html", "demo.html")
 
     assert outcome.code == 0

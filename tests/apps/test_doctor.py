@@ -1,6 +1,4 @@
-"""
-What the doctor advises where a file is damaged.
-"""
+"""What the doctor advises where a file is damaged."""
 
 import json
 import sqlite3
@@ -18,9 +16,7 @@ SHORT = json.dumps([{"role": "user", "content": "Hello"}]).encode()
 
 
 def _tear(path: Path) -> None:
-    """
-    Write over a page that holds nothing but messages, as a failing disk does.
-    """
+    """Write over a page that holds nothing but messages, as a failing disk does."""
     with closing(sqlite3.connect(path)) as connection:
         found = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'rows'")
         (root,) = found.fetchone()
@@ -37,9 +33,7 @@ def _tear(path: Path) -> None:
 
 
 def test_the_doctor_advises_what_works(run: Run, tmp_path: Path) -> None:
-    """
-    Of a file with a torn page the doctor names the command that saves the rest, and it does.
-    """
+    """Of a file with a torn page the doctor names the command that saves the rest, and it does."""
     for name, said in (("short", SHORT), ("long", LONG)):
         run("threads", "import", "-", "--id", name, "--store", "x.db", stdin=said)
     _tear(tmp_path / "x.db")

@@ -1,6 +1,4 @@
-"""
-Files are written whole or not at all.
-"""
+"""Files are written whole or not at all."""
 
 import os
 from pathlib import Path
@@ -12,9 +10,7 @@ from foldline.errors import ExternalError, UsageError
 
 
 def test_all_files_are_written(tmp_path: Path) -> None:
-    """
-    New files come into being with the usual mode, and no draft stays.
-    """
+    """New files come into being with the usual mode, and no draft stays."""
     write_files({str(tmp_path / "a"): b"one", str(tmp_path / "b"): b"two"})
 
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {
@@ -26,9 +22,7 @@ def test_all_files_are_written(tmp_path: Path) -> None:
 
 
 def test_one_bad_name_leaves_the_others_alone(tmp_path: Path) -> None:
-    """
-    Where one file cannot be written, those before it keep what they hold.
-    """
+    """Where one file cannot be written, those before it keep what they hold."""
     (tmp_path / "a").write_bytes(b"old")
 
     with pytest.raises(UsageError, match="cannot write"):
@@ -38,9 +32,7 @@ def test_one_bad_name_leaves_the_others_alone(tmp_path: Path) -> None:
 
 
 def test_a_link_stays_a_link(tmp_path: Path) -> None:
-    """
-    What a link points to is written; the link itself stays.
-    """
+    """What a link points to is written; the link itself stays."""
     (tmp_path / "real").write_bytes(b"old")
     (tmp_path / "link").symlink_to("real")
 
@@ -51,9 +43,7 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
 
 
 def test_what_is_no_file_is_written_to(tmp_path: Path) -> None:
-    """
-    A device is written to, not replaced.
-    """
+    """A device is written to, not replaced."""
     write_files({os.devnull: b"gone"})
 
     assert not Path(os.devnull).is_file()
@@ -61,9 +51,7 @@ def test_what_is_no_file_is_written_to(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_is_not_the_callers_fault() -> None:
-    """
-    A device without room is a failure of the outside.
-    """
+    """A device without room is a failure of the outside."""
     full = "/dev/full"
     if not Path(full).exists():
         pytest.skip("this system has no /dev/full to fail on")
@@ -76,9 +64,7 @@ def test_a_full_disk_is_not_the_callers_fault() -> None:
 def test_a_target_is_checked_before_any_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    """
-    A folder and a missing folder are refused as a file to write.
-    """
+    """A folder and a missing folder are refused as a file to write."""
     (tmp_path / "folder").mkdir()
     monkeypatch.chdir(tmp_path)
 
@@ -87,9 +73,7 @@ def test_a_target_is_checked_before_any_work(
 
 
 def test_two_options_never_name_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """
-    One file for two outputs is refused, there or not, and through links; a device is not one.
-    """
+    """One file for two outputs is refused, there or not, and through links; a device is not one."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "there").write_bytes(b"old")
     (tmp_path / "link").symlink_to("there")
@@ -105,9 +89,7 @@ def test_two_options_never_name_one_file(tmp_path: Path, monkeypatch: pytest.Mon
 def test_what_is_read_is_never_written_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """
-    Neither the conversation nor a configuration is a file to write, through a link neither.
-    """
+    """Neither the conversation nor a configuration is a file to write, through a link neither."""
     monkeypatch.chdir(tmp_path)
     for name in ("log", "config"):
         (tmp_path / name).write_bytes(b"old")

@@ -1,6 +1,4 @@
-"""
-`foldline formats`.
-"""
+"""`foldline formats`."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -14,9 +12,7 @@ Run = Callable[..., Any]
 
 
 def test_every_format_is_listed(run: Run) -> None:
-    """
-    The list is the one that files are read by.
-    """
+    """The list is the one that files are read by."""
     listed = run("formats", "--json").json()
     shown = run("formats").out
 
@@ -26,9 +22,7 @@ def test_every_format_is_listed(run: Run) -> None:
 
 
 def test_the_sessions_of_a_file_are_listed(run: Run, chat: Path) -> None:
-    """
-    With a file the command tells its format and what sessions it holds.
-    """
+    """With a file the command tells its format and what sessions it holds."""
     (session,) = run("formats", chat, "--json").json()["sessions"]
     shown = run("formats", chat).out
 

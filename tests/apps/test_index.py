@@ -1,6 +1,4 @@
-"""
-A damaged index of words is told by every command that looks for damage, and mended by one.
-"""
+"""A damaged index of words is told by every command that looks for damage, and mended by one."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -20,9 +18,7 @@ NOTE = (
 
 @pytest.fixture
 def torn(run: Run, store: Path, damage: Run) -> Path:
-    """
-    Return a store in which the index of one thread has lost words.
-    """
+    """Return a store in which the index of one thread has lost words."""
     assert "1 message found" in run("threads", "search", "one", "polite").out
     damage(store, "DELETE FROM words WHERE word = CAST('polite' AS BLOB)")
     assert "0 messages found" in run("threads", "search", "one", "polite").out
@@ -31,9 +27,7 @@ def torn(run: Run, store: Path, damage: Run) -> Path:
 
 @pytest.mark.parametrize("command", ["verify", "repair"])
 def test_damage_of_the_index_is_told_alike(run: Run, torn: Path, command: str) -> None:
-    """
-    It is named with the code 1 and what mends it, and no message is called damaged.
-    """
+    """It is named with the code 1 and what mends it, and no message is called damaged."""
     shown, document = run(command), run(command, "--json")
 
     assert (shown.code, document.code) == (1, 1)
@@ -43,9 +37,7 @@ def test_damage_of_the_index_is_told_alike(run: Run, torn: Path, command: str) -
 
 
 def test_doctor_and_backup_tell_of_the_index(run: Run, torn: Path) -> None:
-    """
-    Both have the code 1: the copy is damaged as the store is.
-    """
+    """Both have the code 1: the copy is damaged as the store is."""
     examined, copied = run("doctor", "--store", torn, "--json"), run("backup", "copy.db", "--json")
 
     (found,) = (one for one in examined.json()["findings"] if one["name"] == "index of words")
@@ -55,9 +47,7 @@ def test_doctor_and_backup_tell_of_the_index(run: Run, torn: Path) -> None:
 
 
 def test_repair_drops_what_is_damaged(run: Run, torn: Path) -> None:
-    """
-    With --write the damage is gone, nothing else was written, and searches find as before.
-    """
+    """With --write the damage is gone, nothing else was written, and searches find as before."""
     before = run("threads", "export", "one").out
 
     repaired = run("repair", "--write")

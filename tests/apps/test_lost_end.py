@@ -1,6 +1,4 @@
-"""
-A store whose file has lost its end, as a copy that was interrupted or a full disk leaves it.
-"""
+"""A store whose file has lost its end, as a copy that was interrupted or a full disk leaves it."""
 
 import asyncio
 import json
@@ -42,9 +40,7 @@ COMMANDS = [
 
 @pytest.fixture
 def whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """
-    Return the file of a store, which the commands use; what was written last lies at its end.
-    """
+    """Return the file of a store, which the commands use; what was written last lies at its end."""
 
     async def make() -> None:
         async with SQLiteStore(tmp_path / "x.db") as store:
@@ -58,9 +54,7 @@ def whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def _cut(path: Path, pages: int) -> int:
-    """
-    Take the last pages off a file, and return how long it was.
-    """
+    """Take the last pages off a file, and return how long it was."""
     size = path.stat().st_size
     os.truncate(path, size - pages * PAGE)
     return size

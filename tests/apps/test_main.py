@@ -1,6 +1,4 @@
-"""
-Where every error becomes one line.
-"""
+"""Where every error becomes one line."""
 
 import os
 import subprocess
@@ -69,9 +67,7 @@ def test_every_end_has_its_code(
     code: int,
     line: str,
 ) -> None:
-    """
-    An error of the outside or of ours is 1, an interrupt 130, a reader that left 0.
-    """
+    """An error of the outside or of ours is 1, an interrupt 130, a reader that left 0."""
     monkeypatch.setattr(main_module, "_run", _failing(error))
     monkeypatch.setattr(main_module, "_drop_output", lambda: None)
 
@@ -94,9 +90,7 @@ def test_every_end_has_its_code(
     ],
 )
 def test_a_closed_stream_is_no_fault(tmp_path: Path, command: str, code: int, told: str) -> None:
-    """
-    Without an output, or an input, a command ends as it does with one that nobody reads.
-    """
+    """Without an output, or an input, a command ends as it does with one that nobody reads."""
     done = subprocess.run(
         ["sh", "-c", f'exec "$0" -m foldline {command}', sys.executable],
         cwd=tmp_path,
@@ -114,9 +108,7 @@ def test_a_closed_stream_is_no_fault(tmp_path: Path, command: str, code: int, to
 def test_a_traceback_is_there_for_the_asking(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """
-    With `FOLDLINE_DEBUG=1` the line follows a traceback.
-    """
+    """With `FOLDLINE_DEBUG=1` the line follows a traceback."""
     monkeypatch.setattr(main_module, "_run", _failing(KeyError("inside")))
     monkeypatch.setenv("FOLDLINE_DEBUG", "1")
 
@@ -128,9 +120,7 @@ def test_a_traceback_is_there_for_the_asking(
 
 
 def test_help_is_what_comes_without_a_command(run: Run) -> None:
-    """
-    The command alone lists its commands, and that is no error.
-    """
+    """The command alone lists its commands, and that is no error."""
     outcome = run()
 
     assert outcome.code == 0
@@ -139,9 +129,7 @@ def test_help_is_what_comes_without_a_command(run: Run) -> None:
 
 @pytest.mark.parametrize("name", [one.__name__ for one in COMMANDS])
 def test_every_command_has_help_and_json(run: Run, name: str) -> None:
-    """
-    Each command tells what it does, and has the option `--json`.
-    """
+    """Each command tells what it does, and has the option `--json`."""
     outcome = run(name, "--help")
 
     assert outcome.code == 0
@@ -149,9 +137,7 @@ def test_every_command_has_help_and_json(run: Run, name: str) -> None:
 
 
 def test_the_version_is_told(run: Run) -> None:
-    """
-    `--version` prints one line.
-    """
+    """`--version` prints one line."""
     outcome = run("--version")
 
     assert (outcome.code, outcome.out.count("\n")) == (0, 1)
@@ -159,9 +145,7 @@ def test_the_version_is_told(run: Run) -> None:
 
 
 def test_the_start_is_light(tmp_path: Path) -> None:
-    """
-    Neither the package nor the command's start loads what only commands need.
-    """
+    """Neither the package nor the command's start loads what only commands need."""
     code = (
         "import sys, foldline, foldline.apps.cli.main; "
         "print({name.partition('.')[0] for name in sys.modules} & {'rich', 'typer', 'click'}, "
@@ -172,9 +156,7 @@ def test_the_start_is_light(tmp_path: Path) -> None:
 
 
 def test_a_missing_extra_is_one_line(tmp_path: Path) -> None:
-    """
-    Without typer the command says what to install.
-    """
+    """Without typer the command says what to install."""
     code = (
         "import sys; sys.modules['typer'] = None; "
         "from foldline.apps.cli.main import main; sys.exit(main(['demo']))"
@@ -189,9 +171,7 @@ def test_a_missing_extra_is_one_line(tmp_path: Path) -> None:
 
 
 def test_a_process_ends_with_the_code(tmp_path: Path) -> None:
-    """
-    The exit code and the one line are those of the process.
-    """
+    """The exit code and the one line are those of the process."""
     ended = _process("reduce", "nowhere.json", cwd=tmp_path)
 
     assert (ended.returncode, ended.stdout) == (2, "")
@@ -199,9 +179,7 @@ def test_a_process_ends_with_the_code(tmp_path: Path) -> None:
 
 
 def test_a_reader_that_leaves_is_no_error(tmp_path: Path, chat: Path) -> None:
-    """
-    A pipe that is closed early ends the command without a word.
-    """
+    """A pipe that is closed early ends the command without a word."""
     for arguments in (("formats",), ("reduce", str(chat), "--json"), ("replay", str(chat))):
         process = subprocess.Popen(
             [sys.executable, "-m", "foldline", *arguments],
@@ -220,9 +198,7 @@ def test_a_reader_that_leaves_is_no_error(tmp_path: Path, chat: Path) -> None:
 
 
 def test_no_colour_without_a_terminal(tmp_path: Path, chat: Path) -> None:
-    """
-    Piped output holds no escape sequence, whatever the terminal behind it could show.
-    """
+    """Piped output holds no escape sequence, whatever the terminal behind it could show."""
     ended = _process("replay", str(chat), cwd=tmp_path, TERM="xterm-256color")
 
     assert ended.returncode == 0
@@ -230,9 +206,7 @@ def test_no_colour_without_a_terminal(tmp_path: Path, chat: Path) -> None:
 
 
 def test_a_plain_encoding_is_enough(tmp_path: Path, chat: Path) -> None:
-    """
-    Signs that the terminal's encoding lacks do not end the command.
-    """
+    """Signs that the terminal's encoding lacks do not end the command."""
     ended = _process("reduce", str(chat), cwd=tmp_path, PYTHONIOENCODING="ascii")
 
     assert (ended.returncode, ended.stderr) == (0, "")
@@ -240,9 +214,7 @@ def test_a_plain_encoding_is_enough(tmp_path: Path, chat: Path) -> None:
 
 @pytest.mark.parametrize("arguments", [("formats",), ("plan",), ("plan", "--json")])
 def test_a_full_disk_is_one_line(tmp_path: Path, chat: Path, arguments: tuple[str, ...]) -> None:
-    """
-    Where the output cannot be written the exit code is 1, and one line says why.
-    """
+    """Where the output cannot be written the exit code is 1, and one line says why."""
     full = Path("/dev/full")
     if not full.exists():
         pytest.skip("this system has no /dev/full to fail on")

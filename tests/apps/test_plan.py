@@ -1,6 +1,4 @@
-"""
-`foldline plan`.
-"""
+"""`foldline plan`."""
 
 import json
 from collections.abc import Callable
@@ -16,9 +14,7 @@ SMALL = ("--unit", "messages", "--target", "6", "--threshold", "4")
 
 
 def test_a_plan_tells_the_verdict_and_the_cut(run: Run, chat: Path) -> None:
-    """
-    The figures are those that `reduce` will act on.
-    """
+    """The figures are those that `reduce` will act on."""
     plan = run("plan", chat, *SMALL, "--json").json()
 
     assert (plan["verdict"], plan["reason"]) == ("fold", "Count above target and threshold")
@@ -28,9 +24,7 @@ def test_a_plan_tells_the_verdict_and_the_cut(run: Run, chat: Path) -> None:
 
 
 def test_a_plan_for_people_names_every_figure(run: Run, chat: Path) -> None:
-    """
-    Without `--json` the same figures are listed, one a line.
-    """
+    """Without `--json` the same figures are listed, one a line."""
     outcome = run("plan", chat, *SMALL)
 
     assert (outcome.code, outcome.err) == (0, "")
@@ -40,9 +34,7 @@ def test_a_plan_for_people_names_every_figure(run: Run, chat: Path) -> None:
 
 
 def test_a_plan_changes_nothing(run: Run, chat: Path, tmp_path: Path) -> None:
-    """
-    A plan with a state that does not exist yet writes none.
-    """
+    """A plan with a state that does not exist yet writes none."""
     run("plan", chat, *SMALL, "--state", "state.json")
 
     assert [path.name for path in tmp_path.iterdir()] == ["chat.json"]
@@ -71,9 +63,7 @@ def test_a_plan_knows_the_state(run: Run, chat: Path) -> None:
 def test_a_disabled_configuration_is_obeyed(
     run: Run, chat: Path, tmp_path: Path, name: str, text: str
 ) -> None:
-    """
-    What is switched off in a file skips, whatever the options and the history.
-    """
+    """What is switched off in a file skips, whatever the options and the history."""
     (tmp_path / name).write_text(text, encoding="utf-8")
 
     outcome = run("plan", chat, "--config", name, *SMALL, "--json")
@@ -87,9 +77,7 @@ def test_a_disabled_configuration_is_obeyed(
 def test_a_configuration_is_enabled_unless_it_says_otherwise(
     run: Run, chat: Path, tmp_path: Path
 ) -> None:
-    """
-    Only the section of a file counts, and what it does not say is yes.
-    """
+    """Only the section of a file counts, and what it does not say is yes."""
     text = '{"Logging": {"Enabled": true}, "HistoryReduction": {"TargetCount": 2}}'
     (tmp_path / "on.json").write_text(text, encoding="utf-8")
 
@@ -99,9 +87,7 @@ def test_a_configuration_is_enabled_unless_it_says_otherwise(
 
 
 def test_a_plan_tells_which_strategy_is_in_force(run: Run, chat: Path, tmp_path: Path) -> None:
-    """
-    Without a file it is summarizing; a file that names none has the library's default.
-    """
+    """Without a file it is summarizing; a file that names none has the library's default."""
     (tmp_path / "file.toml").write_text("target_count = 3\n", encoding="utf-8")
 
     assert "summarizing" in run("plan", chat).out
@@ -109,9 +95,7 @@ def test_a_plan_tells_which_strategy_is_in_force(run: Run, chat: Path, tmp_path:
 
 
 def test_notes_are_few_and_on_one_line_each(run: Run, tmp_path: Path) -> None:
-    """
-    Of many notes the first five are shown, and how many there are more.
-    """
+    """Of many notes the first five are shown, and how many there are more."""
     said = {"sessionId": "s", "uuid": "u", "parentUuid": None}
     lines = [{"type": "user", **said, "message": {"role": "user", "content": "hello"}}]
     lines += [{"type": "user", **said, "message": {"role": "user"}} for _ in range(8)]

@@ -1,6 +1,4 @@
-"""
-`foldline reduce`.
-"""
+"""`foldline reduce`."""
 
 import gzip
 import json
@@ -28,9 +26,7 @@ SMALL = ("--unit", "messages", "--target", "6", "--threshold", "4")
 
 
 def test_the_view_is_shown_for_people(run: Run, chat: Path) -> None:
-    """
-    Without options there are lines for messages, the summary in full, and what happened.
-    """
+    """Without options there are lines for messages, the summary in full, and what happened."""
     outcome = run("reduce", chat)
 
     assert (outcome.code, outcome.err) == (0, "")
@@ -42,9 +38,7 @@ def test_the_view_is_shown_for_people(run: Run, chat: Path) -> None:
 
 
 def test_json_is_the_request_of_the_vendor(run: Run, chat: Path) -> None:
-    """
-    `--json` prints the view in the format of the file, valid and nothing else.
-    """
+    """`--json` prints the view in the format of the file, valid and nothing else."""
     outcome = run("reduce", chat, *SMALL, "--json")
 
     items = outcome.json()
@@ -56,9 +50,7 @@ def test_json_is_the_request_of_the_vendor(run: Run, chat: Path) -> None:
 
 
 def test_every_target_is_valid(run: Run, chat: Path) -> None:
-    """
-    `--to` writes the view as each vendor accepts it.
-    """
+    """`--to` writes the view as each vendor accepts it."""
     anthropic = run("reduce", chat, *SMALL, "--json", "--to", "anthropic").json()
     responses = run("reduce", chat, *SMALL, "--json", "--to", "openai-responses").json()
     own = run("reduce", chat, *SMALL, "--json", "--to", "foldline").out
@@ -69,9 +61,7 @@ def test_every_target_is_valid(run: Run, chat: Path) -> None:
 
 
 def test_the_state_makes_the_next_call_a_hit(run: Run, chat: Path) -> None:
-    """
-    A second call with the state of the first one folds nothing and gives the same view.
-    """
+    """A second call with the state of the first one folds nothing and gives the same view."""
     arguments = ("reduce", chat, *SMALL, "--json", "--state", "state.json")
 
     first = run(*arguments)
@@ -83,9 +73,7 @@ def test_the_state_makes_the_next_call_a_hit(run: Run, chat: Path) -> None:
 
 
 def test_the_state_is_a_reduction(run: Run, chat: Path, tmp_path: Path) -> None:
-    """
-    The file of `--state` holds what the library reads and writes.
-    """
+    """The file of `--state` holds what the library reads and writes."""
     run("reduce", chat, *SMALL, "--state", "state.json")
 
     state = HistoryReductionState.from_json((tmp_path / "state.json").read_bytes())
@@ -93,9 +81,7 @@ def test_the_state_is_a_reduction(run: Run, chat: Path, tmp_path: Path) -> None:
 
 
 def test_nothing_folded_leaves_no_state(run: Run, chat: Path, tmp_path: Path) -> None:
-    """
-    Where there is no reduction no file is made for one.
-    """
+    """Where there is no reduction no file is made for one."""
     outcome = run("reduce", chat, "--target", "100", "--state", "state.json")
 
     assert outcome.code == 0
@@ -103,9 +89,7 @@ def test_nothing_folded_leaves_no_state(run: Run, chat: Path, tmp_path: Path) ->
 
 
 def test_output_is_written_and_not_printed(run: Run, chat: Path, tmp_path: Path) -> None:
-    """
-    `--output` gets the request; on the screen stays what happened.
-    """
+    """`--output` gets the request; on the screen stays what happened."""
     outcome = run("reduce", chat, *SMALL, "--output", "view.json")
 
     assert check_openai_chat(json.loads((tmp_path / "view.json").read_bytes())) == ()
@@ -115,9 +99,7 @@ def test_output_is_written_and_not_printed(run: Run, chat: Path, tmp_path: Path)
 
 
 def test_a_file_that_is_there_keeps_its_mode(run: Run, chat: Path, tmp_path: Path) -> None:
-    """
-    A private file stays private when it is written anew.
-    """
+    """A private file stays private when it is written anew."""
     (tmp_path / "view.json").write_text("old", encoding="utf-8")
     (tmp_path / "view.json").chmod(0o600)
 
@@ -127,9 +109,7 @@ def test_a_file_that_is_there_keeps_its_mode(run: Run, chat: Path, tmp_path: Pat
 
 
 def test_force_and_skip(run: Run, chat: Path) -> None:
-    """
-    `--force` folds below the threshold, `--skip` shows everything above it.
-    """
+    """`--force` folds below the threshold, `--skip` shows everything above it."""
     forced = run("reduce", chat, "--target", "25", "--threshold", "20", "--force", "--json")
     skipped = run("reduce", chat, *SMALL, "--skip", "--json")
 
@@ -138,9 +118,7 @@ def test_force_and_skip(run: Run, chat: Path) -> None:
 
 
 def test_the_circuit_breaker_says_that_the_turn_ends(run: Run, chat: Path) -> None:
-    """
-    With that behavior a fold is announced as the end of the turn, which is no failure.
-    """
+    """With that behavior a fold is announced as the end of the turn, which is no failure."""
     outcome = run("reduce", chat, *SMALL, "--behavior", "circuit-breaker", "--json")
 
     assert (outcome.code, len(outcome.json()) < 20) == (0, True)
@@ -159,9 +137,7 @@ def test_the_circuit_breaker_says_that_the_turn_ends(run: Run, chat: Path) -> No
 def test_a_configuration_is_read_by_content(
     run: Run, chat: Path, tmp_path: Path, name: str, text: str
 ) -> None:
-    """
-    JSON and TOML are told apart by what they hold, and options win over the file.
-    """
+    """JSON and TOML are told apart by what they hold, and options win over the file."""
     (tmp_path / name).write_text(text, encoding="utf-8")
 
     dropped = run("reduce", chat, "--config", name, "--json")
@@ -172,9 +148,7 @@ def test_a_configuration_is_read_by_content(
 
 
 def test_a_conversation_comes_from_the_standard_input(run: Run, chat: Path) -> None:
-    """
-    `-` reads what is piped in, compressed or not.
-    """
+    """`-` reads what is piped in, compressed or not."""
     data = chat.read_bytes()
 
     piped = run("reduce", "-", *SMALL, "--json", stdin=data)
@@ -185,9 +159,7 @@ def test_a_conversation_comes_from_the_standard_input(run: Run, chat: Path) -> N
 
 
 def test_one_of_several_sessions_is_chosen(run: Run, tmp_path: Path) -> None:
-    """
-    A session is found by number and by id; without a choice the command asks for one.
-    """
+    """A session is found by number and by id; without a choice the command asks for one."""
     lines = [
         {"id": name, "messages": [{"role": "user", "content": f"I am {name}"}]}
         for name in ("first", "second")
@@ -207,9 +179,7 @@ def test_one_of_several_sessions_is_chosen(run: Run, tmp_path: Path) -> None:
 
 
 def test_a_text_cannot_steer_the_terminal(run: Run, tmp_path: Path) -> None:
-    """
-    Escape sequences, markup and lone surrogates of a conversation are shown, not obeyed.
-    """
+    """Escape sequences, markup and lone surrogates of a conversation are shown, not obeyed."""
     text = "\x1b[31mred\x1b]0;title\x07 [bold]not markup[/bold] \ud800 \u202eturned"
     messages = [{"role": "user", "content": text}]
     (tmp_path / "hostile.json").write_text(json.dumps(messages), encoding="utf-8")
@@ -223,9 +193,7 @@ def test_a_text_cannot_steer_the_terminal(run: Run, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("option", ["--output", "--state"])
 def test_a_log_is_never_written_over(run: Run, chat: Path, option: str) -> None:
-    """
-    Naming the conversation itself as the file to write is refused, and it stays as it is.
-    """
+    """Naming the conversation itself as the file to write is refused, and it stays as it is."""
     before = chat.read_bytes()
     done = run("reduce", str(chat), *SMALL, option, str(chat))
 
@@ -235,9 +203,7 @@ def test_a_log_is_never_written_over(run: Run, chat: Path, option: str) -> None:
 
 
 def test_a_disabled_configuration_is_obeyed(run: Run, chat: Path, tmp_path: Path) -> None:
-    """
-    The full history is the view, and one line says why.
-    """
+    """The full history is the view, and one line says why."""
     (tmp_path / "off.json").write_text('{"Enabled": false, "TargetCount": 2}', encoding="utf-8")
 
     outcome = run("reduce", chat, "--config", "off.json", "--json")

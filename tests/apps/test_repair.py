@@ -1,6 +1,4 @@
-"""
-What a repair says of what it came to, and of what it leaves alone.
-"""
+"""What a repair says of what it came to, and of what it leaves alone."""
 
 import asyncio
 import sqlite3
@@ -25,9 +23,7 @@ STRAY = "INSERT INTO documents VALUES (999, 'tool', 'x', x'00')"
 
 @pytest.fixture
 def wide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """
-    Return the file of a store whose rows fill many pages, which the commands use.
-    """
+    """Return the file of a store whose rows fill many pages, which the commands use."""
 
     async def make() -> None:
         async with SQLiteStore(tmp_path / "wide.db") as store:
@@ -42,9 +38,7 @@ def wide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def _row(path: Path, number: int, *, tenant: str = "default") -> int:
-    """
-    Return the id of a row of the thread `one`.
-    """
+    """Return the id of a row of the thread `one`."""
     sql = "SELECT branch FROM threads WHERE tenant = ? AND id = 'one'"
     with closing(sqlite3.connect(path)) as connection:
         return (int(connection.execute(sql, (tenant,)).fetchone()[0]) << 32) + number
@@ -75,9 +69,7 @@ def test_only_what_is_whole_behind_it_is_repaired(run: Run, store: Path, damage:
 
 
 def test_what_cannot_be_repaired_is_counted(run: Run, store: Path, damage: Run) -> None:
-    """
-    One thread that cannot be repaired is told at the end, and the others are repaired.
-    """
+    """One thread that cannot be repaired is told at the end, and the others are repaired."""
     damage(store, _ruin(_row(store, 0)))
     damage(store, "UPDATE threads SET head = x'00' WHERE tenant = 'default' AND id = 'one'")
     damage(store, "DELETE FROM documents")
@@ -128,9 +120,7 @@ def test_what_a_repair_would_lose_can_be_saved(run: Run, wide: Path) -> None:
 
 
 def test_what_sqlite_alone_finds_is_told(run: Run, wide: Path) -> None:
-    """
-    Where every thread is whole and the file is not, a repair fails as `verify` does.
-    """
+    """Where every thread is whole and the file is not, a repair fails as `verify` does."""
     fragment(wide)
 
     verified, told, written = run("verify"), run("repair"), run("repair", "--write")
@@ -175,9 +165,7 @@ def test_what_is_named_works_where_no_thread_can_be_listed(run: Run, tmp_path: P
 
 
 def test_what_has_failed_is_no_way_forward(run: Run, wide: Path) -> None:
-    """
-    Of a file that cannot be opened no command names itself, and a way is named once.
-    """
+    """Of a file that cannot be opened no command names itself, and a way is named once."""
     with wide.open("r+b") as file:
         # The page that lists the tables begins there.
         file.seek(100)
@@ -197,9 +185,7 @@ def test_what_has_failed_is_no_way_forward(run: Run, wide: Path) -> None:
 
 
 def test_where_nothing_is_left_the_last_resort_is_named(run: Run, wide: Path) -> None:
-    """
-    Where no row of a thread can be reached `--whole-rows` says what may still find them.
-    """
+    """Where no row of a thread can be reached `--whole-rows` says what may still find them."""
     swap_pages(wide, 0, 5)
 
     outcome = run("threads", "export", "t0", "--whole-rows")
@@ -212,9 +198,7 @@ def test_where_nothing_is_left_the_last_resort_is_named(run: Run, wide: Path) ->
 def test_what_belongs_to_nothing_keeps_no_thread_damaged(
     run: Run, store: Path, damage: Run
 ) -> None:
-    """
-    Beside what is stray a thread is repaired; that it stays is told, with the code 1.
-    """
+    """Beside what is stray a thread is repaired; that it stays is told, with the code 1."""
     damage(store, _ruin(_row(store, 20)))
     damage(store, STRAY)
 
@@ -246,9 +230,7 @@ def test_a_thread_that_nobody_can_name_is_told(run: Run, store: Path, damage: Ru
 
 
 def test_a_repair_that_loses_much_names_what_saves_it(run: Run, store: Path, damage: Run) -> None:
-    """
-    Where messages behind the damage would be lost, the command that writes them is named.
-    """
+    """Where messages behind the damage would be lost, the command that writes them is named."""
     damage(store, _ruin(_row(store, 0, tenant="acme")))
 
     told, written = run("repair"), run("repair", "--write")
@@ -260,9 +242,7 @@ def test_a_repair_that_loses_much_names_what_saves_it(run: Run, store: Path, dam
 
 
 def test_a_repair_that_loses_one_message_names_nothing(run: Run, store: Path, damage: Run) -> None:
-    """
-    Where the last message alone is damaged, nothing else could be saved.
-    """
+    """Where the last message alone is damaged, nothing else could be saved."""
     damage(store, _ruin(_row(store, 13, tenant="acme")))
 
     assert "--whole-rows" not in run("repair").out

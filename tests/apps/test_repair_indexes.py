@@ -38,9 +38,7 @@ INDEXES = (
 
 
 def _contents(path: Path) -> list[list[Any]]:
-    """
-    Return every row of every table but those that searches make anew.
-    """
+    """Return every row of every table but those that searches make anew."""
     with closing(sqlite3.connect(path)) as connection:
         return [
             sorted(connection.execute(f"SELECT * FROM {table} NOT INDEXED"), key=repr)
@@ -59,9 +57,7 @@ def _make(path: Path, count: int, *, words: str = "and so on") -> None:
 
 
 def _shorten(path: Path) -> None:
-    """
-    Let the index of names forget its last entry, as a write does that was lost.
-    """
+    """Let the index of names forget its last entry, as a write does that was lost."""
     (top, *_), _ = pages_of(path, "sqlite_autoindex_threads_1")
     data = bytearray(path.read_bytes())
     count = int.from_bytes(data[top + 3 : top + 5])
@@ -70,9 +66,7 @@ def _shorten(path: Path) -> None:
 
 
 def _repeat(path: Path) -> None:
-    """
-    Let the index of names hold its first entry in place of its second one too.
-    """
+    """Let the index of names hold its first entry in place of its second one too."""
     (top, *_), _ = pages_of(path, "sqlite_autoindex_threads_1")
     data = bytearray(path.read_bytes())
     data[top + 10 : top + 12] = data[top + 8 : top + 10]
@@ -101,9 +95,7 @@ def test_a_thread_that_cannot_be_listed_is_not_called_whole(
 
 @pytest.fixture
 def searched(tmp_path: Path) -> Path:
-    """
-    Return the file of a store with everything in it, and an index of many words.
-    """
+    """Return the file of a store with everything in it, and an index of many words."""
 
     async def make() -> None:
         async with SQLiteStore(tmp_path / "x.db", checkpoints="full") as store:
@@ -120,9 +112,7 @@ def searched(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("name", INDEXES)
 def test_a_torn_index_costs_nothing(run: Run, searched: Path, name: str) -> None:
-    """
-    Where a page of an index is lost, what is named first by each command leaves no row out.
-    """
+    """Where a page of an index is lost, what is named first by each command leaves no row out."""
     before = _contents(searched)
     empty_page(searched, 0, name)
 
@@ -160,9 +150,7 @@ def test_what_the_log_alone_holds_is_in_the_copy(run: Run, tmp_path: Path) -> No
 
 
 def test_the_copy_is_a_store_of_today(run: Run, searched: Path) -> None:
-    """
-    It has the mark, the version, the tables and the indexes of a new store, and no other.
-    """
+    """It has the mark, the version, the tables and the indexes of a new store, and no other."""
     empty_page(searched, 0, "rows_system")
 
     copy = carry_out(run("verify", "--store", searched).out, searched)
@@ -185,9 +173,7 @@ def _plain(sql: str) -> str:
 
 
 def test_of_two_threads_of_one_name_none_is_left_out(run: Run, tmp_path: Path) -> None:
-    """
-    Where a table holds what its index forbids the copy has no threads, instead of one fewer.
-    """
+    """Where a table holds what its index forbids the copy has no threads, instead of one fewer."""
     path = tmp_path / "x.db"
     _make(path, 4)
     (top, *_), size = pages_of(path, "threads")
@@ -235,9 +221,7 @@ def test_a_torn_index_of_words_costs_nothing(run: Run, searched: Path, name: str
 
 
 def test_a_page_with_nothing_wrong_in_its_rows_costs_nothing(run: Run, tmp_path: Path) -> None:
-    """
-    What SQLite finds wrong with a page, and no thread, is gone from the copy that is named.
-    """
+    """What SQLite finds wrong with a page, and no thread, is gone from the copy that is named."""
     path = tmp_path / "x.db"
     _make(path, 10, words="and so on " * 30)
     before = _contents(path)

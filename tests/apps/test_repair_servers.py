@@ -1,6 +1,4 @@
-"""
-`foldline repair` for a store on a server.
-"""
+"""`foldline repair` for a store on a server."""
 
 import asyncio
 from collections.abc import Callable
@@ -20,9 +18,7 @@ BRANCH = "{foldline}/branch/default/"
 
 
 def fill(url: str) -> Image:
-    """
-    Make the threads one and two, and return what Redis holds then.
-    """
+    """Make the threads one and two, and return what Redis holds then."""
 
     async def made() -> Image:
         async with RedisStore(url) as store:
@@ -34,9 +30,7 @@ def fill(url: str) -> Image:
 
 
 async def _damage(url: str) -> None:
-    """
-    Take one thread off the list, and give the branch of the other one a number that is none.
-    """
+    """Take one thread off the list, and give the branch of the other one a number that is none."""
     await tell(url, "ZREM", THREADS, "one")
     branch = await tell(url, "HGET", "{foldline}/thread/default/two", "branch")
     assert isinstance(branch, bytes)
@@ -45,9 +39,7 @@ async def _damage(url: str) -> None:
 
 @pytest.fixture
 def damaged(redis_url: str) -> Image:
-    """
-    Return what Redis held before the damage.
-    """
+    """Return what Redis held before the damage."""
     before = fill(redis_url)
     asyncio.run(_damage(redis_url))
     return before
@@ -72,9 +64,7 @@ def test_what_is_damaged_below_the_threads_is_told(
 def test_what_is_below_the_threads_is_mended_before_them(
     run: Run, redis_url: str, damaged: Image
 ) -> None:
-    """
-    With --write every key is as before, no thread has lost anything, and all is whole.
-    """
+    """With --write every key is as before, no thread has lost anything, and all is whole."""
     repaired = run("repair", "--store", redis_url, "--write", "--json")
 
     document = repaired.json()

@@ -1,6 +1,4 @@
-"""
-`foldline replay`.
-"""
+"""`foldline replay`."""
 
 import json
 from collections.abc import Callable
@@ -20,9 +18,7 @@ def _names(outcome: Any) -> list[str]:
 
 
 def test_without_options_the_usual_ones_are_compared(run: Run, chat: Path) -> None:
-    """
-    Both baselines and at least four configurations, of both strategies and all units.
-    """
+    """Both baselines and at least four configurations, of both strategies and all units."""
     outcome = run("replay", chat, "--json")
 
     replays = outcome.json()["sessions"][0]["replays"]
@@ -36,9 +32,7 @@ def test_without_options_the_usual_ones_are_compared(run: Run, chat: Path) -> No
 
 
 def test_the_document_has_totals_and_calls(run: Run, chat: Path) -> None:
-    """
-    One record per model call, whose sums are the totals.
-    """
+    """One record per model call, whose sums are the totals."""
     replay = run("replay", chat, *SMALL, "--json").json()["sessions"][0]["replays"][2]
 
     totals, calls = replay["totals"], replay["calls"]
@@ -50,9 +44,7 @@ def test_the_document_has_totals_and_calls(run: Run, chat: Path) -> None:
 
 
 def test_the_table_has_a_line_for_each(run: Run, chat: Path) -> None:
-    """
-    For people there is one line per configuration, and what it stands for.
-    """
+    """For people there is one line per configuration, and what it stands for."""
     outcome = run("replay", chat, *SMALL)
 
     assert outcome.code == 0
@@ -64,9 +56,7 @@ def test_the_table_has_a_line_for_each(run: Run, chat: Path) -> None:
 
 
 def test_files_are_named_and_compared(run: Run, chat: Path, tmp_path: Path) -> None:
-    """
-    Each `--config` is one configuration, called as its file; `--compare` adds the usual ones.
-    """
+    """Each `--config` is one configuration, called as its file; `--compare` adds the usual ones."""
     (tmp_path / "ours.toml").write_text('strategy = "summarizing"\n', encoding="utf-8")
     (tmp_path / "rolling.json").write_text('{"target_count": 3}', encoding="utf-8")
     files = ("--config", "ours.toml", "--config", "rolling.json")
@@ -79,9 +69,7 @@ def test_files_are_named_and_compared(run: Run, chat: Path, tmp_path: Path) -> N
 
 
 def test_a_page_is_written(run: Run, chat: Path, tmp_path: Path) -> None:
-    """
-    `--html` writes one page beside the table.
-    """
+    """`--html` writes one page beside the table."""
     outcome = run("replay", chat, *SMALL, "--html", "report.html")
 
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
@@ -91,18 +79,14 @@ def test_a_page_is_written(run: Run, chat: Path, tmp_path: Path) -> None:
 
 
 def test_without_a_check_nothing_is_claimed(run: Run, chat: Path) -> None:
-    """
-    `--no-check` leaves the number of invalid requests open.
-    """
+    """`--no-check` leaves the number of invalid requests open."""
     replays = run("replay", chat, *SMALL, "--no-check", "--json").json()["sessions"][0]["replays"]
 
     assert replays[2]["totals"]["invalid_requests"] is None
 
 
 def test_all_sessions_of_a_file_are_played(run: Run, tmp_path: Path) -> None:
-    """
-    The figures of several sessions are added up.
-    """
+    """The figures of several sessions are added up."""
     line = '{"messages": [{"role": "user", "content": "hello"}]}\n'
     (tmp_path / "three.jsonl").write_text(line * 3, encoding="utf-8")
 
@@ -114,9 +98,7 @@ def test_all_sessions_of_a_file_are_played(run: Run, tmp_path: Path) -> None:
 
 
 def test_a_log_of_growing_requests_is_one_session(run: Run, chat: Path, tmp_path: Path) -> None:
-    """
-    Every request is a call of the one session that they are, and a note says so.
-    """
+    """Every request is a call of the one session that they are, and a note says so."""
     messages = json.loads(chat.read_bytes())["messages"]
     ends = [at for at, one in enumerate(messages, 1) if one["role"] in {"user", "tool"}]
     lines = [json.dumps({"model": "any", "messages": messages[:end]}) for end in ends]
@@ -135,9 +117,7 @@ def test_a_log_of_growing_requests_is_one_session(run: Run, chat: Path, tmp_path
 
 
 def test_a_disabled_configuration_is_obeyed(run: Run, chat: Path, tmp_path: Path) -> None:
-    """
-    Under it the full history is sent at every call, and a line says why.
-    """
+    """Under it the full history is sent at every call, and a line says why."""
     (tmp_path / "off.toml").write_text("enabled = false\n", encoding="utf-8")
 
     shown = run("replay", chat, "--config", "off.toml")
@@ -155,9 +135,7 @@ def test_a_disabled_configuration_is_obeyed(run: Run, chat: Path, tmp_path: Path
 def test_no_figure_is_cut(
     run: Run, chat: Path, monkeypatch: pytest.MonkeyPatch, columns: str
 ) -> None:
-    """
-    On a narrow terminal columns move below, whole.
-    """
+    """On a narrow terminal columns move below, whole."""
     replayed = run("replay", chat, *SMALL)
     monkeypatch.setenv("COLUMNS", columns)
 

@@ -1,6 +1,4 @@
-"""
-From the command line to a file that is open already, or lies elsewhere.
-"""
+"""From the command line to a file that is open already, or lies elsewhere."""
 
 import asyncio
 import shutil
@@ -62,9 +60,7 @@ def test_the_way_forward_takes_no_lock_away(store: Path) -> None:
 
 
 def _logged(path: Path) -> None:
-    """
-    Make a store of which all lies in the log, as one is left whose first program was killed.
-    """
+    """Make a store of which all lies in the log, as one is left whose first program was killed."""
     with closing(sqlite3.connect(path.with_name("live.db"), isolation_level=None)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
@@ -78,9 +74,7 @@ def _logged(path: Path) -> None:
 
 @pytest.mark.parametrize("command", [["verify"], ["threads", "list"], ["doctor"]], ids=" ".join)
 def test_a_link_leads_to_the_log_too(run: Run, tmp_path: Path, command: list[str]) -> None:
-    """
-    A store of which all lies in its log is one through a link from another folder too.
-    """
+    """A store of which all lies in its log is one through a link from another folder too."""
     _logged(tmp_path / "x.db")
     (tmp_path / "links").mkdir()
     (tmp_path / "links" / "y.db").symlink_to(tmp_path / "x.db")
@@ -91,9 +85,7 @@ def test_a_link_leads_to_the_log_too(run: Run, tmp_path: Path, command: list[str
 
 
 def _killed(path: Path) -> None:
-    """
-    Make a store of which some lies in the log, as one is left whose program was killed.
-    """
+    """Make a store of which some lies in the log, as one is left whose program was killed."""
 
     async def make() -> None:
         for name in ("early", "late"):
@@ -145,9 +137,7 @@ def test_a_file_that_its_log_mends_is_a_store(run: Run, tmp_path: Path) -> None:
 
 
 def test_a_thread_of_another_key_hides_no_other(run: Run, tmp_path: Path) -> None:
-    """
-    What was verified is told before the error about a thread that another key has written.
-    """
+    """What was verified is told before the error about a thread that another key has written."""
 
     async def make(name: str, ids: str, key: bytes) -> None:
         async with SQLiteStore(tmp_path / name, cipher=AesCipher(key)) as opened:

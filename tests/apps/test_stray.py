@@ -1,6 +1,4 @@
-"""
-What belongs to nothing is told alike by every command, and nobody is sent away for it.
-"""
+"""What belongs to nothing is told alike by every command, and nobody is sent away for it."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -25,9 +23,7 @@ ADVICE = ("restore", "sqlite3", "shows what can be saved", "itself is damaged", 
 def test_what_is_stray_is_told_alike(
     run: Run, store: Path, damage: Run, what: str, command: list[str]
 ) -> None:
-    """
-    It is named as stray with the code 1, and no way forward is told, since none is needed.
-    """
+    """It is named as stray with the code 1, and no way forward is told, since none is needed."""
     damage(store, STRAY[what])
 
     shown, document = run(*command), run(*command, "--json")
@@ -45,9 +41,7 @@ def _problem(document: Any) -> str:
 
 
 def test_what_is_stray_hides_no_damage(run: Run, store: Path, damage: Run) -> None:
-    """
-    Beside what is stray a damaged name is told with its way forward.
-    """
+    """Beside what is stray a damaged name is told with its way forward."""
     damage(store, STRAY["row"])
     damage(store, "UPDATE threads SET id = 'two/' WHERE id = 'two'")
 
@@ -63,9 +57,7 @@ def test_what_is_stray_hides_no_damage(run: Run, store: Path, damage: Run) -> No
 def test_nothing_is_told_as_written_where_nothing_was(
     run: Run, store: Path, damage: Run, what: str
 ) -> None:
-    """
-    With --write too "written" is false where no thread was repaired.
-    """
+    """With --write too "written" is false where no thread was repaired."""
     damage(store, STRAY.get(what, "PRAGMA user_version"))
     before = store.read_bytes()
 
@@ -76,9 +68,7 @@ def test_nothing_is_told_as_written_where_nothing_was(
 
 
 def test_what_was_written_is_told_as_written(run: Run, store: Path, damage: Run) -> None:
-    """
-    Where a thread was repaired "written" is true, and false while that is only told.
-    """
+    """Where a thread was repaired "written" is true, and false while that is only told."""
     branch = "(SELECT branch FROM threads WHERE tenant = 'default' AND id = 'one')"
     damage(store, f"UPDATE rows SET data = zeroblob(9) WHERE id = ({branch} << 32) + 20")
 

@@ -1,6 +1,4 @@
-"""
-Text of others on a terminal of ours.
-"""
+"""Text of others on a terminal of ours."""
 
 import sys
 from pathlib import Path
@@ -29,25 +27,19 @@ from foldline.apps.cli.terminal import (
     ],
 )
 def test_nothing_a_terminal_obeys_is_left(text: str, shown: str) -> None:
-    """
-    What cannot be printed is shown as a mark; lines stay lines.
-    """
+    """What cannot be printed is shown as a mark; lines stay lines."""
     assert clean(text) == shown
 
 
 def test_the_first_line_says_something() -> None:
-    """
-    Empty lines in front are passed over, spaces are joined, and a long line is cut.
-    """
+    """Empty lines in front are passed over, spaces are joined, and a long line is cut."""
     assert first_line("\n  \n first   line \nsecond") == "first line"
     assert first_line("") == ""
     assert first_line("x" * 500, most=10) == "x" * 9 + "…"
 
 
 def test_no_progress_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    """
-    A progress bar is for who looks; a file or a pipe gets nothing of it.
-    """
+    """A progress bar is for who looks; a file or a pipe gets nothing of it."""
     with progress("working", 2) as advance:
         advance()
         advance()
@@ -57,9 +49,7 @@ def test_no_progress_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_the_console_takes_text_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
-    """
-    Neither markup nor names of emoji in a text are anything but text.
-    """
+    """Neither markup nor names of emoji in a text are anything but text."""
     output_console().print("[red]:smile:[/red] 42")
 
     assert capsys.readouterr().out == "[red]:smile:[/red] 42\n"
@@ -75,9 +65,7 @@ def test_the_console_takes_text_as_it_is(capsys: pytest.CaptureFixture[str]) -> 
 def test_the_command_is_named_as_it_can_be_called(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, called: str, name: str
 ) -> None:
-    """
-    Where the command is not found by its name, it is named as it was called.
-    """
+    """Where the command is not found by its name, it is named as it was called."""
     monkeypatch.setattr(sys, "argv", [called])
     monkeypatch.setenv("PATH", str(tmp_path))
     elsewhere = command_name()

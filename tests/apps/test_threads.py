@@ -1,6 +1,4 @@
-"""
-The commands about threads, run as a person would.
-"""
+"""The commands about threads, run as a person would."""
 
 import asyncio
 import json
@@ -20,9 +18,7 @@ Run = Callable[..., Any]
 
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """
-    Return the file of a store with everything in it, which the commands use.
-    """
+    """Return the file of a store with everything in it, which the commands use."""
     path = tmp_path / "store.db"
     asyncio.run(_filled(path))
     monkeypatch.setenv("FOLDLINE_STORE", str(path))
@@ -35,9 +31,7 @@ async def _filled(path: Path, key: bytes | None = None) -> None:
 
 
 def test_threads_are_listed(run: Run, store: Path) -> None:
-    """
-    Every thread of the tenant is listed with its counts and its title, and no other's.
-    """
+    """Every thread of the tenant is listed with its counts and its title, and no other's."""
     listed = run("threads", "list", "--json").json()
     shown = run("threads", "list")
 
@@ -49,9 +43,7 @@ def test_threads_are_listed(run: Run, store: Path) -> None:
 
 
 def test_a_damaged_thread_is_listed_as_such(run: Run, store: Path, damage: Run) -> None:
-    """
-    One damaged thread does not hide the others.
-    """
+    """One damaged thread does not hide the others."""
     damage(store, "UPDATE threads SET head = x'00' WHERE id = 'one'")
 
     outcome = run("threads", "list", "--json")
@@ -64,9 +56,7 @@ def test_a_damaged_thread_is_listed_as_such(run: Run, store: Path, damage: Run) 
 
 
 def test_the_first_threads_alone_can_be_listed(run: Run, store: Path) -> None:
-    """
-    `--limit` lists as many, and tells how many there are.
-    """
+    """`--limit` lists as many, and tells how many there are."""
     shown, document = (run("threads", "list", "--limit", "1", *more) for more in ([], ["--json"]))
 
     assert shown.out.splitlines()[-1].strip() == "1 of 2 threads of tenant default"
@@ -75,9 +65,7 @@ def test_the_first_threads_alone_can_be_listed(run: Run, store: Path) -> None:
 
 
 def test_a_long_title_is_one_line(run: Run, tmp_path: Path) -> None:
-    """
-    However long the id and the title are, the title takes one line.
-    """
+    """However long the id and the title are, the title takes one line."""
     said = [{"role": "user", "content": "word " * 400}]
     imported = ("threads", "import", "-", "--id", "i" * 40, "--store", "s.db")
     run(*imported, stdin=json.dumps(said).encode())
@@ -89,9 +77,7 @@ def test_a_long_title_is_one_line(run: Run, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", [["threads", "list"], ["verify"], ["repair"]], ids=" ".join)
 def test_a_tenant_without_threads_is_one_line(run: Run, store: Path, command: list[str]) -> None:
-    """
-    The name of a tenant that owns nothing is told with the code 2.
-    """
+    """The name of a tenant that owns nothing is told with the code 2."""
     outcome = run(*command, "--tenant", "nobody")
 
     assert (outcome.code, outcome.out, outcome.err.count("\n")) == (2, "", 1)
@@ -99,9 +85,7 @@ def test_a_tenant_without_threads_is_one_line(run: Run, store: Path, command: li
 
 
 def test_damage_before_what_is_shown_is_told(run: Run, store: Path, damage: Run) -> None:
-    """
-    Showing the end of a thread, or forking it, warns of damage in front of it, and goes on.
-    """
+    """Showing the end of a thread, or forking it, warns of damage in front of it, and goes on."""
     row = "(SELECT branch << 32 FROM threads WHERE tenant = 'default' AND id = 'one') + 5"
     damage(store, f"UPDATE rows SET data = x'00' || data WHERE id = {row}")
 
@@ -117,9 +101,7 @@ def test_damage_before_what_is_shown_is_told(run: Run, store: Path, damage: Run)
 
 
 def test_a_thread_is_shown(run: Run, store: Path) -> None:
-    """
-    The counts, the newest messages, the reduction, the last run and waiting calls are shown.
-    """
+    """The counts, the newest messages, the reduction, the last run and waiting calls are shown."""
     shown = run("threads", "show", "one", "--last", "30")
     document = run("threads", "show", "one", "--last", "3", "--json").json()
 
@@ -133,9 +115,7 @@ def test_a_thread_is_shown(run: Run, store: Path) -> None:
 
 
 def test_the_fold_line_is_shown_where_it_lies_only(run: Run, store: Path) -> None:
-    """
-    Where all that is shown lies behind the fold, the line stands in front of it.
-    """
+    """Where all that is shown lies behind the fold, the line stands in front of it."""
     shown = run("threads", "show", "one", "--last", "2").out.splitlines()
 
     at = next(number for number, line in enumerate(shown) if "folded up to here" in line)
@@ -143,9 +123,7 @@ def test_the_fold_line_is_shown_where_it_lies_only(run: Run, store: Path) -> Non
 
 
 def test_messages_are_found(run: Run, store: Path) -> None:
-    """
-    The newest messages with all the words come first.
-    """
+    """The newest messages with all the words come first."""
     found = run("threads", "search", "one", "parcel 7", "--json").json()
 
     assert [one["role"] for one in found["matches"]] == ["assistant", "user"]
@@ -156,9 +134,7 @@ def test_messages_are_found(run: Run, store: Path) -> None:
     "to", ["openai-chat", "openai-responses", "anthropic", "foldline", "chat-jsonl"]
 )
 def test_an_export_is_read_back(run: Run, store: Path, tmp_path: Path, to: str) -> None:
-    """
-    Whatever format a thread is exported in, `import` reads it as one thread again.
-    """
+    """Whatever format a thread is exported in, `import` reads it as one thread again."""
     exported = run("threads", "export", "two", "--to", to, "--output", "out.json")
     imported = run("threads", "import", "out.json", "--id", "again", "--json")
 
@@ -169,9 +145,7 @@ def test_an_export_is_read_back(run: Run, store: Path, tmp_path: Path, to: str) 
 
 
 def test_a_snapshot_keeps_the_thread(run: Run, store: Path) -> None:
-    """
-    Export and import of a snapshot give the same thread under another id, with its reduction.
-    """
+    """Export and import of a snapshot give the same thread under another id, with its reduction."""
     exported = run("threads", "export", "one")
     imported = run("threads", "import", "-", "--id", "again", stdin=exported.out.encode())
     again = json.loads(run("threads", "export", "again").out)
@@ -184,9 +158,7 @@ def test_a_snapshot_keeps_the_thread(run: Run, store: Path) -> None:
 
 
 def test_an_export_overwrites_nothing(run: Run, store: Path, tmp_path: Path) -> None:
-    """
-    A file that is there stays as it is, but with --force.
-    """
+    """A file that is there stays as it is, but with --force."""
     (tmp_path / "out.json").write_text("precious")
 
     refused = run("threads", "export", "one", "--output", "out.json")
@@ -198,9 +170,7 @@ def test_an_export_overwrites_nothing(run: Run, store: Path, tmp_path: Path) -> 
 
 
 def test_a_store_is_not_written_over(run: Run, store: Path) -> None:
-    """
-    An export into the file of the store itself is refused, even with --force.
-    """
+    """An export into the file of the store itself is refused, even with --force."""
     refused = run("threads", "export", "one", "--output", store, "--force", "--store", store)
 
     assert refused.code == 2
@@ -226,9 +196,7 @@ def test_every_session_of_a_log_becomes_a_thread(run: Run, tmp_path: Path) -> No
 
 
 def test_one_session_can_be_chosen_and_named(run: Run, tmp_path: Path) -> None:
-    """
-    `--session` takes one of several, and `--id` names it; for several `--id` is refused.
-    """
+    """`--session` takes one of several, and `--id` names it; for several `--id` is refused."""
     lines = [{"conversation_id": name, "role": "user", "content": f"Hello {name}"} for name in "ab"]
     (tmp_path / "log.jsonl").write_text("\n".join(map(json.dumps, lines)))
 
@@ -240,9 +208,7 @@ def test_one_session_can_be_chosen_and_named(run: Run, tmp_path: Path) -> None:
 
 
 def test_several_sessions_can_have_a_prefix(run: Run, tmp_path: Path) -> None:
-    """
-    An `--id` that ends with a hyphen begins the id of every session.
-    """
+    """An `--id` that ends with a hyphen begins the id of every session."""
     lines = [{"conversation_id": name, "role": "user", "content": f"Hello {name}"} for name in "ab"]
     (tmp_path / "log.jsonl").write_text("\n".join(map(json.dumps, lines)))
 
@@ -252,9 +218,7 @@ def test_several_sessions_can_have_a_prefix(run: Run, tmp_path: Path) -> None:
 
 
 def test_a_snapshot_of_a_newer_foldline_is_one_line(run: Run, store: Path) -> None:
-    """
-    A snapshot of a newer format is refused with the code 2 and with what to do.
-    """
+    """A snapshot of a newer format is refused with the code 2 and with what to do."""
     snapshot = json.loads(run("threads", "export", "two").out)
     snapshot = {**snapshot, "Format": 99}
 
@@ -265,9 +229,7 @@ def test_a_snapshot_of_a_newer_foldline_is_one_line(run: Run, store: Path) -> No
 
 
 def test_an_import_is_all_or_nothing(run: Run, store: Path, tmp_path: Path) -> None:
-    """
-    Where one id is there already none of the sessions is imported.
-    """
+    """Where one id is there already none of the sessions is imported."""
     lines = [
         {"conversation_id": name, "role": "user", "content": "Hello"} for name in ("new", "one")
     ]
@@ -283,9 +245,7 @@ def test_an_import_is_all_or_nothing(run: Run, store: Path, tmp_path: Path) -> N
 
 
 def test_a_thread_is_forked(run: Run, store: Path) -> None:
-    """
-    A fork shares the first messages, and a second one of the same id is refused.
-    """
+    """A fork shares the first messages, and a second one of the same id is refused."""
     forked = run("threads", "fork", "one", "three", "--at", "4", "--json")
     again = run("threads", "fork", "one", "three")
 
@@ -294,9 +254,7 @@ def test_a_thread_is_forked(run: Run, store: Path) -> None:
 
 
 def test_reductions_are_undone_one_by_one(run: Run, store: Path) -> None:
-    """
-    Each call revokes the newest reduction; without one it says so.
-    """
+    """Each call revokes the newest reduction; without one it says so."""
     cuts = [run("threads", "undo", "one", "--json").json() for _ in range(3)]
 
     assert [(one["folded_before"], one["folded_now"]) for one in cuts] == [(16, 8), (8, 0), (0, 0)]
@@ -305,9 +263,7 @@ def test_reductions_are_undone_one_by_one(run: Run, store: Path) -> None:
 
 
 def test_deleting_needs_a_yes(run: Run, store: Path) -> None:
-    """
-    Without a terminal nothing is deleted but with --yes, and a fork keeps what it shares.
-    """
+    """Without a terminal nothing is deleted but with --yes, and a fork keeps what it shares."""
     refused = run("threads", "delete", "one")
     deleted = run("threads", "delete", "one", "--yes", "--json")
     gone = run("threads", "delete", "one", "--yes")
@@ -340,9 +296,7 @@ def test_deleting_needs_a_yes(run: Run, store: Path) -> None:
 def test_what_cannot_be_used_is_one_line(
     run: Run, tmp_path: Path, arguments: list[str], said: str
 ) -> None:
-    """
-    A mistake is told in one line with the code 2, and no file is made by a typo.
-    """
+    """A mistake is told in one line with the code 2, and no file is made by a typo."""
     outcome = run(*arguments, stdin=b'[{"role": "user", "content": "Hello"}]')
 
     assert (outcome.code, outcome.out, outcome.err.count("\n")) == (2, "", 1)
@@ -367,18 +321,14 @@ def test_what_cannot_be_used_is_one_line(
 def test_a_thread_that_is_not_there_is_one_line(
     run: Run, store: Path, arguments: list[str]
 ) -> None:
-    """
-    An id of nothing, or one that cannot be, is told in one line with the code 2.
-    """
+    """An id of nothing, or one that cannot be, is told in one line with the code 2."""
     outcome = run("threads", *arguments)
 
     assert (outcome.code, outcome.out, outcome.err.count("\n")) == (2, "", 1)
 
 
 def test_the_key_opens_an_encrypted_store(run: Run, tmp_path: Path) -> None:
-    """
-    The key is read from a file, as bytes or in hexadecimal; without it nothing can be read.
-    """
+    """The key is read from a file, as bytes or in hexadecimal; without it nothing can be read."""
     key = bytes(range(32))
     asyncio.run(_filled(tmp_path / "store.db", key))
     (tmp_path / "key").write_bytes(key)
@@ -399,9 +349,7 @@ def test_the_key_opens_an_encrypted_store(run: Run, tmp_path: Path) -> None:
 
 
 def test_what_was_imported_is_what_was_said(run: Run, store: Path, tmp_path: Path) -> None:
-    """
-    The messages of a thread in our own format are those that went in.
-    """
+    """The messages of a thread in our own format are those that went in."""
     run("threads", "export", "one", "--to", "foldline", "--output", "out.json")
 
     imported = run("threads", "import", "out.json", "--id", "again")
@@ -417,9 +365,7 @@ def test_what_was_imported_is_what_was_said(run: Run, store: Path, tmp_path: Pat
 
 
 def test_the_commands_are_listed(run: Run) -> None:
-    """
-    `foldline threads` alone shows what there is.
-    """
+    """`foldline threads` alone shows what there is."""
     shown = run("threads")
 
     assert shown.code == 0

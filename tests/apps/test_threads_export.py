@@ -1,6 +1,4 @@
-"""
-What is left of a damaged thread, written into a file.
-"""
+"""What is left of a damaged thread, written into a file."""
 
 import asyncio
 import json
@@ -28,9 +26,7 @@ CHAT = ("--to", "chat-jsonl")
 
 @pytest.fixture
 def long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """
-    Return the file of a store with one thread of a thousand messages, which the commands use.
-    """
+    """Return the file of a store with one thread of a thousand messages, which the commands use."""
 
     async def make() -> None:
         async with SQLiteStore(tmp_path / "store.db") as store:
@@ -43,9 +39,7 @@ def long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def _flip(path: Path, number: int, *, place: int = -1, id: str = "long") -> None:
-    """
-    Flip one bit of a row.
-    """
+    """Flip one bit of a row."""
     where = "tenant = 'default' AND id = ?"
     with closing(sqlite3.connect(path)) as connection:
         found = connection.execute(f"SELECT branch FROM threads WHERE {where}", (id,))
@@ -88,9 +82,7 @@ def test_a_whole_thread_is_exported_without_a_word(run: Run, long: Path) -> None
 
 
 def test_nothing_is_written_where_nothing_is_left(run: Run, long: Path, tmp_path: Path) -> None:
-    """
-    Where the first message is damaged `--last-good` refuses, and makes no file.
-    """
+    """Where the first message is damaged `--last-good` refuses, and makes no file."""
     _flip(long, 0)
 
     outcome = run("threads", "export", "long", "--last-good", "--output", "x.json")
@@ -102,9 +94,7 @@ def test_nothing_is_written_where_nothing_is_left(run: Run, long: Path, tmp_path
 
 @pytest.mark.parametrize("place", [0, -1], ids=["seal", "text"])
 def test_one_flipped_bit_costs_one_message(run: Run, long: Path, place: int) -> None:
-    """
-    `--whole-rows` writes every other message, in order, with a message where the gap is.
-    """
+    """`--whole-rows` writes every other message, in order, with a message where the gap is."""
     _flip(long, 0, place=place)
 
     outcome = run("threads", "export", "long", "--whole-rows", *CHAT)
@@ -117,9 +107,7 @@ def test_one_flipped_bit_costs_one_message(run: Run, long: Path, place: int) -> 
 
 
 def test_damaged_neighbours_are_both_left_out(run: Run, long: Path) -> None:
-    """
-    A damaged message behind a damaged one is not believed, and the gaps are counted.
-    """
+    """A damaged message behind a damaged one is not believed, and the gaps are counted."""
     for number in (3, 4, 10, 20, 30, 40, 50, LONG - 1):
         _flip(long, number)
 
@@ -133,9 +121,7 @@ def test_damaged_neighbours_are_both_left_out(run: Run, long: Path) -> None:
 
 
 def test_what_stands_behind_a_lost_row_is_not_proved(run: Run, long: Path, damage: Run) -> None:
-    """
-    The message behind a row that is gone is written, and told as compared with nothing.
-    """
+    """The message behind a row that is gone is written, and told as compared with nothing."""
     damage(long, "DELETE FROM rows WHERE id = (SELECT branch << 32 FROM threads) + 7")
 
     outcome = run("threads", "export", "long", "--whole-rows", *CHAT)
@@ -145,9 +131,7 @@ def test_what_stands_behind_a_lost_row_is_not_proved(run: Run, long: Path, damag
 
 
 def test_rows_are_found_without_a_head(run: Run, long: Path, damage: Run) -> None:
-    """
-    With a damaged head too every whole message is written; how many there were nobody knows.
-    """
+    """With a damaged head too every whole message is written; how many there were nobody knows."""
     damage(long, "UPDATE threads SET head = x'00'")
     _flip(long, 0)
 
@@ -158,9 +142,7 @@ def test_rows_are_found_without_a_head(run: Run, long: Path, damage: Run) -> Non
 
 
 def test_where_no_row_is_whole_nothing_is_written(run: Run, long: Path, damage: Run) -> None:
-    """
-    With no message left `--whole-rows` is one line with the code 1.
-    """
+    """With no message left `--whole-rows` is one line with the code 1."""
     damage(long, "UPDATE rows SET data = x'00'")
 
     outcome = run("threads", "export", "long", "--whole-rows")
@@ -173,9 +155,7 @@ def test_where_no_row_is_whole_nothing_is_written(run: Run, long: Path, damage: 
 def options(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> list[str]:
-    """
-    Return the options for a store with everything in it, encrypted or not, which `$` names.
-    """
+    """Return the options for a store with everything in it, encrypted or not, which `$` names."""
     key = bytes(32) if request.param else None
 
     async def make() -> None:
@@ -194,9 +174,7 @@ def options(
 def test_a_snapshot_of_what_is_whole_is_read_back(
     run: Run, tmp_path: Path, options: list[str]
 ) -> None:
-    """
-    A snapshot with gaps is imported with its name, its markers and all that is whole.
-    """
+    """A snapshot with gaps is imported with its name, its markers and all that is whole."""
     _flip(tmp_path / "store.db", 2, id="one", place=BEHIND_SEAL)
 
     left = run("threads", "export", "one", "--whole-rows", "--output", "x.json", *options)
@@ -219,9 +197,7 @@ def test_a_snapshot_of_what_is_whole_is_read_back(
 def test_a_gap_between_a_call_and_its_answer_can_be_written(
     run: Run, tmp_path: Path, options: list[str], target: str
 ) -> None:
-    """
-    Where the call of an answer is lost every format is written, and can be read.
-    """
+    """Where the call of an answer is lost every format is written, and can be read."""
     _flip(tmp_path / "store.db", 2, id="one", place=BEHIND_SEAL)
     command = ("threads", "export", "one", "--whole-rows", "--to", target, "--output", "x.json")
 
@@ -232,9 +208,7 @@ def test_a_gap_between_a_call_and_its_answer_can_be_written(
 
 
 def test_two_ways_out_are_too_many(run: Run, long: Path) -> None:
-    """
-    `--last-good` with `--whole-rows` is one line with the code 2.
-    """
+    """`--last-good` with `--whole-rows` is one line with the code 2."""
     outcome = run("threads", "export", "long", "--last-good", "--whole-rows")
 
     assert (outcome.code, outcome.out, outcome.err.count("\n")) == (2, "", 1)
@@ -277,9 +251,7 @@ def thinking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Message]:
 def test_what_a_format_has_no_place_for_is_counted(
     run: Run, thinking: list[Message], target: str, left: int, held: str, damaged: tuple[str, ...]
 ) -> None:
-    """
-    The messages that were written are counted, the others are told with what they hold.
-    """
+    """The messages that were written are counted, the others are told with what they hold."""
     command = ("threads", "export", "thinking", *damaged, "--to", target, "--output", "x.out")
 
     outcome = run(*command, "--json")
@@ -290,9 +262,7 @@ def test_what_a_format_has_no_place_for_is_counted(
 
 
 def test_as_many_are_read_back_as_were_counted(run: Run, thinking: list[Message]) -> None:
-    """
-    A file of lines has as many as were told, and `import` makes a thread of so many messages.
-    """
+    """A file of lines has as many as were told, and `import` makes a thread of so many messages."""
     command = ("threads", "export", "thinking", *CHAT, "--output", "x.jsonl")
 
     told = run(*command).out

@@ -1,6 +1,4 @@
-"""
-Importing again what an earlier import has, or has not, brought in.
-"""
+"""Importing again what an earlier import has, or has not, brought in."""
 
 import asyncio
 import json
@@ -30,9 +28,7 @@ FULL = (
 
 
 def _log(path: Path, ids: str, *, more: str = "", system: str = "Be brief.") -> None:
-    """
-    Write a log of sessions of three messages each.
-    """
+    """Write a log of sessions of three messages each."""
     lines = [
         {"conversation_id": id, "role": role, "content": content}
         for id in ids
@@ -46,9 +42,7 @@ def _log(path: Path, ids: str, *, more: str = "", system: str = "Be brief.") -> 
 
 
 def test_an_import_that_was_cut_off_is_taken_up(run: Run, tmp_path: Path, damage: Run) -> None:
-    """
-    What was brought in is passed over and told, the rest comes in, and all is there once.
-    """
+    """What was brought in is passed over and told, the rest comes in, and all is there once."""
     asyncio.run(_opened(tmp_path / "s.db"))
     damage(tmp_path / "s.db", FULL)
     _log(tmp_path, "abcd")
@@ -121,9 +115,7 @@ def test_other_messages_stop_an_import(run: Run, tmp_path: Path, change: dict[st
 
 
 def test_a_snapshot_is_never_passed_over(run: Run, store: Path) -> None:
-    """
-    A snapshot under an id that is taken is refused, also where it is the same thread.
-    """
+    """A snapshot under an id that is taken is refused, also where it is the same thread."""
     exported = run("threads", "export", "one").out.encode()
 
     once, twice = (run("threads", "import", "-", "--id", "x", stdin=exported) for _ in "ab")
@@ -133,9 +125,7 @@ def test_a_snapshot_is_never_passed_over(run: Run, store: Path) -> None:
 
 
 def test_what_is_told_of_a_snapshot_is_what_is_stored(run: Run, tmp_path: Path) -> None:
-    """
-    A message that the import itself adds, where an open run is ended, is counted too.
-    """
+    """A message that the import itself adds, where an open run is ended, is counted too."""
 
     async def overtaken() -> bytes:
         thread = await MemoryStore().thread("x")

@@ -1,6 +1,4 @@
-"""
-Threads that have expired, tenants that were not named, and files that are elsewhere.
-"""
+"""Threads that have expired, tenants that were not named, and files that are elsewhere."""
 
 import asyncio
 from collections.abc import Callable, Generator
@@ -31,9 +29,7 @@ async def _make(path: Path, id: str, *, tenant: str, expires_at: datetime | None
 
 @pytest.fixture
 def expired(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """
-    Return the file of a store with a thread that has expired, which the commands use.
-    """
+    """Return the file of a store with a thread that has expired, which the commands use."""
     path = tmp_path / "store.db"
     asyncio.run(_make(path, "brief", tenant="default", expires_at=datetime(2026, 1, 1, tzinfo=UTC)))
     monkeypatch.setenv("FOLDLINE_STORE", str(path))
@@ -64,9 +60,7 @@ def test_looking_at_an_expired_thread_tells_so(
 
 
 def test_an_expired_thread_can_still_be_saved(run: Run, expired: Path) -> None:
-    """
-    What is stored still can be exported, as the error says.
-    """
+    """What is stored still can be exported, as the error says."""
     outcome = run("threads", "export", "brief", "--last-good", "--to", "chat-jsonl")
 
     assert (outcome.code, outcome.out.count("Hello"), outcome.err) == (0, 1, "")
@@ -81,9 +75,7 @@ LOG = b'{"conversation_id": "brief", "role": "user", "content": "Good morning"}\
 def test_an_import_takes_the_id_of_an_expired_thread(
     run: Run, expired: Path, arguments: tuple[str, ...]
 ) -> None:
-    """
-    The new thread stands where the one that has expired stood, and nothing of that is left.
-    """
+    """The new thread stands where the one that has expired stood, and nothing of that is left."""
     outcome = run("threads", "import", "-", *arguments, "--json", stdin=LOG)
     shown = run("threads", "export", "brief", "--to", "chat-jsonl")
 
@@ -93,9 +85,7 @@ def test_an_import_takes_the_id_of_an_expired_thread(
 
 
 def test_a_snapshot_takes_the_id_of_an_expired_thread(run: Run, expired: Path) -> None:
-    """
-    So it is with a snapshot, which is never passed over.
-    """
+    """So it is with a snapshot, which is never passed over."""
     run("threads", "import", "-", "--id", "other", stdin=HELLO)
     snapshot = run("threads", "export", "other").out.encode()
 
@@ -105,9 +95,7 @@ def test_a_snapshot_takes_the_id_of_an_expired_thread(run: Run, expired: Path) -
 
 
 def test_an_import_that_is_refused_deletes_no_expired_thread(run: Run, expired: Path) -> None:
-    """
-    Where another id of the log is taken, what has expired is still stored.
-    """
+    """Where another id of the log is taken, what has expired is still stored."""
     run("threads", "import", "-", "--id", "taken", stdin=HELLO)
     log = LOG + LOG.replace(b"brief", b"taken")
 
@@ -118,9 +106,7 @@ def test_an_import_that_is_refused_deletes_no_expired_thread(run: Run, expired: 
 
 
 def test_expired_threads_are_told_of_in_the_list(run: Run, expired: Path) -> None:
-    """
-    The list leaves out what has expired, says how many that are, and deletes none.
-    """
+    """The list leaves out what has expired, says how many that are, and deletes none."""
     outcome = run("threads", "list")
 
     assert (outcome.code, outcome.out) == (0, "0 threads of tenant default\n")
@@ -129,9 +115,7 @@ def test_expired_threads_are_told_of_in_the_list(run: Run, expired: Path) -> Non
 
 
 def test_tenants_that_have_threads_are_named(run: Run, tmp_path: Path) -> None:
-    """
-    Where the tenant has no thread, it is told how many others have, and how to name one.
-    """
+    """Where the tenant has no thread, it is told how many others have, and how to name one."""
     for number in range(7):
         asyncio.run(_make(tmp_path / "x.db", "a", tenant=f"owner-{number}"))
 
@@ -148,9 +132,7 @@ def test_tenants_that_have_threads_are_named(run: Run, tmp_path: Path) -> None:
 
 
 def test_an_empty_store_names_no_tenants(run: Run, tmp_path: Path) -> None:
-    """
-    Where nobody has a thread nothing more is said.
-    """
+    """Where nobody has a thread nothing more is said."""
     run("threads", "import", "-", "--id", "a", "--store", "x.db", stdin=HELLO)
     run("threads", "delete", "a", "--yes", "--store", "x.db")
 
@@ -159,9 +141,7 @@ def test_an_empty_store_names_no_tenants(run: Run, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", [["threads", "list"], ["verify"], ["backup", "copy.db"]])
 def test_a_folder_that_is_missing_is_named(run: Run, tmp_path: Path, command: list[str]) -> None:
-    """
-    Where the folder of a store is missing, it is the folder that is told of.
-    """
+    """Where the folder of a store is missing, it is the folder that is told of."""
     read = run(*command, "--store", "nowhere/x.db")
     made = run("threads", "import", "-", "--id", "a", "--store", "nowhere/x.db", stdin=HELLO)
 
@@ -189,9 +169,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 
 @pytest.fixture
 def shut(tmp_path: Path) -> Generator[str, None, None]:
-    """
-    Return the name of a store in a folder into which nobody may look.
-    """
+    """Return the name of a store in a folder into which nobody may look."""
     folder = tmp_path / "shut"
     folder.mkdir()
     (folder / "x.db").write_bytes(b"")
@@ -213,9 +191,7 @@ def test_a_folder_that_nobody_may_look_into_is_told(run: Run, shut: str, command
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_path_that_leads_nowhere_is_told(run: Run, tmp_path: Path, command: str) -> None:
-    """
-    Links that lead in a circle, and a name that no system takes, are told as what they are.
-    """
+    """Links that lead in a circle, and a name that no system takes, are told as what they are."""
     (tmp_path / "loop.db").symlink_to("loop.db")
     names = {
         "loop.db": "Too many levels of symbolic links",
@@ -230,9 +206,7 @@ def test_a_path_that_leads_nowhere_is_told(run: Run, tmp_path: Path, command: st
 
 @pytest.mark.parametrize("name", ["loop.json", "x" * 300], ids=["loop", "long"])
 def test_an_input_that_leads_nowhere_is_told(run: Run, tmp_path: Path, name: str) -> None:
-    """
-    An import that cannot read its file, or a key, ends with the code 2, as for a store.
-    """
+    """An import that cannot read its file, or a key, ends with the code 2, as for a store."""
     (tmp_path / "loop.json").symlink_to("loop.json")
     keyed = ("threads", "import", "-", "--id", "a", "--store", "x.db", "--key-file", name)
 
@@ -245,9 +219,7 @@ def test_an_input_that_leads_nowhere_is_told(run: Run, tmp_path: Path, name: str
 
 
 def test_the_home_is_found(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """
-    A `~` that the shell has left stands for the home: of a store, of a key and of a copy.
-    """
+    """A `~` that the shell has left stands for the home: of a store, of a key and of a copy."""
     home = tmp_path / "home"
     home.mkdir()
     (home / "key").write_bytes(bytes(32))

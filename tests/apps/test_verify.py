@@ -1,6 +1,4 @@
-"""
-Verifying, repairing, copying and judging a store from the command line.
-"""
+"""Verifying, repairing, copying and judging a store from the command line."""
 
 import asyncio
 import re
@@ -31,9 +29,7 @@ BODY = f"UPDATE rows SET data = CAST(substr(data, 2) || x'00' AS BLOB) WHERE id 
 
 
 def test_a_whole_store_is_verified(run: Run, store: Path) -> None:
-    """
-    The counts are told, and the code is 0.
-    """
+    """The counts are told, and the code is 0."""
     shown, document = run("verify"), run("verify", "--json")
 
     assert (shown.code, document.code) == (0, 0)
@@ -42,9 +38,7 @@ def test_a_whole_store_is_verified(run: Run, store: Path) -> None:
 
 
 def test_damage_is_named_and_fails(run: Run, store: Path, damage: Run) -> None:
-    """
-    The first damaged row is named and the code is 1, for all threads and for the one alone.
-    """
+    """The first damaged row is named and the code is 1, for all threads and for the one alone."""
     damage(store, BODY)
 
     shown, document = run("verify"), run("verify", "one", "--json")
@@ -57,9 +51,7 @@ def test_damage_is_named_and_fails(run: Run, store: Path, damage: Run) -> None:
 
 
 def test_a_repair_only_tells_at_first(run: Run, store: Path, damage: Run) -> None:
-    """
-    Without --write nothing changes, the losses are told, and the code stays 1.
-    """
+    """Without --write nothing changes, the losses are told, and the code stays 1."""
     damage(store, BODY)
     before = store.read_bytes()
 
@@ -72,9 +64,7 @@ def test_a_repair_only_tells_at_first(run: Run, store: Path, damage: Run) -> Non
 
 
 def test_a_repair_goes_on_from_the_last_whole_message(run: Run, store: Path, damage: Run) -> None:
-    """
-    With --write the thread is whole again, and every loss is told.
-    """
+    """With --write the thread is whole again, and every loss is told."""
     damage(store, BODY)
 
     repaired = run("repair", "one", "--write", "--json")
@@ -88,9 +78,7 @@ def test_a_repair_goes_on_from_the_last_whole_message(run: Run, store: Path, dam
 def test_the_last_whole_message_can_be_read_without_a_repair(
     run: Run, store: Path, damage: Run
 ) -> None:
-    """
-    `--last-good` shows and exports what is left; without it the damage is an error.
-    """
+    """`--last-good` shows and exports what is left; without it the damage is an error."""
     damage(store, BODY)
 
     refused = run("threads", "export", "one")
@@ -103,9 +91,7 @@ def test_the_last_whole_message_can_be_read_without_a_repair(
 
 
 def test_damage_below_the_threads_is_told(run: Run, store: Path, damage: Run) -> None:
-    """
-    What belongs to nothing is told as a fault of the store, and the code is 1.
-    """
+    """What belongs to nothing is told as a fault of the store, and the code is 1."""
     damage(store, "INSERT INTO documents VALUES (999, 'tool', 'x', x'00')")
 
     shown, document = run("verify"), run("verify", "--json").json()
@@ -115,9 +101,7 @@ def test_damage_below_the_threads_is_told(run: Run, store: Path, damage: Run) ->
 
 
 def test_a_file_that_is_no_database_is_one_line(run: Run, tmp_path: Path) -> None:
-    """
-    What is no store at all is one line with the code 2.
-    """
+    """What is no store at all is one line with the code 2."""
     (tmp_path / "store.db").write_bytes(b"not a database" * 1000)
 
     outcome = run("verify", "--store", "store.db")
@@ -138,9 +122,7 @@ def _newer(path: Path) -> None:
 
 
 def _logged(path: Path) -> None:
-    """
-    Make a database of another program whose tables lie in its log, as a crash leaves it.
-    """
+    """Make a database of another program whose tables lie in its log, as a crash leaves it."""
     with closing(sqlite3.connect(path.with_name("live.db"))) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("CREATE TABLE notes (text)")
@@ -176,9 +158,7 @@ MADE: dict[str, Callable[[Path], object]] = {
 def test_what_is_no_store_is_left_alone(
     run: Run, tmp_path: Path, command: list[str], said: str
 ) -> None:
-    """
-    What is none of ours, or newer, is told in one line with the code 2, and nothing is made.
-    """
+    """What is none of ours, or newer, is told in one line with the code 2, and nothing is made."""
     path = tmp_path / "x.db"
     MADE[said](path)
     before = None if path.is_dir() else path.read_bytes()
@@ -193,9 +173,7 @@ def test_what_is_no_store_is_left_alone(
 
 
 def test_a_store_is_made_of_an_empty_file(run: Run, tmp_path: Path) -> None:
-    """
-    An import alone takes a file of no bytes.
-    """
+    """An import alone takes a file of no bytes."""
     (tmp_path / "x.db").touch()
 
     said = b'[{"role": "user", "content": "Hello"}]'
@@ -205,9 +183,7 @@ def test_a_store_is_made_of_an_empty_file(run: Run, tmp_path: Path) -> None:
 
 
 def test_a_store_that_its_writer_has_left_open_can_be_read(run: Run, tmp_path: Path) -> None:
-    """
-    A store of which all lies in the log, as a killed writer leaves it, is read as any other.
-    """
+    """A store of which all lies in the log, as a killed writer leaves it, is read as any other."""
 
     async def copied() -> None:
         async with SQLiteStore(tmp_path / "live.db") as store:
@@ -223,9 +199,7 @@ def test_a_store_that_its_writer_has_left_open_can_be_read(run: Run, tmp_path: P
 
 @pytest.fixture
 def locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """
-    Return the file of an encrypted store, which the commands use, with keys beside it.
-    """
+    """Return the file of an encrypted store, which the commands use, with keys beside it."""
     (tmp_path / "right").write_bytes(bytes(32))
     (tmp_path / "wrong").write_bytes(bytes(31) + b"x")
 
@@ -253,9 +227,7 @@ def locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_without_its_key_a_store_is_left_as_it_was(
     run: Run, locked: Path, command: list[str], key: list[str]
 ) -> None:
-    """
-    Another key, or none, is told in one line with the code 2, and no byte is changed.
-    """
+    """Another key, or none, is told in one line with the code 2, and no byte is changed."""
     before = locked.read_bytes()
 
     outcome = run(*command, *key)
@@ -268,9 +240,7 @@ def test_without_its_key_a_store_is_left_as_it_was(
 
 @pytest.mark.parametrize("error", [StoreKeyError(), StoreVersionError(what="x", found=2, known=1)])
 def test_what_needs_another_key_or_foldline_is_misuse(store: Path, error: StoreError) -> None:
-    """
-    It is the same error to every command, with the code 2, whatever was about to be done.
-    """
+    """It is the same error to every command, with the code 2, whatever was about to be done."""
 
     async def work(_: ThreadStore) -> None:
         raise error
@@ -299,9 +269,7 @@ def test_a_thread_of_which_nothing_can_be_opened_is_not_emptied(
 
 @pytest.fixture
 def writer(store: Path) -> Iterator[None]:
-    """
-    Let somebody write to the thread `one` of the store all the time.
-    """
+    """Let somebody write to the thread `one` of the store all the time."""
     ended = threading.Event()
 
     async def write() -> None:
@@ -319,9 +287,7 @@ def writer(store: Path) -> Iterator[None]:
 
 @pytest.mark.usefixtures("writer")
 def test_a_live_store_that_is_whole_needs_no_repair(run: Run) -> None:
-    """
-    While others write nothing is found, and nothing fails.
-    """
+    """While others write nothing is found, and nothing fails."""
     outcomes = [run("repair", "--write") for _ in range(3)]
 
     assert [one.code for one in outcomes] == [0, 0, 0]
@@ -329,9 +295,7 @@ def test_a_live_store_that_is_whole_needs_no_repair(run: Run) -> None:
 
 
 def _smash(path: Path, table: str) -> None:
-    """
-    Write over every page that holds *table*, as a failing disk does.
-    """
+    """Write over every page that holds *table*, as a failing disk does."""
     with closing(sqlite3.connect(path)) as connection:
         found = "SELECT rootpage FROM sqlite_master WHERE tbl_name = ?"
         pages = [page for (page,) in connection.execute(found, (table,))]
@@ -343,9 +307,7 @@ def _smash(path: Path, table: str) -> None:
 
 
 def test_where_the_database_is_damaged_the_way_forward_is_named(run: Run, store: Path) -> None:
-    """
-    Verifying, listing, repairing and judging a torn file fail, and say what can be done.
-    """
+    """Verifying, listing, repairing and judging a torn file fail, and say what can be done."""
     _smash(store, "threads")
 
     outcomes = [run(*command) for command in (["verify"], ["threads", "list"], ["repair"])]
@@ -362,9 +324,7 @@ def test_where_the_database_is_damaged_the_way_forward_is_named(run: Run, store:
 
 
 def test_nobody_is_sent_from_a_server_to_sqlite(store: Path) -> None:
-    """
-    What only a SQLite file has is a way forward for none of the servers.
-    """
+    """What only a SQLite file has is a way forward for none of the servers."""
     file, server = (way_forward(KeyOptions(store=one)) for one in (str(store), "redis://host"))
 
     assert (".recover" in file, ".recover" in server) == (True, False)
@@ -372,9 +332,7 @@ def test_nobody_is_sent_from_a_server_to_sqlite(store: Path) -> None:
 
 
 def test_a_backup_counts_one_thread_as_one(run: Run, tmp_path: Path) -> None:
-    """
-    One is not several.
-    """
+    """One is not several."""
     said = b'[{"role": "user", "content": "Hello"}]'
     run("threads", "import", "-", "--id", "a", "--store", "x.db", stdin=said)
 
@@ -382,9 +340,7 @@ def test_a_backup_counts_one_thread_as_one(run: Run, tmp_path: Path) -> None:
 
 
 def test_a_backup_is_a_store(run: Run, store: Path) -> None:
-    """
-    The copy is whole, holds the same threads, and is never written over.
-    """
+    """The copy is whole, holds the same threads, and is never written over."""
     made = run("backup", "copy.db", "--json")
     again = run("backup", "copy.db")
 
@@ -394,9 +350,7 @@ def test_a_backup_is_a_store(run: Run, store: Path) -> None:
 
 
 def test_a_backup_tells_of_damage(run: Run, store: Path, damage: Run) -> None:
-    """
-    A damaged store is copied as it is, and the code is 1.
-    """
+    """A damaged store is copied as it is, and the code is 1."""
     damage(store, BODY)
 
     made = run("backup", "copy.db")
@@ -406,9 +360,7 @@ def test_a_backup_tells_of_damage(run: Run, store: Path, damage: Run) -> None:
 
 
 def test_the_doctor_finds_nothing_in_a_usual_store(run: Run, store: Path) -> None:
-    """
-    Versions, modes, sizes and counts are told, and the code is 0.
-    """
+    """Versions, modes, sizes and counts are told, and the code is 0."""
     document = run("doctor", "--json")
 
     named = {one["name"]: one["value"] for one in document.json()["findings"]}
@@ -419,9 +371,7 @@ def test_the_doctor_finds_nothing_in_a_usual_store(run: Run, store: Path) -> Non
 
 
 def test_the_doctor_fails_where_data_is_in_danger(run: Run, store: Path) -> None:
-    """
-    A file that others may write to is a danger, and the code is 1.
-    """
+    """A file that others may write to is a danger, and the code is 1."""
     store.chmod(0o666)
 
     outcome = run("doctor")
@@ -430,9 +380,7 @@ def test_the_doctor_fails_where_data_is_in_danger(run: Run, store: Path) -> None
 
 
 def test_servers_are_verified_too(run: Run, redis_url: str, store: Path) -> None:
-    """
-    A Redis is imported into, verified and judged like a file, and its address is never shown.
-    """
+    """A Redis is imported into, verified and judged like a file, and its address is never shown."""
     exported = run("threads", "export", "two")
     imported = run("threads", "import", "-", "--store", redis_url, stdin=exported.out.encode())
     verified = run("verify", "--store", redis_url)
@@ -444,9 +392,7 @@ def test_servers_are_verified_too(run: Run, redis_url: str, store: Path) -> None
 
 
 def test_a_repair_is_told_to_people(run: Run, store: Path, damage: Run) -> None:
-    """
-    With --write every fault, every loss and how many were repaired is printed.
-    """
+    """With --write every fault, every loss and how many were repaired is printed."""
     damage(store, BODY)
 
     repaired = run("repair", "--write")
@@ -457,9 +403,7 @@ def test_a_repair_is_told_to_people(run: Run, store: Path, damage: Run) -> None:
 
 
 def test_what_cannot_be_repaired_is_told(run: Run, store: Path, damage: Run) -> None:
-    """
-    Where the store itself is damaged the thread is left as it is, and the code is 1.
-    """
+    """Where the store itself is damaged the thread is left as it is, and the code is 1."""
     damage(store, "UPDATE threads SET revision = 'none' WHERE id = 'two'")
 
     refused, document = run("repair", "--write"), run("repair", "--write", "--json").json()
@@ -470,18 +414,14 @@ def test_what_cannot_be_repaired_is_told(run: Run, store: Path, damage: Run) -> 
 
 @pytest.mark.parametrize("command", ["verify", "repair"])
 def test_an_unknown_thread_is_one_line(run: Run, store: Path, command: str) -> None:
-    """
-    An id of no thread is told in one line with the code 2.
-    """
+    """An id of no thread is told in one line with the code 2."""
     outcome = run(command, "none")
 
     assert (outcome.code, outcome.out, outcome.err.count("\n")) == (2, "", 1)
 
 
 def test_much_damage_is_shortened_for_people_alone(run: Run, store: Path, damage: Run) -> None:
-    """
-    Of many faults the first are printed, and --json lists them all.
-    """
+    """Of many faults the first are printed, and --json lists them all."""
     branch = "(SELECT branch FROM threads WHERE tenant = 'default' AND id = 'one')"
     damage(store, f"UPDATE rows SET data = 7 WHERE id >> 32 = {branch} AND id % 2 = 0")
 

@@ -1,6 +1,4 @@
-"""
-The way out of a damaged file that a command has printed, carried out.
-"""
+"""The way out of a damaged file that a command has printed, carried out."""
 
 import re
 import shutil

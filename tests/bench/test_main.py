@@ -1,6 +1,4 @@
-"""
-What the benchmarks end with.
-"""
+"""What the benchmarks end with."""
 
 from collections.abc import Callable
 from typing import Any
@@ -27,9 +25,7 @@ def test_the_median_of_three_runs_decides(
     ratios: tuple[float, ...],
     code: int,
 ) -> None:
-    """
-    One bad run of a ratio misses no goal, two do, and a missed goal is the exit code.
-    """
+    """One bad run of a ratio misses no goal, two do, and a missed goal is the exit code."""
     monkeypatch.setattr(measure, "pin", lambda: None)
     monkeypatch.setitem(program.RUNS, "prepare", _runs(*ratios))
 

@@ -1,6 +1,4 @@
-"""
-Storages with one planted fault each, and the checks that must find it.
-"""
+"""Storages with one planted fault each, and the checks that must find it."""
 
 import asyncio
 from collections.abc import Mapping
@@ -18,28 +16,20 @@ __all__ = ["FAULTS"]
 
 
 class WithoutCompare(MemoryStorage):
-    """
-    Takes every commit, whatever revision it expects.
-    """
+    """Takes every commit, whatever revision it expects."""
 
     async def commit(self, key: ThreadKey, step: Step) -> None:
-        """
-        Commit at the revision that is there.
-        """
+        """Commit at the revision that is there."""
         stored = await self.load(key)
         revision = 0 if stored is None else stored.revision
         await super().commit(key, replace(step, expected=revision))
 
 
 class ComparesTooEarly(MemoryStorage):
-    """
-    Compares the revision, waits, and writes.
-    """
+    """Compares the revision, waits, and writes."""
 
     async def commit(self, key: ThreadKey, step: Step) -> None:
-        """
-        Commit what was right a moment ago.
-        """
+        """Commit what was right a moment ago."""
         stored = await self.load(key)
         revision = 0 if stored is None else stored.revision
         if revision != step.expected:
@@ -53,14 +43,10 @@ class ComparesTooEarly(MemoryStorage):
 
 
 class TakesAnyBranch(MemoryStorage):
-    """
-    Compares the revision and not the branch.
-    """
+    """Compares the revision and not the branch."""
 
     async def commit(self, key: ThreadKey, step: Step) -> None:
-        """
-        Move the thread to the branch of the step, then commit.
-        """
+        """Move the thread to the branch of the step, then commit."""
         thread = self._threads.get(key)
         if thread is not None and step.opens is None and step.branch in self._branches:
             thread.branch = step.branch
@@ -68,18 +54,14 @@ class TakesAnyBranch(MemoryStorage):
 
 
 class RewindsToAnyBranch(MemoryStorage):
-    """
-    Lets a thread that is there share the rows of any other.
-    """
+    """Lets a thread that is there share the rows of any other."""
 
     def _need_parent(self, key: ThreadKey, branch: Branch, *, is_new: bool) -> None:
         super()._need_parent(key, branch, is_new=True)
 
 
 class SharesWhatIsLeft(MemoryStorage):
-    """
-    Lets a new thread share the rows that are left of a branch that nobody owns.
-    """
+    """Lets a new thread share the rows that are left of a branch that nobody owns."""
 
     def _need_parent(self, key: ThreadKey, branch: Branch, *, is_new: bool) -> None:
         parent = self._branches.get(branch.parent or b"")
@@ -89,9 +71,7 @@ class SharesWhatIsLeft(MemoryStorage):
 
 
 class SharesFirstHand(MemoryStorage):
-    """
-    Lets nobody share rows whose own thread is gone, though a fork that reads them lives.
-    """
+    """Lets nobody share rows whose own thread is gone, though a fork that reads them lives."""
 
     def _need_parent(self, key: ThreadKey, branch: Branch, *, is_new: bool) -> None:
         super()._need_parent(key, branch, is_new=is_new)
@@ -101,9 +81,7 @@ class SharesFirstHand(MemoryStorage):
 
 
 class SharesTheCurrentAlone(MemoryStorage):
-    """
-    Lets nobody share a branch that its thread has left.
-    """
+    """Lets nobody share a branch that its thread has left."""
 
     def _need_parent(self, key: ThreadKey, branch: Branch, *, is_new: bool) -> None:
         super()._need_parent(key, branch, is_new=is_new)
@@ -112,14 +90,10 @@ class SharesTheCurrentAlone(MemoryStorage):
 
 
 class WritesBeforeComparing(MemoryStorage):
-    """
-    Writes the documents of a commit even where it is refused.
-    """
+    """Writes the documents of a commit even where it is refused."""
 
     async def commit(self, key: ThreadKey, step: Step) -> None:
-        """
-        Put documents, then compare.
-        """
+        """Put documents, then compare."""
         thread = self._threads.get(key)
         if thread is not None:
             thread.documents.update(((one.kind, one.name), one) for one in step.put)
@@ -127,26 +101,18 @@ class WritesBeforeComparing(MemoryStorage):
 
 
 class LosesDrops(MemoryStorage):
-    """
-    Forgets the deletions of a commit.
-    """
+    """Forgets the deletions of a commit."""
 
     async def commit(self, key: ThreadKey, step: Step) -> None:
-        """
-        Commit without deletions.
-        """
+        """Commit without deletions."""
         await super().commit(key, replace(step, drop=()))
 
 
 class DropsLast(MemoryStorage):
-    """
-    Deletes documents after those of the same commit are written.
-    """
+    """Deletes documents after those of the same commit are written."""
 
     async def commit(self, key: ThreadKey, step: Step) -> None:
-        """
-        Commit, leaving out what is dropped as well.
-        """
+        """Commit, leaving out what is dropped as well."""
         kept = [one for one in step.put if not _drops(step, one)]
         await super().commit(key, replace(step, put=kept))
 
@@ -156,101 +122,73 @@ def _drops(step: Step, one: Document) -> bool:
 
 
 class TakesEmptyForAll(MemoryStorage):
-    """
-    Takes the empty name of a dropped document for no name.
-    """
+    """Takes the empty name of a dropped document for no name."""
 
     async def commit(self, key: ThreadKey, step: Step) -> None:
-        """
-        Commit with other deletions.
-        """
+        """Commit with other deletions."""
         await super().commit(
             key, replace(step, drop=[(kind, name or None) for kind, name in step.drop])
         )
 
 
 class IgnoresTenants(MemoryStorage):
-    """
-    Reads the rows of any tenant.
-    """
+    """Reads the rows of any tenant."""
 
     async def rows(
         self, key: ThreadKey, branch: bytes, start: int, stop: int, *, system: bool = False
     ) -> list[StoredRow]:
-        """
-        Return rows, whoever asks.
-        """
+        """Return rows, whoever asks."""
         known = self._branches.get(branch)
         asks = key if known is None else ThreadKey(known.tenant, key.id)
         return await super().rows(asks, branch, start, stop, system=system)
 
 
 class ListsEveryTenant(MemoryStorage):
-    """
-    Lists the threads of all tenants.
-    """
+    """Lists the threads of all tenants."""
 
     async def threads(
         self, tenant: str, *, after: str = "", limit: int | None = None
     ) -> list[StoredThread]:
-        """
-        Return threads, whoever asks.
-        """
+        """Return threads, whoever asks."""
         found = [one for name in await self.tenants() for one in await super().threads(name)]
         return [one for one in found if one.key.id > after][:limit]
 
 
 class DeletesForAnyTenant(MemoryStorage):
-    """
-    Deletes threads by their id alone.
-    """
+    """Deletes threads by their id alone."""
 
     async def delete(self, key: ThreadKey, *, expected: StoredThread | None = None) -> bool:
-        """
-        Delete the thread of every tenant.
-        """
+        """Delete the thread of every tenant."""
         gone = [one for one in self._threads if one.id == key.id]
         results = [await super(DeletesForAnyTenant, self).delete(one) for one in gone]
         return any(results)
 
 
 class LosesLastRow(MemoryStorage):
-    """
-    Writes half of a batch.
-    """
+    """Writes half of a batch."""
 
     async def commit(self, key: ThreadKey, step: Step) -> None:
-        """
-        Commit all rows but the last of many.
-        """
+        """Commit all rows but the last of many."""
         rows = step.rows[:-1] if len(step.rows) > 1 else step.rows
         await super().commit(key, replace(step, rows=rows))
 
 
 class OrdersByText(MemoryStorage):
-    """
-    Orders rows by their numbers as text.
-    """
+    """Orders rows by their numbers as text."""
 
     async def rows(
         self, key: ThreadKey, branch: bytes, start: int, stop: int, *, system: bool = False
     ) -> list[StoredRow]:
-        """
-        Return rows in the order of their digits.
-        """
+        """Return rows in the order of their digits."""
         found = await super().rows(key, branch, start, stop, system=system)
         return sorted(found, key=lambda row: str(row.seq))
 
 
 class DeletesSharedRows(MemoryStorage):
-    """
-    Deletes all rows of a thread, whoever shares them.
-    """
+    """Deletes all rows of a thread, whoever shares them."""
 
     async def delete(self, key: ThreadKey, *, expected: StoredThread | None = None) -> bool:
-        """
-        Delete a thread and empty its branches.
-        """
+        """Delete a thread and empty its branches."""
         for branch in self._branches.values():
             if branch.owner == key:
                 branch.rows.clear()
@@ -258,76 +196,54 @@ class DeletesSharedRows(MemoryStorage):
 
 
 class KeepsRows(MemoryStorage):
-    """
-    Deletes threads and leaves their rows.
-    """
+    """Deletes threads and leaves their rows."""
 
     def _sweep(self, name: bytes | None) -> None:
         pass
 
 
 class GivesOldestFirst(MemoryStorage):
-    """
-    Gives documents in the wrong order.
-    """
+    """Gives documents in the wrong order."""
 
     async def documents(
         self, key: ThreadKey, kind: DocumentKind, *, limit: int | None = None
     ) -> list[Document]:
-        """
-        Return the oldest documents.
-        """
+        """Return the oldest documents."""
         return (await super().documents(key, kind))[::-1][:limit]
 
 
 class ForgetsExpiry(MemoryStorage):
-    """
-    Keeps an expiry for ever.
-    """
+    """Keeps an expiry for ever."""
 
     async def commit(self, key: ThreadKey, step: Step) -> None:
-        """
-        Commit with the first expiry that was given.
-        """
+        """Commit with the first expiry that was given."""
         stored = await self.load(key)
         known = None if stored is None else stored.expires_at
         await super().commit(key, replace(step, expires_at=known or step.expires_at))
 
 
 class CutsNamesAtNul(MemoryStorage):
-    """
-    Takes a NUL for the end of a name.
-    """
+    """Takes a NUL for the end of a name."""
 
     async def commit(self, key: ThreadKey, step: Step) -> None:
-        """
-        Commit documents with shorter names.
-        """
+        """Commit documents with shorter names."""
         put = [Document(one.kind, one.name.partition("\0")[0], one.data) for one in step.put]
         await super().commit(key, replace(step, put=put))
 
 
 class DeletesAnyRevision(MemoryStorage):
-    """
-    Deletes a thread whatever revision is expected.
-    """
+    """Deletes a thread whatever revision is expected."""
 
     async def delete(self, key: ThreadKey, *, expected: StoredThread | None = None) -> bool:
-        """
-        Delete without comparing.
-        """
+        """Delete without comparing."""
         return await super().delete(key)
 
 
 class DeletesAnyHead(MemoryStorage):
-    """
-    Compares the revision of what is to be deleted, and not the head.
-    """
+    """Compares the revision of what is to be deleted, and not the head."""
 
     async def delete(self, key: ThreadKey, *, expected: StoredThread | None = None) -> bool:
-        """
-        Delete whatever has come to the revision.
-        """
+        """Delete whatever has come to the revision."""
         stored = await self.load(key)
         if stored is not None and expected is not None:
             expected = replace(expected, head=stored.head)
@@ -335,16 +251,12 @@ class DeletesAnyHead(MemoryStorage):
 
 
 class PagesInclude(MemoryStorage):
-    """
-    Begins a page with the id that the last one ended with.
-    """
+    """Begins a page with the id that the last one ended with."""
 
     async def threads(
         self, tenant: str, *, after: str = "", limit: int | None = None
     ) -> list[StoredThread]:
-        """
-        Return the threads from *after* on.
-        """
+        """Return the threads from *after* on."""
         found = await super().threads(tenant)
         return [one for one in found if one.key.id >= after][:limit]
 

@@ -1,6 +1,4 @@
-"""
-The kit itself: it finds faults, and reports them.
-"""
+"""The kit itself: it finds faults, and reports them."""
 
 import asyncio
 
@@ -22,44 +20,32 @@ def _report(kind: type[MemoryStorage], *, is_durable: bool = False) -> StorageRe
 
 
 class Failing(MemoryStorage):
-    """
-    Cannot load anything.
-    """
+    """Cannot load anything."""
 
     async def load(self, key: ThreadKey) -> StoredThread | None:
-        """
-        Fail.
-        """
+        """Fail."""
         message = "the place is gone"
         raise StoreError(message)
 
 
 class Hanging(MemoryStorage):
-    """
-    Never answers.
-    """
+    """Never answers."""
 
     async def load(self, key: ThreadKey) -> StoredThread | None:
-        """
-        Wait for ever.
-        """
+        """Wait for ever."""
         return await asyncio.Future[StoredThread | None]()
 
 
 @pytest.mark.parametrize("kind", FAULTS, ids=lambda kind: kind.__name__)
 def test_a_planted_fault_is_found(kind: type[MemoryStorage]) -> None:
-    """
-    A storage with a fault breaks the very promises that speak of it.
-    """
+    """A storage with a fault breaks the very promises that speak of it."""
     broken = {one.name for one in _report(kind).broken}
 
     assert broken >= FAULTS[kind]
 
 
 def test_there_are_many_checks_each_with_its_fact() -> None:
-    """
-    There are at least 50 checks; names are unique, and each tells its fact in one sentence.
-    """
+    """There are at least 50 checks; names are unique, and each tells its fact in one sentence."""
     checks = StorageConformance.checks()
 
     assert len(checks) >= 50
@@ -68,9 +54,7 @@ def test_there_are_many_checks_each_with_its_fact() -> None:
 
 
 def test_what_does_not_apply_is_neither_kept_nor_broken() -> None:
-    """
-    A storage without an index of words, and one that nobody shares, is not asked for those.
-    """
+    """A storage without an index of words, and one that nobody shares, is not asked for those."""
     report = _report(MemoryStorage)
     left_out = {one.name for one in report.results if one.outcome == "not_applicable"}
 
@@ -82,9 +66,7 @@ def test_what_does_not_apply_is_neither_kept_nor_broken() -> None:
 
 
 def test_nothing_is_left_behind() -> None:
-    """
-    After all checks a storage has no thread and no row.
-    """
+    """After all checks a storage has no thread and no row."""
     storage = MemoryStorage()
     asyncio.run(StorageConformance(lambda: storage).run())
 
@@ -93,9 +75,7 @@ def test_nothing_is_left_behind() -> None:
 
 
 def test_what_a_storage_raises_is_reported() -> None:
-    """
-    An error of a storage breaks the promise, is named, and does not end the other checks.
-    """
+    """An error of a storage breaks the promise, is named, and does not end the other checks."""
     report = _report(Failing)
 
     assert len(report.results) == len(StorageConformance.checks())
@@ -104,9 +84,7 @@ def test_what_a_storage_raises_is_reported() -> None:
 
 
 def test_a_storage_that_hangs_is_given_up() -> None:
-    """
-    A check that takes too long is broken.
-    """
+    """A check that takes too long is broken."""
     storage = Hanging()
     conformance = StorageConformance(lambda: storage, timeout=0.01)
     check = conformance.checks()[0]

@@ -1,6 +1,4 @@
-"""
-The promises of a storage, on every storage of ours.
-"""
+"""The promises of a storage, on every storage of ours."""
 
 import asyncio
 import os
@@ -42,9 +40,7 @@ STORAGES = [
 
 @pytest.fixture
 def make_storage(request: pytest.FixtureRequest, tmp_path: Path) -> MakeStorage:
-    """
-    Return what makes storages of the kind that the test asks for, all over one place.
-    """
+    """Return what makes storages of the kind that the test asks for, all over one place."""
     kind: str = request.param
     if kind == "memory":
         memory = MemoryStorage()
@@ -62,18 +58,14 @@ def make_storage(request: pytest.FixtureRequest, tmp_path: Path) -> MakeStorage:
 @pytest.mark.parametrize("make_storage", STORAGES, indirect=True)
 @pytest.mark.parametrize("check", StorageConformance.checks(), ids=lambda check: check.name)
 def test_a_storage_keeps_the_promise(check: StorageCheck, make_storage: MakeStorage) -> None:
-    """
-    Memory, SQLite with and without an index, PostgreSQL and Redis keep each promise.
-    """
+    """Memory, SQLite with and without an index, PostgreSQL and Redis keep each promise."""
     applies = asyncio.run(StorageConformance(make_storage, timeout=30).prove(check))
 
     assert applies or check.needs_words
 
 
 def test_sqlite_keeps_its_promises_where_every_commit_is_flushed(tmp_path: Path) -> None:
-    """
-    The report of a SQLite file in its default mode names no broken promise.
-    """
+    """The report of a SQLite file in its default mode names no broken promise."""
     conformance = StorageConformance(lambda: IndexedSQLiteStorage(tmp_path / "threads.db"))
 
     report = asyncio.run(conformance.run())
@@ -83,9 +75,7 @@ def test_sqlite_keeps_its_promises_where_every_commit_is_flushed(tmp_path: Path)
 
 
 def test_the_files_of_a_storage_are_its_own(tmp_path: Path) -> None:
-    """
-    A SQLite file that the kit has used can be read by nobody but its owner.
-    """
+    """A SQLite file that the kit has used can be read by nobody but its owner."""
     path = tmp_path / "threads.db"
     conformance = StorageConformance(lambda: SQLiteStorage(path))
     asyncio.run(conformance.prove(conformance.checks()[0]))

@@ -1,6 +1,4 @@
-"""
-The source of the package, as the contracts read it.
-"""
+"""The source of the package, as the contracts read it."""
 
 import ast
 import importlib
@@ -16,17 +14,13 @@ import foldline
 
 @pytest.fixture(scope="session")
 def package(root: Path) -> Path:
-    """
-    Return the folder of the package's source.
-    """
+    """Return the folder of the package's source."""
     return root / "src" / "foldline"
 
 
 @pytest.fixture(scope="session")
 def trees(package: Path) -> Mapping[str, ast.Module]:
-    """
-    Return the syntax tree of every file of the package, by its path inside it.
-    """
+    """Return the syntax tree of every file of the package, by its path inside it."""
     return {
         path.relative_to(package).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
         for path in sorted(package.rglob("*.py"))
@@ -35,9 +29,7 @@ def trees(package: Path) -> Mapping[str, ast.Module]:
 
 @pytest.fixture(scope="session")
 def modules() -> Mapping[str, ModuleType]:
-    """
-    Return every module of the package, imported, by its name.
-    """
+    """Return every module of the package, imported, by its name."""
     found = pkgutil.walk_packages(foldline.__path__, "foldline.")
     names = ["foldline", *(module.name for module in found)]
     return {name: importlib.import_module(name) for name in names if "__main__" not in name}

@@ -1,6 +1,4 @@
-"""
-Every error has its place in one tree.
-"""
+"""Every error has its place in one tree."""
 
 import re
 from collections.abc import Mapping
@@ -27,9 +25,7 @@ def _drawn() -> dict[str, str | None]:
 
 
 def test_errors_live_in_one_module(modules: Mapping[str, ModuleType]) -> None:
-    """
-    No other module defines an error of foldline.
-    """
+    """No other module defines an error of foldline."""
     assert "foldline.errors" in modules
 
     homes = {error.__module__ for error in _family(FoldlineError)}
@@ -38,18 +34,14 @@ def test_errors_live_in_one_module(modules: Mapping[str, ModuleType]) -> None:
 
 
 def test_every_error_is_public() -> None:
-    """
-    `__all__` holds exactly the errors that exist.
-    """
+    """`__all__` holds exactly the errors that exist."""
     names = {error.__name__ for error in _family(FoldlineError)}
 
     assert names == set(errors.__all__)
 
 
 def test_the_drawn_tree_is_the_real_one() -> None:
-    """
-    The docstring of the module draws every error below the one that it derives from.
-    """
+    """The docstring of the module draws every error below the one that it derives from."""
     real: dict[str, str | None] = {
         error.__name__: base.__name__ if issubclass(base, FoldlineError) else None
         for error in _family(FoldlineError)
@@ -60,9 +52,7 @@ def test_the_drawn_tree_is_the_real_one() -> None:
 
 
 def test_every_error_has_a_code_of_its_own() -> None:
-    """
-    No two errors share a code, and none inherits one.
-    """
+    """No two errors share a code, and none inherits one."""
     family = _family(FoldlineError)
     codes = [vars(error).get("code") for error in family]
 
@@ -71,9 +61,7 @@ def test_every_error_has_a_code_of_its_own() -> None:
 
 
 def test_every_error_says_what_it_means() -> None:
-    """
-    Every error has a docstring of its own: it is the default message.
-    """
+    """Every error has a docstring of its own: it is the default message."""
     silent = [error.__name__ for error in _family(FoldlineError) if not vars(error)["__doc__"]]
 
     assert silent == []

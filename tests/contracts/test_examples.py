@@ -1,6 +1,4 @@
-"""
-What the pages show is what happens.
-"""
+"""What the pages show is what happens."""
 
 from pathlib import Path
 
@@ -20,9 +18,7 @@ def test_the_examples_of_a_page_run(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """
-    Every `python` block of a page runs, and an `output` block below it holds what it printed.
-    """
+    """Every `python` block of a page runs, and an `output` block below it holds what it printed."""
 
     def compare(example: Example) -> None:
         assert capsys.readouterr().out.strip() == str(example.parsed).strip()

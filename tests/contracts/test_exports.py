@@ -1,6 +1,4 @@
-"""
-What the package promises: every public name, found, sorted and described.
-"""
+"""What the package promises: every public name, found, sorted and described."""
 
 import ast
 import inspect
@@ -48,9 +46,7 @@ def _is_overload(node: ast.stmt) -> bool:
 
 
 def test_the_face_shows_what_it_promises() -> None:
-    """
-    `foldline.__all__` is sorted and equals the public names of the package.
-    """
+    """`foldline.__all__` is sorted and equals the public names of the package."""
     public = {
         name
         for name, value in vars(foldline).items()
@@ -64,9 +60,7 @@ def test_the_face_shows_what_it_promises() -> None:
 def test_every_module_lists_its_names(
     trees: Mapping[str, ast.Module], modules: Mapping[str, ModuleType]
 ) -> None:
-    """
-    Every module has an `__all__` that holds its public definitions and no others.
-    """
+    """Every module has an `__all__` that holds its public definitions and no others."""
     wrong = {
         path: names ^ set(getattr(modules[_dotted(path)], "__all__", ()))
         for path, tree in trees.items()
@@ -79,9 +73,7 @@ def test_every_module_lists_its_names(
 
 
 def test_every_list_is_sorted_and_true(modules: Mapping[str, ModuleType]) -> None:
-    """
-    Every `__all__` is sorted and names only what is there.
-    """
+    """Every `__all__` is sorted and names only what is there."""
     wrong = [
         name
         for name, module in modules.items()
@@ -94,9 +86,7 @@ def test_every_list_is_sorted_and_true(modules: Mapping[str, ModuleType]) -> Non
 
 
 def test_every_room_says_what_it_is_for(modules: Mapping[str, ModuleType]) -> None:
-    """
-    Every room has a docstring.
-    """
+    """Every room has a docstring."""
     silent = [
         name for name, module in modules.items() if name.count(".") < 2 and not module.__doc__
     ]
@@ -105,9 +95,7 @@ def test_every_room_says_what_it_is_for(modules: Mapping[str, ModuleType]) -> No
 
 
 def test_every_public_name_is_described(trees: Mapping[str, ast.Module]) -> None:
-    """
-    Every public class, function, constant and type has a docstring.
-    """
+    """Every public class, function, constant and type has a docstring."""
     silent = [
         f"{path} {name}"
         for path, tree in trees.items()
@@ -119,9 +107,7 @@ def test_every_public_name_is_described(trees: Mapping[str, ast.Module]) -> None
 
 
 def test_every_member_of_a_public_class_is_described(trees: Mapping[str, ast.Module]) -> None:
-    """
-    Every public field, enum member, property and method has its sentence.
-    """
+    """Every public field, enum member, property and method has its sentence."""
     silent = [
         f"{path} {owner}.{name}"
         for path, tree in trees.items()

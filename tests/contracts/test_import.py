@@ -1,6 +1,4 @@
-"""
-What `import foldline` costs those who only want to import it.
-"""
+"""What `import foldline` costs those who only want to import it."""
 
 import json
 import subprocess
@@ -39,9 +37,7 @@ with open(report, "w") as file:
 
 @dataclass(frozen=True, kw_only=True)
 class Trace:
-    """
-    What an import did.
-    """
+    """What an import did."""
 
     printed: str
     """What came out, on both streams."""
@@ -73,47 +69,35 @@ def _trace(folder: Path, *names: str) -> Trace:
 
 @pytest.fixture(scope="module")
 def allowed(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
-    """
-    Return the packages that msgspec loads by itself, msgspec included.
-    """
+    """Return the packages that msgspec loads by itself, msgspec included."""
     return _trace(tmp_path_factory.mktemp("msgspec"), "msgspec").foreign
 
 
 @pytest.fixture(scope="module")
 def face(tmp_path_factory: pytest.TempPathFactory) -> Trace:
-    """
-    Return what `import foldline` does.
-    """
+    """Return what `import foldline` does."""
     return _trace(tmp_path_factory.mktemp("foldline"), "foldline")
 
 
 def test_the_import_loads_msgspec_alone(face: Trace, allowed: set[str]) -> None:
-    """
-    `import foldline` loads nothing but msgspec and the standard library.
-    """
+    """`import foldline` loads nothing but msgspec and the standard library."""
     assert face.foreign <= allowed
 
 
 def test_the_import_is_silent(face: Trace) -> None:
-    """
-    `import foldline` prints nothing.
-    """
+    """`import foldline` prints nothing."""
     assert face.printed == ""
 
 
 def test_the_import_writes_nothing(face: Trace) -> None:
-    """
-    `import foldline` opens no file for writing.
-    """
+    """`import foldline` opens no file for writing."""
     assert face.written == []
 
 
 def test_the_rooms_load_msgspec_alone(
     tmp_path: Path, modules: Mapping[str, ModuleType], allowed: set[str]
 ) -> None:
-    """
-    Every module outside the programs and guests is importable with msgspec alone.
-    """
+    """Every module outside the programs and guests is importable with msgspec alone."""
     names = [name for name in modules if not name.startswith(WITH_EXTRAS)]
 
     trace = _trace(tmp_path, *names)

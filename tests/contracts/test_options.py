@@ -1,6 +1,4 @@
-"""
-Options are given by name, and what was made stays as it was made.
-"""
+"""Options are given by name, and what was made stays as it was made."""
 
 import dataclasses
 import inspect
@@ -34,9 +32,7 @@ def _positional(kind: type[object]) -> Iterator[inspect.Parameter]:
 
 
 def test_a_field_with_a_default_is_given_by_name(modules: Mapping[str, ModuleType]) -> None:
-    """
-    A public class of two or more fields takes those that have a default by keyword only.
-    """
+    """A public class of two or more fields takes those that have a default by keyword only."""
     loose = [
         f"{name}({parameter.name})"
         for name, kind in _classes(modules).items()
@@ -49,9 +45,7 @@ def test_a_field_with_a_default_is_given_by_name(modules: Mapping[str, ModuleTyp
 
 
 def test_many_fields_are_given_by_name(modules: Mapping[str, ModuleType]) -> None:
-    """
-    A public class takes at most three fields by position.
-    """
+    """A public class takes at most three fields by position."""
     long = [
         name
         for name, kind in _classes(modules).items()
@@ -62,9 +56,7 @@ def test_many_fields_are_given_by_name(modules: Mapping[str, ModuleType]) -> Non
 
 
 def test_public_records_are_frozen(modules: Mapping[str, ModuleType]) -> None:
-    """
-    No public struct or dataclass can be changed after it was made.
-    """
+    """No public struct or dataclass can be changed after it was made."""
     loose = [name for name, kind in _classes(modules).items() if not _is_frozen(kind)]
 
     assert loose == []

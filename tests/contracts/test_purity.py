@@ -1,6 +1,4 @@
-"""
-The pure rooms get times, ids and files as arguments.
-"""
+"""The pure rooms get times, ids and files as arguments."""
 
 import ast
 from collections.abc import Mapping
@@ -39,18 +37,14 @@ def _name(function: ast.expr) -> str:
 
 
 def test_pure_rooms_exist(trees: Mapping[str, ast.Module]) -> None:
-    """
-    The contract below reads real files of both rooms.
-    """
+    """The contract below reads real files of both rooms."""
     rooms = {path.partition("/")[0] + "/" for path, _ in _pure(trees)}
 
     assert rooms == set(PURE_ROOMS)
 
 
 def test_pure_rooms_call_no_clock_and_no_file(trees: Mapping[str, ast.Module]) -> None:
-    """
-    Nothing in the pure rooms asks for the time, opens a file, prints or runs text as code.
-    """
+    """Nothing in the pure rooms asks for the time, opens a file, prints or runs text as code."""
     impure = [
         f"{path}:{node.lineno} {_name(node.func)}"
         for path, node in _pure(trees)
@@ -61,9 +55,7 @@ def test_pure_rooms_call_no_clock_and_no_file(trees: Mapping[str, ast.Module]) -
 
 
 def test_pure_rooms_import_nothing_impure(trees: Mapping[str, ast.Module]) -> None:
-    """
-    Nothing in the pure rooms imports a module of the clock, of chance or of the system.
-    """
+    """Nothing in the pure rooms imports a module of the clock, of chance or of the system."""
     impure = [
         f"{path}: {name}"
         for path, node in _pure(trees)
@@ -76,9 +68,7 @@ def test_pure_rooms_import_nothing_impure(trees: Mapping[str, ast.Module]) -> No
 
 
 def test_pure_rooms_keep_no_global_state(trees: Mapping[str, ast.Module]) -> None:
-    """
-    No function of the pure rooms rebinds a name of its module.
-    """
+    """No function of the pure rooms rebinds a name of its module."""
     rebinding = [
         f"{path}:{node.lineno}" for path, node in _pure(trees) if isinstance(node, ast.Global)
     ]

@@ -1,6 +1,4 @@
-"""
-The gate that keeps the rooms apart has teeth.
-"""
+"""The gate that keeps the rooms apart has teeth."""
 
 import os
 import shutil
@@ -13,9 +11,7 @@ import pytest
 
 @pytest.fixture
 def copy(package: Path, tmp_path: Path) -> Path:
-    """
-    Return a copy of the package to plant something in.
-    """
+    """Return a copy of the package to plant something in."""
     ignore = shutil.ignore_patterns("__pycache__", "data")
     return Path(shutil.copytree(package, tmp_path / "foldline", ignore=ignore))
 
@@ -38,9 +34,7 @@ def _lint(copy: Path, root: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_package_keeps_the_contracts(copy: Path, root: Path) -> None:
-    """
-    Without anything planted the gate is open.
-    """
+    """Without anything planted the gate is open."""
     result = _lint(copy, root)
 
     assert (result.returncode, "0 broken" in result.stdout) == (0, True), result.stdout
@@ -61,9 +55,7 @@ def test_the_package_keeps_the_contracts(copy: Path, root: Path) -> None:
 def test_a_planted_violation_is_found(
     copy: Path, root: Path, path: str, planted: str, contract: str
 ) -> None:
-    """
-    An import against the order of the rooms, or of I/O in a pure one, closes the gate.
-    """
+    """An import against the order of the rooms, or of I/O in a pure one, closes the gate."""
     target = copy / path
     target.parent.mkdir(exist_ok=True)
     target.write_text(planted + "\n", encoding="utf-8")

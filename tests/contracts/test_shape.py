@@ -1,6 +1,4 @@
-"""
-What a file of the project looks like.
-"""
+"""What a file of the project looks like."""
 
 import ast
 import gzip
@@ -86,9 +84,7 @@ def _content(path: Path) -> bytes:
 
 
 def test_files_are_short(root: Path) -> None:
-    """
-    No Python file of the project is longer than 500 lines.
-    """
+    """No Python file of the project is longer than 500 lines."""
     too_long = [
         path.relative_to(root).as_posix()
         for folder in ("src", "tests", "bench", "tools")
@@ -100,9 +96,7 @@ def test_files_are_short(root: Path) -> None:
 
 
 def test_functions_are_short(trees: Mapping[str, ast.Module]) -> None:
-    """
-    No function of the package is longer than 50 lines, its docstring included.
-    """
+    """No function of the package is longer than 50 lines, its docstring included."""
     too_long = [
         f"{path}:{function.lineno} {function.name}"
         for path, tree in trees.items()
@@ -114,18 +108,14 @@ def test_functions_are_short(trees: Mapping[str, ast.Module]) -> None:
 
 
 def test_modules_are_named_for_what_they_hold(trees: Mapping[str, ast.Module]) -> None:
-    """
-    No module or package has a name that fits anything.
-    """
+    """No module or package has a name that fits anything."""
     vague = [path for path in trees if VAGUE_NAMES & set(Path(path).with_suffix("").parts)]
 
     assert vague == []
 
 
 def test_own_modules_are_imported_for_real(trees: Mapping[str, ast.Module]) -> None:
-    """
-    No own module is imported for type checkers only.
-    """
+    """No own module is imported for type checkers only."""
     hidden = [
         f"{path}:{node.lineno}"
         for path, tree in trees.items()
@@ -138,9 +128,7 @@ def test_own_modules_are_imported_for_real(trees: Mapping[str, ast.Module]) -> N
 
 
 def test_own_modules_are_imported_at_the_top(trees: Mapping[str, ast.Module]) -> None:
-    """
-    No function imports a module of the package.
-    """
+    """No function imports a module of the package."""
     late = [
         f"{path}:{function.lineno} {function.name}"
         for path, tree in trees.items()
@@ -152,9 +140,7 @@ def test_own_modules_are_imported_at_the_top(trees: Mapping[str, ast.Module]) ->
 
 
 def test_rooms_do_not_import_the_face(trees: Mapping[str, ast.Module]) -> None:
-    """
-    Modules import each other by full names, never through `foldline` itself or relatively.
-    """
+    """Modules import each other by full names, never through `foldline` itself or relatively."""
     indirect = [
         f"{path}: {name}"
         for path, tree in trees.items()
@@ -167,9 +153,7 @@ def test_rooms_do_not_import_the_face(trees: Mapping[str, ast.Module]) -> None:
 
 
 def test_few_places_catch_everything(trees: Mapping[str, ast.Module]) -> None:
-    """
-    `except Exception` stands only where the list above gives a reason.
-    """
+    """`except Exception` stands only where the list above gives a reason."""
     greedy = [
         f"{path}:{node.lineno}"
         for path, tree in trees.items()
@@ -183,9 +167,7 @@ def test_few_places_catch_everything(trees: Mapping[str, ast.Module]) -> None:
 
 
 def test_any_stays_where_the_outside_is_read(trees: Mapping[str, ast.Module]) -> None:
-    """
-    `Any` is used only where JSON or a vendor's format is read or written.
-    """
+    """`Any` is used only where JSON or a vendor's format is read or written."""
     loose = [
         f"{path}:{node.lineno}"
         for path, tree in trees.items()
@@ -198,9 +180,7 @@ def test_any_stays_where_the_outside_is_read(trees: Mapping[str, ast.Module]) ->
 
 
 def test_comments_are_no_banners(package: Path) -> None:
-    """
-    No comment is a rule or a headline between rules.
-    """
+    """No comment is a rule or a headline between rules."""
     banners = [
         f"{path.relative_to(package)}:{number}"
         for path in sorted(package.rglob("*.py"))
@@ -212,9 +192,7 @@ def test_comments_are_no_banners(package: Path) -> None:
 
 
 def test_tests_mock_nothing(root: Path) -> None:
-    """
-    No test imports a library of mocks.
-    """
+    """No test imports a library of mocks."""
     mocking = [
         path.relative_to(root).as_posix()
         for path in sorted((root / "tests").rglob("*.py"))

@@ -1,6 +1,4 @@
-"""
-Orchestrators that tests let choose.
-"""
+"""Orchestrators that tests let choose."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
@@ -45,9 +43,7 @@ class Custom:
         conversation_id: str,
         options: OrchestrationOptions,
     ) -> OrchestrationResult:
-        """
-        Let the first agent answer.
-        """
+        """Let the first agent answer."""
         agent = next(iter(agents.values()))
         turn = await agent.respond(history)
         return OrchestrationResult(
@@ -64,9 +60,7 @@ class Custom:
 
 
 class Recorded:
-    """
-    Does what it is told to with a function, and remembers what it was given.
-    """
+    """Does what it is told to with a function, and remembers what it was given."""
 
     def __init__(self, act: Act) -> None:
         self._act = act
@@ -81,9 +75,7 @@ class Recorded:
         conversation_id: str,
         options: OrchestrationOptions,
     ) -> OrchestrationResult:
-        """
-        Act.
-        """
+        """Act."""
         self.histories.append(texts(history))
         self.options.append(options)
         self.ids.append(conversation_id)

@@ -1,6 +1,4 @@
-"""
-What the tests of conversations have in common.
-"""
+"""What the tests of conversations have in common."""
 
 from collections.abc import Iterable
 
@@ -20,9 +18,7 @@ SUMMARY = "The user asked about parcels."
 
 
 def agent_named(name: str, *answers: str, instructions: str = "") -> Agent:
-    """
-    Return an agent that gives *answers*, or else says its name for ever.
-    """
+    """Return an agent that gives *answers*, or else says its name for ever."""
     model = ScriptedModel(answers, repeat=None if answers else f"{name} here")
     return Agent(model, name=name, instructions=instructions)
 
@@ -35,9 +31,7 @@ def folding(
     retention: Retention = "full",
     behavior: ReductionBehavior = "continue",
 ) -> Agent:
-    """
-    Return an agent that folds when more than *target* + *threshold* exchanges have gathered.
-    """
+    """Return an agent that folds when more than *target* + *threshold* exchanges have gathered."""
     config = HistoryReductionConfig(
         enabled=True,
         strategy="summarizing",
@@ -59,14 +53,10 @@ def _echo(request: ChatRequest) -> str:
 
 
 def said(count: int) -> list[str]:
-    """
-    Return *count* questions.
-    """
+    """Return *count* questions."""
     return [f"Question {n}: where is the parcel that I have sent to my aunt?" for n in range(count)]
 
 
 def texts(messages: Iterable[Message]) -> list[str]:
-    """
-    Return what *messages* say.
-    """
+    """Return what *messages* say."""
     return [message.text for message in messages]

@@ -1,6 +1,4 @@
-"""
-Conversations, agents and stores without an event loop.
-"""
+"""Conversations, agents and stores without an event loop."""
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
@@ -19,9 +17,7 @@ from tests.conversation.stories import agent_named, texts
 
 
 def test_a_blocking_program_keeps_a_conversation(tmp_path: Path) -> None:
-    """
-    It opens a store, gets a thread, talks, and reads everything, with no `async` in it.
-    """
+    """It opens a store, gets a thread, talks, and reads everything, with no `async` in it."""
     store = SQLiteStore(tmp_path / "chat.db")
     call_sync(store.open)
     try:
@@ -72,9 +68,7 @@ def test_several_threads_share_a_store(tmp_path: Path) -> None:
 
 
 def test_another_program_finds_it(tmp_path: Path) -> None:
-    """
-    What blocking calls have stored is there for a program with a loop.
-    """
+    """What blocking calls have stored is there for a program with a loop."""
     store = SQLiteStore(tmp_path / "chat.db")
     call_sync(store.open)
     Conversation(agent_named("helper"), thread=call_sync(store.thread, "a")).send_sync("hi")
@@ -88,17 +82,13 @@ def test_another_program_finds_it(tmp_path: Path) -> None:
 
 
 def test_errors_come_through(tmp_path: Path) -> None:
-    """
-    What the function raises is raised to the caller.
-    """
+    """What the function raises is raised to the caller."""
     with pytest.raises(ThreadIdError):
         call_sync(SQLiteStore(tmp_path / "chat.db").thread, "no/path")
 
 
 def test_inside_a_loop_it_is_refused() -> None:
-    """
-    Where a loop is running, blocking it is an error that says so.
-    """
+    """Where a loop is running, blocking it is an error that says so."""
     conversation = Conversation(agent_named("a"))
 
     async def inside() -> None:

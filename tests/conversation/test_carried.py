@@ -1,6 +1,4 @@
-"""
-What a vendor holds, and what its refusals have taught, through answers that are no turn.
-"""
+"""What a vendor holds, and what its refusals have taught, through answers that are no turn."""
 
 import asyncio
 from collections.abc import Sequence
@@ -33,9 +31,7 @@ WINDOW = 160
 
 
 async def alternating(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
-    """
-    Let the first agent run and the second one respond, a message each.
-    """
+    """Let the first agent run and the second one respond, a message each."""
     asked = sum(message.role == "user" for message in history)
     if asked % 2:
         turn = await agents["a"].run()
@@ -45,9 +41,7 @@ async def alternating(history: Sequence[Message], agents: Agents) -> Orchestrati
 
 
 async def own_words(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
-    """
-    Let the first agent run, or answer without one, a message each.
-    """
+    """Let the first agent run, or answer without one, a message each."""
     if sum(message.role == "user" for message in history) % 2:
         return await alternating(history, agents)
     return result_of([Message.assistant("b here")], "b")
@@ -72,9 +66,7 @@ def refusals(model: ScriptedModel) -> int:
 
 @pytest.mark.parametrize("act", [alternating, own_words])
 def test_a_learned_window_outlives_a_response(act: Act) -> None:
-    """
-    Whoever answers in between, a vendor that has refused once is not asked too much again.
-    """
+    """Whoever answers in between, a vendor that has refused once is not asked too much again."""
     model = ScriptedModel(repeat=small, name="small")
     config = HistoryReductionConfig(
         enabled=True, strategy="summarizing", target_count=50, summarization_threshold=10
@@ -100,9 +92,7 @@ def test_a_learned_window_outlives_a_response(act: Act) -> None:
 
 @pytest.mark.parametrize("act", [alternating, own_words])
 def test_what_the_vendor_holds_outlives_a_response(act: Act) -> None:
-    """
-    The next turn goes on with the vendor's conversation, and sends what it has not seen.
-    """
+    """The next turn goes on with the vendor's conversation, and sends what it has not seen."""
     held: list[ModelStep] = [holding("c1"), holding("c2")]
     model = ScriptedModel(held)
     other = ScriptedModel([ChatResponse(messages=(Message.assistant("b here"),))])
@@ -123,9 +113,7 @@ def test_what_the_vendor_holds_outlives_a_response(act: Act) -> None:
 
 
 def test_a_response_is_no_part_of_what_the_vendor_holds() -> None:
-    """
-    The vendor's conversation in which an agent responded is not taken for that of the thread.
-    """
+    """The vendor's conversation in which an agent responded is not taken for that of the thread."""
     steps: list[ModelStep] = [holding("c1"), holding("aside"), holding("c2")]
     model = ScriptedModel(steps)
     agents = [named("a", model), named("b", model)]
@@ -160,9 +148,7 @@ async def excused(history: Sequence[Message], agents: Agents) -> OrchestrationRe
     [(handed_over, ["one", "fine", "two"]), (excused, ["one", "fine", "two", "Sorry.", "three"])],
 )
 def test_a_run_that_failed_leaves_the_vendors_conversation(act: Act, said_last: list[str]) -> None:
-    """
-    The vendor may hold an answer that nobody has stored, so whoever goes on sends everything.
-    """
+    """The vendor may hold an answer that nobody has stored, so whoever goes on sends everything."""
     steps: list[ModelStep] = [holding("c1"), ModelError("cut off"), holding("c2"), holding("c3")]
     model = ScriptedModel(steps)
     agents = [named("a", model), named("b", model)]
@@ -178,7 +164,5 @@ def test_a_run_that_failed_leaves_the_vendors_conversation(act: Act, said_last: 
 
 
 def holding(name: str) -> ChatResponse:
-    """
-    Return an answer that the vendor keeps in its conversation *name*.
-    """
+    """Return an answer that the vendor keeps in its conversation *name*."""
     return ChatResponse(messages=(Message.assistant("fine"),), service_thread_id=name)

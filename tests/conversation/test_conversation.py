@@ -1,6 +1,4 @@
-"""
-A conversation of one agent, and what every conversation promises.
-"""
+"""A conversation of one agent, and what every conversation promises."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -24,9 +22,7 @@ from tests.conversation.stories import SUMMARY, agent_named, folding, said, text
 
 
 def look_up(order: str) -> str:
-    """
-    Tell where an order is.
-    """
+    """Tell where an order is."""
     return f"{order} is in Lisbon"
 
 
@@ -51,9 +47,7 @@ def test_a_single_agent_answers_directly() -> None:
 
 
 def test_a_result_tells_what_it_cost() -> None:
-    """
-    The run, its state, its time and its usage are in the result.
-    """
+    """The run, its state, its time and its usage are in the result."""
     agent = Agent(ScriptedModel(["Hello."], usage=True), name="helper")
 
     result = asyncio.run(Conversation(agent).send("Hi"))
@@ -67,9 +61,7 @@ def test_a_result_tells_what_it_cost() -> None:
 
 
 def test_a_response_holds_the_tools_and_not_the_question() -> None:
-    """
-    The response is what was said to the message: calls, answers of tools and the last word.
-    """
+    """The response is what was said to the message: calls, answers of tools and the last word."""
     model = ScriptedModel([calls(("look_up", {"order": "AB12"})), "It is in Lisbon."])
     conversation = Conversation(Agent(model, tools=[look_up]))
 
@@ -80,9 +72,7 @@ def test_a_response_holds_the_tools_and_not_the_question() -> None:
 
 
 def test_without_a_thread_one_in_memory_is_made() -> None:
-    """
-    The thread is there from the first use on, and everything goes on in it.
-    """
+    """The thread is there from the first use on, and everything goes on in it."""
     conversation = Conversation(agent_named("helper"))
 
     async def talk() -> None:
@@ -97,9 +87,7 @@ def test_without_a_thread_one_in_memory_is_made() -> None:
 
 
 def test_several_agents_need_an_orchestrator() -> None:
-    """
-    Without one the error names the number of agents.
-    """
+    """Without one the error names the number of agents."""
     agents = [agent_named("a"), agent_named("b"), agent_named("c")]
 
     with pytest.raises(ConfigError, match="3 agents needs an orchestrator"):
@@ -108,9 +96,7 @@ def test_several_agents_need_an_orchestrator() -> None:
 
 @pytest.mark.parametrize("agents", [[], {}], ids=["sequence", "mapping"])
 def test_no_agents_is_an_error(agents: Sequence[Agent] | Mapping[str, Agent]) -> None:
-    """
-    A conversation needs somebody who answers, with an orchestrator too.
-    """
+    """A conversation needs somebody who answers, with an orchestrator too."""
     with pytest.raises(ConfigError, match="no agents"):
         Conversation(agents, orchestrator=RoundRobin())
 
@@ -126,9 +112,7 @@ def test_names_are_unique() -> None:
 
 
 def test_agents_are_given_by_name_too() -> None:
-    """
-    A mapping by name is the same as a sequence.
-    """
+    """A mapping by name is the same as a sequence."""
     agents = {"a": agent_named("a"), "b": agent_named("b")}
 
     assert Conversation(agents, orchestrator=RoundRobin()).agents == agents
@@ -145,9 +129,7 @@ def test_agents_are_given_by_name_too() -> None:
     ],
 )
 def test_a_wrong_part_is_refused(arguments: Mapping[str, object], text: str) -> None:
-    """
-    What is no agent, orchestrator or thread is named by its kind.
-    """
+    """What is no agent, orchestrator or thread is named by its kind."""
     given: dict[str, object] = {"agents": agent_named("a"), **arguments}
 
     with pytest.raises(ConfigError, match=text):
@@ -156,9 +138,7 @@ def test_a_wrong_part_is_refused(arguments: Mapping[str, object], text: str) -> 
 
 @pytest.mark.parametrize("message", [3, [Message.user("a"), "b"]])
 def test_a_wrong_message_is_refused(message: object) -> None:
-    """
-    A message is a text or messages, and nothing is stored of anything else.
-    """
+    """A message is a text or messages, and nothing is stored of anything else."""
     conversation = Conversation(agent_named("a"))
 
     with pytest.raises(ConfigError, match=r"^message.* is a .*: allowed are "):
@@ -169,9 +149,7 @@ def test_a_wrong_message_is_refused(message: object) -> None:
 
 
 def test_a_message_may_be_more_than_a_text() -> None:
-    """
-    Messages are taken as they are, one or several, and stored in order.
-    """
+    """Messages are taken as they are, one or several, and stored in order."""
     conversation = Conversation(agent_named("a"), orchestrator=RoundRobin())
     messages = [Message.user("one", name="Ann"), Message.user("two", name="Bob")]
 
@@ -186,9 +164,7 @@ def test_a_message_may_be_more_than_a_text() -> None:
 
 
 def test_one_answer_at_a_time() -> None:
-    """
-    Who sends while an answer is being given is told to wait, and the first answer comes.
-    """
+    """Who sends while an answer is being given is told to wait, and the first answer comes."""
     conversation = Conversation(Agent(ScriptedModel(["first"], delay=0.01)))
 
     async def talk() -> None:
@@ -240,9 +216,7 @@ def test_the_context_tells_of_the_fold() -> None:
 
 
 def test_overrides_last_for_one_message() -> None:
-    """
-    A fold that is asked for happens with this message and not with the next one.
-    """
+    """A fold that is asked for happens with this message and not with the next one."""
     conversation = Conversation(folding(target=1, threshold=9))
 
     async def talk() -> None:
@@ -257,9 +231,7 @@ def test_overrides_last_for_one_message() -> None:
 
 
 def test_a_fold_that_ends_the_turn_leaves_it_pending() -> None:
-    """
-    With the circuit breaker the message waits; sending nothing gives the answer.
-    """
+    """With the circuit breaker the message waits; sending nothing gives the answer."""
     conversation = Conversation(folding(behavior="circuit_breaker"))
 
     async def talk() -> None:
@@ -278,9 +250,7 @@ def test_a_fold_that_ends_the_turn_leaves_it_pending() -> None:
 
 
 def test_a_limit_is_a_failure() -> None:
-    """
-    A turn that a limit ends is not complete, and its last word says why.
-    """
+    """A turn that a limit ends is not complete, and its last word says why."""
     model = ScriptedModel(repeat=calls(("look_up", {"order": "AB12"})))
     conversation = Conversation(Agent(model, tools=[look_up]))
 
@@ -291,9 +261,7 @@ def test_a_limit_is_a_failure() -> None:
 
 
 def test_a_named_agent_may_answer_always() -> None:
-    """
-    `SingleAgent` lets one of several answer, and says so when there is none of that name.
-    """
+    """`SingleAgent` lets one of several answer, and says so when there is none of that name."""
     agents = [agent_named("a"), agent_named("b")]
 
     assert (

@@ -1,6 +1,4 @@
-"""
-Orchestrators of the user's own: the one of the C# documents, and others that promise less.
-"""
+"""Orchestrators of the user's own: the one of the C# documents, and others that promise less."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -33,9 +31,7 @@ from tests.conversation.stories import SUMMARY, agent_named, folding, said, text
 
 
 def test_the_orchestrator_of_the_documents_works() -> None:
-    """
-    Its response is stored once and behind its reduction, which the next message hits.
-    """
+    """Its response is stored once and behind its reduction, which the next message hits."""
     conversation = Conversation(folding(), orchestrator=Custom())
 
     results = asyncio.run(talk(conversation, 6))
@@ -106,9 +102,7 @@ def test_the_orchestrator_is_told_everything() -> None:
 
 
 def test_a_minimal_orchestrator_is_filled_in() -> None:
-    """
-    What the orchestrator leaves out of its result is known from the turns that it ran.
-    """
+    """What the orchestrator leaves out of its result is known from the turns that it ran."""
 
     async def act(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
         turn = await agents["agent"].run()
@@ -155,9 +149,7 @@ async def own_words(history: Sequence[Message], agents: Agents) -> Orchestration
 
 @pytest.mark.parametrize("act", [keep, copy, empty, final_history, plain_agent, own_words])
 def test_nothing_is_stored_twice(act: Act) -> None:
-    """
-    Whichever way the response comes, each message is on the thread once.
-    """
+    """Whichever way the response comes, each message is on the thread once."""
     conversation = Conversation([agent_named("a")], orchestrator=Recorded(act))
 
     async def tell() -> None:
@@ -221,9 +213,7 @@ async def asked_back(history: Sequence[Message], agents: Agents) -> Orchestratio
     ],
 )
 def test_a_message_that_equals_another_one_is_not_lost(act: Act, want: list[str]) -> None:
-    """
-    What a turn has stored is left out as often as it was stored, and no oftener.
-    """
+    """What a turn has stored is left out as often as it was stored, and no oftener."""
     conversation = Conversation([agent_named("a")], orchestrator=Recorded(act))
 
     asyncio.run(conversation.send("one"))
@@ -233,9 +223,7 @@ def test_a_message_that_equals_another_one_is_not_lost(act: Act, want: list[str]
 
 @pytest.mark.parametrize("act", [keep, own_words])
 def test_a_stored_response_tells_who_said_it(act: Act) -> None:
-    """
-    The agent stands in the metadata, which no vendor is sent and no digest covers.
-    """
+    """The agent stands in the metadata, which no vendor is sent and no digest covers."""
     conversation = Conversation([agent_named("a")], orchestrator=Recorded(act))
 
     result = asyncio.run(conversation.send("one"))
@@ -306,9 +294,7 @@ def test_a_changed_history_is_answered_as_it_is(
 
 
 def test_somebody_else_on_the_thread_is_noticed() -> None:
-    """
-    A response is not appended behind a message that the orchestrator has not seen.
-    """
+    """A response is not appended behind a message that the orchestrator has not seen."""
 
     async def act(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
         await thread_of(conversation).append([Message.user("wait!")])
@@ -322,9 +308,7 @@ def test_somebody_else_on_the_thread_is_noticed() -> None:
 
 
 def test_who_takes_the_question_back_gets_no_answer() -> None:
-    """
-    A response is not appended to a thread that holds less than the orchestrator was shown.
-    """
+    """A response is not appended to a thread that holds less than the orchestrator was shown."""
 
     async def act(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
         await thread_of(conversation).clear()
@@ -347,9 +331,7 @@ def test_who_takes_the_question_back_gets_no_answer() -> None:
     ],
 )
 def test_what_is_no_result_is_refused(returned: object, text: str) -> None:
-    """
-    An orchestrator that returns something else is told so; the message waits for an answer.
-    """
+    """An orchestrator that returns something else is told so; the message waits for an answer."""
 
     async def act(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
         return cast("OrchestrationResult", returned)
@@ -362,8 +344,6 @@ def test_what_is_no_result_is_refused(returned: object, text: str) -> None:
 
 
 def test_the_protocol_is_checked_at_run_time() -> None:
-    """
-    Whatever has `orchestrate` is an orchestrator.
-    """
+    """Whatever has `orchestrate` is an orchestrator."""
     assert isinstance(Custom(), Orchestrator)
     assert not isinstance(agent_named("a"), Orchestrator)

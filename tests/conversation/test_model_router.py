@@ -1,6 +1,4 @@
-"""
-A model that chooses who answers.
-"""
+"""A model that chooses who answers."""
 
 import asyncio
 
@@ -32,9 +30,7 @@ def send(conversation: Conversation, *messages: str) -> list[OrchestrationResult
 
 
 def test_the_model_chooses() -> None:
-    """
-    The agent that the model names answers, and the scores say so.
-    """
+    """The agent that the model names answers, and the scores say so."""
     conversation, _ = routed("tech", "Billing.")
 
     first, second = send(conversation, "It is broken.", "And the invoice?")
@@ -100,9 +96,7 @@ def test_the_request_is_bounded() -> None:
     ],
 )
 def test_without_a_name_the_last_agent_goes_on(word: ModelStep, reason: str) -> None:
-    """
-    Where the model fails or names nobody, the first agent answers, and later the last one.
-    """
+    """Where the model fails or names nobody, the first agent answers, and later the last one."""
     conversation, _ = routed(word, "tech", word)
 
     results = send(conversation, "one", "two", "three")
@@ -130,9 +124,7 @@ def test_a_last_agent_that_is_gone_is_not_chosen() -> None:
 
 
 def test_the_choice_is_paid_for() -> None:
-    """
-    The usage of a result is that of the choice and of the answer together.
-    """
+    """The usage of a result is that of the choice and of the answer together."""
     model = ScriptedModel(["a"], usage=True)
     conversation = Conversation([agent_named("a")], orchestrator=ModelRouter(model))
 
@@ -156,15 +148,11 @@ def test_the_choice_is_paid_for() -> None:
     ],
 )
 def test_a_name_is_found_in_what_the_model_says(text: str, name: str | None) -> None:
-    """
-    A name counts where it stands as a word of its own, and only where no other one does.
-    """
+    """A name counts where it stands as a word of its own, and only where no other one does."""
     assert named_in(text, ["tech", "tech-support", "billing"]) == name
 
 
 def test_it_shows_at_least_one_message() -> None:
-    """
-    A router that is shown nothing could not choose.
-    """
+    """A router that is shown nothing could not choose."""
     with pytest.raises(ConfigError, match="last=0"):
         ModelRouter(ScriptedModel(), last=0)

@@ -49,9 +49,7 @@ def test_several_agents_may_answer_in_one_message() -> None:
 
 
 def test_agents_may_be_asked_at_once() -> None:
-    """
-    Answers to a history that is handed over are not stored; the one that is returned is.
-    """
+    """Answers to a history that is handed over are not stored; the one that is returned is."""
 
     async def act(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
         first, second = await asyncio.gather(*(agent.respond(history) for agent in agents.values()))
@@ -66,9 +64,7 @@ def test_agents_may_be_asked_at_once() -> None:
 
 
 def test_turns_on_the_thread_do_not_run_at_once() -> None:
-    """
-    The second of two turns that begin at once is refused.
-    """
+    """The second of two turns that begin at once is refused."""
 
     async def act(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
         first = asyncio.create_task(agents["a"].run())
@@ -86,9 +82,7 @@ def test_turns_on_the_thread_do_not_run_at_once() -> None:
 
 
 def test_what_an_agent_is_told_of_itself() -> None:
-    """
-    An orchestrator knows the name and the instructions of each agent, and the agent itself.
-    """
+    """An orchestrator knows the name and the instructions of each agent, and the agent itself."""
 
     async def act(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
         bound = agents["a"]
@@ -101,9 +95,7 @@ def test_what_an_agent_is_told_of_itself() -> None:
 
 
 def test_another_agent_may_take_over() -> None:
-    """
-    Where the model of one agent fails, the orchestrator may let another one go on.
-    """
+    """Where the model of one agent fails, the orchestrator may let another one go on."""
 
     async def act(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
         with pytest.raises(ModelError):
@@ -123,9 +115,7 @@ def test_another_agent_may_take_over() -> None:
 
 
 def test_what_a_failed_turn_has_stored_is_not_stored_twice() -> None:
-    """
-    Where the response repeats the thread, the steps of the agent that failed are known too.
-    """
+    """Where the response repeats the thread, the steps of the agent that failed are known too."""
 
     async def act(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
         with pytest.raises(ModelError):
@@ -144,9 +134,7 @@ def test_what_a_failed_turn_has_stored_is_not_stored_twice() -> None:
 
 
 def look() -> str:
-    """
-    Look.
-    """
+    """Look."""
     return "seen"
 
 
@@ -174,17 +162,13 @@ def test_an_agent_that_is_too_slow_may_be_given_up() -> None:
 
 
 async def wait() -> str:
-    """
-    Wait for a minute.
-    """
+    """Wait for a minute."""
     await asyncio.sleep(60)
     return "done"
 
 
 def test_a_response_may_follow_a_turn_that_failed() -> None:
-    """
-    An orchestrator that answers by itself after a failure leaves no open run behind.
-    """
+    """An orchestrator that answers by itself after a failure leaves no open run behind."""
 
     async def act(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
         with pytest.raises(ModelError):
@@ -204,9 +188,7 @@ def test_a_response_may_follow_a_turn_that_failed() -> None:
 
 
 def test_a_lost_race_is_not_hidden() -> None:
-    """
-    Where a turn has lost a race, an answer that the orchestrator gives instead is not stored.
-    """
+    """Where a turn has lost a race, an answer that the orchestrator gives instead is not stored."""
 
     async def act(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
         with pytest.raises(ThreadConflictError):

@@ -1,6 +1,4 @@
-"""
-Conversations that are interrupted, and go on.
-"""
+"""Conversations that are interrupted, and go on."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -33,15 +31,11 @@ def kind(orchestrator: object) -> str:
 
 
 class CrashedError(StoreError):
-    """
-    The process is gone.
-    """
+    """The process is gone."""
 
 
 class CrashingStorage(MemoryStorage):
-    """
-    Crashes at the commit with the number *at*, and lives on for the next process.
-    """
+    """Crashes at the commit with the number *at*, and lives on for the next process."""
 
     def __init__(self, at: int, *, behind: bool) -> None:
         super().__init__()
@@ -49,9 +43,7 @@ class CrashingStorage(MemoryStorage):
         self.behind = behind
 
     async def commit(self, key: ThreadKey, step: Step) -> None:
-        """
-        Commit, or crash.
-        """
+        """Commit, or crash."""
         self.left -= 1
         if self.left == 0 and not self.behind:
             raise CrashedError
@@ -61,9 +53,7 @@ class CrashingStorage(MemoryStorage):
 
 
 class Fails:
-    """
-    Fails at first, then lets the second agent answer.
-    """
+    """Fails at first, then lets the second agent answer."""
 
     def __init__(self) -> None:
         self.calls = 0
@@ -75,9 +65,7 @@ class Fails:
         conversation_id: str,
         options: OrchestrationOptions,
     ) -> OrchestrationResult:
-        """
-        Fail, or answer.
-        """
+        """Fail, or answer."""
         self.calls += 1
         if self.calls == 1:
             message = "no agent can be chosen now"
@@ -87,9 +75,7 @@ class Fails:
 
 
 def test_a_crash_between_the_message_and_the_choice(tmp_path: Path) -> None:
-    """
-    The message is stored before anybody is asked; another process finds it and answers.
-    """
+    """The message is stored before anybody is asked; another process finds it and answers."""
     orchestrator = Fails()
 
     async def process(message: str | None) -> OrchestrationResult:
@@ -160,9 +146,7 @@ def test_a_run_of_an_unknown_agent_is_told() -> None:
 
 
 def test_an_abandoned_run_leaves_a_message_that_waits() -> None:
-    """
-    Where the last word is a call that nobody answered, the message is answered anew.
-    """
+    """Where the last word is a call that nobody answered, the message is answered anew."""
     steps: list[ModelStep] = [calls(("look_up", {"order": "AB12"})), "It is lost."]
     conversation = Conversation(Agent(ScriptedModel(steps), tools=[failing]))
 
@@ -181,9 +165,7 @@ def test_an_abandoned_run_leaves_a_message_that_waits() -> None:
 
 @tool(name="look_up")
 async def failing(order: str) -> str:
-    """
-    Look for a minute.
-    """
+    """Look for a minute."""
     await asyncio.sleep(60)
     return "lost"
 
@@ -209,9 +191,7 @@ def test_with_nothing_to_answer_nothing_is_asked(orchestrator: Orchestrator | No
 
 
 def test_an_empty_thread_has_nothing_to_resume() -> None:
-    """
-    On a thread without a message there is nothing to answer.
-    """
+    """On a thread without a message there is nothing to answer."""
 
     async def talk() -> None:
         async with MemoryStore() as store:
@@ -251,9 +231,7 @@ def test_a_crash_at_any_commit_loses_nothing(
 async def _lived(
     storage: CrashingStorage, orchestrator: Orchestrator | None
 ) -> tuple[list[str], bool]:
-    """
-    Say two things, in a new process after each crash.
-    """
+    """Say two things, in a new process after each crash."""
     crashed = False
     for text, length in (("one", 0), ("two", 4)):
         try:
@@ -275,9 +253,7 @@ def _results(message: Message) -> str:
 
 @tool(policy="idempotent")
 async def look_up(order: str) -> str:
-    """
-    Tell where an order is.
-    """
+    """Tell where an order is."""
     return "on its way"
 
 

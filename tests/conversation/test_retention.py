@@ -1,6 +1,4 @@
-"""
-Conversations that take folded messages out of the working history.
-"""
+"""Conversations that take folded messages out of the working history."""
 
 import asyncio
 from pathlib import Path
@@ -51,9 +49,7 @@ def test_folded_messages_go_and_come_back(
 
 
 def test_full_retention_archives_nothing() -> None:
-    """
-    By default a fold changes what the model sees, and nothing else.
-    """
+    """By default a fold changes what the model sees, and nothing else."""
     conversation = Conversation(folding(), orchestrator=Custom())
 
     async def talk() -> None:

@@ -1,6 +1,4 @@
-"""
-Agents that answer in turn.
-"""
+"""Agents that answer in turn."""
 
 import asyncio
 from pathlib import Path
@@ -16,9 +14,7 @@ AGENTS = [agent_named("a"), agent_named("b"), agent_named("c")]
 
 
 def test_agents_answer_in_turn() -> None:
-    """
-    Each agent answers one message, in the order in which they were given.
-    """
+    """Each agent answers one message, in the order in which they were given."""
     conversation = Conversation(AGENTS, orchestrator=RoundRobin())
 
     async def talk() -> list[str]:
@@ -28,9 +24,7 @@ def test_agents_answer_in_turn() -> None:
 
 
 def test_the_turn_survives_a_restart(tmp_path: Path) -> None:
-    """
-    Another process with other objects goes on where the thread stands.
-    """
+    """Another process with other objects goes on where the thread stands."""
 
     async def say(text: str) -> str:
         async with SQLiteStore(tmp_path / "chat.db") as store:
@@ -42,9 +36,7 @@ def test_the_turn_survives_a_restart(tmp_path: Path) -> None:
 
 
 def test_the_turn_survives_folds() -> None:
-    """
-    The number of the exchange counts what a reduction stands for, archived or not.
-    """
+    """The number of the exchange counts what a reduction stands for, archived or not."""
     agents = [folding("a", retention="reduced"), folding("b", retention="reduced")]
     conversation = Conversation(agents, orchestrator=RoundRobin())
 

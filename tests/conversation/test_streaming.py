@@ -1,6 +1,4 @@
-"""
-Answers that are watched while they are given.
-"""
+"""Answers that are watched while they are given."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -32,9 +30,7 @@ Agents = Mapping[str, OrchestratedAgent]
 
 
 class Narrator:
-    """
-    Streams by itself: a piece of its own, then the turn of the last agent.
-    """
+    """Streams by itself: a piece of its own, then the turn of the last agent."""
 
     def __init__(self, *, is_silent: bool = False) -> None:
         self._is_silent = is_silent
@@ -46,9 +42,7 @@ class Narrator:
         conversation_id: str,
         options: OrchestrationOptions,
     ) -> OrchestrationResult:
-        """
-        Answer without an agent.
-        """
+        """Answer without an agent."""
         metadata = OrchestrationMetadata(strategy_name="Narrator")
         answer = Message.assistant("not streamed")
         return OrchestrationResult(response=(answer,), selected_agent="host", metadata=metadata)
@@ -60,9 +54,7 @@ class Narrator:
         conversation_id: str,
         options: OrchestrationOptions,
     ) -> AsyncGenerator[ConversationEvent | OrchestrationResult, None]:
-        """
-        Tell, then let the last agent answer.
-        """
+        """Tell, then let the last agent answer."""
         yield TextDeltaEvent(iteration=0, text="Let us see. ")
         name = list(agents)[-1]
         stream = agents[name].run_stream()
@@ -82,9 +74,7 @@ def spoken(events: Sequence[ConversationEvent]) -> str:
 
 
 def test_the_chosen_agent_is_told_before_its_turn() -> None:
-    """
-    First comes who was selected, then every event of the turn, and the result at the end.
-    """
+    """First comes who was selected, then every event of the turn, and the result at the end."""
     agents = [agent_named("a", "Hello there, friend."), agent_named("b")]
     conversation = Conversation(agents, orchestrator=RoundRobin())
 
@@ -105,9 +95,7 @@ def test_the_chosen_agent_is_told_before_its_turn() -> None:
 
 
 def test_the_reduction_is_there_only_after_the_stream() -> None:
-    """
-    Awaited behind the stream, it is the fold of this very message and of no other one.
-    """
+    """Awaited behind the stream, it is the fold of this very message and of no other one."""
     conversation = Conversation(folding())
 
     async def talk() -> None:
@@ -128,9 +116,7 @@ def test_the_reduction_is_there_only_after_the_stream() -> None:
 
 
 def test_nothing_happens_before_somebody_watches() -> None:
-    """
-    A stream that nobody iterates stores and asks nothing.
-    """
+    """A stream that nobody iterates stores and asks nothing."""
     conversation = Conversation(agent_named("a"))
 
     conversation.send_stream("Hi")
@@ -139,9 +125,7 @@ def test_nothing_happens_before_somebody_watches() -> None:
 
 
 def test_a_value_runs_it_to_its_end() -> None:
-    """
-    Who awaits the result need not iterate.
-    """
+    """Who awaits the result need not iterate."""
     conversation = Conversation(agent_named("a"))
 
     async def talk() -> None:
@@ -151,9 +135,7 @@ def test_a_value_runs_it_to_its_end() -> None:
 
 
 def test_leaving_stops_it_and_loses_nothing() -> None:
-    """
-    A stream that is left is stopped where it is; what was said stays, and a resume answers.
-    """
+    """A stream that is left is stopped where it is; what was said stays, and a resume answers."""
     model = ScriptedModel(["never heard", "Hello."], delay=0)
     agents = [Agent(model, name="a"), agent_named("b")]
     conversation = Conversation(agents, orchestrator=RoundRobin())
@@ -201,9 +183,7 @@ def test_it_may_be_closed_while_somebody_reads() -> None:
 
 
 def test_who_is_cancelled_leaves_nothing_running() -> None:
-    """
-    A cancelled reader waits until the turn has ended, also when it is cancelled once more.
-    """
+    """A cancelled reader waits until the turn has ended, also when it is cancelled once more."""
     ended: list[str] = []
     is_asked = asyncio.Event()
 
@@ -235,9 +215,7 @@ def test_who_is_cancelled_leaves_nothing_running() -> None:
 
 
 def test_a_turn_that_gives_up_is_cancelled() -> None:
-    """
-    A model that cancels itself ends the stream with a cancellation.
-    """
+    """A model that cancels itself ends the stream with a cancellation."""
     conversation = Conversation(Agent(ScriptedModel([asyncio.CancelledError()])))
 
     async def talk() -> None:
@@ -248,9 +226,7 @@ def test_a_turn_that_gives_up_is_cancelled() -> None:
 
 
 def test_an_error_comes_out_of_the_stream() -> None:
-    """
-    What fails is raised where somebody iterates, and again where a value is awaited.
-    """
+    """What fails is raised where somebody iterates, and again where a value is awaited."""
     conversation = Conversation(Agent(ScriptedModel([ModelError("out of order")])))
 
     async def talk() -> None:
@@ -265,9 +241,7 @@ def test_an_error_comes_out_of_the_stream() -> None:
 
 
 def test_an_orchestrator_may_stream_by_itself() -> None:
-    """
-    Its own events come as it gives them, and its result comes last; nothing is stored twice.
-    """
+    """Its own events come as it gives them, and its result comes last; nothing is stored twice."""
     conversation = Conversation(
         [agent_named("a"), agent_named("b", "Hello.")], orchestrator=Narrator()
     )
@@ -284,9 +258,7 @@ def test_an_orchestrator_may_stream_by_itself() -> None:
 
 
 def test_without_a_listener_it_does_not_stream() -> None:
-    """
-    `send` asks the plain method, also of an orchestrator that could stream.
-    """
+    """`send` asks the plain method, also of an orchestrator that could stream."""
     assert isinstance(Narrator(), StreamingOrchestrator)
     assert not isinstance(RoundRobin(), StreamingOrchestrator)
 
@@ -296,9 +268,7 @@ def test_without_a_listener_it_does_not_stream() -> None:
 
 
 def test_a_stream_without_a_result_is_an_error() -> None:
-    """
-    An orchestrator that ends without a result is told so; what its agent said is stored.
-    """
+    """An orchestrator that ends without a result is told so; what its agent said is stored."""
     conversation = Conversation(agent_named("a"), orchestrator=Narrator(is_silent=True))
 
     async def talk() -> None:
@@ -310,9 +280,7 @@ def test_a_stream_without_a_result_is_an_error() -> None:
 
 
 def test_a_host_that_answers_by_itself_is_told_too() -> None:
-    """
-    Where no agent had a turn, the selection is told when the result is there.
-    """
+    """Where no agent had a turn, the selection is told when the result is there."""
 
     class Host:
         async def orchestrate(
@@ -322,9 +290,7 @@ def test_a_host_that_answers_by_itself_is_told_too() -> None:
             conversation_id: str,
             options: OrchestrationOptions,
         ) -> OrchestrationResult:
-            """
-            Answer without an agent.
-            """
+            """Answer without an agent."""
             return await Narrator().orchestrate(history, agents, conversation_id, options)
 
     conversation = Conversation(agent_named("a"), orchestrator=Host())

@@ -1,6 +1,4 @@
-"""
-A conversation that does not know whether a step was stored, and what its error says to do.
-"""
+"""A conversation that does not know whether a step was stored, and what its error says to do."""
 
 import asyncio
 
@@ -21,9 +19,7 @@ def kind(orchestrator: object) -> str:
 
 
 async def follow(conversation: Conversation, text: str) -> None:
-    """
-    Do what the error says, behind a refresh.
-    """
+    """Do what the error says, behind a refresh."""
     assert conversation.thread is not None
     await conversation.thread.refresh()
     said = await conversation.messages()
@@ -38,9 +34,7 @@ async def follow(conversation: Conversation, text: str) -> None:
 def test_the_advice_brings_a_message_to_its_answer(
     orchestrator: Orchestrator | None, *, makes: bool
 ) -> None:
-    """
-    Whichever step is unknown, in the end the message was said and answered once.
-    """
+    """Whichever step is unknown, in the end the message was said and answered once."""
 
     async def talk(at: int) -> bool:
         # The thread is made before.

@@ -1,6 +1,4 @@
-"""
-The page of the command is made from the command.
-"""
+"""The page of the command is made from the command."""
 
 import subprocess
 import sys
@@ -12,16 +10,12 @@ from foldline.apps.cli.threads import THREAD_COMMANDS
 
 
 def test_the_page_is_current(root: Path) -> None:
-    """
-    `docs/cli.md` is what the commands say now; `make docs` writes it.
-    """
+    """`docs/cli.md` is what the commands say now; `make docs` writes it."""
     assert (root / "docs" / "cli.md").read_text(encoding="utf-8") == reference_page()
 
 
 def test_every_command_is_on_the_page() -> None:
-    """
-    No command is left out.
-    """
+    """No command is left out."""
     page = reference_page()
 
     assert all(f"## `foldline {command.__name__}`" in page for command in COMMANDS)
@@ -30,9 +24,7 @@ def test_every_command_is_on_the_page() -> None:
 
 
 def test_the_module_prints_the_page(root: Path) -> None:
-    """
-    `python -m foldline.apps.cli.reference` is what writes it.
-    """
+    """`python -m foldline.apps.cli.reference` is what writes it."""
     printed = subprocess.run(
         [sys.executable, "-m", "foldline.apps.cli.reference"],
         env={"PYTHONPATH": str(root / "src"), "PYTHONIOENCODING": "utf-8"},

@@ -1,6 +1,4 @@
-"""
-What every test of the harness needs.
-"""
+"""What every test of the harness needs."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,8 +18,6 @@ def _hookable() -> None:
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """
-    Return a new folder in memory.
-    """
+    """Return a new folder in memory."""
     with scratch() as path:
         yield path

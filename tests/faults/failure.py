@@ -1,6 +1,4 @@
-"""
-File operations that fail.
-"""
+"""File operations that fail."""
 
 import sqlite3
 import threading
@@ -18,9 +16,7 @@ __all__ = ["Failures", "Trouble", "failing"]
 
 
 class Trouble(StrEnum):
-    """
-    How an operation fails.
-    """
+    """How an operation fails."""
 
     IO = "io"
     """Nothing takes place; the result is the I/O error of the operation's kind."""
@@ -43,9 +39,7 @@ _WRITES = frozenset({Kind.WRITE})
 
 
 class _Plan(Struct, frozen=True):
-    """
-    Which operations fail.
-    """
+    """Which operations fail."""
 
     trouble: Trouble
     number: int
@@ -54,9 +48,7 @@ class _Plan(Struct, frozen=True):
 
 
 class Failures:
-    """
-    What fails from now on; it may be changed while connections are in use.
-    """
+    """What fails from now on; it may be changed while connections are in use."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -66,16 +58,12 @@ class Failures:
 
     @property
     def seen(self) -> int:
-        """
-        Return how many operations of the planned kinds came since the plan was made.
-        """
+        """Return how many operations of the planned kinds came since the plan was made."""
         return self._seen
 
     @property
     def failed(self) -> int:
-        """
-        Return how many of them were made to fail.
-        """
+        """Return how many of them were made to fail."""
         return self._failed
 
     def plan(
@@ -98,16 +86,12 @@ class Failures:
             self._seen = self._failed = 0
 
     def heal(self) -> None:
-        """
-        Let everything succeed again; the counts stay readable.
-        """
+        """Let everything succeed again; the counts stay readable."""
         with self._lock:
             self._plan = None
 
     def __call__(self, operation: Operation) -> int:
-        """
-        Perform *operation*, or fail it if the plan says so.
-        """
+        """Perform *operation*, or fail it if the plan says so."""
         trouble = self._drawn(operation.kind)
         if trouble is None:
             return operation.perform()
@@ -131,9 +115,7 @@ class Failures:
 
 @contextmanager
 def failing() -> Generator[Failures, None, None]:
-    """
-    Give the failures of the connections opened inside; none is planned yet.
-    """
+    """Give the failures of the connections opened inside; none is planned yet."""
     failures = Failures()
     with hooked(failures):
         yield failures

@@ -1,6 +1,4 @@
-"""
-A workload in a forked child, and what the child told before it ended.
-"""
+"""A workload in a forked child, and what the child told before it ended."""
 
 import gc
 import json
@@ -24,15 +22,11 @@ _PATIENCE = 1.0
 
 
 class ForkError(Exception):
-    """
-    A child could not be forked safely, or did not end as it has to.
-    """
+    """A child could not be forked safely, or did not end as it has to."""
 
 
 class Story(Struct, frozen=True):
-    """
-    What a child told and how it ended.
-    """
+    """What a child told and how it ended."""
 
     acks: tuple[str, ...]
     """What it acknowledged, in order."""
@@ -59,9 +53,7 @@ class Teller:
         self._tell("ack", text)
 
     def die(self, last_words: str) -> NoReturn:
-        """
-        Tell the parent *last_words* and end at once, as a power switch would.
-        """
+        """Tell the parent *last_words* and end at once, as a power switch would."""
         self._tell("killed", last_words)
         os.kill(os.getpid(), signal.SIGKILL)
         # The signal is pending for every thread; none may do anything more.
@@ -69,9 +61,7 @@ class Teller:
             signal.pause()
 
     def finish(self, error: BaseException | None) -> None:
-        """
-        Tell the parent that the workload came to its end, or what stopped it.
-        """
+        """Tell the parent that the workload came to its end, or what stopped it."""
         if error is None:
             self._tell("done", "")
         else:
@@ -87,9 +77,7 @@ class Teller:
 
 
 class Child:
-    """
-    A running child; it has to be waited for or ended.
-    """
+    """A running child; it has to be waited for or ended."""
 
     def __init__(self, process: int, pipe: int, deadline: float) -> None:
         self._process = process
@@ -118,9 +106,7 @@ class Child:
         raise ForkError(message)
 
     def end(self) -> None:
-        """
-        End the child wherever it stands.
-        """
+        """End the child wherever it stands."""
         os.kill(self._process, signal.SIGKILL)
         os.close(self._pipe)
         os.waitpid(self._process, 0)

@@ -30,9 +30,7 @@ _LONGEST = 100_000
 
 
 class Moment(StrEnum):
-    """
-    When the process is killed.
-    """
+    """When the process is killed."""
 
     BEFORE = "before"
     """Before the operation; every write, truncate, sync and delete counts."""
@@ -42,9 +40,7 @@ class Moment(StrEnum):
 
 
 class Ending(Struct, frozen=True):
-    """
-    How one run of a workload ended.
-    """
+    """How one run of a workload ended."""
 
     number: int
     """The operation that the run was to be killed at, from 1 on."""
@@ -60,16 +56,12 @@ class Ending(Struct, frozen=True):
 
     @property
     def killed(self) -> bool:
-        """
-        Return whether the run was killed.
-        """
+        """Return whether the run was killed."""
         return self.operation is not None
 
 
 class _Started(NamedTuple):
-    """
-    A run under way.
-    """
+    """A run under way."""
 
     number: int
     folder: Path
@@ -77,9 +69,7 @@ class _Started(NamedTuple):
 
 
 class _Killer:
-    """
-    Lets operations pass until it is their turn.
-    """
+    """Lets operations pass until it is their turn."""
 
     def __init__(self, teller: Teller, number: int, moment: Moment) -> None:
         self._teller = teller

@@ -49,9 +49,7 @@ _METHODS_OF_VERSION = {1: 12, 2: 16, 3: 18}
 
 
 class UnhookableError(Exception):
-    """
-    The SQLite of this interpreter cannot be reached; the message says why.
-    """
+    """The SQLite of this interpreter cannot be reached; the message says why."""
 
 
 class VfsTable(ctypes.Structure):
@@ -75,9 +73,7 @@ class VfsTable(ctypes.Structure):
 
 
 class MethodTable(ctypes.Structure):
-    """
-    `sqlite3_io_methods` of version 3.
-    """
+    """`sqlite3_io_methods` of version 3."""
 
     _fields_ = (
         ("version", ctypes.c_int),

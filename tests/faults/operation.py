@@ -1,6 +1,4 @@
-"""
-One call of SQLite to its file system, as the hook hands it to an interposer.
-"""
+"""One call of SQLite to its file system, as the hook hands it to an interposer."""
 
 from collections.abc import Callable
 from enum import StrEnum
@@ -13,9 +11,7 @@ __all__ = ["CHANGES", "Interposer", "Kind", "Operation"]
 
 
 class Kind(StrEnum):
-    """
-    What SQLite asks of its file system.
-    """
+    """What SQLite asks of its file system."""
 
     OPEN = "open"
     """Open a file, and create it where it is absent."""
@@ -38,9 +34,7 @@ CHANGES = frozenset({Kind.WRITE, Kind.TRUNCATE, Kind.SYNC, Kind.DELETE})
 
 
 class Operation(Struct):
-    """
-    A call that has not taken place yet; the interposer decides whether and how it does.
-    """
+    """A call that has not taken place yet; the interposer decides whether and how it does."""
 
     kind: Kind
     """What is asked."""
@@ -70,15 +64,11 @@ class Operation(Struct):
     """The flags of an open or a sync; for a delete 1 where the folder is synced with it."""
 
     def perform(self) -> int:
-        """
-        Let the operation take place and return the result code of SQLite.
-        """
+        """Let the operation take place and return the result code of SQLite."""
         return self.call(*self.arguments)
 
     def perform_half(self) -> int:
-        """
-        Let the first half of a write take place and return the result code of SQLite.
-        """
+        """Let the first half of a write take place and return the result code of SQLite."""
         file, buffer, size, offset = self.arguments
         return self.call(file, buffer, (size or 0) // 2, offset)
 
@@ -91,7 +81,5 @@ class Interposer(Protocol):
     """
 
     def __call__(self, operation: Operation) -> int:
-        """
-        Return the result code for SQLite; 0 claims that the operation succeeded.
-        """
+        """Return the result code for SQLite; 0 claims that the operation succeeded."""
         ...

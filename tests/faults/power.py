@@ -38,9 +38,7 @@ _MIXTURES = ((1, 1, 1), (1, 1, 0), (1, 0, 1), (12, 1, 0), (12, 0, 1), (1, 12, 0)
 
 
 class Cut(Struct, frozen=True):
-    """
-    The state that one power cut left.
-    """
+    """The state that one power cut left."""
 
     seed: int
     """What the state was drawn from; `cuts(trace, count=1, seed=seed)` draws it again."""
@@ -56,9 +54,7 @@ class Cut(Struct, frozen=True):
 
 
 class _File:
-    """
-    The durable bytes of a file and what was done to it since its last flush.
-    """
+    """The durable bytes of a file and what was done to it since its last flush."""
 
     def __init__(self, content: bytes = b"") -> None:
         self._content = bytearray(content)
@@ -98,9 +94,7 @@ class _File:
 
 
 class _Disk:
-    """
-    A folder on a disk that remembers what is not durable yet.
-    """
+    """A folder on a disk that remembers what is not durable yet."""
 
     def __init__(self, found: dict[str, bytes]) -> None:
         self._files = {number: _File(content) for number, content in enumerate(found.values())}

@@ -1,6 +1,4 @@
-"""
-Doing something as somebody who may not do everything.
-"""
+"""Doing something as somebody who may not do everything."""
 
 import ctypes
 import os

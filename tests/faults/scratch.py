@@ -1,6 +1,4 @@
-"""
-Folders for databases that live for one case.
-"""
+"""Folders for databases that live for one case."""
 
 import os
 import tempfile

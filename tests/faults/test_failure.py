@@ -1,6 +1,4 @@
-"""
-File operations that fail.
-"""
+"""File operations that fail."""
 
 import sqlite3
 from collections import Counter
@@ -70,9 +68,7 @@ def test_failures_lose_nothing(trouble: Trouble, sticky: bool) -> None:
     ],
 )
 def test_each_kind_has_its_error(folder: Path, kind: Kind, journal: str, name: str) -> None:
-    """
-    An operation fails with the error that SQLite has for its kind.
-    """
+    """An operation fails with the error that SQLite has for its kind."""
     with failing() as failures, closing(_connected(folder / "toy.db", journal)) as connection:
         failures.plan(Trouble.IO, kinds={kind}, sticky=True)
         with pytest.raises(sqlite3.OperationalError) as caught:
@@ -82,9 +78,7 @@ def test_each_kind_has_its_error(folder: Path, kind: Kind, journal: str, name: s
 
 
 def test_plan_changes_under_an_open_connection(folder: Path) -> None:
-    """
-    Failures begin and end while a connection is open, and are counted.
-    """
+    """Failures begin and end while a connection is open, and are counted."""
     with failing() as failures, closing(_connected(folder / "toy.db", "WAL")) as connection:
         connection.execute("INSERT INTO rows VALUES (1)")
         failures.plan(Trouble.FULL, number=1, sticky=True)
@@ -100,9 +94,7 @@ def test_plan_changes_under_an_open_connection(folder: Path) -> None:
 
 
 def test_a_failure_comes_once(folder: Path) -> None:
-    """
-    Without *sticky* the one operation fails and the next succeeds.
-    """
+    """Without *sticky* the one operation fails and the next succeeds."""
     with failing() as failures, closing(_connected(folder / "toy.db", "WAL")) as connection:
         failures.plan(Trouble.IO, number=2)
         with pytest.raises(sqlite3.OperationalError):
@@ -114,9 +106,7 @@ def test_a_failure_comes_once(folder: Path) -> None:
 
 
 def test_short_write_leaves_a_half(folder: Path) -> None:
-    """
-    A short write leaves the first half of its bytes.
-    """
+    """A short write leaves the first half of its bytes."""
     with failing() as failures, closing(_connected(folder / "toy.db", "OFF")) as connection:
         connection.execute("VACUUM")
         size = (folder / "toy.db").stat().st_size

@@ -1,6 +1,4 @@
-"""
-Processes that are killed at every file operation.
-"""
+"""Processes that are killed at every file operation."""
 
 import asyncio
 import os
@@ -35,9 +33,7 @@ def _found(workload: Workload, moment: Moment) -> tuple[list[Ending], Counter[st
 @MOMENTS
 @pytest.mark.parametrize("synchronous", ["FULL", "NORMAL"])
 def test_kills_lose_nothing(moment: Moment, synchronous: str) -> None:
-    """
-    No kill loses or halves a commit, whichever way SQLite flushes: the system lives on.
-    """
+    """No kill loses or halves a commit, whichever way SQLite flushes: the system lives on."""
     seen, broken = _found(ToyWorkload(synchronous=synchronous), moment)
 
     assert broken == {}
@@ -47,9 +43,7 @@ def test_kills_lose_nothing(moment: Moment, synchronous: str) -> None:
 
 
 def test_every_kind_kills() -> None:
-    """
-    Writes, truncates, syncs and deletes are all points to die at.
-    """
+    """Writes, truncates, syncs and deletes are all points to die at."""
     seen, _ = _found(ToyWorkload(), Moment.BEFORE)
 
     assert {(ending.operation or "none").split()[0] for ending in seen} == {*CHANGES, "none"}
@@ -57,9 +51,7 @@ def test_every_kind_kills() -> None:
 
 @MOMENTS
 def test_split_commit_is_caught(moment: Moment) -> None:
-    """
-    A store that commits a batch in two steps is caught with half a batch.
-    """
+    """A store that commits a batch in two steps is caught with half a batch."""
     _, broken = _found(ToyWorkload(split=True), moment)
 
     assert set(broken) == {"half"}
@@ -67,9 +59,7 @@ def test_split_commit_is_caught(moment: Moment) -> None:
 
 
 def test_early_ack_is_caught() -> None:
-    """
-    A store that acknowledges before it commits is caught with a lost batch.
-    """
+    """A store that acknowledges before it commits is caught with a lost batch."""
 
     def hasty(folder: Path, ack: Callable[[str], None]) -> None:
         for batch in range(3):
@@ -82,9 +72,7 @@ def test_early_ack_is_caught() -> None:
 
 
 def test_torn_write_leaves_a_half(folder: Path) -> None:
-    """
-    A torn write leaves the first half of its bytes, a kill before it none.
-    """
+    """A torn write leaves the first half of its bytes, a kill before it none."""
 
     def write(place: Path, ack: Callable[[str], None]) -> None:
         with closing(sqlite3.connect(place / "toy.db", isolation_level=None)) as connection:
@@ -102,9 +90,7 @@ def test_torn_write_leaves_a_half(folder: Path) -> None:
 
 
 def test_recovery_is_killed_too() -> None:
-    """
-    A run that is killed while it recovers from a kill loses nothing either.
-    """
+    """A run that is killed while it recovers from a kill loses nothing either."""
     workload = ToyWorkload(batches=4)
     cases = 0
     broken: Counter[str] = Counter()
@@ -119,9 +105,7 @@ def test_recovery_is_killed_too() -> None:
 
 
 def test_loops_and_threads_live_in_the_child() -> None:
-    """
-    A workload may run an event loop and write from its threads.
-    """
+    """A workload may run an event loop and write from its threads."""
 
     def work(folder: Path, ack: Callable[[str], None]) -> None:
         async def main() -> None:
@@ -137,9 +121,7 @@ def test_loops_and_threads_live_in_the_child() -> None:
 
 
 def test_prepared_folder_is_copied() -> None:
-    """
-    Each run begins with what was prepared once.
-    """
+    """Each run begins with what was prepared once."""
     prepared: list[Path] = []
 
     def prepare(folder: Path) -> None:
@@ -157,9 +139,7 @@ def test_prepared_folder_is_copied() -> None:
 
 
 def test_error_of_a_workload_is_raised(folder: Path) -> None:
-    """
-    A workload that fails is an error of the trial, with the child's traceback.
-    """
+    """A workload that fails is an error of the trial, with the child's traceback."""
 
     def stumble(place: Path, ack: Callable[[str], None]) -> None:
         message = "stumbled"
@@ -170,25 +150,19 @@ def test_error_of_a_workload_is_raised(folder: Path) -> None:
 
 
 def test_leaving_child_is_an_error(folder: Path) -> None:
-    """
-    A workload that leaves the process behind the harness's back is an error of the trial.
-    """
+    """A workload that leaves the process behind the harness's back is an error of the trial."""
     with pytest.raises(ForkError, match="code 0; it told nothing"):
         run(lambda *_: os._exit(0), folder, number=1)
 
 
 def test_hanging_child_is_ended(folder: Path) -> None:
-    """
-    A workload that hangs is ended after the deadline.
-    """
+    """A workload that hangs is ended after the deadline."""
     with pytest.raises(ForkError, match="hung"):
         run(lambda *_: time.sleep(60), folder, number=1, deadline=0.2)
 
 
 def test_threads_forbid_a_fork(folder: Path) -> None:
-    """
-    A process with other threads is not forked.
-    """
+    """A process with other threads is not forked."""
     leave = threading.Event()
     thread = threading.Thread(target=leave.wait, name="reader")
     thread.start()

@@ -1,6 +1,4 @@
-"""
-Power cuts, drawn from the trace of a workload.
-"""
+"""Power cuts, drawn from the trace of a workload."""
 
 import shutil
 import sqlite3
@@ -34,18 +32,14 @@ def _broken(workload: ToyWorkload, *, count: int = 500) -> Counter[str]:
     ("journal", "synchronous"), [("WAL", "FULL"), ("WAL", "EXTRA"), ("DELETE", "EXTRA")]
 )
 def test_full_flushes_lose_nothing(journal: str, synchronous: str) -> None:
-    """
-    Where each commit is flushed, with the folder if need be, no power cut breaks a promise.
-    """
+    """Where each commit is flushed, with the folder if need be, no power cut breaks a promise."""
     workload = ToyWorkload(journal=journal, synchronous=synchronous)
 
     assert _broken(workload, count=1000) == {}
 
 
 def test_relaxed_flushes_lose_a_suffix() -> None:
-    """
-    With relaxed flushes acknowledged commits are lost, but whole ones and from the end.
-    """
+    """With relaxed flushes acknowledged commits are lost, but whole ones and from the end."""
     broken = _broken(ToyWorkload(synchronous="NORMAL"))
 
     assert set(broken) == {"lost"}
@@ -53,25 +47,19 @@ def test_relaxed_flushes_lose_a_suffix() -> None:
 
 
 def test_unsynced_deletion_loses_a_commit() -> None:
-    """
-    A rollback journal that is back after the cut takes its commit with it, as SQLite warns.
-    """
+    """A rollback journal that is back after the cut takes its commit with it, as SQLite warns."""
     broken = _broken(ToyWorkload(journal="DELETE", synchronous="FULL"))
 
     assert set(broken) == {"lost"}
 
 
 def test_missing_flushes_damage_the_file() -> None:
-    """
-    Without flushes power cuts leave damaged files.
-    """
+    """Without flushes power cuts leave damaged files."""
     assert _broken(ToyWorkload(synchronous="OFF"))["damaged"] >= 10
 
 
 def test_split_commit_is_caught() -> None:
-    """
-    A store that commits a batch in two steps is caught with half a batch.
-    """
+    """A store that commits a batch in two steps is caught with half a batch."""
     broken = _broken(ToyWorkload(split=True))
 
     assert set(broken) == {"half"}
@@ -103,9 +91,7 @@ def test_threads_lose_nothing(folder: Path) -> None:
 
 
 def test_state_is_drawn_again_from_its_seed() -> None:
-    """
-    A seed alone brings a state back.
-    """
+    """A seed alone brings a state back."""
     trace = _traced(ToyWorkload(synchronous="OFF"))
     for cut in cuts(trace, count=20, seed=70):
         files = {path.name: path.read_bytes() for path in cut.folder.iterdir()}
@@ -114,9 +100,7 @@ def test_state_is_drawn_again_from_its_seed() -> None:
 
 
 def test_found_files_are_durable() -> None:
-    """
-    What lay in the folder before the trace survives every cut, and the WAL index never does.
-    """
+    """What lay in the folder before the trace survives every cut, and the WAL index never does."""
     with scratch() as folder:
         workload = ToyWorkload(batches=5)
         workload(folder, lambda _: None)
@@ -132,9 +116,7 @@ def test_found_files_are_durable() -> None:
 
 
 def test_foreign_files_are_noticed(folder: Path) -> None:
-    """
-    A database that was copied into the folder is in the trace from its first opening.
-    """
+    """A database that was copied into the folder is in the trace from its first opening."""
     workload = ToyWorkload(batches=5, journal="DELETE", synchronous="EXTRA")
     with scratch() as other, record(folder) as trace:
         workload(other, lambda _: None)
@@ -167,9 +149,7 @@ def _contents(trace: Trace, name: str) -> set[bytes | None]:
 
 
 def test_synced_bytes_stay(folder: Path) -> None:
-    """
-    Of two writes around a sync the first stays and the second is there, absent or noise.
-    """
+    """Of two writes around a sync the first stays and the second is there, absent or noise."""
     trace = _trace(
         folder,
         Created(0, "a-wal"),
@@ -185,9 +165,7 @@ def test_synced_bytes_stay(folder: Path) -> None:
 
 
 def test_late_write_misses_the_sync(folder: Path) -> None:
-    """
-    A write of another thread that ended while a flush was under way may be lost.
-    """
+    """A write of another thread that ended while a flush was under way may be lost."""
     trace = _trace(
         folder, Created(0, "a-wal"), Written(0, 0, b"one"), Synced(0, 1, with_folder=True)
     )
@@ -196,9 +174,7 @@ def test_late_write_misses_the_sync(folder: Path) -> None:
 
 
 def test_names_wait_for_their_folder(folder: Path) -> None:
-    """
-    A file that was created and flushed may be absent until the folder is flushed.
-    """
+    """A file that was created and flushed may be absent until the folder is flushed."""
     events = (Created(0, "a"), Written(0, 0, b"one"), Synced(0, 2, with_folder=False))
     later = (Created(1, "a-wal"), Synced(1, 4, with_folder=True))
 
@@ -207,9 +183,7 @@ def test_names_wait_for_their_folder(folder: Path) -> None:
 
 
 def test_deletion_waits_for_its_folder(folder: Path) -> None:
-    """
-    A deleted file may be back, with its durable bytes, unless the folder was flushed.
-    """
+    """A deleted file may be back, with its durable bytes, unless the folder was flushed."""
     (folder / "a").write_bytes(b"one")
 
     assert _contents(_trace(folder, Deleted("a", 0, with_folder=False)), "a") == {None, b"one"}
@@ -217,9 +191,7 @@ def test_deletion_waits_for_its_folder(folder: Path) -> None:
 
 
 def test_truncate_waits_for_its_sync(folder: Path) -> None:
-    """
-    A cut file may have its old size until it is flushed.
-    """
+    """A cut file may have its old size until it is flushed."""
     (folder / "a").write_bytes(b"one")
     synced = Synced(0, 1, with_folder=False)
 
@@ -228,9 +200,7 @@ def test_truncate_waits_for_its_sync(folder: Path) -> None:
 
 
 def test_sectors_have_fates_of_their_own(folder: Path) -> None:
-    """
-    One write is torn at the sectors of the disk, and bytes around it stay.
-    """
+    """One write is torn at the sectors of the disk, and bytes around it stay."""
     (folder / "a").write_bytes(b"x" * 1536)
     contents = _contents(_trace(folder, Written(0, 500, b"y" * 600)), "a")
     patterns = {

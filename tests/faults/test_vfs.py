@@ -1,6 +1,4 @@
-"""
-The hook in SQLite's file system.
-"""
+"""The hook in SQLite's file system."""
 
 import math
 import sqlite3
@@ -18,17 +16,13 @@ from tests.faults.vfs import HookError, hooked
 
 
 class Watcher:
-    """
-    Notes the kind and file of each operation and lets it pass.
-    """
+    """Notes the kind and file of each operation and lets it pass."""
 
     def __init__(self) -> None:
         self.seen: list[tuple[Kind, str]] = []
 
     def __call__(self, operation: Operation) -> int:
-        """
-        Perform *operation*.
-        """
+        """Perform *operation*."""
         self.seen.append((operation.kind, Path(operation.path).name))
         return operation.perform()
 
@@ -50,9 +44,7 @@ def test_every_kind_is_seen(folder: Path) -> None:
 
 
 def test_hook_is_removed(folder: Path) -> None:
-    """
-    Connections that are opened after the block go their usual way.
-    """
+    """Connections that are opened after the block go their usual way."""
     watcher = Watcher()
     with hooked(watcher):
         pass
@@ -62,9 +54,7 @@ def test_hook_is_removed(folder: Path) -> None:
 
 
 def test_open_connection_outlives_the_hook(folder: Path) -> None:
-    """
-    A connection that is still open after the block works on, unseen.
-    """
+    """A connection that is still open after the block works on, unseen."""
     watcher = Watcher()
     with hooked(watcher):
         connection = sqlite3.connect(folder / "toy.db", isolation_level=None)
@@ -79,9 +69,7 @@ def test_open_connection_outlives_the_hook(folder: Path) -> None:
 
 
 def test_old_connections_are_left_alone(folder: Path) -> None:
-    """
-    A connection that was opened before the block is not seen.
-    """
+    """A connection that was opened before the block is not seen."""
     watcher = Watcher()
     with closing(sqlite3.connect(folder / "toy.db", isolation_level=None)) as connection:
         connection.execute("PRAGMA journal_mode = MEMORY")
@@ -93,9 +81,7 @@ def test_old_connections_are_left_alone(folder: Path) -> None:
 
 
 def test_threads_share_one_database(folder: Path) -> None:
-    """
-    Connections of several threads that share a WAL index pass through the hook at once.
-    """
+    """Connections of several threads that share a WAL index pass through the hook at once."""
     ToyWorkload(batches=1)(folder, _ignore)
     watcher = Watcher()
 
@@ -115,9 +101,7 @@ def test_threads_share_one_database(folder: Path) -> None:
 
 
 def test_temporary_files_are_left_alone(folder: Path) -> None:
-    """
-    What SQLite spills into a temporary file is not seen.
-    """
+    """What SQLite spills into a temporary file is not seen."""
     watcher = Watcher()
     with hooked(watcher), closing(sqlite3.connect(folder / "toy.db")) as connection:
         connection.execute("PRAGMA temp_store = FILE")
@@ -128,18 +112,14 @@ def test_temporary_files_are_left_alone(folder: Path) -> None:
 
 
 def test_two_hooks_are_refused() -> None:
-    """
-    A hook inside a hook is an error, and the outer one stays.
-    """
+    """A hook inside a hook is an error, and the outer one stays."""
     watcher = Watcher()
     with hooked(watcher), pytest.raises(HookError, match="hooked already"), hooked(Watcher()):
         pass
 
 
 def test_error_of_an_interposer_is_raised(folder: Path) -> None:
-    """
-    SQLite is told of an I/O error, and the block raises the interposer's own.
-    """
+    """SQLite is told of an I/O error, and the block raises the interposer's own."""
 
     def stumble(operation: Operation) -> int:
         if operation.kind is Kind.WRITE:
@@ -156,17 +136,13 @@ def test_error_of_an_interposer_is_raised(folder: Path) -> None:
 
 
 def test_hidden_symbols_are_named() -> None:
-    """
-    A library whose symbols cannot be looked up is refused with the reason.
-    """
+    """A library whose symbols cannot be looked up is refused with the reason."""
     with pytest.raises(UnhookableError, match="hidden symbols"):
         default_vfs(math)
 
 
 def test_unknown_method_table_is_refused() -> None:
-    """
-    A method table of a version that is not known is not copied.
-    """
+    """A method table of a version that is not known is not copied."""
     from ctypes import addressof, c_int
 
     version = c_int(4)

@@ -1,6 +1,4 @@
-"""
-A small store with promises, for the tests of the harness: batches of two rows, in order.
-"""
+"""A small store with promises, for the tests of the harness: batches of two rows, in order."""
 
 import sqlite3
 from collections.abc import Callable, Sequence
@@ -16,9 +14,7 @@ _TEXT = "what was said " * 40
 
 
 class ToyWorkload(Struct, frozen=True):
-    """
-    Commits batches and acknowledges the number of each.
-    """
+    """Commits batches and acknowledges the number of each."""
 
     synchronous: str = "FULL"
     """How SQLite flushes."""
@@ -33,9 +29,7 @@ class ToyWorkload(Struct, frozen=True):
     """How SQLite makes commits atomic."""
 
     def __call__(self, folder: Path, ack: Callable[[str], None]) -> None:
-        """
-        Go on with the database in *folder* where its last batch ended.
-        """
+        """Go on with the database in *folder* where its last batch ended."""
         path = folder / "toy.db"
         with closing(sqlite3.connect(path, isolation_level=None)) as connection:
             connection.execute(f"PRAGMA journal_mode = {self.journal}")
@@ -61,9 +55,7 @@ class ToyWorkload(Struct, frozen=True):
 
 
 class State(Struct, frozen=True):
-    """
-    What a database holds after a crash.
-    """
+    """What a database holds after a crash."""
 
     integrity: str
     """What SQLite says of the file."""
@@ -73,9 +65,7 @@ class State(Struct, frozen=True):
 
 
 def state_of(folder: Path) -> State:
-    """
-    Return what plain sqlite3 finds in *folder*.
-    """
+    """Return what plain sqlite3 finds in *folder*."""
     with closing(sqlite3.connect(folder / "toy.db")) as connection:
         integrity: str = connection.execute("PRAGMA integrity_check").fetchone()[0]
         if connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0] == 0:
@@ -85,9 +75,7 @@ def state_of(folder: Path) -> State:
 
 
 def broken_promises(folder: Path, acks: Sequence[str]) -> set[str]:
-    """
-    Return which promises the database in *folder* breaks, given what was acknowledged.
-    """
+    """Return which promises the database in *folder* breaks, given what was acknowledged."""
     try:
         state = state_of(folder)
     except sqlite3.DatabaseError:

@@ -1,6 +1,4 @@
-"""
-What a workload did to its files, in order.
-"""
+"""What a workload did to its files, in order."""
 
 import threading
 from collections.abc import Generator
@@ -32,9 +30,7 @@ _JOURNALS = 0x800 | 0x4000 | 0x80000
 
 
 class Created(Struct, frozen=True):
-    """
-    A file came into being.
-    """
+    """A file came into being."""
 
     file: int
     """Its number; a name that is deleted and created again gets a new one."""
@@ -44,9 +40,7 @@ class Created(Struct, frozen=True):
 
 
 class Written(Struct, frozen=True):
-    """
-    Bytes were written.
-    """
+    """Bytes were written."""
 
     file: int
     """The number of the file."""
@@ -59,9 +53,7 @@ class Written(Struct, frozen=True):
 
 
 class Truncated(Struct, frozen=True):
-    """
-    A file was cut.
-    """
+    """A file was cut."""
 
     file: int
     """The number of the file."""
@@ -71,9 +63,7 @@ class Truncated(Struct, frozen=True):
 
 
 class Synced(Struct, frozen=True):
-    """
-    A file was flushed.
-    """
+    """A file was flushed."""
 
     file: int
     """The number of the file."""
@@ -86,9 +76,7 @@ class Synced(Struct, frozen=True):
 
 
 class Deleted(Struct, frozen=True):
-    """
-    A name was removed.
-    """
+    """A name was removed."""
 
     name: str
     """Its path in the folder."""
@@ -101,9 +89,7 @@ class Deleted(Struct, frozen=True):
 
 
 class Acked(Struct, frozen=True):
-    """
-    The workload acknowledged something.
-    """
+    """The workload acknowledged something."""
 
     text: str
     """What it said."""
@@ -135,15 +121,11 @@ class Trace:
         self._names_to_sync: set[int] = set()
 
     def ack(self, text: str) -> None:
-        """
-        Note that *text* was acknowledged.
-        """
+        """Note that *text* was acknowledged."""
         self.events.append(Acked(text))
 
     def __call__(self, operation: Operation) -> int:
-        """
-        Perform *operation* and note it if it succeeded on a file of the folder.
-        """
+        """Perform *operation* and note it if it succeeded on a file of the folder."""
         if operation.kind is Kind.OPEN:
             return self._open(operation)
         if operation.kind is Kind.DELETE:

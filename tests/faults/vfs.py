@@ -36,15 +36,11 @@ _DELETE_ON_CLOSE = 0x8
 
 
 class HookError(Exception):
-    """
-    The hook was used wrongly, or its interposer raised an error.
-    """
+    """The hook was used wrongly, or its interposer raised an error."""
 
 
 class _Methods(NamedTuple):
-    """
-    A method table with our calls, and the originals of these.
-    """
+    """A method table with our calls, and the originals of these."""
 
     table: MethodTable
     write: Callable[..., int]
@@ -53,9 +49,7 @@ class _Methods(NamedTuple):
 
 
 class _File(NamedTuple):
-    """
-    An open file.
-    """
+    """An open file."""
 
     path: str
     methods: _Methods
@@ -195,9 +189,7 @@ def hooked(interposer: Interposer) -> Generator[None, None, None]:
 
 @cache
 def why_unhookable() -> str | None:
-    """
-    Return the reason why the SQLite of this interpreter cannot be hooked, or none if it can.
-    """
+    """Return the reason why the SQLite of this interpreter cannot be hooked, or none if it can."""
     seen: list[Operation] = []
 
     def look(operation: Operation) -> int:

@@ -1,6 +1,4 @@
-"""
-Where a history is cut: the theory of operation as a table, then against every index.
-"""
+"""Where a history is cut: the theory of operation as a table, then against every index."""
 
 from collections.abc import Sequence
 
@@ -39,9 +37,7 @@ WORDS = st.lists(
 
 
 def _message(word: str) -> Message:
-    """
-    Make the message that *word* stands for: signs of parts, joined by plus.
-    """
+    """Make the message that *word* stands for: signs of parts, joined by plus."""
     parts: list[Part] = []
     for sign in word.split("+"):
         match sign[0]:
@@ -66,9 +62,7 @@ def _history(words: str | Sequence[str]) -> History:
 
 
 def _pairs(history: History) -> tuple[set[tuple[int, int]], list[int]]:
-    """
-    Return the positions of calls with those of their answers, and the calls without one.
-    """
+    """Return the positions of calls with those of their answers, and the calls without one."""
     pairs: set[tuple[int, int]] = set()
     waiting: list[tuple[str, int]] = []
     for position, part in ((at, part) for at, m in enumerate(history) for part in m.parts):
@@ -83,9 +77,7 @@ def _pairs(history: History) -> tuple[set[tuple[int, int]], list[int]]:
 
 
 def _is_safe(history: History, index: int) -> bool:
-    """
-    Say of one index, from the start, whether a cut there tears something apart.
-    """
+    """Say of one index, from the start, whether a cut there tears something apart."""
     pairs, waiting = _pairs(history)
     users = [at for at, message in enumerate(history) if message.role == "user"]
     newest = users[-1] if users else 0
@@ -141,9 +133,7 @@ def _expected(
     ],
 )
 def test_a_cut_tears_nothing_apart(words: str, keep: int, expected: int | None) -> None:
-    """
-    From the wished index a cut moves backward to the first place where nothing is torn.
-    """
+    """From the wished index a cut moves backward to the first place where nothing is torn."""
     assert safe_cut(_history(words), unit="messages", keep=keep) == expected
 
 
@@ -157,18 +147,14 @@ def test_a_cut_tears_nothing_apart(words: str, keep: int, expected: int | None) 
     ],
 )
 def test_slack_looks_for_a_user_message(slack: int, expected: int) -> None:
-    """
-    A view that opens with a question is worth the slack, and no more than the slack.
-    """
+    """A view that opens with a question is worth the slack, and no more than the slack."""
     history = _history("u a a u a c1 r1 a")
 
     assert safe_cut(history, unit="messages", keep=3, slack=slack) == expected
 
 
 def test_a_safe_user_message_needs_no_slack() -> None:
-    """
-    Where the first safe index already opens an exchange, nothing older is looked for.
-    """
+    """Where the first safe index already opens an exchange, nothing older is looked for."""
     assert safe_cut(_history("u a u a u a"), unit="messages", keep=2, slack=9) == 4
 
 
@@ -187,9 +173,7 @@ def test_a_safe_user_message_needs_no_slack() -> None:
     ],
 )
 def test_exchanges_are_cut_at_user_messages(words: str, keep: int, expected: int | None) -> None:
-    """
-    With exchanges as the unit a cut lies just before a user message, or nowhere.
-    """
+    """With exchanges as the unit a cut lies just before a user message, or nowhere."""
     assert safe_cut(_history(words), unit="exchanges", keep=keep, slack=3) == expected
 
 
@@ -206,9 +190,7 @@ def test_a_giant_exchange_can_be_cut_in_other_units() -> None:
 
 
 def test_a_giant_group_is_never_cut() -> None:
-    """
-    A group of calls and results that fills the history leaves no place to cut, in any unit.
-    """
+    """A group of calls and results that fills the history leaves no place to cut, in any unit."""
     history = _history(["+".join(f"c{n}" for n in range(50)), *(f"r{n}" for n in range(50))])
 
     assert [safe_cut(history, unit=unit, keep=5) for unit in COUNTING_UNITS] == [None] * 3
@@ -216,9 +198,7 @@ def test_a_giant_group_is_never_cut() -> None:
 
 @pytest.mark.parametrize(("above", "expected"), [(0, 4), (3, 4), (4, None), (5, None), (9, None)])
 def test_a_cut_lies_above_the_one_before(above: int, expected: int | None) -> None:
-    """
-    An index that is not higher than the cut there is would fold nothing.
-    """
+    """An index that is not higher than the cut there is would fold nothing."""
     history = _history("u a u a u c1 r1")
 
     assert safe_cut(history, unit="messages", keep=3, above=above) == expected
@@ -234,9 +214,7 @@ def test_a_cut_lies_above_the_one_before(above: int, expected: int | None) -> No
 def test_every_cut_is_the_best_of_all_indexes(
     words: list[str], unit: CountingUnit, keep: int, slack: int, above: int
 ) -> None:
-    """
-    No index that was not tried is better: all of them are looked at here.
-    """
+    """No index that was not tried is better: all of them are looked at here."""
     history = _history(words)
     scale = 6 if unit == "tokens" else 1
     cut = safe_cut(history, unit=unit, keep=keep * scale, slack=slack * scale, above=above)
@@ -248,9 +226,7 @@ def test_every_cut_is_the_best_of_all_indexes(
 def test_a_cut_only_moves_backward(
     words: list[str], unit: CountingUnit, keep: int, slack: int
 ) -> None:
-    """
-    Behind a cut lies what was asked for, or all that there is, but never less.
-    """
+    """Behind a cut lies what was asked for, or all that there is, but never less."""
     history = _history(words)
     cut = safe_cut(history, unit=unit, keep=keep, slack=slack)
 
@@ -259,9 +235,7 @@ def test_a_cut_only_moves_backward(
 
 @given(WORDS)
 def test_safety_is_judged_alike_at_every_index(words: list[str]) -> None:
-    """
-    `is_safe_cut` agrees with the rules at every index, and knows no index outside.
-    """
+    """`is_safe_cut` agrees with the rules at every index, and knows no index outside."""
     history = _history(words)
     indexes = range(-2, len(history) + 3)
     inside = range(len(history) + 1)
@@ -273,9 +247,7 @@ def test_safety_is_judged_alike_at_every_index(words: list[str]) -> None:
 
 @given(WORDS, st.integers(1, 6))
 def test_what_is_appended_never_tears_an_older_cut_by_itself(words: list[str], keep: int) -> None:
-    """
-    A cut stays safe while the user and the assistant go on talking.
-    """
+    """A cut stays safe while the user and the assistant go on talking."""
     history = _history(words)
     cut = safe_cut(history, unit="messages", keep=keep)
 

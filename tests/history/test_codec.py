@@ -1,6 +1,4 @@
-"""
-Messages to JSON and back.
-"""
+"""Messages to JSON and back."""
 
 import json
 import math
@@ -80,17 +78,13 @@ MESSAGES = st.builds(
 
 @given(st.lists(MESSAGES, max_size=3))
 def test_a_history_comes_back_equal(messages: list[Message]) -> None:
-    """
-    Every message with every kind of part and value is equal after a round trip.
-    """
+    """Every message with every kind of part and value is equal after a round trip."""
     assert decode_history(encode_history(messages)) == tuple(messages)
 
 
 @given(MESSAGES)
 def test_a_message_is_written_in_one_way(message: Message) -> None:
-    """
-    Writing what was read gives the same bytes again.
-    """
+    """Writing what was read gives the same bytes again."""
     data = encode_message(message)
 
     assert encode_message(decode_message(data)) == data
@@ -98,16 +92,12 @@ def test_a_message_is_written_in_one_way(message: Message) -> None:
 
 @given(VALUES)
 def test_a_value_comes_back_equal(value: object) -> None:
-    """
-    Every value of a vendor's unknown field is equal after a round trip.
-    """
+    """Every value of a vendor's unknown field is equal after a round trip."""
     assert decode_json(encode_json(value)) == value
 
 
 def test_text_reads_like_bytes() -> None:
-    """
-    Every reader takes text as well as bytes.
-    """
+    """Every reader takes text as well as bytes."""
     message = Message.user("hé")
 
     assert decode_message(encode_message(message).decode()) == message
@@ -117,9 +107,7 @@ def test_text_reads_like_bytes() -> None:
 
 @pytest.mark.parametrize("text", [LONE, "\udc00", "a\0b", "\U0001f600", "\u2028", ""])
 def test_odd_characters_survive(text: str) -> None:
-    """
-    Lone surrogates, NUL, characters of four bytes and line separators come back as they were.
-    """
+    """Lone surrogates, NUL, characters of four bytes and line separators come back as they were."""
     message = Message.user(text)
 
     assert decode_message(encode_message(message)) == message
@@ -127,17 +115,13 @@ def test_odd_characters_survive(text: str) -> None:
 
 
 def test_the_halves_of_a_pair_come_back_as_one_character() -> None:
-    """
-    JSON has no form for a surrogate pair in two halves: reading joins it.
-    """
+    """JSON has no form for a surrogate pair in two halves: reading joins it."""
     assert decode_message(encode_message(Message.user(HALVES))).text == "\U0001f600"
 
 
 @pytest.mark.parametrize("number", NOT_FINITE)
 def test_numbers_that_are_not_finite_survive_in_unknown_values(number: float) -> None:
-    """
-    `NaN` and infinities come back in a value and in the metadata of a message.
-    """
+    """`NaN` and infinities come back in a value and in the metadata of a message."""
     message = Message(role="user", metadata={"scores": [number, None]})
     value = decode_json(encode_json({"b": number, "a": None}))
     metadata = decode_message(encode_message(message)).metadata
@@ -148,9 +132,7 @@ def test_numbers_that_are_not_finite_survive_in_unknown_values(number: float) ->
 
 @pytest.mark.parametrize("number", [2**63, 2**64, -(2**70), 10**400])
 def test_big_integers_survive(number: int) -> None:
-    """
-    Integers of any size come back exactly.
-    """
+    """Integers of any size come back exactly."""
     message = Message(role="user", metadata={"n": number})
 
     assert decode_json(encode_json(number)) == number
@@ -158,9 +140,7 @@ def test_big_integers_survive(number: int) -> None:
 
 
 def test_a_time_keeps_its_moment() -> None:
-    """
-    A time in any zone comes back as the same moment, with a zone.
-    """
+    """A time in any zone comes back as the same moment, with a zone."""
     moment = datetime(2025, 5, 1, 12, 0, 0, 123456, tzinfo=timezone(timedelta(hours=5, minutes=30)))
     back = decode_message(encode_message(Message(role="user", created_at=moment))).created_at
 
@@ -170,40 +150,30 @@ def test_a_time_keeps_its_moment() -> None:
 
 
 def test_an_empty_field_is_not_written() -> None:
-    """
-    A message costs what it holds: fields that are not set take no bytes.
-    """
+    """A message costs what it holds: fields that are not set take no bytes."""
     assert encode_message(Message(role="user")) == b'{"role":"user"}'
 
 
 def test_the_order_of_keys_is_kept_in_a_value() -> None:
-    """
-    `encode_json` keeps the order of keys, with `NaN` among the values too.
-    """
+    """`encode_json` keeps the order of keys, with `NaN` among the values too."""
     assert encode_json({"b": 1, "a": 2}) == b'{"b":1,"a":2}'
     assert encode_json({"b": math.nan, "a": 2}) == b'{"b":NaN,"a":2}'
     assert encode_json({"b": LONE, "a": 2}) == b'{"b":"\\ud800","a":2}'
 
 
 def test_the_canonical_form_sorts_keys_and_has_no_spaces() -> None:
-    """
-    `canonical_json` gives equal mappings the same bytes, in UTF-8.
-    """
+    """`canonical_json` gives equal mappings the same bytes, in UTF-8."""
     assert canonical_json({"b": [1, 2], "a": "é"}) == '{"a":"é","b":[1,2]}'.encode()
 
 
 @pytest.mark.parametrize("number", NOT_FINITE)
 def test_the_canonical_form_has_no_number_that_is_not_finite(number: float) -> None:
-    """
-    The canonical form is for the values that JSON has; any other number is its null.
-    """
+    """The canonical form is for the values that JSON has; any other number is its null."""
     assert canonical_json([number]) == b"[null]"
 
 
 def test_the_canonical_form_with_a_surrogate_is_no_json() -> None:
-    """
-    What has no UTF-8 form never shares its canonical form with the escapes spelt out.
-    """
+    """What has no UTF-8 form never shares its canonical form with the escapes spelt out."""
     form = canonical_json({"b": LONE, "a": 1})
 
     assert form == b'\\{"a":1,"b":"\\ud800"}'
@@ -212,9 +182,7 @@ def test_the_canonical_form_with_a_surrogate_is_no_json() -> None:
 
 
 def test_a_newer_format_is_refused() -> None:
-    """
-    A document of a newer foldline is named as such, with both numbers.
-    """
+    """A document of a newer foldline is named as such, with both numbers."""
     data = b'{"format":%d,"messages":[]}' % (HISTORY_FORMAT + 1)
 
     with pytest.raises(FormatError, match=r"history format 2 is newer than 1.* upgrade"):
@@ -222,9 +190,7 @@ def test_a_newer_format_is_refused() -> None:
 
 
 def test_a_newer_format_is_refused_whatever_its_messages_look_like() -> None:
-    """
-    A document of a newer foldline is not called broken because its messages have a new shape.
-    """
+    """A document of a newer foldline is not called broken because its messages have a new shape."""
     data = b'{"format":2,"messages":[{"role":"user","parts":[{"type":"hologram"}]}]}'
 
     with pytest.raises(FormatError, match="history format 2 is newer than 1"):
@@ -244,9 +210,7 @@ def test_a_newer_format_is_refused_whatever_its_messages_look_like() -> None:
     ],
 )
 def test_a_wrong_shape_names_field_and_types(data: bytes, reason: str) -> None:
-    """
-    The error of a document in a wrong shape says where and what was expected.
-    """
+    """The error of a document in a wrong shape says where and what was expected."""
     with pytest.raises(FormatError, match=f"not a foldline document: .*{reason}"):
         decode_history(data)
 
@@ -261,9 +225,7 @@ def test_a_wrong_shape_names_field_and_types(data: bytes, reason: str) -> None:
     ],
 )
 def test_an_error_never_quotes_a_value(data: bytes, place: str) -> None:
-    """
-    A value that is not allowed is named by its place; it might be text of a conversation.
-    """
+    """A value that is not allowed is named by its place; it might be text of a conversation."""
     with pytest.raises(FormatError, match="not a foldline message: Invalid") as caught:
         decode_message(data)
 
@@ -283,9 +245,7 @@ def test_an_error_never_quotes_a_value(data: bytes, place: str) -> None:
     ids=["empty", "cut off", "not utf-8", "deep", "long number"],
 )
 def test_what_is_no_json_is_refused(data: bytes | str, reason: str) -> None:
-    """
-    Every reader names what is wrong with the text, in one line and without quoting it.
-    """
+    """Every reader names what is wrong with the text, in one line and without quoting it."""
     for read in (decode_json, decode_message, decode_history):
         with pytest.raises(FormatError) as caught:
             read(data)
@@ -293,16 +253,12 @@ def test_what_is_no_json_is_refused(data: bytes | str, reason: str) -> None:
 
 
 def test_unknown_fields_of_a_message_are_passed_over() -> None:
-    """
-    A field that this version does not know is no error: a later one may have added it.
-    """
+    """A field that this version does not know is no error: a later one may have added it."""
     assert decode_message(b'{"role":"user","colour":"red"}') == Message(role="user")
 
 
 def test_a_message_with_surrogates_is_checked_like_any_other() -> None:
-    """
-    The slower way that reads surrogates refuses the same shapes.
-    """
+    """The slower way that reads surrogates refuses the same shapes."""
     with pytest.raises(FormatError, match=r"Expected `str \| null`, got `int`"):
         decode_message(b'{"role":"user","id":"\\ud800","name":1}')
     with pytest.raises(FormatError, match=r"Expected `str \| null`, got `int`"):
@@ -310,16 +266,12 @@ def test_a_message_with_surrogates_is_checked_like_any_other() -> None:
 
 
 def test_a_document_is_a_number_and_messages() -> None:
-    """
-    The stored form of an empty history is pinned.
-    """
+    """The stored form of an empty history is pinned."""
     assert encode_history([]) == b'{"format":1,"messages":[]}'
     assert msgspec.json.decode(encode_history(iter([Message.user("a")])))["format"] == 1
 
 
 def test_a_text_in_place_of_an_object_is_refused_with_any_text() -> None:
-    """
-    A lone surrogate where a part should be is a format error like any other text there.
-    """
+    """A lone surrogate where a part should be is a format error like any other text there."""
     with pytest.raises(FormatError, match="a text stands where an object should"):
         decode_message(rb'{"role":"user","parts":["\ud800"]}')

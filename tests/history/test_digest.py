@@ -1,6 +1,4 @@
-"""
-What a digest stands for, and what it leaves out.
-"""
+"""What a digest stands for, and what it leaves out."""
 
 import json
 from collections.abc import Callable
@@ -87,9 +85,7 @@ def _below(frames: int, work: Callable[[], bytes]) -> bytes:
     ids=["role", "name", "no name", "order", "part left out", "text", "kind of part"],
 )
 def test_what_is_said_changes_a_digest(changed: Message) -> None:
-    """
-    Role, name, and the parts with their kinds and order are what a digest stands for.
-    """
+    """Role, name, and the parts with their kinds and order are what a digest stands for."""
     assert message_digest(changed) != message_digest(BASE)
 
 
@@ -106,9 +102,7 @@ def test_what_is_said_changes_a_digest(changed: Message) -> None:
     ],
 )
 def test_every_field_of_a_call_changes_a_digest(field: str, value: str) -> None:
-    """
-    The id, the tool and each value among the arguments are part of what was said.
-    """
+    """The id, the tool and each value among the arguments are part of what was said."""
     call = msgspec.structs.replace(CALL, **{field: value})
     changed = msgspec.structs.replace(BASE, parts=(TextPart("looking"), call, ANSWER))
 
@@ -124,9 +118,7 @@ def test_every_field_of_a_call_changes_a_digest(field: str, value: str) -> None:
     ],
 )
 def test_every_field_of_an_answer_changes_a_digest(answer: ToolCallResponsePart) -> None:
-    """
-    The id that is answered and the result, with its shape, are part of what was said.
-    """
+    """The id that is answered and the result, with its shape, are part of what was said."""
     changed = msgspec.structs.replace(BASE, parts=(TextPart("looking"), CALL, answer))
 
     assert message_digest(changed) != message_digest(BASE)
@@ -144,9 +136,7 @@ def test_every_field_of_an_answer_changes_a_digest(answer: ToolCallResponsePart)
     ids=["id", "time", "metadata", "usage", "native item"],
 )
 def test_what_stands_beside_it_does_not_change_a_digest(changed: Message) -> None:
-    """
-    Identity, time, the owner's values and the vendor's own item are left out.
-    """
+    """Identity, time, the owner's values and the vendor's own item are left out."""
     assert message_digest(changed) == message_digest(BASE)
 
 
@@ -160,9 +150,7 @@ def test_what_stands_beside_it_does_not_change_a_digest(changed: Message) -> Non
     ids=["spacing", "order of keys", "escapes"],
 )
 def test_the_spelling_of_arguments_does_not_change_a_digest(arguments: str) -> None:
-    """
-    Arguments enter as the value they stand for, however they are written.
-    """
+    """Arguments enter as the value they stand for, however they are written."""
     assert message_digest(_with_arguments(arguments)) == message_digest(
         _with_arguments(CALL.arguments)
     )
@@ -170,18 +158,14 @@ def test_the_spelling_of_arguments_does_not_change_a_digest(arguments: str) -> N
 
 @pytest.mark.parametrize("arguments", ["{'to': 'OSL'}", '{"n": NaN}', '{"n": "\ud800"}'])
 def test_arguments_that_are_no_json_enter_as_text(arguments: str) -> None:
-    """
-    What a strict reader refuses is hashed letter by letter, spacing included.
-    """
+    """What a strict reader refuses is hashed letter by letter, spacing included."""
     spaced = message_digest(_with_arguments(f"{arguments} "))
 
     assert message_digest(_with_arguments(arguments)) != spaced
 
 
 def test_different_messages_have_different_digests() -> None:
-    """
-    No two of more than thirteen thousand different messages share a digest.
-    """
+    """No two of more than thirteen thousand different messages share a digest."""
     said = [(), *((part,) for part in PARTS), *product(PARTS, PARTS)]
     messages = [
         Message(role=role, name=name, parts=parts)
@@ -196,9 +180,7 @@ def test_different_messages_have_different_digests() -> None:
     "text", ["\ud83d" + "\ude00", "\ud83d" + "\ude00\ud800", "\ud800", "\U0001f600", "a\0b"]
 )
 def test_a_digest_survives_storage(text: str) -> None:
-    """
-    A message that comes back from its stored form has the digest that it had before.
-    """
+    """A message that comes back from its stored form has the digest that it had before."""
     for message in (Message.user(text), _with_arguments(f'{{"a": "{text}"}}')):
         stored = decode_message(encode_message(message))
 
@@ -207,9 +189,7 @@ def test_a_digest_survives_storage(text: str) -> None:
 
 @pytest.mark.parametrize("depth", [10, 99, 100, 101, 500, 900, 985, 992, 993, 1000, 5000])
 def test_a_digest_does_not_depend_on_its_caller(depth: int) -> None:
-    """
-    However deep arguments are nested, the digest is the same at every depth of the stack.
-    """
+    """However deep arguments are nested, the digest is the same at every depth of the stack."""
     message = _with_arguments("[" * depth + "]" * depth)
     digest = message_digest(message)
 
@@ -218,9 +198,7 @@ def test_a_digest_does_not_depend_on_its_caller(depth: int) -> None:
 
 
 def test_brackets_in_a_text_are_not_nesting() -> None:
-    """
-    Arguments that carry source text are a value, however many brackets the text holds.
-    """
+    """Arguments that carry source text are a value, however many brackets the text holds."""
     code = "[{" * 1_000
 
     assert message_digest(_with_arguments(json.dumps({"a": 1, "code": code}))) == message_digest(
@@ -243,9 +221,7 @@ def test_the_projection_is_pinned() -> None:
 
 
 def test_a_prefix_digest_is_a_chain() -> None:
-    """
-    Each link is the SHA-256 of the digest before it and of the message's own.
-    """
+    """Each link is the SHA-256 of the digest before it and of the message's own."""
     first, second = Message.user("one"), Message.assistant("two")
     link = sha256(bytes(32) + message_digest(first)).digest()
 
@@ -254,17 +230,13 @@ def test_a_prefix_digest_is_a_chain() -> None:
 
 
 def test_the_digest_of_nothing_is_zero_bytes() -> None:
-    """
-    A prefix of no messages has a digest of the common size.
-    """
+    """A prefix of no messages has a digest of the common size."""
     assert prefix_digest([]) == EMPTY_DIGEST == bytes(DIGEST_SIZE)
     assert len(message_digest(BASE)) == DIGEST_SIZE
 
 
 def test_system_messages_are_not_part_of_a_prefix() -> None:
-    """
-    A prefix digest passes system messages over, wherever they stand.
-    """
+    """A prefix digest passes system messages over, wherever they stand."""
     system, first, second = Message.system("brief"), Message.user("one"), Message.user("two")
 
     assert prefix_digest([system, first, system, second, system]) == prefix_digest([first, second])
@@ -272,9 +244,7 @@ def test_system_messages_are_not_part_of_a_prefix() -> None:
 
 @given(st.lists(st.text(max_size=2), max_size=5), st.lists(st.text(max_size=2), max_size=5))
 def test_different_prefixes_have_different_digests(left: list[str], right: list[str]) -> None:
-    """
-    Texts, their order and their borders are told apart: equal digests mean equal prefixes.
-    """
+    """Texts, their order and their borders are told apart: equal digests mean equal prefixes."""
     digests = [prefix_digest(map(Message.user, texts)) for texts in (left, right)]
 
     assert (digests[0] == digests[1]) == (left == right)
@@ -291,9 +261,7 @@ def test_different_prefixes_have_different_digests(left: list[str], right: list[
     ],
 )
 def test_arguments_that_only_look_equal_have_digests_of_their_own(one: str, other: str) -> None:
-    """
-    Fractions that a float would round alike and keys that stand twice are told apart.
-    """
+    """Fractions that a float would round alike and keys that stand twice are told apart."""
     calls = [Message.assistant(tool_calls=[ToolCallPart("1", "f", text)]) for text in (one, other)]
 
     assert message_digest(calls[0]) != message_digest(calls[1])

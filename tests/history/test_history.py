@@ -1,6 +1,4 @@
-"""
-Every answer of a history against the slow and obvious one over a plain list.
-"""
+"""Every answer of a history against the slow and obvious one over a plain list."""
 
 from collections.abc import Sequence
 from itertools import product
@@ -18,14 +16,10 @@ from foldline.history.units import COUNTING_UNITS, CountingUnit
 
 
 class Letters:
-    """
-    A counter that takes a letter for a token.
-    """
+    """A counter that takes a letter for a token."""
 
     def count(self, text: str) -> int:
-        """
-        Return the letters of *text*.
-        """
+        """Return the letters of *text*."""
         return len(text)
 
 
@@ -60,9 +54,7 @@ def _size(unit: CountingUnit, messages: Sequence[Message]) -> int:
 
 
 def _pairs(messages: Sequence[Message]) -> tuple[list[tuple[int, int]], list[int]]:
-    """
-    Return the positions of calls with those of their answers, and the calls without one.
-    """
+    """Return the positions of calls with those of their answers, and the calls without one."""
     pairs: list[tuple[int, int]] = []
     waiting: list[tuple[str, int]] = []
     for position, part in ((at, part) for at, m in enumerate(messages) for part in m.parts):
@@ -92,9 +84,7 @@ def test_it_is_the_sequence_of_what_is_not_system(messages: list[Message]) -> No
 
 @given(MESSAGES)
 def test_everything_gives_back_what_went_in(messages: list[Message]) -> None:
-    """
-    All messages come back in order, system messages at their places.
-    """
+    """All messages come back in order, system messages at their places."""
     history = History(messages)
 
     assert history.everything() == messages
@@ -103,9 +93,7 @@ def test_everything_gives_back_what_went_in(messages: list[Message]) -> None:
 
 @given(MESSAGES)
 def test_an_index_among_all_messages_gives_that_message(messages: list[Message]) -> None:
-    """
-    `at` counts system messages too, and an index behind the end is an error.
-    """
+    """`at` counts system messages too, and an index behind the end is an error."""
     history = History(messages)
 
     assert [history.at(index) for index in range(len(messages))] == messages
@@ -115,9 +103,7 @@ def test_an_index_among_all_messages_gives_that_message(messages: list[Message])
 
 @given(MESSAGES)
 def test_system_messages_are_held_apart(messages: list[Message]) -> None:
-    """
-    System messages are given in order, with their tokens in a count of their own.
-    """
+    """System messages are given in order, with their tokens in a count of their own."""
     history = History(messages, counter=COUNTER)
     system = [message for message in messages if message.role == "system"]
 
@@ -127,9 +113,7 @@ def test_system_messages_are_held_apart(messages: list[Message]) -> None:
 
 @given(MESSAGES)
 def test_every_prefix_has_its_digest(messages: list[Message]) -> None:
-    """
-    The digest at each index is that of the prefix, computed from the start.
-    """
+    """The digest at each index is that of the prefix, computed from the start."""
     history, visible = History(messages), _visible(messages)
 
     for index in range(len(visible) + 1):
@@ -139,9 +123,7 @@ def test_every_prefix_has_its_digest(messages: list[Message]) -> None:
 
 @given(MESSAGES)
 def test_tokens_are_the_sum_over_the_messages(messages: list[Message]) -> None:
-    """
-    The tokens of every stretch are those of its messages, one by one.
-    """
+    """The tokens of every stretch are those of its messages, one by one."""
     history, visible = History(messages, counter=COUNTER), _visible(messages)
 
     for stop in range(len(visible) + 1):
@@ -152,9 +134,7 @@ def test_tokens_are_the_sum_over_the_messages(messages: list[Message]) -> None:
 
 @given(MESSAGES)
 def test_a_tail_counts_like_a_history_of_its_own(messages: list[Message]) -> None:
-    """
-    In every unit, the messages from an index on count as if nothing had stood before them.
-    """
+    """In every unit, the messages from an index on count as if nothing had stood before them."""
     history, visible = History(messages, counter=COUNTER), _visible(messages)
 
     for start in range(len(visible) + 1):
@@ -165,9 +145,7 @@ def test_a_tail_counts_like_a_history_of_its_own(messages: list[Message]) -> Non
 
 @given(MESSAGES, st.integers(0, 40))
 def test_index_keeping_is_the_first_that_fits(messages: list[Message], drawn: int) -> None:
-    """
-    It is the first index behind which at most the size lies, an exchange being kept whole.
-    """
+    """It is the first index behind which at most the size lies, an exchange being kept whole."""
     history, visible = History(messages, counter=COUNTER), _visible(messages)
 
     for unit, size in product(COUNTING_UNITS, (0, 1, 2, 3, drawn)):
@@ -197,9 +175,7 @@ def test_index_within_is_the_last_that_fits(messages: list[Message], tokens: int
 
 @given(MESSAGES)
 def test_the_last_user_is_found(messages: list[Message]) -> None:
-    """
-    `last_user` is the highest index of a user message, or None.
-    """
+    """`last_user` is the highest index of a user message, or None."""
     users = [at for at, message in enumerate(_visible(messages)) if message.role == "user"]
 
     assert History(messages).last_user() == (users[-1] if users else None)
@@ -239,9 +215,7 @@ def test_a_whole_index_parts_no_call_from_its_answer(messages: list[Message]) ->
 
 @given(MESSAGES)
 def test_the_first_open_call_is_of_the_newest_exchange(messages: list[Message]) -> None:
-    """
-    Of the calls that nobody answered, those behind the last user message still wait.
-    """
+    """Of the calls that nobody answered, those behind the last user message still wait."""
     history, visible = History(messages), _visible(messages)
     _, waiting = _pairs(visible)
     open_calls = [call for call in waiting if call >= (history.last_user() or 0)]
@@ -251,9 +225,7 @@ def test_the_first_open_call_is_of_the_newest_exchange(messages: list[Message]) 
 
 @given(MESSAGES)
 def test_tools_are_known_of_every_tail(messages: list[Message]) -> None:
-    """
-    `has_tools` says whether a call or an answer stands at an index or behind it.
-    """
+    """`has_tools` says whether a call or an answer stands at an index or behind it."""
     history, visible = History(messages), _visible(messages)
     used = [bool(message.tool_calls or message.tool_call_responses) for message in visible]
 
@@ -263,9 +235,7 @@ def test_tools_are_known_of_every_tail(messages: list[Message]) -> None:
 
 @given(MESSAGES)
 def test_a_fork_is_the_history_that_was(messages: list[Message]) -> None:
-    """
-    A fork holds what stood before the next message at the time, and answers like it.
-    """
+    """A fork holds what stood before the next message at the time, and answers like it."""
     history = History(messages, counter=COUNTER)
     places = [at for at, message in enumerate(messages) if message.role != "system"]
 
@@ -279,9 +249,7 @@ def test_a_fork_is_the_history_that_was(messages: list[Message]) -> None:
 
 @given(MESSAGES, MESSAGES)
 def test_a_fork_goes_its_own_way(messages: list[Message], more: list[Message]) -> None:
-    """
-    What is appended to a fork leaves the history untouched.
-    """
+    """What is appended to a fork leaves the history untouched."""
     history = History(messages)
     before = (history.digest(), history.tokens(), history.total, history.first_open_call())
 
@@ -298,9 +266,7 @@ def test_a_fork_goes_its_own_way(messages: list[Message], more: list[Message]) -
 
 @pytest.mark.parametrize("index", [-1, 3, 99])
 def test_a_prefix_that_is_not_there_is_an_error(index: int) -> None:
-    """
-    `digest` and `fork` name the prefix that was asked for and the length that there is.
-    """
+    """`digest` and `fork` name the prefix that was asked for and the length that there is."""
     history = History([Message.user("one"), Message.user("two")])
     reason = f"no prefix of {index} messages in a history of 2"
 
@@ -311,9 +277,7 @@ def test_a_prefix_that_is_not_there_is_an_error(index: int) -> None:
 
 
 def test_an_empty_history_answers_everything() -> None:
-    """
-    A history of nothing has no tokens, no user and the digest of nothing.
-    """
+    """A history of nothing has no tokens, no user and the digest of nothing."""
     history = History()
 
     assert history.digest() == history.digest(0) == EMPTY_DIGEST
@@ -327,16 +291,12 @@ def test_an_empty_history_answers_everything() -> None:
 
 
 def test_tokens_are_estimated_where_no_counter_is_given() -> None:
-    """
-    A history without a counter of its own estimates.
-    """
+    """A history without a counter of its own estimates."""
     assert History().counter == TokenEstimator()
 
 
 def test_its_picture_holds_sizes_only() -> None:
-    """
-    `repr` shows counts, never what was said.
-    """
+    """`repr` shows counts, never what was said."""
     history = History([Message.system("rules"), Message.user("hush")], counter=COUNTER)
 
     assert repr(history) == "<History messages=1 system=1 tokens=8>"

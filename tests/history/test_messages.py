@@ -1,6 +1,4 @@
-"""
-A message and its parts.
-"""
+"""A message and its parts."""
 
 from datetime import UTC, datetime
 
@@ -22,27 +20,21 @@ ANSWER = ToolCallResponsePart("call_1", "3 flights")
 
 
 def test_a_user_message_is_one_text() -> None:
-    """
-    `Message.user` makes a text part, and takes an id and a name.
-    """
+    """`Message.user` makes a text part, and takes an id and a name."""
     message = Message.user("hello", id="m1", name="ana")
 
     assert message == Message(role="user", parts=(TextPart("hello"),), id="m1", name="ana")
 
 
 def test_a_system_message_is_one_text() -> None:
-    """
-    `Message.system` makes a text part and takes an id.
-    """
+    """`Message.system` makes a text part and takes an id."""
     message = Message.system("be brief", id="m0")
 
     assert message == Message(role="system", parts=(TextPart("be brief"),), id="m0")
 
 
 def test_an_assistant_says_first_and_calls_then() -> None:
-    """
-    `Message.assistant` puts the text before the calls.
-    """
+    """`Message.assistant` puts the text before the calls."""
     message = Message.assistant("looking", tool_calls=[CALL], id="m2", name="bot")
 
     assert message.parts == (TextPart("looking"), CALL)
@@ -50,35 +42,27 @@ def test_an_assistant_says_first_and_calls_then() -> None:
 
 
 def test_an_assistant_that_says_nothing_has_no_text_part() -> None:
-    """
-    An empty text makes no part, so that a message of calls alone stays one.
-    """
+    """An empty text makes no part, so that a message of calls alone stays one."""
     assert Message.assistant(tool_calls=[CALL]).parts == (CALL,)
     assert Message.assistant().parts == ()
 
 
 def test_a_tool_message_answers_one_call() -> None:
-    """
-    `Message.tool` makes a response part with the id of the call.
-    """
+    """`Message.tool` makes a response part with the id of the call."""
     message = Message.tool("call_1", "3 flights", id="m3", name="search")
 
     assert message == Message(role="tool", parts=(ANSWER,), id="m3", name="search")
 
 
 def test_the_text_of_a_message_is_its_text_parts() -> None:
-    """
-    `text` joins the text parts by newlines and leaves every other part out.
-    """
+    """`text` joins the text parts by newlines and leaves every other part out."""
     parts = (ReasoningPart("hm"), TextPart("one"), CALL, TextPart("two"))
 
     assert Message(role="assistant", parts=parts).text == "one\ntwo"
 
 
 def test_a_message_without_text_parts_has_an_empty_text() -> None:
-    """
-    `text` is empty for a message of calls, of pictures, or of nothing.
-    """
+    """`text` is empty for a message of calls, of pictures, or of nothing."""
     picture = BlobPart("image", "image/png", "AAAA")
 
     assert Message.assistant(tool_calls=[CALL]).text == ""
@@ -87,9 +71,7 @@ def test_a_message_without_text_parts_has_an_empty_text() -> None:
 
 
 def test_calls_and_answers_keep_their_order() -> None:
-    """
-    `tool_calls` and `tool_call_responses` pick their parts in order.
-    """
+    """`tool_calls` and `tool_call_responses` pick their parts in order."""
     second = ToolCallPart("call_2", "search", "{}")
     other = ToolCallResponsePart("call_2", (TextPart("none"),))
     message = Message(role="user", parts=(ANSWER, second, TextPart("and"), other, CALL))
@@ -105,25 +87,19 @@ def test_a_summary_is_known_by_its_label(
     metadata: dict[str, object] | None,
     expected: bool,
 ) -> None:
-    """
-    `is_summary` looks for one key of the metadata, and for nothing else.
-    """
+    """`is_summary` looks for one key of the metadata, and for nothing else."""
     assert Message(role="assistant", metadata=metadata).is_summary is expected
 
 
 def test_a_message_cannot_be_changed() -> None:
-    """
-    No field of a message or of a part can be set.
-    """
+    """No field of a message or of a part can be set."""
     for held, field in ((Message.user("hello"), "role"), (CALL, "name"), (ANSWER, "response")):
         with pytest.raises(AttributeError):
             setattr(held, field, "system")
 
 
 def test_equal_messages_are_equal_in_every_field() -> None:
-    """
-    Equality takes in what a digest leaves out.
-    """
+    """Equality takes in what a digest leaves out."""
     plain = Message.user("hello")
     rich = msgspec.structs.replace(
         plain,

@@ -1,6 +1,4 @@
-"""
-A history whose beginning is not in memory, against the one that is whole.
-"""
+"""A history whose beginning is not in memory, against the one that is whole."""
 
 from datetime import UTC, datetime
 from random import Random
@@ -43,9 +41,7 @@ REDUCERS = {unit: _reducer(unit) for unit in COUNTING_UNITS}
 
 
 def _system_at(full: History) -> tuple[int, ...]:
-    """
-    Return how many messages that are not system messages stand before each system message.
-    """
+    """Return how many messages that are not system messages stand before each system message."""
     places: list[int] = []
     before = 0
     for message in full.everything():
@@ -57,9 +53,7 @@ def _system_at(full: History) -> tuple[int, ...]:
 
 
 def _window(full: History, cut: int, *, pinned: int | None = None) -> History:
-    """
-    Return *full* as it is known when the first *cut* messages are not in memory.
-    """
+    """Return *full* as it is known when the first *cut* messages are not in memory."""
     visible = list(full)
     users = [at for at in range(cut) if visible[at].role == "user"]
     user = pinned
@@ -97,9 +91,7 @@ def _state(full: History, cut: int, unit: CountingUnit) -> HistoryReductionState
 
 
 def _drawn(random: Random) -> tuple[History, int]:
-    """
-    Return a history of both kinds, and a safe cut of it.
-    """
+    """Return a history of both kinds, and a safe cut of it."""
     while True:
         draw = random.choice((legal_history, damaged_history))
         full = History(draw(random, exchanges=random.choice((1, 3, 8))))
@@ -168,9 +160,7 @@ def test_a_window_is_reduced_like_the_whole(unit: CountingUnit) -> None:
 
 
 def test_a_message_in_front_is_an_error_that_tells_how_to_read_it() -> None:
-    """
-    Whatever asks for a message or a prefix that is not in memory is told where memory begins.
-    """
+    """Whatever asks for a message or a prefix that is not in memory is told where memory begins."""
     full = History([Message.user(str(at)) for at in range(6)])
     window = _window(full, 4)
 
@@ -188,9 +178,7 @@ def test_a_message_in_front_is_an_error_that_tells_how_to_read_it() -> None:
 
 
 def test_a_prefix_that_is_not_there_is_an_index_error() -> None:
-    """
-    Indexes outside of the whole history are index errors, as in the whole.
-    """
+    """Indexes outside of the whole history are index errors, as in the whole."""
     window = _window(History([Message.user(str(at)) for at in range(6)]), 4)
 
     for index in (-1, 7):
@@ -201,9 +189,7 @@ def test_a_prefix_that_is_not_there_is_an_index_error() -> None:
 
 
 def test_the_last_user_of_the_prefix_is_at_hand() -> None:
-    """
-    Where no user speaks behind the cut, the last one before it can be read, with its tokens.
-    """
+    """Where no user speaks behind the cut, the last one before it can be read, with its tokens."""
     full = History([Message.user("a"), Message.user("bb"), *[Message.assistant("c")] * 3])
     window = _window(full, 3)
 
@@ -217,9 +203,7 @@ def test_the_last_user_of_the_prefix_is_at_hand() -> None:
 
 
 def test_nothing_behind_the_prefix_is_a_history_too() -> None:
-    """
-    A window may be empty: it has the digest and the counts of its prefix, and grows.
-    """
+    """A window may be empty: it has the digest and the counts of its prefix, and grows."""
     full = History([Message.user("a"), Message.assistant("b")])
     window = _window(full, 2)
 

@@ -1,6 +1,4 @@
-"""
-A damaged stretch of history, and what a view makes of it.
-"""
+"""A damaged stretch of history, and what a view makes of it."""
 
 from collections.abc import Sequence
 from random import Random
@@ -71,9 +69,7 @@ def _repaired(words: str) -> str:
 
 
 def _labelled(words: Sequence[str]) -> list[Message]:
-    """
-    Make the messages of *words*, each call and each answer with a label of its own.
-    """
+    """Make the messages of *words*, each call and each answer with a label of its own."""
     messages: list[Message] = []
     for at, message in enumerate(map(_message, words)):
         parts: list[Part] = []
@@ -91,9 +87,7 @@ def _labelled(words: Sequence[str]) -> list[Message]:
 
 
 def _answers(messages: Sequence[Message]) -> dict[str, str]:
-    """
-    Return the label of the answer by that of its call, each the newest open call of its id.
-    """
+    """Return the label of the answer by that of its call, each the newest open call of its id."""
     answers: dict[str, str] = {}
     waiting: list[tuple[int, ToolCallPart]] = []
     for at, message, part in ((at, m, p) for at, m in enumerate(messages) for p in m.parts):
@@ -171,9 +165,7 @@ def _answered_directly(messages: Sequence[Message]) -> dict[str, str]:
     ],
 )
 def test_damage_is_mended(words: str, expected: str) -> None:
-    """
-    Each damage has one way to be mended.
-    """
+    """Each damage has one way to be mended."""
     assert _repaired(words) == expected
 
 
@@ -194,9 +186,7 @@ def test_damage_is_mended(words: str, expected: str) -> None:
     ],
 )
 def test_what_is_in_order_stays(words: str) -> None:
-    """
-    A stretch without damage comes back as the very same objects.
-    """
+    """A stretch without damage comes back as the very same objects."""
     messages = [_message(word) for word in words.split()]
     repaired = repair(messages)
 
@@ -204,9 +194,7 @@ def test_what_is_in_order_stays(words: str) -> None:
 
 
 def test_only_what_is_damaged_is_made_anew() -> None:
-    """
-    Around a mended group every message is the very same object.
-    """
+    """Around a mended group every message is the very same object."""
     messages = [_message(word) for word in ["u", "c1", "r1", "a", "u", "c2", "u", "a"]]
     repaired = repair(messages)
 
@@ -217,9 +205,7 @@ def test_only_what_is_damaged_is_made_anew() -> None:
 
 
 def test_a_moved_answer_keeps_what_it_carries() -> None:
-    """
-    An answer that moves keeps its content, the id of its message and the name of its tool.
-    """
+    """An answer that moves keeps its content, the id of its message and the name of its tool."""
     answer = Message.tool("1", "3 flights", id="m7", name="search")
     _, moved, _ = repair([_message("c1"), _message("u"), answer])
 
@@ -227,9 +213,7 @@ def test_a_moved_answer_keeps_what_it_carries() -> None:
 
 
 def test_a_made_up_answer_is_named_for_the_tool() -> None:
-    """
-    What stands in for a result names the tool that was called, and says that there is none.
-    """
+    """What stands in for a result names the tool that was called, and says that there is none."""
     call = Message.assistant(tool_calls=[ToolCallPart("1", "search", "{}")])
 
     assert repair([call])[1] == Message.tool("1", NO_RESPONSE, name="search")
@@ -261,9 +245,7 @@ def test_every_call_is_directly_followed_by_its_answer(words: list[str]) -> None
 
 @given(WORDS)
 def test_every_text_part_is_kept(words: list[str]) -> None:
-    """
-    What was said, apart from tools, comes back in the same order by the same speakers.
-    """
+    """What was said, apart from tools, comes back in the same order by the same speakers."""
     messages = _labelled(words)
 
     assert _said(repair(messages)) == _said(messages)
@@ -275,9 +257,7 @@ def _said(messages: Sequence[Message]) -> list[tuple[str, Part]]:
 
 @given(WORDS)
 def test_repairing_twice_is_repairing_once(words: list[str]) -> None:
-    """
-    A mended stretch is in order: mending it again gives the very same objects.
-    """
+    """A mended stretch is in order: mending it again gives the very same objects."""
     once = repair(_labelled(words))
 
     assert list(map(id, repair(once))) == list(map(id, once))
@@ -306,9 +286,7 @@ def test_a_generated_stretch_in_order_stays(blocks: list[list[int]], random: Ran
 
 @given(WORDS)
 def test_a_safe_cut_parts_no_answer_from_its_call(words: list[str]) -> None:
-    """
-    An answer that the whole history has a call for finds that call behind every safe cut too.
-    """
+    """An answer that the whole history has a call for finds that call behind every safe cut too."""
     history = History(_labelled(words))
     answers = _answers(history)
 
@@ -321,9 +299,7 @@ def test_a_safe_cut_parts_no_answer_from_its_call(words: list[str]) -> None:
 
 
 def test_a_call_that_is_not_the_assistants_takes_no_answer() -> None:
-    """
-    The history pairs like the mending does: only the assistant's call is answered.
-    """
+    """The history pairs like the mending does: only the assistant's call is answered."""
     history = History(map(_message, ["c1", "u:c1+hi", "r1"]))
 
     assert history.reach(2) == 0

@@ -172,9 +172,7 @@ def test_counts_add_up(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", sorted(SAMPLES))
 def test_each_kind_of_text_is_estimated(kind: str) -> None:
-    """
-    On some hundred characters an estimate is within 15 % of the vocabulary's own count.
-    """
+    """On some hundred characters an estimate is within 15 % of the vocabulary's own count."""
     text, exact = SAMPLES[kind]
 
     assert ESTIMATOR.count(text) == pytest.approx(exact, rel=0.15)
@@ -195,9 +193,7 @@ def test_the_mean_error_is_small() -> None:
     ("folder", "exact"), [("tau-airline", 184_597), ("pi-coding-agent", 375_727)]
 )
 def test_sums_over_recorded_sessions(folder: str, exact: int) -> None:
-    """
-    The estimates of single texts add up to a whole session's tokens within 3 %.
-    """
+    """The estimates of single texts add up to a whole session's tokens within 3 %."""
     if not DATA.exists():
         pytest.skip("the shared data is not beside the repository")
     texts = {"tau-airline": _airline, "pi-coding-agent": _coding}[folder]()

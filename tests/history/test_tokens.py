@@ -1,6 +1,4 @@
-"""
-Tokens without a tokenizer.
-"""
+"""Tokens without a tokenizer."""
 
 import math
 from itertools import pairwise
@@ -44,21 +42,15 @@ ENGLISH = "The customer wrote twice, because the parcel had still not arrived on
 
 
 class Letters:
-    """
-    A counter whose counts say what was counted.
-    """
+    """A counter whose counts say what was counted."""
 
     def count(self, text: str) -> int:
-        """
-        Return the length of *text*.
-        """
+        """Return the length of *text*."""
         return len(text)
 
 
 def test_no_text_is_no_token() -> None:
-    """
-    The empty text costs nothing, whatever the scale.
-    """
+    """The empty text costs nothing, whatever the scale."""
     assert ESTIMATOR.count("") == 0
     assert TokenEstimator(scale=4).count("") == 0
 
@@ -95,9 +87,7 @@ def test_small_texts_keep_their_estimates(text: str, tokens: int) -> None:
 
 @given(TEXTS)
 def test_any_text_has_a_count(text: str) -> None:
-    """
-    Every text, lone surrogates and NUL included, has a count that is 0 only for no text.
-    """
+    """Every text, lone surrogates and NUL included, has a count that is 0 only for no text."""
     counted = ESTIMATOR.count(text)
 
     assert (counted == 0) == (text == "")
@@ -107,24 +97,18 @@ def test_any_text_has_a_count(text: str) -> None:
 
 @given(TEXTS)
 def test_a_text_is_never_dearer_than_its_bytes(text: str) -> None:
-    """
-    An estimate stays below four tokens a byte of UTF-8.
-    """
+    """An estimate stays below four tokens a byte of UTF-8."""
     assert ESTIMATOR.count(text) <= 4 * len(text.encode("utf-8", "surrogatepass"))
 
 
 @given(PLAIN | TEXTS, PLAIN | TEXTS)
 def test_a_longer_text_is_never_cheaper(before: str, after: str) -> None:
-    """
-    Appending text does not lower a count.
-    """
+    """Appending text does not lower a count."""
     assert ESTIMATOR.count(before + after) >= ESTIMATOR.count(before)
 
 
 def test_every_byte_costs() -> None:
-    """
-    No byte is free, and none costs more than the sums of a whole piece have room for.
-    """
+    """No byte is free, and none costs more than the sums of a whole piece have room for."""
     assert len(LEVELS) == 256
     assert min(LEVELS) > 0
     assert max(LEVELS) <= HIGHEST_LEVEL
@@ -132,17 +116,13 @@ def test_every_byte_costs() -> None:
 
 
 def test_no_byte_is_on_both_sides_of_a_seam() -> None:
-    """
-    The two sides of a seam have no byte in common: a byte alone would count as a seam.
-    """
+    """The two sides of a seam have no byte in common: a byte alone would count as a seam."""
     assert not any(set(seam.before) & set(seam.after) for seam in SEAMS)
 
 
 @given(PLAIN | TEXTS)
 def test_the_sums_say_what_a_loop_says(text: str) -> None:
-    """
-    The checksum and the bit count find the same levels and seams as reading byte after byte.
-    """
+    """The checksum and the bit count find the same levels and seams as reading byte after byte."""
     assert ESTIMATOR.count(text) == max(1, int(_slowly(text) / UNITS + 0.5)) * bool(text)
 
 
@@ -169,9 +149,7 @@ def _slowly(text: str) -> int:
 
 
 def test_the_scale_multiplies() -> None:
-    """
-    An estimator with a scale says that many times what one without says.
-    """
+    """An estimator with a scale says that many times what one without says."""
     assert TokenEstimator(scale=1.5).count(ENGLISH) == pytest.approx(
         1.5 * ESTIMATOR.count(ENGLISH), abs=1
     )
@@ -179,17 +157,13 @@ def test_the_scale_multiplies() -> None:
 
 @pytest.mark.parametrize("scale", [0, -1, 0.2, 4.1, math.nan, math.inf])
 def test_absurd_scales_are_refused(scale: float) -> None:
-    """
-    A scale outside 0.25 to 4 is an error that names it.
-    """
+    """A scale outside 0.25 to 4 is an error that names it."""
     with pytest.raises(ConfigError, match="scale is"):
         TokenEstimator(scale=scale)
 
 
 def test_usage_corrects_the_estimate() -> None:
-    """
-    A model that reports 30 % more than was estimated is counted 30 % higher from then on.
-    """
+    """A model that reports 30 % more than was estimated is counted 30 % higher from then on."""
     corrected = ESTIMATOR.calibrated(reported=130_000, estimated=100_000)
 
     assert corrected.scale == pytest.approx(1.3, rel=0.01)
@@ -197,9 +171,7 @@ def test_usage_corrects_the_estimate() -> None:
 
 
 def test_corrections_settle() -> None:
-    """
-    Estimating and correcting over and over ends at the vendor's count, and stays there.
-    """
+    """Estimating and correcting over and over ends at the vendor's count, and stays there."""
     estimator, exact = ESTIMATOR, 260
     for _ in range(100):
         estimator = estimator.calibrated(reported=exact, estimated=estimator.count(ENGLISH))
@@ -208,34 +180,26 @@ def test_corrections_settle() -> None:
 
 
 def test_a_short_request_corrects_little() -> None:
-    """
-    Fixed costs of a request with ten tokens do not pass for a property of the model.
-    """
+    """Fixed costs of a request with ten tokens do not pass for a property of the model."""
     assert ESTIMATOR.calibrated(reported=30, estimated=10).scale == pytest.approx(1.02, abs=0.001)
 
 
 @pytest.mark.parametrize(("reported", "estimated"), [(0, 100), (100, 0), (-5, 100), (100, -5)])
 def test_figures_without_sense_correct_nothing(reported: int, estimated: int) -> None:
-    """
-    Where one side is missing there is nothing to learn.
-    """
+    """Where one side is missing there is nothing to learn."""
     assert ESTIMATOR.calibrated(reported=reported, estimated=estimated) is ESTIMATOR
 
 
 @given(st.floats(0.25, 4), REPORTS, REPORTS)
 def test_no_report_breaks_the_estimator(scale: float, reported: int, estimated: int) -> None:
-    """
-    Whatever a vendor reports, the scale stays between 0.25 and 4.
-    """
+    """Whatever a vendor reports, the scale stays between 0.25 and 4."""
     corrected = TokenEstimator(scale=scale).calibrated(reported=reported, estimated=estimated)
 
     assert 0.25 <= corrected.scale <= 4
 
 
 def test_estimators_are_counters() -> None:
-    """
-    The estimator and any object with a `count` stand in for each other.
-    """
+    """The estimator and any object with a `count` stand in for each other."""
     assert isinstance(ESTIMATOR, TokenCounter)
     assert isinstance(Letters(), TokenCounter)
 
@@ -263,18 +227,14 @@ def test_estimators_are_counters() -> None:
     ],
 )
 def test_each_part_has_its_price(part: Part, tokens: int) -> None:
-    """
-    Texts are counted, ids are free, and content that is not text has a fixed price.
-    """
+    """Texts are counted, ids are free, and content that is not text has a fixed price."""
     message = Message(role="user", parts=(part,))
 
     assert count_message(message, Letters()) == MESSAGE_TOKENS + tokens
 
 
 def test_a_message_is_the_sum_of_its_parts() -> None:
-    """
-    The format's own tokens are paid once a message, and a name is text.
-    """
+    """The format's own tokens are paid once a message, and a name is text."""
     message = Message(role="user", name="ann", parts=(TextPart("12"), TextPart("345")))
 
     assert count_message(message, Letters()) == MESSAGE_TOKENS + 5 + 3
@@ -282,9 +242,7 @@ def test_a_message_is_the_sum_of_its_parts() -> None:
 
 
 def test_what_is_not_sent_costs_nothing() -> None:
-    """
-    Metadata, ids and the vendor's own item do not change a count.
-    """
+    """Metadata, ids and the vendor's own item do not change a count."""
     bare = Message.user("hello")
     native = Native(NativeFormat.OPENAI_CHAT, "{}" * 500)
     laden = Message(

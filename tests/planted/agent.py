@@ -1,6 +1,4 @@
-"""
-Bugs of the agent room.
-"""
+"""Bugs of the agent room."""
 
 from tests.planted.bug import Bug
 

@@ -1,6 +1,4 @@
-"""
-Bugs of the loop of the agent.
-"""
+"""Bugs of the loop of the agent."""
 
 from tests.planted.bug import Bug
 

@@ -1,6 +1,4 @@
-"""
-One bug to plant.
-"""
+"""One bug to plant."""
 
 from typing import NamedTuple
 
@@ -9,9 +7,7 @@ __all__ = ["Bug"]
 
 
 class Bug(NamedTuple):
-    """
-    One change of one module, and the tests that have to notice it.
-    """
+    """One change of one module, and the tests that have to notice it."""
 
     name: str
     """What is wrong then; it names the folder of the copy too."""

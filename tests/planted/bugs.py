@@ -39,17 +39,13 @@ _FAILED = re.compile(r"^FAILED (\S+?::\w+(?:\[.*?\])?)(?: - .*)?$", re.MULTILINE
 
 
 def places(bug: Bug) -> int:
-    """
-    Return how often the text that *bug* changes stands in its module; it has to be once.
-    """
+    """Return how often the text that *bug* changes stands in its module; it has to be once."""
     module = _ROOT / "src" / "foldline" / bug.module
     return module.read_text(encoding="utf-8").count(bug.old) if module.exists() else 0
 
 
 def failing(bug: Bug, folder: Path) -> str | None:
-    """
-    Return the first test that fails with *bug* planted, or None.
-    """
+    """Return the first test that fails with *bug* planted, or None."""
     source = folder / bug.name.replace(" ", "_")
     shutil.copytree(_ROOT / "src", source, ignore=shutil.ignore_patterns("__pycache__"))
     module = source / "foldline" / bug.module
@@ -59,9 +55,7 @@ def failing(bug: Bug, folder: Path) -> str | None:
 
 
 def _failed(source: Path, folder: Path, tests: Iterable[str], *options: str) -> list[str]:
-    """
-    Return which of *tests* fail with the package in *source*.
-    """
+    """Return which of *tests* fail with the package in *source*."""
     command = [sys.executable, "-m", "pytest", "-q", "--no-header", "--tb=no", *options]
     done = subprocess.run(
         [*command, "-p", "no:cacheprovider", "-p", "no:randomly", *tests],
@@ -83,9 +77,7 @@ def _failed(source: Path, folder: Path, tests: Iterable[str], *options: str) -> 
 
 
 def _blind(tests: Iterable[str | None], folder: Path) -> set[str]:
-    """
-    Return which of *tests* fail without any bug, so that they have noticed nothing.
-    """
+    """Return which of *tests* fail without any bug, so that they have noticed nothing."""
     known = {test for test in tests if test is not None}
     return set(_failed(_ROOT / "src", folder, sorted(known))) if known else set()
 

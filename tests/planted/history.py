@@ -1,6 +1,4 @@
-"""
-Bugs of the history room.
-"""
+"""Bugs of the history room."""
 
 from tests.planted.bug import Bug
 

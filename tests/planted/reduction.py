@@ -1,6 +1,4 @@
-"""
-Bugs of the reduction room.
-"""
+"""Bugs of the reduction room."""
 
 from tests.planted.bug import Bug
 

@@ -1,6 +1,4 @@
-"""
-Bugs of the threads room.
-"""
+"""Bugs of the threads room."""
 
 from tests.planted.bug import Bug
 

@@ -1,6 +1,4 @@
-"""
-What a window of a history has in common with all of it.
-"""
+"""What a window of a history has in common with all of it."""
 
 from foldline.agent.reducer import HistoryReducer
 from foldline.history.history import History
@@ -29,9 +27,7 @@ def is_decided_alike(window: History, full: History) -> bool:
 def agree(
     window: History, full: History, state: HistoryReductionState | None, reducer: HistoryReducer
 ) -> None:
-    """
-    Fail unless a window answers like the full history wherever a turn asks.
-    """
+    """Fail unless a window answers like the full history wherever a turn asks."""
     assert (len(window), window.total) == (len(full), full.total)
     assert (window.digest(), window.tokens()) == (full.digest(), full.tokens())
     assert (window.system, window.system_tokens) == (full.system, full.system_tokens)

@@ -1,6 +1,4 @@
-"""
-A thread as a plain list: what every store is compared with.
-"""
+"""A thread as a plain list: what every store is compared with."""
 
 from dataclasses import dataclass, field
 
@@ -14,9 +12,7 @@ __all__ = ["Plain"]
 
 @dataclass
 class Plain:
-    """
-    A thread as a list.
-    """
+    """A thread as a list."""
 
     messages: list[Message] = field(default_factory=list)
     reductions: list[HistoryReductionState] = field(default_factory=list)
@@ -30,37 +26,27 @@ class Plain:
 
     @property
     def visible(self) -> list[int]:
-        """
-        The places of the messages that are not system messages.
-        """
+        """The places of the messages that are not system messages."""
         return [at for at, one in enumerate(self.messages) if one.role != "system"]
 
     @property
     def newest(self) -> HistoryReductionState | None:
-        """
-        The newest reduction.
-        """
+        """The newest reduction."""
         return self.reductions[-1] if self.reductions else None
 
     def place(self, index: int) -> int:
-        """
-        Return how many messages there are before the one at *index*, and all at the end.
-        """
+        """Return how many messages there are before the one at *index*, and all at the end."""
         return [*self.visible, len(self.messages)][index]
 
     def add(self, messages: list[Message]) -> None:
-        """
-        Append, and settle the calls that are answered.
-        """
+        """Append, and settle the calls that are answered."""
         self.messages += messages
         for message in messages:
             for answer in message.tool_call_responses:
                 self.tools.pop(answer.id, None)
 
     def back_to(self, at: int) -> None:
-        """
-        Forget everything from *at* on, and what stands for a part of it.
-        """
+        """Forget everything from *at* on, and what stands for a part of it."""
         self.messages = self.messages[: self.place(at)]
         self.reductions = [one for one in self.reductions if one.summarized_up_to_index <= at]
         reach = 0
@@ -72,9 +58,7 @@ class Plain:
         self.iteration = None
 
     def unarchive(self) -> None:
-        """
-        Archive what was archived when the newest reduction was made.
-        """
+        """Archive what was archived when the newest reduction was made."""
         self.archived = self.marks.get(id(self.newest), 0)
 
     def fold(self, state: HistoryReductionState, *, is_archived: bool) -> None:

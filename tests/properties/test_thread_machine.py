@@ -1,6 +1,4 @@
-"""
-Threads in memory and in SQLite, step by step, against a plain list.
-"""
+"""Threads in memory and in SQLite, step by step, against a plain list."""
 
 import asyncio
 import os
@@ -73,9 +71,7 @@ REDUCERS = {unit: _reducer(unit) for unit in COUNTING_UNITS}
 
 @dataclass
 class Pair:
-    """
-    A thread in both stores, and as a list.
-    """
+    """A thread in both stores, and as a list."""
 
     memory: ConversationThread
     sqlite: ConversationThread
@@ -83,16 +79,12 @@ class Pair:
 
     @property
     def both(self) -> tuple[ConversationThread, ConversationThread]:
-        """
-        The thread in each store.
-        """
+        """The thread in each store."""
         return self.memory, self.sqlite
 
 
 class Threads(RuleBasedStateMachine):
-    """
-    Everything that can be done to a thread, on two stores at once.
-    """
+    """Everything that can be done to a thread, on two stores at once."""
 
     steps = 0
 
@@ -115,18 +107,14 @@ class Threads(RuleBasedStateMachine):
         return SQLiteStore(self.folder / "a.db", durability="relaxed", clock=self._clock)
 
     def teardown(self) -> None:
-        """
-        Close everything.
-        """
+        """Close everything."""
         for store in self.stores:
             self.runner.run(store.close())
         self.runner.close()
         shutil.rmtree(self.folder)
 
     def _do(self, pair: Pair, act: Callable[[ConversationThread], Awaitable[T]]) -> T:
-        """
-        Do the same on both stores, and return what both gave.
-        """
+        """Do the same on both stores, and return what both gave."""
         self.now += timedelta(seconds=1)
 
         async def do() -> list[T]:
@@ -161,9 +149,7 @@ class Threads(RuleBasedStateMachine):
 
     @initialize()
     def begin(self) -> None:
-        """
-        Make the first thread.
-        """
+        """Make the first thread."""
         self._make(NAMES[0])
 
     def _make(self, name: str) -> Pair:
@@ -176,9 +162,7 @@ class Threads(RuleBasedStateMachine):
 
     @rule(number=PLACES, seed=SEEDS, is_damaged=st.booleans())
     def add(self, number: int, seed: int, *, is_damaged: bool) -> None:
-        """
-        Append a few exchanges, now and then damaged ones.
-        """
+        """Append a few exchanges, now and then damaged ones."""
         pair = self._pair(number)
         if len(pair.plain.messages) > 120:
             return
@@ -191,9 +175,7 @@ class Threads(RuleBasedStateMachine):
 
     @rule(number=PLACES, calls=st.lists(st.sampled_from("abc"), min_size=1, unique=True))
     def call(self, number: int, calls: list[str]) -> None:
-        """
-        Commit tool calls with their intents and the execution state.
-        """
+        """Commit tool calls with their intents and the execution state."""
         pair = self._pair(number)
         plain = pair.plain
         message = Message.assistant("", tool_calls=[ToolCallPart(one, "t", "{}") for one in calls])
@@ -212,9 +194,7 @@ class Threads(RuleBasedStateMachine):
 
     @rule(number=PLACES, is_kept=st.booleans(), has_state=st.booleans())
     def answer(self, number: int, *, is_kept: bool, has_state: bool) -> None:
-        """
-        Store the result of a waiting call, as a result alone or as a message.
-        """
+        """Store the result of a waiting call, as a result alone or as a message."""
         pair = self._pair(number)
         plain = pair.plain
         if not plain.tools:
@@ -235,9 +215,7 @@ class Threads(RuleBasedStateMachine):
 
     @rule(number=PLACES, unit=st.sampled_from(COUNTING_UNITS), is_archived=st.booleans())
     def reduce(self, number: int, unit: CountingUnit, *, is_archived: bool) -> None:
-        """
-        Reduce the window of each store and the full history alike, and store the fold.
-        """
+        """Reduce the window of each store and the full history alike, and store the fold."""
         pair = self._pair(number)
         full, reducer = History(pair.plain.messages), REDUCERS[unit]
 
@@ -263,9 +241,7 @@ class Threads(RuleBasedStateMachine):
 
     @rule(number=PLACES, last=st.integers(0, 30), start=PLACES, stop=PLACES)
     def read(self, number: int, last: int, start: int, stop: int) -> None:
-        """
-        Read the newest messages, and a range.
-        """
+        """Read the newest messages, and a range."""
         pair = self._pair(number)
         plain, length = pair.plain, len(pair.plain.visible)
         start, stop = sorted((start % (length + 1), stop % (length + 1)))
@@ -279,9 +255,7 @@ class Threads(RuleBasedStateMachine):
 
     @rule(number=PLACES, text=st.sampled_from(WORDS), limit=st.integers(1, 5))
     def search(self, number: int, text: str, limit: int) -> None:
-        """
-        Find words, the newest messages first.
-        """
+        """Find words, the newest messages first."""
         pair = self._pair(number)
         query = Query.parse(text)
         wanted = [
@@ -297,9 +271,7 @@ class Threads(RuleBasedStateMachine):
 
     @rule(number=PLACES, at=PLACES)
     def rewind(self, number: int, at: int) -> None:
-        """
-        Take back the end.
-        """
+        """Take back the end."""
         pair = self._pair(number)
         # Mostly near the end, or nothing would ever grow.
         length = len(pair.plain.visible)
@@ -311,9 +283,7 @@ class Threads(RuleBasedStateMachine):
 
     @rule(number=PLACES, at=PLACES, text=st.text(max_size=9))
     def edit(self, number: int, at: int, text: str) -> None:
-        """
-        Put another message in the place of one.
-        """
+        """Put another message in the place of one."""
         pair = self._pair(number)
         plain = pair.plain
         if not plain.visible:
@@ -329,9 +299,7 @@ class Threads(RuleBasedStateMachine):
 
     @rule(number=PLACES, name=st.sampled_from(NAMES), at=PLACES)
     def fork(self, number: int, name: str, at: int) -> None:
-        """
-        Branch off another thread.
-        """
+        """Branch off another thread."""
         source = self._pair(number)
         plain = source.plain
         at %= len(plain.visible) + 1
@@ -350,9 +318,7 @@ class Threads(RuleBasedStateMachine):
 
     @rule(number=PLACES)
     def undo_reduction(self, number: int) -> None:
-        """
-        Revoke the newest reduction.
-        """
+        """Revoke the newest reduction."""
         pair = self._pair(number)
         plain = pair.plain
         state = self._do(pair, lambda thread: thread.undo_reduction())
@@ -365,9 +331,7 @@ class Threads(RuleBasedStateMachine):
 
     @rule(number=PLACES, name=st.text(max_size=5), value=st.text(max_size=5))
     def set_metadata(self, number: int, name: str, value: str) -> None:
-        """
-        Replace the owner's values and the name.
-        """
+        """Replace the owner's values and the name."""
         pair = self._pair(number)
         metadata: dict[str, object] = {"value": value, "list": [1, None, {"": 2.5}]}
         self._do(pair, lambda thread: thread.set_metadata(metadata, display_name=name))
@@ -377,9 +341,7 @@ class Threads(RuleBasedStateMachine):
 
     @rule(number=PLACES, seed=SEEDS)
     def write_twice(self, number: int, seed: int) -> None:
-        """
-        Let somebody else write first: the late one is refused, and sees it after a refresh.
-        """
+        """Let somebody else write first: the late one is refused, and sees it after a refresh."""
         pair = self._pair(number)
         message = Message.user(f"other {seed}")
 
@@ -399,9 +361,7 @@ class Threads(RuleBasedStateMachine):
 
     @rule(number=PLACES)
     def clear(self, number: int) -> None:
-        """
-        Delete all that was said, once in a while.
-        """
+        """Delete all that was said, once in a while."""
         pair = self._pair(number)
         if number % 4:
             return
@@ -411,9 +371,7 @@ class Threads(RuleBasedStateMachine):
 
     @rule(number=PLACES, expires=st.booleans())
     def delete(self, number: int, *, expires: bool) -> None:
-        """
-        Delete a thread, or let it expire, and make it anew.
-        """
+        """Delete a thread, or let it expire, and make it anew."""
         pair = self._pair(number)
         if number % 3:
             return
@@ -433,9 +391,7 @@ class Threads(RuleBasedStateMachine):
     @precondition(lambda self: self.pairs)
     @rule()
     def reopen(self) -> None:
-        """
-        Close the file and open it again.
-        """
+        """Close the file and open it again."""
         Threads.steps += 1
 
         async def reopened() -> None:
@@ -475,9 +431,7 @@ def _run(examples: int, steps: int) -> None:
 
 @pytest.mark.timeout(300)
 def test_threads_are_lists_in_every_store() -> None:
-    """
-    After 30,000 steps of all kinds both stores and the plain list are still equal.
-    """
+    """After 30,000 steps of all kinds both stores and the plain list are still equal."""
     _run(310, 120)
 
     assert Threads.steps >= 30_000
@@ -486,9 +440,7 @@ def test_threads_are_lists_in_every_store() -> None:
 @pytest.mark.long
 @pytest.mark.timeout(3600)
 def test_threads_stay_lists_for_longer() -> None:
-    """
-    After 600,000 steps they are equal, too.
-    """
+    """After 600,000 steps they are equal, too."""
     _run(5000, 140)
 
     assert Threads.steps >= 600_000

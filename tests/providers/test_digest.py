@@ -1,6 +1,4 @@
-"""
-The offline digest as a whole: budgets, sources, folding again and again, determinism.
-"""
+"""The offline digest as a whole: budgets, sources, folding again and again, determinism."""
 
 import asyncio
 import json
@@ -46,9 +44,7 @@ def calling(text: str, arguments: str) -> Message:
 
 
 def talk(subject: str, *, size: int = 6) -> list[Message]:
-    """
-    Make a conversation about *subject* with calls and results.
-    """
+    """Make a conversation about *subject* with calls and results."""
     messages: list[Message] = []
     for step in range(size):
         call = ToolCallPart(f"c{step}", "look_up", f'{{"order_id": "{subject}-{step}77"}}')
@@ -102,9 +98,7 @@ def source_text(messages: list[Message], earlier: tuple[str, ...] = ()) -> str:
 
 
 def invented(text: str, source: str) -> list[str]:
-    """
-    Return the tokens of *text* with a digit or sign of an identifier that *source* lacks.
-    """
+    """Return the tokens of *text* with a digit or sign of an identifier that *source* lacks."""
     body = [
         line
         for line in text.split("\n")[1:]

@@ -1,6 +1,4 @@
-"""
-Which results of tools a digest calls failed.
-"""
+"""Which results of tools a digest calls failed."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,6 +1,4 @@
-"""
-Which secrets are taken out, and what is left alone.
-"""
+"""Which secrets are taken out, and what is left alone."""
 
 import pytest
 

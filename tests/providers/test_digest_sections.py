@@ -1,6 +1,4 @@
-"""
-The sections of a digest, one by one.
-"""
+"""The sections of a digest, one by one."""
 
 import re
 from pathlib import Path

@@ -231,9 +231,7 @@ def test_a_text_may_be_a_quarter_over_its_budget() -> None:
 
 
 class Read(tuple[Message, ...]):  # noqa: SLOT001 (a tuple can have no slots with names)
-    """
-    Messages that know how often they were gone through.
-    """
+    """Messages that know how often they were gone through."""
 
     times = 0
 
@@ -296,9 +294,7 @@ def is_code(run: str) -> bool:
 
 
 def names_of(text: str) -> set[str]:
-    """
-    Find names shape by shape, however little of a shape a text has.
-    """
+    """Find names shape by shape, however little of a shape a text has."""
     text = text.replace("&amp;", "&")
     names = {found.strip(EDGES).casefold() for found in ADDRESS.findall(text)}
     text = ADDRESS.sub(" ", text)
@@ -311,9 +307,7 @@ def names_of(text: str) -> set[str]:
 
 
 def found_names(text: str) -> int:
-    """
-    Return how many names of *text* are no part of a source that has none.
-    """
+    """Return how many names of *text* are no part of a source that has none."""
     source = SummaryRequest(messages=(), prompt="", budget=10**9)
     faults = defects(text, source, tokens=1, room=2)
     counts = [fault.split()[3] for fault in faults if "names or addresses" in fault]

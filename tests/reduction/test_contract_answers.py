@@ -1,6 +1,4 @@
-"""
-A summary is not the next answer of the conversation.
-"""
+"""A summary is not the next answer of the conversation."""
 
 import pytest
 
@@ -57,7 +55,5 @@ def test_the_next_answer_is_refused(text: str) -> None:
     ],
 )
 def test_a_summary_may_tell_of_answers(text: str) -> None:
-    """
-    What somebody said may stand in a summary, in its own words or as a quoted line.
-    """
+    """What somebody said may stand in a summary, in its own words or as a quoted line."""
     assert judge(text) == ()

@@ -1,6 +1,4 @@
-"""
-Sessions of known shape to play.
-"""
+"""Sessions of known shape to play."""
 
 from collections.abc import Callable
 from random import Random
@@ -30,14 +28,10 @@ MakeTape = Callable[..., Tape]
 
 
 class FourSigns:
-    """
-    A counter whose figures do not move when the estimator is fitted anew.
-    """
+    """A counter whose figures do not move when the estimator is fitted anew."""
 
     def count(self, text: str) -> int:
-        """
-        Return one token for every four signs, rounded up.
-        """
+        """Return one token for every four signs, rounded up."""
         return -(-len(text) // 4)
 
 
@@ -59,9 +53,7 @@ def _tool_turn(random: Random, number: int) -> list[Message]:
 
 @pytest.fixture
 def chat_tape() -> MakeTape:
-    """
-    Return a maker of sessions with so many turns of so many messages, one model call a turn.
-    """
+    """Return a maker of sessions with so many turns of so many messages, one model call a turn."""
 
     def make(turns: int, *, size: int = 2) -> Tape:
         random = Random(7)
@@ -74,9 +66,7 @@ def chat_tape() -> MakeTape:
 
 @pytest.fixture
 def tool_tape() -> MakeTape:
-    """
-    Return a maker of sessions whose turns call two tools at once.
-    """
+    """Return a maker of sessions whose turns call two tools at once."""
 
     def make(turns: int) -> Tape:
         random = Random(11)

@@ -1,6 +1,4 @@
-"""
-What it costs without foldline.
-"""
+"""What it costs without foldline."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -23,9 +21,7 @@ CONFIG = HistoryReductionConfig(
 
 
 def test_no_reduction_sends_everything(tool_tape: MakeTape) -> None:
-    """
-    Every request is the whole history, and the next one begins with it.
-    """
+    """Every request is the whole history, and the next one begins with it."""
     totals = no_reduction(tool_tape(10)).totals
 
     calls = no_reduction(tool_tape(10)).calls
@@ -35,9 +31,7 @@ def test_no_reduction_sends_everything(tool_tape: MakeTape) -> None:
 
 
 def test_no_memory_reads_everything_again(tool_tape: MakeTape) -> None:
-    """
-    Above the threshold each call has the summarizer read all that is old.
-    """
+    """Above the threshold each call has the summarizer read all that is old."""
     tape = tool_tape(10)
 
     report = no_memory(tape, CONFIG)
@@ -50,9 +44,7 @@ def test_no_memory_reads_everything_again(tool_tape: MakeTape) -> None:
 
 
 def test_no_memory_keeps_the_prefix_while_the_cut_stays(tool_tape: MakeTape) -> None:
-    """
-    The same summary is assumed while the cut does not move, which favours the baseline.
-    """
+    """The same summary is assumed while the cut does not move, which favours the baseline."""
     calls = no_memory(tool_tape(10), CONFIG).calls
 
     pairs = pairwise(calls)
@@ -62,9 +54,7 @@ def test_no_memory_keeps_the_prefix_while_the_cut_stays(tool_tape: MakeTape) -> 
 
 
 def test_a_comparison_puts_the_baselines_first(tool_tape: MakeTape) -> None:
-    """
-    One comparison holds both baselines, then every configuration under its name.
-    """
+    """One comparison holds both baselines, then every configuration under its name."""
     comparison = compare(tool_tape(5), USUAL)
 
     names = [report.name for report in comparison.reports]
@@ -74,9 +64,7 @@ def test_a_comparison_puts_the_baselines_first(tool_tape: MakeTape) -> None:
 
 
 def test_without_a_summarizer_there_is_still_a_baseline(tool_tape: MakeTape) -> None:
-    """
-    For a configuration that only drops, the forgetful baseline summarizes by its limits.
-    """
+    """For a configuration that only drops, the forgetful baseline summarizes by its limits."""
     comparison = compare(tool_tape(20), {"counting": USUAL["counting"]})
 
     assert comparison.reports[1].config is not None

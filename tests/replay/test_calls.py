@@ -1,6 +1,4 @@
-"""
-Where a session called its model.
-"""
+"""Where a session called its model."""
 
 import pytest
 
@@ -41,9 +39,7 @@ def test_calls_are_made_where_the_assistant_answers(
 
 
 def test_a_log_that_tells_its_calls_is_believed() -> None:
-    """
-    Calls that a log tells are played as they are, those that were made twice included.
-    """
+    """Calls that a log tells are played as they are, those that were made twice included."""
     messages = (SYSTEM, USER, REPLY, USER, REPLY)
     session = Session(format="test", messages=messages, calls=(4, 4))
 

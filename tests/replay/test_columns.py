@@ -1,6 +1,4 @@
-"""
-Figures as they are written.
-"""
+"""Figures as they are written."""
 
 from collections.abc import Callable
 
@@ -28,16 +26,12 @@ from foldline.replay.tape import Tape
     ],
 )
 def test_short_numbers_have_three_digits(number: float, text: str) -> None:
-    """
-    A large number is written with three digits and its unit.
-    """
+    """A large number is written with three digits and its unit."""
     assert short_number(number) == text
 
 
 def test_a_share_is_never_rounded_up_to_all() -> None:
-    """
-    A prefix that broke once is not shown as kept whole.
-    """
+    """A prefix that broke once is not shown as kept whole."""
     column = next(column for column in COLUMNS if column.title == "prefix kept")
 
     assert column.show(Totals(kept_tokens=99_999, prior_tokens=100_000)) == "99.9 %"
@@ -45,9 +39,7 @@ def test_a_share_is_never_rounded_up_to_all() -> None:
 
 
 def test_what_was_not_checked_is_not_shown_as_none() -> None:
-    """
-    A baseline's requests are not judged, which is something else than being valid.
-    """
+    """A baseline's requests are not judged, which is something else than being valid."""
     column = COLUMNS[-1]
 
     assert column.show(Totals()) == "-"
@@ -55,9 +47,7 @@ def test_what_was_not_checked_is_not_shown_as_none() -> None:
 
 
 def test_rows_add_sessions_up(chat_tape: Callable[..., Tape]) -> None:
-    """
-    The figures of one configuration over two sessions are sums, but for the highest ones.
-    """
+    """The figures of one configuration over two sessions are sums, but for the highest ones."""
     sessions = [compare(chat_tape(turns), USUAL).reports for turns in (40, 60)]
 
     table = {row.name: row for row in rows(sessions)}
@@ -74,9 +64,7 @@ def test_rows_add_sessions_up(chat_tape: Callable[..., Tape]) -> None:
 
 
 def test_a_disabled_configuration_is_described_as_such(chat_tape: Callable[..., Tape]) -> None:
-    """
-    Nobody is told of a summary where nothing is reduced.
-    """
+    """Nobody is told of a summary where nothing is reduced."""
     off = compare(chat_tape(40), {"off": HistoryReductionConfig(target_count=1)}).reports[-1]
 
     assert describe(off) == "disabled: the full history at every call"

@@ -1,6 +1,4 @@
-"""
-Few points, but the right ones.
-"""
+"""Few points, but the right ones."""
 
 from typing import Any
 
@@ -32,9 +30,7 @@ def _call(**fields: Any) -> CallRecord:
 
 
 def test_a_short_curve_stays() -> None:
-    """
-    A curve with few points keeps them all.
-    """
+    """A curve with few points keeps them all."""
     points = [(number, number * number) for number in range(1, 50)]
 
     assert thinned(points) == tuple(points)
@@ -68,16 +64,12 @@ def test_a_long_curve_keeps_its_ends_and_peaks() -> None:
     ],
 )
 def test_a_call_has_one_mark(fields: dict[str, Any], mark: str) -> None:
-    """
-    What is wrong with a call wins over what was done.
-    """
+    """What is wrong with a call wins over what was done."""
     assert mark_of(_call(**fields)) == mark
 
 
 def test_a_strip_shows_the_most_notable_of_a_stretch() -> None:
-    """
-    One fold among many hits is still seen where a cell stands for several calls.
-    """
+    """One fold among many hits is still seen where a cell stands for several calls."""
     calls = [_call(status="cache_hit") for _ in range(1000)]
     calls[500] = _call(status="performed")
 

@@ -1,6 +1,4 @@
-"""
-How much of a request a cache can serve.
-"""
+"""How much of a request a cache can serve."""
 
 from foldline.history.messages import Message
 from foldline.replay.meter import PrefixMeter
@@ -14,9 +12,7 @@ def _meter() -> PrefixMeter:
 
 
 def test_the_first_request_is_all_new() -> None:
-    """
-    Before the first request there is nothing to keep and nothing to break.
-    """
+    """Before the first request there is nothing to keep and nothing to break."""
     reading = _meter().read([ONE, TWO])
 
     assert (reading.tokens, reading.kept, reading.fresh) == (6, 0, 6)
@@ -24,9 +20,7 @@ def test_the_first_request_is_all_new() -> None:
 
 
 def test_what_goes_on_keeps_everything() -> None:
-    """
-    A request that only adds messages keeps all of the one before.
-    """
+    """A request that only adds messages keeps all of the one before."""
     meter = _meter()
     meter.read([ONE, TWO])
 
@@ -37,9 +31,7 @@ def test_what_goes_on_keeps_everything() -> None:
 
 
 def test_the_first_difference_ends_the_prefix() -> None:
-    """
-    Behind a message that differs nothing counts as kept, however much of it is equal.
-    """
+    """Behind a message that differs nothing counts as kept, however much of it is equal."""
     meter = _meter()
     meter.read([ONE, TWO, THREE])
 
@@ -61,9 +53,7 @@ def test_equal_messages_need_not_be_the_same_object() -> None:
 
 
 def test_a_shorter_request_breaks_the_prefix() -> None:
-    """
-    The request before has to be there whole.
-    """
+    """The request before has to be there whole."""
     meter = _meter()
     meter.read([ONE, TWO])
 

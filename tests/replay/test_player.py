@@ -1,6 +1,4 @@
-"""
-A session on its way through a reducer.
-"""
+"""A session on its way through a reducer."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -46,9 +44,7 @@ CONFIGS = {
 @pytest.mark.parametrize(("unit", "size"), [("exchanges", 1), ("messages", 2), ("messages", 3)])
 @pytest.mark.parametrize("threshold", [0, 1, 4, 5, 9])
 def test_folds_follow_the_law(chat_tape: MakeTape, unit: Any, size: int, threshold: int) -> None:
-    """
-    With u units a turn and threshold S one turn in every floor(S / u) + 1 folds, no other.
-    """
+    """With u units a turn and threshold S one turn in every floor(S / u) + 1 folds, no other."""
     tape = chat_tape(90, size=max(2, size))
     target = 2 * size + 1
     config = _config(counting_unit=unit, target_count=target, summarization_threshold=threshold)
@@ -83,9 +79,7 @@ def test_a_message_is_read_once(tool_tape: MakeTape, name: str) -> None:
 
 @pytest.mark.parametrize("name", CONFIGS)
 def test_the_prefix_breaks_at_folds_and_nowhere_else(tool_tape: MakeTape, name: str) -> None:
-    """
-    Between two folds each request begins with the whole of the one before.
-    """
+    """Between two folds each request begins with the whole of the one before."""
     report = play(tool_tape(25), CONFIGS[name], name=name).report
 
     broke = [call.number for call in report.calls if call.prefix_broke]
@@ -129,27 +123,21 @@ def test_a_restart_before_every_call_changes_nothing(tool_tape: MakeTape, name: 
 
 
 def test_the_same_session_gives_the_same_report(tool_tape: MakeTape) -> None:
-    """
-    A replay depends on nothing but the session and the configuration.
-    """
+    """A replay depends on nothing but the session and the configuration."""
     first = play(tool_tape(12), CONFIGS["layers"], name="layers")
 
     assert play(tool_tape(12), CONFIGS["layers"], name="layers").report == first.report
 
 
 def test_a_report_survives_json(tool_tape: MakeTape) -> None:
-    """
-    A report reads back from JSON as the same record.
-    """
+    """A report reads back from JSON as the same record."""
     report = play(tool_tape(12), CONFIGS["rolling"], name="rolling").report
 
     assert msgspec.json.decode(msgspec.json.encode(report), type=ReplayReport) == report
 
 
 def test_the_tokens_of_a_view_add_up(tool_tape: MakeTape) -> None:
-    """
-    What is kept and what is new make the request; what is kept never exceeds what was sent.
-    """
+    """What is kept and what is new make the request; what is kept never exceeds what was sent."""
     calls = play(tool_tape(12), CONFIGS["rolling"], name="rolling").report.calls
 
     assert all(call.kept_tokens + call.fresh_tokens == call.view_tokens for call in calls)
@@ -158,9 +146,7 @@ def test_the_tokens_of_a_view_add_up(tool_tape: MakeTape) -> None:
 
 
 def test_a_turn_that_the_breaker_ends_is_run_again(chat_tape: MakeTape) -> None:
-    """
-    Where the circuit breaker ends a turn, the request is that of the next run: a small view.
-    """
+    """Where the circuit breaker ends a turn, the request is that of the next run: a small view."""
     config = _config(behavior="circuit_breaker", counting_unit="messages", target_count=9)
 
     report = play(chat_tape(20), config, name="breaker").report
@@ -172,9 +158,7 @@ def test_a_turn_that_the_breaker_ends_is_run_again(chat_tape: MakeTape) -> None:
 
 
 def test_a_damaged_session_gives_valid_requests() -> None:
-    """
-    Calls without answers and answers without calls are mended in every view.
-    """
+    """Calls without answers and answers without calls are mended in every view."""
     lost = [
         Message.user("Look it up, please."),
         *(Message.tool(f"none-{one}", "An answer to nothing at all.") for one in range(3)),
@@ -190,9 +174,7 @@ def test_a_damaged_session_gives_valid_requests() -> None:
 
 
 def test_an_empty_session_has_no_call() -> None:
-    """
-    Where nobody asked nothing is sent.
-    """
+    """Where nobody asked nothing is sent."""
     session = Session(format="test", messages=(Message.assistant("Hello."),))
 
     report = play(Tape(session), CONFIGS["rolling"], name="rolling").report
@@ -201,9 +183,7 @@ def test_an_empty_session_has_no_call() -> None:
 
 
 def test_without_reduction_nothing_happens(tool_tape: MakeTape) -> None:
-    """
-    Where reduction is disabled every request is the full history, and still judged.
-    """
+    """Where reduction is disabled every request is the full history, and still judged."""
     config = HistoryReductionConfig()
 
     replay = play(tool_tape(5), config, name="disabled")

@@ -1,6 +1,4 @@
-"""
-Who read what.
-"""
+"""Who read what."""
 
 import asyncio
 
@@ -23,16 +21,12 @@ from foldline.replay.reads import ReadingLog, spans
     ],
 )
 def test_positions_become_ranges(positions: list[int], ranges: tuple[tuple[int, int], ...]) -> None:
-    """
-    Neighbours make one range, in any order and however often they are named.
-    """
+    """Neighbours make one range, in any order and however often they are named."""
     assert spans(positions) == ranges
 
 
 def test_the_log_counts_every_reading() -> None:
-    """
-    A message that is read in two requests was read twice; system messages have no position.
-    """
+    """A message that is read in two requests was read twice; system messages have no position."""
     log = ReadingLog(DigestSummarizer())
     messages = tuple(Message.user(f"Please call number {one}.") for one in range(3))
     for message in (Message.system("rule"), *messages):
@@ -48,7 +42,5 @@ def test_the_log_counts_every_reading() -> None:
 
 
 def test_the_log_keeps_the_name() -> None:
-    """
-    A logged summarizer is not another one: its summaries stay valid without the log.
-    """
+    """A logged summarizer is not another one: its summaries stay valid without the log."""
     assert ReadingLog(DigestSummarizer()).name == DigestSummarizer().name

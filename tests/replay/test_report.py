@@ -1,6 +1,4 @@
-"""
-The page of a replay.
-"""
+"""The page of a replay."""
 
 import re
 from collections.abc import Callable
@@ -40,16 +38,12 @@ def _read(page: str) -> _Tags:
 
 @pytest.fixture
 def reports(tool_tape: Callable[..., Tape]) -> Reports:
-    """
-    Return the reports of one session.
-    """
+    """Return the reports of one session."""
     return compare(tool_tape(40), USUAL).reports
 
 
 def test_the_page_needs_nothing_else(reports: Reports) -> None:
-    """
-    No script, no address and no file beside the page.
-    """
+    """No script, no address and no file beside the page."""
     reader = _read(html_page([reports]))
 
     assert not {"script", "link", "img", "iframe", "object", "base"} & set(reader.tags)
@@ -59,9 +53,7 @@ def test_the_page_needs_nothing_else(reports: Reports) -> None:
 
 
 def test_every_picture_is_one_and_says_what_it_shows(reports: Reports) -> None:
-    """
-    Each picture is well-formed, with a title and a description that it is labelled by.
-    """
+    """Each picture is well-formed, with a title and a description that it is labelled by."""
     pictures = re.findall(r"<svg.*?</svg>", html_page([reports]), re.DOTALL)
     assert len(pictures) == len(reports)
 
@@ -79,9 +71,7 @@ def test_every_picture_is_one_and_says_what_it_shows(reports: Reports) -> None:
 
 
 def test_the_page_has_all_figures_as_a_table(reports: Reports) -> None:
-    """
-    Who cannot see the pictures finds every configuration and every fold in tables.
-    """
+    """Who cannot see the pictures finds every configuration and every fold in tables."""
     page = html_page([reports])
 
     assert all(f'<th scope="row">{report.name}<small>' in page for report in reports)
@@ -90,9 +80,7 @@ def test_the_page_has_all_figures_as_a_table(reports: Reports) -> None:
 
 
 def test_nothing_in_a_session_can_speak_for_the_page(reports: Reports) -> None:
-    """
-    A hostile title, id or name is text of the page, whatever it holds.
-    """
+    """A hostile title, id or name is text of the page, whatever it holds."""
     session = msgspec.structs.replace(reports[0].session, id=HOSTILE, title=HOSTILE, format=HOSTILE)
     hostile = [
         msgspec.structs.replace(report, session=session, name=f"{number}{HOSTILE}")
@@ -107,9 +95,7 @@ def test_nothing_in_a_session_can_speak_for_the_page(reports: Reports) -> None:
 
 
 def test_curves_have_few_points(chat_tape: Callable[..., Tape]) -> None:
-    """
-    However long a session is, its curves have a few hundred points.
-    """
+    """However long a session is, its curves have a few hundred points."""
     page = html_page([compare(chat_tape(700), {"counting": USUAL["counting"]}).reports])
 
     curves = re.findall(r'<polyline class="\w+ curve" points="([^"]*)"', page)
@@ -118,9 +104,7 @@ def test_curves_have_few_points(chat_tape: Callable[..., Tape]) -> None:
 
 
 def test_only_the_longest_sessions_are_drawn(chat_tape: Callable[..., Tape]) -> None:
-    """
-    Of very many sessions the longest are drawn, the page says so, and the table holds all.
-    """
+    """Of very many sessions the longest are drawn, the page says so, and the table holds all."""
     sessions = [
         compare(chat_tape(turns), {"counting": USUAL["counting"]}).reports
         for turns in range(1, MOST_SESSIONS + 4)
@@ -134,9 +118,7 @@ def test_only_the_longest_sessions_are_drawn(chat_tape: Callable[..., Tape]) -> 
 
 
 def test_violations_are_shown(reports: Reports) -> None:
-    """
-    An invalid request is named with its call.
-    """
+    """An invalid request is named with its call."""
     calls = list(reports[2].calls)
     calls[4] = msgspec.structs.replace(calls[4], violations=("openai-chat: message 3: wrong",))
     report = msgspec.structs.replace(reports[2], calls=tuple(calls))
@@ -148,18 +130,14 @@ def test_violations_are_shown(reports: Reports) -> None:
 
 
 def test_a_session_without_a_call_is_a_page_too(chat_tape: Callable[..., Tape]) -> None:
-    """
-    Nothing to draw is no error.
-    """
+    """Nothing to draw is no error."""
     page = html_page([compare(chat_tape(0), USUAL).reports])
 
     assert "0 model calls" in page
 
 
 def test_a_history_of_millions_has_short_labels(reports: Reports) -> None:
-    """
-    The scale of a picture is written in thousands and millions.
-    """
+    """The scale of a picture is written in thousands and millions."""
     calls = [
         msgspec.structs.replace(call, full_tokens=call.full_tokens * 1000)
         for call in reports[2].calls

@@ -1,6 +1,4 @@
-"""
-Recorded conversations of other people, under every kind of configuration.
-"""
+"""Recorded conversations of other people, under every kind of configuration."""
 
 from pathlib import Path
 
@@ -62,9 +60,7 @@ def test_every_recorded_conversation_replays(shared_data: Path) -> None:
 
 @pytest.mark.long
 def test_every_session_of_every_file_replays(shared_data: Path) -> None:
-    """
-    Not only the longest: nothing is invalid or breaks without a fold in any of them.
-    """
+    """Not only the longest: nothing is invalid or breaks without a fold in any of them."""
     sessions = [session for path in _files(shared_data) for session in _sessions(path)]
 
     assert len(sessions) > 150
@@ -73,9 +69,7 @@ def test_every_session_of_every_file_replays(shared_data: Path) -> None:
 
 
 def test_no_shared_file_is_passed_over(shared_data: Path) -> None:
-    """
-    What is not replayed are the pages and licences that come with the recordings.
-    """
+    """What is not replayed are the pages and licences that come with the recordings."""
     files = {path for path in shared_data.rglob("*") if path.is_file()}
     others = files - set(_files(shared_data))
 
@@ -93,9 +87,7 @@ def _sessions(path: Path) -> tuple[Session, ...]:
 
 
 def _faults(session: Session) -> list[tuple[str, str, int, str]]:
-    """
-    Return what is wrong with the requests of *session*, and where.
-    """
+    """Return what is wrong with the requests of *session*, and where."""
     return [
         (session.id, report.name, call.number, fault)
         for report in compare(Tape(session), CONFIGS).reports[2:]
@@ -110,9 +102,7 @@ def _faults_of(call: CallRecord) -> tuple[str, ...]:
 
 
 def test_a_long_recorded_session_folds_often(shared_data: Path) -> None:
-    """
-    The 990 messages of one real session are cut down to a small view, many times.
-    """
+    """The 990 messages of one real session are cut down to a small view, many times."""
     path = shared_data / "pi-coding-agent" / "before-compaction.jsonl"
     (session,) = read_sessions(path.read_bytes())
 

@@ -1,6 +1,4 @@
-"""
-Whether requests are judged as strictly in part as in whole.
-"""
+"""Whether requests are judged as strictly in part as in whole."""
 
 import pytest
 
@@ -16,25 +14,19 @@ GOOD = [Message.user("ask"), CALL, ANSWER, Message.assistant("say"), Message.use
 
 
 def vendor(text: str) -> str:
-    """
-    Return the vendor that a violation names.
-    """
+    """Return the vendor that a violation names."""
     return text.partition(":")[0]
 
 
 def test_a_good_request_has_no_violation() -> None:
-    """
-    Calls that are answered directly behind are what both vendors want.
-    """
+    """Calls that are answered directly behind are what both vendors want."""
     assert violations(GOOD) == ()
     assert all(violations_behind(GOOD, kept) == () for kept in range(len(GOOD)))
 
 
 @pytest.mark.parametrize("damage", [[CALL], [ANSWER], [CALL, Message.user("no"), ANSWER]])
 def test_what_is_new_is_judged_whatever_was_kept(damage: list[Message]) -> None:
-    """
-    Damage behind the part that was judged before is found without judging that part again.
-    """
+    """Damage behind the part that was judged before is found without judging that part again."""
     request = [*GOOD, Message.assistant("yes"), Message.user("and"), *damage]
 
     found = violations_behind(request, len(GOOD))
@@ -44,16 +36,12 @@ def test_what_is_new_is_judged_whatever_was_kept(damage: list[Message]) -> None:
 
 
 def test_every_vendor_judges() -> None:
-    """
-    A request that all vendors refuse is named by each.
-    """
+    """A request that all vendors refuse is named by each."""
     assert set(map(vendor, violations([CALL]))) == {"openai-chat", "openai-responses", "anthropic"}
 
 
 def test_a_lost_system_message_is_noticed() -> None:
-    """
-    All system messages stand in front of a request, in order.
-    """
+    """All system messages stand in front of a request, in order."""
     history = History([Message.system("rule"), *GOOD])
 
     assert losses([*history.system, *GOOD], history) == ()
@@ -61,9 +49,7 @@ def test_a_lost_system_message_is_noticed() -> None:
 
 
 def test_a_changed_last_user_message_is_noticed() -> None:
-    """
-    The last thing that the user said is in a request word for word.
-    """
+    """The last thing that the user said is in a request word for word."""
     history = History(GOOD)
 
     assert losses([*GOOD[:-1], Message.user("more")], history) == ()

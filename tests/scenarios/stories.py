@@ -1,6 +1,4 @@
-"""
-What the stories of an agent have in common.
-"""
+"""What the stories of an agent have in common."""
 
 from collections.abc import Sequence
 
@@ -23,9 +21,7 @@ TALK = "and we spoke of the weather in the north, of trains that were late and o
 
 
 def said(first: int, last: int) -> list[Message]:
-    """
-    Return the exchanges *first* to *last*: a question and an answer each.
-    """
+    """Return the exchanges *first* to *last*: a question and an answer each."""
     return [
         message
         for number in range(first, last + 1)

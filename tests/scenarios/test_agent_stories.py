@@ -1,6 +1,4 @@
-"""
-What the documents of the C# original tell of an agent, each story as a test.
-"""
+"""What the documents of the C# original tell of an agent, each story as a test."""
 
 import asyncio
 from collections.abc import Sequence
@@ -30,9 +28,7 @@ from tests.scenarios.stories import TALK, config, events, filled, said, texts, t
 
 
 def test_a_fresh_run_without_reduction_sends_everything() -> None:
-    """
-    Below the threshold the model reads the whole history, and one event says why.
-    """
+    """Below the threshold the model reads the whole history, and one event says why."""
 
     async def live() -> tuple[TurnResult, ScriptedModel, list[str]]:
         model = ScriptedModel(["fine"])
@@ -105,9 +101,7 @@ def test_the_second_turn_is_a_cache_hit() -> None:
 
 
 def test_a_hit_survives_a_restart(tmp_path: Path) -> None:
-    """
-    Another process with another store object finds the reduction, and asks no summarizer.
-    """
+    """Another process with another store object finds the reduction, and asks no summarizer."""
 
     async def live(answer: str, *, fold: bool) -> HistoryReductionEvent:
         steps: list[Step] = ["they spoke of trains"] if fold else []
@@ -126,9 +120,7 @@ def test_a_hit_survives_a_restart(tmp_path: Path) -> None:
 
 
 def test_a_fork_hits_what_was_folded_before(tmp_path: Path) -> None:
-    """
-    A fork behind the cut shares the reduction, and no summary is made anew.
-    """
+    """A fork behind the cut shares the reduction, and no summary is made anew."""
 
     async def live() -> tuple[str, int]:
         with ScriptedSummarizer(["they spoke of trains"]) as summarizer:
@@ -174,9 +166,7 @@ def test_a_run_is_resumed_from_its_checkpoint(tmp_path: Path) -> None:
 
 
 def test_new_messages_do_not_go_into_an_open_run() -> None:
-    """
-    The error names the thread and the iteration, and abandoning the run makes room.
-    """
+    """The error names the thread and the iteration, and abandoning the run makes room."""
 
     async def live() -> tuple[str, str]:
         agent = Agent(ScriptedModel([ModelError("down"), "hello"]))
@@ -196,9 +186,7 @@ def test_new_messages_do_not_go_into_an_open_run() -> None:
 
 
 def test_a_run_with_nothing_to_start_from_says_what_would_do() -> None:
-    """
-    Without input, history and checkpoint the error lists the three ways.
-    """
+    """Without input, history and checkpoint the error lists the three ways."""
     with pytest.raises(RunStartError) as refused:
         Agent(ScriptedModel()).run_sync()
 
@@ -206,9 +194,7 @@ def test_a_run_with_nothing_to_start_from_says_what_would_do() -> None:
 
 
 def test_a_history_alone_is_enough_to_run() -> None:
-    """
-    Without input the model answers the history that is there.
-    """
+    """Without input the model answers the history that is there."""
 
     async def live() -> TurnResult:
         thread = await filled(MemoryStore(), [Message.user("hello")])
@@ -218,9 +204,7 @@ def test_a_history_alone_is_enough_to_run() -> None:
 
 
 def test_a_stale_checkpoint_is_refused() -> None:
-    """
-    A checkpoint of a shorter history does not resume; the error has both counts.
-    """
+    """A checkpoint of a shorter history does not resume; the error has both counts."""
 
     async def live() -> str:
         agent = Agent(ScriptedModel([ModelError("down")]))
@@ -239,9 +223,7 @@ def test_a_stale_checkpoint_is_refused() -> None:
 
 
 def test_a_cheaper_model_writes_the_summaries() -> None:
-    """
-    The summarizer is asked for the summary alone, and the agent's model for the answer alone.
-    """
+    """The summarizer is asked for the summary alone, and the agent's model for the answer alone."""
 
     async def live() -> tuple[ScriptedModel, ScriptedModel]:
         dear, cheap = (
@@ -262,9 +244,7 @@ def test_a_cheaper_model_writes_the_summaries() -> None:
 
 
 def test_without_a_summarizer_the_agents_model_writes_them() -> None:
-    """
-    The model of the agent is asked twice: for the summary, then for the answer.
-    """
+    """The model of the agent is asked twice: for the summary, then for the answer."""
 
     async def live() -> ScriptedModel:
         model = ScriptedModel([f"{FIRST_LINE}\nthey spoke of trains", "fine"])

@@ -1,6 +1,4 @@
-"""
-What the documents of the C# original tell of reduction in an agent, each story as a test.
-"""
+"""What the documents of the C# original tell of reduction in an agent, each story as a test."""
 
 import asyncio
 from collections.abc import Sequence
@@ -43,9 +41,7 @@ def test_one_summary_or_layers(*, single: bool, shown: list[str]) -> None:
 
 
 def test_the_circuit_breaker_ends_the_turn_and_the_next_run_proceeds() -> None:
-    """
-    The fold and the user's message are stored, no model is asked, and the next run is a hit.
-    """
+    """The fold and the user's message are stored, no model is asked, and the next run is a hit."""
 
     async def live() -> tuple[TurnResult, TurnResult, ScriptedModel, list[str]]:
         model = ScriptedModel(["fine"])
@@ -70,9 +66,7 @@ def test_the_circuit_breaker_ends_the_turn_and_the_next_run_proceeds() -> None:
 
 
 def test_a_stopped_turn_can_be_answered_without_a_new_message() -> None:
-    """
-    After the circuit breaker a run without input answers the question that was stored.
-    """
+    """After the circuit breaker a run without input answers the question that was stored."""
 
     async def live() -> str:
         agent = Agent(
@@ -140,9 +134,7 @@ def test_a_run_overrides(
 
 
 def test_a_trigger_folds_once_in_a_run_of_many_calls() -> None:
-    """
-    A fold that a run asks for comes before its first model call, and not before each.
-    """
+    """A fold that a run asks for comes before its first model call, and not before each."""
     eager = HistoryReductionConfig(
         enabled=True,
         strategy="summarizing",
@@ -210,9 +202,7 @@ def test_ten_tool_iterations_send_no_old_message_again() -> None:
     ids=["raises", "nothing", "200 kB", "a tool call", "the next answer"],
 )
 def test_a_failing_summarizer_never_fails_the_turn(step: Step) -> None:
-    """
-    The turn is answered, the digest writes the summary, and the event says so.
-    """
+    """The turn is answered, the digest writes the summary, and the event says so."""
 
     async def live() -> TurnResult:
         agent = Agent(
@@ -271,9 +261,7 @@ def test_one_agent_serves_a_thousand_threads_as_a_thousand_agents_would() -> Non
 
 
 def test_what_a_stream_has_folded_is_known_behind_it() -> None:
-    """
-    The fold of a streamed turn is awaited, and so is the final history.
-    """
+    """The fold of a streamed turn is awaited, and so is the final history."""
 
     async def live() -> tuple[int, int, str]:
         agent = Agent(

@@ -1,6 +1,4 @@
-"""
-A real PostgreSQL of the tests, in a folder of its own and reached through a socket file.
-"""
+"""A real PostgreSQL of the tests, in a folder of its own and reached through a socket file."""
 
 import importlib.util
 import os
@@ -69,35 +67,25 @@ class PostgresServer:
 
     @property
     def dsn(self) -> str:
-        """
-        Return the address of the database that always exists.
-        """
+        """Return the address of the database that always exists."""
         return self.address("postgres")
 
     @property
     def pid(self) -> int | None:
-        """
-        Return the number of its first process, or None where it is stopped.
-        """
+        """Return the number of its first process, or None where it is stopped."""
         return self._process.pid
 
     @property
     def log(self) -> str:
-        """
-        Return what it has said so far.
-        """
+        """Return what it has said so far."""
         return self._process.log
 
     def address(self, database: str) -> str:
-        """
-        Return the address of *database* in it.
-        """
+        """Return the address of *database* in it."""
         return f"postgresql://{_USER}@/{database}?host={self.folder}"
 
     def start(self) -> None:
-        """
-        Start it; return when it takes connections, after it has recovered what it has to.
-        """
+        """Start it; return when it takes connections, after it has recovered what it has to."""
         settings = {**_SETTINGS, "fsync": "on" if self._fsync else "off"}
         options = [f"--{name}={value}" for name, value in settings.items()]
         self._process.start(
@@ -112,38 +100,28 @@ class PostgresServer:
         self._process.end(Signals.SIGINT)
 
     def stop_immediate(self) -> None:
-        """
-        Stop it at once, without a checkpoint, as `pg_ctl stop --mode immediate` does.
-        """
+        """Stop it at once, without a checkpoint, as `pg_ctl stop --mode immediate` does."""
         self._process.end(Signals.SIGQUIT)
 
     def restart(self) -> None:
-        """
-        Stop it in order if it runs, and start it again.
-        """
+        """Stop it in order if it runs, and start it again."""
         self.stop()
         self.start()
 
     def close(self) -> None:
-        """
-        Stop it at once and delete all it held.
-        """
+        """Stop it at once and delete all it held."""
         self.stop_immediate()
         self._process.close()
 
     def create_database(self) -> str:
-        """
-        Return the address of a new and empty database.
-        """
+        """Return the address of a new and empty database."""
         name = f"test_{next(self._numbers)}"
         with psycopg.connect(self.dsn, autocommit=True) as connection:
             connection.execute(f"CREATE DATABASE {name}".encode())
         return self.address(name)
 
     def drop_database(self, dsn: str) -> None:
-        """
-        Delete the database at the address *dsn*, whoever is still connected to it.
-        """
+        """Delete the database at the address *dsn*, whoever is still connected to it."""
         name = str(conninfo_to_dict(dsn)["dbname"])
         with psycopg.connect(self.dsn, autocommit=True) as connection:
             connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())

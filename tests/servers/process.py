@@ -1,6 +1,4 @@
-"""
-A server's process, which ends with the process of the tests however that one ends.
-"""
+"""A server's process, which ends with the process of the tests however that one ends."""
 
 import pwd
 import subprocess
@@ -55,24 +53,18 @@ class ServerProcess:
 
     @property
     def pid(self) -> int | None:
-        """
-        Return the number of the process, or None where none runs.
-        """
+        """Return the number of the process, or None where none runs."""
         running = self._server is not None and self._server.poll() is None
         return self._server.pid if running and self._server is not None else None
 
     @property
     def log(self) -> str:
-        """
-        Return what the server has said so far.
-        """
+        """Return what the server has said so far."""
         path = self._folder / "log"
         return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
 
     def run(self, command: Sequence[str | Path]) -> subprocess.Popen[bytes]:
-        """
-        Return *command*, started as the server's account with none of this environment.
-        """
+        """Return *command*, started as the server's account with none of this environment."""
         account = self._account
         with (self._folder / "log").open("ab") as log:
             return subprocess.Popen(
@@ -89,9 +81,7 @@ class ServerProcess:
             )
 
     def start(self, command: Sequence[str | Path], *, ready: Callable[[int], bool]) -> None:
-        """
-        Start *command*; return when *ready* says so of the number of its process.
-        """
+        """Start *command*; return when *ready* says so of the number of its process."""
         if self.pid is not None:
             message = f"the server runs already, as process {self.pid}"
             raise RuntimeError(message)
@@ -106,9 +96,7 @@ class ServerProcess:
             time.sleep(_PAUSE)
 
     def end(self, signal: Signals) -> None:
-        """
-        End the server with *signal*; return when its process is gone.
-        """
+        """End the server with *signal*; return when its process is gone."""
         if self._server is None:
             return
         self._server.send_signal(signal)
@@ -123,9 +111,7 @@ class ServerProcess:
             self._tell("")
 
     def close(self) -> None:
-        """
-        Let the keeper delete the folder, and end the server where it still runs.
-        """
+        """Let the keeper delete the folder, and end the server where it still runs."""
         if self._keeper.stdin is not None:
             self._keeper.stdin.close()
         self._keeper.wait()

@@ -1,6 +1,4 @@
-"""
-A real Redis of the tests, in a folder of its own and reached through a socket file.
-"""
+"""A real Redis of the tests, in a folder of its own and reached through a socket file."""
 
 import importlib.util
 import socket
@@ -32,9 +30,7 @@ _OPTIONS = {
 
 
 class RedisServer:
-    """
-    A fresh Redis, started; it ends with `close`, and with this process at the latest.
-    """
+    """A fresh Redis, started; it ends with `close`, and with this process at the latest."""
 
     def __init__(self, *, appendfsync: Sync = "always") -> None:
         """
@@ -56,70 +52,50 @@ class RedisServer:
 
     @property
     def socket(self) -> Path:
-        """
-        Return the socket file that it listens at.
-        """
+        """Return the socket file that it listens at."""
         return self.folder / _OPTIONS["unixsocket"]
 
     @property
     def url(self) -> str:
-        """
-        Return its address.
-        """
+        """Return its address."""
         return f"unix://{self.socket}"
 
     @property
     def pid(self) -> int | None:
-        """
-        Return the number of its process, or None where it is stopped.
-        """
+        """Return the number of its process, or None where it is stopped."""
         return self._process.pid
 
     @property
     def log(self) -> str:
-        """
-        Return what it has said so far.
-        """
+        """Return what it has said so far."""
         return self._process.log
 
     def start(self) -> None:
-        """
-        Start it; return when it takes commands, after it has read what it wrote before.
-        """
+        """Start it; return when it takes commands, after it has read what it wrote before."""
         options = {**_OPTIONS, "appendfsync": self._appendfsync}
         words = [word for name, value in options.items() for word in (f"--{name}", value)]
         self._process.start([self._program, *words], ready=self._ready)
 
     def stop(self) -> None:
-        """
-        Stop it in order: it flushes what it was told.
-        """
+        """Stop it in order: it flushes what it was told."""
         self._process.end(Signals.SIGTERM)
 
     def kill(self) -> None:
-        """
-        Kill it at once.
-        """
+        """Kill it at once."""
         self._process.end(Signals.SIGKILL)
 
     def restart(self) -> None:
-        """
-        Stop it in order if it runs, and start it again.
-        """
+        """Stop it in order if it runs, and start it again."""
         self.stop()
         self.start()
 
     def close(self) -> None:
-        """
-        Kill it and delete all it held.
-        """
+        """Kill it and delete all it held."""
         self.kill()
         self._process.close()
 
     def flush(self) -> None:
-        """
-        Delete every key of every database; start the server where it was left stopped.
-        """
+        """Delete every key of every database; start the server where it was left stopped."""
         if self.pid is None:
             self.start()
         answer = self._ask(b"FLUSHALL\r\n")

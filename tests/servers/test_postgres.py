@@ -1,6 +1,4 @@
-"""
-PostgreSQL as the tests run it.
-"""
+"""PostgreSQL as the tests run it."""
 
 import asyncio
 import os
@@ -39,9 +37,7 @@ def _tables(dsn: str) -> list[str]:
 
 
 def test_version(postgres_dsn: str) -> None:
-    """
-    The server is PostgreSQL 16 or newer.
-    """
+    """The server is PostgreSQL 16 or newer."""
     version = _setting(postgres_dsn, "server_version")
 
     assert int(version.partition(".")[0]) >= 16, version
@@ -58,9 +54,7 @@ def test_version(postgres_dsn: str) -> None:
     ],
 )
 def test_settings(postgres_dsn: str, name: str, value: str) -> None:
-    """
-    The server of the session is as durable as one in use, and listens at no port.
-    """
+    """The server of the session is as durable as one in use, and listens at no port."""
     assert _setting(postgres_dsn, name) == value
 
 
@@ -85,9 +79,7 @@ def test_commits_survive_an_immediate_stop(
 def test_open_transaction_ends_with_the_server(
     postgres_server: PostgresServer, postgres_dsn: str
 ) -> None:
-    """
-    An immediate stop cuts connections; what they had not committed is gone.
-    """
+    """An immediate stop cuts connections; what they had not committed is gone."""
     asyncio.run(_write(postgres_dsn, 1))
     with psycopg.connect(postgres_dsn) as connection:
         connection.execute("INSERT INTO kept VALUES (2)")
@@ -101,9 +93,7 @@ def test_open_transaction_ends_with_the_server(
 
 
 def test_restart_keeps_the_data(postgres_server: PostgresServer, postgres_dsn: str) -> None:
-    """
-    A restart gives another process with the same data at the same address.
-    """
+    """A restart gives another process with the same data at the same address."""
     asyncio.run(_write(postgres_dsn, 7))
     before = postgres_server.pid
 
@@ -115,9 +105,7 @@ def test_restart_keeps_the_data(postgres_server: PostgresServer, postgres_dsn: s
 
 @pytest.mark.parametrize("_attempt", range(2))
 def test_database_is_empty(postgres_dsn: str, _attempt: int) -> None:
-    """
-    Every test has a database without a table.
-    """
+    """Every test has a database without a table."""
     assert _tables(postgres_dsn) == []
 
     asyncio.run(_write(postgres_dsn, 1))
@@ -126,9 +114,7 @@ def test_database_is_empty(postgres_dsn: str, _attempt: int) -> None:
 
 
 def test_database_is_dropped(postgres_server: PostgresServer) -> None:
-    """
-    A database that is given back is gone, though a connection to it was left open.
-    """
+    """A database that is given back is gone, though a connection to it was left open."""
     with postgres_server.database() as dsn:
         connection = psycopg.connect(dsn)
     connection.close()
@@ -138,9 +124,7 @@ def test_database_is_dropped(postgres_server: PostgresServer) -> None:
 
 
 def test_stopped_server_is_woken(postgres_server: PostgresServer) -> None:
-    """
-    A server that one test left stopped runs again for the next one.
-    """
+    """A server that one test left stopped runs again for the next one."""
     postgres_server.stop_immediate()
 
     with postgres_server.database() as dsn:
@@ -148,9 +132,7 @@ def test_stopped_server_is_woken(postgres_server: PostgresServer) -> None:
 
 
 def test_close_leaves_nothing() -> None:
-    """
-    A second server stands apart, need not flush, and leaves neither process nor folder.
-    """
+    """A second server stands apart, need not flush, and leaves neither process nor folder."""
     with PostgresServer(fsync=False) as server:
         pid = server.pid
         assert pid is not None
@@ -162,9 +144,7 @@ def test_close_leaves_nothing() -> None:
 
 
 def test_second_start_is_refused(postgres_server: PostgresServer, postgres_dsn: str) -> None:
-    """
-    A server that runs is not started again.
-    """
+    """A server that runs is not started again."""
     with pytest.raises(RuntimeError, match="runs already"):
         postgres_server.start()
 

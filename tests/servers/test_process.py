@@ -1,6 +1,4 @@
-"""
-How servers end with the tests, whatever becomes of those.
-"""
+"""How servers end with the tests, whatever becomes of those."""
 
 import os
 import pwd
@@ -51,9 +49,7 @@ def _wait_until_deleted(*folders: Path) -> None:
 
 
 def test_failing_tests_leave_nothing(root: Path, tmp_path: Path) -> None:
-    """
-    After a session whose tests fail there is neither a server nor its folder.
-    """
+    """After a session whose tests fail there is neither a server nor its folder."""
     (tmp_path / "test_it.py").write_text(_FAILING, encoding="utf-8")
     options = ["-q", "-rP", "-p", "tests.servers.fixtures", "-p", "no:cacheprovider"]
     done = subprocess.run(
@@ -73,9 +69,7 @@ def test_failing_tests_leave_nothing(root: Path, tmp_path: Path) -> None:
 
 
 def test_killed_tests_leave_nothing(root: Path) -> None:
-    """
-    When the process of the tests is killed, its servers end and their folders are deleted.
-    """
+    """When the process of the tests is killed, its servers end and their folders are deleted."""
     command = [sys.executable, "-c", _HANGING]
     with subprocess.Popen(
         command, cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -98,9 +92,7 @@ def test_killed_tests_leave_nothing(root: Path) -> None:
 
 
 def test_failed_start_says_why(tmp_path: Path) -> None:
-    """
-    Where a server ends before it is ready, the error holds what the server said.
-    """
+    """Where a server ends before it is ready, the error holds what the server said."""
     folder = tmp_path / "server"
     folder.mkdir()
     process = ServerProcess(folder, last=signal.SIGKILL)
@@ -114,9 +106,7 @@ def test_failed_start_says_why(tmp_path: Path) -> None:
 
 
 def test_postgres_is_no_process_of_root(postgres_server: PostgresServer) -> None:
-    """
-    PostgreSQL runs as the user of the tests, and where that is root, as `nobody`.
-    """
+    """PostgreSQL runs as the user of the tests, and where that is root, as `nobody`."""
     user = os.geteuid() or pwd.getpwnam("nobody").pw_uid
     files = [postgres_server.folder / name for name in ("", "data", ".s.PGSQL.5432")]
 

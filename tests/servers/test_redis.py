@@ -1,6 +1,4 @@
-"""
-Redis as the tests run it.
-"""
+"""Redis as the tests run it."""
 
 import asyncio
 import os
@@ -37,9 +35,7 @@ async def _version(url: str) -> str:
 
 
 def test_version(redis_url: str) -> None:
-    """
-    The server is Redis 6.2 or newer.
-    """
+    """The server is Redis 6.2 or newer."""
     version = asyncio.run(_version(redis_url))
 
     assert tuple(int(part) for part in version.split(".")[:2]) >= (6, 2), version
@@ -49,16 +45,12 @@ def test_version(redis_url: str) -> None:
     ("name", "value"), [("appendfsync", "always"), ("appendonly", "yes"), ("port", "0")]
 )
 def test_settings(redis_url: str, name: str, value: str) -> None:
-    """
-    The server of the session flushes every write and listens at no port.
-    """
+    """The server of the session flushes every write and listens at no port."""
     assert asyncio.run(_setting(redis_url, name)) == value
 
 
 def test_writes_survive_a_kill(redis_server: RedisServer, redis_url: str) -> None:
-    """
-    What was answered before a kill is there after the next start.
-    """
+    """What was answered before a kill is there after the next start."""
     asyncio.run(_push(redis_url, *range(50)))
 
     redis_server.kill()
@@ -70,9 +62,7 @@ def test_writes_survive_a_kill(redis_server: RedisServer, redis_url: str) -> Non
 
 
 def test_restart_keeps_the_data(redis_server: RedisServer, redis_url: str) -> None:
-    """
-    A restart gives another process with the same data at the same address.
-    """
+    """A restart gives another process with the same data at the same address."""
     asyncio.run(_push(redis_url, 7))
     before = redis_server.pid
 
@@ -84,9 +74,7 @@ def test_restart_keeps_the_data(redis_server: RedisServer, redis_url: str) -> No
 
 @pytest.mark.parametrize("_attempt", range(2))
 def test_server_is_empty(redis_url: str, _attempt: int) -> None:
-    """
-    Every test has a Redis without a key.
-    """
+    """Every test has a Redis without a key."""
     assert asyncio.run(_pushed(redis_url)) == []
 
     asyncio.run(_push(redis_url, 1))
@@ -95,9 +83,7 @@ def test_server_is_empty(redis_url: str, _attempt: int) -> None:
 
 
 def test_stopped_server_is_woken(redis_server: RedisServer) -> None:
-    """
-    A server that one test left killed runs again, emptied, for the next one.
-    """
+    """A server that one test left killed runs again, emptied, for the next one."""
     redis_server.kill()
 
     redis_server.flush()
@@ -121,9 +107,7 @@ def test_close_leaves_nothing(mode: Sync) -> None:
 
 
 def test_second_start_is_refused(redis_server: RedisServer, redis_url: str) -> None:
-    """
-    A server that runs is not started again.
-    """
+    """A server that runs is not started again."""
     with pytest.raises(RuntimeError, match="runs already"):
         redis_server.start()
 

@@ -27,9 +27,7 @@ _FINAL = "x-should-retry: false\r\n"
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """
-    A request that came in.
-    """
+    """A request that came in."""
 
     path: str
     """Its path, without a query."""
@@ -43,9 +41,7 @@ class Asked:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """
-    What the server says to one request.
-    """
+    """What the server says to one request."""
 
     body: bytes
     """All of it."""
@@ -64,9 +60,7 @@ class Answer:
 
     @classmethod
     def of(cls, value: object, *, status: int = 200) -> "Answer":
-        """
-        Answer with *value* as JSON.
-        """
+        """Answer with *value* as JSON."""
         return cls(body=json.dumps(value, ensure_ascii=False).encode(), status=status)
 
     @classmethod
@@ -77,25 +71,19 @@ class Answer:
         end: Literal["whole", "cut", "hang"] = "whole",
         piece: int = 1 << 16,
     ) -> "Answer":
-        """
-        Answer with *events* as server-sent events.
-        """
+        """Answer with *events* as server-sent events."""
         return cls(body=sse(events), kind=_EVENTS, end=end, piece=piece)
 
 
 def sse(events: Iterable[object]) -> bytes:
-    """
-    Write *events* as server-sent events; a text stands for itself.
-    """
+    """Write *events* as server-sent events; a text stands for itself."""
     texts = (one if isinstance(one, str) else json.dumps(one, ensure_ascii=False) for one in events)
     return "".join(f"data: {text}\n\n" for text in texts).encode()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recorded:
-    """
-    One exchange with a vendor, as it was recorded.
-    """
+    """One exchange with a vendor, as it was recorded."""
 
     path: str
     """The path of the request."""
@@ -108,9 +96,7 @@ class Recorded:
 
 
 def read_recordings(file: Path) -> list[Recorded]:
-    """
-    Return the exchanges that were recorded in *file*.
-    """
+    """Return the exchanges that were recorded in *file*."""
     cassette = yaml.safe_load(file.read_text(encoding="utf-8"))
     return [_recorded(item["request"], item["response"]) for item in cassette["interactions"]]
 
@@ -128,9 +114,7 @@ def _recorded(request: Any, response: Any) -> Recorded:
 
 @dataclass
 class VendorServer:
-    """
-    A server that gives *answers* in their order, one to a request; it ends with the context.
-    """
+    """A server that gives *answers* in their order, one to a request; it ends with the context."""
 
     answers: list[Answer] = field(default_factory=list[Answer])
     """What it has yet to say."""
@@ -152,9 +136,7 @@ class VendorServer:
 
     @property
     def url(self) -> str:
-        """
-        Return its address.
-        """
+        """Return its address."""
         return f"http://{_HOST}:{self.port}"
 
     def __enter__(self) -> Self:

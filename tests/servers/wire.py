@@ -19,9 +19,7 @@ _HEARD = 0.02
 
 
 class Fault(enum.Enum):
-    """
-    What becomes of one request and of its answer.
-    """
+    """What becomes of one request and of its answer."""
 
     ENDED_BEFORE = "ended before"
     """All connections end while nobody uses them."""
@@ -65,9 +63,7 @@ _SWALLOWS = frozenset({Fault.SWALLOWED_REQUEST, Fault.SWALLOWED_ANSWER})
 
 
 class _Line:
-    """
-    One connection, and what befalls it.
-    """
+    """One connection, and what befalls it."""
 
     def __init__(self, client: asyncio.StreamWriter, server: asyncio.StreamWriter) -> None:
         self.client = client
@@ -85,9 +81,7 @@ class Wire:
     """
 
     def __init__(self, server: Path, path: Path) -> None:
-        """
-        Lead from the socket file *path* to *server*.
-        """
+        """Lead from the socket file *path* to *server*."""
         self.path = path
         self.requests = 0
         self.has_struck = False
@@ -128,9 +122,7 @@ class Wire:
 
     @asynccontextmanager
     async def listen(self) -> AsyncGenerator["Wire"]:
-        """
-        Take connections.
-        """
+        """Take connections."""
         server = await asyncio.start_unix_server(self._accept, self.path)
         try:
             yield self
@@ -160,9 +152,7 @@ class Wire:
         line.close()
 
     def _next(self) -> Fault | None:
-        """
-        Return what befalls the request that comes now.
-        """
+        """Return what befalls the request that comes now."""
         if self._is_down:
             return self._fault if self._fault in _SWALLOWS else Fault.LOST_REQUEST
         self.requests += 1
@@ -173,9 +163,7 @@ class Wire:
         return self._fault
 
     def _request(self, data: bytes, line: _Line) -> bool:
-        """
-        Pass on a request; False where none follows on this connection.
-        """
+        """Pass on a request; False where none follows on this connection."""
         was_swallowing = self._is_down or line.fault in _SWALLOWS
         if line.fault not in _SWALLOWS:
             line.fault = self._next()
@@ -217,9 +205,7 @@ async def _send_late(data: bytes, server: asyncio.StreamWriter) -> None:
 
 
 async def _pass_back(data: bytes, line: _Line) -> bool:
-    """
-    Pass on an answer; False where none follows on this connection.
-    """
+    """Pass on an answer; False where none follows on this connection."""
     client = line.client
     match line.fault:
         case Fault.LOST_ANSWER:
@@ -246,9 +232,7 @@ async def _pass_back(data: bytes, line: _Line) -> bool:
 
 @asynccontextmanager
 async def wire_before(server: Path) -> AsyncGenerator[Wire]:
-    """
-    Give a wire to the socket file *server*, whose own has the same name in another folder.
-    """
+    """Give a wire to the socket file *server*, whose own has the same name in another folder."""
     with tempfile.TemporaryDirectory(prefix="foldline-wire-") as folder:
         async with Wire(server, Path(folder) / server.name).listen() as wire:
             yield wire

@@ -1,6 +1,4 @@
-"""
-The kit for storages refuses what is no storage at all.
-"""
+"""The kit for storages refuses what is no storage at all."""
 
 import asyncio
 import re
@@ -17,25 +15,17 @@ from foldline.threads.stores.memory import MemoryStorage
 
 
 class Door:
-    """
-    Opens and closes, and nothing more.
-    """
+    """Opens and closes, and nothing more."""
 
     async def open(self) -> None:
-        """
-        Do nothing.
-        """
+        """Do nothing."""
 
     async def close(self) -> None:
-        """
-        Do nothing.
-        """
+        """Do nothing."""
 
 
 class Mute(MemoryStorage):
-    """
-    Has a value where a method belongs.
-    """
+    """Has a value where a method belongs."""
 
     rows = None  # type: ignore[assignment] # pyright: ignore[reportAssignmentType]
 
@@ -67,9 +57,7 @@ def test_what_is_no_storage_is_refused_at_once(use: Callable[[Callable[[], Any]]
 
 @pytest.mark.parametrize("use", [_run, _prove])
 def test_a_class_is_no_storage(use: Callable[[Callable[[], Any]], None]) -> None:
-    """
-    A maker that returns the class itself is told so, and so is what is no maker.
-    """
+    """A maker that returns the class itself is told so, and so is what is no maker."""
     with pytest.raises(ConfigError, match=r"^make_storage returned the class MemoryStorage"):
         use(lambda: MemoryStorage)
     with pytest.raises(ConfigError, match=r"^make_storage is a MemoryStorage: allowed is what"):

@@ -1,6 +1,4 @@
-"""
-Secrets of many kinds, put into every place of a thread that holds text.
-"""
+"""Secrets of many kinds, put into every place of a thread that holds text."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -70,37 +68,27 @@ PLACES = (*_SHARED, *UNSHARED)
 
 
 def secret(kind: str, place: str) -> str:
-    """
-    Return one word, which is at no other place and begins like no other.
-    """
+    """Return one word, which is at no other place and begins like no other."""
     return sha256(f"{kind} {place}".encode()).hexdigest()[:20]
 
 
 def secrets_at(place: str) -> str:
-    """
-    Return a text with a secret of each kind.
-    """
+    """Return a text with a secret of each kind."""
     return " ".join(f"the {kind} {secret(kind, place)}" for kind in KINDS)
 
 
 def all_secrets(places: Iterable[str] = PLACES) -> list[tuple[str, str]]:
-    """
-    Return every kind and place.
-    """
+    """Return every kind and place."""
     return [(kind, place) for place in places for kind in KINDS]
 
 
 def found_in(data: bytes, places: Iterable[str] = PLACES) -> list[tuple[str, str]]:
-    """
-    Return the secrets that *data* holds; one without its first letters counts too.
-    """
+    """Return the secrets that *data* holds; one without its first letters counts too."""
     return [one for one in all_secrets(places) if secret(*one)[4:].encode() in data]
 
 
 def told() -> list[Message]:
-    """
-    Return a conversation; the first ten messages behind the system message end with a user's.
-    """
+    """Return a conversation; the first ten messages behind the system message end with a user's."""
     call = ToolCallPart(
         id="call_1", name="look_up", arguments=f'{{"q":"{secrets_at("arguments")}"}}'
     )
@@ -123,9 +111,7 @@ def told() -> list[Message]:
 
 
 def reduction_of(messages: Iterable[Message], cut: int, summary: str) -> HistoryReductionState:
-    """
-    Return a reduction in which *summary* stands for the first *cut* messages.
-    """
+    """Return a reduction in which *summary* stands for the first *cut* messages."""
     plain = [message for message in messages if message.role != "system"]
     return HistoryReductionState.create(
         plain,
@@ -139,9 +125,7 @@ def reduction_of(messages: Iterable[Message], cut: int, summary: str) -> History
 
 
 def open_state(thread: ConversationThread, note: str, *, iteration: int = 3) -> AgentLoopState:
-    """
-    Return the state of a run on *thread* that has not ended, with *note* in it.
-    """
+    """Return the state of a run on *thread* that has not ended, with *note* in it."""
     return AgentLoopState(
         run_id="run",
         conversation_id=thread.id,
@@ -154,9 +138,7 @@ def open_state(thread: ConversationThread, note: str, *, iteration: int = 3) -> 
 
 
 async def hide(store: ThreadStore, thread_id: str = "hidden") -> ConversationThread:
-    """
-    Make a thread with secrets at every place, also at places that were left or written over.
-    """
+    """Make a thread with secrets at every place, also at places that were left or written over."""
     thread = await store.thread(thread_id)
     messages = told()
     await thread.set_metadata(

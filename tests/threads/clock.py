@@ -1,6 +1,4 @@
-"""
-A clock that the tests set.
-"""
+"""A clock that the tests set."""
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
@@ -16,20 +14,14 @@ DAY = timedelta(days=1)
 
 
 class Clock:
-    """
-    Tells the time that it was set to.
-    """
+    """Tells the time that it was set to."""
 
     def __init__(self) -> None:
-        """
-        Begin with the time of all tests.
-        """
+        """Begin with the time of all tests."""
         self.now = NOW
 
     def __call__(self) -> datetime:
-        """
-        Return the time.
-        """
+        """Return the time."""
         return self.now
 
 

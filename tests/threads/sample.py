@@ -1,6 +1,4 @@
-"""
-A store with everything in it that a store can hold.
-"""
+"""A store with everything in it that a store can hold."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -22,16 +20,12 @@ COUNT = 42
 
 
 def when() -> datetime:
-    """
-    Return a time.
-    """
+    """Return a time."""
     return datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
 def said(exchanges: int = 10) -> list[Message]:
-    """
-    Return a conversation with a system message in front and one in the middle.
-    """
+    """Return a conversation with a system message in front and one in the middle."""
     messages = [Message.system("Be brief.")]
     for number in range(exchanges):
         call = ToolCallPart(id=f"call_{number}", name="look_up", arguments="{}")
@@ -61,9 +55,7 @@ def _reduction(cut: int) -> HistoryReductionState:
 
 
 async def fill(store: ThreadStore) -> None:
-    """
-    Put a long thread, a fork of it and a thread of another tenant into *store*.
-    """
+    """Put a long thread, a fork of it and a thread of another tenant into *store*."""
     thread = await store.thread(ONE.id, ttl=timedelta(days=365 * 100))
     await thread.add_messages(said())
     await thread.set_metadata({"colour": "blue"}, display_name="Parcels")

@@ -1,6 +1,4 @@
-"""
-What may be committed: values that can be read again, and no others.
-"""
+"""What may be committed: values that can be read again, and no others."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -136,9 +134,7 @@ ILL_TYPED: dict[str, tuple[str, Change]] = {
 
 
 def told(story: Callable[[ConversationThread, MemoryStore], Awaitable[None]]) -> None:
-    """
-    Tell *story* of a thread that holds a conversation.
-    """
+    """Tell *story* of a thread that holds a conversation."""
 
     async def run() -> None:
         async with MemoryStore(checkpoints="full") as store:
@@ -201,9 +197,7 @@ def test_a_number_that_no_snapshot_may_hold_is_refused(field: str, number: int) 
 
 
 def test_a_message_that_is_added_alone_is_checked_too() -> None:
-    """
-    Adding, appending and editing refuse what committing refuses.
-    """
+    """Adding, appending and editing refuse what committing refuses."""
     bad = Message(role="user", parts=("x",))  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
 
     async def story(thread: ConversationThread, _: MemoryStore) -> None:
@@ -253,9 +247,7 @@ def test_whatever_can_be_gone_through_is_a_list() -> None:
 
 @pytest.mark.parametrize("index", ["5", 1.0, True, False, None, b"1"])
 def test_an_index_is_a_whole_number(index: Any) -> None:
-    """
-    A text, a fraction and a truth value are no index: it is named, and nothing is taken back.
-    """
+    """A text, a fraction and a truth value are no index: it is named, and nothing is taken back."""
 
     async def story(thread: ConversationThread, _: MemoryStore) -> None:
         kind = type(index).__name__
@@ -296,9 +288,7 @@ def test_metadata_is_a_mapping_of_names(given: Any, text: str) -> None:
 @pytest.mark.parametrize("ttl", [timedelta.max, timedelta(days=365 * 8000), "1 day", timedelta(0)])
 @pytest.mark.parametrize("thread_id", ["t", "new"])
 def test_a_span_ends_within_the_calendar(ttl: Any, thread_id: str) -> None:
-    """
-    A life whose end has no date is refused as one that is no span is, and no thread is made.
-    """
+    """A life whose end has no date is refused as one that is no span is, and no thread is made."""
 
     async def story(_: ConversationThread, store: MemoryStore) -> None:
         with pytest.raises(ConfigError, match=r"^ttl=.*: allowed is "):
@@ -317,9 +307,7 @@ def test_a_span_ends_within_the_calendar(ttl: Any, thread_id: str) -> None:
     ],
 )
 def test_a_moment_has_a_year_in_utc(moment: datetime) -> None:
-    """
-    A time that is beyond the calendar in UTC, in which it is stored, is refused by its name.
-    """
+    """A time that is beyond the calendar in UTC, in which it is stored, is refused by its name."""
 
     async def story(thread: ConversationThread, _: MemoryStore) -> None:
         with pytest.raises(ConfigError, match=r"^expires_at=.*: allowed are the years 1 to 9999"):
@@ -331,9 +319,7 @@ def test_a_moment_has_a_year_in_utc(moment: datetime) -> None:
 
 @pytest.mark.parametrize("path", [None, 5, b"a.db", [], ""])
 def test_a_path_is_a_name(path: Any) -> None:
-    """
-    What names no file is refused as soon as a store is made of it, by its type.
-    """
+    """What names no file is refused as soon as a store is made of it, by its type."""
     with pytest.raises(ConfigError, match=r"^path") as caught:
         SQLiteStore(path)
 
@@ -357,9 +343,7 @@ def test_a_folder_is_no_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.parametrize("seconds", ["5", None, True, 0, -1.0, float("nan")])
 def test_a_timeout_is_a_number_of_seconds(tmp_path: Path, seconds: Any) -> None:
-    """
-    A time to wait that is no number above zero is refused.
-    """
+    """A time to wait that is no number above zero is refused."""
     with pytest.raises(ConfigError, match=r"^busy_timeout=.*: allowed is a number of seconds"):
         SQLiteStore(tmp_path / "a.db", busy_timeout=seconds)
 
@@ -406,9 +390,7 @@ def test_odd_values_of_the_right_kind_are_taken() -> None:
     ],
 )
 def test_what_is_no_index_is_named(call: Callable[[Any], Awaitable[Any]], told: str) -> None:
-    """
-    Whatever takes an index says which argument is none, and what it is instead.
-    """
+    """Whatever takes an index says which argument is none, and what it is instead."""
 
     async def run() -> None:
         thread = await MemoryStore().thread("t")

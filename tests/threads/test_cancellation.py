@@ -41,9 +41,7 @@ PATIENCE = 20.0
 
 
 class Cancelled(Coroutine[Any, Any, object]):
-    """
-    A coroutine whose task is cancelled when it waits for the time number *at*.
-    """
+    """A coroutine whose task is cancelled when it waits for the time number *at*."""
 
     def __init__(self, inner: Coroutine[Any, Any, object], at: int, mode: Mode) -> None:
         self._inner = inner
@@ -199,9 +197,7 @@ async def opened(kind: str, path: Path) -> AsyncGenerator[ThreadStore]:
 
 
 async def prepared(store: ThreadStore) -> ConversationThread:
-    """
-    Make a thread with messages, a reduction, an archive, an open run and a waiting result.
-    """
+    """Make a thread with messages, a reduction, an archive, an open run and a waiting result."""
     thread = await store.thread("chat")
     await thread.add_messages(told())
     await thread.save_reduction(reduction_of(told(), 3, "short"), archive=True)
@@ -213,9 +209,7 @@ async def prepared(store: ThreadStore) -> ConversationThread:
 
 
 async def state_of(store: ThreadStore) -> State:
-    """
-    Return all that the threads of *store* hold.
-    """
+    """Return all that the threads of *store* hold."""
     return {
         thread.id: (
             thread.revision,
@@ -237,9 +231,7 @@ async def before_and_after(path: Path, operation: Operation) -> tuple[State, Sta
 async def cancelled(
     store: ThreadStore, thread: ConversationThread, operation: Operation, at: int, mode: Mode
 ) -> tuple[bool, int]:
-    """
-    Run *operation* and cancel it; return whether it came to its end, and how often it waited.
-    """
+    """Run *operation* and cancel it; return whether it came to its end, and how often it waited."""
 
     async def run() -> object:
         return await operation(store, thread)
@@ -275,9 +267,7 @@ async def check_point(
 
 
 async def check_goes_on(store: ThreadStore, thread: ConversationThread) -> None:
-    """
-    See that the object knows what is stored, and writes on without a conflict.
-    """
+    """See that the object knows what is stored, and writes on without a conflict."""
     stored = await store.find(thread.id)
     if stored is None:
         with pytest.raises(ThreadNotFoundError):
@@ -296,9 +286,7 @@ async def check_goes_on(store: ThreadStore, thread: ConversationThread) -> None:
 
 
 def points(kind: str, path: Path, name: str, mode: Mode) -> int:
-    """
-    Cancel an operation at every place where it waits, and return how many there were.
-    """
+    """Cancel an operation at every place where it waits, and return how many there were."""
     operation = OPERATIONS[name]
     known = asyncio.run(before_and_after(path, operation))
     for at in range(MOST):

@@ -1,6 +1,4 @@
-"""
-Rows that are sealed and still do not say what their messages say.
-"""
+"""Rows that are sealed and still do not say what their messages say."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -61,9 +59,7 @@ def _changed(**fields: object) -> Callable[[MessageRow], MessageRow]:
 
 
 def test_rows_that_were_appended_fit() -> None:
-    """
-    The sums of the chain are those of the head behind the same messages.
-    """
+    """The sums of the chain are those of the head behind the same messages."""
     head = Head(branch=bytes(16), created_at=when(), last_activity=when())
     known, head = append_rows(head, said(), TokenEstimator(), Vault())
     chain = Chain(Vault())
@@ -90,9 +86,7 @@ def test_rows_that_were_appended_fit() -> None:
 def test_a_forged_row_is_named_alone(
     change: Callable[[MessageRow], MessageRow], problem: str
 ) -> None:
-    """
-    Of a row that was changed and sealed anew the contents are found, and no row behind it.
-    """
+    """Of a row that was changed and sealed anew the contents are found, and no row behind it."""
     found = _problems(_sealed(_rows(), change))
 
     assert list(found) == [BAD]
@@ -100,9 +94,7 @@ def test_a_forged_row_is_named_alone(
 
 
 def test_one_changed_row_is_one_fault() -> None:
-    """
-    The row behind a damaged one is believed, and the next are compared with it again.
-    """
+    """The row behind a damaged one is believed, and the next are compared with it again."""
     rows = _rows()
     for bad in (BAD, 6):
         rows[bad] = msgspec.structs.replace(rows[bad], data=rows[bad].data[:-1] + b"\0")
@@ -111,9 +103,7 @@ def test_one_changed_row_is_one_fault() -> None:
 
 
 def test_the_sums_before_the_damage_are_kept() -> None:
-    """
-    What a repair goes on from are the sums behind the last row that fits.
-    """
+    """What a repair goes on from are the sums behind the last row that fits."""
     rows = _rows()
     chain = Chain(Vault())
     for row in _sealed(rows, _changed(digest=bytes(32))):
@@ -124,9 +114,7 @@ def test_the_sums_before_the_damage_are_kept() -> None:
 
 
 def test_a_cut_between_a_call_and_its_answer_is_seen() -> None:
-    """
-    Of the wanted indexes those are torn that lie between a call and its answer.
-    """
+    """Of the wanted indexes those are torn that lie between a call and its answer."""
     chain = Chain(Vault(), indexes=range(10))
     for row in _rows():
         chain.take(row)
@@ -162,9 +150,7 @@ def _is_taken(messages: list[Message], cut: int) -> bool:
 
 
 def test_folds_of_any_history_are_not_blamed() -> None:
-    """
-    Whatever damage a history came with, the reductions that foldline makes of it are whole.
-    """
+    """Whatever damage a history came with, the reductions that foldline makes of it are whole."""
 
     async def run(seed: int) -> int:
         messages = damaged_history(Random(seed), exchanges=20)

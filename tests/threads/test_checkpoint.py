@@ -1,6 +1,4 @@
-"""
-Kept moments of a thread.
-"""
+"""Kept moments of a thread."""
 
 from datetime import UTC, datetime
 
@@ -17,9 +15,7 @@ ROOT = Checkpoint(id="0", created_at=NOW, source="root", step=-1, message_index=
 
 
 def test_a_checkpoint_comes_back_equal() -> None:
-    """
-    A checkpoint survives being written and read, with its state or without.
-    """
+    """A checkpoint survives being written and read, with its state or without."""
     one = Checkpoint(
         id="1",
         created_at=NOW,
@@ -38,8 +34,6 @@ def test_a_checkpoint_comes_back_equal() -> None:
 
 @pytest.mark.parametrize("data", [b"", b"{}", b"[]", b"\xff", b'{"id":7}'])
 def test_what_is_no_checkpoint_is_damage(data: bytes) -> None:
-    """
-    Bytes that are no checkpoint are damage.
-    """
+    """Bytes that are no checkpoint are damage."""
     with pytest.raises(StoreCorruptError, match="a checkpoint cannot be read"):
         decode_checkpoint(data)

@@ -1,6 +1,4 @@
-"""
-How much is read to find a checkpoint.
-"""
+"""How much is read to find a checkpoint."""
 
 import asyncio
 from datetime import datetime, timedelta
@@ -19,9 +17,7 @@ COUNT = 300
 
 
 class CountingStorage(MemoryStorage):
-    """
-    A memory that counts the documents that are read from it.
-    """
+    """A memory that counts the documents that are read from it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -36,9 +32,7 @@ class CountingStorage(MemoryStorage):
 
 
 class Clock:
-    """
-    A clock that goes on one hour at each question.
-    """
+    """A clock that goes on one hour at each question."""
 
     def __init__(self) -> None:
         self.now = NOW
@@ -49,9 +43,7 @@ class Clock:
 
 
 async def _saved() -> tuple[CountingStorage, ThreadCheckpointer, list[Checkpoint]]:
-    """
-    Make a thread with many checkpoints, a message before each, and return them.
-    """
+    """Make a thread with many checkpoints, a message before each, and return them."""
     storage = CountingStorage()
     store = ThreadStore(storage, clock=Clock(), checkpoints="full")
     checkpointer = ThreadCheckpointer(store)
@@ -81,9 +73,7 @@ def test_a_limit_reads_no_more() -> None:
 
 
 def test_older_ones_are_found_in_larger_pages() -> None:
-    """
-    What was made before a moment is found however far back it lies, in order and once.
-    """
+    """What was made before a moment is found however far back it lies, in order and once."""
 
     async def story() -> None:
         _, checkpointer, every = await _saved()
@@ -101,9 +91,7 @@ def test_older_ones_are_found_in_larger_pages() -> None:
 
 
 def test_a_new_checkpoint_is_found_among_the_newest() -> None:
-    """
-    One of the newest 16 checkpoints is found in one page, any other in a few.
-    """
+    """One of the newest 16 checkpoints is found in one page, any other in a few."""
 
     async def story() -> None:
         storage, checkpointer, every = await _saved()
@@ -121,9 +109,7 @@ def test_a_new_checkpoint_is_found_among_the_newest() -> None:
 
 
 def test_younger_threads_are_not_read() -> None:
-    """
-    Whoever deletes what is old reads no checkpoint of a thread that is younger.
-    """
+    """Whoever deletes what is old reads no checkpoint of a thread that is younger."""
 
     async def story() -> None:
         storage, checkpointer, every = await _saved()

@@ -1,6 +1,4 @@
-"""
-Checkpoints: the last one alone, or all of them.
-"""
+"""Checkpoints: the last one alone, or all of them."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -26,9 +24,7 @@ HOUR = timedelta(hours=1)
 
 
 class Clock:
-    """
-    A clock that goes on one hour at each question.
-    """
+    """A clock that goes on one hour at each question."""
 
     def __init__(self) -> None:
         self.now = NOW
@@ -67,9 +63,7 @@ def tell(request: pytest.FixtureRequest, tmp_path: Path) -> Teller:
 async def saved(
     checkpointer: ThreadCheckpointer, store: ThreadStore, count: int, thread_id: str = "chat"
 ) -> ConversationThread:
-    """
-    Make a thread with *count* checkpoints, an exchange of two messages before each.
-    """
+    """Make a thread with *count* checkpoints, an exchange of two messages before each."""
     thread = await store.thread(thread_id)
     for step in range(count):
         await thread.add_messages(

@@ -1,6 +1,4 @@
-"""
-What the methods that find and remove checkpoints, and list threads, refuse.
-"""
+"""What the methods that find and remove checkpoints, and list threads, refuse."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -104,9 +102,7 @@ def test_what_is_of_another_kind_is_named(tell: Tell, name: str) -> None:
 
 
 def test_a_checkpointer_needs_a_store() -> None:
-    """
-    What is no store is told where the checkpointer is made.
-    """
+    """What is no store is told where the checkpointer is made."""
     with pytest.raises(ConfigError, match=r"^store is a str: allowed is a ThreadStore$"):
         ThreadCheckpointer("chat.db")  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
 

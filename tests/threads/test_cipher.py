@@ -1,6 +1,4 @@
-"""
-Protection of stored bytes.
-"""
+"""Protection of stored bytes."""
 
 import asyncio
 import sys
@@ -25,9 +23,7 @@ VAULTS = [Vault(), Vault(AesCipher(KEY))]
 
 @pytest.mark.parametrize("size", [16, 24, 32])
 def test_what_is_encrypted_is_read_with_key_and_context(size: int) -> None:
-    """
-    Data comes back with the same key and context, is hidden, and never looks the same twice.
-    """
+    """Data comes back with the same key and context, is hidden, and never looks the same twice."""
     cipher = AesCipher(KEY[:size])
     one, other = cipher.encrypt(b"secret", b"place"), cipher.encrypt(b"secret", b"place")
 
@@ -38,9 +34,7 @@ def test_what_is_encrypted_is_read_with_key_and_context(size: int) -> None:
 
 
 def test_nothing_else_is_read() -> None:
-    """
-    Another key, another context, a flipped bit or a missing byte is refused.
-    """
+    """Another key, another context, a flipped bit or a missing byte is refused."""
     cipher = AesCipher(KEY)
     data = cipher.encrypt(b"secret", b"place")
 
@@ -57,17 +51,13 @@ def test_nothing_else_is_read() -> None:
 
 @pytest.mark.parametrize("key", [b"", b"short", bytes(33), "x" * 32])
 def test_a_key_has_its_size(key: bytes) -> None:
-    """
-    A key of another size or kind is refused, without showing it.
-    """
+    """A key of another size or kind is refused, without showing it."""
     with pytest.raises(ConfigError, match="allowed are 16, 24 or 32 random bytes"):
         AesCipher(key)
 
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """
-    Without the package the error tells what to install.
-    """
+    """Without the package the error tells what to install."""
     monkeypatch.setitem(sys.modules, "cryptography.exceptions", None)
 
     with pytest.raises(MissingExtraError, match=r"pip install 'foldline\[crypto\]'"):
@@ -75,17 +65,13 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_key_is_not_shown() -> None:
-    """
-    The picture of a cipher holds nothing of its key.
-    """
+    """The picture of a cipher holds nothing of its key."""
     assert repr(AesCipher(KEY)) == "<AesCipher>"
 
 
 @pytest.mark.parametrize("vault", VAULTS, ids=["plain", "encrypted"])
 def test_documents_are_bound_to_their_place(vault: Vault) -> None:
-    """
-    A document is read from where it was written, and refused when changed, cut or moved.
-    """
+    """A document is read from where it was written, and refused when changed, cut or moved."""
     place = ("tool", "tenant", "thread", "name\0of a \ud800 call")
     stored = vault.close_up(b"content", *place)
 
@@ -119,9 +105,7 @@ def test_rows_are_encrypted_where_there_is_a_key() -> None:
 
 
 def test_nothing_that_was_said_is_readable() -> None:
-    """
-    With a key, neither messages nor metadata are found in what a storage holds.
-    """
+    """With a key, neither messages nor metadata are found in what a storage holds."""
 
     async def written() -> str:
         storage = MemoryStorage()
@@ -136,9 +120,7 @@ def test_nothing_that_was_said_is_readable() -> None:
 
 
 def test_another_key_reads_nothing() -> None:
-    """
-    A store that is opened with another key tells that, and gives nothing.
-    """
+    """A store that is opened with another key tells that, and gives nothing."""
 
     async def read() -> None:
         storage = MemoryStorage()

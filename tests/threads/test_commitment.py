@@ -1,6 +1,4 @@
-"""
-A commit of which the storage cannot say whether it was made.
-"""
+"""A commit of which the storage cannot say whether it was made."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -58,9 +56,7 @@ class Doubtful(MemoryStorage):
 
 
 async def begun(storage: Doubtful) -> tuple[ThreadStore, ConversationThread]:
-    """
-    Return a store and a thread in it with one message, whose next commit is doubtful.
-    """
+    """Return a store and a thread in it with one message, whose next commit is doubtful."""
     store = await ThreadStore(storage).open()
     thread = await store.thread("t")
     await thread.add_message(ONE)
@@ -69,9 +65,7 @@ async def begun(storage: Doubtful) -> tuple[ThreadStore, ConversationThread]:
 
 
 async def stored(store: ThreadStore) -> list[str]:
-    """
-    Return what the thread holds in the store.
-    """
+    """Return what the thread holds in the store."""
     thread = await store.find("t")
     assert thread is not None
     return [message.text for message in await thread.get_messages()]
@@ -100,9 +94,7 @@ def test_a_commit_cancelled_while_it_is_looked_for_is_there_once(steady: bool, m
 
 
 def test_what_was_not_made_can_be_tried_again_at_once() -> None:
-    """
-    Behind the refusal of a commit that broke, the object stands where the store does.
-    """
+    """Behind the refusal of a commit that broke, the object stands where the store does."""
 
     async def run() -> list[str]:
         store, thread = await begun(Doubtful(steady=False))
@@ -168,9 +160,7 @@ def _reduction() -> HistoryReductionState:
 
 @pytest.mark.parametrize("name", [*_NAMED, *_UNNAMED])
 def test_an_error_names_an_id_where_the_caller_can_give_one(name: str) -> None:
-    """
-    A call that takes an id is told to be made again under it, any other where to look.
-    """
+    """A call that takes an id is told to be made again under it, any other where to look."""
 
     async def run() -> CommitUnknownError:
         storage = Doubtful(steady=True, makes=True)
@@ -200,9 +190,7 @@ def test_an_error_names_an_id_where_the_caller_can_give_one(name: str) -> None:
 @pytest.mark.parametrize("makes", [False, True], ids=["not made", "made"])
 @pytest.mark.parametrize("name", _MAKING)
 def test_a_thread_that_may_have_been_made_is_looked_for(name: str, *, makes: bool) -> None:
-    """
-    `find` tells whether the thread of the error is there, and where it is not it can be made.
-    """
+    """`find` tells whether the thread of the error is there, and where it is not it can be made."""
 
     async def run() -> None:
         storage = Doubtful(steady=True, makes=makes)
@@ -219,9 +207,7 @@ def test_a_thread_that_may_have_been_made_is_looked_for(name: str, *, makes: boo
 
 
 class Crowded(MemoryStorage):
-    """
-    A storage whose connection breaks behind a commit, and in which others write then.
-    """
+    """A storage whose connection breaks behind a commit, and in which others write then."""
 
     def __init__(self, *, others: int) -> None:
         super().__init__()
@@ -244,9 +230,7 @@ class Crowded(MemoryStorage):
 @pytest.mark.parametrize("others", [REMEMBERED_COMMITS - 1, REMEMBERED_COMMITS, 20])
 @pytest.mark.parametrize("name", _NAMED)
 def test_a_forgotten_commit_is_not_made_again(name: str, others: int) -> None:
-    """
-    Where others have written more than is remembered, the error has no id and says to look.
-    """
+    """Where others have written more than is remembered, the error has no id and says to look."""
 
     async def run() -> tuple[CommitUnknownError | None, list[str]]:
         storage = Crowded(others=others)

@@ -1,6 +1,4 @@
-"""
-The messages that an execution state refers to.
-"""
+"""The messages that an execution state refers to."""
 
 import pytest
 
@@ -30,9 +28,7 @@ def test_it_reads_like_the_history_that_is_in_memory() -> None:
 
 
 def test_it_stays_as_long_as_it_was() -> None:
-    """
-    What the history gains later is not in it.
-    """
+    """What the history gains later is not in it."""
     history = History(MESSAGES)
     current = CurrentMessages.of(history)
     history.append(Message.user("later"))
@@ -42,9 +38,7 @@ def test_it_stays_as_long_as_it_was() -> None:
 
 
 def test_without_a_history_it_knows_its_length_alone() -> None:
-    """
-    A message that is not in memory is an error that tells how to read it.
-    """
+    """A message that is not in memory is an error that tells how to read it."""
     current = CurrentMessages(3, b"d" * 32)
 
     assert len(current) == 3
@@ -53,9 +47,7 @@ def test_without_a_history_it_knows_its_length_alone() -> None:
 
 
 def test_it_is_compared_by_count_and_digest() -> None:
-    """
-    Two of the same count and digest are equal and hash alike; anything else is another thing.
-    """
+    """Two of the same count and digest are equal and hash alike; anything else is another thing."""
     history = History(MESSAGES)
     one, other = CurrentMessages.of(history), CurrentMessages(4, history.digest())
 
@@ -68,16 +60,12 @@ def test_it_is_compared_by_count_and_digest() -> None:
 
 
 def test_its_picture_holds_the_count_alone() -> None:
-    """
-    `repr` shows how many messages there are and nothing of them.
-    """
+    """`repr` shows how many messages there are and nothing of them."""
     assert repr(CurrentMessages.of(History(MESSAGES))) == "<CurrentMessages count=4>"
 
 
 def test_a_window_gives_what_it_holds_and_never_something_else() -> None:
-    """
-    Over a history that begins behind a prefix, an index gives its message or an error.
-    """
+    """Over a history that begins behind a prefix, an index gives its message or an error."""
     full = [Message.user("u0"), Message.system("s1"), Message.user("u2"), Message.user("u3")]
     visible = [full[0], full[2], full[3]]
     prefix = Prefix(

@@ -1,6 +1,4 @@
-"""
-Damage in the tables of a SQLite file is found, wherever it is.
-"""
+"""Damage in the tables of a SQLite file is found, wherever it is."""
 
 import asyncio
 import sqlite3
@@ -65,9 +63,7 @@ def _make(path: Path) -> None:
 
 
 def _read(path: Path) -> tuple[object, ...]:
-    """
-    Return all that a fresh program sees of the thread: each message, the window, the state.
-    """
+    """Return all that a fresh program sees of the thread: each message, the window, the state."""
 
     async def read() -> tuple[object, ...]:
         async with SQLiteStore(path, durability="relaxed") as store:
@@ -233,17 +229,13 @@ DAMAGES: dict[Damage, int] = {
 
 
 def test_there_are_many_cases() -> None:
-    """
-    At least 400 cases of damage are tried.
-    """
+    """At least 400 cases of damage are tried."""
     assert sum(DAMAGES.values()) >= 400
 
 
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__.strip("_"))
 def test_damage_is_never_served(damage: Damage, tmp_path: Path) -> None:
-    """
-    Whatever was changed in the file, reading it again is refused or gives what was written.
-    """
+    """Whatever was changed in the file, reading it again is refused or gives what was written."""
     path = tmp_path / "a.db"
     _make(path)
     whole = _read(path)
@@ -269,9 +261,7 @@ def test_damage_is_never_served(damage: Damage, tmp_path: Path) -> None:
 
 
 def test_damage_of_a_moment_is_no_conflict(tmp_path: Path) -> None:
-    """
-    Where a row is damaged, every kept moment that holds it says so.
-    """
+    """Where a row is damaged, every kept moment that holds it says so."""
     path = tmp_path / "a.db"
 
     async def make() -> None:

@@ -1,6 +1,4 @@
-"""
-What is decided about a thread holds only if nobody else has written in the meantime.
-"""
+"""What is decided about a thread holds only if nobody else has written in the meantime."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -29,9 +27,7 @@ INTENT = ToolRun(call_id="c1", name="pay")
 
 
 def told(story: Callable[[ConversationThread, MemoryStore], Awaitable[None]]) -> None:
-    """
-    Tell *story* of a thread whose run waits for a tool.
-    """
+    """Tell *story* of a thread whose run waits for a tool."""
 
     async def run() -> None:
         async with MemoryStore() as store:
@@ -80,9 +76,7 @@ def test_a_decision_does_not_overwrite_the_end_of_the_run() -> None:
 
 
 def test_a_result_that_is_there_is_not_replaced() -> None:
-    """
-    A call that has run to its end is not answered by hand.
-    """
+    """A call that has run to its end is not answered by hand."""
 
     async def story(thread: ConversationThread, _: MemoryStore) -> None:
         await thread.answer_tool("c1", "paid 100")
@@ -95,9 +89,7 @@ def test_a_result_that_is_there_is_not_replaced() -> None:
 
 @pytest.mark.parametrize("text", [None, 5, ["x"]])
 def test_an_answer_is_a_text(text: Any) -> None:
-    """
-    What is no text is no answer, and the call goes on waiting.
-    """
+    """What is no text is no answer, and the call goes on waiting."""
 
     async def story(thread: ConversationThread, _: MemoryStore) -> None:
         with pytest.raises(ConfigError, match=f"tool call is a {type(text).__name__}"):
@@ -108,9 +100,7 @@ def test_an_answer_is_a_text(text: Any) -> None:
 
 
 def test_a_reduction_does_not_go_back() -> None:
-    """
-    One that stands for less than the newest is refused where both were made alike.
-    """
+    """One that stands for less than the newest is refused where both were made alike."""
 
     async def story(thread: ConversationThread, _: MemoryStore) -> None:
         await thread.add_messages(ANSWERS)
@@ -128,9 +118,7 @@ def test_a_reduction_does_not_go_back() -> None:
 
 
 def test_undoing_many_folds_knows_what_was_archived() -> None:
-    """
-    Behind each of 40 undone folds the archived messages are those of the fold before.
-    """
+    """Behind each of 40 undone folds the archived messages are those of the fold before."""
 
     async def story(thread: ConversationThread, _: MemoryStore) -> None:
         said = await thread.get_messages()
@@ -148,9 +136,7 @@ def test_undoing_many_folds_knows_what_was_archived() -> None:
 
 
 def test_who_writes_to_a_deleted_thread_is_told() -> None:
-    """
-    Every write of an object whose thread was deleted says that there is none.
-    """
+    """Every write of an object whose thread was deleted says that there is none."""
 
     async def story(thread: ConversationThread, store: MemoryStore) -> None:
         await store.delete("t")

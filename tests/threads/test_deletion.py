@@ -1,6 +1,4 @@
-"""
-What is deleted leaves nothing behind, in any byte of any file.
-"""
+"""What is deleted leaves nothing behind, in any byte of any file."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -1,6 +1,4 @@
-"""
-Encryption: nothing can be read, moved or changed without the key.
-"""
+"""Encryption: nothing can be read, moved or changed without the key."""
 
 import asyncio
 import os
@@ -47,9 +45,7 @@ def raw(folder: Path) -> bytes:
 
 
 def written(tmp_path: Path, *ids: str, key: bytes | None = KEY) -> Path:
-    """
-    Write threads full of secrets into a file.
-    """
+    """Write threads full of secrets into a file."""
     path = tmp_path / "chat.db"
 
     async def write() -> None:
@@ -81,9 +77,7 @@ async def read_everything(store: ThreadStore, thread_id: str = "hidden") -> None
 
 
 def refusal(path: Path, key: bytes | None = KEY) -> str:
-    """
-    Return what is said when the threads in a file cannot be read.
-    """
+    """Return what is said when the threads in a file cannot be read."""
 
     async def read() -> None:
         async with store_at(path, key) as store:
@@ -408,9 +402,7 @@ async def _spoken(path: Path, key: bytes | None) -> None:
 
 
 def _guesses() -> list[bytes]:
-    """
-    Return what somebody would look for who guesses the first two messages.
-    """
+    """Return what somebody would look for who guesses the first two messages."""
     found: list[bytes] = []
     for first in ("yes", "no", "maybe"):
         digest = chain_digest(EMPTY_DIGEST, Message.user(first))

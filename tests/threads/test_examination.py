@@ -1,6 +1,4 @@
-"""
-Verifying while others write, delete and make anew.
-"""
+"""Verifying while others write, delete and make anew."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -26,9 +24,7 @@ ATTEMPTS = 10
 
 
 class Restless(MemoryStorage):
-    """
-    A memory in which somebody does something to one thread each time that its rows are read.
-    """
+    """A memory in which somebody does something to one thread each time that its rows are read."""
 
     def __init__(self, deed: Deed | None = None, times: int = 0) -> None:
         super().__init__()
@@ -52,9 +48,7 @@ class Restless(MemoryStorage):
 
 
 class Keyless(MemoryStorage):
-    """
-    A memory that lists a thread that it does not find by its name.
-    """
+    """A memory that lists a thread that it does not find by its name."""
 
     async def names(self) -> list[tuple[str, str]]:
         found = [(one.tenant, one.id) for one in self._threads]
@@ -108,9 +102,7 @@ def test_a_thread_that_was_made_anew_is_not_damaged(times: int) -> None:
 
 @pytest.mark.parametrize("deed", [make_anew, clear])
 def test_nothing_is_said_of_a_thread_that_is_always_another(deed: Deed) -> None:
-    """
-    Rows that are missing each time, and each time of another branch, are no damage.
-    """
+    """Rows that are missing each time, and each time of another branch, are no damage."""
 
     async def run() -> None:
         storage = Restless(deed, 1000)
@@ -122,9 +114,7 @@ def test_nothing_is_said_of_a_thread_that_is_always_another(deed: Deed) -> None:
 
 
 def test_a_busy_thread_is_verified_behind_the_others() -> None:
-    """
-    A thread that others write to all the while is looked at once more when all else was told.
-    """
+    """A thread that others write to all the while is looked at once more when all else was told."""
 
     async def run() -> list[tuple[str, list[str]]]:
         storage = Restless(clear, ATTEMPTS)
@@ -137,9 +127,7 @@ def test_a_busy_thread_is_verified_behind_the_others() -> None:
 
 
 def test_what_others_write_to_for_ever_is_told_at_last() -> None:
-    """
-    A thread of which nothing can be said is an error, when all that can be said was.
-    """
+    """A thread of which nothing can be said is an error, when all that can be said was."""
 
     async def run() -> list[tuple[str, list[str]]]:
         storage = Restless(clear, 1000)
@@ -153,9 +141,7 @@ def test_what_others_write_to_for_ever_is_told_at_last() -> None:
 
 
 def test_a_thread_of_another_key_hides_no_damage() -> None:
-    """
-    That one thread was encrypted with another key is an error, when all that can be said was.
-    """
+    """That one thread was encrypted with another key is an error, when all that can be said was."""
 
     async def run() -> list[tuple[str, list[str]]]:
         storage = Restless()
@@ -171,9 +157,7 @@ def test_a_thread_of_another_key_hides_no_damage() -> None:
 
 
 def test_a_thread_that_is_listed_and_not_found_is_a_fault() -> None:
-    """
-    A thread that its name does not lead to is told of, although nobody can look into it.
-    """
+    """A thread that its name does not lead to is told of, although nobody can look into it."""
 
     async def run() -> list[str]:
         store = ThreadStore(Keyless())
@@ -186,9 +170,7 @@ def test_a_thread_that_is_listed_and_not_found_is_a_fault() -> None:
 
 
 def test_a_thread_that_was_deleted_meanwhile_is_no_fault() -> None:
-    """
-    What was listed and deleted before it was looked at is passed over.
-    """
+    """What was listed and deleted before it was looked at is passed over."""
 
     async def run() -> list[tuple[str, list[str]]]:
         storage = Restless(lambda store, _: store.delete("b"), 1)

@@ -1,6 +1,4 @@
-"""
-Threads that end by themselves.
-"""
+"""Threads that end by themselves."""
 
 import asyncio
 import logging

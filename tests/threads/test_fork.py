@@ -1,6 +1,4 @@
-"""
-Forks of threads that others have changed, and of threads that end.
-"""
+"""Forks of threads that others have changed, and of threads that end."""
 
 import asyncio
 import sqlite3
@@ -39,9 +37,7 @@ def tell(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[Story], No
 
 
 async def fold(thread: ConversationThread, cut: int, *, archive: bool = False) -> None:
-    """
-    Store a reduction of the first *cut* messages.
-    """
+    """Store a reduction of the first *cut* messages."""
     history = [one for one in await thread.get_messages() if one.role != "system"]
     reduction = HistoryReductionState.create(
         history,
@@ -67,9 +63,7 @@ async def faults(thread: ConversationThread, store: ThreadStore) -> list[Fault]:
 
 
 def test_a_fork_takes_no_reduction_of_another_branch(tell: Callable[[Story], None]) -> None:
-    """
-    A fork of an older view has the reductions that stand for its own messages, and no others.
-    """
+    """A fork of an older view has the reductions that stand for its own messages, and no others."""
 
     async def story(store: ThreadStore, _: Clock) -> None:
         mine = await store.thread("t")
@@ -133,9 +127,7 @@ def test_a_fork_says_what_it_was_made_of(tell: Callable[[Story], None]) -> None:
 
 
 def test_an_expired_thread_has_no_fork(tell: Callable[[Story], None]) -> None:
-    """
-    From its expiry on a thread is not there to fork, so that no fork is gone when it is made.
-    """
+    """From its expiry on a thread is not there to fork, so that no fork is gone when it is made."""
 
     async def story(store: ThreadStore, clock: Clock) -> None:
         thread = await store.thread("t", ttl=DAY)
@@ -151,9 +143,7 @@ def test_an_expired_thread_has_no_fork(tell: Callable[[Story], None]) -> None:
 
 
 def test_an_expired_thread_makes_room_for_a_fork(tell: Callable[[Story], None]) -> None:
-    """
-    A fork takes the id of a thread that has expired, and not of one that lives.
-    """
+    """A fork takes the id of a thread that has expired, and not of one that lives."""
 
     async def story(store: ThreadStore, clock: Clock) -> None:
         old = await store.thread("f", ttl=DAY)

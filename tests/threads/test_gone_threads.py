@@ -1,6 +1,4 @@
-"""
-Objects of threads that somebody else has deleted, made anew, let expire or cleared.
-"""
+"""Objects of threads that somebody else has deleted, made anew, let expire or cleared."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -25,9 +23,7 @@ from tests.threads.watched import Watched
 
 @pytest.fixture(params=["memory", "sqlite", "postgres", "redis"])
 def tell(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[Story], None]:
-    """
-    Return what tells a story on each store, with a clock that moves when it is told to.
-    """
+    """Return what tells a story on each store, with a clock that moves when it is told to."""
     clock = Clock()
 
     def make() -> ThreadStore:
@@ -51,9 +47,7 @@ LATE = [Message.user("late")]
 
 
 async def made(store: ThreadStore, name: str) -> ConversationThread:
-    """
-    Return a thread with five messages, a reduction, a checkpoint, and an open run that waits.
-    """
+    """Return a thread with five messages, a reduction, a checkpoint, and an open run that waits."""
     thread = await store.thread(name)
     await thread.set_metadata({"secret": "kept"}, display_name="Name")
     await thread.add_messages(MESSAGES)
@@ -130,9 +124,7 @@ def test_what_is_gone_is_not_forked(tell: Callable[[Story], None], way: Way) -> 
 
 
 def test_a_fork_of_what_is_gone_can_be_forked(tell: Callable[[Story], None]) -> None:
-    """
-    A fork whose source was deleted or cleared is forked anew, at any message.
-    """
+    """A fork whose source was deleted or cleared is forked anew, at any message."""
 
     async def story(store: ThreadStore, clock: Clock) -> None:
         for way in (delete, clear):
@@ -190,9 +182,7 @@ def test_a_write_to_what_is_gone_changes_nothing(tell: Callable[[Story], None], 
 
 
 def test_a_refresh_goes_on_with_the_thread_made_anew(tell: Callable[[Story], None]) -> None:
-    """
-    An object of a deleted thread that is refreshed shows the one made anew, and writes to it.
-    """
+    """An object of a deleted thread that is refreshed shows the one made anew, and writes to it."""
 
     async def story(store: ThreadStore, clock: Clock) -> None:
         old = await made(store, "t")
@@ -251,9 +241,7 @@ def test_a_write_is_not_repeated_in_a_thread_made_anew(name: str) -> None:
 
 
 class Twice(tzinfo):
-    """
-    A zone in the hour that comes twice.
-    """
+    """A zone in the hour that comes twice."""
 
     def utcoffset(self, moment: datetime | None) -> timedelta:
         return timedelta(hours=1 if moment is not None and moment.fold else 2)

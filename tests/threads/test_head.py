@@ -1,6 +1,4 @@
-"""
-Heads of threads.
-"""
+"""Heads of threads."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -16,9 +14,7 @@ HEAD = Head(branch=bytes(16), created_at=NOW, last_activity=NOW)
 
 
 def test_a_head_comes_back_equal() -> None:
-    """
-    Every field of a head survives being written and read.
-    """
+    """Every field of a head survives being written and read."""
     head = Head(
         branch=bytes(range(16)),
         created_at=NOW,
@@ -44,16 +40,12 @@ def test_a_head_comes_back_equal() -> None:
 
 
 def test_the_number_of_the_form_is_always_written() -> None:
-    """
-    A stored head names its format even where it is the usual one.
-    """
+    """A stored head names its format even where it is the usual one."""
     assert msgspec.msgpack.decode(encode_head(HEAD))["format"] == HEAD_FORMAT
 
 
 def test_a_newer_head_is_refused() -> None:
-    """
-    A head of a higher format is an error with both numbers, whatever its other fields are.
-    """
+    """A head of a higher format is an error with both numbers, whatever its other fields are."""
     data = msgspec.msgpack.encode({"format": HEAD_FORMAT + 1, "branch": None})
 
     with pytest.raises(StoreVersionError, match="a thread has format 2, and this") as caught:
@@ -66,17 +58,13 @@ def test_a_newer_head_is_refused() -> None:
     [b"", b"\xff", b"\x90", b"\x80", msgspec.msgpack.encode({"branch": "x"}), b"\x91" * 9999],
 )
 def test_what_is_no_head_is_damage(data: bytes) -> None:
-    """
-    Bytes that are no head are damage, never another error.
-    """
+    """Bytes that are no head are damage, never another error."""
     with pytest.raises(StoreCorruptError, match="head of a thread cannot be read"):
         decode_head(data)
 
 
 def test_a_moved_head_knows_the_last_commits() -> None:
-    """
-    Each commit counts one, and the ids of the last eight are known.
-    """
+    """Each commit counts one, and the ids of the last eight are known."""
     head = HEAD
     for number in range(10):
         head = head.moved(bytes([number]), NOW)
@@ -87,9 +75,7 @@ def test_a_moved_head_knows_the_last_commits() -> None:
 
 
 def test_activity_never_goes_back() -> None:
-    """
-    A clock that jumps back leaves the time of the last activity where it is.
-    """
+    """A clock that jumps back leaves the time of the last activity where it is."""
     later = HEAD.moved(b"1", NOW + timedelta(hours=1))
 
     assert later.last_activity == NOW + timedelta(hours=1)
@@ -119,9 +105,7 @@ def test_what_was_archived_is_known_at_every_stored_fold() -> None:
 
 
 def test_what_was_archived_goes_with_its_reductions() -> None:
-    """
-    Of reductions that are left none has more archived behind it than one up to it stands for.
-    """
+    """Of reductions that are left none has more archived behind it than one up to it stands for."""
     head = HEAD.archiving(5, fold=2).archiving(16, fold=3).archiving(16, fold=5)
 
     assert head.with_folds({1: 2, 2: 5, 3: 16, 4: 8, 5: 10}).archives == ((2, 5), (3, 16))
@@ -132,8 +116,6 @@ def test_what_was_archived_goes_with_its_reductions() -> None:
 
 
 def _is_stored(fold: int, *, newest: int) -> bool:
-    """
-    Whether a fold is still stored: the last 16, of the last 256 every 16th, and so on.
-    """
+    """Whether a fold is still stored: the last 16, of the last 256 every 16th, and so on."""
     behind = newest - fold
     return all(fold % stride == 0 for stride in (16, 256) if behind >= stride)

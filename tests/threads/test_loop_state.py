@@ -1,6 +1,4 @@
-"""
-The execution state: transitions, consistency and JSON.
-"""
+"""The execution state: transitions, consistency and JSON."""
 
 import json
 from datetime import UTC, datetime
@@ -41,9 +39,7 @@ def _with(field: str) -> str:
 
 
 def test_a_new_state_is_the_first_iteration_of_an_open_run() -> None:
-    """
-    It stands at iteration 0, with no failure, no call and no reduction, and can be resumed.
-    """
+    """It stands at iteration 0, with no failure, no call and no reduction, and can be resumed."""
     assert (STATE.iteration, STATE.consecutive_failures) == (0, 0)
     assert (len(STATE.current_messages), STATE.completed_functions) == (0, frozenset())
     assert STATE.active_reduction is None
@@ -51,9 +47,7 @@ def test_a_new_state_is_the_first_iteration_of_an_open_run() -> None:
 
 
 def test_every_transition_gives_a_new_state() -> None:
-    """
-    Each transition changes what it names in a new state, and the old one not at all.
-    """
+    """Each transition changes what it names in a new state, and the old one not at all."""
     before = STATE.to_json()
 
     assert STATE.next_iteration().next_iteration().iteration == 2
@@ -68,9 +62,7 @@ def test_every_transition_gives_a_new_state() -> None:
 
 
 def test_a_terminated_run_cannot_be_resumed() -> None:
-    """
-    A run that has ended keeps its reason and is not open.
-    """
+    """A run that has ended keeps its reason and is not open."""
     ended = STATE.terminated(COMPLETED)
 
     assert (ended.is_terminated, ended.is_open) == (True, False)
@@ -78,9 +70,7 @@ def test_a_terminated_run_cannot_be_resumed() -> None:
 
 
 def test_repeats_are_counted_for_each_tool() -> None:
-    """
-    The count grows with the same signature and begins anew with another one.
-    """
+    """The count grows with the same signature and begins anew with another one."""
     state = STATE.with_tool_call("t", "1").with_tool_call("t", "1").with_tool_call("u", "1")
 
     assert state.repeat_counts == {"t": 2, "u": 1}
@@ -89,9 +79,7 @@ def test_repeats_are_counted_for_each_tool() -> None:
 
 
 def test_the_watermark_goes_with_the_service() -> None:
-    """
-    What a vendor holds is known with its id, and forgotten without one.
-    """
+    """What a vendor holds is known with its id, and forgotten without one."""
     held = STATE.with_service("conv", 7)
 
     assert (held.service_thread_id, held.service_watermark) == ("conv", 7)
@@ -99,9 +87,7 @@ def test_the_watermark_goes_with_the_service() -> None:
 
 
 def test_a_count_that_differs_is_stale() -> None:
-    """
-    The error tells both counts, the iteration and what differs; `allow_stale` lets it pass.
-    """
+    """The error tells both counts, the iteration and what differs; `allow_stale` lets it pass."""
     state = STATE.with_current(CurrentMessages(3)).next_iteration()
     text = (
         "Checkpoint is stale. Conversation has 5 messages but checkpoint expects 3. This "
@@ -129,9 +115,7 @@ def test_a_count_that_differs_is_stale() -> None:
     ],
 )
 def test_a_negative_number_is_refused(field: str, text: str, *, allow_stale: bool) -> None:
-    """
-    A negative number is an error even where a stale state is accepted.
-    """
+    """A negative number is an error even where a stale state is accepted."""
     state = msgspec.structs.replace(STATE, **{field: -1})
 
     with pytest.raises(CheckpointError, match=text):
@@ -140,9 +124,7 @@ def test_a_negative_number_is_refused(field: str, text: str, *, allow_stale: boo
 
 @pytest.mark.parametrize("state", [STATE, STATE.terminated("done")], ids=["open", "ended"])
 def test_a_turn_that_begins_behind_its_messages_is_refused(state: AgentLoopState) -> None:
-    """
-    The messages before a turn are some of those at its state, or all of them.
-    """
+    """The messages before a turn are some of those at its state, or all of them."""
     state = state.with_current(CurrentMessages(3))
     msgspec.structs.replace(state, turn_start=3).validate_consistency(3)
 
@@ -151,9 +133,7 @@ def test_a_turn_that_begins_behind_its_messages_is_refused(state: AgentLoopState
 
 
 def test_a_state_has_one_written_form() -> None:
-    """
-    The names of tools are written in their order, whatever order a set of them has.
-    """
+    """The names of tools are written in their order, whatever order a set of them has."""
     names = [f"tool{number}" for number in range(10)]
     written = STATE.with_completed(reversed(names)).to_json().decode()
 
@@ -161,9 +141,7 @@ def test_a_state_has_one_written_form() -> None:
 
 
 def test_a_state_comes_back_equal() -> None:
-    """
-    All fields survive JSON; the messages come back as their count and digest.
-    """
+    """All fields survive JSON; the messages come back as their count and digest."""
     state = (
         STATE.with_messages(HISTORY)
         .next_iteration()
@@ -188,9 +166,7 @@ def test_a_state_comes_back_equal() -> None:
 
 
 def test_odd_texts_come_back() -> None:
-    """
-    Names with half a character and NUL survive.
-    """
+    """Names with half a character and NUL survive."""
     state = msgspec.structs.replace(
         STATE.with_tool_call("\ud800", "\0"), agent_name="x\udfff", metadata={"\0": "\ud800"}
     )
@@ -199,9 +175,7 @@ def test_odd_texts_come_back() -> None:
 
 
 def test_a_newer_state_is_refused_and_an_older_one_is_read() -> None:
-    """
-    A higher format is an error before anything else; unknown fields and no number are read.
-    """
+    """A higher format is an error before anything else; unknown fields and no number are read."""
     plain = json.loads(STATE.to_json())
 
     with pytest.raises(StoreVersionError, match="a checkpoint has format 2, and") as caught:
@@ -230,9 +204,7 @@ def test_a_newer_state_is_refused_and_an_older_one_is_read() -> None:
     ],
 )
 def test_what_is_no_state_is_a_format_error(data: str | bytes) -> None:
-    """
-    Whatever is not an execution state is a format error that quotes nothing of it.
-    """
+    """Whatever is not an execution state is a format error that quotes nothing of it."""
     with pytest.raises(FormatError) as caught:
         AgentLoopState.from_json(data)
 
@@ -241,17 +213,13 @@ def test_what_is_no_state_is_a_format_error(data: str | bytes) -> None:
 
 
 def test_what_is_no_text_is_a_format_error() -> None:
-    """
-    A value that is neither bytes nor text is named by its type.
-    """
+    """A value that is neither bytes nor text is named by its type."""
     with pytest.raises(FormatError, match="a int is neither bytes nor text"):
         AgentLoopState.from_json(7)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
 
 
 def test_only_messages_have_a_form_of_their_own() -> None:
-    """
-    A state holding a value that JSON has no form for is not written.
-    """
+    """A state holding a value that JSON has no form for is not written."""
     state = msgspec.structs.replace(STATE, metadata={"k": object()})
 
     with pytest.raises(NotImplementedError):

@@ -1,6 +1,4 @@
-"""
-Going on from an earlier moment of a thread, whatever has become of the thread.
-"""
+"""Going on from an earlier moment of a thread, whatever has become of the thread."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -39,9 +37,7 @@ OTHER = [Message.user("four"), Message.assistant("five"), Message.user("six")]
 
 @pytest.fixture(params=["memory", "sqlite", "postgres", "redis"])
 def make(request: pytest.FixtureRequest, tmp_path: Path) -> Make:
-    """
-    Return what makes the store to be asked.
-    """
+    """Return what makes the store to be asked."""
     match request.param:
         case "postgres":
             dsn: str = request.getfixturevalue("postgres_dsn")
@@ -56,9 +52,7 @@ def make(request: pytest.FixtureRequest, tmp_path: Path) -> Make:
 
 
 async def begun(store: ThreadStore) -> tuple[ConversationThread, str]:
-    """
-    Make a thread with three messages and a fold of two, and return it with its checkpoint.
-    """
+    """Make a thread with three messages and a fold of two, and return it with its checkpoint."""
     thread = await store.thread("t")
     state, fold = open_state(thread, "note"), reduction_of(SAID, 2, "the first two")
     await thread.add_messages(SAID)
@@ -68,26 +62,20 @@ async def begun(store: ThreadStore) -> tuple[ConversationThread, str]:
 
 
 async def moment_of(store: ThreadStore, checkpoint_id: str) -> ThreadMoment:
-    """
-    Return the moment of the thread at the checkpoint.
-    """
+    """Return the moment of the thread at the checkpoint."""
     moment = await ThreadCheckpointer(store).load_at("t", checkpoint_id)
     assert moment is not None
     return moment
 
 
 async def turn_back(thread: ConversationThread) -> None:
-    """
-    Let the thread begin with other messages.
-    """
+    """Let the thread begin with other messages."""
     await thread.rewind(0)
     await thread.add_messages(OTHER)
 
 
 async def change(thread: ConversationThread) -> None:
-    """
-    Put another message in the place of the last one, and go on.
-    """
+    """Put another message in the place of the last one, and go on."""
     await thread.edit(2, OTHER[2])
     await thread.add_messages(OTHER)
 
@@ -120,9 +108,7 @@ def test_a_fork_of_a_moment_has_its_messages(make: Make, deed: Deed) -> None:
 
 
 def test_a_fork_of_a_moment_has_the_reductions_of_its_messages(make: Make) -> None:
-    """
-    It takes over what stands for its own messages, with what that archived, and nothing else.
-    """
+    """It takes over what stands for its own messages, with what that archived, and nothing else."""
 
     async def run() -> None:
         async with make(Clock()) as store:
@@ -156,9 +142,7 @@ def test_a_fork_of_a_moment_fails_as_one_of_the_thread(
     deed: Callable[[ConversationThread, ThreadStore], Awaitable[object]],
     error: type[FoldlineError],
 ) -> None:
-    """
-    What has become of the thread since the moment was read is told by the same errors.
-    """
+    """What has become of the thread since the moment was read is told by the same errors."""
 
     async def run() -> None:
         async with make(Clock()) as store:

@@ -1,6 +1,4 @@
-"""
-Earlier moments of a thread: what is read of them knows nothing of what came later.
-"""
+"""Earlier moments of a thread: what is read of them knows nothing of what came later."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -29,9 +27,7 @@ def reduction(said: list[Message], cut: int, fingerprint: str = "later") -> Hist
 async def moment_of(
     go_on: Callable[[ConversationThread], Awaitable[object]],
 ) -> ReadOnlyThread:
-    """
-    Return the moment of a thread with its first messages and a fold, behind which it went on.
-    """
+    """Return the moment of a thread with its first messages and a fold, behind which it went on."""
     store = MemoryStore(checkpoints="full")
     thread = await store.thread("t")
     await thread.add_messages(SAID[:MOMENT])
@@ -60,9 +56,7 @@ async def _edited(thread: ConversationThread) -> None:
 def test_a_moment_has_no_reduction_of_what_came_later(
     go_on: Callable[[ConversationThread], Awaitable[object]],
 ) -> None:
-    """
-    One that stands for later messages, or for others in their place, is not served.
-    """
+    """One that stands for later messages, or for others in their place, is not served."""
 
     async def run() -> None:
         moment = await moment_of(go_on)
@@ -77,9 +71,7 @@ def test_a_moment_has_no_reduction_of_what_came_later(
 
 
 def test_a_moment_has_a_later_reduction_of_its_own_messages() -> None:
-    """
-    What was folded later is served where it stands for messages of the moment alone.
-    """
+    """What was folded later is served where it stands for messages of the moment alone."""
 
     async def go_on(thread: ConversationThread) -> None:
         await thread.add_messages(SAID[MOMENT:])

@@ -1,6 +1,4 @@
-"""
-What a thread that is restored goes on with.
-"""
+"""What a thread that is restored goes on with."""
 
 import asyncio
 import json
@@ -50,9 +48,7 @@ async def _restored(data: bytes, thread_id: str, tenant: str) -> AgentLoopState:
     ],
 )
 def test_a_restored_thread_leaves_the_vendor(source: str, thread_id: str, tenant: str) -> None:
-    """
-    A thread goes on with no conversation of a vendor, under its own id and tenant neither.
-    """
+    """A thread goes on with no conversation of a vendor, under its own id and tenant neither."""
 
     async def live() -> AgentLoopState:
         return await _restored(await _snapshot(source), thread_id, tenant)
@@ -65,9 +61,7 @@ def test_a_restored_thread_leaves_the_vendor(source: str, thread_id: str, tenant
 
 
 def test_a_run_that_has_ended_hinders_no_restore() -> None:
-    """
-    What is said behind the end of a run moves with it, and the end stays as it was.
-    """
+    """What is said behind the end of a run moves with it, and the end stays as it was."""
 
     async def live() -> tuple[ConversationThread, list[str]]:
         async with MemoryStore() as store:
@@ -86,9 +80,7 @@ def test_a_run_that_has_ended_hinders_no_restore() -> None:
 
 
 def test_an_open_run_that_was_overtaken_is_ended() -> None:
-    """
-    It cannot be resumed, so its tools are answered, and what its vendor holds is left.
-    """
+    """It cannot be resumed, so its tools are answered, and what its vendor holds is left."""
     runs = [
         ToolRun(call_id="c1", name="n"),
         ToolRun(call_id="c2", name="n", result="paid", place=1),
@@ -120,9 +112,7 @@ def test_an_open_run_that_was_overtaken_is_ended() -> None:
 
 @pytest.mark.parametrize("start", [3, 2**31])
 def test_a_turn_that_begins_behind_the_snapshot_is_refused(start: int) -> None:
-    """
-    An open run whose turn begins where there are no messages is not restored.
-    """
+    """An open run whose turn begins where there are no messages is not restored."""
     document = json.loads(asyncio.run(_snapshot("default")))
     state = json.loads(document["ExecutionStateJson"]) | {"turn_start": start}
     document["ExecutionStateJson"] = json.dumps(state)
@@ -202,9 +192,7 @@ def test_a_call_that_begins_with_the_answer_to_its_id_waits() -> None:
 
 
 def test_a_waiting_call_with_half_a_character_in_its_id_is_restored() -> None:
-    """
-    A call is stored under a digest of its id, so that a snapshot may hold any id.
-    """
+    """A call is stored under a digest of its id, so that a snapshot may hold any id."""
     call = ToolCallPart("c\ud800", "n", "{}")
     run = ToolRun(call_id=call.id, name=call.name)
 

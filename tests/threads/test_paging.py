@@ -1,6 +1,4 @@
-"""
-Listing the threads of a tenant.
-"""
+"""Listing the threads of a tenant."""
 
 import asyncio
 import sqlite3
@@ -46,9 +44,7 @@ def test_every_thread_is_given_once() -> None:
 
 
 def test_threads_may_go_while_they_are_given() -> None:
-    """
-    Who deletes each thread that is given still gets every other one.
-    """
+    """Who deletes each thread that is given still gets every other one."""
 
     async def run() -> None:
         async with MemoryStore() as store:
@@ -64,9 +60,7 @@ def test_threads_may_go_while_they_are_given() -> None:
 
 
 def test_a_damaged_name_stops_no_other_thread(tmp_path: Path) -> None:
-    """
-    A thread whose id or tenant was changed to none is passed over, and the store opens.
-    """
+    """A thread whose id or tenant was changed to none is passed over, and the store opens."""
     path = tmp_path / "a.db"
 
     async def ids() -> list[str]:
@@ -85,9 +79,7 @@ def test_a_damaged_name_stops_no_other_thread(tmp_path: Path) -> None:
 
 
 def test_a_page_that_is_not_full_is_not_the_last() -> None:
-    """
-    Every thread is given by a storage that gives fewer than it is asked for.
-    """
+    """Every thread is given by a storage that gives fewer than it is asked for."""
 
     async def run() -> list[str]:
         storage = ShortStorage()
@@ -100,9 +92,7 @@ def test_a_page_that_is_not_full_is_not_the_last() -> None:
 
 
 def test_damaged_names_hide_no_thread(tmp_path: Path) -> None:
-    """
-    Behind more damaged names than a page holds the next thread is still given.
-    """
+    """Behind more damaged names than a page holds the next thread is still given."""
     path = tmp_path / "a.db"
 
     async def ids() -> list[str]:

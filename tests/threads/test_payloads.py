@@ -1,6 +1,4 @@
-"""
-Injections and traversals as ids, tenants, metadata keys, names, call ids and search texts.
-"""
+"""Injections and traversals as ids, tenants, metadata keys, names, call ids and search texts."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
@@ -108,9 +106,7 @@ def _stores(folder: Path) -> Iterator[ThreadStore]:
 
 
 def test_there_are_many_cases() -> None:
-    """
-    At least 300 cases are tried: each payload in five places.
-    """
+    """At least 300 cases are tried: each payload in five places."""
     assert len(PAYLOADS) * 5 + len(HARMLESS) * 2 >= 300
 
 
@@ -136,18 +132,14 @@ async def _refuse_all(
 
 @pytest.mark.parametrize("payload", sorted({*PAYLOADS} - NAMES))
 def test_no_payload_is_an_id_or_a_tenant(payload: str, tmp_path: Path) -> None:
-    """
-    A payload as id or tenant is refused by every method before a storage sees it.
-    """
+    """A payload as id or tenant is refused by every method before a storage sees it."""
     for store in _stores(tmp_path):
         asyncio.run(_refuse(store, payload))
 
 
 @pytest.mark.parametrize("name", HARMLESS)
 def test_an_odd_but_plain_name_is_only_a_name(name: str, tmp_path: Path) -> None:
-    """
-    A name that means something to a file system makes one thread and no file.
-    """
+    """A name that means something to a file system makes one thread and no file."""
 
     async def used() -> None:
         for store in _stores(tmp_path):
@@ -210,9 +202,7 @@ async def _hits(store: ThreadStore) -> int:
 
 
 def test_no_search_text_reaches_another_tenant(tmp_path: Path) -> None:
-    """
-    Whatever is searched, nothing of another tenant or thread is found, and no query breaks.
-    """
+    """Whatever is searched, nothing of another tenant or thread is found, and no query breaks."""
     hits = [asyncio.run(_hits(store)) for store in _stores(tmp_path)]
 
     assert hits == [0, 0]

@@ -1,6 +1,4 @@
-"""
-Objects of threads that were deleted and made anew.
-"""
+"""Objects of threads that were deleted and made anew."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -45,9 +43,7 @@ CALLS: dict[str, Call] = {
 
 @pytest.fixture(params=["memory", "sqlite", "postgres", "redis"])
 def make(request: pytest.FixtureRequest, tmp_path: Path) -> Make:
-    """
-    Return what makes the store to be asked.
-    """
+    """Return what makes the store to be asked."""
     match request.param:
         case "postgres":
             dsn: str = request.getfixturevalue("postgres_dsn")
@@ -62,9 +58,7 @@ def make(request: pytest.FixtureRequest, tmp_path: Path) -> Make:
 
 
 class Torn(MemoryStorage):
-    """
-    A memory that is damaged past every program.
-    """
+    """A memory that is damaged past every program."""
 
     def lose_rows(self, branch: bytes) -> None:
         self._branches[branch].rows.clear()
@@ -74,9 +68,7 @@ class Torn(MemoryStorage):
 
 
 async def replaced(store: ThreadStore, *, times: int = 1) -> ConversationThread:
-    """
-    Return an object of a thread that was deleted, and made anew with as many commits.
-    """
+    """Return an object of a thread that was deleted, and made anew with as many commits."""
     thread = await store.thread("chat")
     await thread.add_messages(SAID)
     await store.delete("chat")
@@ -109,9 +101,7 @@ def test_a_thread_that_was_made_anew_is_not_found(make: Make, times: int) -> Non
 
 
 def test_a_moment_of_a_thread_that_was_made_anew_is_not_found(make: Make) -> None:
-    """
-    An earlier moment of the old thread is gone with it, whatever revision the new one has.
-    """
+    """An earlier moment of the old thread is gone with it, whatever revision the new one has."""
 
     async def run() -> None:
         async with make() as store:
@@ -135,9 +125,7 @@ def test_a_moment_of_a_thread_that_was_made_anew_is_not_found(make: Make) -> Non
 
 
 def test_a_snapshot_of_a_moment_has_no_open_run(make: Make) -> None:
-    """
-    What was begun at an earlier moment is not begun again in a copy of it, which says why.
-    """
+    """What was begun at an earlier moment is not begun again in a copy of it, which says why."""
 
     async def run() -> None:
         async with make() as store:

@@ -1,6 +1,4 @@
-"""
-What every store can be told about damage, and what it cannot.
-"""
+"""What every store can be told about damage, and what it cannot."""
 
 import asyncio
 from collections.abc import Callable
@@ -41,9 +39,7 @@ from tests.threads.sample import COUNT, ONE, fill, said, when
 
 @pytest.fixture(params=["memory", "postgres", "redis"])
 def make(request: pytest.FixtureRequest) -> Callable[[], ThreadStore]:
-    """
-    Return what makes a store of each kind that is no file.
-    """
+    """Return what makes a store of each kind that is no file."""
     match request.param:
         case "postgres":
             dsn = str(request.getfixturevalue("postgres_dsn"))
@@ -56,9 +52,7 @@ def make(request: pytest.FixtureRequest) -> Callable[[], ThreadStore]:
 
 
 async def _put(store: ThreadStore, document: Document, *, head: bytes | None = None) -> None:
-    """
-    Write *document* as it is, and the right head, or *head*.
-    """
+    """Write *document* as it is, and the right head, or *head*."""
     stored = await store.backing.storage.load(ONE)
     assert stored is not None
     before = decode_record(stored, store.backing.vault).head
@@ -78,9 +72,7 @@ async def _put(store: ThreadStore, document: Document, *, head: bytes | None = N
 
 
 def test_a_whole_store_of_any_kind_has_no_faults(make: Callable[[], ThreadStore]) -> None:
-    """
-    What any store gives back is what was written, to the last document.
-    """
+    """What any store gives back is what was written, to the last document."""
 
     async def run() -> list[tuple[int, int]]:
         async with make() as store:
@@ -91,9 +83,7 @@ def test_a_whole_store_of_any_kind_has_no_faults(make: Callable[[], ThreadStore]
 
 
 def test_a_damaged_document_is_dropped_in_any_store(make: Callable[[], ThreadStore]) -> None:
-    """
-    The loss of a document is told, and costs neither a message nor another document.
-    """
+    """The loss of a document is told, and costs neither a message nor another document."""
 
     async def run() -> tuple[list[str], tuple[str, ...], list[str], int]:
         async with make() as store:
@@ -115,9 +105,7 @@ def test_a_damaged_document_is_dropped_in_any_store(make: Callable[[], ThreadSto
 
 
 def test_nothing_is_emptied_where_the_rows_cannot_be_found() -> None:
-    """
-    Without a head a store that knows no branch refuses the repair, and does not begin anew.
-    """
+    """Without a head a store that knows no branch refuses the repair, and does not begin anew."""
 
     async def run() -> list[str]:
         async with MemoryStore() as store:
@@ -133,9 +121,7 @@ def test_nothing_is_emptied_where_the_rows_cannot_be_found() -> None:
 
 
 class _Busy(MemoryStorage):
-    """
-    A storage to which somebody writes while it is read, as often as is said.
-    """
+    """A storage to which somebody writes while it is read, as often as is said."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -153,9 +139,7 @@ class _Busy(MemoryStorage):
 
 @pytest.mark.parametrize("writes", [1, 6])
 def test_who_writes_meanwhile_does_not_look_like_damage(writes: int) -> None:
-    """
-    A whole thread that grows while it is looked at is looked at anew, and needs nothing.
-    """
+    """A whole thread that grows while it is looked at is looked at anew, and needs nothing."""
 
     async def run() -> tuple[object, int]:
         storage = _Busy()
@@ -173,9 +157,7 @@ def test_who_writes_meanwhile_does_not_look_like_damage(writes: int) -> None:
 
 @pytest.mark.parametrize("key", [None, bytes(31) + b"x"], ids=["none", "wrong"])
 def test_another_key_is_no_damage(key: bytes | None) -> None:
-    """
-    Without its key a thread is neither verified, nor repaired, nor read: that is no damage.
-    """
+    """Without its key a thread is neither verified, nor repaired, nor read: that is no damage."""
 
     async def run() -> None:
         async with MemoryStore(cipher=AesCipher(bytes(32))) as store:
@@ -190,9 +172,7 @@ def test_another_key_is_no_damage(key: bytes | None) -> None:
 
 
 def test_what_a_newer_foldline_wrote_is_not_repaired() -> None:
-    """
-    A head of a newer format is no damage: it is told, and a repair is refused.
-    """
+    """A head of a newer format is no damage: it is told, and a repair is refused."""
 
     async def run() -> list[str]:
         async with MemoryStore() as store:
@@ -211,9 +191,7 @@ def test_what_a_newer_foldline_wrote_is_not_repaired() -> None:
 
 
 def test_a_whole_thread_needs_nothing() -> None:
-    """
-    Of a whole thread there is nothing to do, and of none at all it is said so.
-    """
+    """Of a whole thread there is nothing to do, and of none at all it is said so."""
 
     async def run() -> tuple[object, tuple[str, ...], int]:
         async with MemoryStore() as store:
@@ -294,9 +272,7 @@ def test_a_document_that_belongs_elsewhere_is_named_and_dropped(
 
 
 class _Torn(MemoryStorage):
-    """
-    A storage that cannot read one of its rows, and gives back rows that nobody has asked for.
-    """
+    """A storage that cannot read one of its rows, and gives back rows that nobody has asked for."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,6 +1,4 @@
-"""
-What is archived, where a thread goes back behind a part of its reductions.
-"""
+"""What is archived, where a thread goes back behind a part of its reductions."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -60,9 +58,7 @@ async def _is_whole(thread: ConversationThread, store: ThreadStore) -> bool:
 @pytest.mark.parametrize("go_back", [_rewound, _edited, _forked])
 @pytest.mark.parametrize("is_archived", [False, True])
 def test_no_more_is_archived_than_is_left(go_back: GoBack, *, is_archived: bool) -> None:
-    """
-    What was archived by a reduction that goes stays so only where another one stands for it.
-    """
+    """What was archived by a reduction that goes stays so only where another one stands for it."""
 
     async def live() -> None:
         async with MemoryStore() as store:
@@ -109,9 +105,7 @@ def test_what_a_thinned_out_reduction_archived_stays_archived() -> None:
 
 
 def test_a_cleared_thread_has_nothing_archived() -> None:
-    """
-    Clearing leaves no message, and none archived.
-    """
+    """Clearing leaves no message, and none archived."""
 
     async def live() -> None:
         async with MemoryStore() as store:

@@ -1,6 +1,4 @@
-"""
-Messages as rows, and the chain of their seals.
-"""
+"""Messages as rows, and the chain of their seals."""
 
 from datetime import UTC, datetime
 from random import Random
@@ -46,9 +44,7 @@ def _but(
     seq: int | None = None,
     data: bytes | None = None,
 ) -> StoredRow:
-    """
-    Return *row* with something else in it.
-    """
+    """Return *row* with something else in it."""
     return StoredRow(
         branch=row.branch if branch is None else branch,
         seq=row.seq if seq is None else seq,
@@ -78,18 +74,14 @@ def _messages(count: int) -> list[Message]:
     ],
 )
 def test_a_message_comes_back_equal(message: Message) -> None:
-    """
-    A row gives back the message that it was made of, short form or long.
-    """
+    """A row gives back the message that it was made of, short form or long."""
     (row,), _ = _rows([message])
 
     assert read_body(read_row(row, Vault()).body) == message
 
 
 def test_a_plain_text_is_a_letter_and_itself() -> None:
-    """
-    The body of a message that is one text is a letter for its role and the text.
-    """
+    """The body of a message that is one text is a letter for its role and the text."""
     rows, _ = _rows([Message.user("hi"), Message.system("be kind")])
 
     assert [read_row(row, Vault()).body for row in rows] == [b"uhi", b"sbe kind"]
@@ -114,9 +106,7 @@ def test_any_history_comes_back_with_its_sums() -> None:
 
 
 def test_batches_make_the_same_rows_as_one() -> None:
-    """
-    Rows do not depend on how messages are divided into commits.
-    """
+    """Rows do not depend on how messages are divided into commits."""
     messages = damaged_history(Random(7))
     rows, head = _rows(messages)
     first, between = _rows(messages[:3])
@@ -128,26 +118,20 @@ def test_batches_make_the_same_rows_as_one() -> None:
 
 @pytest.mark.parametrize("body", [b"", b"x", b"{", b"{}", b"u\xff", b"[1]", b"u\xed\xa0\x80"])
 def test_what_is_no_body_is_damage(body: bytes) -> None:
-    """
-    Bytes that are no message are an error that tells their number alone.
-    """
+    """Bytes that are no message are an error that tells their number alone."""
     with pytest.raises(StoreCorruptError, match=f"a message of {len(body)} bytes"):
         read_body(body)
 
 
 @pytest.mark.parametrize("data", [b"", b"x" * 16, b"x" * 17, bytes(16) + b"\x91" * 9999])
 def test_what_is_no_row_is_damage(data: bytes) -> None:
-    """
-    A row that cannot be read is an error that names its number.
-    """
+    """A row that cannot be read is an error that names its number."""
     with pytest.raises(StoreCorruptError, match="message row 3 cannot be read"):
         read_row(StoredRow(branch=b"b", seq=3, system=False, data=data), Vault())
 
 
 def test_every_flipped_bit_is_found() -> None:
-    """
-    No bit of the seal, counts, digest or body of a row can be flipped without a seal telling.
-    """
+    """No bit of the seal, counts, digest or body of a row can be flipped without a seal telling."""
     rows, _ = _rows(_messages(3))
     middle = rows[1]
     for bit in range(len(middle.data) * 8):
@@ -159,9 +143,7 @@ def test_every_flipped_bit_is_found() -> None:
 
 
 def test_rows_that_move_are_found() -> None:
-    """
-    Swapped, repeated, dropped and foreign rows, other branches and numbers are all found.
-    """
+    """Swapped, repeated, dropped and foreign rows, other branches and numbers are all found."""
     rows, _ = _rows(_messages(4))
     foreign, _ = _rows(_messages(4), msgspec.structs.replace(HEAD, branch=b"c" * 16))
 
@@ -177,9 +159,7 @@ def test_rows_that_move_are_found() -> None:
 
 
 def test_a_seal_covers_everything_before_it() -> None:
-    """
-    The seal depends on the one before, the branch, the number and the payload.
-    """
+    """The seal depends on the one before, the branch, the number and the payload."""
     seals = {
         seal_of(before, branch, seq, payload)
         for before in (FIRST, b"x" * 16)
@@ -210,9 +190,7 @@ def test_a_history_grows_by_its_rows(vault: Vault) -> None:
 
 @pytest.mark.parametrize("vault", [Vault(), Vault(AesCipher(bytes(32)))], ids=["plain", "secret"])
 def test_rows_are_read_as_each_alone(vault: Vault) -> None:
-    """
-    Many rows read at once say what was written, and what each says that is read by itself.
-    """
+    """Many rows read at once say what was written, and what each says that is read by itself."""
     for seed in range(50):
         known, _ = append_rows(HEAD, damaged_history(Random(seed)), TokenEstimator(), vault)
         rows = [one.row for one in known]
@@ -224,9 +202,7 @@ def test_rows_are_read_as_each_alone(vault: Vault) -> None:
 
 
 def test_a_row_of_another_role_than_its_message_is_damage() -> None:
-    """
-    A user message that is marked as a system message is an error that names its number.
-    """
+    """A user message that is marked as a system message is an error that names its number."""
     (row,), _ = _rows([Message.user("hi")])
 
     with pytest.raises(StoreCorruptError, match="message row 0 is marked as another role"):
@@ -234,9 +210,7 @@ def test_a_row_of_another_role_than_its_message_is_damage() -> None:
 
 
 def test_without_a_cipher_a_row_is_its_seal_and_plain_counts() -> None:
-    """
-    The stored form without a cipher is fixed: seal, and an array of counts, digest and body.
-    """
+    """The stored form without a cipher is fixed: seal, and an array of counts, digest and body."""
     (row,), head = _rows([Message.user("hi")])
     payload = msgspec.msgpack.encode([0, 1, head.tokens, head.digest, b"uhi"])
 

@@ -1,6 +1,4 @@
-"""
-Snapshots: a whole thread as one JSON document, of any age, in any store.
-"""
+"""Snapshots: a whole thread as one JSON document, of any age, in any store."""
 
 import asyncio
 import json
@@ -43,9 +41,7 @@ def store_of(kind: str, path: Path) -> ThreadStore:
 
 
 async def facts(thread: ConversationThread) -> dict[str, Any]:
-    """
-    Return everything about a thread that a snapshot carries.
-    """
+    """Return everything about a thread that a snapshot carries."""
     return {
         "id": thread.id,
         "display_name": thread.display_name,
@@ -62,9 +58,7 @@ async def facts(thread: ConversationThread) -> dict[str, Any]:
 
 
 def restored(data: bytes | str) -> dict[str, Any]:
-    """
-    Return what the thread in *data* says, as a fresh store reads it back.
-    """
+    """Return what the thread in *data* says, as a fresh store reads it back."""
 
     async def run() -> dict[str, Any]:
         async with MemoryStore(clock=later) as store:
@@ -80,9 +74,7 @@ def restored(data: bytes | str) -> dict[str, Any]:
 
 
 def document(**fields: Any) -> str:
-    """
-    Return a small snapshot, with other *fields*; one that is None is left out.
-    """
+    """Return a small snapshot, with other *fields*; one that is None is left out."""
     known: dict[str, Any] = {
         "Format": SNAPSHOT_FORMAT,
         "Id": "chat",

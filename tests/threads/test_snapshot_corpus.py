@@ -1,6 +1,4 @@
-"""
-Snapshots that earlier versions wrote, and those that no version reads.
-"""
+"""Snapshots that earlier versions wrote, and those that no version reads."""
 
 import asyncio
 import json
@@ -31,9 +29,7 @@ def later() -> datetime:
 
 
 def restored(data: bytes) -> dict[str, Any]:
-    """
-    Return what the thread in *data* says, as the store reads it back.
-    """
+    """Return what the thread in *data* says, as the store reads it back."""
 
     async def run() -> dict[str, Any]:
         async with MemoryStore(clock=later) as store:

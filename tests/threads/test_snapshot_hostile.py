@@ -1,6 +1,4 @@
-"""
-Snapshots made to harm: they are read as plain data, or refused, and nothing else happens.
-"""
+"""Snapshots made to harm: they are read as plain data, or refused, and nothing else happens."""
 
 import ast
 import asyncio
@@ -39,9 +37,7 @@ TOOL = {"call_id": "c", "name": "pay", "result": secrets_at("pending")}
 
 
 class Trap:
-    """
-    What runs a program as soon as it is unpickled.
-    """
+    """What runs a program as soon as it is unpickled."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return eval, ("open('harm', 'w').close()",)
@@ -84,9 +80,7 @@ def with_reduction(**fields: object) -> dict[str, Any]:
 
 
 def with_text(field: str, raw: str) -> str:
-    """
-    Return a snapshot in which the value of *field* is written as *raw*.
-    """
+    """Return a snapshot in which the value of *field* is written as *raw*."""
     return json.dumps(snapshot(**{field: "@@"})).replace('"@@"', raw)
 
 
@@ -209,9 +203,7 @@ _REDUCTIONS: _Values = {
 
 
 def each(name: str, table: _Values, make: Callable[..., object]) -> dict[str, object]:
-    """
-    Return a snapshot for each value of each field.
-    """
+    """Return a snapshot for each value of each field."""
     return {
         f"{name}_{field}_{place}": make(**{field: value})
         for field, values in table.items()
@@ -278,9 +270,7 @@ def stores(tmp_path: Path) -> list[ThreadStore]:
 
 
 def tell(tmp_path: Path, data: bytes | str, *, is_refused: bool | None) -> list[str]:
-    """
-    Restore *data* in both stores, and return what the refusals and their traces say.
-    """
+    """Restore *data* in both stores, and return what the refusals and their traces say."""
     said: list[str] = []
 
     async def run(store: ThreadStore) -> None:

@@ -1,6 +1,4 @@
-"""
-A thread as its owner uses it.
-"""
+"""A thread as its owner uses it."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -45,32 +43,24 @@ TALK = [
 
 
 class Clock:
-    """
-    A clock that stands until it is moved.
-    """
+    """A clock that stands until it is moved."""
 
     now = START
 
     def __call__(self) -> datetime:
-        """
-        Return the time.
-        """
+        """Return the time."""
         return self.now
 
 
 @pytest.fixture
 def clock() -> Clock:
-    """
-    Return a clock of this test.
-    """
+    """Return a clock of this test."""
     return Clock()
 
 
 @pytest.fixture(params=["memory", "sqlite"])
 def store(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> ThreadStore:
-    """
-    Return a store in memory or in a file.
-    """
+    """Return a store in memory or in a file."""
     if request.param == "memory":
         return MemoryStore(clock=clock)
     return SQLiteStore(tmp_path / "a.db", durability="relaxed", clock=clock)
@@ -98,9 +88,7 @@ def _reduction(messages: list[Message], cut: int) -> HistoryReductionState:
 
 
 def test_messages_are_readable_after_adding(store: ThreadStore) -> None:
-    """
-    The count grows, the order stays, an empty list is fine, and what is returned is a copy.
-    """
+    """The count grows, the order stays, an empty list is fine, and what is returned is a copy."""
 
     async def story(thread: ConversationThread, _: ThreadStore) -> None:
         await thread.add_messages([])
@@ -120,9 +108,7 @@ def test_messages_are_readable_after_adding(store: ThreadStore) -> None:
 
 @pytest.mark.parametrize("value", [None, "text", {"role": "user"}])
 def test_only_messages_are_added(store: ThreadStore, value: object) -> None:
-    """
-    What is no message is refused by its type, and nothing of the batch is stored.
-    """
+    """What is no message is refused by its type, and nothing of the batch is stored."""
 
     async def story(thread: ConversationThread, _: ThreadStore) -> None:
         with pytest.raises(ConfigError, match=f"a message is a {type(value).__name__}"):
@@ -133,9 +119,7 @@ def test_only_messages_are_added(store: ThreadStore, value: object) -> None:
 
 
 def test_activity_grows_with_what_is_written(store: ThreadStore, clock: Clock) -> None:
-    """
-    Adding, metadata and clearing move the last activity; reading does not.
-    """
+    """Adding, metadata and clearing move the last activity; reading does not."""
 
     async def story(thread: ConversationThread, _: ThreadStore) -> None:
         seen = [thread.last_activity]
@@ -157,9 +141,7 @@ def test_activity_grows_with_what_is_written(store: ThreadStore, clock: Clock) -
 
 
 def test_a_title_is_the_name_or_the_first_user_message(store: ThreadStore) -> None:
-    """
-    Without a name it is the first words of the user, 30 characters at most, or a default.
-    """
+    """Without a name it is the first words of the user, 30 characters at most, or a default."""
 
     async def story(thread: ConversationThread, _: ThreadStore) -> list[str]:
         titles = [await thread.title()]
@@ -194,9 +176,7 @@ def test_metadata_is_what_json_has(store: ThreadStore) -> None:
 
 
 def test_metadata_that_cannot_be_kept_is_refused(store: ThreadStore) -> None:
-    """
-    Blank keys and values without a place in JSON are errors, and the old values stay.
-    """
+    """Blank keys and values without a place in JSON are errors, and the old values stay."""
 
     async def story(thread: ConversationThread, _: ThreadStore) -> None:
         await thread.set_metadata({"k": 1})
@@ -211,9 +191,7 @@ def test_metadata_that_cannot_be_kept_is_refused(store: ThreadStore) -> None:
 
 
 def test_ranges_part_the_history(store: ThreadStore) -> None:
-    """
-    Two ranges that meet are all messages; the first has the system messages in front.
-    """
+    """Two ranges that meet are all messages; the first has the system messages in front."""
 
     async def story(thread: ConversationThread, _: ThreadStore) -> None:
         await thread.add_messages(TALK)
@@ -230,9 +208,7 @@ def test_ranges_part_the_history(store: ThreadStore) -> None:
 
 
 def test_a_reduction_of_other_messages_is_refused(store: ThreadStore) -> None:
-    """
-    What does not stand for the beginning of this thread is not stored.
-    """
+    """What does not stand for the beginning of this thread is not stored."""
 
     async def story(thread: ConversationThread, _: ThreadStore) -> None:
         await thread.add_messages(TALK)
@@ -263,9 +239,7 @@ def test_undoing_gives_the_archived_messages_back(store: ThreadStore) -> None:
 
 
 def test_a_state_goes_with_the_newest_reduction(store: ThreadStore) -> None:
-    """
-    The reduction in force in the execution state is the newest one, after undoing it as well.
-    """
+    """The reduction in force in the execution state is the newest one, after undoing it as well."""
 
     async def story(thread: ConversationThread, store: ThreadStore) -> None:
         await thread.add_messages(TALK)
@@ -285,9 +259,7 @@ def test_a_state_goes_with_the_newest_reduction(store: ThreadStore) -> None:
 
 
 def test_tool_runs_are_kept_in_order_until_they_are_answered(store: ThreadStore) -> None:
-    """
-    Intents and results come back in the order of the calls, and go with their answers.
-    """
+    """Intents and results come back in the order of the calls, and go with their answers."""
 
     async def story(thread: ConversationThread, store: ThreadStore) -> None:
         calls = [ToolCallPart(one, "t", "{}") for one in "ba"]
@@ -310,9 +282,7 @@ def test_tool_runs_are_kept_in_order_until_they_are_answered(store: ThreadStore)
 
 
 def test_a_commit_is_made_once(store: ThreadStore) -> None:
-    """
-    A commit that is sent again under its id does nothing.
-    """
+    """A commit that is sent again under its id does nothing."""
 
     async def story(thread: ConversationThread, _: ThreadStore) -> None:
         for _attempt in range(3):
@@ -323,9 +293,7 @@ def test_a_commit_is_made_once(store: ThreadStore) -> None:
 
 
 def test_the_loser_of_a_race_is_told(store: ThreadStore) -> None:
-    """
-    Who writes behind another's back gets a conflict with both revisions; `append` goes on.
-    """
+    """Who writes behind another's back gets a conflict with both revisions; `append` goes on."""
 
     async def story(thread: ConversationThread, store: ThreadStore) -> None:
         other = await store.thread("a")
@@ -342,9 +310,7 @@ def test_the_loser_of_a_race_is_told(store: ThreadStore) -> None:
 
 
 def test_a_deleted_thread_is_not_found(store: ThreadStore) -> None:
-    """
-    A thread that somebody has deleted takes no refresh and no fork, and its id is free again.
-    """
+    """A thread that somebody has deleted takes no refresh and no fork, and its id is free again."""
 
     async def story(thread: ConversationThread, store: ThreadStore) -> None:
         await thread.add_messages(TALK)
@@ -360,9 +326,7 @@ def test_a_deleted_thread_is_not_found(store: ThreadStore) -> None:
 
 
 def test_a_fork_needs_a_free_name_and_a_place(store: ThreadStore) -> None:
-    """
-    A fork under a name that is taken, or behind the end, is refused.
-    """
+    """A fork under a name that is taken, or behind the end, is refused."""
 
     async def story(thread: ConversationThread, _: ThreadStore) -> None:
         await thread.add_messages(TALK)
@@ -383,9 +347,7 @@ def test_a_fork_needs_a_free_name_and_a_place(store: ThreadStore) -> None:
 
 
 def test_a_rewind_leaves_the_reductions_that_fit(store: ThreadStore) -> None:
-    """
-    A rewound thread that is read again has no reduction of messages that it took back.
-    """
+    """A rewound thread that is read again has no reduction of messages that it took back."""
 
     async def story(thread: ConversationThread, store: ThreadStore) -> None:
         await thread.add_messages(TALK)
@@ -402,9 +364,7 @@ def test_a_rewind_leaves_the_reductions_that_fit(store: ThreadStore) -> None:
 
 
 def test_a_fork_has_every_reduction_that_fits(store: ThreadStore) -> None:
-    """
-    A fork that is read again has the reductions that stand for no more than it shares.
-    """
+    """A fork that is read again has the reductions that stand for no more than it shares."""
 
     async def story(thread: ConversationThread, store: ThreadStore) -> None:
         await thread.add_messages(TALK)
@@ -421,9 +381,7 @@ def test_a_fork_has_every_reduction_that_fits(store: ThreadStore) -> None:
 
 
 def test_an_expired_thread_is_gone(store: ThreadStore, clock: Clock) -> None:
-    """
-    From its expiry on a thread is not found or listed, and purging deletes it.
-    """
+    """From its expiry on a thread is not found or listed, and purging deletes it."""
 
     async def story(thread: ConversationThread, store: ThreadStore) -> None:
         await thread.set_expiry(START + timedelta(hours=1))
@@ -438,9 +396,7 @@ def test_an_expired_thread_is_gone(store: ThreadStore, clock: Clock) -> None:
 
 
 def test_an_abandoned_run_lets_a_new_one_start(store: ThreadStore) -> None:
-    """
-    The open run ends with its reason, and the tools that had begun are answered.
-    """
+    """The open run ends with its reason, and the tools that had begun are answered."""
 
     async def story(thread: ConversationThread, _: ThreadStore) -> None:
         await thread.abandon_run()
@@ -463,9 +419,7 @@ def test_an_abandoned_run_lets_a_new_one_start(store: ThreadStore) -> None:
 
 
 def test_reductions_that_were_undone_displace_none() -> None:
-    """
-    However often a fold is made and undone, the one before it is in force again.
-    """
+    """However often a fold is made and undone, the one before it is in force again."""
 
     async def live() -> tuple[str, int]:
         thread = await MemoryStore().thread("t")

@@ -1,6 +1,4 @@
-"""
-Tool calls between intent and answer.
-"""
+"""Tool calls between intent and answer."""
 
 import asyncio
 from itertools import product
@@ -14,9 +12,7 @@ from foldline.threads.tool_run import ToolRun, idempotency_key
 
 
 def test_a_run_is_finished_with_its_result() -> None:
-    """
-    An intent is not finished; a result, an empty one too, makes it so.
-    """
+    """An intent is not finished; a result, an empty one too, makes it so."""
     intent = ToolRun(call_id="c", name="t")
 
     assert (intent.policy, intent.is_finished) == ("at_most_once", False)
@@ -24,9 +20,7 @@ def test_a_run_is_finished_with_its_result() -> None:
 
 
 def test_a_key_is_the_same_each_time() -> None:
-    """
-    The same call of the same run of the same thread has the same key, pinned here.
-    """
+    """The same call of the same run of the same thread has the same key, pinned here."""
     call = ToolCallPart("call-1", "send", '{"to":"a"}')
     key = idempotency_key(thread_id="t", run_id="r", call=call)
 
@@ -34,9 +28,7 @@ def test_a_key_is_the_same_each_time() -> None:
 
 
 def test_a_key_differs_with_everything_it_is_made_of() -> None:
-    """
-    Thread, run, call id, tool and arguments all change the key, and never run together.
-    """
+    """Thread, run, call id, tool and arguments all change the key, and never run together."""
     values = ("", "a", "b", "\ud800")
     keys = {
         idempotency_key(thread_id=thread, run_id=run, call=ToolCallPart(one, name, arguments))

@@ -1,6 +1,4 @@
-"""
-Verifying a store that refuses to read one of its threads, or that cannot be asked.
-"""
+"""Verifying a store that refuses to read one of its threads, or that cannot be asked."""
 
 import asyncio
 
@@ -20,9 +18,7 @@ BAD = ThreadKey("default", "b")
 
 
 class Refusing(MemoryStorage):
-    """
-    A memory that refuses to read the rows of one thread, and all calls once it is gone.
-    """
+    """A memory that refuses to read the rows of one thread, and all calls once it is gone."""
 
     def __init__(self, times: int) -> None:
         super().__init__()
@@ -47,9 +43,7 @@ class Refusing(MemoryStorage):
 
 
 async def filled(storage: Refusing) -> ThreadStore:
-    """
-    Make three threads of one message each.
-    """
+    """Make three threads of one message each."""
     store = ThreadStore(storage)
     for name in "abc":
         await (await store.thread(name)).add_message(Message.user("x"))
@@ -57,17 +51,13 @@ async def filled(storage: Refusing) -> ThreadStore:
 
 
 async def told(store: ThreadStore, found: dict[str, list[str]]) -> None:
-    """
-    Verify *store* and put what is told of each thread into *found*.
-    """
+    """Verify *store* and put what is told of each thread into *found*."""
     async for one in verify_store(store):
         found["" if one.key is None else one.key.id] = [str(fault) for fault in one.faults]
 
 
 def test_a_thread_that_the_store_refuses_to_read_is_a_fault() -> None:
-    """
-    What is refused of one thread is told as its fault, and all others are verified.
-    """
+    """What is refused of one thread is told as its fault, and all others are verified."""
 
     async def run() -> tuple[dict[str, list[str]], list[Fault]]:
         store = await filled(Refusing(1000))
@@ -83,9 +73,7 @@ def test_a_thread_that_the_store_refuses_to_read_is_a_fault() -> None:
 
 
 def test_a_connection_that_broke_once_is_no_fault() -> None:
-    """
-    Where a thread can be read a moment later, it is whole.
-    """
+    """Where a thread can be read a moment later, it is whole."""
 
     async def run() -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}
@@ -96,9 +84,7 @@ def test_a_connection_that_broke_once_is_no_fault() -> None:
 
 
 def test_a_store_that_cannot_be_asked_ends_it() -> None:
-    """
-    Where no other thread can be asked for either, no thread is blamed for that.
-    """
+    """Where no other thread can be asked for either, no thread is blamed for that."""
 
     async def run() -> dict[str, list[str]]:
         storage = Refusing(1000)

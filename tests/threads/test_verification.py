@@ -1,6 +1,4 @@
-"""
-Damage is found, named, and nothing else is blamed.
-"""
+"""Damage is found, named, and nothing else is blamed."""
 
 import asyncio
 import sqlite3
@@ -29,9 +27,7 @@ BAD = 20
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """
-    Return the file of a store with everything in it.
-    """
+    """Return the file of a store with everything in it."""
     path = tmp_path / "store.db"
     asyncio.run(_filled(path))
     return path
@@ -94,9 +90,7 @@ def _row(number: int = BAD) -> str:
 
 
 def _flipped(offset: int) -> str:
-    """
-    Return SQL for the data of a row or document with the byte at *offset* (from 1) replaced.
-    """
+    """Return SQL for the data of a row or document with the byte at *offset* (from 1) replaced."""
     end = f"substr(data, {offset + 1})"
     return (
         f"CAST(substr(data, 1, {offset - 1}) || "
@@ -132,9 +126,7 @@ DOCUMENTS = ("metadata", "execution", "reduction", "tool", "checkpoint")
 
 
 def test_a_whole_store_has_no_faults(path: Path) -> None:
-    """
-    Nothing is blamed in a store that nobody has damaged, with everything in it.
-    """
+    """Nothing is blamed in a store that nobody has damaged, with everything in it."""
     verified = _verify_all(path)
 
     assert [(one.key, one.messages) for one in verified] == [
@@ -147,9 +139,7 @@ def test_a_whole_store_has_no_faults(path: Path) -> None:
 
 @pytest.mark.parametrize("damage", ROWS.values(), ids=ROWS)
 def test_the_first_damaged_row_is_named(path: Path, damage: str) -> None:
-    """
-    Whatever happens to a row, it is the first fault, and other threads have none.
-    """
+    """Whatever happens to a row, it is the first fault, and other threads have none."""
     _damage(path, damage)
 
     faults = _verify(path)
@@ -160,9 +150,7 @@ def test_the_first_damaged_row_is_named(path: Path, damage: str) -> None:
 
 @pytest.mark.parametrize("damage", ROWS.values(), ids=ROWS)
 def test_what_is_before_a_damaged_row_is_saved(path: Path, damage: str) -> None:
-    """
-    A repair keeps every message before the damaged row, and leaves no fault behind.
-    """
+    """A repair keeps every message before the damaged row, and leaves no fault behind."""
     _damage(path, damage)
 
     repair = _repair(path)
@@ -174,9 +162,7 @@ def test_what_is_before_a_damaged_row_is_saved(path: Path, damage: str) -> None:
 
 
 def test_two_swapped_rows_are_found(path: Path) -> None:
-    """
-    Two rows that have changed places are found at the first of them.
-    """
+    """Two rows that have changed places are found at the first of them."""
     swap = (
         f"CREATE TEMP TABLE kept AS SELECT id, data FROM rows WHERE id IN ({_row()}, {_row(30)})",
         f"UPDATE rows SET data = (SELECT data FROM kept WHERE id = {_row(30)}) WHERE id = {_row()}",
@@ -188,9 +174,7 @@ def test_two_swapped_rows_are_found(path: Path) -> None:
 
 
 def test_a_row_of_another_thread_is_found(path: Path) -> None:
-    """
-    A row that was copied from another thread does not pass, though the text is the same.
-    """
+    """A row that was copied from another thread does not pass, though the text is the same."""
     other = "((SELECT branch FROM threads WHERE tenant = 'acme') << 32) + 3"
     _damage(
         path,
@@ -201,9 +185,7 @@ def test_a_row_of_another_thread_is_found(path: Path) -> None:
 
 
 def test_damage_in_shared_rows_is_found_in_every_thread_that_shares_them(path: Path) -> None:
-    """
-    A fork that shares a damaged row has it too, and each is repaired by itself.
-    """
+    """A fork that shares a damaged row has it too, and each is repaired by itself."""
     _damage(path, f"UPDATE rows SET data = {_flipped(70)} WHERE id = {_row(5)}")
 
     assert [_verify(path, key)[0].name for key in (ONE, TWO)] == ["5", "5"]
@@ -213,9 +195,7 @@ def test_damage_in_shared_rows_is_found_in_every_thread_that_shares_them(path: P
 
 @pytest.mark.parametrize("damage", HEADS.values(), ids=HEADS)
 def test_a_damaged_head_costs_no_message(path: Path, damage: str) -> None:
-    """
-    A damaged head is found, and a repair makes it anew out of the rows.
-    """
+    """A damaged head is found, and a repair makes it anew out of the rows."""
     _damage(path, damage)
 
     faults = _verify(path)
@@ -253,9 +233,7 @@ def test_a_damaged_document_is_named_and_dropped_alone(path: Path, kind: str, co
 
 
 def test_a_revoked_reduction_falls_back_to_the_one_before(path: Path) -> None:
-    """
-    Where the newest reduction is damaged, the one before it is in force after a repair.
-    """
+    """Where the newest reduction is damaged, the one before it is in force after a repair."""
     _damage(
         path,
         f"UPDATE documents SET data = x'00' WHERE kind = 'reduction' AND thread = {THREAD} "
@@ -273,9 +251,7 @@ def test_a_revoked_reduction_falls_back_to_the_one_before(path: Path) -> None:
 
 
 def test_branches_in_a_circle_end_in_an_error(path: Path) -> None:
-    """
-    A branch that names itself as its parent is told and keeps nobody waiting.
-    """
+    """A branch that names itself as its parent is told and keeps nobody waiting."""
     _damage(path, f"UPDATE branches SET parent = pk, at = 5 WHERE pk = {BRANCH}")
 
     faults = _verify(path)
@@ -288,9 +264,7 @@ def test_branches_in_a_circle_end_in_an_error(path: Path) -> None:
 
 
 def test_what_is_whole_can_be_read_without_a_repair(path: Path) -> None:
-    """
-    A damaged thread opens, to be read only, up to its last whole message.
-    """
+    """A damaged thread opens, to be read only, up to its last whole message."""
     _damage(path, ROWS["body"])
 
     async def read() -> tuple[int, list[Message]]:
@@ -304,9 +278,7 @@ def test_what_is_whole_can_be_read_without_a_repair(path: Path) -> None:
 
 
 def test_damaged_rows_stay_where_they_are(path: Path) -> None:
-    """
-    A repair deletes no row: those behind the damaged one stay on the branch that is left.
-    """
+    """A repair deletes no row: those behind the damaged one stay on the branch that is left."""
     _damage(path, ROWS["body"])
     with closing(sqlite3.connect(path)) as connection:
         (before,) = connection.execute("SELECT count(*) FROM rows").fetchone()
@@ -319,9 +291,7 @@ def test_damaged_rows_stay_where_they_are(path: Path) -> None:
 
 
 def test_a_repaired_thread_goes_on(path: Path) -> None:
-    """
-    After a repair the thread can be written to, and what is written is whole.
-    """
+    """After a repair the thread can be written to, and what is written is whole."""
     _damage(path, ROWS["missing"])
     _repair(path)
 
@@ -400,9 +370,7 @@ def test_a_flipped_byte_of_the_file_is_found_or_harmless(path: Path) -> None:
 
 
 def test_memory_is_verified_too() -> None:
-    """
-    A store that cannot be looked into is verified thread by thread.
-    """
+    """A store that cannot be looked into is verified thread by thread."""
 
     async def run() -> list[Verified]:
         async with MemoryStore(checkpoints="full") as store:
@@ -416,9 +384,7 @@ def test_memory_is_verified_too() -> None:
 
 
 def test_a_thread_that_is_being_written_to_is_whole() -> None:
-    """
-    Verifying while somebody appends blames nobody.
-    """
+    """Verifying while somebody appends blames nobody."""
 
     async def run() -> list[Fault]:
         async with MemoryStore() as store:
@@ -440,9 +406,7 @@ def test_a_thread_that_is_being_written_to_is_whole() -> None:
 
 
 def test_damage_is_found_while_somebody_writes(path: Path) -> None:
-    """
-    Rows that are missing, and those that are there behind them, are told apart as ever.
-    """
+    """Rows that are missing, and those that are there behind them, are told apart as ever."""
     _damage(path, f"DELETE FROM rows WHERE id - ({BRANCH} << 32) BETWEEN {BAD} AND {BAD + 1}")
 
     async def run() -> tuple[list[Fault], Repair, int]:
@@ -472,9 +436,7 @@ def test_damage_is_found_while_somebody_writes(path: Path) -> None:
 
 
 def test_every_gap_is_named(tmp_path: Path) -> None:
-    """
-    Rows behind a long gap are met, so that no more is called missing than is.
-    """
+    """Rows behind a long gap are met, so that no more is called missing than is."""
     path = tmp_path / "long.db"
 
     async def make() -> None:
@@ -493,7 +455,5 @@ def test_every_gap_is_named(tmp_path: Path) -> None:
 
 
 def test_a_thread_that_is_not_there_has_no_faults(tmp_path: Path) -> None:
-    """
-    Of a thread that nobody made nothing is said.
-    """
+    """Of a thread that nobody made nothing is said."""
     assert _verify(tmp_path / "empty.db") == []

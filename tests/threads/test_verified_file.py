@@ -32,9 +32,7 @@ BRANCHES = {
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """
-    Return the file of a store with everything in it.
-    """
+    """Return the file of a store with everything in it."""
     path = tmp_path / "store.db"
 
     async def make() -> None:
@@ -46,18 +44,14 @@ def path(tmp_path: Path) -> Path:
 
 
 def damage(path: Path, *statements: str) -> None:
-    """
-    Run *statements* past every program.
-    """
+    """Run *statements* past every program."""
     with closing(sqlite3.connect(path)) as connection, connection:
         for statement in statements:
             connection.execute(statement)
 
 
 def verified(path: Path) -> list[Verified]:
-    """
-    Return what is found in the file at *path*.
-    """
+    """Return what is found in the file at *path*."""
 
     async def run() -> list[Verified]:
         async with SQLiteStore(path) as store:
@@ -70,9 +64,7 @@ def verified(path: Path) -> list[Verified]:
     "statement", [*NAMES.values(), *BRANCHES.values()], ids=[*NAMES, *BRANCHES]
 )
 def test_one_damaged_place_is_told_and_the_others_are_verified(path: Path, statement: str) -> None:
-    """
-    Whatever became of one thread, it is a fault, and the others are verified behind it.
-    """
+    """Whatever became of one thread, it is a fault, and the others are verified behind it."""
     damage(path, statement)
 
     found = verified(path)
@@ -99,9 +91,7 @@ def test_one_damaged_name_leaves_the_lists_whole(path: Path, statement: str) -> 
 
 
 def test_stray_is_told_apart_from_broken(path: Path) -> None:
-    """
-    What belongs to nothing is a stray fault; what SQLite finds itself is one of the store.
-    """
+    """What belongs to nothing is a stray fault; what SQLite finds itself is one of the store."""
     damage(path, "INSERT INTO documents VALUES (999, 'tool', 'x', x'00')")
     stray = verified(path)
     forgotten = "DELETE FROM sqlite_schema WHERE name = 'rows_system'"
@@ -113,9 +103,7 @@ def test_stray_is_told_apart_from_broken(path: Path) -> None:
 
 
 def test_a_document_of_another_key_is_one_fault(path: Path) -> None:
-    """
-    A document that looks as if another key had closed it, in a thread that opens, is damaged.
-    """
+    """A document that looks as if another key had closed it, in a thread that opens, is damaged."""
     damage(
         path, "UPDATE documents SET data = CAST('AEAD' || hex(data) AS BLOB) WHERE kind = 'tool'"
     )

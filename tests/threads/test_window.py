@@ -1,6 +1,4 @@
-"""
-What a turn reads of a thread with many system messages, and what it refuses.
-"""
+"""What a turn reads of a thread with many system messages, and what it refuses."""
 
 import asyncio
 
@@ -18,9 +16,7 @@ from tests.threads.canaries import reduction_of
 
 
 class CountingStorage(MemoryStorage):
-    """
-    A memory that counts its calls, and may give back rows that it was not given.
-    """
+    """A memory that counts its calls, and may give back rows that it was not given."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -65,9 +61,7 @@ def test_a_thread_rewound_to_a_cut_without_a_user_is_read_whole(name: str) -> No
 
 
 def _apart(count: int, gap: int) -> list[Message]:
-    """
-    Return *count* system messages, each with *gap* others behind it, and the end of a talk.
-    """
+    """Return *count* system messages, each with *gap* others behind it, and the end of a talk."""
     messages: list[Message] = []
     for number in range(count):
         messages.append(Message.system(f"rule {number}"))
@@ -120,9 +114,7 @@ def test_system_messages_in_front_cost_no_calls(count: int) -> None:
 
 
 def test_system_messages_near_each_other_are_checked_together() -> None:
-    """
-    500 system messages among 4,500 others are checked in pieces of 1,000 rows.
-    """
+    """500 system messages among 4,500 others are checked in pieces of 1,000 rows."""
     calls, rows = _costs(_apart(500, 9))
 
     assert calls <= 4 + 6
@@ -130,9 +122,7 @@ def test_system_messages_near_each_other_are_checked_together() -> None:
 
 
 def test_system_messages_far_apart_cost_no_row_between() -> None:
-    """
-    Of system messages that are far apart only the row before each is read.
-    """
+    """Of system messages that are far apart only the row before each is read."""
     calls, rows = _costs(_apart(40, 100))
 
     assert calls <= 4 + 40
@@ -141,9 +131,7 @@ def test_system_messages_far_apart_cost_no_row_between() -> None:
 
 @pytest.mark.parametrize("gap", [0, 1, 9, 100])
 def test_any_changed_system_message_is_found(gap: int) -> None:
-    """
-    A bit that is flipped in any system message is found, wherever the message stands.
-    """
+    """A bit that is flipped in any system message is found, wherever the message stands."""
 
     async def run() -> None:
         storage = CountingStorage()
@@ -166,9 +154,7 @@ def test_any_changed_system_message_is_found(gap: int) -> None:
 
 
 def test_a_row_between_is_not_blamed() -> None:
-    """
-    A row that is damaged between two system messages is none of a turn's business.
-    """
+    """A row that is damaged between two system messages is none of a turn's business."""
 
     async def run() -> None:
         storage = CountingStorage()
@@ -185,9 +171,7 @@ def test_a_row_between_is_not_blamed() -> None:
 
 
 def test_a_request_long_ago_is_found_in_few_calls() -> None:
-    """
-    Of a run of 20,000 messages behind one request the request is found in ever larger steps.
-    """
+    """Of a run of 20,000 messages behind one request the request is found in ever larger steps."""
     calls, _ = _costs([Message.user("do it"), *(Message.assistant(str(n)) for n in range(20_000))])
 
     assert calls <= 4 + 3 + 20

@@ -1,6 +1,4 @@
-"""
-Searching for words, with an index and without.
-"""
+"""Searching for words, with an index and without."""
 
 import asyncio
 import sqlite3
@@ -34,22 +32,16 @@ Use = Callable[[ConversationThread, ThreadStore], Awaitable[T]]
 
 
 class Run(Protocol):
-    """
-    Runs something on a new thread.
-    """
+    """Runs something on a new thread."""
 
     def __call__(self, use: Use[T]) -> T:
-        """
-        Return what *use* returns.
-        """
+        """Return what *use* returns."""
         ...
 
 
 @pytest.fixture(params=["memory", "sqlite"])
 def run(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
-    """
-    Return what runs something on a new thread, scanned or with an index.
-    """
+    """Return what runs something on a new thread, scanned or with an index."""
 
     def run_on_thread(use: Use[T]) -> T:
         async def running() -> T:
@@ -72,9 +64,7 @@ def _numbers(messages: list[Message], text: str, limit: int = 20) -> Use[list[in
 
 
 def test_words_are_runs_without_case_in_one_form() -> None:
-    """
-    Letters, digits and underscores make words; case, width and composition do not count.
-    """
+    """Letters, digits and underscores make words; case, width and composition do not count."""
     assert words_of("The Cache, holds-a_b 42!") == ["the", "cache", "holds", "a_b", "42"]
     assert words_of("STRASSE Straße \uff26\uff35\uff2c\uff2c e\u0301 ﬁn") == [
         "strasse",
@@ -87,9 +77,7 @@ def test_words_are_runs_without_case_in_one_form() -> None:
 
 
 def test_scripts_without_spaces_are_searched_by_character() -> None:
-    """
-    Han, kana and Thai fall into characters, words beside them stay whole.
-    """
+    """Han, kana and Thai fall into characters, words beside them stay whole."""
     assert words_of("東京tower") == ["東", "京", "tower"]
     assert words_of("さくら") == ["さ", "く", "ら"]
     assert Query.parse("東京").fits(words_of("私は東京に行く"))
@@ -97,9 +85,7 @@ def test_scripts_without_spaces_are_searched_by_character() -> None:
 
 
 def test_a_query_is_words_and_phrases() -> None:
-    """
-    Words must all be there, quoted ones side by side; an open quote is none.
-    """
+    """Words must all be there, quoted ones side by side; an open quote is none."""
     query = Query.parse('cache "before noon" R2-D2')
 
     assert set(query.phrases) == {("before", "noon"), ("cache",), ("r2", "d2")}
@@ -111,26 +97,20 @@ def test_a_query_is_words_and_phrases() -> None:
 
 @pytest.mark.parametrize("text", ["", " ", '""', "!?", "\ud800", "🚂"])
 def test_a_text_without_a_word_is_refused(text: str) -> None:
-    """
-    A search text without a word is an error that tells its length alone.
-    """
+    """A search text without a word is an error that tells its length alone."""
     with pytest.raises(ConfigError, match=f"a search text of {len(text)} characters has no word"):
         Query.parse(text)
 
 
 @pytest.mark.parametrize("given", [None, 5, b"a", ["a"]])
 def test_what_is_looked_for_is_a_text(run: Run, given: Any) -> None:
-    """
-    A search for what is no text is an error that tells its type.
-    """
+    """A search for what is no text is an error that tells its type."""
     with pytest.raises(ConfigError, match=f"^a search text is a {type(given).__name__}: allowed"):
         run(_numbers([], given))
 
 
 def test_everything_that_is_said_is_searched() -> None:
-    """
-    Texts, reasoning, compactions, tool names, arguments and answers count; media do not.
-    """
+    """Texts, reasoning, compactions, tool names, arguments and answers count; media do not."""
     message = Message(
         role="assistant",
         parts=(
@@ -158,9 +138,7 @@ def test_the_newest_come_first_and_no_more_than_asked_for(run: Run) -> None:
 
 
 def test_a_match_shows_its_surroundings(run: Run) -> None:
-    """
-    The excerpt is the text around the first word that was looked for.
-    """
+    """The excerpt is the text around the first word that was looked for."""
     message = Message.user("x " * 200 + "needle " + "y " * 200)
 
     async def search(thread: ConversationThread, store: ThreadStore) -> object:
@@ -172,9 +150,7 @@ def test_a_match_shows_its_surroundings(run: Run) -> None:
 
 
 def test_phrases_and_other_scripts_are_found(run: Run) -> None:
-    """
-    An index finds exactly what reading everything would.
-    """
+    """An index finds exactly what reading everything would."""
     messages = [
         Message.user(text)
         for text in ("東京", "京東", "red fox", "fox red", "\uff32\uff25\uff24", "a_b")
@@ -191,9 +167,7 @@ def test_phrases_and_other_scripts_are_found(run: Run) -> None:
 
 
 def test_new_rows_are_found_at_once(run: Run) -> None:
-    """
-    What was said after a search is found by the next one.
-    """
+    """What was said after a search is found by the next one."""
 
     async def search(thread: ConversationThread, store: ThreadStore) -> list[int]:
         counts: list[int] = []
@@ -207,18 +181,14 @@ def test_new_rows_are_found_at_once(run: Run) -> None:
 
 @pytest.mark.parametrize("limit", [0, -1])
 def test_a_limit_is_at_least_one(run: Run, limit: int) -> None:
-    """
-    A limit below 1 is refused.
-    """
+    """A limit below 1 is refused."""
     with pytest.raises(ConfigError, match=f"limit={limit}"):
         run(_numbers([], "word", limit))
 
 
 @pytest.mark.parametrize("limit", ["5", 1.5, True, None])
 def test_a_limit_is_a_whole_number(run: Run, limit: Any) -> None:
-    """
-    A limit that is no number is refused by its type.
-    """
+    """A limit that is no number is refused by its type."""
     with pytest.raises(
         ConfigError, match=f"^limit is a {type(limit).__name__}: allowed is a whole"
     ):
@@ -226,9 +196,7 @@ def test_a_limit_is_a_whole_number(run: Run, limit: Any) -> None:
 
 
 def test_a_search_in_a_cleared_thread_is_a_conflict(run: Run) -> None:
-    """
-    Who searches a thread that somebody else has cleared is told so, and not of damage.
-    """
+    """Who searches a thread that somebody else has cleared is told so, and not of damage."""
 
     async def search(thread: ConversationThread, store: ThreadStore) -> None:
         await thread.add_message(Message.user("word"))
@@ -246,22 +214,16 @@ def _forget(connection: sqlite3.Connection) -> None:
 
 
 class _Forgetful(IndexedSQLiteStorage):
-    """
-    A storage of which somebody drops the index just before a word is looked up in it.
-    """
+    """A storage of which somebody drops the index just before a word is looked up in it."""
 
     async def find(self, key: ThreadKey, branch: bytes, stop: int, words: list[str]) -> list[int]:
-        """
-        Drop the index, then look *words* up.
-        """
+        """Drop the index, then look *words* up."""
         await self.writer.run(_forget)
         return await super().find(key, branch, stop, words)
 
 
 def test_an_index_that_was_dropped_meanwhile_is_not_believed(tmp_path: Path) -> None:
-    """
-    Where an index has lost its words since they were added, the messages are read instead.
-    """
+    """Where an index has lost its words since they were added, the messages are read instead."""
 
     async def search() -> list[int]:
         async with ThreadStore(_Forgetful(tmp_path / "a.db")) as store:

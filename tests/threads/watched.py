@@ -1,6 +1,4 @@
-"""
-A storage that somebody watches, to act at a moment of another's.
-"""
+"""A storage that somebody watches, to act at a moment of another's."""
 
 from collections.abc import Awaitable, Callable
 
@@ -13,32 +11,24 @@ __all__ = ["Watched"]
 
 
 class Watched(MemoryStorage):
-    """
-    A storage in which somebody acts once: behind a commit, or before a thread is loaded.
-    """
+    """A storage in which somebody acts once: behind a commit, or before a thread is loaded."""
 
     def __init__(self) -> None:
-        """
-        Let nobody act.
-        """
+        """Let nobody act."""
         super().__init__()
         self.act: Callable[[], Awaitable[None]] | None = None
         self.commits = 0
         self.loads = 0
 
     async def commit(self, key: ThreadKey, step: Step) -> None:
-        """
-        Commit, and act where as many commits were waited for.
-        """
+        """Commit, and act where as many commits were waited for."""
         await super().commit(key, step)
         self.commits -= 1
         if self.commits == 0:
             await self._acted()
 
     async def load(self, key: ThreadKey) -> StoredThread | None:
-        """
-        Load, and act before where as many loads were waited for.
-        """
+        """Load, and act before where as many loads were waited for."""
         self.loads -= 1
         if self.loads == 0:
             await self._acted()

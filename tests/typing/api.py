@@ -1,6 +1,4 @@
-"""
-How foldline is used, as type checkers see it: checked by `make types`, never run.
-"""
+"""How foldline is used, as type checkers see it: checked by `make types`, never run."""
 
 from typing import Any, assert_type
 
@@ -21,9 +19,7 @@ from foldline.history.parts import TextPart, ToolCallPart, ToolCallResponsePart
 
 
 def messages() -> list[Message]:
-    """
-    Make one message of every role.
-    """
+    """Make one message of every role."""
     call = ToolCallPart("call-1", "lookup", '{"city": "Oslo"}')
     return [
         Message.system("Be brief."),
@@ -34,9 +30,7 @@ def messages() -> list[Message]:
 
 
 def parts(message: Message) -> str:
-    """
-    Read a message by its parts, each with its own type.
-    """
+    """Read a message by its parts, each with its own type."""
     assert_type(message.tool_calls, tuple[ToolCallPart, ...])
     assert_type(message.tool_call_responses, tuple[ToolCallResponsePart, ...])
     for part in message.parts:
@@ -46,30 +40,22 @@ def parts(message: Message) -> str:
 
 
 def digests(message: Message) -> bool:
-    """
-    Compare a message with a history of one.
-    """
+    """Compare a message with a history of one."""
     return assert_type(message_digest(message), bytes) == prefix_digest([message])
 
 
 class Shouting:
-    """
-    A summarizer needs a name and one method, and no base class.
-    """
+    """A summarizer needs a name and one method, and no base class."""
 
     name = "shouting"
 
     async def summarize(self, request: SummaryRequest) -> str:
-        """
-        Repeat what was said first, louder.
-        """
+        """Repeat what was said first, louder."""
         return request.messages[0].text.upper()
 
 
 async def reductions(history: History, items: list[dict[str, Any]]) -> str | None:
-    """
-    Get back the kind of messages that was given, awaiting or blocking.
-    """
+    """Get back the kind of messages that was given, awaiting or blocking."""
     config = HistoryReductionConfig(enabled=True, strategy="summarizing", counting_unit="messages")
     reducer = HistoryReducer(config, summarizer=Shouting(), cache=ReductionCache())
     assert_type(await reducer.reduce(history), ReducedHistory[Message])

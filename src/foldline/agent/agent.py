@@ -1,6 +1,4 @@
-"""
-The agent: a model, its tools and a way to reduce, for any number of threads at once.
-"""
+"""The agent: a model, its tools and a way to reduce, for any number of threads at once."""
 
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -144,30 +142,22 @@ class Agent:
 
     @property
     def name(self) -> str:
-        """
-        The name of the agent.
-        """
+        """The name of the agent."""
         return self._setup.agent
 
     @property
     def instructions(self) -> str:
-        """
-        What stands in front of every view.
-        """
+        """What stands in front of every view."""
         return self._setup.instructions
 
     @property
     def model(self) -> ChatModel:
-        """
-        Who answers.
-        """
+        """Who answers."""
         return self._setup.model
 
     @property
     def reducer(self) -> HistoryReducer:
-        """
-        What makes views.
-        """
+        """What makes views."""
         return self._setup.reducer
 
     async def close(self) -> None:
@@ -292,9 +282,7 @@ def _summarizers(
     model: ChatModel,
     observer: Observer,
 ) -> tuple[Summarizer | Sequence[Summarizer], ChatModel | None]:
-    """
-    Return who writes summaries, and the model that was opened for it, if one was.
-    """
+    """Return who writes summaries, and the model that was opened for it, if one was."""
     if given is not None:
         return given, None
     if not config.enabled or config.strategy != "summarizing":

@@ -1,6 +1,4 @@
-"""
-Folds that are made in the background, so that no turn waits for a summary.
-"""
+"""Folds that are made in the background, so that no turn waits for a summary."""
 
 import asyncio
 import logging
@@ -57,9 +55,7 @@ class FoldAhead:
         return len(self._flights)
 
     def is_under_way(self, key: FoldKey) -> bool:
-        """
-        Whether a fold of *key* is being made.
-        """
+        """Whether a fold of *key* is being made."""
         return key in self._flights
 
     def start(self, key: FoldKey, fold: Callable[[], Awaitable[ReductionMetadata | None]]) -> None:
@@ -102,9 +98,7 @@ class FoldAhead:
         return self._landed.pop(key)
 
     async def wait(self, key: FoldKey) -> None:
-        """
-        Wait for the fold of *key*, if one is under way.
-        """
+        """Wait for the fold of *key*, if one is under way."""
         flight = self._flights.get(key)
         if flight is not None:
             # Somebody who stops waiting does not end what others wait for too.

@@ -1,6 +1,4 @@
-"""
-What a caller without a type checker may get wrong, said in one line.
-"""
+"""What a caller without a type checker may get wrong, said in one line."""
 
 from functools import partial
 from inspect import iscoroutinefunction, isfunction, ismethod, unwrap
@@ -148,9 +146,7 @@ def _summarizer(given: object, place: str) -> Summarizer:
 
 
 def _is_blocking(method: object) -> bool:
-    """
-    Whether *method* cannot be awaited, as far as can be told without calling it.
-    """
+    """Whether *method* cannot be awaited, as far as can be told without calling it."""
     if not callable(method):
         return True
     while isinstance(method, partial):

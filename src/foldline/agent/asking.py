@@ -1,6 +1,4 @@
-"""
-Asking the model once: reduce, send, and fold harder where the vendor finds it too long.
-"""
+"""Asking the model once: reduce, send, and fold harder where the vendor finds it too long."""
 
 from functools import partial
 
@@ -164,9 +162,7 @@ class Asking:
         return await reducer.reduce(window.history, state=window.reduction, overrides=overrides)
 
     async def _harder(self, window: ThreadWindow) -> ReducedHistory[Message]:
-        """
-        Fold down to half of what stands behind the cut.
-        """
+        """Fold down to half of what stands behind the cut."""
         reducer = self._setup.reducer
         units = reducer.plan(window.history, state=window.reduction).units
         return await reducer.with_target(max(1, units // 2)).reduce(
@@ -198,9 +194,7 @@ class Asking:
         return ReductionMetadata(state=state, event=event)
 
     async def _is_stored(self, ground: HistoryReductionState | None) -> bool:
-        """
-        Whether the thread still has *ground*, of which a fold started.
-        """
+        """Whether the thread still has *ground*, of which a fold started."""
         if ground is None:
             return True
         stored = await self._progress.thread.reductions()
@@ -211,9 +205,7 @@ class Asking:
         return self._setup.reducer.config.retention == "reduced"
 
     async def _keep(self, reduced: ReducedHistory[Message]) -> None:
-        """
-        Store what a fold has made; where it ends the turn, in the commit that ends it.
-        """
+        """Store what a fold has made; where it ends the turn, in the commit that ends it."""
         state, event = reduced.state, reduced.event
         if state is None or event is None or not _changed(reduced):
             return
@@ -339,9 +331,7 @@ def _performed(reduced: ReducedHistory[Message]) -> bool:
 
 
 def _in_force(reduced: ReducedHistory[Message]) -> HistoryReductionState | None:
-    """
-    Return the reduction that the view was made with.
-    """
+    """Return the reduction that the view was made with."""
     if reduced.event is None or reduced.event.status == "skipped":
         return None
     return reduced.state if _performed(reduced) else reduced.verdict.state

@@ -1,6 +1,4 @@
-"""
-Reductions for callers who keep nothing.
-"""
+"""Reductions for callers who keep nothing."""
 
 from bisect import insort
 from collections import OrderedDict
@@ -46,9 +44,7 @@ class ReductionCache:
     def find(
         self, history: History, *, config_fingerprint: str, scope: str = ""
     ) -> HistoryReductionState | None:
-        """
-        Return the longest reduction that stands for a prefix of *history*, or None.
-        """
+        """Return the longest reduction that stands for a prefix of *history*, or None."""
         with self._lock:
             indexes = self._indexes.get((scope, config_fingerprint), [])
             for index in reversed(indexes):
@@ -77,9 +73,7 @@ class ReductionCache:
                 self._forget_oldest()
 
     def clear(self) -> None:
-        """
-        Forget everything.
-        """
+        """Forget everything."""
         with self._lock:
             self._entries.clear()
             self._indexes.clear()
@@ -96,9 +90,7 @@ class ReductionCache:
 
 
 def _identity(state: HistoryReductionState) -> tuple[int, str]:
-    """
-    Return the length and the digest of the prefix that *state* is known by.
-    """
+    """Return the length and the digest of the prefix that *state* is known by."""
     if state.summarized_up_to_index:
         return state.summarized_up_to_index, state.message_hash
     return state.failed_index, state.failed_hash

@@ -1,6 +1,4 @@
-"""
-One call of a reducer, and the event that tells of it.
-"""
+"""One call of a reducer, and the event that tells of it."""
 
 from datetime import UTC, datetime
 from time import perf_counter
@@ -22,9 +20,7 @@ __all__ = ["Call", "age", "event_of"]
 
 
 class Call(Struct, frozen=True, kw_only=True):
-    """
-    One call of a reducer, up to its verdict.
-    """
+    """One call of a reducer, up to its verdict."""
 
     config: HistoryReductionConfig
     """How to reduce."""
@@ -97,9 +93,7 @@ def _unlike_given(call: Call) -> EarlierReduction:
 
 
 def age(made: datetime, now: datetime) -> float:
-    """
-    Return the seconds from *made* to *now*; a time without zone is taken as UTC.
-    """
+    """Return the seconds from *made* to *now*; a time without zone is taken as UTC."""
     try:
         return (now - made).total_seconds()
     except TypeError:

@@ -1,6 +1,4 @@
-"""
-An agent as JSON or TOML describes it.
-"""
+"""An agent as JSON or TOML describes it."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -36,9 +34,7 @@ _OLD_OPTIONS = MappingProxyType({"maxagenticiterations": "max_iterations"})
 
 
 class AgentConfig(Struct, frozen=True, kw_only=True):
-    """
-    What `Agent.from_config` builds an agent from.
-    """
+    """What `Agent.from_config` builds an agent from."""
 
     name: str = "agent"
     """The name of the agent."""

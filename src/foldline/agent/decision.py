@@ -1,6 +1,4 @@
-"""
-What comes next in a turn: one pure function, and the texts of its ends.
-"""
+"""What comes next in a turn: one pure function, and the texts of its ends."""
 
 from collections.abc import Sequence
 
@@ -16,9 +14,7 @@ __all__ = ["Repeat", "repeated_call", "termination", "unknown_tools"]
 
 
 class Repeat(Struct, frozen=True):
-    """
-    A call that is asked for once too often.
-    """
+    """A call that is asked for once too often."""
 
     name: str
     """The tool."""
@@ -28,9 +24,7 @@ class Repeat(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """
-        What is said instead of an answer.
-        """
+        """What is said instead of an answer."""
         return (
             f"Circuit breaker triggered: Function '{self.name}' with same arguments would be called "
             f"{self.count} times consecutively. Stopping to prevent infinite loop."
@@ -76,9 +70,7 @@ def repeated_call(
 def unknown_tools(
     calls: Sequence[ToolCallPart], known: Sequence[str], options: AgentOptions
 ) -> str | None:
-    """
-    Return why the turn ends over tools that do not exist; None where it goes on.
-    """
+    """Return why the turn ends over tools that do not exist; None where it goes on."""
     unknown = sorted({call.name for call in calls}.difference(known))
     if not unknown or not options.terminate_on_unknown_tools:
         return None

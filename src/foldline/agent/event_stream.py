@@ -1,6 +1,4 @@
-"""
-Work that is watched while it runs.
-"""
+"""Work that is watched while it runs."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
@@ -24,14 +22,10 @@ _INSIDE: ContextVar[frozenset[object]] = ContextVar("foldline_streams", default=
 
 
 class Later(Generic[_Value]):
-    """
-    A value that is there once the work has ended; awaiting it runs the work to its end.
-    """
+    """A value that is there once the work has ended; awaiting it runs the work to its end."""
 
     def __init__(self, read: Callable[[], Awaitable[_Value]]) -> None:
-        """
-        Be what *read* gives.
-        """
+        """Be what *read* gives."""
         self._read = read
 
     def __await__(self) -> Generator[object, None, _Value]:
@@ -48,9 +42,7 @@ class EventStream(Generic[_Event, _Outcome]):
     """
 
     def __init__(self, run: Callable[[Callable[[_Event], None]], Awaitable[_Outcome]]) -> None:
-        """
-        Watch *run*, which gives its events to the function it is given.
-        """
+        """Watch *run*, which gives its events to the function it is given."""
         self._run = run
         self._events = self._watched()
         self._lock = asyncio.Lock()
@@ -75,9 +67,7 @@ class EventStream(Generic[_Event, _Outcome]):
                 raise
 
     async def _watched(self) -> AsyncGenerator[_Event, None]:
-        """
-        Run the work in a task of its own, and give its events.
-        """
+        """Run the work in a task of its own, and give its events."""
         queue: asyncio.Queue[_Event | None] = asyncio.Queue()
         context = copy_context()
         context.run(_INSIDE.set, _INSIDE.get() | {self._token})
@@ -105,9 +95,7 @@ class EventStream(Generic[_Event, _Outcome]):
         return self._work.result()
 
     async def aclose(self) -> None:
-        """
-        Stop it where it is, unless it has ended; whoever reads it comes to its end.
-        """
+        """Stop it where it is, unless it has ended; whoever reads it comes to its end."""
         self._is_closed = True
         if self._work is not None and self._token in _INSIDE.get():
             # A tool of the turn, say, which cannot wait for its own end.
@@ -138,9 +126,7 @@ async def _worked(
 
 
 async def ended(work: list[asyncio.Future[_Outcome]]) -> None:
-    """
-    Cancel all of *work* that has not ended, and wait for its end also when cancelled again.
-    """
+    """Cancel all of *work* that has not ended, and wait for its end also when cancelled again."""
     cancelled = None
     for one in work:
         one.cancel()

@@ -49,9 +49,7 @@ __all__ = [
 CheckpointOperation: TypeAlias = Literal[
     "saved", "restored", "pending_saved", "pending_loaded", "pending_deleted"
 ]
-"""
-What was done with the checkpoint, or with tool calls whose answers are not yet messages.
-"""
+"""What was done with the checkpoint, or with tool calls whose answers are not yet messages."""
 
 
 Decision: TypeAlias = Literal["call_model", "complete", "terminate"]
@@ -59,9 +57,7 @@ Decision: TypeAlias = Literal["call_model", "complete", "terminate"]
 
 
 class TurnStartedEvent(Struct, frozen=True, kw_only=True, tag_field="type", tag="turn_started"):
-    """
-    A turn has begun, and its input is stored.
-    """
+    """A turn has begun, and its input is stored."""
 
     agent: str
     """The name of the agent."""
@@ -80,9 +76,7 @@ class TurnStartedEvent(Struct, frozen=True, kw_only=True, tag_field="type", tag=
 
 
 class CheckpointEvent(Struct, frozen=True, kw_only=True, tag_field="type", tag="checkpoint"):
-    """
-    A step was committed, or read back.
-    """
+    """A step was committed, or read back."""
 
     operation: CheckpointOperation
     """What was done."""
@@ -100,9 +94,7 @@ class CheckpointEvent(Struct, frozen=True, kw_only=True, tag_field="type", tag="
 class IterationStartedEvent(
     Struct, frozen=True, kw_only=True, tag_field="type", tag="iteration_started"
 ):
-    """
-    An iteration begins; exactly one event of this kind comes of each.
-    """
+    """An iteration begins; exactly one event of this kind comes of each."""
 
     iteration: int
     """Its number, from 0."""
@@ -112,9 +104,7 @@ class IterationStartedEvent(
 
 
 class DecisionEvent(Struct, frozen=True, kw_only=True, tag_field="type", tag="decision"):
-    """
-    What comes next was decided.
-    """
+    """What comes next was decided."""
 
     iteration: int
     """The iteration."""
@@ -127,9 +117,7 @@ class DecisionEvent(Struct, frozen=True, kw_only=True, tag_field="type", tag="de
 
 
 class RequestSentEvent(Struct, frozen=True, kw_only=True, tag_field="type", tag="request_sent"):
-    """
-    The model is asked.
-    """
+    """The model is asked."""
 
     iteration: int
     """The iteration."""
@@ -148,18 +136,14 @@ class RequestSentEvent(Struct, frozen=True, kw_only=True, tag_field="type", tag=
 
 
 class TextStartEvent(Struct, frozen=True, kw_only=True, tag_field="type", tag="text_start"):
-    """
-    The model begins to say something.
-    """
+    """The model begins to say something."""
 
     iteration: int
     """The iteration."""
 
 
 class TextDeltaEvent(Struct, frozen=True, kw_only=True, tag_field="type", tag="text_delta"):
-    """
-    The model says more.
-    """
+    """The model says more."""
 
     iteration: int
     """The iteration."""
@@ -169,9 +153,7 @@ class TextDeltaEvent(Struct, frozen=True, kw_only=True, tag_field="type", tag="t
 
 
 class TextEndEvent(Struct, frozen=True, kw_only=True, tag_field="type", tag="text_end"):
-    """
-    The model has said it.
-    """
+    """The model has said it."""
 
     iteration: int
     """The iteration."""
@@ -180,9 +162,7 @@ class TextEndEvent(Struct, frozen=True, kw_only=True, tag_field="type", tag="tex
 class ReasoningStartEvent(
     Struct, frozen=True, kw_only=True, tag_field="type", tag="reasoning_start"
 ):
-    """
-    The model begins to think.
-    """
+    """The model begins to think."""
 
     iteration: int
     """The iteration."""
@@ -191,9 +171,7 @@ class ReasoningStartEvent(
 class ReasoningDeltaEvent(
     Struct, frozen=True, kw_only=True, tag_field="type", tag="reasoning_delta"
 ):
-    """
-    The model thinks on.
-    """
+    """The model thinks on."""
 
     iteration: int
     """The iteration."""
@@ -203,9 +181,7 @@ class ReasoningDeltaEvent(
 
 
 class ReasoningEndEvent(Struct, frozen=True, kw_only=True, tag_field="type", tag="reasoning_end"):
-    """
-    The model has thought.
-    """
+    """The model has thought."""
 
     iteration: int
     """The iteration."""
@@ -214,9 +190,7 @@ class ReasoningEndEvent(Struct, frozen=True, kw_only=True, tag_field="type", tag
 class ToolCallStartEvent(
     Struct, frozen=True, kw_only=True, tag_field="type", tag="tool_call_start"
 ):
-    """
-    The model begins to write a call.
-    """
+    """The model begins to write a call."""
 
     iteration: int
     """The iteration."""
@@ -231,9 +205,7 @@ class ToolCallStartEvent(
 class ToolCallArgumentsEvent(
     Struct, frozen=True, kw_only=True, tag_field="type", tag="tool_call_arguments"
 ):
-    """
-    The model writes more of the arguments.
-    """
+    """The model writes more of the arguments."""
 
     iteration: int
     """The iteration."""
@@ -246,9 +218,7 @@ class ToolCallArgumentsEvent(
 
 
 class ToolCallEndEvent(Struct, frozen=True, kw_only=True, tag_field="type", tag="tool_call_end"):
-    """
-    The model has written a call.
-    """
+    """The model has written a call."""
 
     iteration: int
     """The iteration."""
@@ -267,9 +237,7 @@ class ToolCallEndEvent(Struct, frozen=True, kw_only=True, tag_field="type", tag=
 
 
 class ToolStartedEvent(Struct, frozen=True, kw_only=True, tag_field="type", tag="tool_started"):
-    """
-    A tool begins to run; its intent is stored.
-    """
+    """A tool begins to run; its intent is stored."""
 
     iteration: int
     """The iteration."""
@@ -285,9 +253,7 @@ class ToolStartedEvent(Struct, frozen=True, kw_only=True, tag_field="type", tag=
 
 
 class ToolResultEvent(Struct, frozen=True, kw_only=True, tag_field="type", tag="tool_result"):
-    """
-    A tool has answered.
-    """
+    """A tool has answered."""
 
     iteration: int
     """The iteration."""
@@ -312,9 +278,7 @@ class ToolResultEvent(Struct, frozen=True, kw_only=True, tag_field="type", tag="
 
 
 class RepeatBreakerEvent(Struct, frozen=True, kw_only=True, tag_field="type", tag="repeat_breaker"):
-    """
-    The same call was asked for too often in a row; the turn ends.
-    """
+    """The same call was asked for too often in a row; the turn ends."""
 
     iteration: int
     """The iteration."""
@@ -332,9 +296,7 @@ class RepeatBreakerEvent(Struct, frozen=True, kw_only=True, tag_field="type", ta
 class IterationFinishedEvent(
     Struct, frozen=True, kw_only=True, tag_field="type", tag="iteration_finished"
 ):
-    """
-    An iteration is over, and what it said is stored.
-    """
+    """An iteration is over, and what it said is stored."""
 
     iteration: int
     """Its number."""
@@ -353,9 +315,7 @@ class IterationFinishedEvent(
 
 
 class TurnFinishedEvent(Struct, frozen=True, kw_only=True, tag_field="type", tag="turn_finished"):
-    """
-    The turn is over, and everything of it is stored.
-    """
+    """The turn is over, and everything of it is stored."""
 
     termination_reason: str
     """Why it ended."""
@@ -368,9 +328,7 @@ class TurnFinishedEvent(Struct, frozen=True, kw_only=True, tag_field="type", tag
 
 
 class RunCompletedEvent(Struct, frozen=True, kw_only=True, tag_field="type", tag="run_completed"):
-    """
-    The last event of a turn.
-    """
+    """The last event of a turn."""
 
     run_id: str
     """The run."""

@@ -1,6 +1,4 @@
-"""
-What a turn begins with.
-"""
+"""What a turn begins with."""
 
 from collections.abc import Sequence
 from typing import TypeAlias, cast

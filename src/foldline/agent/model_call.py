@@ -1,6 +1,4 @@
-"""
-One call of the model: its request, its pieces, its response.
-"""
+"""One call of the model: its request, its pieces, its response."""
 
 from collections.abc import Callable, Iterable
 from contextlib import aclosing

@@ -1,6 +1,4 @@
-"""
-What bounds a turn.
-"""
+"""What bounds a turn."""
 
 from collections.abc import Mapping
 

@@ -30,9 +30,7 @@ _PATIENCE = 0.5
 
 
 class _Ended(Struct, frozen=True):
-    """
-    What was run wants the process to end.
-    """
+    """What was run wants the process to end."""
 
     error: BaseException
 
@@ -46,9 +44,7 @@ class Portal:
     """
 
     def __init__(self) -> None:
-        """
-        Start nothing yet.
-        """
+        """Start nothing yet."""
         self._threads: dict[int, _LoopThread] = {}
 
     def run(
@@ -84,18 +80,14 @@ class Portal:
 
 
 class _LoopThread:
-    """
-    A daemon thread in which a loop runs for ever.
-    """
+    """A daemon thread in which a loop runs for ever."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def loop(self) -> asyncio.AbstractEventLoop:
-        """
-        Return the loop; it runs.
-        """
+        """Return the loop; it runs."""
         with self._lock:
             if self._loop is None:
                 loop = asyncio.new_event_loop()

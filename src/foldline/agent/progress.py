@@ -1,6 +1,4 @@
-"""
-How far a turn has come: its thread, its state, and the commits that move both.
-"""
+"""How far a turn has come: its thread, its state, and the commits that move both."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -30,9 +28,7 @@ class _Write(Protocol):
 
 
 class Progress:
-    """
-    The thread of a turn, the state behind its last step, and the messages it has added.
-    """
+    """The thread of a turn, the state behind its last step, and the messages it has added."""
 
     def __init__(
         self,
@@ -139,9 +135,7 @@ class Progress:
                 return
 
     def _place(self) -> object:
-        """
-        Return what only somebody changes who goes on with the thread.
-        """
+        """Return what only somebody changes who goes on with the thread."""
         thread = self.thread
         state = thread.execution_state
         run = None if state is None else (state.run_id, state.iteration, state.is_open)
@@ -156,9 +150,7 @@ class Progress:
         reduction: HistoryReductionState | UnsetType = UNSET,
         archive: bool = False,
     ) -> None:
-        """
-        Commit the end of the turn.
-        """
+        """Commit the end of the turn."""
         await self.commit(
             messages=messages,
             state=self.state.terminated(reason),
@@ -168,9 +160,7 @@ class Progress:
         )
 
     def tell_checkpoint(self, operation: CheckpointOperation, *, pending: int = 0) -> None:
-        """
-        Tell of *operation*.
-        """
+        """Tell of *operation*."""
         event = CheckpointEvent(
             operation=operation,
             iteration=self.state.iteration,

@@ -1,6 +1,4 @@
-"""
-Reduction for callers with a loop of their own.
-"""
+"""Reduction for callers with a loop of their own."""
 
 import asyncio
 import logging
@@ -59,9 +57,7 @@ _Dict = dict[str, Any]
 
 
 class ReducedHistory(Struct, Generic[_Item], frozen=True, kw_only=True):
-    """
-    What to send to the model, and what to keep for the next call.
-    """
+    """What to send to the model, and what to keep for the next call."""
 
     messages: list[_Item]
     """The view, in the kind that was given."""
@@ -77,9 +73,7 @@ class ReducedHistory(Struct, Generic[_Item], frozen=True, kw_only=True):
 
     @property
     def termination_reason(self) -> str | None:
-        """
-        Why the turn should end before the model is called; None where it should go on.
-        """
+        """Why the turn should end before the model is called; None where it should go on."""
         performed = self.event is not None and self.event.status == "performed"
         return CIRCUIT_BREAKER_TERMINATION if performed and self.verdict.kind == "halt" else None
 
@@ -146,9 +140,7 @@ class HistoryReducer:
 
     @property
     def config_fingerprint(self) -> str:
-        """
-        What shapes the reductions made here; those of another fingerprint are not used.
-        """
+        """What shapes the reductions made here; those of another fingerprint are not used."""
         return self._fingerprint
 
     @overload
@@ -291,9 +283,7 @@ class HistoryReducer:
         return structs.replace(held, event=event)
 
     def observed_by(self, observer: Observer) -> "HistoryReducer":
-        """
-        Return a reducer whose folds *observer* watches, and that is otherwise the same.
-        """
+        """Return a reducer whose folds *observer* watches, and that is otherwise the same."""
         other = copy(self)
         other._observer = observer  # noqa: SLF001 - of this very class
         return other
@@ -350,9 +340,7 @@ class HistoryReducer:
         return call if self._cache is None else self._looked_up(call, self._cache)
 
     def _looked_up(self, call: Call, cache: ReductionCache) -> Call:
-        """
-        Return *call* as it is decided with what *cache* knows, where that is more.
-        """
+        """Return *call* as it is decided with what *cache* knows, where that is more."""
         history, standing = call.items.history, call.verdict.state
         if standing is not None and not call.verdict.folds:
             return call
@@ -366,9 +354,7 @@ class HistoryReducer:
         return structs.replace(call, given=found, verdict=verdict)
 
     async def _settled(self, call: Call) -> ReducedHistory[Any]:
-        """
-        Fold as *call* asks; where somebody does so already, wait for it and look again.
-        """
+        """Fold as *call* asks; where somebody does so already, wait for it and look again."""
         if self._cache is None:
             return await self._made(call)
         while call.verdict.folds:
@@ -380,9 +366,7 @@ class HistoryReducer:
         return self._served(call)
 
     def _place(self, call: Call) -> tuple[str, str, str]:
-        """
-        Return what two calls share that would make the same fold.
-        """
+        """Return what two calls share that would make the same fold."""
         prefix = hash_of(call.items.history, call.verdict.cut)
         return call.scope, self._fingerprint, prefix
 

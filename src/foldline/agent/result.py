@@ -1,6 +1,4 @@
-"""
-What a turn leaves behind.
-"""
+"""What a turn leaves behind."""
 
 from typing import Final
 
@@ -22,9 +20,7 @@ AGENT_KEY: Final = "agent"
 
 
 class ReductionMetadata(Struct, frozen=True, kw_only=True):
-    """
-    A fold that a turn has made.
-    """
+    """A fold that a turn has made."""
 
     state: HistoryReductionState
     """The reduction, as it is stored with the thread."""
@@ -34,24 +30,18 @@ class ReductionMetadata(Struct, frozen=True, kw_only=True):
 
     @property
     def summary_message(self) -> Message | None:
-        """
-        The summary as the model is shown it; None where the messages were dropped.
-        """
+        """The summary as the model is shown it; None where the messages were dropped."""
         messages = self.state.summary_messages()
         return messages[-1] if messages else None
 
     @property
     def messages_removed_count(self) -> int:
-        """
-        How many messages the view does not show as they are.
-        """
+        """How many messages the view does not show as they are."""
         return self.event.removed_count
 
 
 class TurnResult(Struct, frozen=True, kw_only=True):
-    """
-    What came of a turn.
-    """
+    """What came of a turn."""
 
     thread: ConversationThread
     """The thread, with everything stored."""
@@ -76,17 +66,13 @@ class TurnResult(Struct, frozen=True, kw_only=True):
 
     @property
     def summarizer_usage(self) -> Usage:
-        """
-        What the vendors of the summarizers counted for the folds of the turn, in all.
-        """
+        """What the vendors of the summarizers counted for the folds of the turn, in all."""
         folds = (event for event in self.events if isinstance(event, HistoryReductionEvent))
         return total_usage(event.summarizer_usage for event in folds)
 
     @property
     def response(self) -> Message | None:
-        """
-        The last message of the assistant; None where it said nothing.
-        """
+        """The last message of the assistant; None where it said nothing."""
         for message in reversed(self.messages):
             if message.role == "assistant":
                 return message
@@ -94,14 +80,10 @@ class TurnResult(Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """
-        What the assistant said last; empty where it said nothing.
-        """
+        """What the assistant said last; empty where it said nothing."""
         return "" if self.response is None else self.response.text
 
     @property
     def is_complete(self) -> bool:
-        """
-        Whether the turn came to its own end, and was not stopped.
-        """
+        """Whether the turn came to its own end, and was not stopped."""
         return self.termination_reason == COMPLETED

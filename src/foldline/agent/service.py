@@ -27,9 +27,7 @@ __all__ = ["Held", "begun", "held_by", "state_behind"]
 
 
 class Held(Struct, frozen=True, kw_only=True):
-    """
-    What the vendor holds and lacks.
-    """
+    """What the vendor holds and lacks."""
 
     service_thread_id: str | None
     """The conversation that goes on; None where a new one begins."""
@@ -72,9 +70,7 @@ def held_by(
 
 
 def _waiting(history: History, at: int) -> set[str]:
-    """
-    Return the calls that the vendor made last before *at*.
-    """
+    """Return the calls that the vendor made last before *at*."""
     calls: set[str] = set()
     while at > history.start and history[at - 1].role == "assistant":
         at -= 1
@@ -90,9 +86,7 @@ def _answered(news: Sequence[Message]) -> set[str]:
 
 
 def _mended(news: Sequence[Message]) -> list[Message]:
-    """
-    Return *news* as a valid continuation: their answers belong to calls that the vendor has.
-    """
+    """Return *news* as a valid continuation: their answers belong to calls that the vendor has."""
     first = next((at for at, one in enumerate(news) if one.role != "tool"), len(news))
     return [*news[:first], *repair(news[first:])]
 

@@ -1,6 +1,4 @@
-"""
-What the turns of one agent have in common.
-"""
+"""What the turns of one agent have in common."""
 
 from collections.abc import Callable, Mapping
 
@@ -22,9 +20,7 @@ __all__ = ["TurnSetup"]
 
 
 class TurnSetup(Struct, frozen=True, kw_only=True):
-    """
-    What the turns of one agent have in common.
-    """
+    """What the turns of one agent have in common."""
 
     agent: str
     """The name of the agent."""

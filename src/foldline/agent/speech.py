@@ -1,6 +1,4 @@
-"""
-What a model says while it says it, as events.
-"""
+"""What a model says while it says it, as events."""
 
 from collections.abc import Callable
 from typing import TypeAlias
@@ -33,14 +31,10 @@ _Kind: TypeAlias = type[TextDelta | ReasoningDelta]
 
 
 class Speech:
-    """
-    Turns the pieces of one response into events that open, go on and close.
-    """
+    """Turns the pieces of one response into events that open, go on and close."""
 
     def __init__(self, iteration: int, tell: Callable[[AgentEvent], None]) -> None:
-        """
-        Begin the response of the model call *iteration*; *tell* is given the events.
-        """
+        """Begin the response of the model call *iteration*; *tell* is given the events."""
         self._iteration = iteration
         self._tell = tell
         self._open: _Kind | None = None
@@ -49,9 +43,7 @@ class Speech:
         """Whether anything was heard."""
 
     def hear(self, piece: ChatDelta) -> None:
-        """
-        Tell of *piece*.
-        """
+        """Tell of *piece*."""
         self.has_begun = True
         if isinstance(piece, ToolCallDelta):
             self.close()
@@ -85,9 +77,7 @@ class Speech:
             self._tell(event)
 
     def close(self) -> None:
-        """
-        Tell that what is open has ended, if something is.
-        """
+        """Tell that what is open has ended, if something is."""
         if self._open is TextDelta:
             self._tell(TextEndEvent(iteration=self._iteration))
         elif self._open is ReasoningDelta:
@@ -95,9 +85,7 @@ class Speech:
         self._open = None
 
     def tell_all(self, response: ChatResponse) -> None:
-        """
-        Tell of a response that came at once.
-        """
+        """Tell of a response that came at once."""
         calls = 0
         for part in (part for message in response.messages for part in message.parts):
             piece = _piece(part, calls)

@@ -1,6 +1,4 @@
-"""
-A turn that is watched while it runs.
-"""
+"""A turn that is watched while it runs."""
 
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
@@ -28,9 +26,7 @@ class StreamingTurnResult(EventStream[AgentEvent, TurnResult]):
     """
 
     def __init__(self, run: RunTurn) -> None:
-        """
-        Watch the turn that *run* runs.
-        """
+        """Watch the turn that *run* runs."""
         super().__init__(run)
         self.final_history: Later[list[Message]] = Later(self._history)
         """All messages of the thread behind the turn."""

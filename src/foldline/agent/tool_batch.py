@@ -31,9 +31,7 @@ _ATTEMPTS = 8
 
 
 class _Job(Struct):
-    """
-    One call on its way to its answer.
-    """
+    """One call on its way to its answer."""
 
     call: ToolCallPart
     run: ToolRun
@@ -44,9 +42,7 @@ class _Job(Struct):
 
 
 class ToolBatch:
-    """
-    Runs the calls of one response; `answers` is whole once `run` has ended.
-    """
+    """Runs the calls of one response; `answers` is whole once `run` has ended."""
 
     def __init__(self, setup: TurnSetup, progress: Progress, calls: Sequence[ToolCallPart]) -> None:
         """
@@ -85,9 +81,7 @@ class ToolBatch:
         return _Job(call, run, tool)
 
     def _settle(self) -> None:
-        """
-        Settle the calls that need not run: the stored, the interrupted and the unknown.
-        """
+        """Settle the calls that need not run: the stored, the interrupted and the unknown."""
         for job in self._jobs:
             if job.run.result is not None:
                 self._answers[job.call.id] = ToolAnswer(
@@ -103,9 +97,7 @@ class ToolBatch:
         return [job for job in self._jobs if job.call.id not in self._answers]
 
     def intents(self) -> list[ToolRun]:
-        """
-        Return the intents to commit before `run` begins.
-        """
+        """Return the intents to commit before `run` begins."""
         first = self._waiting if self._parallel else self._waiting[:1]
         intents = [job.run for job in first if not job.is_stored]
         for job in first:
@@ -114,17 +106,13 @@ class ToolBatch:
 
     @property
     def answers(self) -> list[Message]:
-        """
-        The answers as messages, in the order of the calls.
-        """
+        """The answers as messages, in the order of the calls."""
         now = self._progress.thread.now()
         return [answer_of(self._finished(job), now) for job in self._jobs]
 
     @property
     def has_failed(self) -> bool:
-        """
-        Whether every call failed.
-        """
+        """Whether every call failed."""
         return all(answer.is_error for answer in self._answers.values())
 
     async def run(self) -> None:

@@ -55,9 +55,7 @@ __all__ = ["Turn"]
 
 
 class Turn:
-    """
-    One turn on one thread; `result` is there once `run` has ended.
-    """
+    """One turn on one thread; `result` is there once `run` has ended."""
 
     def __init__(
         self,
@@ -97,9 +95,7 @@ class Turn:
         return self._progress
 
     def result(self) -> TurnResult:
-        """
-        Return what came of the turn, which has ended.
-        """
+        """Return what came of the turn, which has ended."""
         return TurnResult(
             thread=self._thread,
             messages=tuple(self._at.messages),
@@ -185,9 +181,7 @@ class Turn:
         self._tell(event)
 
     async def _take_up(self) -> None:
-        """
-        Answer the calls that a crash has left without answers.
-        """
+        """Answer the calls that a crash has left without answers."""
         calls = _unanswered(self._at.messages)
         pending = len(self._thread.pending_tools)
         if not calls:
@@ -224,9 +218,7 @@ class Turn:
         await self._answered(asking.response)
 
     def _overrides_now(self) -> AgentRunConfig | None:
-        """
-        Return what the run changes for this call; a fold is asked for once, before the first.
-        """
+        """Return what the run changes for this call; a fold is asked for once, before the first."""
         overrides = self._overrides
         if overrides is None or not overrides.trigger_history_reduction:
             return overrides
@@ -234,9 +226,7 @@ class Turn:
         return overrides
 
     async def _answered(self, response: ChatResponse) -> None:
-        """
-        Store what the model said, and do what it wants.
-        """
+        """Store what the model said, and do what it wants."""
         said = [
             self._signed(message)
             for message in with_own_ids(response.messages, (), self._setup.new_id)
@@ -309,9 +299,7 @@ class Turn:
         await self._run_tools(batch)
 
     def _refusals(self, calls: Sequence[ToolCallPart], reason: str) -> list[Message]:
-        """
-        Return answers to calls that are not run, and the text that the user sees.
-        """
+        """Return answers to calls that are not run, and the text that the user sees."""
         answers = [Message.tool(call.id, f"Not run. {reason}", name=call.name) for call in calls]
         return [*map(self._dated, answers), self._signed(Message.assistant(reason))]
 
@@ -348,9 +336,7 @@ class Turn:
 
 
 def _unanswered(messages: Sequence[Message]) -> list[ToolCallPart]:
-    """
-    Return the calls of the last response that none of *messages* answers.
-    """
+    """Return the calls of the last response that none of *messages* answers."""
     answered: set[str] = set()
     calls: list[ToolCallPart] = []
     for message in reversed(messages):

@@ -1,6 +1,4 @@
-"""
-One at a time: whoever wants to do what somebody else is doing already waits for it first.
-"""
+"""One at a time: whoever wants to do what somebody else is doing already waits for it first."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Hashable
@@ -20,9 +18,7 @@ class Turnstile:
     """
 
     def __init__(self) -> None:
-        """
-        Know no key yet.
-        """
+        """Know no key yet."""
         self._locks: WeakValueDictionary[
             tuple[asyncio.AbstractEventLoop, Hashable], asyncio.Lock
         ] = WeakValueDictionary()
@@ -32,9 +28,7 @@ class Turnstile:
 
     @asynccontextmanager
     async def alone(self, key: Hashable) -> AsyncGenerator[None, None]:
-        """
-        Wait until no other task of this loop is inside with *key*, and be the one.
-        """
+        """Wait until no other task of this loop is inside with *key*, and be the one."""
         place = (asyncio.get_running_loop(), key)
         lock = self._locks.get(place)
         if lock is None:

@@ -1,6 +1,4 @@
-"""
-The caller's own kind of messages: read on the way in, written on the way out.
-"""
+"""The caller's own kind of messages: read on the way in, written on the way out."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import takewhile
@@ -85,9 +83,7 @@ _WRITERS: Mapping[NativeFormat, Callable[[Sequence[Message], _Original], list[_D
 
 
 class Items(Struct, frozen=True, kw_only=True):
-    """
-    What a caller gave, as a history, and the way back.
-    """
+    """What a caller gave, as a history, and the way back."""
 
     history: History
     """All that was said."""
@@ -102,17 +98,13 @@ class Items(Struct, frozen=True, kw_only=True):
     """Those messages that were read from dictionaries, one for each."""
 
     def given(self) -> list[Any]:
-        """
-        Return what was given, as it was.
-        """
+        """Return what was given, as it was."""
         if isinstance(self.kept, History):
             return self.kept.everything()
         return list(self.kept)
 
     def write(self, view: list[Message]) -> list[Any]:
-        """
-        Return *view* in the caller's kind; what stayed as it was is the caller's own object.
-        """
+        """Return *view* in the caller's kind; what stayed as it was is the caller's own object."""
         if self.writer is None:
             return view
         pairs = zip(self.messages, self.kept, strict=True)

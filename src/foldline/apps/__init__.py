@@ -1,3 +1,1 @@
-"""
-Programs: they parse, call and print.
-"""
+"""Programs: they parse, call and print."""

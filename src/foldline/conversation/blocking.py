@@ -1,6 +1,4 @@
-"""
-The blocking face of everything that is awaited.
-"""
+"""The blocking face of everything that is awaited."""
 
 from collections.abc import Callable, Coroutine
 from functools import partial

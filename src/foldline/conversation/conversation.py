@@ -1,6 +1,4 @@
-"""
-Many runs on one thread, of one agent or several.
-"""
+"""Many runs on one thread, of one agent or several."""
 
 from collections.abc import Callable, Mapping, Sequence
 from os import urandom
@@ -61,16 +59,12 @@ class Conversation:
 
     @property
     def agents(self) -> Mapping[str, Agent]:
-        """
-        Who can answer, by name.
-        """
+        """Who can answer, by name."""
         return self._agents
 
     @property
     def thread(self) -> ConversationThread | None:
-        """
-        Where everything is kept; None before the first use, where no thread was given.
-        """
+        """Where everything is kept; None before the first use, where no thread was given."""
         return self._thread
 
     async def messages(self) -> list[Message]:

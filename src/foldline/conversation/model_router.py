@@ -1,6 +1,4 @@
-"""
-The orchestrator that asks a model who should answer.
-"""
+"""The orchestrator that asks a model who should answer."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -82,9 +80,7 @@ class ModelRouter:
 
     @property
     def history_limit(self) -> int:
-        """
-        How many of the newest messages the model is shown.
-        """
+        """How many of the newest messages the model is shown."""
         return self._last
 
     async def orchestrate(
@@ -147,9 +143,7 @@ class ModelRouter:
 
 
 def named_in(text: str, names: Sequence[str]) -> str | None:
-    """
-    Return the only one of *names* that *text* is or holds, whatever its case; None otherwise.
-    """
+    """Return the only one of *names* that *text* is or holds, whatever its case; None otherwise."""
     said = text.strip(_MARKS)
     if said in names:
         return said

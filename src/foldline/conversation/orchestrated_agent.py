@@ -1,6 +1,4 @@
-"""
-An agent as an orchestrator gets it: bound to the thread of the conversation.
-"""
+"""An agent as an orchestrator gets it: bound to the thread of the conversation."""
 
 from collections.abc import Callable, Sequence
 from os import urandom
@@ -25,9 +23,7 @@ __all__ = ["OrchestratedAgent", "Stage"]
 
 
 class Stage:
-    """
-    What the agents share that answer one message.
-    """
+    """What the agents share that answer one message."""
 
     def __init__(
         self,
@@ -54,23 +50,17 @@ class Stage:
         self.look()
 
     def look(self) -> None:
-        """
-        Take what is on the thread now for what this conversation has said.
-        """
+        """Take what is on the thread now for what this conversation has said."""
         self._count, self._revision = self.thread.count, self.thread.revision
 
     def show(self, agent: str) -> None:
-        """
-        Tell that *agent* answers, unless that was the last thing told of it.
-        """
+        """Tell that *agent* answers, unless that was the last thing told of it."""
         if self.listen is not None and agent != self._shown:
             self.listen(AgentSelectedEvent(agent=agent, conversation_id=self.thread.id))
         self._shown = agent
 
     def has_lost(self, conflict: ThreadConflictError) -> None:
-        """
-        Note that somebody else was faster.
-        """
+        """Note that somebody else was faster."""
         self._conflict = conflict
 
     def check(self) -> None:
@@ -99,31 +89,23 @@ class OrchestratedAgent:
     """
 
     def __init__(self, agent: Agent, stage: Stage) -> None:
-        """
-        Let *agent* answer on *stage*.
-        """
+        """Let *agent* answer on *stage*."""
         self._agent = agent
         self._stage = stage
 
     @property
     def name(self) -> str:
-        """
-        The name of the agent.
-        """
+        """The name of the agent."""
         return self._agent.name
 
     @property
     def instructions(self) -> str:
-        """
-        The instructions of the agent.
-        """
+        """The instructions of the agent."""
         return self._agent.instructions
 
     @property
     def agent(self) -> Agent:
-        """
-        The agent itself, which knows nothing of the conversation.
-        """
+        """The agent itself, which knows nothing of the conversation."""
         return self._agent
 
     async def run(self, message: TurnInput = None) -> TurnResult:

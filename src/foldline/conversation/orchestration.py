@@ -1,6 +1,4 @@
-"""
-What orchestrators are told, and what they return.
-"""
+"""What orchestrators are told, and what they return."""
 
 from collections.abc import Mapping
 from typing import Literal, Self, TypeAlias
@@ -42,9 +40,7 @@ under way. `completed`: it came to its end. `failed`: a limit has ended it.
 
 
 class OrchestrationOptions(Struct, frozen=True, kw_only=True):
-    """
-    What an orchestrator is told beside the history.
-    """
+    """What an orchestrator is told beside the history."""
 
     config: AgentRunConfig | None = None
     """What this run changes; the agents that are handed over know it already."""
@@ -63,9 +59,7 @@ class OrchestrationOptions(Struct, frozen=True, kw_only=True):
 
 
 class OrchestrationMetadata(Struct, frozen=True, kw_only=True):
-    """
-    How the choice was made.
-    """
+    """How the choice was made."""
 
     strategy_name: str
     """The way of choosing."""
@@ -82,9 +76,7 @@ class OrchestrationMetadata(Struct, frozen=True, kw_only=True):
 
 
 class OrchestrationResult(Struct, frozen=True, kw_only=True):
-    """
-    What came of a message.
-    """
+    """What came of a message."""
 
     response: tuple[Message, ...]
     """What was said to it: messages of the assistant and of tools, in order."""
@@ -168,23 +160,17 @@ class OrchestrationResult(Struct, frozen=True, kw_only=True):
 
     @property
     def primary_agent(self) -> str:
-        """
-        The name of the agent that answered, by its other name.
-        """
+        """The name of the agent that answered, by its other name."""
         return self.selected_agent
 
     @property
     def is_complete(self) -> bool:
-        """
-        Whether it came to its end.
-        """
+        """Whether it came to its end."""
         return self.status == "completed"
 
     @property
     def text(self) -> str:
-        """
-        What the assistant said last; empty where it said nothing.
-        """
+        """What the assistant said last; empty where it said nothing."""
         for message in reversed(self.response):
             if message.role == "assistant":
                 return message.text
@@ -192,9 +178,7 @@ class OrchestrationResult(Struct, frozen=True, kw_only=True):
 
 
 def reduction_context(reduction: ReductionMetadata | None) -> dict[str, object]:
-    """
-    Return what the context of a result holds after the fold *reduction*; nothing without one.
-    """
+    """Return what the context of a result holds after the fold *reduction*; nothing without one."""
     if reduction is None:
         return {}
     context: dict[str, object] = {MESSAGES_REMOVED_COUNT: reduction.messages_removed_count}

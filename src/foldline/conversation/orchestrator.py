@@ -1,6 +1,4 @@
-"""
-Who decides which agent answers.
-"""
+"""Who decides which agent answers."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Protocol, runtime_checkable
@@ -76,13 +74,9 @@ class StreamingOrchestrator(Orchestrator, Protocol):
 
 @runtime_checkable
 class BoundedOrchestrator(Orchestrator, Protocol):
-    """
-    An orchestrator that needs a part of the history alone, so that no more of it is read.
-    """
+    """An orchestrator that needs a part of the history alone, so that no more of it is read."""
 
     @property
     def history_limit(self) -> int:
-        """
-        How many of the newest messages it is given.
-        """
+        """How many of the newest messages it is given."""
         ...

@@ -1,6 +1,4 @@
-"""
-A response that is brought to a thread: what of it is new, and whose it is.
-"""
+"""A response that is brought to a thread: what of it is new, and whose it is."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -42,9 +40,7 @@ def check_response(response: object) -> None:
 
 
 def without_history(response: Sequence[Message], history: Sequence[Message]) -> tuple[Message, ...]:
-    """
-    Return *response* without *history*, where it repeats all of it.
-    """
+    """Return *response* without *history*, where it repeats all of it."""
     size = len(history)
     if len(response) >= size and all(map(_is_same, response, history)):
         return tuple(response[size:])
@@ -73,16 +69,12 @@ def without_stored(response: Iterable[Message], stored: Iterable[Message]) -> li
 
 
 def dated(message: Message, now: datetime) -> Message:
-    """
-    Return *message* with its time, which is *now* where it has none.
-    """
+    """Return *message* with its time, which is *now* where it has none."""
     return structs.replace(message, created_at=message.created_at or now)
 
 
 def signed(message: Message, agent: str, now: datetime) -> Message:
-    """
-    Return *message* with its time and, where the assistant says it, the name of *agent*.
-    """
+    """Return *message* with its time and, where the assistant says it, the name of *agent*."""
     if message.role != "assistant":
         return dated(message, now)
     # Not as its name: that would be sent, which changes bytes that a vendor has cached.
@@ -91,8 +83,6 @@ def signed(message: Message, agent: str, now: datetime) -> Message:
 
 
 def answered_by(message: Message) -> str | None:
-    """
-    Return the name of the agent that said *message*; None where nobody noted it.
-    """
+    """Return the name of the agent that said *message*; None where nobody noted it."""
     name = (message.metadata or {}).get(AGENT_KEY)
     return name if isinstance(name, str) else None

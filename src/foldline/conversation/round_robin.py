@@ -1,6 +1,4 @@
-"""
-The orchestrator that lets the agents answer in turn.
-"""
+"""The orchestrator that lets the agents answer in turn."""
 
 from collections.abc import Mapping, Sequence
 
@@ -22,9 +20,7 @@ class RoundRobin:
 
     @property
     def history_limit(self) -> int:
-        """
-        No message.
-        """
+        """No message."""
         return 0
 
     async def orchestrate(

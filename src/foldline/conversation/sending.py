@@ -63,9 +63,7 @@ _Pieces = AsyncGenerator[ConversationEvent | OrchestrationResult, None]
 
 
 class Sending:
-    """
-    One message on one thread, or what waits on it for an answer.
-    """
+    """One message on one thread, or what waits on it for an answer."""
 
     def __init__(
         self,
@@ -145,9 +143,7 @@ class Sending:
         return OrchestrationResult.of_turn(turn, agent.name, strategy_name="Resume")
 
     async def _answered(self) -> OrchestrationResult:
-        """
-        Let the only agent answer; its turn stores the input with its own first step.
-        """
+        """Let the only agent answer; its turn stores the input with its own first step."""
         (agent,) = self._agents.values()
         turn = await agent.run(self._given or None)
         return OrchestrationResult.of_turn(turn, agent.name, strategy_name=SINGLE_AGENT)
@@ -197,9 +193,7 @@ class Sending:
         return max(1, window.history.exchanges())
 
     async def _kept(self, result: OrchestrationResult) -> OrchestrationResult:
-        """
-        Store what of *result* no turn has stored, and return it with what is known besides.
-        """
+        """Store what of *result* no turn has stored, and return it with what is known besides."""
         check_response(result.response)
         stage, agent, now = self._stage, result.selected_agent, self._thread.now()
         stage.show(agent)
@@ -216,18 +210,14 @@ class Sending:
         return structs.replace(result, response=response, reduction=reduction)
 
     async def _stored(self) -> Sequence[Message]:
-        """
-        Return what turns have stored, also those that have failed.
-        """
+        """Return what turns have stored, also those that have failed."""
         thread = self._thread
         return await thread.get_messages(last=max(0, thread.count - self._answer_start))
 
     async def _applied(
         self, reduction: ReductionMetadata | None, agent: str, news: Sequence[Message]
     ) -> ReductionMetadata | None:
-        """
-        Store *news* with *reduction* and return it; alone where it stands for other messages.
-        """
+        """Store *news* with *reduction* and return it; alone where it stands for other messages."""
         assert reduction is not None
         with suppress(IntegrityError):
             await self._commit(news, agent=agent, reduction=reduction.state)
@@ -244,9 +234,7 @@ class Sending:
         agent: str | None = None,
         reduction: HistoryReductionState | UnsetType = UNSET,
     ) -> None:
-        """
-        Store *messages*; with *agent* they are its answer, and end the run.
-        """
+        """Store *messages*; with *agent* they are its answer, and end the run."""
         thread = self._thread
         self._stage.check()
         run = begun(thread, run_id=urandom(16).hex(), agent=agent or "")
@@ -266,9 +254,7 @@ class Sending:
         self._stage.look()
 
     async def _filled(self, result: OrchestrationResult) -> OrchestrationResult:
-        """
-        Return *result* with what the conversation knows of it.
-        """
+        """Return *result* with what the conversation knows of it."""
         names = tuple(name for name, _ in self._stage.turns)
         usages = [turn.usage for _, turn in self._stage.turns]
         state, metadata = self._thread.execution_state, result.metadata
@@ -288,9 +274,7 @@ class Sending:
 
 
 async def is_waiting(thread: ConversationThread) -> bool:
-    """
-    Whether the last message of *thread* has no answer yet.
-    """
+    """Whether the last message of *thread* has no answer yet."""
     said = await thread.get_range(max(0, thread.length - 1))
     last = [message for message in said if message.role != "system"][-1:]
     return any(one.role != "assistant" or one.tool_calls for one in last)
@@ -310,6 +294,4 @@ async def _heard(
 
 
 def _nobody(_: AgentEvent) -> None:
-    """
-    Tell nobody: a step of the conversation is no step of a turn.
-    """
+    """Tell nobody: a step of the conversation is no step of a turn."""

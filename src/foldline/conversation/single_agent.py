@@ -1,6 +1,4 @@
-"""
-The orchestrator that has no choice.
-"""
+"""The orchestrator that has no choice."""
 
 from collections.abc import Mapping, Sequence
 
@@ -18,21 +16,15 @@ SINGLE_AGENT = "SingleAgent"
 
 
 class SingleAgent:
-    """
-    Lets the same agent answer always.
-    """
+    """Lets the same agent answer always."""
 
     def __init__(self, name: str) -> None:
-        """
-        Let the agent *name* answer.
-        """
+        """Let the agent *name* answer."""
         self._name = name
 
     @property
     def history_limit(self) -> int:
-        """
-        No message.
-        """
+        """No message."""
         return 0
 
     async def orchestrate(

@@ -1,6 +1,4 @@
-"""
-An answer that is watched while it is given.
-"""
+"""An answer that is watched while it is given."""
 
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias

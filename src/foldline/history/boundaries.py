@@ -70,18 +70,14 @@ def safe_cut(
 
 
 def is_safe_cut(history: History, index: int) -> bool:
-    """
-    Whether a cut at *index* tears nothing apart; there is none outside of the history.
-    """
+    """Whether a cut at *index* tears nothing apart; there is none outside of the history."""
     if not 0 < index <= len(history):
         return index == 0
     return next(_safe_indexes(history, index, index - 1), None) == index
 
 
 def _safe_indexes(history: History, top: int, above: int) -> Iterator[int]:
-    """
-    Give every safe index from *top* down to just over *above*.
-    """
+    """Give every safe index from *top* down to just over *above*."""
     for index in history.whole_indexes(min(top, history.first_open_call()), above):
         if not _splits_reasoning(history, index):
             yield index

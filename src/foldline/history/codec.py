@@ -56,9 +56,7 @@ _DOCUMENT = msgspec.json.Decoder(_Document)
 
 
 def encode_json(value: Any) -> bytes:
-    """
-    Write *value* as JSON that keeps the order of its keys, `NaN` and lone surrogates.
-    """
+    """Write *value* as JSON that keeps the order of its keys, `NaN` and lone surrogates."""
     try:
         data = _PLAIN.encode(value)
     except UnicodeEncodeError:
@@ -145,9 +143,7 @@ def decode_message(data: bytes | str) -> Message:
 
 
 def encode_history(messages: Iterable[Message]) -> bytes:
-    """
-    Write *messages* as one JSON document with a format number.
-    """
+    """Write *messages* as one JSON document with a format number."""
     body = b",".join(map(encode_message, messages))
     return b'{"format":%d,"messages":[%b]}' % (HISTORY_FORMAT, body)
 

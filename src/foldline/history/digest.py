@@ -45,9 +45,7 @@ _DEEPEST = 100
 
 
 def message_digest(message: Message) -> bytes:
-    """
-    Return the 32-byte digest of what *message* says.
-    """
+    """Return the 32-byte digest of what *message* says."""
     return sha256(_form(message)).digest()
 
 
@@ -149,9 +147,7 @@ def chain_digest(previous: bytes, message: Message) -> bytes:
 
 
 def prefix_digest(messages: Iterable[Message]) -> bytes:
-    """
-    Return the digest of *messages* as a prefix; system messages are not part of one.
-    """
+    """Return the digest of *messages* as a prefix; system messages are not part of one."""
     digest = EMPTY_DIGEST
     for message in messages:
         if message.role != "system":

@@ -1,6 +1,4 @@
-"""
-A history in memory, with everything about it that a turn needs at hand.
-"""
+"""A history in memory, with everything about it that a turn needs at hand."""
 
 from array import array
 from bisect import bisect_left, bisect_right
@@ -87,9 +85,7 @@ class History(Sequence[Message]):
         self.extend(messages)
 
     def append(self, message: Message) -> None:
-        """
-        Add *message* behind all others.
-        """
+        """Add *message* behind all others."""
         parts = message.parts
         # What `count_message` says of most messages, without the way there.
         if len(parts) == 1 and type(parts[0]) is TextPart and message.name is None:
@@ -141,16 +137,12 @@ class History(Sequence[Message]):
         whole.append(position + 1)
 
     def extend(self, messages: Iterable[Message]) -> None:
-        """
-        Add *messages* behind all others, in order.
-        """
+        """Add *messages* behind all others, in order."""
         for message in messages:
             self.append(message)
 
     def _pair(self, message: Message, position: int) -> int:
-        """
-        Return the position of the earliest call that *message* answers, or its own.
-        """
+        """Return the position of the earliest call that *message* answers, or its own."""
         reach = position
         for part in message.parts:
             if isinstance(part, ToolCallPart):
@@ -214,37 +206,27 @@ class History(Sequence[Message]):
 
     @property
     def system(self) -> tuple[Message, ...]:
-        """
-        The system messages, in order.
-        """
+        """The system messages, in order."""
         return tuple(self._system)
 
     @property
     def total(self) -> int:
-        """
-        The number of all messages, system messages included.
-        """
+        """The number of all messages, system messages included."""
         return self._length + len(self._system)
 
     @property
     def start(self) -> int:
-        """
-        The index of the first message in memory.
-        """
+        """The index of the first message in memory."""
         return self._prefix.length
 
     @property
     def system_tokens(self) -> int:
-        """
-        The tokens of the system messages together.
-        """
+        """The tokens of the system messages together."""
         return self._system_tokens
 
     @property
     def counter(self) -> TokenCounter:
-        """
-        What counts the tokens of a text here.
-        """
+        """What counts the tokens of a text here."""
         return self._counter
 
     def everything(self) -> list[Message]:
@@ -308,9 +290,7 @@ class History(Sequence[Message]):
         raise IndexError(message)
 
     def tokens(self, start: int = 0, stop: int | None = None) -> int:
-        """
-        Return the tokens of the messages from *start* up to *stop*, or to the end.
-        """
+        """Return the tokens of the messages from *start* up to *stop*, or to the end."""
         if self._prefix is NO_PREFIX:
             return self._tokens[-1 if stop is None else stop] - self._tokens[start]
         return self._tokens_before(len(self) if stop is None else stop) - self._tokens_before(start)
@@ -335,9 +315,7 @@ class History(Sequence[Message]):
         return opened or int(start < len(self))
 
     def count(self, unit: CountingUnit, start: int = 0) -> int:
-        """
-        Return the size of the messages from *start* on, in *unit*.
-        """
+        """Return the size of the messages from *start* on, in *unit*."""
         if unit == "messages":
             return self._length - start
         if unit == "exchanges":
@@ -363,9 +341,7 @@ class History(Sequence[Message]):
         return max(first, min(index, last)) if last >= first else max(0, last)
 
     def _opening(self, size: int) -> int:
-        """
-        Return where the newest *size* exchanges begin.
-        """
+        """Return where the newest *size* exchanges begin."""
         own, before = len(self._users), self._prefix.users
         if size < own or (size == own and before):
             return self._users[-size]
@@ -383,9 +359,7 @@ class History(Sequence[Message]):
         return max(min(start + 1, len(self)), within)
 
     def last_user(self) -> int | None:
-        """
-        Return the index of the last user message, or None where no user has spoken.
-        """
+        """Return the index of the last user message, or None where no user has spoken."""
         return self._users[-1] if self._users else self._prefix.last_user
 
     def reach(self, index: int) -> int:
@@ -415,9 +389,7 @@ class History(Sequence[Message]):
             yield self._whole[at]
 
     def has_tools(self, start: int) -> bool:
-        """
-        Whether a message from *start* on calls a tool or carries the answer of one.
-        """
+        """Whether a message from *start* on calls a tool or carries the answer of one."""
         return self._last_tool >= start
 
     def fork(self, at: int) -> "History":

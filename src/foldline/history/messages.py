@@ -1,6 +1,4 @@
-"""
-One message: who said what.
-"""
+"""One message: who said what."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -31,9 +29,7 @@ Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 
 
 class NativeFormat(Enum):
-    """
-    The wire formats whose items can be kept verbatim.
-    """
+    """The wire formats whose items can be kept verbatim."""
 
     OPENAI_CHAT = "openai-chat"
     """OpenAI Chat Completions messages."""
@@ -49,9 +45,7 @@ class NativeFormat(Enum):
 
 
 class Native(Struct, frozen=True, gc=False):
-    """
-    A vendor's own item, kept where the parts alone could not write it again byte for byte.
-    """
+    """A vendor's own item, kept where the parts alone could not write it again byte for byte."""
 
     format: NativeFormat
     """The wire format that the item is written in."""
@@ -61,9 +55,7 @@ class Native(Struct, frozen=True, gc=False):
 
 
 class Usage(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
-    """
-    The tokens that a vendor reported for the call which produced a message.
-    """
+    """The tokens that a vendor reported for the call which produced a message."""
 
     input_tokens: int = 0
     """Tokens read in all, cached ones included."""
@@ -82,9 +74,7 @@ class Usage(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
 
 
 def total_usage(usages: Iterable[Usage | None]) -> Usage:
-    """
-    Return the sum of *usages*.
-    """
+    """Return the sum of *usages*."""
     known = [usage for usage in usages if usage is not None]
     return Usage(
         **{name: sum(getattr(usage, name) for usage in known) for name in Usage.__struct_fields__}
@@ -125,16 +115,12 @@ class Message(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
 
     @classmethod
     def user(cls, text: str, *, id: str | None = None, name: str | None = None) -> "Message":
-        """
-        Make a user message of *text*.
-        """
+        """Make a user message of *text*."""
         return cls(role="user", parts=(TextPart(text),), id=id, name=name)
 
     @classmethod
     def system(cls, text: str, *, id: str | None = None) -> "Message":
-        """
-        Make a system message of *text*.
-        """
+        """Make a system message of *text*."""
         return cls(role="system", parts=(TextPart(text),), id=id)
 
     @classmethod
@@ -146,9 +132,7 @@ class Message(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
         id: str | None = None,
         name: str | None = None,
     ) -> "Message":
-        """
-        Make an assistant message of *text*, then *tool_calls*; an empty *text* makes no part.
-        """
+        """Make an assistant message of *text*, then *tool_calls*; an empty *text* makes no part."""
         said = (TextPart(text),) if text else ()
         return cls(role="assistant", parts=(*said, *tool_calls), id=id, name=name)
 
@@ -156,36 +140,26 @@ class Message(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     def tool(
         cls, call_id: str, response: str, *, id: str | None = None, name: str | None = None
     ) -> "Message":
-        """
-        Make the answer *response* of a tool to the call with the id *call_id*.
-        """
+        """Make the answer *response* of a tool to the call with the id *call_id*."""
         part = ToolCallResponsePart(call_id, response)
         return cls(role="tool", parts=(part,), id=id, name=name)
 
     @property
     def is_summary(self) -> bool:
-        """
-        Whether the message is a summary that a view put in place of older messages.
-        """
+        """Whether the message is a summary that a view put in place of older messages."""
         return self.metadata is not None and SUMMARY_KEY in self.metadata
 
     @property
     def text(self) -> str:
-        """
-        The text parts joined by newlines; empty where there are none.
-        """
+        """The text parts joined by newlines; empty where there are none."""
         return "\n".join(part.content for part in self.parts if isinstance(part, TextPart))
 
     @property
     def tool_calls(self) -> tuple[ToolCallPart, ...]:
-        """
-        The calls that the message makes, in order.
-        """
+        """The calls that the message makes, in order."""
         return tuple(part for part in self.parts if isinstance(part, ToolCallPart))
 
     @property
     def tool_call_responses(self) -> tuple[ToolCallResponsePart, ...]:
-        """
-        The answers to calls that the message carries, in order.
-        """
+        """The answers to calls that the message carries, in order."""
         return tuple(part for part in self.parts if isinstance(part, ToolCallResponsePart))

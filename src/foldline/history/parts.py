@@ -26,18 +26,14 @@ __all__ = [
 
 
 class TextPart(Struct, frozen=True, gc=False, tag_field="type", tag="text"):
-    """
-    Text that was said.
-    """
+    """Text that was said."""
 
     content: str
     """The text, exactly as it came."""
 
 
 class ToolCallPart(Struct, frozen=True, gc=False, tag_field="type", tag="tool_call"):
-    """
-    A request of the model to run a tool.
-    """
+    """A request of the model to run a tool."""
 
     id: str
     """What the response repeats; empty where a vendor gave none."""
@@ -50,9 +46,7 @@ class ToolCallPart(Struct, frozen=True, gc=False, tag_field="type", tag="tool_ca
 
 
 class BlobPart(Struct, frozen=True, gc=False, tag_field="type", tag="blob"):
-    """
-    Binary content, inline.
-    """
+    """Binary content, inline."""
 
     modality: str
     """`image`, `audio`, `video` or `document`."""
@@ -65,9 +59,7 @@ class BlobPart(Struct, frozen=True, gc=False, tag_field="type", tag="blob"):
 
 
 class UriPart(Struct, frozen=True, gc=False, tag_field="type", tag="uri"):
-    """
-    Content that lives at an address.
-    """
+    """Content that lives at an address."""
 
     modality: str
     """`image`, `audio`, `video` or `document`."""
@@ -77,9 +69,7 @@ class UriPart(Struct, frozen=True, gc=False, tag_field="type", tag="uri"):
 
 
 class FilePart(Struct, frozen=True, gc=False, tag_field="type", tag="file"):
-    """
-    Content that was uploaded to a vendor before.
-    """
+    """Content that was uploaded to a vendor before."""
 
     modality: str
     """`image`, `audio`, `video` or `document`."""
@@ -89,9 +79,7 @@ class FilePart(Struct, frozen=True, gc=False, tag_field="type", tag="file"):
 
 
 class GenericPart(Struct, frozen=True, gc=False, tag_field="type", tag="generic"):
-    """
-    Content of a kind that foldline does not know: kept, hashed and sent back, never read.
-    """
+    """Content of a kind that foldline does not know: kept, hashed and sent back, never read."""
 
     kind: str
     """The kind, as the vendor names it."""
@@ -107,9 +95,7 @@ ResponseContent: TypeAlias = TextPart | BlobPart | UriPart | FilePart | GenericP
 class ToolCallResponsePart(
     Struct, frozen=True, gc=False, tag_field="type", tag="tool_call_response"
 ):
-    """
-    What a tool answered.
-    """
+    """What a tool answered."""
 
     id: str
     """The id of the call that it answers."""
@@ -119,18 +105,14 @@ class ToolCallResponsePart(
 
 
 class ReasoningPart(Struct, frozen=True, gc=False, tag_field="type", tag="reasoning"):
-    """
-    What the model thought before it spoke; empty where the vendor keeps it sealed.
-    """
+    """What the model thought before it spoke; empty where the vendor keeps it sealed."""
 
     content: str
     """The reasoning, or its summary, as text."""
 
 
 class CompactionPart(Struct, frozen=True, gc=False, tag_field="type", tag="compaction"):
-    """
-    A vendor's own summary of what came before, readable or sealed.
-    """
+    """A vendor's own summary of what came before, readable or sealed."""
 
     content: str
     """The summary as text; empty where the vendor keeps it sealed."""

@@ -1,6 +1,4 @@
-"""
-What is known of the beginning of a history whose messages are not in memory.
-"""
+"""What is known of the beginning of a history whose messages are not in memory."""
 
 from msgspec import Struct
 

@@ -88,9 +88,7 @@ def _pair(messages: Sequence[Message]) -> _Answers:
 
 
 def _take(waiting: list[_Place]) -> _Place:
-    """
-    Take the first call of the newest message that still waits.
-    """
+    """Take the first call of the newest message that still waits."""
     newest, first = waiting[-1].message, len(waiting) - 1
     while first and waiting[first - 1].message == newest:
         first -= 1
@@ -125,9 +123,7 @@ def _block_end(messages: Sequence[Message], start: int) -> int:
 def _answers_end(
     messages: Sequence[Message], start: int, stop: int, answers: _Answers
 ) -> int | None:
-    """
-    Return the index behind the answers to the block, or None where they are not in order.
-    """
+    """Return the index behind the answers to the block, or None where they are not in order."""
     wanted: set[_Place] = set()
     for index in range(start, stop):
         parts = messages[index].parts
@@ -160,9 +156,7 @@ def _matched_end(messages: Sequence[Message], start: int, wanted: set[_Place]) -
 
 
 def _is_torn(message: Message, *, is_last: bool) -> bool:
-    """
-    Whether *message* calls, or says something of its own before the last answer.
-    """
+    """Whether *message* calls, or says something of its own before the last answer."""
     if any(_is_call(part) for part in message.parts):
         return True
     first_other = next(
@@ -174,9 +168,7 @@ def _is_torn(message: Message, *, is_last: bool) -> bool:
 
 
 def _are_new(block: Sequence[Message], taken: _Taken) -> bool:
-    """
-    Whether the calls of *block* have ids that are not taken yet; takes them if so.
-    """
+    """Whether the calls of *block* have ids that are not taken yet; takes them if so."""
     ids = [call.id for message in block for call in message.tool_calls]
     if "" in ids or len(set(ids)) != len(ids) or not taken.keys().isdisjoint(ids):
         return False

@@ -37,9 +37,7 @@ _CONTINUATIONS = bytes(range(0x80, 0xC0))
 
 
 class Seam(NamedTuple):
-    """
-    Where a token is likely to end: between one of some bytes and one of others.
-    """
+    """Where a token is likely to end: between one of some bytes and one of others."""
 
     before: bytes
     """The bytes that may stand before the seam."""

@@ -117,9 +117,7 @@ class TokenCounter(Protocol):
     """
 
     def count(self, text: str) -> int:
-        """
-        Return the tokens of *text*: 0 for no text, else at least 1, and always the same.
-        """
+        """Return the tokens of *text*: 0 for no text, else at least 1, and always the same."""
         ...
 
 
@@ -140,9 +138,7 @@ class TokenEstimator(Struct, frozen=True, kw_only=True):
             raise ConfigError(message)
 
     def count(self, text: str) -> int:
-        """
-        Return the estimated tokens of *text*: 0 for no text, else at least 1.
-        """
+        """Return the estimated tokens of *text*: 0 for no text, else at least 1."""
         if not text:
             return 0
         # Without arguments `encode` is twice as fast.

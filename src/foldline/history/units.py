@@ -1,6 +1,4 @@
-"""
-The units in which a history is counted.
-"""
+"""The units in which a history is counted."""
 
 from typing import Literal, TypeAlias, get_args
 

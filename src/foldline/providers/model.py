@@ -1,6 +1,4 @@
-"""
-Who answers: the protocol of a model, what it is asked and what it says.
-"""
+"""Who answers: the protocol of a model, what it is asked and what it says."""
 
 from collections.abc import AsyncGenerator, Mapping
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
@@ -34,9 +32,7 @@ Source: `gen_ai.response.finish_reasons` and the output message schema.
 
 
 class ChatRequest(Struct, frozen=True, kw_only=True):
-    """
-    One call of a model.
-    """
+    """One call of a model."""
 
     messages: tuple[Message, ...]
     """What the model is sent, oldest first: a view, or with *service_thread_id* what is new."""
@@ -52,9 +48,7 @@ class ChatRequest(Struct, frozen=True, kw_only=True):
 
 
 class ChatResponse(Struct, frozen=True, kw_only=True):
-    """
-    What a model said to one call.
-    """
+    """What a model said to one call."""
 
     messages: tuple[Message, ...]
     """What is added to the history: messages of the assistant, in order; may be empty."""
@@ -76,27 +70,21 @@ class ChatResponse(Struct, frozen=True, kw_only=True):
 
 
 class TextDelta(Struct, frozen=True, gc=False):
-    """
-    More of what the model says.
-    """
+    """More of what the model says."""
 
     text: str
     """The new piece."""
 
 
 class ReasoningDelta(Struct, frozen=True, gc=False):
-    """
-    More of what the model thinks.
-    """
+    """More of what the model thinks."""
 
     text: str
     """The new piece."""
 
 
 class ToolCallDelta(Struct, frozen=True, gc=False, kw_only=True):
-    """
-    More of a call that the model writes.
-    """
+    """More of a call that the model writes."""
 
     index: int
     """Which of the calls of this response it belongs to, from 0."""
@@ -117,15 +105,11 @@ ChatDelta: TypeAlias = TextDelta | ReasoningDelta | ToolCallDelta
 
 @runtime_checkable
 class ChatModel(Protocol):
-    """
-    Whatever answers a conversation.
-    """
+    """Whatever answers a conversation."""
 
     @property
     def name(self) -> str:
-        """
-        The identity of the model, as in `openai:gpt-5-mini`.
-        """
+        """The identity of the model, as in `openai:gpt-5-mini`."""
         ...
 
     async def respond(self, request: ChatRequest) -> ChatResponse:
@@ -142,9 +126,7 @@ class ChatModel(Protocol):
 
 @runtime_checkable
 class StreamingChatModel(ChatModel, Protocol):
-    """
-    A model that says what it says as it goes.
-    """
+    """A model that says what it says as it goes."""
 
     def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta | ChatResponse, None]:
         """
@@ -161,8 +143,6 @@ class StreamingChatModel(ChatModel, Protocol):
 
 
 def window_of(model: ChatModel) -> int | None:
-    """
-    Return the tokens that *model* can read and write at once; None where it does not say so.
-    """
+    """Return the tokens that *model* can read and write at once; None where it does not say so."""
     window: object = getattr(model, "context_window", None)
     return window if isinstance(window, int) else None

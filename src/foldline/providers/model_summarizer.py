@@ -1,6 +1,4 @@
-"""
-Summaries written by a model.
-"""
+"""Summaries written by a model."""
 
 import re
 from collections.abc import Mapping
@@ -109,9 +107,7 @@ class ModelSummarizer:
 
     @property
     def name(self) -> str:
-        """
-        The identity of the summarizer.
-        """
+        """The identity of the summarizer."""
         return self._name
 
     @property

@@ -1,6 +1,4 @@
-"""
-What summarizers spend, told to whoever asked for the summary.
-"""
+"""What summarizers spend, told to whoever asked for the summary."""
 
 from collections.abc import Generator
 from contextlib import contextmanager

@@ -1,6 +1,4 @@
-"""
-Who writes summaries.
-"""
+"""Who writes summaries."""
 
 from typing import Protocol, runtime_checkable
 
@@ -21,9 +19,7 @@ class Summarizer(Protocol):
 
     @property
     def name(self) -> str:
-        """
-        The identity of the summarizer; a reduction made by another name is not reused.
-        """
+        """The identity of the summarizer; a reduction made by another name is not reused."""
         ...
 
     async def summarize(self, request: SummaryRequest) -> str:

@@ -1,6 +1,4 @@
-"""
-A tool as a model sees it.
-"""
+"""A tool as a model sees it."""
 
 from collections.abc import Mapping
 
@@ -11,9 +9,7 @@ __all__ = ["ToolDefinition"]
 
 
 class ToolDefinition(Struct, frozen=True, kw_only=True):
-    """
-    What a model is told about a tool.
-    """
+    """What a model is told about a tool."""
 
     name: str
     """The name that the model calls it by: 1 to 64 of `A-Z a-z 0-9 _ -`."""

@@ -42,9 +42,7 @@ _FALSE_HEADER = re.compile(r"(?<![^\n\r\v\f\x1c-\x1e\x85\u2028\u2029])===")
 
 
 class FencedTranscript(Struct, frozen=True, kw_only=True):
-    """
-    A transcript between its fences.
-    """
+    """A transcript between its fences."""
 
     text: str
     """The first fence, the transcript and the last fence."""
@@ -96,9 +94,7 @@ def _named(name: str) -> str:
 
 
 def _call_numbers(messages: Iterable[Message]) -> Mapping[str, int]:
-    """
-    Return a short number for the id of each call: an id is long, and no summary needs it.
-    """
+    """Return a short number for the id of each call: an id is long, and no summary needs it."""
     ids = (call.id for message in messages for call in message.tool_calls)
     return MappingProxyType({one: number for number, one in enumerate(dict.fromkeys(ids), 1)})
 

@@ -1,6 +1,4 @@
-"""
-How and when a history is reduced.
-"""
+"""How and when a history is reduced."""
 
 from math import inf
 from types import UnionType
@@ -46,9 +44,7 @@ DEFAULT_SUMMARIZATION_THRESHOLD = 5
 
 
 class ProviderConfig(Struct, frozen=True, kw_only=True):
-    """
-    Which model answers, and where it lives.
-    """
+    """Which model answers, and where it lives."""
 
     provider_key: str
     """The vendor, as in `openai` or `anthropic`."""
@@ -71,9 +67,7 @@ class ProviderConfig(Struct, frozen=True, kw_only=True):
 
 
 class Limits(Struct, frozen=True):
-    """
-    The two numbers that a unit is judged by.
-    """
+    """The two numbers that a unit is judged by."""
 
     target: int
     """How much a fold keeps."""
@@ -83,9 +77,7 @@ class Limits(Struct, frozen=True):
 
     @property
     def ceiling(self) -> int:
-        """
-        The most that may gather; anything above it folds.
-        """
+        """The most that may gather; anything above it folds."""
         return self.target + self.threshold
 
 
@@ -201,9 +193,7 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True):
 
     @property
     def limits(self) -> Limits:
-        """
-        The target and the threshold in the configured unit.
-        """
+        """The target and the threshold in the configured unit."""
         if self.counting_unit == "tokens":
             return self._token_limits()
         threshold = self.summarization_threshold

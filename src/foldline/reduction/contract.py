@@ -100,9 +100,7 @@ _SPLIT_CODE = re.compile(r"(?<=[a-z0-9])[ -](?=[a-z0-9])")
 
 
 def cleaned(text: str) -> str:
-    """
-    Return *text* without what no request can carry: NUL and lone surrogates.
-    """
+    """Return *text* without what no request can carry: NUL and lone surrogates."""
     return text.replace("\0", "").encode("utf-8", "replace").decode().strip()
 
 

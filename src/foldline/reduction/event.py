@@ -1,6 +1,4 @@
-"""
-What one verdict tells the outside.
-"""
+"""What one verdict tells the outside."""
 
 from typing import Literal, TypeAlias
 
@@ -27,9 +25,7 @@ stays in force.
 
 
 class HistoryReductionEvent(Struct, frozen=True, kw_only=True):
-    """
-    One verdict, with its counts before and after. Exactly one comes of each model call.
-    """
+    """One verdict, with its counts before and after. Exactly one comes of each model call."""
 
     status: ReductionStatus
     """What became of the history."""
@@ -90,7 +86,5 @@ class HistoryReductionEvent(Struct, frozen=True, kw_only=True):
 
     @property
     def is_attempt(self) -> bool:
-        """
-        Whether a fold was tried, so that what became of it is stored and told.
-        """
+        """Whether a fold was tried, so that what became of it is stored and told."""
         return self.status in {"performed", "failed"}

@@ -1,6 +1,4 @@
-"""
-What shapes a summary, as one short string.
-"""
+"""What shapes a summary, as one short string."""
 
 from collections.abc import Sequence
 from hashlib import sha256

@@ -25,9 +25,7 @@ Flow: TypeAlias = Generator[SummaryRequest, Reply, _Result]
 
 
 def run_flow(flow: Flow[_Result], ask: Callable[[SummaryRequest], Reply]) -> _Result:
-    """
-    Run *flow* to its end, calling *ask* for each text, and return its result.
-    """
+    """Run *flow* to its end, calling *ask* for each text, and return its result."""
     try:
         request = next(flow)
         while True:
@@ -40,9 +38,7 @@ def run_flow(flow: Flow[_Result], ask: Callable[[SummaryRequest], Reply]) -> _Re
 async def run_flow_async(
     flow: Flow[_Result], ask: Callable[[SummaryRequest], Awaitable[Reply]]
 ) -> _Result:
-    """
-    Run *flow* to its end, awaiting *ask* for each text, and return its result.
-    """
+    """Run *flow* to its end, awaiting *ask* for each text, and return its result."""
     try:
         request = next(flow)
         while True:

@@ -1,6 +1,4 @@
-"""
-Making a new reduction.
-"""
+"""Making a new reduction."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -30,9 +28,7 @@ DEFAULT_SUMMARY_BUDGET = 1500
 
 
 class FoldOptions(Struct, frozen=True, kw_only=True):
-    """
-    What a fold needs besides the history, its verdict and its configuration.
-    """
+    """What a fold needs besides the history, its verdict and its configuration."""
 
     created_at: datetime
     """The time."""
@@ -51,9 +47,7 @@ class FoldOptions(Struct, frozen=True, kw_only=True):
 
 
 class FoldResult(Struct, frozen=True, kw_only=True):
-    """
-    What came of a fold.
-    """
+    """What came of a fold."""
 
     state: HistoryReductionState
     """The new reduction; after a failure the one in force, or an empty one where there is none, with
@@ -168,9 +162,7 @@ def _reduction(
 
 
 def _unmerged(before: HistoryReductionState) -> HistoryReductionState:
-    """
-    Return *before* without the reductions that its own layers are.
-    """
+    """Return *before* without the reductions that its own layers are."""
     own, *others = before.chain()
     made = own.config_fingerprint
     return own.behind(linked(one for one in others if one.config_fingerprint != made))

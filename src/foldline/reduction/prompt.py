@@ -1,6 +1,4 @@
-"""
-The instruction for summarizers that take one.
-"""
+"""The instruction for summarizers that take one."""
 
 from foldline.reduction.config import HistoryReductionConfig
 
@@ -25,7 +23,5 @@ Be clear and brief: at most five sentences for a plain talk, short lists where t
 
 
 def prompt_of(config: HistoryReductionConfig) -> str:
-    """
-    Return the instruction that *config* asks for; an empty custom one is the built-in one.
-    """
+    """Return the instruction that *config* asks for; an empty custom one is the built-in one."""
     return config.custom_summarization_prompt or DEFAULT_PROMPT

@@ -1,6 +1,4 @@
-"""
-Why a verdict is what it is.
-"""
+"""Why a verdict is what it is."""
 
 from enum import Enum
 
@@ -13,9 +11,7 @@ CIRCUIT_BREAKER_TERMINATION = "History reduction performed - circuit breaker tri
 
 
 class Reason(Enum):
-    """
-    Why a verdict is what it is; the value is the text that events show.
-    """
+    """Why a verdict is what it is; the value is the text that events show."""
 
     DISABLED = "History reduction is disabled"
     """The configuration does not enable reduction."""

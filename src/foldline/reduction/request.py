@@ -1,6 +1,4 @@
-"""
-What a strategy asks of a summarizer.
-"""
+"""What a strategy asks of a summarizer."""
 
 from msgspec import Struct
 
@@ -43,9 +41,7 @@ class _Failure(Struct, frozen=True):
 
 
 class SummaryFailure(_Failure, frozen=True, kw_only=True):
-    """
-    What a driver sends into a strategy instead of a text, when a summarizer failed.
-    """
+    """What a driver sends into a strategy instead of a text, when a summarizer failed."""
 
     defect: str = ""
     """What the summarizer is told to do better, in one sentence without text of the conversation."""

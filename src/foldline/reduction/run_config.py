@@ -1,6 +1,4 @@
-"""
-What one run may change.
-"""
+"""What one run may change."""
 
 from typing import get_args
 

@@ -1,6 +1,4 @@
-"""
-Which of the reductions that are known stands for a history.
-"""
+"""Which of the reductions that are known stands for a history."""
 
 from typing import Literal, TypeAlias
 
@@ -80,9 +78,7 @@ def use_of(
     *,
     unit: CountingUnit,
 ) -> EarlierReduction:
-    """
-    Return what became of *given*, where *standing* or nothing is in force for *history*.
-    """
+    """Return what became of *given*, where *standing* or nothing is in force for *history*."""
     if given is not None and given.summarized_up_to_index == 0:
         # It only notes failures.
         given = given.previous
@@ -98,9 +94,7 @@ def use_of(
 
 
 def knows_failure(history: History, state: HistoryReductionState) -> bool:
-    """
-    Whether the failures that *state* has noted are those of *history*.
-    """
+    """Whether the failures that *state* has noted are those of *history*."""
     index = state.failed_index
     is_known = 0 < index <= len(history) and index >= history.start
     return is_known and state.failed_hash == hash_of(history, index)
@@ -122,16 +116,12 @@ def _pinned(history: History, state: HistoryReductionState) -> HistoryReductionS
 
 
 def _longest_first(state: HistoryReductionState) -> list[HistoryReductionState]:
-    """
-    Return *state* and all earlier reductions it knows, the longest first.
-    """
+    """Return *state* and all earlier reductions it knows, the longest first."""
     return sorted(state.earlier(), key=lambda known: -known.summarized_up_to_index)
 
 
 def _is_same(one: HistoryReductionState, other: HistoryReductionState) -> bool:
-    """
-    Whether both stand for the same prefix and were made in the same way.
-    """
+    """Whether both stand for the same prefix and were made in the same way."""
     return (
         one.message_hash == other.message_hash
         and one.config_fingerprint == other.config_fingerprint

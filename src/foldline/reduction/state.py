@@ -1,6 +1,4 @@
-"""
-The reduction: an immutable record that a prefix is represented by a summary, or by nothing.
-"""
+"""The reduction: an immutable record that a prefix is represented by a summary, or by nothing."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
@@ -49,9 +47,7 @@ _HASH_PREFIX = "sha256-1:"
 
 
 class SummaryLayer(Struct, frozen=True, kw_only=True):
-    """
-    One of several summaries, which stands for a span of its own.
-    """
+    """One of several summaries, which stands for a span of its own."""
 
     summary: str
     """The text."""
@@ -236,9 +232,7 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True):
         return [_summary_message(layer.summary) for layer in self.layers]
 
     def pinned_messages(self, messages: Sequence[Message]) -> list[Message]:
-        """
-        Return the pinned message out of *messages*, in a list; empty where none is pinned.
-        """
+        """Return the pinned message out of *messages*, in a list; empty where none is pinned."""
         return [] if self.pinned_index is None else [messages[self.pinned_index]]
 
     def earlier(self) -> Iterator["HistoryReductionState"]:
@@ -253,9 +247,7 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True):
                 yield _with_layers(state, size)
 
     def chain(self) -> Iterator["HistoryReductionState"]:
-        """
-        Give this reduction and each one before it, the newest first.
-        """
+        """Give this reduction and each one before it, the newest first."""
         state: HistoryReductionState | None = self
         while state is not None:
             yield state
@@ -271,9 +263,7 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, previous=_shortened(previous, MAX_PREVIOUS))
 
     def goes_back_from(self, newest: "HistoryReductionState | None") -> bool:
-        """
-        Whether this reduction stands for less than *newest*, which was made alike.
-        """
+        """Whether this reduction stands for less than *newest*, which was made alike."""
         return (
             newest is not None
             and self.summarized_up_to_index < newest.summarized_up_to_index
@@ -282,9 +272,7 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True):
         )
 
     def is_noted_on(self, newest: "HistoryReductionState | None") -> bool:
-        """
-        Whether this reduction is *newest*, with other notes of failures at most.
-        """
+        """Whether this reduction is *newest*, with other notes of failures at most."""
         return newest is not None and (
             self.message_hash == newest.message_hash
             and self.config_fingerprint == newest.config_fingerprint
@@ -293,9 +281,7 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True):
         )
 
     def to_json(self) -> bytes:
-        """
-        Write the reduction as JSON.
-        """
+        """Write the reduction as JSON."""
         return _ENCODER.encode(self)
 
     @classmethod
@@ -374,9 +360,7 @@ def _readable(state: HistoryReductionState) -> HistoryReductionState:
 
 
 def hash_of(messages: Sequence[Message], index: int) -> str:
-    """
-    Return the digest of the first *index* of *messages* in its stored form.
-    """
+    """Return the digest of the first *index* of *messages* in its stored form."""
     if isinstance(messages, History):
         digest = messages.digest(index)
     else:
@@ -385,9 +369,7 @@ def hash_of(messages: Sequence[Message], index: int) -> str:
 
 
 def hash_text(digest: bytes) -> str:
-    """
-    Return the stored form of the prefix digest *digest*.
-    """
+    """Return the stored form of the prefix digest *digest*."""
     return _HASH_PREFIX + digest.hex()
 
 
@@ -396,9 +378,7 @@ EMPTY_HASH = hash_text(EMPTY_DIGEST)
 
 
 def join_layers(layers: Sequence[SummaryLayer]) -> str:
-    """
-    Return the texts of *layers* as one.
-    """
+    """Return the texts of *layers* as one."""
     return "\n\n".join(layer.summary for layer in layers)
 
 

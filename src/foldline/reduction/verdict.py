@@ -81,9 +81,7 @@ _CUTTABLE, _EXHAUSTED, _BREAKER = _BITS["cuttable"], _BITS["exhausted"], _BITS["
 
 
 class Row(NamedTuple):
-    """
-    One row of the table.
-    """
+    """One row of the table."""
 
     kind: VerdictKind
     """The verdict where the row matches."""
@@ -137,9 +135,7 @@ _ROWS = tuple(
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
-    """
-    The decision before a model call.
-    """
+    """The decision before a model call."""
 
     kind: VerdictKind
     """What to do."""
@@ -161,9 +157,7 @@ class Verdict(Struct, frozen=True, kw_only=True):
 
     @property
     def folds(self) -> bool:
-        """
-        Whether a new reduction is to be made.
-        """
+        """Whether a new reduction is to be made."""
         return self.kind in {"fold", "halt"}
 
 
@@ -257,9 +251,7 @@ def _wished_cut(
 
 
 def leaving_tokens(history: History, above: int, cut: int) -> int:
-    """
-    Return the tokens that leave the view when its cut moves from *above* to *cut*.
-    """
+    """Return the tokens that leave the view when its cut moves from *above* to *cut*."""
     user = history.last_user()
     stays = history.tokens(user, user + 1) if user is not None and above <= user < cut else 0
     return history.tokens(above, cut) - stays
@@ -286,9 +278,7 @@ def _facts_of_cut(
 def _is_exhausted(
     history: History, state: HistoryReductionState, config: HistoryReductionConfig, units: int
 ) -> bool:
-    """
-    Whether folding failed so often that it waits until as much has gathered as between folds.
-    """
+    """Whether folding failed so often that it waits until as much has gathered as between folds."""
     return (
         state.failed_attempts >= MAX_ATTEMPTS
         and units <= state.failed_units + config.limits.threshold

@@ -1,6 +1,4 @@
-"""
-What the model is sent: system messages, summary, pinned message, and the rest.
-"""
+"""What the model is sent: system messages, summary, pinned message, and the rest."""
 
 from collections.abc import Sequence
 
@@ -38,9 +36,7 @@ def view_of(history: History, state: HistoryReductionState | None = None) -> lis
 
 
 def view_tokens(history: History, state: HistoryReductionState | None = None) -> int:
-    """
-    Return the estimated tokens of the view of *history* through *state*.
-    """
+    """Return the estimated tokens of the view of *history* through *state*."""
     if state is None:
         return history.system_tokens + history.tokens()
     pin = state.pinned_index

@@ -1,3 +1,1 @@
-"""
-What it costs: a recorded session, played again under any configuration.
-"""
+"""What it costs: a recorded session, played again under any configuration."""

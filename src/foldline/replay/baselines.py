@@ -36,9 +36,7 @@ NO_MEMORY = "no memory"
 
 
 class _Request(Struct, frozen=True, kw_only=True):
-    """
-    One request of a baseline.
-    """
+    """One request of a baseline."""
 
     cut: int
     read: int
@@ -47,9 +45,7 @@ class _Request(Struct, frozen=True, kw_only=True):
 
 
 def no_reduction(tape: Tape) -> ReplayReport:
-    """
-    Return what it costs to send the full history at every call.
-    """
+    """Return what it costs to send the full history at every call."""
     history = History(counter=tape.counter)
     records: list[CallRecord] = []
     before = 0

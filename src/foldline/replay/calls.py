@@ -1,6 +1,4 @@
-"""
-Where a recorded session called its model.
-"""
+"""Where a recorded session called its model."""
 
 from collections.abc import Iterable
 

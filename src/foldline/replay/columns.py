@@ -1,6 +1,4 @@
-"""
-What a table of replays shows, on a page and on a terminal.
-"""
+"""What a table of replays shows, on a page and on a terminal."""
 
 from collections.abc import Callable, Sequence
 from functools import reduce
@@ -19,9 +17,7 @@ Kind: TypeAlias = Literal["count", "tokens", "share"]
 
 
 class Column(Struct, frozen=True, kw_only=True):
-    """
-    One figure of a replay.
-    """
+    """One figure of a replay."""
 
     title: str
     """The head of the column, in a few letters."""
@@ -36,9 +32,7 @@ class Column(Struct, frozen=True, kw_only=True):
     """Finds the figure; None where there is none."""
 
     def show(self, totals: Totals, *, short: bool = False) -> str:
-        """
-        Write the figure in full, or in *short* where it is a large number of tokens.
-        """
+        """Write the figure in full, or in *short* where it is a large number of tokens."""
         figure = self.figure(totals)
         if figure is None:
             return "-"
@@ -49,9 +43,7 @@ class Column(Struct, frozen=True, kw_only=True):
 
 
 def short_number(number: float) -> str:
-    """
-    Write *number* with three digits, as in `98.7k` or `1.02M`.
-    """
+    """Write *number* with three digits, as in `98.7k` or `1.02M`."""
     for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         # What rounds up to a thousand of one unit is one of the next.
         if number >= size * 0.9995:
@@ -119,9 +111,7 @@ COLUMNS: tuple[Column, ...] = (
 
 
 class Row(Struct, frozen=True, kw_only=True):
-    """
-    One configuration over all sessions that were played.
-    """
+    """One configuration over all sessions that were played."""
 
     name: str
     """What it is called."""
@@ -137,9 +127,7 @@ class Row(Struct, frozen=True, kw_only=True):
 
 
 def rows(sessions: Sequence[Sequence[ReplayReport]]) -> tuple[Row, ...]:
-    """
-    Return one row per name, in order of appearance, from the reports of each session.
-    """
+    """Return one row per name, in order of appearance, from the reports of each session."""
     by_name: dict[str, list[ReplayReport]] = {}
     for reports in sessions:
         for report in reports:
@@ -158,9 +146,7 @@ def _row(name: str, reports: Sequence[ReplayReport]) -> Row:
 
 
 def describe(report: ReplayReport) -> str:
-    """
-    Return what prepared the requests of *report*, in a few words.
-    """
+    """Return what prepared the requests of *report*, in a few words."""
     config = report.config
     if config is None:
         return "the full history at every call"

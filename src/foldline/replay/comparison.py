@@ -1,6 +1,4 @@
-"""
-Several configurations over one session, next to what happens without foldline.
-"""
+"""Several configurations over one session, next to what happens without foldline."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -51,9 +49,7 @@ USUAL: Mapping[str, HistoryReductionConfig] = MappingProxyType(
 
 
 class Comparison(Struct, frozen=True, kw_only=True):
-    """
-    One session under every configuration.
-    """
+    """One session under every configuration."""
 
     reports: tuple[ReplayReport, ...]
     """The baselines, then one report per configuration."""
@@ -90,9 +86,7 @@ def compare(
 
 
 def _forgetful(configs: Mapping[str, HistoryReductionConfig]) -> HistoryReductionConfig:
-    """
-    Return the first configuration that summarizes; the first one, made so, where none does.
-    """
+    """Return the first configuration that summarizes; the first one, made so, where none does."""
     for config in configs.values():
         if config.strategy == "summarizing":
             return config

@@ -1,6 +1,4 @@
-"""
-Curves and strips with few enough points to be drawn.
-"""
+"""Curves and strips with few enough points to be drawn."""
 
 from collections.abc import Sequence
 from typing import Literal, TypeAlias
@@ -29,9 +27,7 @@ _RANK: tuple[Mark, ...] = ("invalid", "failed", "fold", "hit", "full")
 
 
 def thinned(points: Sequence[Point], most: int = MOST_POINTS) -> tuple[Point, ...]:
-    """
-    Return at most *most* of *points*: of each stretch its lowest and highest, so peaks stay.
-    """
+    """Return at most *most* of *points*: of each stretch its lowest and highest, so peaks stay."""
     if len(points) <= most:
         return tuple(points)
     width = -(-len(points) // ((most - 2) // 2))
@@ -44,9 +40,7 @@ def thinned(points: Sequence[Point], most: int = MOST_POINTS) -> tuple[Point, ..
 
 
 def strip(calls: Sequence[CallRecord], most: int = MOST_POINTS) -> tuple[Mark, ...]:
-    """
-    Return one mark per call, or per stretch of calls its most notable one.
-    """
+    """Return one mark per call, or per stretch of calls its most notable one."""
     marks: list[Mark] = [mark_of(call) for call in calls]
     width = max(1, -(-len(marks) // most))
     starts = range(0, len(marks), width)
@@ -58,9 +52,7 @@ def _most_notable(marks: Sequence[Mark]) -> Mark:
 
 
 def mark_of(call: CallRecord) -> Mark:
-    """
-    Return what *call* is marked with.
-    """
+    """Return what *call* is marked with."""
     if call.violations:
         return "invalid"
     if call.status == "failed" or call.verdict == "cannot":

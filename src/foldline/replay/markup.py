@@ -1,6 +1,4 @@
-"""
-Text of others on a page of ours.
-"""
+"""Text of others on a page of ours."""
 
 from html import escape
 
@@ -9,7 +7,5 @@ __all__ = ["markup"]
 
 
 def markup(text: str) -> str:
-    """
-    Return *text*, which may hold anything, so that a page shows it and nothing obeys it.
-    """
+    """Return *text*, which may hold anything, so that a page shows it and nothing obeys it."""
     return escape("".join(sign if sign.isprintable() else " " for sign in text))

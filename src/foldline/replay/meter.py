@@ -18,9 +18,7 @@ __all__ = ["PrefixMeter", "PrefixReading"]
 
 
 class PrefixReading(Struct, frozen=True, kw_only=True):
-    """
-    What one request has in common with the one before.
-    """
+    """What one request has in common with the one before."""
 
     tokens: int
     """The tokens of the request."""
@@ -39,29 +37,21 @@ class PrefixReading(Struct, frozen=True, kw_only=True):
 
     @property
     def fresh(self) -> int:
-        """
-        The tokens that no cache can serve.
-        """
+        """The tokens that no cache can serve."""
         return self.tokens - self.kept
 
 
 class PrefixMeter:
-    """
-    Reads a sequence of requests, one after the other.
-    """
+    """Reads a sequence of requests, one after the other."""
 
     def __init__(self, size: Callable[[Message], int]) -> None:
-        """
-        Measure messages with *size*, in tokens.
-        """
+        """Measure messages with *size*, in tokens."""
         self._size = size
         self._request: Sequence[Message] = ()
         self._tokens: list[int] = [0]
 
     def read(self, request: Sequence[Message]) -> PrefixReading:
-        """
-        Return what *request* has in common with the one that was read before it.
-        """
+        """Return what *request* has in common with the one that was read before it."""
         before, sums = self._request, self._tokens
         kept = _common(before, request)
         fresh = accumulate(map(self._size, request[kept:]), initial=sums[kept])

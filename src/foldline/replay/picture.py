@@ -1,6 +1,4 @@
-"""
-A picture of one replay: history against view, in tokens, over the model calls of a session.
-"""
+"""A picture of one replay: history against view, in tokens, over the model calls of a session."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -55,9 +53,7 @@ def _description(report: ReplayReport) -> str:
 
 
 class _Canvas:
-    """
-    The coordinates of a picture, and what is drawn in them.
-    """
+    """The coordinates of a picture, and what is drawn in them."""
 
     def __init__(self, report: ReplayReport, ceiling: int) -> None:
         self._report = report
@@ -66,9 +62,7 @@ class _Canvas:
         self._top = self._step * ceil(max(1, ceiling) / self._step)
 
     def elements(self) -> Iterator[str]:
-        """
-        Give everything inside the picture, the hindmost first.
-        """
+        """Give everything inside the picture, the hindmost first."""
         calls = self._report.calls
         full = thinned([(call.number, call.full_tokens) for call in calls])
         view = thinned([(call.number, call.view_tokens) for call in calls])
@@ -138,16 +132,12 @@ def _cell(mark: Mark, *, x: float, width: float) -> str:
 
 
 def _apart(numbers: Sequence[int], most: int = 150) -> Sequence[int]:
-    """
-    Return *numbers*, or so many of them that their marks can be told from each other.
-    """
+    """Return *numbers*, or so many of them that their marks can be told from each other."""
     return numbers[:: -(-len(numbers) // most)] if len(numbers) > most else numbers
 
 
 def _nice(step: float) -> int:
-    """
-    Return the smallest of 1, 2, 2.5, 5 times a power of ten that is at least *step*.
-    """
+    """Return the smallest of 1, 2, 2.5, 5 times a power of ten that is at least *step*."""
     power = 10 ** int(log10(max(1.0, step)))
     return int(next(f * power for f in (1, 2, 2.5, 5, 10) if int(f * power) >= step))
 

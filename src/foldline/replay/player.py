@@ -1,6 +1,4 @@
-"""
-Playing a session, message by message, against a reducer.
-"""
+"""Playing a session, message by message, against a reducer."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -37,9 +35,7 @@ _NO_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 class Replay(Struct, frozen=True, kw_only=True):
-    """
-    What playing a session came to.
-    """
+    """What playing a session came to."""
 
     report: ReplayReport
     """What was found; it holds no word of the conversation."""
@@ -86,9 +82,7 @@ def play(
 
 
 class _Player:
-    """
-    One session on its way through a reducer.
-    """
+    """One session on its way through a reducer."""
 
     def __init__(
         self,
@@ -112,9 +106,7 @@ class _Player:
         self._records: list[CallRecord] = []
 
     def call(self, position: int) -> None:
-        """
-        Make the model call before which *position* messages had been said.
-        """
+        """Make the model call before which *position* messages had been said."""
         for message in self._tape.messages[self._history.total : position]:
             self._log.follow(message)
             self._history.append(message)
@@ -183,9 +175,7 @@ class _Player:
         )
 
     def result(self, name: str) -> Replay:
-        """
-        Return what the calls came to.
-        """
+        """Return what the calls came to."""
         self._judge_last_whole()
         report = ReplayReport(
             name=name,

@@ -1,6 +1,4 @@
-"""
-What a replay found: one record per model call, and their totals.
-"""
+"""What a replay found: one record per model call, and their totals."""
 
 from collections.abc import Iterable
 from typing import Literal, TypeAlias
@@ -35,9 +33,7 @@ reducer that keeps no state, so that it writes the summary of everything old ane
 
 
 class SessionRecord(Struct, frozen=True, kw_only=True):
-    """
-    Which session was played.
-    """
+    """Which session was played."""
 
     id: str
     """Its identity."""
@@ -59,9 +55,7 @@ class SessionRecord(Struct, frozen=True, kw_only=True):
 
 
 class ConfigRecord(Struct, frozen=True, kw_only=True):
-    """
-    The part of a configuration that a replay depends on; it holds no secret.
-    """
+    """The part of a configuration that a replay depends on; it holds no secret."""
 
     strategy: ReductionStrategy
     """What takes the place of what is folded away."""
@@ -83,9 +77,7 @@ class ConfigRecord(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, config: HistoryReductionConfig) -> "ConfigRecord":
-        """
-        Make the record of *config*.
-        """
+        """Make the record of *config*."""
         summarizing = config.strategy == "summarizing"
         return cls(
             strategy=config.strategy,
@@ -98,9 +90,7 @@ class ConfigRecord(Struct, frozen=True, kw_only=True):
 
 
 class FoldRecord(Struct, frozen=True, kw_only=True):
-    """
-    One fold.
-    """
+    """One fold."""
 
     cut: int
     """The index up to which the new reduction stands for the history."""
@@ -119,9 +109,7 @@ class FoldRecord(Struct, frozen=True, kw_only=True):
 
 
 class CallRecord(Struct, frozen=True, kw_only=True):
-    """
-    One model call of the session, and the request that was prepared for it.
-    """
+    """One model call of the session, and the request that was prepared for it."""
 
     number: int
     """Its place among the calls, from 1 on."""
@@ -167,9 +155,7 @@ class CallRecord(Struct, frozen=True, kw_only=True):
 
 
 class Totals(Struct, frozen=True, kw_only=True):
-    """
-    What the model calls of a replay, or of several, come to.
-    """
+    """What the model calls of a replay, or of several, come to."""
 
     calls: int = 0
     """The model calls."""
@@ -209,30 +195,22 @@ class Totals(Struct, frozen=True, kw_only=True):
 
     @property
     def mean_tokens(self) -> float:
-        """
-        The mean size of a request, in tokens.
-        """
+        """The mean size of a request, in tokens."""
         return self.sent_tokens / self.calls if self.calls else 0.0
 
     @property
     def prefix_share(self) -> float:
-        """
-        The share of what was sent before that the next request began with; 1 at best.
-        """
+        """The share of what was sent before that the next request began with; 1 at best."""
         return self.kept_tokens / self.prior_tokens if self.prior_tokens else 1.0
 
     @property
     def fresh_tokens(self) -> int:
-        """
-        The tokens of all requests that no cache could serve.
-        """
+        """The tokens of all requests that no cache could serve."""
         return self.sent_tokens - self.kept_tokens
 
     @classmethod
     def of(cls, calls: Iterable[CallRecord], *, most_reads: int, checked: bool) -> "Totals":
-        """
-        Add up *calls*.
-        """
+        """Add up *calls*."""
         calls = tuple(calls)
         folds = [call.fold for call in calls if call.fold is not None]
         return cls(
@@ -251,9 +229,7 @@ class Totals(Struct, frozen=True, kw_only=True):
         )
 
     def plus(self, other: "Totals") -> "Totals":
-        """
-        Return the totals of both.
-        """
+        """Return the totals of both."""
         highest = {"most_reads", "peak_tokens"}
         mine, others = msgspec.structs.asdict(self), msgspec.structs.asdict(other)
         sums = {
@@ -267,9 +243,7 @@ class Totals(Struct, frozen=True, kw_only=True):
 
 
 class ReplayReport(Struct, frozen=True, kw_only=True):
-    """
-    One session under one configuration.
-    """
+    """One session under one configuration."""
 
     name: str
     """What the configuration is called."""

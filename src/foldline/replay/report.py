@@ -1,6 +1,4 @@
-"""
-Replays as one page of HTML that opens without a network: no script, no file beside it.
-"""
+"""Replays as one page of HTML that opens without a network: no script, no file beside it."""
 
 from collections.abc import Iterator, Sequence
 
@@ -32,9 +30,7 @@ _LEGEND = (
 
 
 def html_page(sessions: Sequence[Sequence[ReplayReport]], *, title: str = "foldline replay") -> str:
-    """
-    Return a page about *sessions*, each of which comes as its reports, one per configuration.
-    """
+    """Return a page about *sessions*, each of which comes as its reports, one per configuration."""
     drawn = sorted(sessions, key=lambda reports: -reports[0].session.messages)[:MOST_SESSIONS]
     body = "\n".join(
         (

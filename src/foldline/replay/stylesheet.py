@@ -1,6 +1,4 @@
-"""
-How the page of a replay looks, by day and by night.
-"""
+"""How the page of a replay looks, by day and by night."""
 
 __all__ = ["STYLESHEET"]
 

@@ -1,6 +1,4 @@
-"""
-A session made ready to be played any number of times.
-"""
+"""A session made ready to be played any number of times."""
 
 from foldline.history.formats.importer import Session
 from foldline.history.history import History
@@ -14,14 +12,10 @@ __all__ = ["Tape"]
 
 
 class Tape:
-    """
-    The messages of a session, where it called its model, and how large each message is.
-    """
+    """The messages of a session, where it called its model, and how large each message is."""
 
     def __init__(self, session: Session, *, counter: TokenCounter | None = None) -> None:
-        """
-        Make *session* ready, its tokens counted by *counter*, or by an estimator.
-        """
+        """Make *session* ready, its tokens counted by *counter*, or by an estimator."""
         self.messages = session.messages
         self.counter: TokenCounter = counter or TokenEstimator()
         self.calls = session.calls or model_calls(session.messages)
@@ -39,8 +33,6 @@ class Tape:
         )
 
     def size(self, message: Message) -> int:
-        """
-        Return the tokens of *message*, which need not be one of the session.
-        """
+        """Return the tokens of *message*, which need not be one of the session."""
         known = self._sizes.get(id(message))
         return count_message(message, self.counter) if known is None else known

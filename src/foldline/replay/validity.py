@@ -47,16 +47,12 @@ def violations(request: Sequence[Message]) -> tuple[str, ...]:
 
 
 def violations_behind(request: Sequence[Message], kept: int) -> tuple[str, ...]:
-    """
-    Return what is wrong with *request*, whose first *kept* messages were judged before.
-    """
+    """Return what is wrong with *request*, whose first *kept* messages were judged before."""
     return violations(request[_division(request, kept) :])
 
 
 def losses(request: Sequence[Message], history: History) -> tuple[str, ...]:
-    """
-    Return what *request* has to hold of *history* and does not.
-    """
+    """Return what *request* has to hold of *history* and does not."""
     lost: list[str] = []
     system = history.system
     if tuple(request[: len(system)]) != system:

@@ -62,9 +62,7 @@ _HUGE = 100_000
 
 
 def text(random: Random) -> str:
-    """
-    Return a text: mostly a few words, now and then nothing, something odd, or very much.
-    """
+    """Return a text: mostly a few words, now and then nothing, something odd, or very much."""
     draw = random.random()
     if draw < 0.08:
         return random.choice(_ODD_TEXTS)
@@ -184,9 +182,7 @@ def _response(random: Random) -> str | tuple[TextPart | BlobPart, ...]:
 
 
 def damaged_history(random: Random, *, exchanges: int = 8) -> list[Message]:
-    """
-    Return a history with one to four damages out of `DAMAGES`.
-    """
+    """Return a history with one to four damages out of `DAMAGES`."""
     messages = legal_history(random, exchanges=exchanges)
     for _ in range(random.randint(1, 4)):
         random.choice(DAMAGES)(random, messages)

@@ -1,6 +1,4 @@
-"""
-A model that answers from a script.
-"""
+"""A model that answers from a script."""
 
 import asyncio
 import re
@@ -150,9 +148,7 @@ class ScriptedModel(Script[ModelStep]):
 
     @property
     def name(self) -> str:
-        """
-        The identity of the model.
-        """
+        """The identity of the model."""
         return self._name
 
     async def respond(self, request: ChatRequest) -> ChatResponse:
@@ -199,9 +195,7 @@ class ScriptedModel(Script[ModelStep]):
         return _response_of((said,))
 
     def _finished(self, response: ChatResponse, request: ChatRequest) -> ChatResponse:
-        """
-        Return *response* with ids for its calls and, where that is wanted, a usage.
-        """
+        """Return *response* with ids for its calls and, where that is wanted, a usage."""
         messages = response.messages
         if any(not call.id for message in messages for call in message.tool_calls):
             self._calls = max(self._calls, _highest_number((*request.messages, *messages)))

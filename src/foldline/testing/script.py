@@ -1,6 +1,4 @@
-"""
-A script: what is answered, one step after the other.
-"""
+"""A script: what is answered, one step after the other."""
 
 from collections.abc import Iterable
 from types import TracebackType
@@ -14,9 +12,7 @@ _Step = TypeVar("_Step")
 
 
 class Script(Generic[_Step]):
-    """
-    Steps that are taken one after the other, and how often one was wanted after the last.
-    """
+    """Steps that are taken one after the other, and how often one was wanted after the last."""
 
     def __init__(self, steps: Iterable[_Step], repeat: _Step | None, *, of: str) -> None:
         """

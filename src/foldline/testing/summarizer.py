@@ -1,6 +1,4 @@
-"""
-A summarizer that answers from a script.
-"""
+"""A summarizer that answers from a script."""
 
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
@@ -46,9 +44,7 @@ class ScriptedSummarizer(Script[Step]):
 
     @property
     def name(self) -> str:
-        """
-        The identity of the summarizer.
-        """
+        """The identity of the summarizer."""
         return self._name
 
     async def summarize(self, request: SummaryRequest) -> str:

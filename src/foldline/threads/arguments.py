@@ -1,6 +1,4 @@
-"""
-What a caller without a type checker may get wrong, said in one line.
-"""
+"""What a caller without a type checker may get wrong, said in one line."""
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
@@ -177,9 +175,7 @@ def check_messages(messages: Iterable[object]) -> None:
 
 
 def _is_one_text(message: Message) -> bool:
-    """
-    Whether *message* is what most messages are, one text and nothing else, and is typed so.
-    """
+    """Whether *message* is what most messages are, one text and nothing else, and is typed so."""
     parts = message.parts
     return (
         type(parts) is tuple
@@ -192,9 +188,7 @@ def _is_one_text(message: Message) -> bool:
 
 
 def _check_objects(message: Message) -> None:
-    """
-    See that nothing in *message* is a dict that merely looks like the object in its place.
-    """
+    """See that nothing in *message* is a dict that merely looks like the object in its place."""
     for place, part in enumerate(message.parts):
         _check_one_of(part, _PARTS, f"parts[{place}]")
         if isinstance(part, ToolCallResponsePart) and not isinstance(part.response, str):

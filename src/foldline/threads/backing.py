@@ -1,6 +1,4 @@
-"""
-What the threads of one store have in common.
-"""
+"""What the threads of one store have in common."""
 
 import os
 from collections.abc import Callable
@@ -18,16 +16,12 @@ __all__ = ["Backing", "now_utc"]
 
 
 def now_utc() -> datetime:
-    """
-    Return the time.
-    """
+    """Return the time."""
     return datetime.now(UTC)
 
 
 class Backing(Struct, frozen=True, kw_only=True):
-    """
-    Where threads lie, and what counts, protects, names and dates them.
-    """
+    """Where threads lie, and what counts, protects, names and dates them."""
 
     storage: ThreadStorage
     """Where they lie."""

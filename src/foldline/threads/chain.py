@@ -24,9 +24,7 @@ __all__ = ["Chain", "Sums"]
 
 
 class Sums(Struct, frozen=True, kw_only=True):
-    """
-    What the rows up to one of them add up to.
-    """
+    """What the rows up to one of them add up to."""
 
     count: int = 0
     """How many rows there are."""
@@ -51,16 +49,12 @@ class Sums(Struct, frozen=True, kw_only=True):
 
     @property
     def length(self) -> int:
-        """
-        How many rows are not system messages.
-        """
+        """How many rows are not system messages."""
         return self.count - self.system
 
 
 class Chain:
-    """
-    Recomputes what rows say about themselves out of the messages in them.
-    """
+    """Recomputes what rows say about themselves out of the messages in them."""
 
     def __init__(
         self, vault: Vault, *, counts: Iterable[int] = (), indexes: Iterable[int] = ()
@@ -93,16 +87,12 @@ class Chain:
         """The wanted indexes that part a call from its answer in the same exchange."""
 
     def skip(self, count: int) -> None:
-        """
-        Go on with the row of the number *count*; those before it are missing.
-        """
+        """Go on with the row of the number *count*; those before it are missing."""
         self.sums = replace(self.sums, count=count)
         self.is_trusted = self.is_whole = False
 
     def take(self, row: StoredRow) -> str | None:
-        """
-        Take the next row; return what is wrong with it, or None.
-        """
+        """Take the next row; return what is wrong with it, or None."""
         try:
             counts, message = self._read(row)
         except StoreCorruptError as error:
@@ -186,9 +176,7 @@ def _is_sealed(row: StoredRow, before: bytes) -> bool:
 
 
 def _claimed(before: Sums, row: StoredRow, counts: MessageRow) -> Sums:
-    """
-    Return the sums that *row* says it ends.
-    """
+    """Return the sums that *row* says it ends."""
     return Sums(
         count=row.seq + 1,
         system=row.seq - counts.position + row.system,

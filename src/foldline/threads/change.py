@@ -1,6 +1,4 @@
-"""
-What one commit changes in a thread, and the step that it makes.
-"""
+"""What one commit changes in a thread, and the step that it makes."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -59,9 +57,7 @@ _NAME_WIDTH = 12
 
 
 class StoredReduction(Struct, frozen=True):
-    """
-    A reduction with the name of its document.
-    """
+    """A reduction with the name of its document."""
 
     name: str
     """The name."""
@@ -71,9 +67,7 @@ class StoredReduction(Struct, frozen=True):
 
 
 class Change(Struct, frozen=True, kw_only=True):
-    """
-    What a commit changes; what is not named stays.
-    """
+    """What a commit changes; what is not named stays."""
 
     messages: Sequence[Message] = ()
     """The messages to append."""
@@ -125,9 +119,7 @@ class Change(Struct, frozen=True, kw_only=True):
 
 
 class Planned(Struct, frozen=True, kw_only=True):
-    """
-    A step that is ready to be committed.
-    """
+    """A step that is ready to be committed."""
 
     step: Step
     """What the storage does."""

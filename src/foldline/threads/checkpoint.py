@@ -1,6 +1,4 @@
-"""
-A kept moment of a thread.
-"""
+"""A kept moment of a thread."""
 
 from datetime import datetime
 from typing import Literal, TypeAlias
@@ -29,9 +27,7 @@ CheckpointSource: TypeAlias = Literal["root", "input", "loop", "fork"]
 
 
 class Checkpoint(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """
-    A position of a thread and the execution state there; never a copy of its messages.
-    """
+    """A position of a thread and the execution state there; never a copy of its messages."""
 
     id: str
     """The id within the thread."""
@@ -55,9 +51,7 @@ class Checkpoint(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The execution state as JSON; None for the root."""
 
     def execution_state(self) -> AgentLoopState | None:
-        """
-        Return the execution state of that moment.
-        """
+        """Return the execution state of that moment."""
         return None if self.state is None else AgentLoopState.from_json(self.state)
 
 
@@ -66,9 +60,7 @@ _DECODER = msgspec.json.Decoder(Checkpoint)
 
 
 def encode_checkpoint(checkpoint: Checkpoint) -> bytes:
-    """
-    Write *checkpoint*.
-    """
+    """Write *checkpoint*."""
     return _ENCODER.encode(checkpoint)
 
 

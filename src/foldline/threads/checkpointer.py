@@ -1,6 +1,4 @@
-"""
-The kept moments of threads, and how long they are kept.
-"""
+"""The kept moments of threads, and how long they are kept."""
 
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime, timedelta
@@ -48,9 +46,7 @@ class ThreadCheckpointer:
 
     @property
     def keeps_all(self) -> bool:
-        """
-        Whether every checkpoint is kept.
-        """
+        """Whether every checkpoint is kept."""
         return self._backing.checkpoints == "full"
 
     async def save(self, thread: ConversationThread, state: AgentLoopState) -> None:
@@ -69,9 +65,7 @@ class ThreadCheckpointer:
     async def load(
         self, thread_id: str, *, tenant: str = DEFAULT_TENANT
     ) -> ConversationThread | None:
-        """
-        Return the thread with its newest checkpoint, or None where there is no such thread.
-        """
+        """Return the thread with its newest checkpoint, or None where there is no such thread."""
         return await self._store.find(thread_id, tenant=tenant)
 
     async def load_at(
@@ -207,9 +201,7 @@ class ThreadCheckpointer:
         return await self._store.delete_inactive(threshold, tenant=tenant, dry_run=dry_run)
 
     async def list_ids(self, *, tenant: str = DEFAULT_TENANT) -> list[str]:
-        """
-        Return the ids of all threads of *tenant*, in order.
-        """
+        """Return the ids of all threads of *tenant*, in order."""
         return [thread.id async for thread in self._store.threads(tenant=tenant)]
 
     async def _stored(self, key: ThreadKey) -> list[Document]:

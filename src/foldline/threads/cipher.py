@@ -1,6 +1,4 @@
-"""
-Encryption of what a store keeps.
-"""
+"""Encryption of what a store keeps."""
 
 import os
 from hashlib import sha256
@@ -27,21 +25,15 @@ _MARK_SIZE = 4
 
 @runtime_checkable
 class Cipher(Protocol):
-    """
-    Whatever encrypts and authenticates bytes.
-    """
+    """Whatever encrypts and authenticates bytes."""
 
     @property
     def key_id(self) -> bytes:
-        """
-        8 bytes that tell this key from others, and nothing else about it.
-        """
+        """8 bytes that tell this key from others, and nothing else about it."""
         ...
 
     def encrypt(self, data: bytes, context: bytes) -> bytes:
-        """
-        Return *data* encrypted, so that it can be read with the same *context* only.
-        """
+        """Return *data* encrypted, so that it can be read with the same *context* only."""
         ...
 
     def decrypt(self, data: bytes, context: bytes) -> bytes:
@@ -55,9 +47,7 @@ class Cipher(Protocol):
 
 
 class AesCipher:
-    """
-    AES in Galois/Counter Mode (NIST SP 800-38D) with a random nonce for each value.
-    """
+    """AES in Galois/Counter Mode (NIST SP 800-38D) with a random nonce for each value."""
 
     def __init__(self, key: bytes) -> None:
         """
@@ -79,15 +69,11 @@ class AesCipher:
 
     @property
     def key_id(self) -> bytes:
-        """
-        The first 8 bytes of a hash of the key.
-        """
+        """The first 8 bytes of a hash of the key."""
         return self._key_id
 
     def encrypt(self, data: bytes, context: bytes) -> bytes:
-        """
-        Return a nonce of 12 bytes, *data* encrypted, and a tag of 16 bytes.
-        """
+        """Return a nonce of 12 bytes, *data* encrypted, and a tag of 16 bytes."""
         nonce = os.urandom(_NONCE_SIZE)
         return nonce + self._aes.encrypt(nonce, data, context)
 
@@ -123,22 +109,16 @@ class Vault:
     """
 
     def __init__(self, cipher: Cipher | None = None) -> None:
-        """
-        Protect with *cipher*, or with a checksum alone.
-        """
+        """Protect with *cipher*, or with a checksum alone."""
         self._cipher = cipher
 
     @property
     def encrypts(self) -> bool:
-        """
-        Whether the stored bytes can be read with a key only.
-        """
+        """Whether the stored bytes can be read with a key only."""
         return self._cipher is not None
 
     def close_up(self, data: bytes, *place: str) -> bytes:
-        """
-        Return *data* as it is stored at *place*.
-        """
+        """Return *data* as it is stored at *place*."""
         context = _context(place)
         if self._cipher is not None:
             return _ENCRYPTED + self._cipher.key_id + self._cipher.encrypt(data, context)

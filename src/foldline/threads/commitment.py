@@ -1,6 +1,4 @@
-"""
-Making a commit, and knowing afterwards whether it was made.
-"""
+"""Making a commit, and knowing afterwards whether it was made."""
 
 import asyncio
 from collections.abc import Callable
@@ -96,9 +94,7 @@ async def _commit(
 
 
 async def _ended(commit: asyncio.Future[None]) -> None:
-    """
-    Wait for *commit*, also when the task that waits is cancelled again.
-    """
+    """Wait for *commit*, also when the task that waits is cancelled again."""
     while not commit.done():
         with suppress(asyncio.CancelledError):
             await asyncio.wait([commit])
@@ -110,9 +106,7 @@ async def _settle(
     error: CommitUnknownError,
     moved: Callable[[ThreadRecord], None],
 ) -> None:
-    """
-    Find out whether a commit whose outcome is unknown was made; raise where it was not.
-    """
+    """Find out whether a commit whose outcome is unknown was made; raise where it was not."""
     record = await _stored(backing, planned, error)
     expected, name = planned.step.expected, planned.record.key.id
     if record is not None and planned.step.id in record.head.recent:

@@ -1,6 +1,4 @@
-"""
-The messages of a thread, as an execution state refers to them.
-"""
+"""The messages of a thread, as an execution state refers to them."""
 
 from collections.abc import Sequence
 from typing import overload
@@ -41,16 +39,12 @@ class CurrentMessages(Sequence[Message]):
 
     @classmethod
     def of(cls, history: History) -> "CurrentMessages":
-        """
-        Stand for all of *history* as it is now.
-        """
+        """Stand for all of *history* as it is now."""
         return cls(history.total, history.digest(), history=history)
 
     @property
     def digest(self) -> bytes:
-        """
-        The prefix digest of the messages that are not system messages.
-        """
+        """The prefix digest of the messages that are not system messages."""
         return self._digest
 
     def __len__(self) -> int:

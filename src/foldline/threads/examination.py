@@ -1,6 +1,4 @@
-"""
-Everything about one thread, read raw and recomputed: what is whole, and what is not.
-"""
+"""Everything about one thread, read raw and recomputed: what is whole, and what is not."""
 
 from collections.abc import Sequence
 
@@ -36,9 +34,7 @@ _KINDS: tuple[DocumentKind, ...] = ("metadata", "execution", "tool", "reduction"
 
 
 class Examination(Struct, frozen=True, kw_only=True):
-    """
-    What was found in one thread at one revision.
-    """
+    """What was found in one thread at one revision."""
 
     key: ThreadKey
     """The thread."""
@@ -69,9 +65,7 @@ class Examination(Struct, frozen=True, kw_only=True):
 
     @property
     def lost(self) -> int | None:
-        """
-        How many messages cannot be kept; None where nobody knows how many there were.
-        """
+        """How many messages cannot be kept; None where nobody knows how many there were."""
         return None if self.head is None else max(0, self.head.count - self.sums.count)
 
 
@@ -121,9 +115,7 @@ def _places(found: Examination) -> set[tuple[str, str]]:
 
 
 async def _is_still(backing: Backing, seen: StoredThread) -> bool:
-    """
-    Whether the thread is as it was *seen*: one made anew may have come to the same revision.
-    """
+    """Whether the thread is as it was *seen*: one made anew may have come to the same revision."""
     stored = await backing.storage.load(seen.key)
     return stored is not None and (stored.revision, stored.head) == (seen.revision, seen.head)
 
@@ -284,9 +276,7 @@ class _Examiner:
             self._pass_over(chain, stop)
 
     async def _scan_page(self, chain: Chain, branch: bytes, first: int, last: int) -> int:
-        """
-        Take the rows from *first* up to *last* and return how many there were.
-        """
+        """Take the rows from *first* up to *last* and return how many there were."""
         try:
             rows = await self._storage.rows(self._key, branch, first, last)
         except StoreCorruptError as error:
@@ -311,9 +301,7 @@ class _Examiner:
         return count + await self._scan_page(chain, branch, middle, last)
 
     def _pass_over(self, chain: Chain, stop: int) -> None:
-        """
-        Go on with the row *stop*; those before it that were not met are missing.
-        """
+        """Go on with the row *stop*; those before it that were not met are missing."""
         first = chain.sums.count
         if first >= stop:
             return

@@ -1,6 +1,4 @@
-"""
-Threads that are gone, and still lie in the store.
-"""
+"""Threads that are gone, and still lie in the store."""
 
 from foldline.errors import StoreCorruptError, StoreVersionError, ThreadConflictError
 from foldline.threads.backing import Backing
@@ -13,18 +11,14 @@ __all__ = ["delete_expired", "is_expired", "make_room"]
 
 
 def is_expired(backing: Backing, record: ThreadRecord) -> bool:
-    """
-    Whether nobody finds the thread *record* any more.
-    """
+    """Whether nobody finds the thread *record* any more."""
     # The head says it: nothing protects the column beside it, and a thread may hang on it.
     expires_at = record.head.expires_at
     return expires_at is not None and expires_at <= backing.clock()
 
 
 async def delete_expired(backing: Backing, stored: StoredThread) -> bool:
-    """
-    Delete *stored* as it was read; False where somebody was faster.
-    """
+    """Delete *stored* as it was read; False where somebody was faster."""
     try:
         return await backing.storage.delete(stored.key, expected=stored)
     except ThreadConflictError:

@@ -1,6 +1,4 @@
-"""
-What is wrong with stored data.
-"""
+"""What is wrong with stored data."""
 
 from typing import Literal, TypeAlias
 
@@ -26,9 +24,7 @@ and no thread suffers from it. `index`: in the index of words alone; no message 
 
 
 class Fault(Struct, frozen=True, kw_only=True):
-    """
-    One thing that is not as it was written.
-    """
+    """One thing that is not as it was written."""
 
     kind: FaultKind
     """Where it lies."""

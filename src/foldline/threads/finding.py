@@ -1,6 +1,4 @@
-"""
-What a look at a store and the programs under it has found.
-"""
+"""What a look at a store and the programs under it has found."""
 
 from typing import Literal, TypeAlias
 
@@ -15,9 +13,7 @@ Weight: TypeAlias = Literal["fine", "note", "danger"]
 
 
 class Finding(Struct, frozen=True, kw_only=True):
-    """
-    One fact about a store.
-    """
+    """One fact about a store."""
 
     name: str
     """What it is about."""

@@ -1,6 +1,4 @@
-"""
-The head of a thread: how far it has come.
-"""
+"""The head of a thread: how far it has come."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -39,9 +37,7 @@ REMEMBERED_COMMITS: Final = 8
 
 
 class Head(Struct, frozen=True, kw_only=True):
-    """
-    The counts, the digest and the times of a thread at one revision.
-    """
+    """The counts, the digest and the times of a thread at one revision."""
 
     branch: bytes
     """The branch of its newest rows."""
@@ -103,15 +99,11 @@ class Head(Struct, frozen=True, kw_only=True):
 
     @property
     def length(self) -> int:
-        """
-        How many messages it holds, system messages not counted.
-        """
+        """How many messages it holds, system messages not counted."""
         return self.count - self.system
 
     def archiving(self, archived: int, *, fold: int) -> "Head":
-        """
-        Return the head with the first *archived* messages archived by the reduction *fold*.
-        """
+        """Return the head with the first *archived* messages archived by the reduction *fold*."""
         known = (*self.archives, (fold, archived))
         kept = [
             one for one, behind in pairwise(known) if _is_any_stored(one[0], behind[0], newest=fold)
@@ -146,9 +138,7 @@ class Head(Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, archives=tuple(archives[1:]))
 
     def moved(self, commit_id: bytes, now: datetime) -> "Head":
-        """
-        Return the head of the next revision, made by the commit *commit_id*.
-        """
+        """Return the head of the next revision, made by the commit *commit_id*."""
         return msgspec.structs.replace(
             self,
             revision=self.revision + 1,
@@ -182,9 +172,7 @@ _FORMAT = msgspec.msgpack.Decoder(_Format)
 
 
 def encode_head(head: Head) -> bytes:
-    """
-    Write *head*.
-    """
+    """Write *head*."""
     return _ENCODER.encode(head)
 
 

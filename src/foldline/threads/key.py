@@ -1,6 +1,4 @@
-"""
-The name of a thread: who owns it, and which of theirs it is.
-"""
+"""The name of a thread: who owns it, and which of theirs it is."""
 
 import re
 
@@ -20,9 +18,7 @@ _ALLOWED = re.compile(r"[A-Za-z0-9._:-]{1,200}", re.ASCII)
 
 
 class ThreadKey(Struct, frozen=True, order=True):
-    """
-    The tenant and the id of a thread, checked on construction.
-    """
+    """The tenant and the id of a thread, checked on construction."""
 
     tenant: str
     """The owner; threads of two tenants never meet."""

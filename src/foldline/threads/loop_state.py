@@ -1,6 +1,4 @@
-"""
-The execution state of a run: where it stands between two steps.
-"""
+"""The execution state of a run: where it stands between two steps."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -38,9 +36,7 @@ COMPLETED: Final = "Completed successfully"
 
 
 class AgentLoopState(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """
-    Where a run stands, immutable; every transition gives a new state.
-    """
+    """Where a run stands, immutable; every transition gives a new state."""
 
     run_id: str
     """The id of the run."""
@@ -116,45 +112,31 @@ class AgentLoopState(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def is_open(self) -> bool:
-        """
-        Whether the run can be resumed: it has begun and not ended.
-        """
+        """Whether the run can be resumed: it has begun and not ended."""
         return not self.is_terminated
 
     def next_iteration(self) -> "AgentLoopState":
-        """
-        Return the state with the next iteration begun.
-        """
+        """Return the state with the next iteration begun."""
         return msgspec.structs.replace(self, iteration=self.iteration + 1)
 
     def with_messages(self, history: History) -> "AgentLoopState":
-        """
-        Return the state with *history* as the full history.
-        """
+        """Return the state with *history* as the full history."""
         return msgspec.structs.replace(self, current_messages=CurrentMessages.of(history))
 
     def with_current(self, current: CurrentMessages) -> "AgentLoopState":
-        """
-        Return the state with *current* for the full history.
-        """
+        """Return the state with *current* for the full history."""
         return msgspec.structs.replace(self, current_messages=current)
 
     def with_success(self) -> "AgentLoopState":
-        """
-        Return the state with no failures in a row.
-        """
+        """Return the state with no failures in a row."""
         return msgspec.structs.replace(self, consecutive_failures=0)
 
     def with_failure(self) -> "AgentLoopState":
-        """
-        Return the state with one more failure in a row.
-        """
+        """Return the state with one more failure in a row."""
         return msgspec.structs.replace(self, consecutive_failures=self.consecutive_failures + 1)
 
     def with_completed(self, names: Iterable[str]) -> "AgentLoopState":
-        """
-        Return the state with the tools *names* called and answered.
-        """
+        """Return the state with the tools *names* called and answered."""
         return msgspec.structs.replace(
             self, completed_functions=self.completed_functions.union(names)
         )
@@ -177,9 +159,7 @@ class AgentLoopState(Struct, frozen=True, kw_only=True, omit_defaults=True):
         )
 
     def with_reduction(self, reduction: HistoryReductionState | None) -> "AgentLoopState":
-        """
-        Return the state with *reduction* in force.
-        """
+        """Return the state with *reduction* in force."""
         return msgspec.structs.replace(self, active_reduction=reduction)
 
     def with_service(
@@ -202,9 +182,7 @@ class AgentLoopState(Struct, frozen=True, kw_only=True, omit_defaults=True):
         )
 
     def with_context_window(self, tokens: int, *, model: str) -> "AgentLoopState":
-        """
-        Return the state with the window of *model* known to be *tokens*, or less than that.
-        """
+        """Return the state with the window of *model* known to be *tokens*, or less than that."""
         known = self.context_window if self.context_window_model == model else None
         return msgspec.structs.replace(
             self,
@@ -213,9 +191,7 @@ class AgentLoopState(Struct, frozen=True, kw_only=True, omit_defaults=True):
         )
 
     def terminated(self, reason: str) -> "AgentLoopState":
-        """
-        Return the state with the run ended for *reason*.
-        """
+        """Return the state with the run ended for *reason*."""
         return msgspec.structs.replace(self, is_terminated=True, termination_reason=reason)
 
     def validate_consistency(self, count: int, *, allow_stale: bool = False) -> None:
@@ -245,9 +221,7 @@ class AgentLoopState(Struct, frozen=True, kw_only=True, omit_defaults=True):
                 raise CheckpointError(message)
 
     def to_json(self) -> bytes:
-        """
-        Write the state as JSON; of the messages, their count and digest.
-        """
+        """Write the state as JSON; of the messages, their count and digest."""
         try:
             return _ENCODER.encode(self)
         except UnicodeEncodeError:
@@ -271,9 +245,7 @@ class AgentLoopState(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @classmethod
     def _from_odd_json(cls, data: bytes | str) -> "AgentLoopState":
-        """
-        Read what not every reader of JSON takes, and say what is wrong with the rest.
-        """
+        """Read what not every reader of JSON takes, and say what is wrong with the rest."""
         try:
             value = decode_json(data)
             found = msgspec.convert(value, _Format).format

@@ -1,6 +1,4 @@
-"""
-A thread as it was at a checkpoint.
-"""
+"""A thread as it was at a checkpoint."""
 
 from foldline.threads.read_only import ReadOnlyThread
 from foldline.threads.thread import ConversationThread
@@ -10,9 +8,7 @@ __all__ = ["ThreadMoment"]
 
 
 class ThreadMoment(ReadOnlyThread):
-    """
-    A thread as it was at a checkpoint, which can be read and gone on from.
-    """
+    """A thread as it was at a checkpoint, which can be read and gone on from."""
 
     async def fork(self, thread_id: str, *, at: int | None = None) -> ConversationThread:
         """

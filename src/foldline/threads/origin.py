@@ -1,6 +1,4 @@
-"""
-How threads come to be: new, or out of a snapshot.
-"""
+"""How threads come to be: new, or out of a snapshot."""
 
 from datetime import datetime
 
@@ -75,9 +73,7 @@ def plan_restore(backing: Backing, key: ThreadKey, snapshot: ThreadSnapshot) -> 
 
 
 def _without_overtaken(snapshot: ThreadSnapshot, moment: datetime) -> ThreadSnapshot:
-    """
-    Return *snapshot* without an open run that its messages have gone beyond.
-    """
+    """Return *snapshot* without an open run that its messages have gone beyond."""
     state, count = snapshot.execution, len(snapshot.messages)
     if state is None:
         return snapshot
@@ -101,9 +97,7 @@ def _without_overtaken(snapshot: ThreadSnapshot, moment: datetime) -> ThreadSnap
 def _standing(
     reduction: HistoryReductionState | None, messages: tuple[Message, ...]
 ) -> HistoryReductionState | None:
-    """
-    Return *reduction* if it stands for the beginning of *messages*.
-    """
+    """Return *reduction* if it stands for the beginning of *messages*."""
     if reduction is None:
         return None
     history = History(messages)

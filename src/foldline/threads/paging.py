@@ -1,6 +1,4 @@
-"""
-The threads of a tenant, a page at a time.
-"""
+"""The threads of a tenant, a page at a time."""
 
 from collections.abc import AsyncIterator
 

@@ -1,6 +1,4 @@
-"""
-A thread at one moment, to be read.
-"""
+"""A thread at one moment, to be read."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
@@ -47,9 +45,7 @@ _OVERTAKEN = "The thread has gone on"
 
 
 class ThreadWindow(Struct, frozen=True, kw_only=True):
-    """
-    What a turn needs of a thread.
-    """
+    """What a turn needs of a thread."""
 
     history: History
     """The history, with the messages in memory that the model may be sent or that may be folded."""
@@ -59,9 +55,7 @@ class ThreadWindow(Struct, frozen=True, kw_only=True):
 
 
 class ReadOnlyThread:
-    """
-    A thread at one moment, which can be read and not written.
-    """
+    """A thread at one moment, which can be read and not written."""
 
     def __init__(self, backing: Backing, record: ThreadRecord, *, seen: Head | None = None) -> None:
         """
@@ -85,127 +79,91 @@ class ReadOnlyThread:
 
     @property
     def id(self) -> str:
-        """
-        The id within the tenant.
-        """
+        """The id within the tenant."""
         return self._record.key.id
 
     @property
     def tenant(self) -> str:
-        """
-        The owner.
-        """
+        """The owner."""
         return self._record.key.tenant
 
     @property
     def key(self) -> ThreadKey:
-        """
-        The tenant and the id.
-        """
+        """The tenant and the id."""
         return self._record.key
 
     @property
     def storage(self) -> ThreadStorage:
-        """
-        Where it lies.
-        """
+        """Where it lies."""
         return self._backing.storage
 
     @property
     def head(self) -> Head:
-        """
-        How far it has come, and along which branch.
-        """
+        """How far it has come, and along which branch."""
         return self._record.head
 
     @property
     def revision(self) -> int:
-        """
-        How many commits this object knows of.
-        """
+        """How many commits this object knows of."""
         return self._record.head.revision
 
     @property
     def count(self) -> int:
-        """
-        How many messages there are, system messages and archived ones included.
-        """
+        """How many messages there are, system messages and archived ones included."""
         return self._record.head.count
 
     @property
     def length(self) -> int:
-        """
-        How many messages there are, system messages not included: what every index counts.
-        """
+        """How many messages there are, system messages not included: what every index counts."""
         return self._record.head.length
 
     @property
     def archived(self) -> int:
-        """
-        How many of these, the oldest, are archived.
-        """
+        """How many of these, the oldest, are archived."""
         return self._record.head.archived
 
     @property
     def tokens(self) -> int:
-        """
-        The tokens of all messages.
-        """
+        """The tokens of all messages."""
         return self._record.head.tokens + self._record.head.system_tokens
 
     @property
     def display_name(self) -> str:
-        """
-        The name that people see; empty where nobody gave one (see `title`).
-        """
+        """The name that people see; empty where nobody gave one (see `title`)."""
         return self._record.display_name
 
     @property
     def metadata(self) -> Mapping[str, object]:
-        """
-        Values of the owner.
-        """
+        """Values of the owner."""
         return self._record.metadata
 
     @property
     def created_at(self) -> datetime:
-        """
-        When the thread was made.
-        """
+        """When the thread was made."""
         return self._record.head.created_at
 
     @property
     def last_activity(self) -> datetime:
-        """
-        When it was last written to.
-        """
+        """When it was last written to."""
         return self._record.head.last_activity
 
     @property
     def expires_at(self) -> datetime | None:
-        """
-        From when on it is gone; None for never.
-        """
+        """From when on it is gone; None for never."""
         return self._record.head.expires_at
 
     @property
     def last_reduction(self) -> HistoryReductionState | None:
-        """
-        The newest reduction.
-        """
+        """The newest reduction."""
         return self._record.reduction
 
     def now(self) -> datetime:
-        """
-        Return the time, as the store tells it.
-        """
+        """Return the time, as the store tells it."""
         return self._backing.clock()
 
     @property
     def execution_state(self) -> AgentLoopState | None:
-        """
-        The state of the last run; `is_open` tells whether it can be resumed.
-        """
+        """The state of the last run; `is_open` tells whether it can be resumed."""
         state, history = self._record.execution, self._current_history()
         if state is None or history is None or len(state.current_messages) != history.total:
             return state
@@ -213,15 +171,11 @@ class ReadOnlyThread:
 
     @property
     def pending_tools(self) -> tuple[ToolRun, ...]:
-        """
-        The tool calls whose answers are not yet messages, in order.
-        """
+        """The tool calls whose answers are not yet messages, in order."""
         return self._record.tools
 
     def _current_history(self) -> History | None:
-        """
-        Return the history in memory, if it is still that of this revision.
-        """
+        """Return the history in memory, if it is still that of this revision."""
         history, head = self._history, self._record.head
         if history is None or (history.total, history.digest()) != (head.count, head.digest):
             return None
@@ -272,9 +226,7 @@ class ReadOnlyThread:
         return await self._guarded(_read)
 
     async def working_messages(self) -> list[Message]:
-        """
-        Return the messages that are not archived, and the system messages among them.
-        """
+        """Return the messages that are not archived, and the system messages among them."""
         return await self.get_range(self.archived)
 
     async def window(
@@ -337,9 +289,7 @@ class ReadOnlyThread:
         return [one.state for one in known]
 
     async def title(self) -> str:
-        """
-        Return the display name, or else the beginning of the first user message.
-        """
+        """Return the display name, or else the beginning of the first user message."""
         if self.display_name:
             return self.display_name
         for message in await self._first_messages():
@@ -410,9 +360,7 @@ class ReadOnlyThread:
             raise
 
     async def _left_behind(self) -> ThreadConflictError | ThreadNotFoundError | None:
-        """
-        Return what became of the thread since it was read; None where it is as it was.
-        """
+        """Return what became of the thread since it was read; None where it is as it was."""
         stored = await self._backing.storage.load(self.key)
         if stored is None:
             return ThreadNotFoundError(thread_id=self.id)

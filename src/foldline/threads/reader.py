@@ -1,6 +1,4 @@
-"""
-Reading the messages of a thread.
-"""
+"""Reading the messages of a thread."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -38,9 +36,7 @@ _CALLS_AT_ONCE = 16
 
 
 class ThreadReader:
-    """
-    Reads rows of one thread at one revision, and refuses what does not fit together.
-    """
+    """Reads rows of one thread at one revision, and refuses what does not fit together."""
 
     def __init__(
         self,
@@ -109,9 +105,7 @@ class ThreadReader:
         return hash_text(EMPTY_DIGEST if counts is None else counts.digest)
 
     async def head_at(self, seq: int, branch: bytes) -> Head:
-        """
-        Return the counts of a head that has the first *seq* rows and goes on at *branch*.
-        """
+        """Return the counts of a head that has the first *seq* rows and goes on at *branch*."""
         system: Sequence[StoredRow] = ()
         seal, counts = bytes(SEAL_SIZE), None
         if seq > 0:
@@ -200,9 +194,7 @@ class ThreadReader:
     async def _last_user(
         self, length: int, system: Sequence[StoredRow], pinned: int | None
     ) -> KnownRow | None:
-        """
-        Return the last user message among the first *length* messages.
-        """
+        """Return the last user message among the first *length* messages."""
         if pinned is not None and 0 <= pinned < length:
             seq = _seq_of(pinned, system)
             (known,) = await self._known(seq, seq + 1)
@@ -245,9 +237,7 @@ class ThreadReader:
         return rows[start - first :]
 
     def _known_rows(self, first: int, stop: int) -> Sequence[StoredRow] | None:
-        """
-        Return rows of the tail, if they are all there.
-        """
+        """Return rows of the tail, if they are all there."""
         start = self._head.count - len(self._tail)
         if first < start or not self._tail or self._tail[0].seq != start:
             return None
@@ -329,9 +319,7 @@ def _seq_of(position: int, system: Sequence[StoredRow]) -> int:
 
 
 def _runs(rows: Sequence[StoredRow]) -> Iterator[Sequence[StoredRow]]:
-    """
-    Give *rows* in pieces, in each of which the numbers follow each other.
-    """
+    """Give *rows* in pieces, in each of which the numbers follow each other."""
     start = 0
     for stop in range(1, len(rows) + 1):
         if stop == len(rows) or rows[stop].seq != rows[stop - 1].seq + 1:

@@ -1,6 +1,4 @@
-"""
-A thread as it was read, and the documents that it is stored in.
-"""
+"""A thread as it was read, and the documents that it is stored in."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -40,9 +38,7 @@ __all__ = [
 
 
 class ThreadRecord(Struct, frozen=True, kw_only=True):
-    """
-    Everything about a thread but its messages, at one revision.
-    """
+    """Everything about a thread but its messages, at one revision."""
 
     key: ThreadKey
     """Whose and which it is."""
@@ -78,9 +74,7 @@ class _Metadata(Struct, omit_defaults=True):
 
 
 def close_head(vault: Vault, key: ThreadKey, head: Head) -> bytes:
-    """
-    Return the stored form of *head*.
-    """
+    """Return the stored form of *head*."""
     return vault.close_up(encode_head(head), "head", key.tenant, key.id, str(head.revision))
 
 
@@ -103,9 +97,7 @@ def open_head(vault: Vault, stored: StoredThread) -> Head:
 def document(
     vault: Vault, key: ThreadKey, kind: DocumentKind, data: bytes, *, name: str = ""
 ) -> Document:
-    """
-    Return the stored form of the document *name*, whose content is *data*.
-    """
+    """Return the stored form of the document *name*, whose content is *data*."""
     return Document(kind, name, vault.close_up(data, kind, key.tenant, key.id, name))
 
 
@@ -145,9 +137,7 @@ def as_stored(metadata: Mapping[str, object]) -> Mapping[str, object]:
 
 
 def encode_tool(run: ToolRun) -> bytes:
-    """
-    Write *run*.
-    """
+    """Write *run*."""
     return encode_json(run)
 
 
@@ -208,9 +198,7 @@ def _assembled(
 
 
 def in_order(tools: Iterable[ToolRun]) -> tuple[ToolRun, ...]:
-    """
-    Return *tools* from the oldest call on.
-    """
+    """Return *tools* from the oldest call on."""
     return tuple(sorted(tools, key=lambda run: (run.place, run.call_id)))
 
 

@@ -50,9 +50,7 @@ _LAST = 1 << 32
 
 
 class Repair(Struct, frozen=True, kw_only=True):
-    """
-    What a repair of one thread would do.
-    """
+    """What a repair of one thread would do."""
 
     key: ThreadKey
     """The thread."""
@@ -74,9 +72,7 @@ class Repair(Struct, frozen=True, kw_only=True):
 
 
 class LastGood(Struct, frozen=True, kw_only=True):
-    """
-    A thread up to its last good row, and what is not.
-    """
+    """A thread up to its last good row, and what is not."""
 
     thread: ReadOnlyThread
     """What is good, to be read."""
@@ -89,9 +85,7 @@ class LastGood(Struct, frozen=True, kw_only=True):
 
 
 class WholeRows(Struct, frozen=True, kw_only=True):
-    """
-    Every message of a thread that is whole by itself.
-    """
+    """Every message of a thread that is whole by itself."""
 
     record: ThreadRecord
     """The thread with what is whole of its documents."""
@@ -109,9 +103,7 @@ class WholeRows(Struct, frozen=True, kw_only=True):
     """What is wrong with the thread."""
 
     def gaps(self) -> list[tuple[int, int]]:
-        """
-        Return the first and the last number of each run of messages that are not there.
-        """
+        """Return the first and the last number of each run of messages that are not there."""
         found: list[tuple[int, int]] = []
         expected = 0
         for number in (*self.messages, *(() if self.total is None else (self.total,))):
@@ -121,9 +113,7 @@ class WholeRows(Struct, frozen=True, kw_only=True):
         return found
 
     def marked(self) -> list[Message]:
-        """
-        Return the messages, and in each gap a user message that says what is missing there.
-        """
+        """Return the messages, and in each gap a user message that says what is missing there."""
         numbered = [(first, _marker(first, last)) for first, last in self.gaps()]
         numbered += self.messages.items()
         return [message for _, message in sorted(numbered, key=lambda one: one[0])]
@@ -184,9 +174,7 @@ async def _examined(backing: Backing, key: ThreadKey) -> Examination:
 
 
 async def _placed(backing: Backing, key: ThreadKey) -> tuple[Examination, bytes]:
-    """
-    Return what is found of the thread *key*, and the branch that its rows are on.
-    """
+    """Return what is found of the thread *key*, and the branch that its rows are on."""
     found = await examine_steadily(backing, key)
     if found is None:
         raise ThreadNotFoundError(thread_id=key.id)
@@ -200,9 +188,7 @@ async def _placed(backing: Backing, key: ThreadKey) -> tuple[Examination, bytes]
 
 
 async def _is_ours(backing: Backing, found: Examination, branch: bytes) -> bool:
-    """
-    Whether something of the thread can be opened, so that what cannot is damaged.
-    """
+    """Whether something of the thread can be opened, so that what cannot is damaged."""
     if found.sums.count:
         return True
     record = found.record
@@ -295,9 +281,7 @@ async def whole_rows(backing: Backing, key: ThreadKey) -> WholeRows:
 async def _readable(
     backing: Backing, key: ThreadKey, branch: bytes, start: int, stop: int
 ) -> list[StoredRow]:
-    """
-    Return the rows that the storage can read, in order of their numbers.
-    """
+    """Return the rows that the storage can read, in order of their numbers."""
     try:
         rows = await backing.storage.rows(key, branch, start, stop)
     except StoreCorruptError:
@@ -320,9 +304,7 @@ class _Rows:
         self.unproved = 0
 
     def take(self, row: StoredRow) -> None:
-        """
-        Take the next row that can be read, and keep its message where that is whole.
-        """
+        """Take the next row that can be read, and keep its message where that is whole."""
         if row.seq < self._next:
             return
         before = self._seals if row.seq == self._next else ()

@@ -94,9 +94,7 @@ def _check_index(at: int, record: ThreadRecord) -> None:
 
 
 async def stored_reductions(backing: Backing, record: ThreadRecord) -> list[StoredReduction]:
-    """
-    Return every stored reduction of the thread, the newest first.
-    """
+    """Return every stored reduction of the thread, the newest first."""
     stored = await backing.storage.documents(record.key, "reduction")
     return [
         StoredReduction(one.name, decode_reduction(backing.vault, record.key, one))
@@ -116,9 +114,7 @@ def _with_folds(head: Head, kept: Sequence[StoredReduction]) -> Head:
 
 
 async def without_newest(backing: Backing, record: ThreadRecord) -> Change | None:
-    """
-    Return the change that revokes the newest reduction; None where there is none.
-    """
+    """Return the change that revokes the newest reduction; None where there is none."""
     known = await stored_reductions(backing, record)
     if not known:
         # Where there was one when the thread was read, the commit is refused.
@@ -130,9 +126,7 @@ async def without_newest(backing: Backing, record: ThreadRecord) -> Change | Non
 
 
 def cleared(backing: Backing, record: ThreadRecord) -> Change:
-    """
-    Return the change that deletes everything that was said and stored with it.
-    """
+    """Return the change that deletes everything that was said and stored with it."""
     # It shares nothing with the branch that it names, but says which one is left.
     branch = Branch(backing.random_bytes(BRANCH_SIZE), record.head.branch, 0)
     head = Head(

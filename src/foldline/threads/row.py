@@ -48,9 +48,7 @@ __all__ = [
 
 
 class MessageRow(Struct, frozen=True, gc=False, array_like=True, kw_only=True):
-    """
-    What a row says beside its seal.
-    """
+    """What a row says beside its seal."""
 
     position: int
     """How many messages stand before it, system messages not counted."""
@@ -69,9 +67,7 @@ class MessageRow(Struct, frozen=True, gc=False, array_like=True, kw_only=True):
 
 
 class KnownRow(Struct, frozen=True, gc=False):
-    """
-    A row that was read or written, with its message.
-    """
+    """A row that was read or written, with its message."""
 
     row: StoredRow
     """The row."""
@@ -137,9 +133,7 @@ def seal_of(before: bytes, branch: bytes, seq: int, payload: bytes) -> bytes:
 def append_rows(
     head: Head, messages: Iterable[Message], counter: TokenCounter, vault: Vault
 ) -> tuple[list[KnownRow], Head]:
-    """
-    Return the rows of *messages* behind *head*, and the counts of the head behind them.
-    """
+    """Return the rows of *messages* behind *head*, and the counts of the head behind them."""
     branch, count, system, users = head.branch, head.count, head.system, head.users
     tokens, system_tokens, digest, seal = head.tokens, head.system_tokens, head.digest, head.seal
     known: list[KnownRow] = []

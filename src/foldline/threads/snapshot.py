@@ -1,6 +1,4 @@
-"""
-A whole thread as one JSON document, to be moved between stores or kept in a file.
-"""
+"""A whole thread as one JSON document, to be moved between stores or kept in a file."""
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -32,9 +30,7 @@ SNAPSHOT_FORMAT: Final = 1
 
 
 class ThreadSnapshot(Struct, frozen=True, kw_only=True):
-    """
-    What a snapshot says, once it is read.
-    """
+    """What a snapshot says, once it is read."""
 
     id: str
     """The id of the thread."""
@@ -114,9 +110,7 @@ _OLD_NAMES = {
 
 
 def encode_snapshot(record: ThreadRecord, messages: Iterable[Message]) -> bytes:
-    """
-    Write a thread and its *messages* as JSON.
-    """
+    """Write a thread and its *messages* as JSON."""
     head, state, reduction = record.head, record.execution, record.reduction
     written = _Written(
         id=record.key.id,
@@ -172,18 +166,14 @@ def _written(data: bytes | str) -> _Written:
 
 
 def _known_format(written: _Format) -> int:
-    """
-    Return the number of the form, 0 for the forms before the first number.
-    """
+    """Return the number of the form, 0 for the forms before the first number."""
     if written.format > SNAPSHOT_FORMAT:
         raise StoreVersionError(what="a snapshot", found=written.format, known=SNAPSHOT_FORMAT)
     return written.format
 
 
 def _renamed(value: dict[str, Any]) -> dict[str, Any]:
-    """
-    Return the fields of a snapshot without format number, by the names of today.
-    """
+    """Return the fields of a snapshot without format number, by the names of today."""
     named = {_OLD_NAMES.get(name, name): field for name, field in value.items()}
     store = named.get("MessageStoreSnapshot")
     if isinstance(store, dict) and "messages" in store:
@@ -235,9 +225,7 @@ def _value(written: Raw, kind: type[_Kind]) -> _Kind:
 
 
 def _in_utc(moment: datetime | None) -> datetime | None:
-    """
-    Return *moment* in UTC, which is meant where no time zone is written.
-    """
+    """Return *moment* in UTC, which is meant where no time zone is written."""
     if moment is None:
         return None
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

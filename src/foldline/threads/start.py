@@ -1,6 +1,4 @@
-"""
-The ways in which a run can start.
-"""
+"""The ways in which a run can start."""
 
 from typing import Literal, TypeAlias
 

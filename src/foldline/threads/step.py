@@ -27,9 +27,7 @@ yet a message. `checkpoint`: one of the kept moments, where all are kept.
 
 
 class StoredRow(Struct, frozen=True, gc=False, kw_only=True):
-    """
-    One stored message.
-    """
+    """One stored message."""
 
     branch: bytes
     """The branch that it was written on, 16 bytes."""
@@ -45,9 +43,7 @@ class StoredRow(Struct, frozen=True, gc=False, kw_only=True):
 
 
 class Document(Struct, frozen=True, gc=False):
-    """
-    One named document of a thread.
-    """
+    """One named document of a thread."""
 
     kind: DocumentKind
     """What it is."""
@@ -61,9 +57,7 @@ class Document(Struct, frozen=True, gc=False):
 
 
 class Branch(Struct, frozen=True, gc=False):
-    """
-    A branch that a commit opens.
-    """
+    """A branch that a commit opens."""
 
     id: bytes
     """16 random bytes."""
@@ -82,9 +76,7 @@ class Branch(Struct, frozen=True, gc=False):
 
 
 class Step(Struct, frozen=True, kw_only=True):
-    """
-    One commit: all of it happens, or nothing.
-    """
+    """One commit: all of it happens, or nothing."""
 
     id: bytes
     """8 random bytes, by which the commit is known again where a connection broke."""
@@ -124,9 +116,7 @@ class Step(Struct, frozen=True, kw_only=True):
 
 
 class StoredThread(Struct, frozen=True, kw_only=True):
-    """
-    A thread as a storage gives it, without its rows.
-    """
+    """A thread as a storage gives it, without its rows."""
 
     key: ThreadKey
     """Whose and which it is."""

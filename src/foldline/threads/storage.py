@@ -1,6 +1,4 @@
-"""
-What a store of one's own has to offer.
-"""
+"""What a store of one's own has to offer."""
 
 from typing import Protocol, runtime_checkable
 
@@ -34,15 +32,11 @@ class ThreadStorage(Protocol):
         ...
 
     async def close(self) -> None:
-        """
-        Release everything; harmless when repeated.
-        """
+        """Release everything; harmless when repeated."""
         ...
 
     async def load(self, key: ThreadKey) -> StoredThread | None:
-        """
-        Return a thread as one moment saw it, or None where there is none.
-        """
+        """Return a thread as one moment saw it, or None where there is none."""
         ...
 
     async def commit(self, key: ThreadKey, step: Step) -> None:
@@ -77,9 +71,7 @@ class ThreadStorage(Protocol):
     async def documents(
         self, key: ThreadKey, kind: DocumentKind, *, limit: int | None = None
     ) -> list[Document]:
-        """
-        Return the newest *limit* documents of *kind*, the newest first; all without a limit.
-        """
+        """Return the newest *limit* documents of *kind*, the newest first; all without a limit."""
         ...
 
     async def threads(
@@ -93,9 +85,7 @@ class ThreadStorage(Protocol):
         ...
 
     async def tenants(self) -> list[str]:
-        """
-        Return every tenant that has a thread, in order.
-        """
+        """Return every tenant that has a thread, in order."""
         ...
 
     async def delete(self, key: ThreadKey, *, expected: StoredThread | None = None) -> bool:
@@ -128,24 +118,16 @@ class SteadyStorage(Protocol):
 
 @runtime_checkable
 class WordIndex(Protocol):
-    """
-    A storage that finds the rows with given words without reading all of them.
-    """
+    """A storage that finds the rows with given words without reading all of them."""
 
     async def indexed(self, key: ThreadKey, branch: bytes) -> int:
-        """
-        Return the number of the first row of *branch* that is not in the index.
-        """
+        """Return the number of the first row of *branch* that is not in the index."""
         ...
 
     async def index(self, key: ThreadKey, branch: bytes, words: list[tuple[int, str]]) -> None:
-        """
-        Add rows to the index: the number of each, and its words with a space between.
-        """
+        """Add rows to the index: the number of each, and its words with a space between."""
         ...
 
     async def find(self, key: ThreadKey, branch: bytes, stop: int, words: list[str]) -> list[int]:
-        """
-        Return the numbers of the rows below *stop* that hold every one of *words*, in order.
-        """
+        """Return the numbers of the rows below *stop* that hold every one of *words*, in order."""
         ...

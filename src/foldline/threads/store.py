@@ -1,6 +1,4 @@
-"""
-What is offered over every storage: threads by their names.
-"""
+"""What is offered over every storage: threads by their names."""
 
 import logging
 from collections.abc import AsyncIterator, Callable
@@ -91,9 +89,7 @@ class ThreadStore:
 
     @property
     def backing(self) -> Backing:
-        """
-        What the threads of this store have in common.
-        """
+        """What the threads of this store have in common."""
         return self._backing
 
     async def open(self) -> Self:
@@ -113,9 +109,7 @@ class ThreadStore:
         return self
 
     async def _check_key(self) -> None:
-        """
-        See that what is stored can be read with our key, before anything is stored beside it.
-        """
+        """See that what is stored can be read with our key, before anything is stored beside it."""
         # Damage and newer formats are told of where somebody asks for what they are in.
         with suppress(StoreCorruptError, StoreVersionError):
             for tenant in (await self.tenants())[:1]:
@@ -123,9 +117,7 @@ class ThreadStore:
                     decode_record(stored, self._backing.vault)
 
     async def close(self) -> None:
-        """
-        Release everything, as leaving the context does.
-        """
+        """Release everything, as leaving the context does."""
         await self._backing.storage.close()
 
     async def __aenter__(self) -> Self:
@@ -262,15 +254,11 @@ class ThreadStore:
         return None
 
     async def tenants(self) -> list[str]:
-        """
-        Return every tenant that has a thread, in order.
-        """
+        """Return every tenant that has a thread, in order."""
         return await self._backing.storage.tenants()
 
     async def delete(self, thread_id: str, *, tenant: str = DEFAULT_TENANT) -> bool:
-        """
-        Delete a thread with everything that no fork of it shares; False where there is none.
-        """
+        """Delete a thread with everything that no fork of it shares; False where there is none."""
         return await self._backing.storage.delete(ThreadKey(tenant, thread_id))
 
     async def purge_expired(self) -> int:

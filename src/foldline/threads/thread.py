@@ -1,6 +1,4 @@
-"""
-A conversation that is kept.
-"""
+"""A conversation that is kept."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
@@ -57,9 +55,7 @@ class ConversationThread(ReadOnlyThread):
     """
 
     def __init__(self, backing: Backing, record: ThreadRecord) -> None:
-        """
-        Show *record*; a store makes threads.
-        """
+        """Show *record*; a store makes threads."""
         super().__init__(backing, record)
         self._lock = asyncio.Lock()
         self._in_turn = False
@@ -255,9 +251,7 @@ class ConversationThread(ReadOnlyThread):
         return self._record.reduction_name, newest.message_hash, newest.created_at
 
     async def _insisting(self, write: Callable[[], Awaitable[None]]) -> None:
-        """
-        Do *write*, again behind what others wrote, as long as somebody else is faster.
-        """
+        """Do *write*, again behind what others wrote, as long as somebody else is faster."""
         created_at = self.created_at
         while True:
             revision = self.revision

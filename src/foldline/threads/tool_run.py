@@ -1,6 +1,4 @@
-"""
-A tool call between its intent and its answer.
-"""
+"""A tool call between its intent and its answer."""
 
 from datetime import datetime
 from hashlib import sha256
@@ -80,9 +78,7 @@ class ToolRun(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def is_finished(self) -> bool:
-        """
-        Whether the tool has run to its end.
-        """
+        """Whether the tool has run to its end."""
         return self.result is not None
 
 

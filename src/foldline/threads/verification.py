@@ -1,6 +1,4 @@
-"""
-Whether a thread, or a whole store, is still as it was written.
-"""
+"""Whether a thread, or a whole store, is still as it was written."""
 
 from collections.abc import AsyncIterator, Sequence
 from typing import TypeAlias
@@ -43,9 +41,7 @@ _Left: TypeAlias = dict[ThreadKey, StoreBusyError | StoreKeyError | None]
 
 
 class Verified(Struct, frozen=True, kw_only=True):
-    """
-    What was found in one thread, or below all of them.
-    """
+    """What was found in one thread, or below all of them."""
 
     key: ThreadKey | None
     """The thread; None for the store itself."""
@@ -159,9 +155,7 @@ async def verify_store(store: ThreadStore, *, tenant: str | None = None) -> Asyn
 async def _each(
     backing: Backing, keys: Sequence[ThreadKey], left: _Left
 ) -> AsyncIterator[Verified]:
-    """
-    Give what is found in each thread; put those that nothing can be said of into *left*.
-    """
+    """Give what is found in each thread; put those that nothing can be said of into *left*."""
     for key in keys:
         try:
             verified = await verify_one(backing, key)
@@ -175,9 +169,7 @@ async def _each(
 
 
 async def _still_there(backing: Backing, tenant: str | None, left: _Left) -> list[ThreadKey]:
-    """
-    Return those of *left* that nobody has deleted.
-    """
+    """Return those of *left* that nobody has deleted."""
     if not left:
         return []
     listed = set((await _keys(backing, tenant))[0])
@@ -208,9 +200,7 @@ async def list_keys(store: ThreadStore, *, tenant: str | None = None) -> list[Th
 
 
 async def count_threads(store: ThreadStore, *, tenant: str | None = None) -> int:
-    """
-    Return how many threads there are, of one tenant or of all.
-    """
+    """Return how many threads there are, of one tenant or of all."""
     return len((await _keys(store.backing, tenant))[0])
 
 

@@ -48,9 +48,7 @@ _LOGGER = logging.getLogger("foldline")
 
 
 class Match(Struct, frozen=True, kw_only=True):
-    """
-    A message that was found.
-    """
+    """A message that was found."""
 
     number: int
     """Its number among all messages, from 0, system messages counted."""
@@ -63,9 +61,7 @@ class Match(Struct, frozen=True, kw_only=True):
 
 
 class Query(Struct, frozen=True):
-    """
-    What is looked for: phrases of one or more words, all of which must be there.
-    """
+    """What is looked for: phrases of one or more words, all of which must be there."""
 
     phrases: tuple[tuple[str, ...], ...]
     """The words of each phrase."""
@@ -89,15 +85,11 @@ class Query(Struct, frozen=True):
 
     @property
     def words(self) -> list[str]:
-        """
-        Every word, once.
-        """
+        """Every word, once."""
         return list(dict.fromkeys(word for phrase in self.phrases for word in phrase))
 
     def fits(self, words: Sequence[str]) -> bool:
-        """
-        Whether *words* hold every phrase.
-        """
+        """Whether *words* hold every phrase."""
         return all(_holds(words, phrase) for phrase in self.phrases)
 
 
@@ -114,17 +106,13 @@ def _holds(words: Sequence[str], phrase: Sequence[str]) -> bool:
 
 
 def words_of(text: str) -> list[str]:
-    """
-    Return the words of *text*, in order.
-    """
+    """Return the words of *text*, in order."""
     folded = unicodedata.normalize("NFKC", text).casefold()
     return _WORD.findall(_UNSPACED.sub(r" \1 ", folded))
 
 
 def text_of(message: Message) -> str:
-    """
-    Return everything that is said in *message*, tool calls and answers included.
-    """
+    """Return everything that is said in *message*, tool calls and answers included."""
     return "\n".join(_texts(message.parts))
 
 

@@ -12,9 +12,7 @@ __all__ = ["Book", "Entry"]
 
 
 class Entry(Struct, frozen=True):
-    """
-    One line.
-    """
+    """One line."""
 
     kind: str
     """What happened."""
@@ -27,21 +25,15 @@ class Entry(Struct, frozen=True):
 
 
 class Book:
-    """
-    Lines that no crash takes away.
-    """
+    """Lines that no crash takes away."""
 
     def __init__(self, path: Path | None = None) -> None:
-        """
-        Write to *path*, or to memory, which is for processes that only seem to end.
-        """
+        """Write to *path*, or to memory, which is for processes that only seem to end."""
         self._path = path
         self._lines: list[str] = []
 
     def write(self, kind: str, what: str, more: str = "") -> None:
-        """
-        Add a line, at once and for good.
-        """
+        """Add a line, at once and for good."""
         line = f"{kind}\t{what}\t{more}"
         if self._path is None:
             self._lines.append(line)
@@ -52,16 +44,12 @@ class Book:
 
     @property
     def entries(self) -> list[Entry]:
-        """
-        Every line so far.
-        """
+        """Every line so far."""
         lines = self._lines
         if self._path is not None:
             lines = self._path.read_text().splitlines() if self._path.exists() else []
         return [Entry(*line.split("\t")) for line in lines]
 
     def of_kind(self, kind: str) -> list[Entry]:
-        """
-        Return the lines about *kind*.
-        """
+        """Return the lines about *kind*."""
         return [entry for entry in self.entries if entry.kind == kind]

@@ -42,27 +42,21 @@ _FAR = 10
 
 @contextmanager
 def in_memory() -> Generator[Ground, None, None]:
-    """
-    Give ground that no life takes along.
-    """
+    """Give ground that no life takes along."""
     storage = MemoryStorage()
     yield lambda: storage
 
 
 @contextmanager
 def in_file() -> Generator[Ground, None, None]:
-    """
-    Give a file of SQLite.
-    """
+    """Give a file of SQLite."""
     with scratch() as folder:
         # What a kill can take is not what a power cut can, so nothing has to be flushed.
         yield lambda: SQLiteStorage(folder / "talk.db", durability="relaxed")
 
 
 def _case(scene: Scene, model: Model, ground: Ground, ends: Sequence[int]) -> tuple[int, set[str]]:
-    """
-    Return how many of the lives that were to end at *ends* did, and what is broken.
-    """
+    """Return how many of the lives that were to end at *ends* did, and what is broken."""
     book, broken, count = Book(), set[str](), 0
     for end in ends:
         life = Life(end=end)

@@ -35,9 +35,7 @@ __all__ = [
 
 
 class Sight(Struct, frozen=True, kw_only=True):
-    """
-    What a store shows of the thread of a scene.
-    """
+    """What a store shows of the thread of a scene."""
 
     messages: Sequence[Message]
     """What was said."""
@@ -56,9 +54,7 @@ class Sight(Struct, frozen=True, kw_only=True):
 
 
 class Model(Struct, frozen=True, kw_only=True):
-    """
-    A scene as it is where nothing goes wrong.
-    """
+    """A scene as it is where nothing goes wrong."""
 
     messages: Sequence[Message]
     """What is said."""
@@ -71,9 +67,7 @@ _NOTHING = Sight(messages=(), broken=frozenset(), reductions=(), ended=False, me
 
 
 async def sight_of(scene: Scene, storage: ThreadStorage) -> Sight:
-    """
-    Return what *storage* shows to somebody who opens it.
-    """
+    """Return what *storage* shows to somebody who opens it."""
     async with store_on(scene, storage) as store:
         thread = await store.find(NAME)
         if thread is None:
@@ -112,9 +106,7 @@ def _fits(reduction: HistoryReductionState, plain: Sequence[Message]) -> bool:
 
 
 def model_of(scene: Scene) -> Model:
-    """
-    Return *scene* as it is where nothing goes wrong.
-    """
+    """Return *scene* as it is where nothing goes wrong."""
     return asyncio.run(_model(scene))
 
 
@@ -144,9 +136,7 @@ def broken_between(model: Model, sight: Sight, *, acknowledged: int = 0) -> set[
 
 
 def broken_in_the_end(scene: Scene, model: Model, sight: Sight, book: Book) -> set[str]:
-    """
-    Return what is wrong once *scene* has come to its end.
-    """
+    """Return what is wrong once *scene* has come to its end."""
     found = {
         "not ended": not sight.ended,
         "cut short": len(sight.messages) != len(model.messages),
@@ -162,9 +152,7 @@ def broken_in_the_end(scene: Scene, model: Model, sight: Sight, book: Book) -> s
 
 
 def _answers(messages: Sequence[Message]) -> list[tuple[str, str, str]]:
-    """
-    Return the tool, the task and the answer of each call that is answered.
-    """
+    """Return the tool, the task and the answer of each call that is answered."""
     calls: dict[str, tuple[str, str]] = {}
     found: list[tuple[str, str, str]] = []
     for message in messages:
@@ -179,16 +167,12 @@ _STANDING_IN = (INTERRUPTED, DECIDED)
 
 
 def _unless_interrupted(messages: Sequence[Message]) -> list[Message]:
-    """
-    Return *messages* with one text for all answers that stand in for a real one.
-    """
+    """Return *messages* with one text for all answers that stand in for a real one."""
     return [_without(one) if _is_stand_in(one) else one for one in messages]
 
 
 def _like(model: Sequence[Message], seen: Sequence[Message]) -> list[Message]:
-    """
-    Return *model* with the answers that may differ in *seen* made equal.
-    """
+    """Return *model* with the answers that may differ in *seen* made equal."""
     differing = {at for at, one in enumerate(seen) if _is_stand_in(one)}
     return [_without(one) if at in differing else one for at, one in enumerate(model)]
 
@@ -232,9 +216,7 @@ def _broken_effects(messages: Sequence[Message], entries: Sequence[Entry]) -> se
 
 
 def _broken_order(entries: Sequence[Entry]) -> set[str]:
-    """
-    Return what is wrong with effects behind a stored result.
-    """
+    """Return what is wrong with effects behind a stored result."""
     finished: set[str] = set()
     for entry in entries:
         if entry.kind == "finished":
@@ -272,9 +254,7 @@ _UNSTORED = {"behind_a_summary", "before_a_commit", "killed"}
 
 
 def _broken_summaries(scene: Scene, entries: Sequence[Entry]) -> set[str]:
-    """
-    Return what is wrong with summaries: one is made again only if it could not be stored.
-    """
+    """Return what is wrong with summaries: one is made again only if it could not be stored."""
     known: set[str] = set()
     may_be_lost = ""
     for entry in entries:

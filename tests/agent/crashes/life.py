@@ -1,6 +1,4 @@
-"""
-A process that ends at a chosen moment, as far as its store and its tools can see.
-"""
+"""A process that ends at a chosen moment, as far as its store and its tools can see."""
 
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
@@ -18,15 +16,11 @@ Meeting: TypeAlias = Callable[[int, str], Awaitable[None]]
 
 
 class Killed(BaseException):
-    """
-    The process is gone; whatever still runs in it is refused everything.
-    """
+    """The process is gone; whatever still runs in it is refused everything."""
 
 
 class Life:
-    """
-    The moments of one process: it can end at each of them.
-    """
+    """The moments of one process: it can end at each of them."""
 
     def __init__(self, *, end: int | None = None, meet: Meeting | None = None) -> None:
         """
@@ -45,9 +39,7 @@ class Life:
 
     @property
     def is_over(self) -> bool:
-        """
-        Whether it has ended.
-        """
+        """Whether it has ended."""
         return self.last_moment is not None
 
     def go_on(self) -> None:
@@ -91,36 +83,26 @@ class MortalStorage:
     """
 
     def __init__(self, inner: ThreadStorage, life: Life) -> None:
-        """
-        Let *life* use *inner*.
-        """
+        """Let *life* use *inner*."""
         self._inner = inner
         self._life = life
         self.ends_commits = isinstance(inner, SteadyStorage) and inner.ends_commits
 
     async def open(self) -> None:
-        """
-        Open what is inside.
-        """
+        """Open what is inside."""
         await self._inner.open()
 
     async def close(self) -> None:
-        """
-        Close what is inside: the system does it for a process that is gone.
-        """
+        """Close what is inside: the system does it for a process that is gone."""
         await self._inner.close()
 
     async def load(self, key: ThreadKey) -> StoredThread | None:
-        """
-        Do what the storage inside does.
-        """
+        """Do what the storage inside does."""
         self._life.go_on()
         return await self._inner.load(key)
 
     async def commit(self, key: ThreadKey, step: Step) -> None:
-        """
-        Do what the storage inside does, between two moments.
-        """
+        """Do what the storage inside does, between two moments."""
         await self._life.moment("before a commit")
         await self._inner.commit(key, step)
         await self._life.moment("behind a commit")
@@ -128,40 +110,30 @@ class MortalStorage:
     async def rows(
         self, key: ThreadKey, branch: bytes, start: int, stop: int, *, system: bool = False
     ) -> list[StoredRow]:
-        """
-        Do what the storage inside does.
-        """
+        """Do what the storage inside does."""
         self._life.go_on()
         return await self._inner.rows(key, branch, start, stop, system=system)
 
     async def documents(
         self, key: ThreadKey, kind: DocumentKind, *, limit: int | None = None
     ) -> list[Document]:
-        """
-        Do what the storage inside does.
-        """
+        """Do what the storage inside does."""
         self._life.go_on()
         return await self._inner.documents(key, kind, limit=limit)
 
     async def threads(
         self, tenant: str, *, after: str = "", limit: int | None = None
     ) -> list[StoredThread]:
-        """
-        Do what the storage inside does.
-        """
+        """Do what the storage inside does."""
         self._life.go_on()
         return await self._inner.threads(tenant, after=after, limit=limit)
 
     async def tenants(self) -> list[str]:
-        """
-        Do what the storage inside does.
-        """
+        """Do what the storage inside does."""
         self._life.go_on()
         return await self._inner.tenants()
 
     async def delete(self, key: ThreadKey, *, expected: StoredThread | None = None) -> bool:
-        """
-        Do what the storage inside does.
-        """
+        """Do what the storage inside does."""
         self._life.go_on()
         return await self._inner.delete(key, expected=expected)

@@ -1,6 +1,4 @@
-"""
-What somebody else does with the thread of a running turn.
-"""
+"""What somebody else does with the thread of a running turn."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -37,9 +35,7 @@ __all__ = [
 
 
 class Met(Struct):
-    """
-    A turn that is met by somebody else.
-    """
+    """A turn that is met by somebody else."""
 
     scene: Scene
     """What the turn is part of."""
@@ -70,9 +66,7 @@ _ATTEMPTS = 20
 
 
 async def resume(met: Met, thread: ConversationThread) -> bool:
-    """
-    Go on with the run, as if its process had crashed.
-    """
+    """Go on with the run, as if its process had crashed."""
     state = thread.execution_state
     if state is None or not state.is_open:
         return False
@@ -82,25 +76,19 @@ async def resume(met: Met, thread: ConversationThread) -> bool:
 
 
 async def say(met: Met, thread: ConversationThread) -> bool:
-    """
-    Append a message.
-    """
+    """Append a message."""
     await thread.append([STRANGE])
     return True
 
 
 async def ask(met: Met, thread: ConversationThread) -> bool:
-    """
-    Begin another turn.
-    """
+    """Begin another turn."""
     await agent_of(met.scene, Life(), met.book).run("q9", thread=thread)
     return True
 
 
 async def name(met: Met, thread: ConversationThread) -> bool:
-    """
-    Change the metadata.
-    """
+    """Change the metadata."""
     for _ in range(_ATTEMPTS):
         try:
             await thread.set_metadata({"colour": "blue"})
@@ -112,9 +100,7 @@ async def name(met: Met, thread: ConversationThread) -> bool:
 
 
 async def fold(met: Met, thread: ConversationThread) -> bool:
-    """
-    Store a reduction.
-    """
+    """Store a reduction."""
     window = await thread.window(whole=True)
     reduction = HistoryReductionState.create(
         window.history,
@@ -130,35 +116,27 @@ async def fold(met: Met, thread: ConversationThread) -> bool:
 
 
 async def rewind(met: Met, thread: ConversationThread) -> bool:
-    """
-    Take back everything but the first two messages.
-    """
+    """Take back everything but the first two messages."""
     await thread.rewind(2)
     met.left = await thread.get_messages()
     return True
 
 
 async def edit(met: Met, thread: ConversationThread) -> bool:
-    """
-    Say something else in the place of the first message.
-    """
+    """Say something else in the place of the first message."""
     await thread.edit(0, STRANGE)
     met.left = await thread.get_messages()
     return True
 
 
 async def remove(met: Met, thread: ConversationThread) -> bool:
-    """
-    Delete the thread.
-    """
+    """Delete the thread."""
     async with store_on(met.scene, met.ground()) as store:
         return await store.delete(thread.id)
 
 
 async def begun(scene: Scene, ground: Ground) -> None:
-    """
-    Make the thread, with what was said before.
-    """
+    """Make the thread, with what was said before."""
     async with store_on(scene, ground()) as store:
         thread = await store.thread(NAME)
         await thread.add_messages(old_messages(scene))

@@ -1,6 +1,4 @@
-"""
-Playing a scene in one life, from wherever the store stands, to its end or that of the life.
-"""
+"""Playing a scene in one life, from wherever the store stands, to its end or that of the life."""
 
 import asyncio
 import threading
@@ -50,9 +48,7 @@ Told = Callable[[str], None]
 
 
 def store_on(scene: Scene, storage: ThreadStorage) -> ThreadStore:
-    """
-    Return a store of *scene* on *storage*, not opened yet.
-    """
+    """Return a store of *scene* on *storage*, not opened yet."""
     return ThreadStore(storage, checkpoints=scene.checkpoints, clock=lambda: NOW)
 
 
@@ -61,9 +57,7 @@ def _silent(count: str) -> None:
 
 
 async def live(scene: Scene, storage: ThreadStorage, life: Life, book: Book) -> bool:
-    """
-    Play *scene* in *life*; return whether it came to its end.
-    """
+    """Play *scene* in *life*; return whether it came to its end."""
     asyncio.get_running_loop().set_exception_handler(_heard)
     try:
         await play(scene, store_on(scene, MortalStorage(storage, life)), life, book)
@@ -81,9 +75,7 @@ def _heard(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
 
 
 async def tool_threads_ended() -> None:
-    """
-    Wait for blocking tools, which run on to their end where their agent is gone.
-    """
+    """Wait for blocking tools, which run on to their end where their agent is gone."""
     for thread in threading.enumerate():
         if thread.name.startswith("tool "):
             thread.join()
@@ -116,9 +108,7 @@ async def play(
 
 
 async def note_what_is_found(thread: ConversationThread, book: Book) -> None:
-    """
-    Write down what a process finds stored when it begins.
-    """
+    """Write down what a process finds stored when it begins."""
     book.write("life", "begins")
     known = {
         call.id: what_of(call) for one in await thread.get_messages() for call in one.tool_calls
@@ -133,17 +123,13 @@ async def note_what_is_found(thread: ConversationThread, book: Book) -> None:
 async def go_on(
     scene: Scene, agent: Agent, thread: ConversationThread, *, told: Told = _silent
 ) -> None:
-    """
-    Do what is left to do of *scene*, turn by turn.
-    """
+    """Do what is left to do of *scene*, turn by turn."""
     while await _step(scene, agent, thread, told):
         pass
 
 
 async def _step(scene: Scene, agent: Agent, thread: ConversationThread, told: Told) -> bool:
-    """
-    Make the next turn, or go on with the last one; return False where there is nothing to do.
-    """
+    """Make the next turn, or go on with the last one; return False where there is nothing to do."""
     messages = await thread.get_messages()
     asked = [one for one in messages if one.role == "user"][scene.old :]
     state = thread.execution_state

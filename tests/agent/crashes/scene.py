@@ -65,9 +65,7 @@ _PADDING = " maple" * 12
 
 
 class Scene(Struct, frozen=True, kw_only=True):
-    """
-    A conversation that an agent is to have.
-    """
+    """A conversation that an agent is to have."""
 
     name: str
     """What it is called in reports."""
@@ -122,9 +120,7 @@ class Scene(Struct, frozen=True, kw_only=True):
 
     @property
     def reduction(self) -> HistoryReductionConfig:
-        """
-        How its history is reduced.
-        """
+        """How its history is reduced."""
         if not self.behavior:
             return HistoryReductionConfig()
         return HistoryReductionConfig(
@@ -139,23 +135,17 @@ class Scene(Struct, frozen=True, kw_only=True):
 
 
 def label_of(text: str) -> str:
-    """
-    Return the first word of *text*, which no other message begins with.
-    """
+    """Return the first word of *text*, which no other message begins with."""
     return text.split(" ", 1)[0]
 
 
 def what_of(call: ToolCallPart) -> str:
-    """
-    Return what *call* has to do.
-    """
+    """Return what *call* has to do."""
     return str(decode_json(call.arguments)["what"])
 
 
 def old_messages(scene: Scene) -> list[Message]:
-    """
-    Return what was said before.
-    """
+    """Return what was said before."""
     return [
         message
         for number in range(scene.old)
@@ -167,9 +157,7 @@ def old_messages(scene: Scene) -> list[Message]:
 
 
 def agent_of(scene: Scene, life: Life, book: Book, *, ahead: FoldAhead | None = None) -> Agent:
-    """
-    Return an agent for *scene* that lives in *life*.
-    """
+    """Return an agent for *scene* that lives in *life*."""
     return Agent(
         ScriptedModel(
             repeat=_Speaker(scene, life, book).answer, delay=0 if scene.streams else None
@@ -184,9 +172,7 @@ def agent_of(scene: Scene, life: Life, book: Book, *, ahead: FoldAhead | None = 
 
 
 class _Speaker:
-    """
-    Answers from the request alone, so that asked again it says the same.
-    """
+    """Answers from the request alone, so that asked again it says the same."""
 
     def __init__(self, scene: Scene, life: Life, book: Book) -> None:
         self._scene = scene
@@ -221,9 +207,7 @@ class _Speaker:
 
     @staticmethod
     def _done(said: Sequence[Message]) -> int:
-        """
-        Return how many responses of the turn have calls.
-        """
+        """Return how many responses of the turn have calls."""
         last = [answer.id for answer in said[-1].tool_call_responses]
         known = _CALL_ID.fullmatch(last[-1]) if last else None
         # Where a part of the turn is folded, its calls cannot be counted.

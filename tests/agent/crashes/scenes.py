@@ -1,6 +1,4 @@
-"""
-Every scene.
-"""
+"""Every scene."""
 
 from msgspec import structs
 

@@ -1,6 +1,4 @@
-"""
-The store or the model fails at a moment of a turn, and the process lives on.
-"""
+"""The store or the model fails at a moment of a turn, and the process lives on."""
 
 import asyncio
 from collections import Counter
@@ -38,9 +36,7 @@ _FAILURES: Mapping[str, Callable[[], FoldlineError]] = MappingProxyType(
 
 
 class _Failing:
-    """
-    Lets the moment number *at* of those that can fail do so.
-    """
+    """Lets the moment number *at* of those that can fail do so."""
 
     def __init__(self, at: int) -> None:
         self._left = at
@@ -60,9 +56,7 @@ class _Failing:
 
 
 async def _case(scene: Scene, model: Model, ground: Ground, at: int) -> tuple[bool, set[str]]:
-    """
-    Return whether something failed, and what is broken behind that and in the end.
-    """
+    """Return whether something failed, and what is broken behind that and in the end."""
     failing, book, broken = _Failing(at), Book(), set[str]()
     async with store_on(scene, ground()) as store:
         await (await store.thread(NAME)).add_messages(old_messages(scene))

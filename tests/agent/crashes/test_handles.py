@@ -1,6 +1,4 @@
-"""
-Somebody else acts on the thread of a running turn, at every moment of it.
-"""
+"""Somebody else acts on the thread of a running turn, at every moment of it."""
 
 import asyncio
 from collections import Counter
@@ -104,9 +102,7 @@ def _raced(
 
 
 def _finished(met: Met, model: Model) -> set[str]:
-    """
-    Go on to the end of the scene, and return what is broken then.
-    """
+    """Go on to the end of the scene, and return what is broken then."""
     has_ended = asyncio.run(live(met.scene, met.ground(), Life(), met.book))
     sight = asyncio.run(sight_of(met.scene, met.ground()))
     broken = broken_in_the_end(met.scene, model, sight, met.book)
@@ -130,9 +126,7 @@ def test_two_do_not_go_on_with_one_run(scene: Scene, grounds: Grounds) -> None:
 
 @pytest.mark.parametrize("scene", [FAR_AHEAD, FAR_BEHIND], ids=str)
 def test_a_fold_in_the_background_hides_nobody(scene: Scene) -> None:
-    """
-    The same where a fold of the turn is stored behind all that somebody else has done.
-    """
+    """The same where a fold of the turn is stored behind all that somebody else has done."""
     races, broken = _raced(scene, in_memory)
 
     assert broken == {}
@@ -141,9 +135,7 @@ def test_a_fold_in_the_background_hides_nobody(scene: Scene) -> None:
 
 @pytest.mark.parametrize("scene", [ONE_BY_ONE, AT_ONCE], ids=str)
 def test_two_do_not_resume_one_run(scene: Scene) -> None:
-    """
-    The same where both resume what a third one has left, wherever that was.
-    """
+    """The same where both resume what a third one has left, wherever that was."""
     races, broken = 0, Counter[str]()
     for dies_at in range(2, 20, 3):
         more, found = _raced(scene, in_memory, dies_at=dies_at)
@@ -203,9 +195,7 @@ def test_a_turn_ends_where_its_history_changes(scene: Scene, act: Act, grounds: 
 
 @_SCENES
 def test_a_spoiled_run_is_abandoned(scene: Scene) -> None:
-    """
-    A run behind which somebody has spoken is refused and can be abandoned for a new one.
-    """
+    """A run behind which somebody has spoken is refused and can be abandoned for a new one."""
     fared = Counter[str]()
     for met, _ in _meetings(scene, in_memory, say):
         fared[asyncio.run(_abandoned(met))] += 1
@@ -215,9 +205,7 @@ def test_a_spoiled_run_is_abandoned(scene: Scene) -> None:
 
 
 async def _abandoned(met: Met) -> str:
-    """
-    Abandon the open run, and begin another one; return what is wrong.
-    """
+    """Abandon the open run, and begin another one; return what is wrong."""
     scene = structs.replace(met.scene, folds_ahead=False)
     async with store_on(scene, met.ground()) as store:
         thread = await store.thread(NAME)
@@ -241,9 +229,7 @@ async def _abandoned(met: Met) -> str:
 @_GROUNDS
 @_SCENES
 def test_a_new_turn_waits_for_the_open_one(scene: Scene, grounds: Grounds) -> None:
-    """
-    Where somebody else begins a turn while a run is open he is refused, and the run goes on.
-    """
+    """Where somebody else begins a turn while a run is open he is refused, and the run goes on."""
     model, refused, broken = model_of(scene), 0, Counter[str]()
     for met, sight in _meetings(scene, grounds, ask):
         if met.other is None:
@@ -267,9 +253,7 @@ def test_a_new_turn_waits_for_the_open_one(scene: Scene, grounds: Grounds) -> No
 def test_a_turn_goes_on_where_somebody_notes_something(
     scene: Scene, act: Act, grounds: Grounds
 ) -> None:
-    """
-    Where somebody else stores a reduction or metadata, the turn goes on and both are there.
-    """
+    """Where somebody else stores a reduction or metadata, the turn goes on and both are there."""
     scene = structs.replace(scene, old=max(2, scene.old))
     model, broken, count = model_of(scene), Counter[str](), 0
     for met, sight in _meetings(scene, grounds, act):
@@ -304,9 +288,7 @@ def _resuming(scene: Scene, folder: Path) -> Callable[[Teller], None]:
 
 @pytest.mark.parametrize("scene", [ONE_BY_ONE, AT_ONCE], ids=str)
 def test_two_processes_do_not_resume_one_run(scene: Scene) -> None:
-    """
-    Two processes that resume one run at once end it once, and no tool runs twice.
-    """
+    """Two processes that resume one run at once end it once, and no tool runs twice."""
     model, broken = model_of(scene), Counter[str]()
     for dies_at in range(3, 20):
         with scratch() as folder:

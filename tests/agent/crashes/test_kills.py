@@ -1,6 +1,4 @@
-"""
-The process of an agent ends at every moment of a turn: at each commit, and between them.
-"""
+"""The process of an agent ends at every moment of a turn: at each commit, and between them."""
 
 import asyncio
 from collections.abc import Mapping
@@ -63,9 +61,7 @@ def test_there_are_moments_enough() -> None:
 
 @_EACH
 def test_an_end_breaks_no_promise(scene: Scene) -> None:
-    """
-    Wherever a process ends, its run is resumed: nothing is lost, doubled or done twice.
-    """
+    """Wherever a process ends, its run is resumed: nothing is lost, doubled or done twice."""
     count, broken = killed(scene, in_memory)
 
     assert broken == {}
@@ -74,9 +70,7 @@ def test_an_end_breaks_no_promise(scene: Scene) -> None:
 
 @_EACH
 def test_an_end_breaks_no_promise_in_a_file(scene: Scene) -> None:
-    """
-    The same at every other moment on a file, with a new store on it for each process.
-    """
+    """The same at every other moment on a file, with a new store on it for each process."""
     count, broken = killed(scene, in_file, step=2)
 
     assert broken == {}
@@ -85,9 +79,7 @@ def test_an_end_breaks_no_promise_in_a_file(scene: Scene) -> None:
 
 @_EACH
 def test_a_second_end_breaks_no_promise(scene: Scene) -> None:
-    """
-    The same where the process that resumes ends too.
-    """
+    """The same where the process that resumes ends too."""
     count, broken = killed_twice(scene, in_memory, step=5)
 
     assert broken == {}
@@ -96,9 +88,7 @@ def test_a_second_end_breaks_no_promise(scene: Scene) -> None:
 
 @_EACH
 def test_any_number_of_ends_breaks_no_promise(scene: Scene) -> None:
-    """
-    The same where four processes end, the one behind the other.
-    """
+    """The same where four processes end, the one behind the other."""
     count, broken = killed_often(scene, in_memory, seeds=8)
 
     assert broken == {}
@@ -109,9 +99,7 @@ def test_any_number_of_ends_breaks_no_promise(scene: Scene) -> None:
 @pytest.mark.parametrize("grounds", [in_memory, in_file])
 @_EACH
 def test_any_number_of_ends_never_breaks_a_promise(scene: Scene, grounds: Grounds) -> None:
-    """
-    The same many times.
-    """
+    """The same many times."""
     count, broken = killed_often(scene, grounds, seeds=200)
 
     assert broken == {}
@@ -119,9 +107,7 @@ def test_any_number_of_ends_never_breaks_a_promise(scene: Scene, grounds: Ground
 
 
 def test_the_same_call_has_another_key_in_each_iteration() -> None:
-    """
-    A call with the id and the arguments of an earlier one is another call to its tool.
-    """
+    """A call with the id and the arguments of an earlier one is another call to its tool."""
     keys: list[str] = []
 
     @tool
@@ -140,9 +126,7 @@ def test_the_same_call_has_another_key_in_each_iteration() -> None:
 @pytest.mark.long
 @_EACH
 def test_every_end_breaks_no_promise_in_a_file(scene: Scene) -> None:
-    """
-    The same at every moment on a file.
-    """
+    """The same at every moment on a file."""
     count, broken = killed(scene, in_file)
 
     assert broken == {}
@@ -153,9 +137,7 @@ def test_every_end_breaks_no_promise_in_a_file(scene: Scene) -> None:
 @pytest.mark.parametrize("grounds", [in_memory, in_file])
 @_EACH
 def test_every_second_end_breaks_no_promise(scene: Scene, grounds: Grounds) -> None:
-    """
-    The same at every moment of both.
-    """
+    """The same at every moment of both."""
     count, broken = killed_twice(scene, grounds)
 
     assert broken == {}

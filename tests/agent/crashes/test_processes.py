@@ -1,6 +1,4 @@
-"""
-Processes with an agent in them are killed at file operations of their store.
-"""
+"""Processes with an agent in them are killed at file operations of their store."""
 
 import asyncio
 import shutil
@@ -47,9 +45,7 @@ def _hookable() -> None:
 
 
 def _agent(scene: Scene) -> Workload:
-    """
-    Return the process that plays *scene*, from wherever the file stands.
-    """
+    """Return the process that plays *scene*, from wherever the file stands."""
 
     def work(folder: Path, ack: Callable[[str], None]) -> None:
         store = SQLiteStore(folder / _FILE, checkpoints=scene.checkpoints, clock=lambda: NOW)
@@ -59,9 +55,7 @@ def _agent(scene: Scene) -> Workload:
 
 
 def _broken(scene: Scene, model: Model, folder: Path, acks: tuple[str, ...]) -> set[str]:
-    """
-    Return what is broken in *folder* before and behind a resume.
-    """
+    """Return what is broken in *folder* before and behind a resume."""
     book = Book(folder / _BOOK)
     book.write("end", "killed", "0")
     with closing(sqlite3.connect(folder / _FILE)) as connection:
@@ -110,9 +104,7 @@ def _again(scene: Scene, first: Ending, step: int) -> Iterator[Ending]:
 
 
 def test_there_are_kills_enough() -> None:
-    """
-    What is asked of the scenes below makes 100 kills of all of them.
-    """
+    """What is asked of the scenes below makes 100 kills of all of them."""
     assert sum(_FEWEST.values()) // 2 >= 100
 
 
@@ -128,9 +120,7 @@ def test_a_kill_breaks_no_promise(scene: Scene) -> None:
 
 
 def test_a_resumed_agent_may_be_killed() -> None:
-    """
-    The same where the process that resumes is killed too.
-    """
+    """The same where the process that resumes is killed too."""
     count, broken = _killed_twice(AT_ONCE, step=17)
 
     assert broken == {}
@@ -141,9 +131,7 @@ def test_a_resumed_agent_may_be_killed() -> None:
 @pytest.mark.parametrize("moment", Moment)
 @pytest.mark.parametrize("scene", [*_FEWEST, SIGNED], ids=str)
 def test_every_kill_breaks_no_promise(scene: Scene, moment: Moment) -> None:
-    """
-    The same at every operation, before it and within it.
-    """
+    """The same at every operation, before it and within it."""
     count, broken = _killed(scene, moment)
 
     assert broken == {}
@@ -153,9 +141,7 @@ def test_every_kill_breaks_no_promise(scene: Scene, moment: Moment) -> None:
 @pytest.mark.long
 @_EACH
 def test_every_resumed_agent_may_be_killed(scene: Scene) -> None:
-    """
-    The same for many more pairs of kills.
-    """
+    """The same for many more pairs of kills."""
     count, broken = _killed_twice(scene, step=5)
 
     assert broken == {}

@@ -1,6 +1,4 @@
-"""
-Spans of events alone.
-"""
+"""Spans of events alone."""
 
 import asyncio
 
@@ -92,9 +90,7 @@ def seconds(span: ReadableSpan) -> float:
 
 
 def test_events_alone_give_the_same_spans() -> None:
-    """
-    Turn, calls, tools and folds are made of events, all of them children of the turn.
-    """
+    """Turn, calls, tools and folds are made of events, all of them children of the turn."""
     watched = watch()
     follow(watched, events())
     turn = watched.span("invoke_agent helper")
@@ -115,9 +111,7 @@ def test_events_alone_give_the_same_spans() -> None:
 
 
 def test_events_alone_say_what_a_call_was() -> None:
-    """
-    Response, usage and that the view stands for more are on the span of the call.
-    """
+    """Response, usage and that the view stands for more are on the span of the call."""
     watched = watch()
     follow(watched, events())
     chat = attributes(next(span for span in watched.spans if span.name == "chat gpt-5-mini"))
@@ -130,9 +124,7 @@ def test_events_alone_say_what_a_call_was() -> None:
 
 
 def test_a_fold_begins_where_it_began() -> None:
-    """
-    A fold is told of when it is over, and its span has the time that it took.
-    """
+    """A fold is told of when it is over, and its span has the time that it took."""
     watched = watch()
     follow(watched, events())
 
@@ -140,9 +132,7 @@ def test_a_fold_begins_where_it_began() -> None:
 
 
 def test_a_call_ends_before_its_tools() -> None:
-    """
-    An iteration ends behind its tools, but the span of its call where the model had spoken.
-    """
+    """An iteration ends behind its tools, but the span of its call where the model had spoken."""
     watched = watch()
     follow(watched, events())
     chat = next(span for span in watched.spans if span.name == "chat gpt-5-mini")
@@ -167,9 +157,7 @@ def test_a_call_that_is_sent_again_has_failed() -> None:
 
 
 def test_events_alone_are_counted() -> None:
-    """
-    The metrics are those of a turn that is watched.
-    """
+    """The metrics are those of a turn that is watched."""
     watched = watch()
     follow(watched, events())
 
@@ -180,9 +168,7 @@ def test_events_alone_are_counted() -> None:
 
 
 def test_events_alone_send_nothing_that_was_said() -> None:
-    """
-    Texts are in events, but not in spans unless that is asked for.
-    """
+    """Texts are in events, but not in spans unless that is asked for."""
     silent, open_one = watch(), watch(capture_content=True)
     follow(silent, events())
     follow(open_one, events())
@@ -207,9 +193,7 @@ def test_a_turn_that_is_left_ends_all_its_spans(length: int) -> None:
 
 
 def test_an_error_while_following_fails_what_is_open() -> None:
-    """
-    An error that ends the turn is on the call that was under way, and on the turn.
-    """
+    """An error that ends the turn is on the call that was under way, and on the turn."""
     watched = watch()
 
     with pytest.raises(ModelError):
@@ -219,9 +203,7 @@ def test_an_error_while_following_fails_what_is_open() -> None:
 
 
 def test_an_error_in_a_tool_leaves_the_call_as_it_was() -> None:
-    """
-    A call whose model had spoken has not failed when its tools are interrupted.
-    """
+    """A call whose model had spoken has not failed when its tools are interrupted."""
     watched = watch()
 
     with pytest.raises(ValueError, match="gone"):
@@ -231,9 +213,7 @@ def test_an_error_in_a_tool_leaves_the_call_as_it_was() -> None:
 
 
 def test_one_turn_after_the_other_is_followed() -> None:
-    """
-    A new turn ends one that was left open, and events before the first turn are of none.
-    """
+    """A new turn ends one that was left open, and events before the first turn are of none."""
     watched = watch()
     follow(watched, [*events()[1:4], *events()[:3], *events()])
 
@@ -263,9 +243,7 @@ def agent() -> Agent:
 
 
 def test_a_stream_of_an_agent_is_followed() -> None:
-    """
-    The events of a real turn give its turn, its calls and its tools.
-    """
+    """The events of a real turn give its turn, its calls and its tools."""
     watched = watch()
 
     async def main() -> None:

@@ -115,9 +115,7 @@ async def on_long_thread(agent: Agent, *messages: str) -> list[TurnResult]:
 
 
 def test_a_turn_is_traced_with_all_that_it_does() -> None:
-    """
-    Calls and tools are children of the turn, and what they do is traced under them.
-    """
+    """Calls and tools are children of the turn, and what they do is traced under them."""
     watched = watch()
     asyncio.run(agent_of(watched, TWO_CALLS, "both").run("a and b"))
     turn = watched.span("invoke_agent helper")
@@ -145,9 +143,7 @@ def test_tools_are_traced_however_they_run(parallel: bool) -> None:
 
 
 def test_the_turn_says_what_came_of_it() -> None:
-    """
-    Thread, run, iterations, usage and how it ended are those of the result.
-    """
+    """Thread, run, iterations, usage and how it ended are those of the result."""
     watched = watch()
     result = asyncio.run(agent_of(watched, TWO_CALLS, "both").run("a and b"))
     said = attributes(watched.span("invoke_agent helper"))
@@ -216,9 +212,7 @@ def test_a_fold_is_one_span_and_the_calls_behind_it_are_compacted() -> None:
 
 
 def test_folds_and_hits_are_counted() -> None:
-    """
-    The metrics tell the fold from the hit, and how much shorter both views were.
-    """
+    """The metrics tell the fold from the hit, and how much shorter both views were."""
     watched = watch()
     writer = Writer(watched.provider.get_tracer("writer"))
     agent = agent_of(watched, "one", "two", history_reduction=REDUCING, summarizer=writer)
@@ -232,9 +226,7 @@ def test_folds_and_hits_are_counted() -> None:
 
 
 def test_a_fold_by_the_model_of_the_agent_is_a_call_inside_of_it() -> None:
-    """
-    What the default summarizer asks is traced and counted as any call of a model.
-    """
+    """What the default summarizer asks is traced and counted as any call of a model."""
     watched = watch()
     summary = "Summary of the conversation so far:\nthey talked about the weather"
     agent = agent_of(watched, summary, "one", history_reduction=REDUCING)
@@ -248,9 +240,7 @@ def test_a_fold_by_the_model_of_the_agent_is_a_call_inside_of_it() -> None:
 
 
 def test_a_fold_in_the_background_belongs_to_its_turn() -> None:
-    """
-    A fold that nobody waits for is a child of the turn that wanted it, and counted once.
-    """
+    """A fold that nobody waits for is a child of the turn that wanted it, and counted once."""
     watched = watch()
     writer = Writer(watched.provider.get_tracer("writer"))
 
@@ -279,9 +269,7 @@ def test_a_fold_in_the_background_belongs_to_its_turn() -> None:
 
 
 def test_a_refused_request_is_a_failed_call_before_the_next() -> None:
-    """
-    An overflow fails its call, the harder fold is a span, and the turn has not failed.
-    """
+    """An overflow fails its call, the harder fold is a span, and the turn has not failed."""
     watched = watch()
     writer = Writer(watched.provider.get_tracer("writer"))
     refusal = ContextOverflowError(model="m", window=300, tokens=600)
@@ -296,9 +284,7 @@ def test_a_refused_request_is_a_failed_call_before_the_next() -> None:
 
 
 def test_a_failing_model_fails_the_turn_and_resuming_is_a_turn_of_its_own() -> None:
-    """
-    The error is on call and turn; the turn that goes on says that it resumes.
-    """
+    """The error is on call and turn; the turn that goes on says that it resumes."""
     watched = watch()
     agent = agent_of(watched, ModelError("the vendor is away"), "here again")
 
@@ -326,9 +312,7 @@ async def cancelled(turn: Awaitable[object], begun: asyncio.Event) -> None:
 
 
 def test_a_cancelled_turn_ends_its_spans() -> None:
-    """
-    Cancelled while its tools run, tools and turn end as cancelled, and the call as it was.
-    """
+    """Cancelled while its tools run, tools and turn end as cancelled, and the call as it was."""
     watched = watch()
     waiting: list[None] = []
     begun = asyncio.Event()
@@ -361,9 +345,7 @@ def test_a_cancelled_turn_ends_its_spans() -> None:
 
 
 def test_a_stream_that_is_left_ends_its_spans() -> None:
-    """
-    Closing a stream in the middle of an answer ends its call and its turn as cancelled.
-    """
+    """Closing a stream in the middle of an answer ends its call and its turn as cancelled."""
     watched = watch()
 
     async def main() -> None:
@@ -378,9 +360,7 @@ def test_a_stream_that_is_left_ends_its_spans() -> None:
 
 
 def test_a_hundred_turns_at_once_are_never_mixed() -> None:
-    """
-    Each of a hundred turns of one agent is a trace of its own with all of its spans.
-    """
+    """Each of a hundred turns of one agent is a trace of its own with all of its spans."""
     watched = watch()
     steps: ModelStep = lambda request: (  # noqa: E731 - one script for every thread
         "both" if request.messages[-1].role == "tool" else TWO_CALLS
@@ -410,9 +390,7 @@ def test_a_hundred_turns_at_once_are_never_mixed() -> None:
 
 
 def test_nothing_is_traced_where_nobody_asks() -> None:
-    """
-    An agent without a telemetry makes no span, whatever providers the process has.
-    """
+    """An agent without a telemetry makes no span, whatever providers the process has."""
     seen: list[trace.Span] = []
 
     def look() -> str:
@@ -426,8 +404,6 @@ def test_nothing_is_traced_where_nobody_asks() -> None:
 
 
 def test_an_agent_of_a_description_is_watched_too() -> None:
-    """
-    `from_config` takes a telemetry as the constructor does.
-    """
+    """`from_config` takes a telemetry as the constructor does."""
     with pytest.raises(ConfigError, match="provider=None"):
         Agent.from_config(AgentConfig(), telemetry=watch().telemetry)

@@ -1,6 +1,4 @@
-"""
-A telemetry whose spans and metrics stay in memory, and what is told to it.
-"""
+"""A telemetry whose spans and metrics stay in memory, and what is told to it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

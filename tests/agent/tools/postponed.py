@@ -1,6 +1,4 @@
-"""
-A module whose annotations are texts until somebody reads them.
-"""
+"""A module whose annotations are texts until somebody reads them."""
 
 from __future__ import annotations
 
@@ -14,9 +12,7 @@ __all__ = ["Order", "place"]
 
 
 class Line(TypedDict):
-    """
-    One line of an order.
-    """
+    """One line of an order."""
 
     item: str
     count: int
@@ -24,16 +20,12 @@ class Line(TypedDict):
 
 @dataclass(frozen=True)
 class Order:
-    """
-    What is ordered.
-    """
+    """What is ordered."""
 
     lines: list[Line]
     note: str | None = None
 
 
 def place(order: Order, call: ToolContext, *, urgent: bool = False) -> str:
-    """
-    Place an order.
-    """
+    """Place an order."""
     return f"{call.call_id}: {order.lines[0]['item']} {order.note} {urgent}"

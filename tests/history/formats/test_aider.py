@@ -1,6 +1,4 @@
-"""
-Aider's transcripts.
-"""
+"""Aider's transcripts."""
 
 import json
 from datetime import UTC, datetime
@@ -37,9 +35,7 @@ Hello.
 
 
 def said(session: Session) -> list[tuple[str, str]]:
-    """
-    Return who says what in *session*.
-    """
+    """Return who says what in *session*."""
     return [(message.role, message.text) for message in session.messages]
 
 
@@ -65,9 +61,7 @@ def test_a_transcript_is_cut_into_sessions() -> None:
 
 
 def test_what_aider_printed_keeps_its_place() -> None:
-    """
-    Printed lines answer no call, so they are text with the program's name, not a response.
-    """
+    """Printed lines answer no call, so they are text with the program's name, not a response."""
     printed = read_sessions(TRANSCRIPT.encode())[0].messages[0]
 
     assert printed.name == "aider"
@@ -75,9 +69,7 @@ def test_what_aider_printed_keeps_its_place() -> None:
 
 
 def test_lines_before_the_first_heading_are_a_session() -> None:
-    """
-    What stands before the first heading was said in a session whose start is lost.
-    """
+    """What stands before the first heading was said in a session whose start is lost."""
     first, second = read_sessions(b"#### go on\n# aider chat started at now\nYes.\n", name="log")
 
     assert said(first) == [("user", "go on")]
@@ -86,18 +78,14 @@ def test_lines_before_the_first_heading_are_a_session() -> None:
 
 
 def test_a_transcript_without_heading_is_read_when_named() -> None:
-    """
-    A part of a transcript is not recognised, but it is read with the format's name.
-    """
+    """A part of a transcript is not recognised, but it is read with the format's name."""
     (session,) = read_sessions(b"#### hi\nHello.", format="aider")
 
     assert said(session) == [("user", "hi"), ("assistant", "Hello.")]
 
 
 def test_sessions_may_be_json_lines() -> None:
-    """
-    Sessions that were read from a transcript before keep their ids and starts.
-    """
+    """Sessions that were read from a transcript before keep their ids and starts."""
     lines = [
         {
             "id": f"s{number}",
@@ -124,9 +112,7 @@ def test_sessions_may_be_json_lines() -> None:
     ],
 )
 def test_a_wrong_shape_is_named(record: str, message: str) -> None:
-    """
-    The error names the line, the message and the field.
-    """
+    """The error names the line, the message and the field."""
     good = '{"id": "a", "started_at": "", "messages": [{"role": "user", "content": "x"}]}'
 
     with pytest.raises(FormatError) as caught:

@@ -34,9 +34,7 @@ SOME_TEXT = st.one_of(TEXTS, st.sampled_from(["", "\x00", "\ud800", " ", "a\udff
 
 
 def rendered(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """
-    Render what *items* say, and judge it.
-    """
+    """Render what *items* say, and judge it."""
     view = render_anthropic(from_anthropic(items))
     assert check_anthropic(view.system, view.messages) == ()
     return view.messages

@@ -1,55 +1,41 @@
-"""
-Branches of logs whose lines name the line before them.
-"""
+"""Branches of logs whose lines name the line before them."""
 
 from foldline.history.formats.branches import Line, abandoned
 
 
 def chain(*ids: str, after: str = "") -> list[Line]:
-    """
-    Return lines that follow each other, the first one behind *after*.
-    """
+    """Return lines that follow each other, the first one behind *after*."""
     return [Line(id=id, parent=parent) for id, parent in zip(ids, (after, *ids[:-1]), strict=True)]
 
 
 def test_a_chain_has_no_branch() -> None:
-    """
-    Where no line has two children nothing was left.
-    """
+    """Where no line has two children nothing was left."""
     assert abandoned(chain("a", "b", "c")) == frozenset()
 
 
 def test_the_branch_of_the_newest_message_is_kept() -> None:
-    """
-    What the newest message does not follow from was left, with all that followed it.
-    """
+    """What the newest message does not follow from was left, with all that followed it."""
     lines = [*chain("a", "b", "c", "d"), *chain("e", "f", after="b")]
 
     assert abandoned(lines) == {"c", "d"}
 
 
 def test_the_newest_message_counts_and_not_the_newest_line() -> None:
-    """
-    A notice at the end of the log does not lead to another branch.
-    """
+    """A notice at the end of the log does not lead to another branch."""
     lines = [*chain("a", "b"), *chain("c", after="a"), Line(id="n", parent="b", is_message=False)]
 
     assert abandoned(lines) == {"b"}
 
 
 def test_lines_without_a_known_parent_are_trees_of_their_own() -> None:
-    """
-    Nothing of a tree is left because another tree holds the newest message.
-    """
+    """Nothing of a tree is left because another tree holds the newest message."""
     lines = [*chain("a", "b"), *chain("c", after="a"), *chain("d"), *chain("e", after="gone")]
 
     assert abandoned(lines) == {"b"}
 
 
 def test_parallel_calls_are_no_fork() -> None:
-    """
-    The pieces of a message and the results of its calls belong to the branch of any of them.
-    """
+    """The pieces of a message and the results of its calls belong to the branch of any of them."""
     lines = [
         Line(id="u"),
         Line(id="one", parent="u", message="m", calls=("c1",)),
@@ -63,9 +49,7 @@ def test_parallel_calls_are_no_fork() -> None:
 
 
 def test_a_second_answer_is_left() -> None:
-    """
-    Where the branch answers a call itself, the answer on another branch was left.
-    """
+    """Where the branch answers a call itself, the answer on another branch was left."""
     lines = [
         Line(id="u"),
         Line(id="call", parent="u", message="m", calls=("c",)),
@@ -77,9 +61,7 @@ def test_a_second_answer_is_left() -> None:
 
 
 def test_what_follows_a_left_message_was_left_with_it() -> None:
-    """
-    A tree behind a compaction goes with the branch that was compacted, and with its notices.
-    """
+    """A tree behind a compaction goes with the branch that was compacted, and with its notices."""
     lines = [
         *chain("a", "b"),
         Line(id="notice", parent="b", is_message=False),
@@ -93,18 +75,14 @@ def test_what_follows_a_left_message_was_left_with_it() -> None:
 
 
 def test_what_follows_a_kept_message_is_kept() -> None:
-    """
-    A fork before a compaction takes nothing from behind it.
-    """
+    """A fork before a compaction takes nothing from behind it."""
     lines = [*chain("a", "b"), *chain("c", after="a"), Line(id="cut", follows="c")]
 
     assert abandoned(lines) == {"b"}
 
 
 def test_a_circle_ends() -> None:
-    """
-    Damaged logs in which lines follow each other in a circle are read.
-    """
+    """Damaged logs in which lines follow each other in a circle are read."""
     lines = [
         Line(id="a", parent="b"),
         Line(id="b", parent="a"),
@@ -116,9 +94,7 @@ def test_a_circle_ends() -> None:
 
 
 def test_a_line_that_is_there_twice_is_one_line() -> None:
-    """
-    Copies of a line are kept or left together.
-    """
+    """Copies of a line are kept or left together."""
     lines = [*chain("a", "b"), *chain("c", after="a"), *chain("a"), Line(id="b", parent="a")]
 
     assert abandoned(lines) == {"c"}

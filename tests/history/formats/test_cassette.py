@@ -1,6 +1,4 @@
-"""
-Recorded exchanges with vendors.
-"""
+"""Recorded exchanges with vendors."""
 
 import json
 from typing import Any
@@ -31,9 +29,7 @@ URIS = {
 
 
 def exchange(uri: str, asked: Any, answer: Any = None, **response: Any) -> dict[str, Any]:
-    """
-    Return an exchange whose answer is parsed, or is given in *response*.
-    """
+    """Return an exchange whose answer is parsed, or is given in *response*."""
     if answer is not None:
         response["parsed_body"] = answer
     request = {"method": "POST", "uri": uri, "parsed_body": asked}
@@ -41,16 +37,12 @@ def exchange(uri: str, asked: Any, answer: Any = None, **response: Any) -> dict[
 
 
 def read(*exchanges: Any) -> tuple[Session, ...]:
-    """
-    Read a cassette of *exchanges*.
-    """
+    """Read a cassette of *exchanges*."""
     return read_sessions(json.dumps({"interactions": exchanges, "version": 1}).encode())
 
 
 def answer(uri: str, body: Any, *events: Any) -> Message:
-    """
-    Return the last message of an exchange that was answered by a stream of *events*.
-    """
+    """Return the last message of an exchange that was answered by a stream of *events*."""
     lines = [f"event: x\ndata: {json.dumps(event)}\n" for event in events]
     stream = "\n".join([*lines, "data: [DONE]"])
     (session,) = read(exchange(uri, body, body={"string": stream}))
@@ -59,9 +51,7 @@ def answer(uri: str, body: Any, *events: Any) -> Message:
 
 
 def test_a_chat_exchange_is_a_session() -> None:
-    """
-    The messages of the request are followed by the answer, with its counts.
-    """
+    """The messages of the request are followed by the answer, with its counts."""
     response = {
         "id": "r",
         "model": "tiny-1",
@@ -88,9 +78,7 @@ def test_a_chat_exchange_is_a_session() -> None:
 
 
 def test_an_anthropic_exchange_is_a_session() -> None:
-    """
-    System instructions come first, and the answer's blocks are kept.
-    """
+    """System instructions come first, and the answer's blocks are kept."""
     response = {
         "id": "r",
         "content": [{"type": "text", "text": "Yes."}],
@@ -107,9 +95,7 @@ def test_an_anthropic_exchange_is_a_session() -> None:
 
 
 def test_a_responses_exchange_is_a_session() -> None:
-    """
-    The counts are with the last item of the answer.
-    """
+    """The counts are with the last item of the answer."""
     content = [{"type": "output_text", "text": "Yes."}]
     response = {
         "output": [
@@ -130,9 +116,7 @@ def test_a_responses_exchange_is_a_session() -> None:
 
 
 def test_of_a_compaction_only_the_summary_is_new() -> None:
-    """
-    What a compacted history repeats of the request is not said twice.
-    """
+    """What a compacted history repeats of the request is not said twice."""
     repeated = {"type": "message", "role": "user", "content": "Hi."}
     response = {
         "object": "response.compaction",
@@ -147,18 +131,14 @@ def test_of_a_compaction_only_the_summary_is_new() -> None:
 
 
 def test_an_empty_answer_adds_nothing() -> None:
-    """
-    An answer without items leaves the request's messages.
-    """
+    """An answer without items leaves the request's messages."""
     (session,) = read(exchange(URIS["responses"], RESPONSES, {"output": []}))
 
     assert len(session.messages) == 1
 
 
 def test_a_chat_stream_is_put_together() -> None:
-    """
-    Text and calls that came in pieces are whole.
-    """
+    """Text and calls that came in pieces are whole."""
 
     def chunk(**delta: Any) -> dict[str, Any]:
         return {"id": "r", "model": "tiny", "choices": [{"delta": delta}], "usage": None}
@@ -186,9 +166,7 @@ def test_a_chat_stream_is_put_together() -> None:
 
 
 def test_an_anthropic_stream_is_put_together() -> None:
-    """
-    Thinking, text with citations and inputs that came in pieces are whole.
-    """
+    """Thinking, text with citations and inputs that came in pieces are whole."""
 
     def start(index: int, **block: Any) -> dict[str, Any]:
         return {"type": "content_block_start", "index": index, "content_block": block}
@@ -228,9 +206,7 @@ def test_an_anthropic_stream_is_put_together() -> None:
 
 
 def test_a_responses_stream_ends_in_the_response() -> None:
-    """
-    The last event holds the whole answer.
-    """
+    """The last event holds the whole answer."""
     content = [{"type": "output_text", "text": "Yes."}]
     output = [{"type": "message", "role": "assistant", "content": content}]
     message = answer(
@@ -254,9 +230,7 @@ def test_a_responses_stream_ends_in_the_response() -> None:
     ],
 )
 def test_an_answer_that_cannot_be_read_is_noted(response: dict[str, Any], note: str) -> None:
-    """
-    The request's messages stay, and the note says what became of the answer.
-    """
+    """The request's messages stay, and the note says what became of the answer."""
     for uri, body in (
         (URIS["responses"], RESPONSES),
         (URIS["chat"], CHAT),
@@ -270,18 +244,14 @@ def test_an_answer_that_cannot_be_read_is_noted(response: dict[str, Any], note: 
 
 @pytest.mark.parametrize("body", [json.dumps(CHAT), {"string": json.dumps(CHAT)}])
 def test_bodies_may_be_text(body: Any) -> None:
-    """
-    Older recorders keep bodies as they came, and the way to the vendor may be unknown.
-    """
+    """Older recorders keep bodies as they came, and the way to the vendor may be unknown."""
     exchanges = {"request": {"uri": "https://x.example/ask", "body": body}, "response": {}}
 
     assert read(exchanges)[0].messages == (Message.user("Hi."),)
 
 
 def test_bodies_may_be_bytes() -> None:
-    """
-    YAML recorders keep bodies that are no text as bytes.
-    """
+    """YAML recorders keep bodies that are no text as bytes."""
     data = b"""
 interactions:
 - request:
@@ -293,9 +263,7 @@ interactions:
 
 
 def test_exchanges_without_a_conversation_are_counted() -> None:
-    """
-    Lists of models and the like are left out, and a note counts them.
-    """
+    """Lists of models and the like are left out, and a note counts them."""
     models = {"request": {"method": "GET", "uri": "https://x.example/v1/models"}}
     sessions = read(models, exchange(URIS["chat"], CHAT), exchange(URIS["chat"], {"model": "t"}))
 
@@ -304,9 +272,7 @@ def test_exchanges_without_a_conversation_are_counted() -> None:
 
 
 def test_a_cassette_without_a_conversation_is_an_error() -> None:
-    """
-    Where no exchange carries a conversation, the error says so.
-    """
+    """Where no exchange carries a conversation, the error says so."""
     with pytest.raises(FormatError, match="no conversation inside: the input is cassette"):
         read({"request": {}})
 
@@ -322,9 +288,7 @@ def test_a_cassette_without_a_conversation_is_an_error() -> None:
     ],
 )
 def test_a_wrong_shape_is_named(bad: Any, message: str) -> None:
-    """
-    The error names the exchange and the field.
-    """
+    """The error names the exchange and the field."""
     with pytest.raises(FormatError) as caught:
         read(exchange(URIS["chat"], CHAT), bad)
 

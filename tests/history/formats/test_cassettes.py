@@ -141,9 +141,7 @@ def test_other_messages_can_be_written(
 
 
 def recorded_bodies() -> list[tuple[NativeFormat, dict[str, Any]]]:
-    """
-    Return every request body in the shared recordings, with its wire format.
-    """
+    """Return every request body in the shared recordings, with its wire format."""
     if not CASSETTES.exists():
         pytest.skip("the shared data is not beside the checkout")
     bodies: list[tuple[NativeFormat, dict[str, Any]]] = []

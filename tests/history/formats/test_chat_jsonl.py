@@ -1,6 +1,4 @@
-"""
-Plain chat logs.
-"""
+"""Plain chat logs."""
 
 import json
 from datetime import UTC, datetime
@@ -20,9 +18,7 @@ SAID = (Message.user("Hi."), Message.assistant("Yes."))
 
 
 def read(value: Any, **options: Any) -> tuple[Session, ...]:
-    """
-    Read *value* as a JSON document.
-    """
+    """Read *value* as a JSON document."""
     return read_sessions(json.dumps(value).encode(), **options)
 
 
@@ -40,18 +36,14 @@ def read(value: Any, **options: Any) -> tuple[Session, ...]:
     ],
 )
 def test_messages_come_in_many_wrappings(data: str) -> None:
-    """
-    Lines, a list, an object around a list and ShareGPT's names are all one conversation.
-    """
+    """Lines, a list, an object around a list and ShareGPT's names are all one conversation."""
     (session,) = read_sessions(data.encode())
 
     assert (session.format, session.messages) == ("chat-jsonl", SAID)
 
 
 def test_an_object_a_line_is_a_session_a_line() -> None:
-    """
-    Sessions keep the ids and titles that they have.
-    """
+    """Sessions keep the ids and titles that they have."""
     lines = [{"task_id": 7, "title": "A", "traj": HI}, {"id": "b", "messages": HI}, {"traj": HI}]
     sessions = read_sessions("\n".join(map(json.dumps, lines)).encode(), name="log")
 
@@ -59,9 +51,7 @@ def test_an_object_a_line_is_a_session_a_line() -> None:
 
 
 def test_a_list_a_line_is_a_session_a_line() -> None:
-    """
-    Lines of lists are sessions too.
-    """
+    """Lines of lists are sessions too."""
     line = json.dumps(HI)
 
     assert [s.messages for s in read_sessions(f"{line}\n{line}".encode())] == [SAID, SAID]
@@ -90,9 +80,7 @@ def test_calls_pair_by_id_and_keep_no_second_copy() -> None:
 
 
 def test_fields_of_the_log_are_metadata() -> None:
-    """
-    What is no field of a message is never sent, and never lost.
-    """
+    """What is no field of a message is never sent, and never lost."""
     (session,) = read([{"role": "user", "content": "Hi.", "id": 3, "timestamp": 1e9, "mood": {}}])
     (message,) = session.messages
 
@@ -104,9 +92,7 @@ def test_fields_of_the_log_are_metadata() -> None:
 
 @pytest.mark.parametrize("time", ["yesterday", True, 1e300, float("nan")])
 def test_a_time_that_is_none_is_left_open(time: Any) -> None:
-    """
-    A time that cannot be read is no reason to refuse a log.
-    """
+    """A time that cannot be read is no reason to refuse a log."""
     (session,) = read([{"role": "user", "content": "Hi.", "timestamp": time}])
 
     assert session.messages[0].created_at is None
@@ -121,9 +107,7 @@ def test_a_time_that_is_none_is_left_open(time: Any) -> None:
     ],
 )
 def test_times_have_zones(time: Any, created_at: datetime) -> None:
-    """
-    Milliseconds, seconds and ISO 8601 are read, and a time without a zone is UTC.
-    """
+    """Milliseconds, seconds and ISO 8601 are read, and a time without a zone is UTC."""
     (session,) = read([{"role": "user", "content": "Hi.", "created_at": time}])
 
     assert session.messages[0].created_at == created_at
@@ -150,9 +134,7 @@ def test_calls_without_ids_are_answered_in_order() -> None:
 
 
 def test_sharegpt_calls_are_calls() -> None:
-    """
-    A call in ShareGPT's form is one where its value is a call, else text.
-    """
+    """A call in ShareGPT's form is one where its value is a call, else text."""
     (session,) = read(
         [
             {"from": "system", "value": "Be good.", "weight": 0},
@@ -174,9 +156,7 @@ def test_sharegpt_calls_are_calls() -> None:
 
 
 def test_other_vendors_messages_in_a_log_are_read_as_theirs() -> None:
-    """
-    The messages of a log show which vendor's they are.
-    """
+    """The messages of a log show which vendor's they are."""
     use = {"type": "tool_use", "id": "c", "name": "look", "input": {}}
     anthropic = {"turn": 1, "role": "assistant", "content": [use]}
     call = {"type": "function_call", "call_id": "c", "name": "look", "arguments": "{}"}
@@ -204,9 +184,7 @@ def test_other_vendors_messages_in_a_log_are_read_as_theirs() -> None:
     ],
 )
 def test_a_wrong_shape_is_named(bad: Any, message: str) -> None:
-    """
-    The error names the line, the message and the field.
-    """
+    """The error names the line, the message and the field."""
     with pytest.raises(FormatError) as caught:
         read_sessions(f"{json.dumps({'messages': HI})}\n{json.dumps(bad)}".encode())
 
@@ -214,9 +192,7 @@ def test_a_wrong_shape_is_named(bad: Any, message: str) -> None:
 
 
 def test_an_empty_session_among_others_is_none() -> None:
-    """
-    A record whose list is empty holds no conversation; the others are read.
-    """
+    """A record whose list is empty holds no conversation; the others are read."""
     lines = [{"messages": HI}, {"messages": []}]
 
     assert len(read_sessions("\n".join(map(json.dumps, lines)).encode())) == 1
@@ -240,9 +216,7 @@ def test_lines_are_sorted_by_conversation(key: str) -> None:
 
 
 def test_records_that_grow_are_one_session() -> None:
-    """
-    Lines that each hold the conversation so far are that conversation; others stay apart.
-    """
+    """Lines that each hold the conversation so far are that conversation; others stay apart."""
     lines = [{"messages": HI[:1]}, {"messages": [*HI, *HI[:1]]}, {"messages": HI[1:]}]
 
     first, second = read_sessions("\n".join(map(json.dumps, lines)).encode())
@@ -252,8 +226,6 @@ def test_records_that_grow_are_one_session() -> None:
 
 
 def test_the_only_line_has_its_number() -> None:
-    """
-    A log of a single message names its line like any other.
-    """
+    """A log of a single message names its line like any other."""
     with pytest.raises(FormatError, match="line 1: content"):
         read({"role": "user", "content": 5})

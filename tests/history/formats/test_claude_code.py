@@ -1,6 +1,4 @@
-"""
-Sessions of Claude Code.
-"""
+"""Sessions of Claude Code."""
 
 import json
 from datetime import UTC, datetime
@@ -13,9 +11,7 @@ from foldline.history.parts import TextPart, ToolCallPart, ToolCallResponsePart
 
 
 def line(kind: str, content: Any, **fields: Any) -> dict[str, Any]:
-    """
-    Return a line of the session `s`; `id` and `usage` are those of the message.
-    """
+    """Return a line of the session `s`; `id` and `usage` are those of the message."""
     message = {"role": kind, "content": content}
     for key in ("id", "usage", "model"):
         if key in fields:
@@ -24,30 +20,22 @@ def line(kind: str, content: Any, **fields: Any) -> dict[str, Any]:
 
 
 def read(*lines: Any) -> tuple[Session, ...]:
-    """
-    Read a log of *lines*.
-    """
+    """Read a log of *lines*."""
     return read_sessions("\n".join(map(json.dumps, lines)).encode())
 
 
 def use(id: str) -> dict[str, Any]:
-    """
-    Return a block that calls a tool.
-    """
+    """Return a block that calls a tool."""
     return {"type": "tool_use", "id": id, "name": "Look", "input": {"at": 1}}
 
 
 def result(id: str) -> dict[str, Any]:
-    """
-    Return a block that answers the call *id*.
-    """
+    """Return a block that answers the call *id*."""
     return {"type": "tool_result", "tool_use_id": id, "content": "seen"}
 
 
 def test_messages_are_the_vendors() -> None:
-    """
-    Lines become messages with the line's id and time and the vendor's counts.
-    """
+    """Lines become messages with the line's id and time and the vendor's counts."""
     (session,) = read(
         line("user", "Hi.", timestamp="2031-01-01T00:00:00Z", isMeta=True),
         line(
@@ -77,9 +65,7 @@ def test_messages_are_the_vendors() -> None:
 
 
 def test_lines_of_one_message_are_one_message() -> None:
-    """
-    The program writes a line per block; neighbours with one message id are joined.
-    """
+    """The program writes a line per block; neighbours with one message id are joined."""
     (session,) = read(
         line("assistant", [{"type": "text", "text": "Look."}], id="m", uuid="u1"),
         line("assistant", [use("a")], id="m", uuid="u2", usage={"output_tokens": 9}),
@@ -103,9 +89,7 @@ def test_lines_of_one_message_are_one_message() -> None:
 
 
 def test_the_usage_of_a_message_counts_once() -> None:
-    """
-    Where results stand between the lines of one message, only the last line keeps the usage.
-    """
+    """Where results stand between the lines of one message, only the last line keeps the usage."""
     (session,) = read(
         line("assistant", [use("a")], id="m", usage={"output_tokens": 9}),
         line("user", [result("a")]),
@@ -120,9 +104,7 @@ def test_the_usage_of_a_message_counts_once() -> None:
 
 
 def test_subagents_have_sessions_of_their_own() -> None:
-    """
-    Side chains are told apart by their agent, or by the line that started them.
-    """
+    """Side chains are told apart by their agent, or by the line that started them."""
     sessions = read(
         line("user", "Main.", uuid="1"),
         line("user", "Side.", uuid="2", isSidechain=True, parentUuid=None),
@@ -139,9 +121,7 @@ def test_subagents_have_sessions_of_their_own() -> None:
 
 
 def test_a_file_may_hold_several_sessions() -> None:
-    """
-    Every session id is a session; a line without one belongs to the newest.
-    """
+    """Every session id is a session; a line without one belongs to the newest."""
     sessions = read(
         line("user", "A."),
         {**line("user", "B."), "sessionId": "t"},
@@ -152,9 +132,7 @@ def test_a_file_may_hold_several_sessions() -> None:
 
 
 def test_summaries_are_titles() -> None:
-    """
-    A summary names the session of its leaf; those of other files name none.
-    """
+    """A summary names the session of its leaf; those of other files name none."""
     (session,) = read(
         {"type": "summary", "summary": "Other work", "leafUuid": "elsewhere"},
         {"type": "summary", "summary": "This work", "leafUuid": "u"},
@@ -165,9 +143,7 @@ def test_summaries_are_titles() -> None:
 
 
 def test_a_compaction_puts_nothing_aside() -> None:
-    """
-    A compaction's summary is not said twice: it is with the message before it.
-    """
+    """A compaction's summary is not said twice: it is with the message before it."""
     (session,) = read(
         line("user", "Hi."),
         {
@@ -190,18 +166,14 @@ def test_a_compaction_puts_nothing_aside() -> None:
 
 
 def test_a_continued_session_starts_with_its_summary() -> None:
-    """
-    Where nothing is before a compaction's summary, it is all there is of what was said.
-    """
+    """Where nothing is before a compaction's summary, it is all there is of what was said."""
     (session,) = read(line("user", "We said hi.", isCompactSummary=True))
 
     assert session.messages[0].text == "We said hi."
 
 
 def test_odd_lines_are_noted() -> None:
-    """
-    What cannot be read is left out, and the session says which lines.
-    """
+    """What cannot be read is left out, and the session says which lines."""
     (session,) = read(
         line("user", "Hi."),
         42,
@@ -217,9 +189,7 @@ def test_odd_lines_are_noted() -> None:
 
 
 def test_the_sdk_streams_the_same_lines() -> None:
-    """
-    The lines of the SDK's stream name the session in another way.
-    """
+    """The lines of the SDK's stream name the session in another way."""
     message = {"role": "user", "content": "Hi."}
     stream = {"type": "user", "session_id": "s", "message": message}
     sessions = read(
@@ -231,17 +201,13 @@ def test_the_sdk_streams_the_same_lines() -> None:
 
 
 def linked(uuid: str, parent: str | None, kind: str = "user", **fields: Any) -> dict[str, Any]:
-    """
-    Return a line *uuid* behind the line *parent*.
-    """
+    """Return a line *uuid* behind the line *parent*."""
     content = fields.pop("content", uuid)
     return line(kind, content, **fields) | {"uuid": uuid, "parentUuid": parent}
 
 
 def test_what_the_user_took_back_is_left_out() -> None:
-    """
-    Behind a fork the branch of the newest message is read, and a note counts what was left.
-    """
+    """Behind a fork the branch of the newest message is read, and a note counts what was left."""
     (session,) = read(
         linked("u1", None),
         linked("a1", "u1", "assistant"),
@@ -259,9 +225,7 @@ def test_what_the_user_took_back_is_left_out() -> None:
 
 
 def test_parallel_calls_are_all_read() -> None:
-    """
-    Results that follow their own calls make no fork.
-    """
+    """Results that follow their own calls make no fork."""
     (session,) = read(
         linked("u", None),
         linked("a1", "u", "assistant", id="m", content=[use("c1")]),
@@ -282,9 +246,7 @@ def test_parallel_calls_are_all_read() -> None:
 
 
 def test_agents_and_compactions_make_no_fork() -> None:
-    """
-    An agent's lines behind a line of the session, and a new start, leave the session whole.
-    """
+    """An agent's lines behind a line of the session, and a new start, leave the session whole."""
     first, second = read(
         linked("u1", None),
         linked("a1", "u1", "assistant"),
@@ -306,9 +268,7 @@ def test_agents_and_compactions_make_no_fork() -> None:
 
 
 def test_errors_of_the_api_are_no_answers() -> None:
-    """
-    What the program says about a failed call is counted and not read.
-    """
+    """What the program says about a failed call is counted and not read."""
     (session,) = read(
         linked("u", None),
         linked("e", "u", "assistant", isApiErrorMessage=True),

@@ -1,6 +1,4 @@
-"""
-Sessions of Codex.
-"""
+"""Sessions of Codex."""
 
 import json
 from datetime import UTC, datetime
@@ -16,32 +14,24 @@ from foldline.history.parts import CompactionPart, ToolCallPart, ToolCallRespons
 
 
 def line(kind: str, **payload: Any) -> dict[str, Any]:
-    """
-    Return a line of today's form.
-    """
+    """Return a line of today's form."""
     return {"timestamp": "2031-01-01T00:00:00Z", "type": kind, "payload": payload}
 
 
 def said(role: str, text: str) -> dict[str, Any]:
-    """
-    Return the item of a message.
-    """
+    """Return the item of a message."""
     kind = "output_text" if role == "assistant" else "input_text"
     return {"type": "message", "role": role, "content": [{"type": kind, "text": text}]}
 
 
 def read(*lines: Any) -> Session:
-    """
-    Read a log of *lines*.
-    """
+    """Read a log of *lines*."""
     (session,) = read_sessions("\n".join(map(json.dumps, lines)).encode())
     return session
 
 
 def test_items_become_messages() -> None:
-    """
-    Messages, calls and their outputs are read as the vendor's items, with the line's time.
-    """
+    """Messages, calls and their outputs are read as the vendor's items, with the line's time."""
     session = read(
         line("session_meta", id="s1", cwd="/x", base_instructions={"text": "Be good."}),
         line("session_meta", id="parent"),
@@ -66,9 +56,7 @@ def test_items_become_messages() -> None:
 
 
 def test_instructions_that_were_said_are_not_repeated() -> None:
-    """
-    Instructions that stand in the history are not put in front of it again.
-    """
+    """Instructions that stand in the history are not put in front of it again."""
     session = read(
         line("session_meta", id="s", instructions="Use tabs."),
         line("response_item", **said("user", "<doc>Use tabs.</doc>")),
@@ -78,9 +66,7 @@ def test_instructions_that_were_said_are_not_repeated() -> None:
 
 
 def test_token_counts_go_to_the_newest_answer() -> None:
-    """
-    A count belongs to the assistant's message that closed the call; repeated counts are one.
-    """
+    """A count belongs to the assistant's message that closed the call; repeated counts are one."""
     counts = {
         "input_tokens": 9,
         "cached_input_tokens": 4,
@@ -108,9 +94,7 @@ def test_token_counts_go_to_the_newest_answer() -> None:
 
 
 def test_a_compaction_puts_nothing_aside() -> None:
-    """
-    All messages stay; the summary is with the message before it.
-    """
+    """All messages stay; the summary is with the message before it."""
     session = read(
         line("response_item", **said("user", "Hi.")),
         line("compacted", message="We said hi."),
@@ -123,16 +107,12 @@ def test_a_compaction_puts_nothing_aside() -> None:
 
 
 def test_a_summary_with_nothing_before_it_is_a_message() -> None:
-    """
-    Where nothing is before a summary, it is all there is of what was said.
-    """
+    """Where nothing is before a summary, it is all there is of what was said."""
     assert read(line("compacted", message="We said hi.")).messages[0].text == "We said hi."
 
 
 def test_older_logs_hold_bare_items() -> None:
-    """
-    Older versions wrote a header and then the items alone.
-    """
+    """Older versions wrote a header and then the items alone."""
     session = read(
         {"id": "s0", "timestamp": "2031-01-01T00:00:00Z", "instructions": "Use tabs."},
         {"record_type": "state"},
@@ -160,9 +140,7 @@ def test_older_logs_hold_bare_items() -> None:
     ],
 )
 def test_a_wrong_shape_is_named(bad: Any, message: str) -> None:
-    """
-    The error names the line and the field.
-    """
+    """The error names the line and the field."""
     if bad == line("response_item", role="user"):
         bad["payload"]["content"] = 7
     with pytest.raises(FormatError) as caught:

@@ -1,6 +1,4 @@
-"""
-Bytes become records.
-"""
+"""Bytes become records."""
 
 import gzip
 import sys
@@ -15,9 +13,7 @@ LINES = b'{"a": 1}\n{"b": 2}\n'
 
 
 def test_json_lines_give_one_record_a_line() -> None:
-    """
-    Every line that holds something is a record, called by its number in the file.
-    """
+    """Every line that holds something is a record, called by its number in the file."""
     document = read_document(b"\n" + LINES.replace(b"\n", b"\n\n"))
 
     assert document.records == (Record("line 2", {"a": 1}), Record("line 4", {"b": 2}))
@@ -27,9 +23,7 @@ def test_json_lines_give_one_record_a_line() -> None:
     "data", [b'{"a": [1]}', b'{\n  "a": [\n    1\n  ]\n}\n', b'{"a": [1]}\n\n']
 )
 def test_a_document_is_one_record(data: bytes) -> None:
-    """
-    A JSON document is one record, on one line or on many.
-    """
+    """A JSON document is one record, on one line or on many."""
     document = read_document(data)
 
     assert document.records == (Record("document", {"a": [1]}),)
@@ -49,16 +43,12 @@ def test_a_document_is_one_record(data: bytes) -> None:
     ],
 )
 def test_packing_does_not_matter(data: bytes) -> None:
-    """
-    Compression, byte order marks, line ends and unwritten disk blocks change nothing.
-    """
+    """Compression, byte order marks, line ends and unwritten disk blocks change nothing."""
     assert [record.value for record in read_document(data).records] == [{"a": 1}, {"b": 2}]
 
 
 def test_a_plain_text_is_a_transcript() -> None:
-    """
-    What is neither JSON nor a recorded exchange is kept as text.
-    """
+    """What is neither JSON nor a recorded exchange is kept as text."""
     document = read_document(b"# caf\xc3\xa9\n")
 
     assert document.text == "# café"
@@ -66,9 +56,7 @@ def test_a_plain_text_is_a_transcript() -> None:
 
 
 def test_a_damaged_last_line_is_noted() -> None:
-    """
-    What a killed writer left at the end is left out, and the document says so.
-    """
+    """What a killed writer left at the end is left out, and the document says so."""
     document = read_document(LINES + b'{"c": "\xc3')
 
     assert len(document.records) == 2
@@ -94,9 +82,7 @@ def test_a_damaged_last_line_is_noted() -> None:
     ],
 )
 def test_unreadable_input_is_one_line_that_says_what_to_do(data: bytes, message: str) -> None:
-    """
-    Input that cannot be read is an error of one line, which quotes nothing of it.
-    """
+    """Input that cannot be read is an error of one line, which quotes nothing of it."""
     with pytest.raises(FormatError) as caught:
         read_document(data)
 
@@ -106,9 +92,7 @@ def test_unreadable_input_is_one_line_that_says_what_to_do(data: bytes, message:
 
 
 def test_a_zip_bomb_is_refused() -> None:
-    """
-    Compressed data that grows beyond the limit is refused before it is held in memory.
-    """
+    """Compressed data that grows beyond the limit is refused before it is held in memory."""
     bomb = gzip.compress(b"[" + b" " * 5_000_000)
 
     with pytest.raises(FormatError, match="more than 2,000,000 bytes"):
@@ -117,25 +101,19 @@ def test_a_zip_bomb_is_refused() -> None:
 
 @pytest.mark.parametrize("start", [b"", b"---\n", b"version: 1\n"])
 def test_recorded_exchanges_may_be_yaml(start: bytes) -> None:
-    """
-    YAML is read where it has the key of recorded exchanges.
-    """
+    """YAML is read where it has the key of recorded exchanges."""
     document = read_document(start + b"interactions:\n- request: {uri: x}\n")
 
     assert document.first["interactions"] == [{"request": {"uri": "x"}}]
 
 
 def test_other_yaml_is_no_document() -> None:
-    """
-    YAML of other kinds is not read as such.
-    """
+    """YAML of other kinds is not read as such."""
     assert read_document(b"version: 1\nother: 2").text == "version: 1\nother: 2"
 
 
 def test_yaml_without_its_reader_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    """
-    Without PyYAML the error says which extra brings it.
-    """
+    """Without PyYAML the error says which extra brings it."""
     monkeypatch.setitem(sys.modules, "yaml", None)
 
     with pytest.raises(MissingExtraError, match=r"foldline\[cli\]"):

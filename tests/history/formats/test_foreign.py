@@ -1,6 +1,4 @@
-"""
-Formats that are named wrongly.
-"""
+"""Formats that are named wrongly."""
 
 import json
 from typing import Any
@@ -37,9 +35,7 @@ ITEM = {"type": "function_call", "call_id": "c", "name": "look", "arguments": "{
     ],
 )
 def test_another_vendors_shapes_are_refused(item: dict[str, Any], format: str, sign: str) -> None:
-    """
-    In a list, in lines, in a body and in a proxy's record the message is named.
-    """
+    """In a list, in lines, in a body and in a proxy's record the message is named."""
     body = {"model": "m", "messages": [USER, item]}
     lines = "\n".join(map(json.dumps, [USER, item]))
 
@@ -55,9 +51,7 @@ def test_another_vendors_shapes_are_refused(item: dict[str, Any], format: str, s
 
 
 def test_the_vendors_own_shapes_are_read() -> None:
-    """
-    What is named rightly is read as before, empty fields of another vendor's included.
-    """
+    """What is named rightly is read as before, empty fields of another vendor's included."""
     empty = {**USER, "tool_calls": None}
 
     (anthropic,) = read_sessions(json.dumps([USER, USES, ANSWERS]).encode(), format="anthropic")

@@ -34,9 +34,7 @@ from foldline.history.repair import repair
 
 
 def rules(found: tuple[Violation, ...]) -> list[Rule]:
-    """
-    Return the rules that were found broken, in order.
-    """
+    """Return the rules that were found broken, in order."""
     return [violation.rule for violation in found]
 
 
@@ -44,9 +42,7 @@ USER = {"role": "user", "content": "go"}
 
 
 def chat_call(**changes: Any) -> dict[str, Any]:
-    """
-    Return an assistant message with one call, changed.
-    """
+    """Return an assistant message with one call, changed."""
     call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}} | changes
     return {"role": "assistant", "content": None, "tool_calls": [call]}
 
@@ -201,9 +197,7 @@ MARKED = {**TEXT, "cache_control": {"type": "ephemeral"}}
 
 
 def turns(*contents: Any) -> list[dict[str, Any]]:
-    """
-    Return messages of these contents, the user's first.
-    """
+    """Return messages of these contents, the user's first."""
     roles = ("user", "assistant")
     return [{"role": roles[at % 2], "content": content} for at, content in enumerate(contents)]
 

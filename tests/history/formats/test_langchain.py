@@ -1,6 +1,4 @@
-"""
-Messages of LangChain.
-"""
+"""Messages of LangChain."""
 
 import json
 from typing import Any
@@ -23,26 +21,20 @@ from foldline.history.parts import (
 
 
 def read(*items: dict[str, Any]) -> Session:
-    """
-    Read a list of *items*.
-    """
+    """Read a list of *items*."""
     (session,) = read_sessions(json.dumps(items).encode())
     assert session.format == "langchain"
     return session
 
 
 def ai(**body: Any) -> Message:
-    """
-    Read one message of the model.
-    """
+    """Read one message of the model."""
     (message,) = read({"type": "ai", "data": {"content": "", **body}}).messages
     return message
 
 
 def dumped(kind: str, **kwargs: Any) -> dict[str, Any]:
-    """
-    Return a message as `dumpd` writes it.
-    """
+    """Return a message as `dumpd` writes it."""
     path = ["langchain", "schema", "messages", kind]
     return {"lc": 1, "type": "constructor", "id": path, "kwargs": kwargs}
 
@@ -76,9 +68,7 @@ CALL = {"name": "look", "args": {"at": 1}, "id": "c", "type": "tool_call"}
 )
 @pytest.mark.parametrize("form", ["list", "object", "lines"])
 def test_the_three_forms_are_one(items: list[dict[str, Any]], form: str) -> None:
-    """
-    However LangChain wrote them, the messages are the same.
-    """
+    """However LangChain wrote them, the messages are the same."""
     data = {
         "list": json.dumps(items),
         "object": json.dumps({"id": "t", "messages": items}),
@@ -96,9 +86,7 @@ def test_the_three_forms_are_one(items: list[dict[str, Any]], form: str) -> None
 
 
 def test_objects_are_sessions_of_their_own() -> None:
-    """
-    Every line that holds a list is a session.
-    """
+    """Every line that holds a list is a session."""
     line = json.dumps({"messages": [{"type": "human", "content": "Hi."}]})
     sessions = read_sessions(f"{line}\n{line}".encode())
 
@@ -106,9 +94,7 @@ def test_objects_are_sessions_of_their_own() -> None:
 
 
 def test_counts_and_identity_are_carried() -> None:
-    """
-    Usage, model and id come along.
-    """
+    """Usage, model and id come along."""
     message = ai(
         id="m1",
         response_metadata={"model_name": "tiny", "other": {}},
@@ -166,16 +152,12 @@ def test_counts_and_identity_are_carried() -> None:
     ],
 )
 def test_blocks_become_parts(block: Any, part: Any) -> None:
-    """
-    Every kind of block has its part.
-    """
+    """Every kind of block has its part."""
     assert ai(content=[block]).parts == (part,)
 
 
 def test_a_call_stands_once() -> None:
-    """
-    A call that stands among the blocks as well is read from `tool_calls`.
-    """
+    """A call that stands among the blocks as well is read from `tool_calls`."""
     block = {"type": "tool_use", "id": "c", "name": "look", "input": {"at": 1}}
 
     assert ai(content=[block], tool_calls=[CALL]).parts == (ToolCallPart("c", "look", '{"at":1}'),)
@@ -203,9 +185,7 @@ def test_a_call_stands_once() -> None:
     ],
 )
 def test_calls_of_other_kinds(body: dict[str, Any], part: ToolCallPart) -> None:
-    """
-    Calls with broken arguments and calls of older versions are read.
-    """
+    """Calls with broken arguments and calls of older versions are read."""
     assert ai(**body).parts == (part,)
 
 
@@ -214,9 +194,7 @@ def test_calls_of_other_kinds(body: dict[str, Any], part: ToolCallPart) -> None:
     [("seen", "seen"), ([], ""), ("", ""), (["a", "b"], (TextPart("a"), TextPart("b")))],
 )
 def test_an_answer_may_be_more_than_text(content: Any, response: Any) -> None:
-    """
-    A tool answers with text, or with parts.
-    """
+    """A tool answers with text, or with parts."""
     (message,) = read(
         {"type": "tool", "content": content, "tool_call_id": "c", "status": "error"}
     ).messages
@@ -239,9 +217,7 @@ def test_an_answer_may_be_more_than_text(content: Any, response: Any) -> None:
     ],
 )
 def test_a_wrong_shape_is_named(data: Any, message: str) -> None:
-    """
-    The error names the message and the field.
-    """
+    """The error names the message and the field."""
     with pytest.raises(FormatError) as caught:
         read_sessions(json.dumps(data).encode(), format="langchain")
 

@@ -208,9 +208,7 @@ CALLS = st.builds(
 
 @st.composite
 def items(draw: st.DrawFn) -> dict[str, Any]:
-    """
-    Draw an item of any role, with its keys in any order and perhaps unknown ones.
-    """
+    """Draw an item of any role, with its keys in any order and perhaps unknown ones."""
     role = draw(st.sampled_from(["system", "developer", "user", "assistant", "tool", "function"]))
     item: dict[str, Any] = {"role": role}
     if draw(st.booleans()):

@@ -203,9 +203,7 @@ CONTENTS = st.one_of(
 
 @st.composite
 def items(draw: st.DrawFn) -> dict[str, Any]:
-    """
-    Draw an item of any kind, with its keys in any order and perhaps unknown ones.
-    """
+    """Draw an item of any kind, with its keys in any order and perhaps unknown ones."""
     kind = draw(st.sampled_from(["message", "call", "output", "reasoning", "new"]))
     item: dict[str, Any] = {"type": kind}
     if kind == "message":

@@ -1,6 +1,4 @@
-"""
-Event logs of OpenHands.
-"""
+"""Event logs of OpenHands."""
 
 import json
 from datetime import UTC, datetime
@@ -16,17 +14,13 @@ from foldline.history.parts import TextPart, ToolCallPart, ToolCallResponsePart,
 
 
 def call(id: str) -> dict[str, Any]:
-    """
-    Return a call as the vendor answers it.
-    """
+    """Return a call as the vendor answers it."""
     function = {"arguments": '{"n": 1}', "name": "look"}
     return {"index": 0, "function": function, "id": id, "type": "function"}
 
 
 def metadata(id: str, *ids: str, response: str = "r1") -> dict[str, Any]:
-    """
-    Return the metadata of an event of the call *id*, in a response that made the calls *ids*.
-    """
+    """Return the metadata of an event of the call *id*, in a response that made the calls *ids*."""
     message = {"content": "Look.", "role": "assistant", "tool_calls": [call(id) for id in ids]}
     model_response = {
         "id": response,
@@ -38,18 +32,14 @@ def metadata(id: str, *ids: str, response: str = "r1") -> dict[str, Any]:
 
 
 def read(*events: dict[str, Any]) -> Session:
-    """
-    Read a run of *events*.
-    """
+    """Read a run of *events*."""
     numbered = [{"id": id, "source": "agent", **event} for id, event in enumerate(events)]
     (session,) = read_sessions(json.dumps({"instance_id": "i", "history": numbered}).encode())
     return session
 
 
 def test_a_response_is_one_message_however_many_actions_it_led_to() -> None:
-    """
-    Parallel calls stand in the one message of the response that made them.
-    """
+    """Parallel calls stand in the one message of the response that made them."""
     session = read(
         {
             "action": "run",
@@ -78,9 +68,7 @@ def test_a_response_is_one_message_however_many_actions_it_led_to() -> None:
 
 
 def test_responses_without_id_are_told_apart_by_what_they_say() -> None:
-    """
-    A response that carries no id is still one message.
-    """
+    """A response that carries no id is still one message."""
     session = read(
         {"action": "run", "tool_call_metadata": metadata("a", "a", "b", response="")},
         {"action": "run", "tool_call_metadata": metadata("b", "a", "b", response="")},
@@ -91,9 +79,7 @@ def test_responses_without_id_are_told_apart_by_what_they_say() -> None:
 
 
 def test_words_of_all_sides() -> None:
-    """
-    System prompt, user and agent keep their roles; images stay addresses.
-    """
+    """System prompt, user and agent keep their roles; images stay addresses."""
     args = {"content": "See.", "image_urls": ["https://x.example/a.png", None]}
     session = read(
         {"action": "system", "args": {"content": "Be good."}},
@@ -108,9 +94,7 @@ def test_words_of_all_sides() -> None:
 
 
 def test_actions_without_tool_calls_become_calls() -> None:
-    """
-    In logs from before tool calls, an observation answers the action that caused it.
-    """
+    """In logs from before tool calls, an observation answers the action that caused it."""
     session = read(
         {"action": "run", "args": {"thought": "Look.", "command": "ls"}},
         {"observation": "run", "content": "a.py", "cause": 0},
@@ -126,9 +110,7 @@ def test_actions_without_tool_calls_become_calls() -> None:
 
 
 def test_what_the_environment_says_unasked_is_printed() -> None:
-    """
-    An observation without a call keeps its text and the knowledge that it brought.
-    """
+    """An observation without a call keeps its text and the knowledge that it brought."""
     extras = {"repo_instructions": "Use tabs.", "microagent_knowledge": [{"content": "Git."}]}
     session = read(
         {"observation": "recall", "source": "environment", "content": "Added.", "extras": extras},
@@ -144,9 +126,7 @@ def test_what_the_environment_says_unasked_is_printed() -> None:
 
 
 def test_silent_events_are_counted() -> None:
-    """
-    Events that steer the program are left out, and a note says how many.
-    """
+    """Events that steer the program are left out, and a note says how many."""
     session = read(
         {"action": "recall", "source": "user"},
         {"observation": "agent_state_changed", "content": ""},
@@ -161,9 +141,7 @@ def test_silent_events_are_counted() -> None:
 
 @pytest.mark.parametrize("separator", ["[", "\n"])
 def test_a_run_may_be_a_list_or_lines_of_events(separator: str) -> None:
-    """
-    Events come in a record, as a list, or one a line.
-    """
+    """Events come in a record, as a list, or one a line."""
     event = '{"id": 0, "source": "user", "action": "message", "args": {"content": "Hi."}}'
     data = f"[{event}, {event}]" if separator == "[" else f"{event}\n{event}"
     (session,) = read_sessions(data.encode(), name="run")
@@ -183,9 +161,7 @@ def test_a_run_may_be_a_list_or_lines_of_events(separator: str) -> None:
     ],
 )
 def test_a_wrong_shape_is_named(event: str, message: str) -> None:
-    """
-    The error names the line and the event.
-    """
+    """The error names the line and the event."""
     good = '{"source": "user", "action": "message", "args": {"content": "Hi."}}'
     data = f'{{"history": [{good}]}}\n{{"history": [{good}, {event}]}}'
 
@@ -196,9 +172,7 @@ def test_a_wrong_shape_is_named(event: str, message: str) -> None:
 
 
 def test_a_record_without_history_is_named() -> None:
-    """
-    Every record of a file needs its events.
-    """
+    """Every record of a file needs its events."""
     good = '{"history": [{"source": "user", "action": "message"}]}'
 
     with pytest.raises(FormatError, match="line 2: history is not a list"):

@@ -1,6 +1,4 @@
-"""
-Sessions of the coding agent pi.
-"""
+"""Sessions of the coding agent pi."""
 
 import json
 from datetime import UTC, datetime
@@ -26,24 +24,18 @@ HEADER: dict[str, Any] = {"type": "session", "id": "s1", "cwd": "/x"}
 
 
 def line(**message: Any) -> dict[str, Any]:
-    """
-    Return a line that holds *message*.
-    """
+    """Return a line that holds *message*."""
     return {"type": "message", "timestamp": "2031-01-01T00:00:00.000Z", "message": message}
 
 
 def read(*lines: Any) -> Session:
-    """
-    Read a log of *lines*.
-    """
+    """Read a log of *lines*."""
     (session,) = read_sessions("\n".join(map(json.dumps, lines)).encode())
     return session
 
 
 def test_an_assistant_message_keeps_its_blocks_and_counts() -> None:
-    """
-    Text, thinking and calls keep their order, and the input counts what the cache served.
-    """
+    """Text, thinking and calls keep their order, and the input counts what the cache served."""
     session = read(
         HEADER,
         line(
@@ -100,9 +92,7 @@ def test_an_assistant_message_keeps_its_blocks_and_counts() -> None:
     ],
 )
 def test_a_result_answers_its_call(content: Any, response: Any) -> None:
-    """
-    A tool's result is text where it is one text, else its parts.
-    """
+    """A tool's result is text where it is one text, else its parts."""
     (message,) = read(
         line(role="toolResult", toolCallId="c", toolName="read", content=content, isError=False)
     ).messages
@@ -113,9 +103,7 @@ def test_a_result_answers_its_call(content: Any, response: Any) -> None:
 
 
 def test_an_aborted_message_may_be_empty() -> None:
-    """
-    A message that was aborted before its first word stays, with the reason and no usage.
-    """
+    """A message that was aborted before its first word stays, with the reason and no usage."""
     usage = {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0}
     (message,) = read(
         line(role="assistant", content=[], stopReason="aborted", usage=usage)
@@ -135,18 +123,14 @@ def test_an_aborted_message_may_be_empty() -> None:
     ],
 )
 def test_a_command_of_the_user_is_the_users(beside: dict[str, Any], text: str) -> None:
-    """
-    What the user ran is shown to the model as the user's words.
-    """
+    """What the user ran is shown to the model as the user's words."""
     (message,) = read(line(role="bashExecution", command="ls", output="a.py", **beside)).messages
 
     assert (message.role, message.text) == ("user", text)
 
 
 def test_what_extensions_put_in_is_printed() -> None:
-    """
-    Messages of other roles keep their text under the name of their role.
-    """
+    """Messages of other roles keep their text under the name of their role."""
     session = read(
         line(role="user", content="Hi."),
         line(role="custom", content=[{"type": "text", "text": "A"}, {"type": "text", "text": "B"}]),
@@ -161,9 +145,7 @@ def test_what_extensions_put_in_is_printed() -> None:
 
 
 def test_a_compaction_puts_nothing_aside() -> None:
-    """
-    All messages stay; the recorded summary and its cut are with the message before it.
-    """
+    """All messages stay; the recorded summary and its cut are with the message before it."""
     session = read(
         HEADER,
         line(role="user", content="One."),
@@ -188,9 +170,7 @@ def test_a_compaction_puts_nothing_aside() -> None:
 
 
 def test_a_compaction_without_a_message_before_it_is_noted() -> None:
-    """
-    A log that starts with a compaction still reads.
-    """
+    """A log that starts with a compaction still reads."""
     session = read({"type": "compaction", "summary": "S"}, line(role="user", content="One."))
 
     assert len(session.messages) == 1
@@ -210,9 +190,7 @@ def test_a_compaction_without_a_message_before_it_is_noted() -> None:
     ],
 )
 def test_a_wrong_shape_is_named(bad: Any, message: str) -> None:
-    """
-    The error names the line and the field.
-    """
+    """The error names the line and the field."""
     with pytest.raises(FormatError) as caught:
         read(line(role="user", content="Hi."), bad)
 

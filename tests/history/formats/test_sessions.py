@@ -1,6 +1,4 @@
-"""
-Conversations of any format, from bytes.
-"""
+"""Conversations of any format, from bytes."""
 
 import json
 from typing import Any
@@ -22,9 +20,7 @@ REQUEST = {"uri": "/v1/messages", "parsed_body": {"model": "t", "messages": [HI]
 
 
 def lines(*values: Any) -> bytes:
-    """
-    Return *values* as JSON lines.
-    """
+    """Return *values* as JSON lines."""
     return "\n".join(map(json.dumps, values)).encode()
 
 
@@ -88,9 +84,7 @@ SAMPLES: list[tuple[str, bytes]] = [
 
 @pytest.mark.parametrize(("format", "data"), SAMPLES)
 def test_every_sample_matches_one_format(format: str, data: bytes) -> None:
-    """
-    Detection is never ambiguous: one format fits, and it is the right one.
-    """
+    """Detection is never ambiguous: one format fits, and it is the right one."""
     document = read_document(data)
 
     assert [importer.name for importer in FORMATS if importer.matches(document)] == [format]
@@ -98,9 +92,7 @@ def test_every_sample_matches_one_format(format: str, data: bytes) -> None:
 
 @pytest.mark.parametrize(("format", "data"), SAMPLES)
 def test_a_named_format_reads_the_same(format: str, data: bytes) -> None:
-    """
-    Naming the format changes nothing where it is the one that is recognised.
-    """
+    """Naming the format changes nothing where it is the one that is recognised."""
     sessions = read_sessions(data)
 
     assert sessions == read_sessions(data, format=format)
@@ -109,9 +101,7 @@ def test_a_named_format_reads_the_same(format: str, data: bytes) -> None:
 
 
 def test_every_format_has_a_sample() -> None:
-    """
-    No format escapes the tests of detection, and no two share a name.
-    """
+    """No format escapes the tests of detection, and no two share a name."""
     names = [importer.name for importer in FORMATS]
 
     assert sorted(names) == sorted({format for format, _ in SAMPLES})
@@ -146,34 +136,26 @@ def test_every_format_has_a_sample() -> None:
     ],
 )
 def test_what_is_no_conversation_is_unknown(value: Any) -> None:
-    """
-    Input that no format fits is refused, with the formats that are known.
-    """
+    """Input that no format fits is refused, with the formats that are known."""
     with pytest.raises(UnknownFormatError, match="no known format fits: give one of aider, "):
         read_sessions(lines(value))
 
 
 @pytest.mark.parametrize("value", [[], {}])
 def test_empty_json_holds_no_conversation(value: Any) -> None:
-    """
-    Empty JSON is not an unknown format, but no conversation.
-    """
+    """Empty JSON is not an unknown format, but no conversation."""
     with pytest.raises(FormatError, match="no conversation inside"):
         read_sessions(lines(value))
 
 
 def test_a_log_without_messages_holds_no_conversation() -> None:
-    """
-    A log of the right format with nothing said in it is an error that says so.
-    """
+    """A log of the right format with nothing said in it is an error that says so."""
     with pytest.raises(FormatError, match="no conversation inside: the input is codex"):
         read_sessions(lines({"type": "session_meta", "payload": {"id": "s"}}))
 
 
 def test_text_that_is_no_transcript_is_not_json() -> None:
-    """
-    Any other text is refused as what it is not: JSON.
-    """
+    """Any other text is refused as what it is not: JSON."""
     with pytest.raises(UnknownFormatError, match="not JSON: line 1") as caught:
         read_sessions(b"Dear diary")
 
@@ -181,17 +163,13 @@ def test_text_that_is_no_transcript_is_not_json() -> None:
 
 
 def test_a_text_is_not_read_as_another_format() -> None:
-    """
-    Naming a format of JSON does not make JSON of a text.
-    """
+    """Naming a format of JSON does not make JSON of a text."""
     with pytest.raises(FormatError, match="not JSON: line 1 starts a text, and codex is JSON"):
         read_sessions(b"Dear diary", format="codex")
 
 
 def test_an_unknown_name_is_told_its_nearest() -> None:
-    """
-    A format that does not exist is answered with the nearest that does, and with all.
-    """
+    """A format that does not exist is answered with the nearest that does, and with all."""
     with pytest.raises(UnknownFormatError) as caught:
         read_sessions(b"", format="Claude")
 
@@ -202,9 +180,7 @@ def test_an_unknown_name_is_told_its_nearest() -> None:
 
 
 def test_a_cut_off_log_says_so() -> None:
-    """
-    The last session of a log that ends in half a line carries the note.
-    """
+    """The last session of a log that ends in half a line carries the note."""
     data = lines({"messages": [HI]}, {"messages": [HI]}) + b'\n{"messages": [{"ro'
     first, last = read_sessions(data)
 
@@ -213,9 +189,7 @@ def test_a_cut_off_log_says_so() -> None:
 
 
 def test_no_two_sessions_share_an_id() -> None:
-    """
-    Equal ids and missing ones are told apart, also from those that look so already.
-    """
+    """Equal ids and missing ones are told apart, also from those that look so already."""
     given = ["a", "a", "a#2", "", ""]
     sessions = read_sessions(lines(*({"id": id, "messages": [HI]} for id in given)), name="log")
 

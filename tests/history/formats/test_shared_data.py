@@ -1,6 +1,4 @@
-"""
-Real recordings import whole, with the counts that their own records give.
-"""
+"""Real recordings import whole, with the counts that their own records give."""
 
 from collections import Counter
 from pathlib import Path
@@ -20,18 +18,14 @@ pytestmark = pytest.mark.skipif(
 
 
 def read(folder: str, pattern: str = "*.json*") -> list[Session]:
-    """
-    Read every file of *folder*.
-    """
+    """Read every file of *folder*."""
     paths = sorted((DATA / folder).glob(pattern))
     assert paths
     return [session for path in paths for session in read_sessions(path.read_bytes())]
 
 
 def counts(sessions: list[Session]) -> dict[str, int]:
-    """
-    Return how many messages there are of each role, and how many calls and responses.
-    """
+    """Return how many messages there are of each role, and how many calls and responses."""
     messages = [message for session in sessions for message in session.messages]
     found = Counter[str](message.role for message in messages)
     found["messages"] = len(messages)
@@ -41,9 +35,7 @@ def counts(sessions: list[Session]) -> dict[str, int]:
 
 
 def test_every_file_matches_one_format() -> None:
-    """
-    No recording is taken for two formats.
-    """
+    """No recording is taken for two formats."""
     paths = [path for path in DATA.glob("*/*") if path.suffix in {".json", ".jsonl", ".yaml"}]
     assert len(paths) == 26
     for path in paths:
@@ -52,9 +44,7 @@ def test_every_file_matches_one_format() -> None:
 
 
 def test_pi() -> None:
-    """
-    990 messages, three of the user's being commands that he ran, and the vendor's own counts.
-    """
+    """990 messages, three of the user's being commands that he ran, and the vendor's own counts."""
     (session,) = read("pi-coding-agent")
     usages = [message.usage for message in session.messages if message.usage]
 
@@ -74,9 +64,7 @@ def test_pi() -> None:
 
 
 def test_tau() -> None:
-    """
-    Every call of the 50 conversations is answered, and nothing is held twice.
-    """
+    """Every call of the 50 conversations is answered, and nothing is held twice."""
     sessions = read("tau-airline")
 
     assert len(sessions) == 50
@@ -93,9 +81,7 @@ def test_tau() -> None:
 
 
 def test_aider() -> None:
-    """
-    What aider printed is neither the user's nor an answer to a call.
-    """
+    """What aider printed is neither the user's nor an answer to a call."""
     sessions = read("aider-pair")
 
     assert len(sessions) == 56
@@ -104,9 +90,7 @@ def test_aider() -> None:
 
 
 def test_meetings() -> None:
-    """
-    All 8,800 turns are there, under the names of those who spoke.
-    """
+    """All 8,800 turns are there, under the names of those who spoke."""
     sessions = read("qmsum-meetings")
 
     assert len(sessions) == 14
@@ -116,9 +100,7 @@ def test_meetings() -> None:
 
 
 def test_swe_agent() -> None:
-    """
-    The seven trajectories keep their 172 messages, and every call its answer.
-    """
+    """The seven trajectories keep their 172 messages, and every call its answer."""
     sessions = read("swe-agent")
 
     assert len(sessions) == 7
@@ -127,9 +109,7 @@ def test_swe_agent() -> None:
 
 
 def test_openhands() -> None:
-    """
-    Of 119 events two are requests to the program; two calls finish and are never answered.
-    """
+    """Of 119 events two are requests to the program; two calls finish and are never answered."""
     sessions = read("openhands")
 
     assert [len(session.messages) for session in sessions] == [49 - 1, 70 - 1]
@@ -145,9 +125,7 @@ def test_openhands() -> None:
 
 
 def test_claude_code() -> None:
-    """
-    Whole sessions import with their titles, and odd lines are named instead of refused.
-    """
+    """Whole sessions import with their titles, and odd lines are named instead of refused."""
     edge, *rest = read("claude-code-sessions")
     sessions = [edge, *rest]
 
@@ -164,9 +142,7 @@ def test_claude_code() -> None:
 
 
 def test_cassettes() -> None:
-    """
-    All 26 exchanges are sessions that end in the vendor's answer.
-    """
+    """All 26 exchanges are sessions that end in the vendor's answer."""
     sessions = read("provider-cassettes", "*.yaml")
 
     assert len(sessions) == 26

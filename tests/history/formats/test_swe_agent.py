@@ -1,6 +1,4 @@
-"""
-Trajectories of SWE-agent.
-"""
+"""Trajectories of SWE-agent."""
 
 import json
 from typing import Any
@@ -15,18 +13,14 @@ from foldline.history.parts import ReasoningPart, TextPart, ToolCallPart, ToolCa
 
 
 def read(*items: dict[str, Any], **beside: Any) -> Session:
-    """
-    Read a trajectory whose history is *items*.
-    """
+    """Read a trajectory whose history is *items*."""
     history = [{"agent": "main", "content": "", **item} for item in items]
     (session,) = read_sessions(json.dumps({"history": history, **beside}).encode())
     return session
 
 
 def test_calls_and_observations_pair_by_id() -> None:
-    """
-    An observation answers the call that it names.
-    """
+    """An observation answers the call that it names."""
     function = {"arguments": "{}", "name": "ls"}
     session = read(
         {"role": "system", "content": "Mend it.", "message_type": "system_prompt"},
@@ -52,9 +46,7 @@ def test_calls_and_observations_pair_by_id() -> None:
 
 
 def test_text_actions_stay_text() -> None:
-    """
-    Without function calling the action is in the text and the user answers, as it was sent.
-    """
+    """Without function calling the action is in the text and the user answers, as it was sent."""
     session = read(
         {"role": "assistant", "content": "Look.\nls", "thought": "Look.\n", "action": "ls"},
         {"role": "user", "content": "a.py"},
@@ -66,27 +58,21 @@ def test_text_actions_stay_text() -> None:
 
 
 def test_an_action_that_the_text_lacks_is_kept() -> None:
-    """
-    Thought and action that the content does not repeat go to the metadata.
-    """
+    """Thought and action that the content does not repeat go to the metadata."""
     (message,) = read({"role": "assistant", "content": "?", "thought": "T", "action": "A"}).messages
 
     assert message.metadata == {"agent": "main", "thought": "T", "action": "A"}
 
 
 def test_one_observation_may_answer_several_calls() -> None:
-    """
-    The first call gets the text, and no call stays without an answer.
-    """
+    """The first call gets the text, and no call stays without an answer."""
     (message,) = read({"role": "tool", "content": "ok", "tool_call_ids": ["a", "b"]}).messages
 
     assert message.parts == (ToolCallResponsePart("a", "ok"), ToolCallResponsePart("b", ""))
 
 
 def test_thinking_comes_first() -> None:
-    """
-    Thinking blocks become reasoning before what was said.
-    """
+    """Thinking blocks become reasoning before what was said."""
     blocks = [{"type": "thinking", "thinking": "Hm."}]
     (message,) = read({"role": "assistant", "content": "x", "thinking_blocks": blocks}).messages
 
@@ -94,9 +80,7 @@ def test_thinking_comes_first() -> None:
 
 
 def test_an_observation_without_call_is_printed() -> None:
-    """
-    A tool message that names no call keeps its text.
-    """
+    """A tool message that names no call keeps its text."""
     (message,) = read({"role": "tool", "content": "ready"}).messages
 
     assert message == Message(role="tool", parts=(TextPart("ready"),), metadata={"agent": "main"})
@@ -114,9 +98,7 @@ def test_an_observation_without_call_is_printed() -> None:
     ],
 )
 def test_a_wrong_shape_is_named(item: dict[str, Any], message: str) -> None:
-    """
-    The error names the message and the field.
-    """
+    """The error names the message and the field."""
     with pytest.raises(FormatError) as caught:
         read(item)
 

@@ -1,6 +1,4 @@
-"""
-Recorded conversations in the wire formats themselves.
-"""
+"""Recorded conversations in the wire formats themselves."""
 
 import json
 from typing import Any
@@ -25,9 +23,7 @@ OWN = (Message.user("Hi.", id="1"), Message.assistant("Yes."))
 
 
 def read(*values: Any, **options: Any) -> tuple[Session, ...]:
-    """
-    Read *values* as JSON lines.
-    """
+    """Read *values* as JSON lines."""
     return read_sessions("\n".join(map(json.dumps, values)).encode(), **options)
 
 
@@ -53,9 +49,7 @@ def read(*values: Any, **options: Any) -> tuple[Session, ...]:
     ],
 )
 def test_signs_tell_the_format(body: Any, format: str | None) -> None:
-    """
-    A body or a list of messages is recognised by what only its vendor writes.
-    """
+    """A body or a list of messages is recognised by what only its vendor writes."""
     if format is None:
         with pytest.raises(FormatError, match="no known format fits"):
             read(body)
@@ -64,9 +58,7 @@ def test_signs_tell_the_format(body: Any, format: str | None) -> None:
 
 
 def test_every_body_is_a_session() -> None:
-    """
-    A log of requests that have nothing to do with each other has a session a line.
-    """
+    """A log of requests that have nothing to do with each other has a session a line."""
     sessions = read(
         {"model": "t", "messages": [HI], "id": "a"}, {"model": "t", "messages": [BYE, HI]}
     )
@@ -76,9 +68,7 @@ def test_every_body_is_a_session() -> None:
 
 @pytest.mark.parametrize("key", ["messages", "input"])
 def test_growing_bodies_are_one_session(key: str) -> None:
-    """
-    Where each body holds the one before, the longest is the session and each was a call.
-    """
+    """Where each body holds the one before, the longest is the session and each was a call."""
     bodies = [{"model": "t", key: [HI, YES] * at + [HI]} for at in range(60)]
 
     (session,) = read(*bodies)
@@ -89,9 +79,7 @@ def test_growing_bodies_are_one_session(key: str) -> None:
 
 @pytest.mark.parametrize("wrapped", [False, True])
 def test_a_proxys_records_hold_the_answer(wrapped: bool) -> None:
-    """
-    The last answer ends the session; the earlier ones come with the next request.
-    """
+    """The last answer ends the session; the earlier ones come with the next request."""
     first = {"model": "t", "messages": [HI]}
     second = {"model": "t", "messages": [HI, YES, BYE]}
     answers = [{"choices": [{"message": YES}]}, {"choices": [{"message": LATER}]}]
@@ -111,9 +99,7 @@ def test_a_proxys_records_hold_the_answer(wrapped: bool) -> None:
 
 
 def test_a_proxys_streams_and_failures_are_read() -> None:
-    """
-    A stream is put together; a response that is no answer is named, and its request is kept.
-    """
+    """A stream is put together; a response that is no answer is named, and its request is kept."""
     chunk = {"choices": [{"delta": {"content": "Yes."}}]}
     streamed = {"request": {"messages": [HI]}, "response": f"data: {json.dumps(chunk)}\n\n"}
     failed = {"request": {"messages": [BYE]}, "response": {"error": {"code": 500}}}
@@ -126,9 +112,7 @@ def test_a_proxys_streams_and_failures_are_read() -> None:
 
 
 def test_spans_that_grow_are_one_session() -> None:
-    """
-    The output of a span comes with the input of the next one.
-    """
+    """The output of a span comes with the input of the next one."""
     said = {"role": "assistant", "parts": [{"type": "text", "content": "Yes."}]}
     asked, answered = "gen_ai.input.messages", "gen_ai.output.messages"
 
@@ -138,9 +122,7 @@ def test_spans_that_grow_are_one_session() -> None:
 
 
 def test_items_are_sorted_by_conversation() -> None:
-    """
-    Two conversations whose lines are mixed are two sessions.
-    """
+    """Two conversations whose lines are mixed are two sessions."""
     sessions = read(*({**item, "thread_id": name} for item in (HI, USE) for name in "ab"))
 
     assert [(one.id, one.format, len(one.messages)) for one in sessions] == [
@@ -150,18 +132,14 @@ def test_items_are_sorted_by_conversation() -> None:
 
 
 def test_lines_of_items_are_one_session() -> None:
-    """
-    A message a line is one conversation.
-    """
+    """A message a line is one conversation."""
     (session,) = read({"type": "message", **HI}, ITEM)
 
     assert len(session.messages) == 2
 
 
 def test_a_named_format_reads_what_shows_no_sign() -> None:
-    """
-    Plain messages are read as the vendor's whose format is named.
-    """
+    """Plain messages are read as the vendor's whose format is named."""
     (session,) = read([HI], format="anthropic")
 
     assert (session.format, session.messages) == ("anthropic", (Message.user("Hi."),))
@@ -169,9 +147,7 @@ def test_a_named_format_reads_what_shows_no_sign() -> None:
 
 @pytest.mark.parametrize("packed", [False, True])
 def test_a_span_holds_all_sides(packed: bool) -> None:
-    """
-    System instructions, input and output of a span are one conversation, also as JSON text.
-    """
+    """System instructions, input and output of a span are one conversation, also as JSON text."""
     output = {"role": "assistant", "parts": [{"type": "text", "content": "Yes."}]}
     span = {
         "gen_ai.system_instructions": [{"type": "text", "content": "Be good."}],
@@ -194,9 +170,7 @@ def test_a_span_holds_all_sides(packed: bool) -> None:
     ],
 )
 def test_what_foldline_wrote_comes_back(data: bytes) -> None:
-    """
-    Our own document and our own lines give equal messages back.
-    """
+    """Our own document and our own lines give equal messages back."""
     (session,) = read_sessions(data)
 
     assert (session.format, session.messages) == ("foldline", OWN)
@@ -216,9 +190,7 @@ def test_what_foldline_wrote_comes_back(data: bytes) -> None:
     ],
 )
 def test_a_wrong_shape_is_named(values: list[Any], format: str | None, message: str) -> None:
-    """
-    The error names the line and the field.
-    """
+    """The error names the line and the field."""
     with pytest.raises(FormatError) as caught:
         read(*values, format=format)
 

@@ -1,6 +1,4 @@
-"""
-Asking a model in a test: one call, one stream, one growing conversation.
-"""
+"""Asking a model in a test: one call, one stream, one growing conversation."""
 
 import asyncio
 from collections.abc import Iterable, Mapping
@@ -44,9 +42,7 @@ KEY = "sk-secret-canary"
 
 
 class Streamed(Struct, kw_only=True):
-    """
-    A stream that came to its end.
-    """
+    """A stream that came to its end."""
 
     deltas: list[ChatDelta]
     """The pieces."""
@@ -56,23 +52,17 @@ class Streamed(Struct, kw_only=True):
 
     @property
     def text(self) -> str:
-        """
-        Return what was said, put together.
-        """
+        """Return what was said, put together."""
         return "".join(one.text for one in self.deltas if isinstance(one, TextDelta))
 
     @property
     def reasoning(self) -> str:
-        """
-        Return what was thought, put together.
-        """
+        """Return what was thought, put together."""
         return "".join(one.text for one in self.deltas if isinstance(one, ReasoningDelta))
 
     @property
     def calls(self) -> list[tuple[str, str, str]]:
-        """
-        Return the id, the name and the arguments of each call, put together.
-        """
+        """Return the id, the name and the arguments of each call, put together."""
         found: dict[int, tuple[str, str, str]] = {}
         for one in self.deltas:
             if isinstance(one, ToolCallDelta):
@@ -82,18 +72,14 @@ class Streamed(Struct, kw_only=True):
 
 
 def config(vendor: VendorServer, spec: str, *, path: str = "/v1") -> ProviderConfig:
-    """
-    Return the configuration of the model *spec* at *vendor*.
-    """
+    """Return the configuration of the model *spec* at *vendor*."""
     key, _, name = spec.partition(":")
     address = vendor.url if key == "anthropic" else f"{vendor.url}{path}"
     return ProviderConfig(provider_key=key, model_name=name, api_key=KEY, base_url=address)
 
 
 def opened(vendor: VendorServer, spec: str, **options: Any) -> WireModel:
-    """
-    Open the model *spec* at *vendor*.
-    """
+    """Open the model *spec* at *vendor*."""
     model = open_model(config(vendor, spec), **options)
     assert isinstance(model, WireModel)
     assert isinstance(model, StreamingChatModel)
@@ -106,9 +92,7 @@ def request_of(
     thread: str | None = None,
     **settings: object,
 ) -> ChatRequest:
-    """
-    Make a request of *messages*.
-    """
+    """Make a request of *messages*."""
     given: Mapping[str, object] = settings
     return ChatRequest(
         messages=messages, tools=tuple(tools), service_thread_id=thread, settings=given
@@ -116,9 +100,7 @@ def request_of(
 
 
 def ask(model: ChatModel, *requests: ChatRequest) -> list[ChatResponse]:
-    """
-    Ask *model* one request after the other, in one event loop, and close it.
-    """
+    """Ask *model* one request after the other, in one event loop, and close it."""
 
     async def run() -> list[ChatResponse]:
         try:
@@ -130,9 +112,7 @@ def ask(model: ChatModel, *requests: ChatRequest) -> list[ChatResponse]:
 
 
 def ask_stream(model: StreamingChatModel, *requests: ChatRequest) -> list[Streamed]:
-    """
-    Ask *model* for streams, one after the other, in one event loop, and close it.
-    """
+    """Ask *model* for streams, one after the other, in one event loop, and close it."""
 
     async def run() -> list[Streamed]:
         try:
@@ -144,9 +124,7 @@ def ask_stream(model: StreamingChatModel, *requests: ChatRequest) -> list[Stream
 
 
 async def streamed(model: StreamingChatModel, request: ChatRequest) -> Streamed:
-    """
-    Read a stream of *model* to its end.
-    """
+    """Read a stream of *model* to its end."""
     async with aclosing(model.stream(request)) as pieces:
         found = [piece async for piece in pieces]
     *deltas, response = found
@@ -159,18 +137,14 @@ async def streamed(model: StreamingChatModel, request: ChatRequest) -> Streamed:
 
 
 async def close(model: object) -> None:
-    """
-    Close *model* where it can be closed.
-    """
+    """Close *model* where it can be closed."""
     closing = getattr(model, "close", None)
     if closing is not None:
         await closing()
 
 
 def shared_prefix(first: list[Any], second: list[Any]) -> int:
-    """
-    Return how many items at the beginning of *first* and *second* are the same bytes.
-    """
+    """Return how many items at the beginning of *first* and *second* are the same bytes."""
     pairs = zip(first, second, strict=False)
     same = [canonical_json(one) == canonical_json(other) for one, other in pairs]
     return same.index(False) if False in same else len(same)

@@ -1,6 +1,4 @@
-"""
-The vendor that the bindings are tested against.
-"""
+"""The vendor that the bindings are tested against."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,9 +10,7 @@ from tests.servers.vendor import Recorded, VendorServer, read_recordings
 
 @pytest.fixture(autouse=True)
 def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """
-    Keep requests to the loopback address off any proxy of this machine.
-    """
+    """Keep requests to the loopback address off any proxy of this machine."""
     for name in ("http_proxy", "https_proxy", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)
@@ -22,18 +18,14 @@ def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def vendor() -> Iterator[VendorServer]:
-    """
-    Return a server that has nothing to say yet.
-    """
+    """Return a server that has nothing to say yet."""
     with VendorServer() as server:
         yield server
 
 
 @pytest.fixture
 def recordings(shared_data: Path) -> Callable[[str], list[Recorded]]:
-    """
-    Return what reads the recorded exchanges of a name.
-    """
+    """Return what reads the recorded exchanges of a name."""
     folder = shared_data / "provider-cassettes"
 
     def read(name: str) -> list[Recorded]:

@@ -1,6 +1,4 @@
-"""
-Anthropic Messages: what is asked, where the cache is marked, and why a model stopped.
-"""
+"""Anthropic Messages: what is asked, where the cache is marked, and why a model stopped."""
 
 from typing import Any
 
@@ -22,32 +20,24 @@ MARK = {"type": "ephemeral"}
 
 
 def whole(stop: str = "end_turn", *blocks: dict[str, Any]) -> Answer:
-    """
-    Answer with one message.
-    """
+    """Answer with one message."""
     content = list(blocks) or [{"type": "text", "text": "so"}]
     return Answer.of({"id": "m", "role": "assistant", "content": content, "stop_reason": stop})
 
 
 def dialect(**options: Any) -> AnthropicMessages:
-    """
-    Return the format, without a vendor.
-    """
+    """Return the format, without a vendor."""
     return AnthropicMessages(CLAUDE, model="m", **options)
 
 
 def body(*messages: Message, settings: dict[str, object] | None = None, **options: Any) -> Any:
-    """
-    Return what is sent for *messages*.
-    """
+    """Return what is sent for *messages*."""
     request = ChatRequest(messages=messages, settings=settings or {})
     return dialect(**options).body(request, streamed=False)
 
 
 def test_the_request(vendor: VendorServer) -> None:
-    """
-    System messages, tools, the limit and the cache stand where the vendor wants them.
-    """
+    """System messages, tools, the limit and the cache stand where the vendor wants them."""
     vendor.answers = [whole()]
     schema = {"type": "object", "properties": {"q": {"type": "string"}}}
     tool = ToolDefinition(name="find", description="Find it.", parameters=schema)
@@ -70,9 +60,7 @@ def test_the_request(vendor: VendorServer) -> None:
 
 @pytest.mark.parametrize("limit", [100, 64000])
 def test_the_limit_of_the_settings_holds(vendor: VendorServer, limit: int) -> None:
-    """
-    A limit in the settings is sent as it is, also one that the SDK would want streamed.
-    """
+    """A limit in the settings is sent as it is, also one that the SDK would want streamed."""
     vendor.answers = [whole()]
 
     ask(opened(vendor, CLAUDE), request_of(QUESTION, max_tokens=limit))
@@ -81,9 +69,7 @@ def test_the_limit_of_the_settings_holds(vendor: VendorServer, limit: int) -> No
 
 
 def test_thinking_is_on_top_of_the_limit() -> None:
-    """
-    What a model may think is added to what it may write.
-    """
+    """What a model may think is added to what it may write."""
     thinking = {"type": "enabled", "budget_tokens": 2000}
 
     sent = body(QUESTION, settings={"thinking": thinking})
@@ -92,9 +78,7 @@ def test_thinking_is_on_top_of_the_limit() -> None:
 
 
 def test_the_cache_can_be_switched_off(vendor: VendorServer) -> None:
-    """
-    Without the setting no cache is asked for.
-    """
+    """Without the setting no cache is asked for."""
     vendor.answers = [whole()]
 
     ask(opened(vendor, CLAUDE, caches_prompt=False), request_of(QUESTION))
@@ -103,18 +87,14 @@ def test_the_cache_can_be_switched_off(vendor: VendorServer) -> None:
 
 
 def test_the_cache_of_the_settings_holds() -> None:
-    """
-    A cache setting of the caller takes the place of ours.
-    """
+    """A cache setting of the caller takes the place of ours."""
     mark = {"type": "ephemeral", "ttl": "1h"}
 
     assert body(QUESTION, settings={"cache_control": mark})["cache_control"] == mark
 
 
 def test_betas_are_a_header(vendor: VendorServer) -> None:
-    """
-    The names of betas in the settings go out as a header, beside the headers of the settings.
-    """
+    """The names of betas in the settings go out as a header, beside the headers of the settings."""
     vendor.answers = [whole()]
     headers = {"x-own": "1"}
 
@@ -127,9 +107,7 @@ def test_betas_are_a_header(vendor: VendorServer) -> None:
 
 
 def test_own_marks_are_left_alone() -> None:
-    """
-    Whoever has marked a block of his own gets no further mark.
-    """
+    """Whoever has marked a block of his own gets no further mark."""
     block = {"type": "text", "text": "x", "cache_control": MARK}
     given = from_anthropic([{"role": "user", "content": [block]}])
 
@@ -154,9 +132,7 @@ def test_marks_in_the_messages_move_alone() -> None:
 
 
 def test_marks_need_no_system() -> None:
-    """
-    Without a system message only the last message is marked.
-    """
+    """Without a system message only the last message is marked."""
     sent = body(QUESTION, marks_messages=True)
 
     assert "system" not in sent
@@ -176,18 +152,14 @@ def test_marks_need_no_system() -> None:
     ],
 )
 def test_finish_reasons(vendor: VendorServer, stop: str, expected: str) -> None:
-    """
-    Every reason to stop has its name here.
-    """
+    """Every reason to stop has its name here."""
     vendor.answers = [whole(stop)]
 
     assert ask(opened(vendor, CLAUDE), request_of(QUESTION))[0].finish_reason == expected
 
 
 def test_a_refusal_without_words_adds_nothing(vendor: VendorServer) -> None:
-    """
-    A refusal that says nothing adds no message.
-    """
+    """A refusal that says nothing adds no message."""
     answer = {"id": "m", "role": "assistant", "content": [], "stop_reason": "refusal"}
     vendor.answers = [Answer.of(answer)]
 

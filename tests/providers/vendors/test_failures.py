@@ -1,6 +1,4 @@
-"""
-What becomes of everything that goes wrong at a vendor.
-"""
+"""What becomes of everything that goes wrong at a vendor."""
 
 import asyncio
 import socketserver
@@ -33,9 +31,7 @@ SPECS = (CHAT, RESPONSES, CLAUDE)
 def failure(
     vendor: VendorServer, spec: str, answer: Answer, *, streams: bool = False
 ) -> ModelError:
-    """
-    Return the error that *answer* becomes.
-    """
+    """Return the error that *answer* becomes."""
     vendor.answers = [answer]
     asking: Any = ask_stream if streams else ask
     with pytest.raises(ModelError) as caught:
@@ -44,9 +40,7 @@ def failure(
 
 
 def error_body(spec: str, code: str) -> dict[str, Any]:
-    """
-    Return an error as the vendor of *spec* writes it, with text that must go no further.
-    """
+    """Return an error as the vendor of *spec* writes it, with text that must go no further."""
     error = {"type": code, "message": f"{CANARY} {KEY}"}
     return (
         {"type": "error", "error": error} if spec == CLAUDE else {"error": {**error, "code": code}}
@@ -70,9 +64,7 @@ def error_body(spec: str, code: str) -> dict[str, Any]:
 def test_statuses_are_told(
     vendor: VendorServer, spec: str, status: int, code: str, streams: bool
 ) -> None:
-    """
-    The error names the model, the status and the code, and neither a word nor the key.
-    """
+    """The error names the model, the status and the code, and neither a word nor the key."""
     answer = Answer.of(error_body(spec, code), status=status)
 
     error = failure(vendor, spec, answer, streams=streams)
@@ -86,9 +78,7 @@ def test_statuses_are_told(
 @pytest.mark.parametrize("spec", SPECS)
 @pytest.mark.parametrize("body", [b"<html>bad gateway</html>", b"", b"[]", b"null", b'{"a": 1}'])
 def test_answers_that_are_none(vendor: VendorServer, spec: str, body: bytes) -> None:
-    """
-    An answer that is no response is an error that does not quote it.
-    """
+    """An answer that is no response is an error that does not quote it."""
     error = failure(vendor, spec, Answer(body=body))
 
     assert f"{error}" == f"{spec} broke off its answer, or gave one that cannot be read"
@@ -97,9 +87,7 @@ def test_answers_that_are_none(vendor: VendorServer, spec: str, body: bytes) -> 
 @pytest.mark.parametrize("spec", SPECS)
 @pytest.mark.parametrize("body", [b"<html>oops</html>", b"", b'"text"'])
 def test_errors_without_a_body(vendor: VendorServer, spec: str, body: bytes) -> None:
-    """
-    An error whose body says nothing is told by its status.
-    """
+    """An error whose body says nothing is told by its status."""
     error = failure(vendor, spec, Answer(body=body, status=502))
 
     assert f"{error}" == f"{spec} failed: status 502"
@@ -123,9 +111,7 @@ def test_errors_without_a_body(vendor: VendorServer, spec: str, body: bytes) -> 
 def test_an_overflow_tells_the_window(
     vendor: VendorServer, spec: str, error: dict[str, str], streams: bool
 ) -> None:
-    """
-    A request that is too long is an error of its own, with the window and the size.
-    """
+    """A request that is too long is an error of its own, with the window and the size."""
     found = failure(vendor, spec, Answer.of({"error": error}, status=400), streams=streams)
 
     assert isinstance(found, ContextOverflowError)
@@ -133,9 +119,7 @@ def test_an_overflow_tells_the_window(
 
 
 def test_an_overflow_of_responses(vendor: VendorServer) -> None:
-    """
-    Responses names an overflow by its code alone, also inside a stream that was already open.
-    """
+    """Responses names an overflow by its code alone, also inside a stream that was already open."""
     error = {"code": "context_length_exceeded", "message": "Your input exceeds the context window"}
     failed = {"id": "r", "object": "response", "status": "failed", "error": error, "output": []}
     event = {"type": "response.failed", "response": failed}
@@ -163,9 +147,7 @@ def test_an_overflow_of_responses(vendor: VendorServer) -> None:
 def test_errors_inside_a_stream(
     vendor: VendorServer, spec: str, event: dict[str, Any], status: int | None
 ) -> None:
-    """
-    An error inside a stream has the status that it would have had before it.
-    """
+    """An error inside a stream has the status that it would have had before it."""
     error = failure(vendor, spec, Answer.stream([event]), streams=True)
 
     assert error.status == status
@@ -182,9 +164,7 @@ def test_errors_inside_a_stream(
 def test_an_unknown_previous_response(
     vendor: VendorServer, status: int, error: dict[str, str]
 ) -> None:
-    """
-    A conversation that the vendor does not know any more is an error of its own.
-    """
+    """A conversation that the vendor does not know any more is an error of its own."""
     vendor.answers = [Answer.of({"error": error}, status=status)]
     model = opened(vendor, RESPONSES, holds_history=True)
 
@@ -206,9 +186,7 @@ def test_a_conversation_nobody_holds(vendor: VendorServer, spec: str) -> None:
 
 
 def unreachable(base_url: str, spec: str = CHAT) -> str:
-    """
-    Return the error where nobody answers at *base_url*.
-    """
+    """Return the error where nobody answers at *base_url*."""
     vendor, _, name = spec.partition(":")
     config = ProviderConfig(provider_key=vendor, model_name=name, api_key=KEY, base_url=base_url)
     with pytest.raises(ModelError) as caught:
@@ -234,9 +212,7 @@ def test_an_unreachable_vendor(spec: str) -> None:
 
 @contextmanager
 def talking(said: bytes) -> Generator[int]:
-    """
-    Give the port of a server that says *said* to everybody and hangs up.
-    """
+    """Give the port of a server that says *said* to everybody and hangs up."""
 
     class _Talk(socketserver.BaseRequestHandler):
         def handle(self) -> None:
@@ -264,9 +240,7 @@ def talking(said: bytes) -> Generator[int]:
     ],
 )
 def test_why_a_vendor_is_unreachable(scheme: str, said: bytes, told: str) -> None:
-    """
-    What ended the connection is told by its kind.
-    """
+    """What ended the connection is told by its kind."""
     with talking(said) as port:
         error = unreachable(f"{scheme}://127.0.0.1:{port}/v1")
 
@@ -274,18 +248,14 @@ def test_why_a_vendor_is_unreachable(scheme: str, said: bytes, told: str) -> Non
 
 
 def failed(error: Exception) -> str:
-    """
-    Return what is told of *error*, raised while a vendor is asked.
-    """
+    """Return what is told of *error*, raised while a vendor is asked."""
     with pytest.raises(ModelError) as caught, sdk_errors(CHAT):
         raise error
     return f"{caught.value}"
 
 
 def caused(error: openai.APIConnectionError, cause: BaseException) -> openai.APIConnectionError:
-    """
-    Return *error*, which came of *cause*.
-    """
+    """Return *error*, which came of *cause*."""
     error.__cause__ = cause
     return error
 
@@ -329,9 +299,7 @@ def test_a_connection_that_is_never_made() -> None:
 
 
 def test_an_error_without_a_request() -> None:
-    """
-    Where the client does not say what it had asked, no address is told.
-    """
+    """Where the client does not say what it had asked, no address is told."""
     assert failed(httpx2.ReadTimeout("no")) == f"{CHAT} did not answer in time"
 
 
@@ -349,9 +317,7 @@ def test_a_slow_vendor(vendor: VendorServer, spec: str) -> None:
 
 
 def test_a_failure_can_be_tried_again(vendor: VendorServer) -> None:
-    """
-    A binding whose last call has failed answers the next one.
-    """
+    """A binding whose last call has failed answers the next one."""
     whole = {"id": "c", "choices": [{"message": {"role": "assistant", "content": "yes"}}]}
     vendor.answers = [Answer.of(error_body(CHAT, "x"), status=400), Answer.of(whole)]
     model = opened(vendor, CHAT)

@@ -1,6 +1,4 @@
-"""
-Chat Completions: what is asked, and what compatible vendors answer.
-"""
+"""Chat Completions: what is asked, and what compatible vendors answer."""
 
 from typing import Any
 
@@ -26,25 +24,19 @@ LOOSE = {"type": "object", "properties": {"q": {"type": "string"}}}
 
 
 def whole(finish: str = "stop", **message: Any) -> Answer:
-    """
-    Answer with one message.
-    """
+    """Answer with one message."""
     choice = {"message": {"role": "assistant", "content": None, **message}, "finish_reason": finish}
     return Answer.of({"id": "c1", "model": "m1", "choices": [choice]})
 
 
 def chunks(*deltas: dict[str, Any], finish: str | None = "stop") -> Answer:
-    """
-    Answer with one chunk for each delta.
-    """
+    """Answer with one chunk for each delta."""
     events: list[Any] = [{"id": "c1", "choices": [{"delta": delta}]} for delta in deltas]
     return Answer.stream([*events, {"choices": [{"delta": {}, "finish_reason": finish}]}, "[DONE]"])
 
 
 def test_the_request(vendor: VendorServer) -> None:
-    """
-    System messages, tools and settings stand where the vendor wants them, settings as given.
-    """
+    """System messages, tools and settings stand where the vendor wants them, settings as given."""
     vendor.answers = [whole(content="yes")]
     tools = [
         ToolDefinition(name="find", description="Find it.", parameters=STRICT),
@@ -86,9 +78,7 @@ def test_the_request(vendor: VendorServer) -> None:
 
 
 def test_tools_of_the_settings_are_added(vendor: VendorServer) -> None:
-    """
-    A vendor's own tools in the settings come behind ours.
-    """
+    """A vendor's own tools in the settings come behind ours."""
     vendor.answers = [whole(content="yes")]
     native = {"type": "custom", "custom": {"name": "own"}}
     tool = ToolDefinition(name="loose", parameters=LOOSE)
@@ -104,9 +94,7 @@ def test_tools_of_the_settings_are_added(vendor: VendorServer) -> None:
 
 
 def test_headers_go_beside_the_body(vendor: VendorServer) -> None:
-    """
-    Headers in the settings are sent as such, and not as a field of the request.
-    """
+    """Headers in the settings are sent as such, and not as a field of the request."""
     vendor.answers = [whole(content="yes")]
 
     ask(opened(vendor, CHAT), request_of(Message.user("x"), extra_headers={"x-own": "1"}))
@@ -128,9 +116,7 @@ def test_headers_go_beside_the_body(vendor: VendorServer) -> None:
     ],
 )
 def test_finish_reasons(vendor: VendorServer, finish: str, expected: str) -> None:
-    """
-    Every finish reason has its name here.
-    """
+    """Every finish reason has its name here."""
     vendor.answers = [whole(finish, content="x"), chunks({"content": "x"}, finish=finish)]
     model = opened(vendor, CHAT)
 
@@ -139,9 +125,7 @@ def test_finish_reasons(vendor: VendorServer, finish: str, expected: str) -> Non
 
 
 def test_a_call_behind_stop_is_a_call(vendor: VendorServer) -> None:
-    """
-    A vendor that says `stop` behind a call has stopped for the call.
-    """
+    """A vendor that says `stop` behind a call has stopped for the call."""
     call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     vendor.answers = [whole(tool_calls=[call])]
 
@@ -153,9 +137,7 @@ def test_a_call_behind_stop_is_a_call(vendor: VendorServer) -> None:
 
 @pytest.mark.parametrize("content", [None, ""])
 def test_an_empty_answer_adds_nothing(vendor: VendorServer, content: str | None) -> None:
-    """
-    An answer without content is a response, with at most an empty text.
-    """
+    """An answer without content is a response, with at most an empty text."""
     vendor.answers = [whole("length", content=content)]
 
     (response,) = ask(opened(vendor, CHAT), request_of(Message.user("x")))
@@ -167,9 +149,7 @@ def test_an_empty_answer_adds_nothing(vendor: VendorServer, content: str | None)
 @pytest.mark.parametrize("key", ["reasoning_content", "reasoning"])
 @pytest.mark.parametrize("streams", [False, True])
 def test_reasoning_is_read_and_sent_back(vendor: VendorServer, key: str, streams: bool) -> None:
-    """
-    The reasoning of a compatible vendor is a part, and goes back under the name it came with.
-    """
+    """The reasoning of a compatible vendor is a part, and goes back under the name it came with."""
     model = opened(vendor, CHAT)
     question = Message.user("x")
     if streams:
@@ -192,9 +172,7 @@ def test_reasoning_is_read_and_sent_back(vendor: VendorServer, key: str, streams
 
 
 def test_reasoning_details_grow(vendor: VendorServer) -> None:
-    """
-    The reasoning items of OpenRouter, in pieces, are put together and sent back whole.
-    """
+    """The reasoning items of OpenRouter, in pieces, are put together and sent back whole."""
     text = {"type": "reasoning.text", "index": 0}
     vendor.answers = [
         chunks(
@@ -220,9 +198,7 @@ def test_reasoning_details_grow(vendor: VendorServer) -> None:
 def test_calls_however_they_are_numbered(
     vendor: VendorServer, numbers: tuple[int | None, int | None]
 ) -> None:
-    """
-    Two calls stay two, also where the vendor gives them one number or none.
-    """
+    """Two calls stay two, also where the vendor gives them one number or none."""
 
     def call(number: int | None, own_id: str) -> dict[str, Any]:
         index = {} if number is None else {"index": number}
@@ -240,9 +216,7 @@ def test_calls_however_they_are_numbered(
 
 
 def test_a_refusal_is_text(vendor: VendorServer) -> None:
-    """
-    A refusal is streamed and kept as text.
-    """
+    """A refusal is streamed and kept as text."""
     vendor.answers = [chunks({"refusal": "I "}, {"refusal": "won't"})]
 
     (found,) = ask_stream(opened(vendor, CHAT), request_of(Message.user("x")))

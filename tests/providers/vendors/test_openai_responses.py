@@ -1,6 +1,4 @@
-"""
-Responses: what is asked, what comes back, and conversations that the vendor holds.
-"""
+"""Responses: what is asked, what comes back, and conversations that the vendor holds."""
 
 from typing import Any
 
@@ -42,9 +40,7 @@ SAID = {
 
 
 def whole(*output: dict[str, Any], own_id: str = "resp_1", **fields: Any) -> dict[str, Any]:
-    """
-    Return a whole response.
-    """
+    """Return a whole response."""
     return {"id": own_id, "object": "response", "output": list(output), **fields}
 
 
@@ -113,9 +109,7 @@ def test_reasoning_travels_sealed(vendor: VendorServer) -> None:
 
 
 def test_what_else_is_included_is_added(vendor: VendorServer) -> None:
-    """
-    What the settings want included comes beside the sealed reasoning.
-    """
+    """What the settings want included comes beside the sealed reasoning."""
     vendor.answers = [Answer.of(whole(SAID))]
 
     ask(opened(vendor, THINKER), request_of(QUESTION, include=[SEALED, "other"]))
@@ -144,9 +138,7 @@ def test_a_conversation_that_the_vendor_holds(vendor: VendorServer) -> None:
 
 
 def test_a_stream_of_a_held_conversation(vendor: VendorServer) -> None:
-    """
-    A streamed response names the conversation too.
-    """
+    """A streamed response names the conversation too."""
     event = {"type": "response.completed", "response": whole(SAID)}
     vendor.answers = [Answer.stream([event])]
     model = opened(vendor, SPEC, holds_history=True)
@@ -216,18 +208,14 @@ def test_the_pieces_of_a_stream(vendor: VendorServer, is_listed: bool) -> None:
     ],
 )
 def test_finish_reasons(vendor: VendorServer, fields: dict[str, Any], expected: str) -> None:
-    """
-    Why a response is not complete is its finish reason.
-    """
+    """Why a response is not complete is its finish reason."""
     vendor.answers = [Answer.of(whole(SAID, **fields))]
 
     assert ask(opened(vendor, SPEC), request_of(QUESTION))[0].finish_reason == expected
 
 
 def test_an_incomplete_stream_is_a_response(vendor: VendorServer) -> None:
-    """
-    A stream that ends at the limit is whole, and says that it was cut by length.
-    """
+    """A stream that ends at the limit is whole, and says that it was cut by length."""
     final = whole(SAID, incomplete_details={"reason": "max_output_tokens"})
     event = {"type": "response.incomplete", "response": final}
     vendor.answers = [Answer.stream([event])]

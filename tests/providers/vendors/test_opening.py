@@ -1,6 +1,4 @@
-"""
-Models by their names.
-"""
+"""Models by their names."""
 
 import json
 import re
@@ -33,35 +31,25 @@ CHAT_ANSWER = {"id": "c", "choices": [{"message": {"role": "assistant", "content
 
 
 class Parrot:
-    """
-    A model of somebody's own.
-    """
+    """A model of somebody's own."""
 
     @property
     def name(self) -> str:
-        """
-        Its name.
-        """
+        """Its name."""
         return "own:parrot"
 
     async def respond(self, request: ChatRequest) -> ChatResponse:
-        """
-        Say nothing.
-        """
+        """Say nothing."""
         return ChatResponse(messages=())
 
 
 def keyed(vendor: str, model: str = "some-model", **more: str) -> ProviderConfig:
-    """
-    Return a configuration with a key.
-    """
+    """Return a configuration with a key."""
     return ProviderConfig(provider_key=vendor, model_name=model, api_key=KEY, **more)
 
 
 def test_nothing_is_loaded_before_a_model_is_opened() -> None:
-    """
-    Importing what opens models loads no SDK.
-    """
+    """Importing what opens models loads no SDK."""
     found = subprocess.run(
         [sys.executable, "-c", PROBE], capture_output=True, text=True, check=True
     )
@@ -84,9 +72,7 @@ def test_nothing_is_loaded_before_a_model_is_opened() -> None:
     ],
 )
 def test_each_vendor_has_its_binding(vendor: str, dialect: str) -> None:
-    """
-    The class of the model in pydantic-ai decides which wire format is spoken.
-    """
+    """The class of the model in pydantic-ai decides which wire format is spoken."""
     model = open_model(keyed(vendor, "some/model"))
 
     assert isinstance(model, WireModel)
@@ -96,9 +82,7 @@ def test_each_vendor_has_its_binding(vendor: str, dialect: str) -> None:
 
 
 def test_others_are_left_to_pydantic_ai() -> None:
-    """
-    A vendor that takes a sign-in instead of a key is spoken to by pydantic-ai.
-    """
+    """A vendor that takes a sign-in instead of a key is spoken to by pydantic-ai."""
     model = open_model(keyed("github-copilot", "gpt-4o"))
 
     assert isinstance(model, PydanticModel)
@@ -116,9 +100,7 @@ def test_others_are_left_to_pydantic_ai() -> None:
     ],
 )
 def test_the_window_is_known(vendor: str, name: str, window: int | None) -> None:
-    """
-    The window of a model comes from its profile, and is None where that has none.
-    """
+    """The window of a model comes from its profile, and is None where that has none."""
     model = open_model(keyed(vendor, name))
 
     assert isinstance(model, WireModel)
@@ -126,9 +108,7 @@ def test_the_window_is_known(vendor: str, name: str, window: int | None) -> None
 
 
 def test_own_models_come_back_as_they_are() -> None:
-    """
-    An object that is a model already is returned itself.
-    """
+    """An object that is a model already is returned itself."""
     parrot = Parrot()
 
     assert isinstance(parrot, ChatModel)
@@ -138,9 +118,7 @@ def test_own_models_come_back_as_they_are() -> None:
 def test_the_environment_gives_the_key(
     vendor: VendorServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """
-    A string takes key and address from the variables of the vendor.
-    """
+    """A string takes key and address from the variables of the vendor."""
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("OPENAI_BASE_URL", f"{vendor.url}/v1")
     vendor.answers = [Answer.of(CHAT_ANSWER)]
@@ -153,9 +131,7 @@ def test_the_environment_gives_the_key(
 
 @pytest.mark.parametrize("name", ["openai-chat", "deepseek", "ollama", "openrouter", "moonshotai"])
 def test_an_address_of_its_own(vendor: VendorServer, name: str) -> None:
-    """
-    A compatible server is asked at the address of the configuration, with its key.
-    """
+    """A compatible server is asked at the address of the configuration, with its key."""
     vendor.answers = [Answer.of(CHAT_ANSWER)]
 
     ask(open_model(config(vendor, f"{name}:some/model")), request_of(Message.user("x")))
@@ -166,9 +142,7 @@ def test_an_address_of_its_own(vendor: VendorServer, name: str) -> None:
 
 
 def test_a_local_server_needs_no_key(vendor: VendorServer) -> None:
-    """
-    A compatible server at an own address is asked without a key.
-    """
+    """A compatible server at an own address is asked without a key."""
     vendor.answers = [Answer.of(CHAT_ANSWER)]
     local = ProviderConfig(provider_key="openai-chat", model_name="m", base_url=f"{vendor.url}/v1")
 
@@ -220,9 +194,7 @@ def test_a_local_server_needs_no_key(vendor: VendorServer) -> None:
     ],
 )
 def test_what_cannot_be_opened(spec: object, message: str) -> None:
-    """
-    The error says in one line what is wrong and what to do.
-    """
+    """The error says in one line what is wrong and what to do."""
     with pytest.raises(ConfigError) as caught:
         open_model(spec)
 
@@ -233,9 +205,7 @@ def test_what_cannot_be_opened(spec: object, message: str) -> None:
 
 
 def test_a_vendor_whose_sdk_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
-    """
-    A vendor whose own SDK is not installed is an error that names the package.
-    """
+    """A vendor whose own SDK is not installed is an error that names the package."""
     monkeypatch.setitem(sys.modules, "groq", None)
 
     with pytest.raises(ConfigError, match=r"pip install 'pydantic-ai-slim\[groq\]'"):
@@ -247,9 +217,7 @@ def test_a_vendor_whose_sdk_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
     [("pydantic_ai.models", "pydantic-ai-slim"), ("openai", "openai")],
 )
 def test_without_the_extra(monkeypatch: pytest.MonkeyPatch, module: str, package: str) -> None:
-    """
-    Without the extra the error names the package and the extra.
-    """
+    """Without the extra the error names the package and the extra."""
     # What is loaded already would not be looked for again.
     for name in ("pydantic_ai.providers.openai", module):
         monkeypatch.delitem(sys.modules, name, raising=False)
@@ -263,9 +231,7 @@ def test_without_the_extra(monkeypatch: pytest.MonkeyPatch, module: str, package
 
 
 def test_a_wrong_kind_is_named_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    """
-    Something that is no model is refused also where pydantic-ai is not installed.
-    """
+    """Something that is no model is refused also where pydantic-ai is not installed."""
     monkeypatch.setitem(sys.modules, "pydantic_ai.models", None)
 
     with pytest.raises(ConfigError, match="a model is a int"):
@@ -273,17 +239,13 @@ def test_a_wrong_kind_is_named_without_the_extra(monkeypatch: pytest.MonkeyPatch
 
 
 def test_only_responses_holds_a_history() -> None:
-    """
-    A vendor that holds no history refuses to be opened as if it did.
-    """
+    """A vendor that holds no history refuses to be opened as if it did."""
     with pytest.raises(ConfigError, match="holds no history"):
         open_model(keyed("anthropic", "claude-sonnet-4-6"), holds_history=True)
 
 
 def test_keys_are_never_shown(vendor: VendorServer) -> None:
-    """
-    Neither a model nor what it consists of shows its key.
-    """
+    """Neither a model nor what it consists of shows its key."""
     model = open_model(config(vendor, "openai-chat:gpt-4o"))
 
     assert KEY not in repr(model)
@@ -294,9 +256,7 @@ def test_keys_are_never_shown(vendor: VendorServer) -> None:
 
 
 def told_of(spec: str) -> str:
-    """
-    Return why *spec* cannot be opened here.
-    """
+    """Return why *spec* cannot be opened here."""
     with pytest.raises((ConfigError, MissingExtraError)) as caught:
         open_model(spec)
     return f"{caught.value}"
@@ -314,9 +274,7 @@ def test_common_vendors_are_vendors(vendor: str) -> None:
 
 
 def test_an_unknown_vendor_is_told_of_others() -> None:
-    """
-    The nearest vendors are named, then the common ones.
-    """
+    """The nearest vendors are named, then the common ones."""
     told = told_of("googel:x")
 
     near, _, common = told.partition("? ")

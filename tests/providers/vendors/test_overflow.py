@@ -1,6 +1,4 @@
-"""
-The words with which vendors say that a request is too long.
-"""
+"""The words with which vendors say that a request is too long."""
 
 import pytest
 
@@ -73,9 +71,7 @@ TEXTS = [
 
 @pytest.mark.parametrize(("text", "window", "tokens"), TEXTS)
 def test_texts_are_read(text: str, window: int | None, tokens: int | None) -> None:
-    """
-    The window and the size of the request are read where the text holds them.
-    """
+    """The window and the size of the request are read where the text holds them."""
     found = read_overflow(status=400, codes=(), error={"message": text})
 
     assert found == Overflow(window=window, tokens=tokens)
@@ -91,16 +87,12 @@ def test_texts_are_read(text: str, window: int | None, tokens: int | None) -> No
     ],
 )
 def test_codes_are_read(status: int | None, codes: tuple[str, ...]) -> None:
-    """
-    A code or the status alone says it too.
-    """
+    """A code or the status alone says it too."""
     assert read_overflow(status=status, codes=codes, error={}) == Overflow()
 
 
 def test_numbers_beside_the_text_are_read() -> None:
-    """
-    The numbers that llama.cpp gives in fields of their own are read there.
-    """
+    """The numbers that llama.cpp gives in fields of their own are read there."""
     error = {"message": "too big", "n_prompt_tokens": 5000, "n_ctx": 4096}
 
     found = read_overflow(status=400, codes=("exceed_context_size_error",), error=error)
@@ -119,7 +111,5 @@ def test_numbers_beside_the_text_are_read() -> None:
     ],
 )
 def test_other_failures_are_none(status: int, text: str) -> None:
-    """
-    A rate limit, a missing right or another bad request is no overflow.
-    """
+    """A rate limit, a missing right or another bad request is no overflow."""
     assert read_overflow(status=status, codes=("x",), error={"message": text}) is None

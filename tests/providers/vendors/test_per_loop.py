@@ -1,6 +1,4 @@
-"""
-One client for each event loop.
-"""
+"""One client for each event loop."""
 
 import asyncio
 import gc
@@ -14,9 +12,7 @@ from foldline.providers.vendors.per_loop import PerLoop
 
 
 class Counted(CannedModel):
-    """
-    A model that counts how often it was entered and left.
-    """
+    """A model that counts how often it was entered and left."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -32,25 +28,19 @@ class Counted(CannedModel):
 
 
 class Maker:
-    """
-    What makes models and remembers them.
-    """
+    """What makes models and remembers them."""
 
     def __init__(self) -> None:
         self.made: list[Counted] = []
 
     def __call__(self) -> Counted:
-        """
-        Make one.
-        """
+        """Make one."""
         self.made.append(Counted())
         return self.made[-1]
 
 
 def test_a_loop_keeps_its_model() -> None:
-    """
-    In one loop the first model serves all calls, entered once and left on closing.
-    """
+    """In one loop the first model serves all calls, entered once and left on closing."""
     make = Maker()
     models = PerLoop(make(), make)
 
@@ -67,9 +57,7 @@ def test_a_loop_keeps_its_model() -> None:
 
 
 def test_a_closed_loop_is_forgotten() -> None:
-    """
-    Loops that ended without closing leave nothing behind.
-    """
+    """Loops that ended without closing leave nothing behind."""
     made: list[ref[Counted]] = []
 
     def make() -> Counted:
@@ -87,9 +75,7 @@ def test_a_closed_loop_is_forgotten() -> None:
 
 
 def test_after_closing_comes_another() -> None:
-    """
-    A closed model is not used again.
-    """
+    """A closed model is not used again."""
     make = Maker()
     models = PerLoop(make(), make)
 
@@ -102,9 +88,7 @@ def test_after_closing_comes_another() -> None:
 
 
 def test_loops_of_many_threads_share_nothing() -> None:
-    """
-    Loops that run at the same time each have a model of their own.
-    """
+    """Loops that run at the same time each have a model of their own."""
     make = Maker()
     models = PerLoop(make(), make)
 
@@ -121,9 +105,7 @@ def test_loops_of_many_threads_share_nothing() -> None:
 
 
 def test_a_given_model_is_not_closed() -> None:
-    """
-    A model that belongs to somebody else serves all loops and is neither entered nor left.
-    """
+    """A model that belongs to somebody else serves all loops and is neither entered nor left."""
     given = Counted()
     models = PerLoop(given)
 

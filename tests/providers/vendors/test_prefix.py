@@ -1,6 +1,4 @@
-"""
-What a growing conversation sends again: the very bytes that it has sent before.
-"""
+"""What a growing conversation sends again: the very bytes that it has sent before."""
 
 import asyncio
 from collections.abc import Callable
@@ -24,9 +22,7 @@ SYSTEM = Message.system("Answer in one word.")
 def grown(
     vendor: VendorServer, spec: str, answers: list[Answer], *, streams: bool
 ) -> list[list[Any]]:
-    """
-    Hold a conversation of one turn per answer; return what each request sent.
-    """
+    """Hold a conversation of one turn per answer; return what each request sent."""
     vendor.answers = list(answers)
     model = opened(vendor, spec)
 

@@ -1,6 +1,4 @@
-"""
-Models of pydantic-ai that foldline does not speak to itself.
-"""
+"""Models of pydantic-ai that foldline does not speak to itself."""
 
 import asyncio
 import base64
@@ -50,18 +48,14 @@ PIXEL = base64.b64encode(b"pixel").decode()
 
 
 def opened(model: Model[Any]) -> PydanticModel:
-    """
-    Open a model of pydantic-ai.
-    """
+    """Open a model of pydantic-ai."""
     found = open_model(model)
     assert isinstance(found, PydanticModel)
     return found
 
 
 def answering(*parts: theirs.ModelResponsePart, **fields: Any) -> PydanticModel:
-    """
-    Return a model that answers with *parts*.
-    """
+    """Return a model that answers with *parts*."""
 
     def answer(given: list[theirs.ModelMessage], info: AgentInfo) -> theirs.ModelResponse:
         return theirs.ModelResponse(parts=list(parts), **fields)
@@ -70,9 +64,7 @@ def answering(*parts: theirs.ModelResponsePart, **fields: Any) -> PydanticModel:
 
 
 def failing(error: Exception) -> PydanticModel:
-    """
-    Return a model that fails with *error*.
-    """
+    """Return a model that fails with *error*."""
 
     def answer(given: list[theirs.ModelMessage], info: AgentInfo) -> theirs.ModelResponse:
         raise error
@@ -81,9 +73,7 @@ def failing(error: Exception) -> PydanticModel:
 
 
 def test_an_answer_is_read() -> None:
-    """
-    Every kind of part comes back as a part of foldline, with usage, model and id.
-    """
+    """Every kind of part comes back as a part of foldline, with usage, model and id."""
     usage = RequestUsage(
         input_tokens=9,
         output_tokens=5,
@@ -131,18 +121,14 @@ def test_an_answer_is_read() -> None:
 
 
 def test_an_empty_answer_adds_nothing() -> None:
-    """
-    An answer without parts adds no message, and keeps its reason.
-    """
+    """An answer without parts adds no message, and keeps its reason."""
     (response,) = ask(answering(finish_reason="content_filter"), request_of(QUESTION))
 
     assert (response.messages, response.finish_reason) == ((), "content_filter")
 
 
 def test_tools_and_settings_are_passed() -> None:
-    """
-    The model sees the tools, the settings and the messages of the request.
-    """
+    """The model sees the tools, the settings and the messages of the request."""
     seen: list[tuple[list[theirs.ModelMessage], AgentInfo]] = []
 
     def answer(given: list[theirs.ModelMessage], info: AgentInfo) -> theirs.ModelResponse:
@@ -164,9 +150,7 @@ def test_tools_and_settings_are_passed() -> None:
 
 
 def test_a_stream_is_read() -> None:
-    """
-    Thoughts, words and calls come in pieces, and then whole.
-    """
+    """Thoughts, words and calls come in pieces, and then whole."""
 
     async def answer(given: list[theirs.ModelMessage], info: AgentInfo) -> AsyncIterator[Any]:
         yield {0: DeltaThinkingPart(content="h")}
@@ -191,9 +175,7 @@ def test_a_stream_is_read() -> None:
 
 
 def test_a_canned_model_answers() -> None:
-    """
-    The test model of pydantic-ai answers, whole and as a stream.
-    """
+    """The test model of pydantic-ai answers, whole and as a stream."""
     model = opened(CannedModel(custom_output_text="all is well"))
 
     (response,) = ask(model, request_of(QUESTION))
@@ -221,9 +203,7 @@ def test_a_canned_model_answers() -> None:
     ],
 )
 def test_failures(error: Exception, message: str, status: int | None) -> None:
-    """
-    A failure is told by its kind, its status and its code, without a word of the vendor.
-    """
+    """A failure is told by its kind, its status and its code, without a word of the vendor."""
     with pytest.raises(ModelError) as caught:
         ask(failing(error), request_of(QUESTION))
 
@@ -247,9 +227,7 @@ def test_failures(error: Exception, message: str, status: int | None) -> None:
     ],
 )
 def test_overflows(error: Exception, window: int | None) -> None:
-    """
-    An overflow is recognised by the kind of the error or by its text.
-    """
+    """An overflow is recognised by the kind of the error or by its text."""
     with pytest.raises(ContextOverflowError) as caught:
         ask(failing(error), request_of(QUESTION))
 
@@ -257,9 +235,7 @@ def test_overflows(error: Exception, window: int | None) -> None:
 
 
 def test_failures_of_a_stream() -> None:
-    """
-    A stream that fails in its middle ends in an error of foldline.
-    """
+    """A stream that fails in its middle ends in an error of foldline."""
 
     async def answer(given: list[theirs.ModelMessage], info: AgentInfo) -> AsyncIterator[str]:
         yield "so"
@@ -270,9 +246,7 @@ def test_failures_of_a_stream() -> None:
 
 
 def test_no_conversation_is_held() -> None:
-    """
-    Who asks to go on with a conversation is told that nobody holds one.
-    """
+    """Who asks to go on with a conversation is told that nobody holds one."""
     with pytest.raises(ServiceThreadLostError):
         ask(answering(theirs.TextPart("so")), request_of(QUESTION, thread="r0"))
 
@@ -301,9 +275,7 @@ def test_a_known_model_keeps_its_own_client(vendor: VendorServer) -> None:
 
 
 def test_a_choice_of_models_is_opened() -> None:
-    """
-    A model that falls back on others has no profile, and is opened all the same.
-    """
+    """A model that falls back on others has no profile, and is opened all the same."""
     model = opened(FallbackModel(CannedModel(custom_output_text="well"), CannedModel()))
 
     assert model.context_window is None
@@ -311,9 +283,7 @@ def test_a_choice_of_models_is_opened() -> None:
 
 
 def test_a_model_is_a_context() -> None:
-    """
-    A binding can be left like any context.
-    """
+    """A binding can be left like any context."""
 
     async def run() -> str:
         async with answering(theirs.TextPart("so")) as model:
@@ -323,9 +293,7 @@ def test_a_model_is_a_context() -> None:
 
 
 def test_an_answer_that_breaks_off_is_an_error() -> None:
-    """
-    A stream that pydantic-ai calls incomplete is an error, not a response.
-    """
+    """A stream that pydantic-ai calls incomplete is an error, not a response."""
 
     class Torn(CannedModel):
         @asynccontextmanager
@@ -339,9 +307,7 @@ def test_an_answer_that_breaks_off_is_an_error() -> None:
 
 
 def test_classes_from_elsewhere_are_left_to_pydantic_ai() -> None:
-    """
-    A class that somebody derived may ask in a way of its own, so it is asked itself.
-    """
+    """A class that somebody derived may ask in a way of its own, so it is asked itself."""
 
     class Own(OpenAIChatModel):
         pass

@@ -1,6 +1,4 @@
-"""
-Conversations as pydantic-ai takes them.
-"""
+"""Conversations as pydantic-ai takes them."""
 
 import base64
 from typing import Any
@@ -29,9 +27,7 @@ PIXEL = base64.b64encode(b"pixel").decode()
 
 
 def written(*messages: Message) -> list[tuple[str, list[tuple[str, Any]]]]:
-    """
-    Return the kinds and the parts of what *messages* become.
-    """
+    """Return the kinds and the parts of what *messages* become."""
     return [
         (message.kind, [(part.part_kind, _content(part)) for part in message.parts])
         for message in pydantic_messages(messages, vendor="openai")
@@ -43,9 +39,7 @@ def _content(part: Any) -> Any:
 
 
 def test_a_conversation_is_written() -> None:
-    """
-    Every kind of part has its counterpart, and neighbours of one side are one message.
-    """
+    """Every kind of part has its counterpart, and neighbours of one side are one message."""
     call = ToolCallPart("a", "find", '{"q": 1}')
     conversation = (
         Message.system("be brief"),
@@ -76,9 +70,7 @@ def test_a_conversation_is_written() -> None:
 
 
 def test_answers_carry_the_name_of_their_tool() -> None:
-    """
-    An answer names the tool that was called, and one to an unknown call says so.
-    """
+    """An answer names the tool that was called, and one to an unknown call says so."""
     call = ToolCallPart("a", "find", "{}")
     messages = pydantic_messages(
         (Message.assistant(tool_calls=[call]), Message.tool("a", "1"), Message.tool("z", "2")),
@@ -90,9 +82,7 @@ def test_answers_carry_the_name_of_their_tool() -> None:
 
 
 def test_media_are_written() -> None:
-    """
-    Bytes, addresses and uploads become what pydantic-ai has for them.
-    """
+    """Bytes, addresses and uploads become what pydantic-ai has for them."""
     parts = (
         BlobPart("image", "image/png", PIXEL),
         BlobPart("document", "", PIXEL),
@@ -121,9 +111,7 @@ def test_media_are_written() -> None:
 
 
 def test_answers_of_several_parts_are_written() -> None:
-    """
-    A tool may answer with media, and an answer that says it failed is a failed one.
-    """
+    """A tool may answer with media, and an answer that says it failed is a failed one."""
     image = BlobPart("image", "image/png", PIXEL)
     failed = GenericPart("is_error", '{"type":"is_error"}')
     answers = (
@@ -143,9 +131,7 @@ def test_answers_of_several_parts_are_written() -> None:
 
 
 def test_what_has_no_place_is_readable_or_left_out() -> None:
-    """
-    Compactions are text, unknown kinds are left out, and what a model drew is a file.
-    """
+    """Compactions are text, unknown kinds are left out, and what a model drew is a file."""
     parts = (
         CompactionPart("summary"),
         CompactionPart(""),
@@ -160,9 +146,7 @@ def test_what_has_no_place_is_readable_or_left_out() -> None:
 
 @pytest.mark.parametrize("messages", [(), (Message.system("be brief"),)])
 def test_an_empty_view_is_a_note(messages: tuple[Message, ...]) -> None:
-    """
-    A view without a conversation is a short user note.
-    """
+    """A view without a conversation is a short user note."""
     ((kind, parts),) = written(*messages)
 
     assert kind == "request"
@@ -183,9 +167,7 @@ def test_a_summary_stands_behind_a_note() -> None:
 
 
 def test_old_messages_stay_the_same() -> None:
-    """
-    The writing of a longer conversation begins with that of a shorter one.
-    """
+    """The writing of a longer conversation begins with that of a shorter one."""
     conversation = [QUESTION, Message.assistant("so"), Message.user("y"), Message.assistant("well")]
 
     longer = written(*conversation)
@@ -195,9 +177,7 @@ def test_old_messages_stay_the_same() -> None:
 
 
 def test_odd_parts_leave_their_place() -> None:
-    """
-    What pydantic-ai has no place for is left out, and bytes that are none leave a mark.
-    """
+    """What pydantic-ai has no place for is left out, and bytes that are none leave a mark."""
     compaction = CompactionPart("")
     odd = Message(role="user", parts=(GenericPart("odd", "{}"), TextPart("x")))
     rule = Message(role="system", parts=(GenericPart("odd", "{}"), TextPart("be brief")))

@@ -1,6 +1,4 @@
-"""
-Recorded exchanges with vendors, played again through their own SDKs.
-"""
+"""Recorded exchanges with vendors, played again through their own SDKs."""
 
 from collections.abc import Callable
 from typing import Any, TypeAlias
@@ -27,9 +25,7 @@ CLAUDE = "anthropic:claude-sonnet-4-6"
 
 
 def requests(recorded: list[Recorded], wire_format: NativeFormat) -> list[ChatRequest]:
-    """
-    Return the conversations that were sent when the exchanges were recorded.
-    """
+    """Return the conversations that were sent when the exchanges were recorded."""
     bodies = [read_request(one.asked, wire_format) for one in recorded]
     return [request_of(*body.messages) for body in bodies]
 
@@ -37,9 +33,7 @@ def requests(recorded: list[Recorded], wire_format: NativeFormat) -> list[ChatRe
 def played(
     vendor: VendorServer, recorded: list[Recorded], spec: str, wire_format: NativeFormat
 ) -> list[ChatResponse]:
-    """
-    Ask for what was recorded, with the messages of the record.
-    """
+    """Ask for what was recorded, with the messages of the record."""
     vendor.answers = [one.answer for one in recorded]
     return ask(opened(vendor, spec), *requests(recorded, wire_format))
 
@@ -47,17 +41,13 @@ def played(
 def streamed(
     vendor: VendorServer, recorded: list[Recorded], spec: str, wire_format: NativeFormat
 ) -> list[Streamed]:
-    """
-    Ask for what was recorded as streams.
-    """
+    """Ask for what was recorded as streams."""
     vendor.answers = [one.answer for one in recorded]
     return ask_stream(opened(vendor, spec), *requests(recorded, wire_format))
 
 
 def native(message: Message) -> Any:
-    """
-    Return the vendor's own item that *message* keeps.
-    """
+    """Return the vendor's own item that *message* keeps."""
     assert message.native is not None
     return decode_json(message.native.item)
 
@@ -109,9 +99,7 @@ def test_the_prompt_cache_of_chat(vendor: VendorServer, recordings: Recordings) 
 
 
 def test_a_responses_stream(vendor: VendorServer, recordings: Recordings) -> None:
-    """
-    A recorded Responses stream gives the call in pieces and keeps the vendor's item verbatim.
-    """
+    """A recorded Responses stream gives the call in pieces and keeps the vendor's item verbatim."""
     recorded = recordings("openai_responses--openai_responses_stream")
 
     first, second = streamed(vendor, recorded, "openai:gpt-4o", RESPONSES)
@@ -125,9 +113,7 @@ def test_a_responses_stream(vendor: VendorServer, recordings: Recordings) -> Non
 
 
 def test_a_compacted_history_of_responses(vendor: VendorServer, recordings: Recordings) -> None:
-    """
-    A compaction item of Responses is sent back as it came.
-    """
+    """A compaction item of Responses is sent back as it came."""
     recorded = recordings("openai_responses--openai_responses_compact_messages")
     chats = [one for one in recorded if one.path.endswith("/responses")]
 
@@ -141,9 +127,7 @@ def test_a_compacted_history_of_responses(vendor: VendorServer, recordings: Reco
 
 
 def test_the_prompt_cache_of_anthropic(vendor: VendorServer, recordings: Recordings) -> None:
-    """
-    What Anthropic wrote to its cache and read from it is counted within what was read in all.
-    """
+    """What Anthropic wrote to its cache and read from it is counted within what was read in all."""
     recorded = recordings("anthropic--anthropic_cache_real_api")
 
     responses = played(vendor, recorded, CLAUDE, ANTHROPIC)
@@ -173,9 +157,7 @@ def test_the_cache_marker_is_the_recorded_one(vendor: VendorServer, recordings: 
 
 
 def test_a_thinking_stream_of_anthropic(vendor: VendorServer, recordings: Recordings) -> None:
-    """
-    A recorded stream with thinking gives it in pieces, and its signature is kept in the item.
-    """
+    """A recorded stream with thinking gives it in pieces, and its signature is kept in the item."""
     recorded = recordings("anthropic--anthropic_model_thinking_part_stream")
 
     (found,) = streamed(vendor, recorded, CLAUDE, ANTHROPIC)
@@ -192,9 +174,7 @@ def test_a_thinking_stream_of_anthropic(vendor: VendorServer, recordings: Record
 
 
 def test_thinking_is_sent_back_signed(vendor: VendorServer, recordings: Recordings) -> None:
-    """
-    A recorded conversation with thinking is sent again with the blocks as they were recorded.
-    """
+    """A recorded conversation with thinking is sent again with the blocks as they were recorded."""
     recorded = recordings("cache_prefix_stability--anthropic_thinking_roundtrip_wire_stable_vercel")
 
     responses = played(vendor, recorded, CLAUDE, ANTHROPIC)
@@ -205,9 +185,7 @@ def test_thinking_is_sent_back_signed(vendor: VendorServer, recordings: Recordin
 
 
 def test_parallel_calls_of_anthropic(vendor: VendorServer, recordings: Recordings) -> None:
-    """
-    Four calls in one recorded answer are four calls in one message, in order.
-    """
+    """Four calls in one recorded answer are four calls in one message, in order."""
     recorded = recordings("anthropic--multiple_parallel_tool_calls")
 
     first, second = played(vendor, recorded, CLAUDE, ANTHROPIC)
@@ -257,9 +235,7 @@ def test_a_compaction_of_anthropic(vendor: VendorServer, recordings: Recordings,
 
 
 def test_tools_are_described_as_recorded(vendor: VendorServer, recordings: Recordings) -> None:
-    """
-    A tool is described to Anthropic with the very fields that were recorded.
-    """
+    """A tool is described to Anthropic with the very fields that were recorded."""
     recorded = recordings("anthropic--multiple_parallel_tool_calls")
     tool = recorded[0].asked["tools"][0]
     definition = ToolDefinition(

@@ -1,6 +1,4 @@
-"""
-Streams that are cut, left and cancelled, and the connections under them.
-"""
+"""Streams that are cut, left and cancelled, and the connections under them."""
 
 import asyncio
 import time
@@ -62,9 +60,7 @@ STEPS = {CHAT: 2, RESPONSES: 2, CLAUDE: 4}
 
 
 def waited(is_so: Callable[[], bool]) -> bool:
-    """
-    Wait until *is_so*, or too long.
-    """
+    """Wait until *is_so*, or too long."""
     end = time.monotonic() + 10
     while not is_so() and time.monotonic() < end:
         time.sleep(0.005)
@@ -74,9 +70,7 @@ def waited(is_so: Callable[[], bool]) -> bool:
 @pytest.mark.parametrize("spec", SPECS)
 @pytest.mark.parametrize("piece", [1, 7, 1 << 16])
 def test_pieces_of_any_size(vendor: VendorServer, spec: str, piece: int) -> None:
-    """
-    However the network tears a stream, its text comes out whole.
-    """
+    """However the network tears a stream, its text comes out whole."""
     vendor.answers = [Answer.stream(EVENTS[spec], piece=piece)]
 
     (found,) = ask_stream(opened(vendor, spec), REQUEST)
@@ -87,9 +81,7 @@ def test_pieces_of_any_size(vendor: VendorServer, spec: str, piece: int) -> None
 
 @pytest.mark.parametrize("spec", SPECS)
 def test_unicode_line_ends_tear_nothing(vendor: VendorServer, spec: str) -> None:
-    """
-    A text with the line ends that only Unicode knows is not torn at them.
-    """
+    """A text with the line ends that only Unicode knows is not torn at them."""
     text = "first\u2028second\x85third"
     raw = sse(EVENTS[spec]).decode().replace("first ", text)
     vendor.answers = [Answer(body=raw.encode())]
@@ -123,9 +115,7 @@ def test_cut_streams_are_errors(vendor: VendorServer, spec: str, end: Any) -> No
 
 @pytest.mark.parametrize("spec", SPECS)
 def test_broken_events_are_errors(vendor: VendorServer, spec: str) -> None:
-    """
-    An event that is no JSON ends the stream with an error that does not quote it.
-    """
+    """An event that is no JSON ends the stream with an error that does not quote it."""
     vendor.answers = [Answer.stream(["{canary"])]
 
     with pytest.raises(ModelError, match="cannot be read") as caught:
@@ -136,9 +126,7 @@ def test_broken_events_are_errors(vendor: VendorServer, spec: str) -> None:
 
 @pytest.mark.parametrize("spec", SPECS)
 def test_a_last_event_needs_no_blank_line(vendor: VendorServer, spec: str) -> None:
-    """
-    A stream whose last event ends with the body is whole.
-    """
+    """A stream whose last event ends with the body is whole."""
     vendor.answers = [Answer(body=sse(EVENTS[spec]).rstrip(b"\n"))]
 
     (found,) = ask_stream(opened(vendor, spec), REQUEST)
@@ -148,9 +136,7 @@ def test_a_last_event_needs_no_blank_line(vendor: VendorServer, spec: str) -> No
 
 @pytest.mark.parametrize("spec", SPECS)
 def test_a_torn_whole_answer_is_an_error(vendor: VendorServer, spec: str) -> None:
-    """
-    An answer that is not streamed and breaks off is an error.
-    """
+    """An answer that is not streamed and breaks off is an error."""
     vendor.answers = [Answer(body=b'{"id": "c"', end="cut")]
 
     with pytest.raises(ModelError, match="broke off"):
@@ -159,9 +145,7 @@ def test_a_torn_whole_answer_is_an_error(vendor: VendorServer, spec: str) -> Non
 
 @pytest.mark.parametrize("spec", SPECS)
 def test_closing_the_generator_ends_the_request(vendor: VendorServer, spec: str) -> None:
-    """
-    Who closes the generator after the first piece closes the connection too.
-    """
+    """Who closes the generator after the first piece closes the connection too."""
     vendor.answers = [Answer.stream(EVENTS[spec][: STEPS[spec]], end="hang")]
     model = opened(vendor, spec)
 
@@ -177,9 +161,7 @@ def test_closing_the_generator_ends_the_request(vendor: VendorServer, spec: str)
 
 
 async def other_tasks() -> set[asyncio.Task[Any]]:
-    """
-    Return the tasks that still run beside this one after the loop has gone round.
-    """
+    """Return the tasks that still run beside this one after the loop has gone round."""
     # The pool of the HTTP client leaves one generator to the loop, which closes it at once.
     for _ in range(3):
         await asyncio.sleep(0)
@@ -187,9 +169,7 @@ async def other_tasks() -> set[asyncio.Task[Any]]:
 
 
 async def cancelled_at(model: WireModel, step: int, *, streams: bool) -> bool:
-    """
-    Cancel a call at its await number *step*; return whether it was still running.
-    """
+    """Cancel a call at its await number *step*; return whether it was still running."""
 
     async def call() -> None:
         if not streams:
@@ -213,9 +193,7 @@ async def cancelled_at(model: WireModel, step: int, *, streams: bool) -> bool:
 @pytest.mark.parametrize("spec", SPECS)
 @pytest.mark.parametrize("streams", [False, True])
 def test_cancelling_leaves_no_connection(vendor: VendorServer, spec: str, streams: bool) -> None:
-    """
-    A call that is cancelled at any moment leaves no open connection behind.
-    """
+    """A call that is cancelled at any moment leaves no open connection behind."""
     model = opened(vendor, spec)
     # The server may hear of a call only after that was cancelled, so all get the same answer.
     vendor.otherwise = Answer.stream(EVENTS[spec][: STEPS[spec]], end="hang", piece=20)
@@ -238,9 +216,7 @@ def test_cancelling_leaves_no_connection(vendor: VendorServer, spec: str, stream
 
 @pytest.mark.parametrize("spec", SPECS)
 def test_connections_are_kept_for_the_next_call(vendor: VendorServer, spec: str) -> None:
-    """
-    A stream that came to its end leaves its connection to the next call; closing closes it.
-    """
+    """A stream that came to its end leaves its connection to the next call; closing closes it."""
     vendor.answers = [Answer.stream(EVENTS[spec]) for _ in range(3)]
     model = opened(vendor, spec)
 
@@ -257,9 +233,7 @@ def test_connections_are_kept_for_the_next_call(vendor: VendorServer, spec: str)
 
 
 def test_one_model_serves_many_loops(vendor: VendorServer) -> None:
-    """
-    A binding answers in one event loop after another, and after it has been closed.
-    """
+    """A binding answers in one event loop after another, and after it has been closed."""
     vendor.answers = [Answer.stream(EVENTS[CHAT]) for _ in range(4)]
     model = opened(vendor, CHAT)
 
@@ -269,9 +243,7 @@ def test_one_model_serves_many_loops(vendor: VendorServer) -> None:
 
 
 def test_a_model_is_a_context(vendor: VendorServer) -> None:
-    """
-    Leaving the context of a binding closes its connections.
-    """
+    """Leaving the context of a binding closes its connections."""
     vendor.answers = [Answer.stream(EVENTS[CHAT])]
 
     async def run() -> object:
@@ -283,9 +255,7 @@ def test_a_model_is_a_context(vendor: VendorServer) -> None:
 
 
 def test_calls_run_side_by_side(vendor: VendorServer) -> None:
-    """
-    Many streams of one binding at once each come to their end.
-    """
+    """Many streams of one binding at once each come to their end."""
     vendor.answers = [Answer.stream(EVENTS[CHAT], piece=5) for _ in range(20)]
     model = opened(vendor, CHAT)
 

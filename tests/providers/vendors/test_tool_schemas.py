@@ -1,6 +1,4 @@
-"""
-Which schemas a vendor may be told are strict.
-"""
+"""Which schemas a vendor may be told are strict."""
 
 from typing import Any
 
@@ -13,9 +11,7 @@ TEXT = {"type": "string"}
 
 
 def closed(**properties: Any) -> dict[str, Any]:
-    """
-    Return an object that requires all of its *properties* and allows no others.
-    """
+    """Return an object that requires all of its *properties* and allows no others."""
     return {
         "type": "object",
         "properties": properties,
@@ -36,9 +32,7 @@ def closed(**properties: Any) -> dict[str, Any]:
     ],
 )
 def test_strict_schemas(schema: dict[str, Any]) -> None:
-    """
-    A schema is strict where every object in it is closed.
-    """
+    """A schema is strict where every object in it is closed."""
     assert is_strict(schema)
 
 

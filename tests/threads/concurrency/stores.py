@@ -1,6 +1,4 @@
-"""
-A store by its address, for programs that share one.
-"""
+"""A store by its address, for programs that share one."""
 
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.postgres.store import PostgresStore
@@ -12,9 +10,7 @@ __all__ = ["store_at"]
 
 
 def store_at(address: str) -> ThreadStore:
-    """
-    Return the store at *address*: a file, or the URL of a server.
-    """
+    """Return the store at *address*: a file, or the URL of a server."""
     if address.startswith(("postgres", "host=")):
         return PostgresStore(address)
     if address.startswith(("redis", "unix:")):

@@ -1,6 +1,4 @@
-"""
-Several processes on one thread: nothing lost, nothing doubled, nothing split.
-"""
+"""Several processes on one thread: nothing lost, nothing doubled, nothing split."""
 
 import asyncio
 import json
@@ -25,9 +23,7 @@ PATIENCE = 100
 
 @pytest.fixture(params=["sqlite", "postgres", "redis"])
 def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """
-    Return the address of an empty store, one of each kind.
-    """
+    """Return the address of an empty store, one of each kind."""
     if request.param == "sqlite":
         return str(tmp_path / "shared.db")
     fixture = {"postgres": "postgres_dsn", "redis": "redis_url"}[request.param]
@@ -62,9 +58,7 @@ async def _make(address: str) -> None:
 
 
 def stored(address: str) -> tuple[list[Message], HistoryReductionState | None]:
-    """
-    Return what the shared thread holds.
-    """
+    """Return what the shared thread holds."""
 
     async def read() -> tuple[list[Message], HistoryReductionState | None]:
         async with store_at(address) as store:

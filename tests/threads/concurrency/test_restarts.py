@@ -1,6 +1,4 @@
-"""
-Servers that stop in the middle of the work.
-"""
+"""Servers that stop in the middle of the work."""
 
 import asyncio
 import os
@@ -23,29 +21,21 @@ PATIENCE = 120.0
 
 
 class Load:
-    """
-    How many turns were acknowledged, and whether they are enough.
-    """
+    """How many turns were acknowledged, and whether they are enough."""
 
     def __init__(self) -> None:
-        """
-        Start with none.
-        """
+        """Start with none."""
         self.is_enough = False
         self._made = 0
         self._grown = asyncio.Event()
 
     def grow(self) -> None:
-        """
-        Count one turn more.
-        """
+        """Count one turn more."""
         self._made += 1
         self._grown.set()
 
     async def more(self) -> None:
-        """
-        Wait until some turns more were acknowledged.
-        """
+        """Wait until some turns more were acknowledged."""
         target = self._made + TURNS
         while self._made < target:
             self._grown.clear()
@@ -53,9 +43,7 @@ class Load:
 
 
 async def insist(thread: ConversationThread, text: str) -> None:
-    """
-    Add a turn; where the server is away, try again with the same commit.
-    """
+    """Add a turn; where the server is away, try again with the same commit."""
     commit_id = os.urandom(8)
     turn = [Message.user(text), Message.assistant(text)]
     while True:
@@ -69,9 +57,7 @@ async def insist(thread: ConversationThread, text: str) -> None:
 
 
 async def refreshed(thread: ConversationThread) -> None:
-    """
-    Read the thread anew, as soon as the server is there again.
-    """
+    """Read the thread anew, as soon as the server is there again."""
     while True:
         try:
             await thread.refresh()
@@ -82,9 +68,7 @@ async def refreshed(thread: ConversationThread) -> None:
 
 
 async def write(thread: ConversationThread, load: Load) -> list[str]:
-    """
-    Write turns until there are enough; return what was acknowledged.
-    """
+    """Write turns until there are enough; return what was acknowledged."""
     acknowledged: list[str] = []
     while not load.is_enough:
         text = f"{thread.id} {len(acknowledged)}"
@@ -97,9 +81,7 @@ async def write(thread: ConversationThread, load: Load) -> list[str]:
 async def disturb(
     load: Load, stop: Callable[[], None], start: Callable[[], None], times: int
 ) -> None:
-    """
-    Stop the server *times* times, each time after some turns more.
-    """
+    """Stop the server *times* times, each time after some turns more."""
     for _ in range(times):
         await load.more()
         await asyncio.to_thread(stop)
@@ -110,9 +92,7 @@ async def disturb(
 
 
 async def read(store: ThreadStore, names: list[str]) -> dict[str, list[str]]:
-    """
-    Return what each thread holds.
-    """
+    """Return what each thread holds."""
     async with store:
         threads = [await store.thread(name) for name in names]
         return {one.id: [message.text for message in await one.get_messages()] for one in threads}

@@ -28,9 +28,7 @@ Report = dict[str, int]
 
 
 async def write_batches(store: ThreadStore, name: str, count: int) -> Report:
-    """
-    Add batches; on a conflict read anew and try again.
-    """
+    """Add batches; on a conflict read anew and try again."""
     thread = await store.thread(THREAD)
     conflicts = 0
     for batch in range(count):
@@ -47,9 +45,7 @@ async def write_batches(store: ThreadStore, name: str, count: int) -> Report:
 
 
 async def run_turns(store: ThreadStore, name: str, count: int) -> Report:
-    """
-    Run turns of two commits each, and wait while the run of somebody else is open.
-    """
+    """Run turns of two commits each, and wait while the run of somebody else is open."""
     thread = await store.thread(THREAD)
     done = conflicts = 0
     while done < count:
@@ -73,9 +69,7 @@ async def run_turns(store: ThreadStore, name: str, count: int) -> Report:
 
 
 async def append_messages(store: ThreadStore, name: str, count: int) -> Report:
-    """
-    Append single messages behind whatever others write.
-    """
+    """Append single messages behind whatever others write."""
     thread = await store.thread(THREAD)
     for number in range(count):
         await thread.append([Message.user(f"{name} {number} about the parcel to Porto")])
@@ -84,24 +78,18 @@ async def append_messages(store: ThreadStore, name: str, count: int) -> Report:
 
 
 class Slow:
-    """
-    A summarizer that takes its time.
-    """
+    """A summarizer that takes its time."""
 
     name = "slow"
 
     async def summarize(self, request: SummaryRequest) -> str:
-        """
-        Return a summary.
-        """
+        """Return a summary."""
         await asyncio.sleep(0.02)
         return f"Some {len(request.messages)} messages about parcels."
 
 
 async def make_folds(store: ThreadStore, name: str, count: int) -> Report:
-    """
-    Fold what is there again and again while others append.
-    """
+    """Fold what is there again and again while others append."""
     config = HistoryReductionConfig(
         enabled=True,
         strategy="summarizing",

@@ -1,6 +1,4 @@
-"""
-Messages that tell which batch they belong to, so that a half one shows by itself.
-"""
+"""Messages that tell which batch they belong to, so that a half one shows by itself."""
 
 from collections.abc import Sequence
 
@@ -31,9 +29,7 @@ def said(batch: str, size: int, *, padding: str = _PADDING) -> list[Message]:
 
 
 def asked(batch: str, role: str = "user") -> Message:
-    """
-    Return a batch of one message.
-    """
+    """Return a batch of one message."""
     text = TextPart(f"{batch}/0/1{_PADDING}")
     if role == "system":
         return Message(role="system", parts=(text,))
@@ -41,18 +37,14 @@ def asked(batch: str, role: str = "user") -> Message:
 
 
 def called(batch: str, calls: Sequence[str]) -> Message:
-    """
-    Return the message that makes *calls*: the first of a batch, their answers are the rest.
-    """
+    """Return the message that makes *calls*: the first of a batch, their answers are the rest."""
     parts = [ToolCallPart(call, "probe", "{}") for call in calls]
     text = TextPart(f"{batch}/0/{len(calls) + 1}{_PADDING}")
     return Message(role="assistant", parts=(text, *parts))
 
 
 def answers(batch: str, results: Sequence[tuple[str, str]]) -> list[Message]:
-    """
-    Return one message for each call and its result.
-    """
+    """Return one message for each call and its result."""
     return [
         Message(
             role="tool",
@@ -63,18 +55,14 @@ def answers(batch: str, results: Sequence[tuple[str, str]]) -> list[Message]:
 
 
 def label(message: Message) -> str:
-    """
-    Return the batch of *message*, its place there and the size of the batch.
-    """
+    """Return the batch of *message*, its place there and the size of the batch."""
     part = message.parts[0]
     text = part.response if isinstance(part, ToolCallResponsePart) else message.text
     return str(text).split(" ", 1)[0]
 
 
 def torn(labels: Sequence[str]) -> bool:
-    """
-    Whether *labels* are anything else than whole batches one behind the other, each once.
-    """
+    """Whether *labels* are anything else than whole batches one behind the other, each once."""
     seen: set[str] = set()
     at = 0
     while at < len(labels):

@@ -1,6 +1,4 @@
-"""
-Scripts of what owners of a conversation commit, and of the first openings of a file.
-"""
+"""Scripts of what owners of a conversation commit, and of the first openings of a file."""
 
 import sqlite3
 from contextlib import closing

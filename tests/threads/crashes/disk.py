@@ -1,6 +1,4 @@
-"""
-The file of a store, read with nothing but SQLite and the decoders of foldline.
-"""
+"""The file of a store, read with nothing but SQLite and the decoders of foldline."""
 
 import sqlite3
 from collections.abc import Mapping, Sequence
@@ -30,9 +28,7 @@ _VAULT = Vault()
 
 
 class Disk(Struct, frozen=True):
-    """
-    What lies in the file.
-    """
+    """What lies in the file."""
 
     threads: Mapping[str, ThreadSight]
     """Each thread by its id."""
@@ -56,9 +52,7 @@ class _Tables(Struct, frozen=True):
 
 
 def look(folder: Path) -> Disk:
-    """
-    Return what lies in the file in *folder*; a file that cannot be read is `damaged`.
-    """
+    """Return what lies in the file in *folder*; a file that cannot be read is `damaged`."""
     try:
         with closing(sqlite3.connect(folder / DATABASE)) as connection:
             if connection.execute("PRAGMA integrity_check").fetchall() != [("ok",)]:
@@ -175,9 +169,7 @@ def _rows(tables: _Tables, branch: int, count: int) -> list[StoredRow]:
 
 
 def _loose_ends(tables: _Tables) -> set[str]:
-    """
-    Return what belongs to nothing, or has gaps.
-    """
+    """Return what belongs to nothing, or has gaps."""
     parents = {branch.parent for branch in tables.branches.values()}
     found = {
         "rows of no branch": not tables.rows.keys() <= tables.branches.keys(),

@@ -1,6 +1,4 @@
-"""
-A store as its users see it, and whether it can be written to.
-"""
+"""A store as its users see it, and whether it can be written to."""
 
 import asyncio
 from collections.abc import Mapping
@@ -20,9 +18,7 @@ _PATIENCE = 20.0
 
 
 class Face(Struct, frozen=True):
-    """
-    What a store shows.
-    """
+    """What a store shows."""
 
     threads: Mapping[str, ThreadSight]
     """Each thread by its id."""
@@ -32,9 +28,7 @@ class Face(Struct, frozen=True):
 
 
 async def face_of(store: ThreadStore) -> Face:
-    """
-    Return what the open *store* shows.
-    """
+    """Return what the open *store* shows."""
     sights: dict[str, ThreadSight] = {}
     broken: set[str] = set()
     async with asyncio.timeout(_PATIENCE):
@@ -45,9 +39,7 @@ async def face_of(store: ThreadStore) -> Face:
 
 
 async def writable(store: ThreadStore) -> bool:
-    """
-    Whether every thread of *store* and a new one take a message and show it.
-    """
+    """Whether every thread of *store* and a new one take a message and show it."""
     async with asyncio.timeout(_PATIENCE):
         threads = [thread async for thread in store.threads()]
         for thread in [*threads, await store.thread("written-afterwards")]:

@@ -1,6 +1,4 @@
-"""
-What a script promises, moment by moment, and whether it was kept.
-"""
+"""What a script promises, moment by moment, and whether it was kept."""
 
 import asyncio
 import shutil
@@ -25,9 +23,7 @@ __all__ = ["Promise", "broken_after", "broken_effects", "broken_now", "damage", 
 
 
 class Promise(Struct, frozen=True):
-    """
-    Each thread of a script as it is behind each of its commits.
-    """
+    """Each thread of a script as it is behind each of its commits."""
 
     moments: Mapping[str, Sequence[ThreadSight | None]]
     """By id, the sight before the script and behind each acknowledged commit; None: not there."""
@@ -53,9 +49,7 @@ class Promise(Struct, frozen=True):
         return found
 
     def is_ahead(self, threads: Mapping[str, ThreadSight], acks: Sequence[str]) -> bool:
-        """
-        Whether *threads* show a commit that is not in *acks*.
-        """
+        """Whether *threads* show a commit that is not in *acks*."""
         counts = Counter(acks)
         return any(threads.get(one) != self.moments[one][counts[one]] for one in self.moments)
 
@@ -91,9 +85,7 @@ def promise_of(script: Script, *, found: Path | None = None) -> Promise:
 
 
 def broken_after(script: Script, promise: Promise, folder: Path, acks: Sequence[str]) -> set[str]:
-    """
-    Return the promises that are broken in *folder* to somebody who opens the store as it is.
-    """
+    """Return the promises that are broken in *folder* to somebody who opens the store as it is."""
     try:
         return asyncio.run(_broken_after(script, promise, folder, acks))
     except FoldlineError as error:
@@ -125,18 +117,14 @@ async def broken_now(
 
 
 def damage(folder: Path) -> set[str]:
-    """
-    Return `damaged` where SQLite finds fault with the file in *folder*.
-    """
+    """Return `damaged` where SQLite finds fault with the file in *folder*."""
     with closing(sqlite3.connect(folder / DATABASE)) as connection:
         is_sound = connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     return set() if is_sound else {"damaged"}
 
 
 def broken_effects(folder: Path) -> set[str]:
-    """
-    Return what is wrong with the side effects of tools, given what the store knows of them.
-    """
+    """Return what is wrong with the side effects of tools, given what the store knows of them."""
     threads = look(folder).threads
     effects = Counter(effects_in(folder))
     intents = {call for sight in threads.values() for call, _ in sight.tools}

@@ -1,6 +1,4 @@
-"""
-Work on a store that acknowledges each commit, as a workload for the harness of faults.
-"""
+"""Work on a store that acknowledges each commit, as a workload for the harness of faults."""
 
 import asyncio
 import os
@@ -25,9 +23,7 @@ _EFFECTS = "effects.log"
 
 
 class Stage(Struct, frozen=True):
-    """
-    Where an act takes place.
-    """
+    """Where an act takes place."""
 
     store: SQLiteStore
     """The store."""
@@ -39,9 +35,7 @@ class Stage(Struct, frozen=True):
     """What is told the id of a thread after each commit of it."""
 
     def run_tool(self, call_id: str) -> str:
-        """
-        Have the side effect of a call, and return its result.
-        """
+        """Have the side effect of a call, and return its result."""
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
         file = os.open(self.folder / _EFFECTS, flags)
         os.write(file, f"{call_id}\n".encode())
@@ -54,17 +48,13 @@ Act: TypeAlias = Callable[[Stage], Awaitable[None]]
 
 
 def effects_in(folder: Path) -> list[str]:
-    """
-    Return the calls whose side effects took place, in order.
-    """
+    """Return the calls whose side effects took place, in order."""
     path = folder / _EFFECTS
     return path.read_text().split() if path.exists() else []
 
 
 class Script(Struct, frozen=True, kw_only=True):
-    """
-    A workload: acts, each in an opening of the store of its own.
-    """
+    """A workload: acts, each in an opening of the store of its own."""
 
     name: str
     """What it is called in reports."""
@@ -88,24 +78,18 @@ class Script(Struct, frozen=True, kw_only=True):
         return self.name
 
     def store(self, folder: Path) -> SQLiteStore:
-        """
-        Return a new store on the file in *folder*, not opened yet.
-        """
+        """Return a new store on the file in *folder*, not opened yet."""
         path = folder / DATABASE
         return SQLiteStore(path, durability=self.durability, checkpoints=self.checkpoints)
 
     def prepare(self, folder: Path) -> None:
-        """
-        Leave in *folder* what the script finds.
-        """
+        """Leave in *folder* what the script finds."""
         if self.found is not None:
             self.found(folder)
         asyncio.run(self._play(folder, _unheard, self.before))
 
     def __call__(self, folder: Path, ack: Callable[[str], None]) -> None:
-        """
-        Work in *folder*.
-        """
+        """Work in *folder*."""
         asyncio.run(self._play(folder, ack, self.acts))
 
     async def _play(self, folder: Path, ack: Callable[[str], None], acts: tuple[Act, ...]) -> None:

@@ -1,6 +1,4 @@
-"""
-Every script.
-"""
+"""Every script."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

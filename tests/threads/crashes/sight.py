@@ -1,6 +1,4 @@
-"""
-What a thread shows after a crash, whichever way it is read, and what in it does not agree.
-"""
+"""What a thread shows after a crash, whichever way it is read, and what in it does not agree."""
 
 from collections.abc import Sequence
 
@@ -19,9 +17,7 @@ __all__ = ["Parts", "ThreadSight", "sight_of"]
 
 
 class Parts(Struct, frozen=True, kw_only=True):
-    """
-    What was read of a thread.
-    """
+    """What was read of a thread."""
 
     revision: int
     """How many commits made it."""
@@ -55,9 +51,7 @@ class Parts(Struct, frozen=True, kw_only=True):
 
 
 class ThreadSight(Struct, frozen=True):
-    """
-    A thread without anything that is drawn by chance or read off a clock.
-    """
+    """A thread without anything that is drawn by chance or read off a clock."""
 
     revision: int
     """How many commits made it."""
@@ -91,9 +85,7 @@ class ThreadSight(Struct, frozen=True):
 
 
 def sight_of(parts: Parts) -> tuple[ThreadSight, set[str]]:
-    """
-    Return what *parts* show, and the names of the promises that they break by themselves.
-    """
+    """Return what *parts* show, and the names of the promises that they break by themselves."""
     plain = [message for message in parts.messages if message.role != "system"]
     digest = prefix_digest(plain).hex()
     labels = tuple(label(message) for message in parts.messages)

@@ -1,6 +1,4 @@
-"""
-What kills and power cuts leave in the log is told from damage.
-"""
+"""What kills and power cuts leave in the log is told from damage."""
 
 from collections import Counter
 from pathlib import Path
@@ -36,9 +34,7 @@ def _cut(script: Script, *, count: int) -> Counter[str]:
 
 @pytest.mark.parametrize("script", [APPEND, SHARED, PARALLEL, FOLD, DELETE, SEARCH], ids=str)
 def test_a_power_cut_is_no_damage_where_every_commit_is_flushed(script: Script) -> None:
-    """
-    With full flushes a power cut leaves at most one commit behind a torn frame.
-    """
+    """With full flushes a power cut leaves at most one commit behind a torn frame."""
     told = _cut(script, count=300)
 
     assert set(told) <= {"nothing", "one"}
@@ -46,9 +42,7 @@ def test_a_power_cut_is_no_damage_where_every_commit_is_flushed(script: Script) 
 
 
 def test_a_power_cut_of_the_relaxed_mode_is_told() -> None:
-    """
-    With relaxed flushes a power cut may leave several commits behind a torn frame.
-    """
+    """With relaxed flushes a power cut may leave several commits behind a torn frame."""
     assert _cut(structs.replace(FOLD, durability="relaxed"), count=300)["lost"] > 0
 
 
@@ -57,9 +51,7 @@ def test_a_power_cut_of_the_relaxed_mode_is_told() -> None:
     ("script", "step"), [(APPEND, 2), (DELETE, 3), (MIGRATE, 1), (LARGE, 600)], ids=str
 )
 def test_a_kill_is_no_damage(script: Script, step: int, moment: Moment) -> None:
-    """
-    Killed before or within any write, a process leaves nothing behind a torn frame.
-    """
+    """Killed before or within any write, a process leaves nothing behind a torn frame."""
     found = endings(script, moment=moment, prepare=script.prepare, step=step)
 
     assert {_told(ending.folder) for ending in found} == {"nothing"}

@@ -1,6 +1,4 @@
-"""
-The disk fails, or is full, at any operation of a script.
-"""
+"""The disk fails, or is full, at any operation of a script."""
 
 import asyncio
 import shutil
@@ -34,9 +32,7 @@ _TOLD = {"StoreError", "CommitUnknownError", "nothing"}
 def _outcomes(
     script: Script, *, step: int, troubles: Sequence[Trouble] = tuple(Trouble)
 ) -> Iterator[Outcome]:
-    """
-    Give how *script* fares where every *step*-th operation fails, in every way.
-    """
+    """Give how *script* fares where every *step*-th operation fails, in every way."""
     promise = promise_of(script)
     with scratch() as top:
         template = top / "template"
@@ -58,9 +54,7 @@ def _outcome(script: Script, promise: Promise, template: Path, plan: Plan) -> Ou
 
 
 def _summed(script: Script, outcomes: Iterable[Outcome]) -> tuple[Counter[str], Counter[str]]:
-    """
-    Return how often the caller was told what, and how often each promise was broken.
-    """
+    """Return how often the caller was told what, and how often each promise was broken."""
     # A deletion stands even where the log could not be emptied behind it, and of tasks that are
     # cancelled, since one has failed, nobody hears.
     is_plain = script not in (SHARED, DELETE, SEARCH)
@@ -76,9 +70,7 @@ def _summed(script: Script, outcomes: Iterable[Outcome]) -> tuple[Counter[str], 
 
 
 def test_there_are_failures_enough() -> None:
-    """
-    What is asked of each script below makes 1,000 runs on a failing disk of all of them.
-    """
+    """What is asked of each script below makes 1,000 runs on a failing disk of all of them."""
     assert FEWEST.keys() == {*SCRIPTS}
     assert sum(FEWEST.values()) >= 1_000
 
@@ -98,9 +90,7 @@ def test_failures_are_told(script: Script) -> None:
 
 
 def test_failure_behind_a_commit_does_not_deny_it(folder: Path) -> None:
-    """
-    Where a commit is made and SQLite then fails to fold its log back, it is acknowledged.
-    """
+    """Where a commit is made and SQLite then fails to fold its log back, it is acknowledged."""
 
     async def commit() -> tuple[int, int]:
         async with asyncio.timeout(30), SQLiteStore(folder / DATABASE) as store:
@@ -172,9 +162,7 @@ def test_a_rest_of_a_failed_commit_is_gone_before_the_next(folder: Path) -> None
 
 @pytest.mark.parametrize("trouble", [Trouble.FULL, Trouble.SHORT])
 def test_a_full_disk_is_told_as_one(folder: Path, trouble: Trouble) -> None:
-    """
-    A commit for which there is no room was not made, and the error says why.
-    """
+    """A commit for which there is no room was not made, and the error says why."""
 
     async def commit() -> None:
         async with asyncio.timeout(30), SQLiteStore(folder / DATABASE) as store:
@@ -193,9 +181,7 @@ def test_a_full_disk_is_told_as_one(folder: Path, trouble: Trouble) -> None:
 
 
 def test_foreign_failures_are_told(folder: Path) -> None:
-    """
-    A folder that is absent and a lock that cannot be opened end in an error, never in a wait.
-    """
+    """A folder that is absent and a lock that cannot be opened end in an error, never in a wait."""
 
     async def open_at(path: Path) -> None:
         async with asyncio.timeout(10), SQLiteStore(path):
@@ -211,9 +197,7 @@ def test_foreign_failures_are_told(folder: Path) -> None:
 @pytest.mark.parametrize("trouble", Trouble)
 @_EACH
 def test_every_failure_is_told(script: Script, trouble: Trouble) -> None:
-    """
-    The same at every operation.
-    """
+    """The same at every operation."""
     told, broken = _summed(script, _outcomes(script, step=1, troubles=(trouble,)))
 
     assert +broken == {}

@@ -1,6 +1,4 @@
-"""
-The process is killed at every file operation of every script.
-"""
+"""The process is killed at every file operation of every script."""
 
 from collections import Counter
 
@@ -56,9 +54,7 @@ def test_kills_break_no_promise(script: Script) -> None:
 
 @_EACH
 def test_torn_writes_break_no_promise(script: Script) -> None:
-    """
-    Killed in the middle of a write, a store shows one moment and works again.
-    """
+    """Killed in the middle of a write, a store shows one moment and works again."""
     kills, broken = _killed(script, Moment.TORN, step=3)
 
     assert broken == {}
@@ -66,9 +62,7 @@ def test_torn_writes_break_no_promise(script: Script) -> None:
 
 
 def test_folding_the_log_back_breaks_no_promise() -> None:
-    """
-    Killed while SQLite folds its log back within a commit, a store shows one moment.
-    """
+    """Killed while SQLite folds its log back within a commit, a store shows one moment."""
     kills, broken = _killed(LARGE, Moment.BEFORE, step=600)
 
     assert broken == {}
@@ -76,9 +70,7 @@ def test_folding_the_log_back_breaks_no_promise() -> None:
 
 
 def test_late_intent_is_caught() -> None:
-    """
-    An agent that runs a tool before its intent is committed is caught.
-    """
+    """An agent that runs a tool before its intent is committed is caught."""
     _, broken = _killed(LATE_INTENT, Moment.BEFORE)
 
     assert set(broken) == {"no intent"}
@@ -88,9 +80,7 @@ def test_late_intent_is_caught() -> None:
 @_EACH
 @pytest.mark.parametrize("moment", Moment)
 def test_every_kill_breaks_no_promise(script: Script, moment: Moment) -> None:
-    """
-    The same at every operation, both ways.
-    """
+    """The same at every operation, both ways."""
     kills, broken = _killed(script, moment)
 
     assert broken == {}
@@ -100,9 +90,7 @@ def test_every_kill_breaks_no_promise(script: Script, moment: Moment) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("moment", Moment)
 def test_every_fold_of_the_log_breaks_no_promise(moment: Moment) -> None:
-    """
-    The same at many operations of a commit that folds the log back.
-    """
+    """The same at many operations of a commit that folds the log back."""
     kills, broken = _killed(LARGE, moment, step=67)
 
     assert broken == {}

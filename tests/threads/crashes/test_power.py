@@ -1,6 +1,4 @@
-"""
-The power goes at any moment of a script.
-"""
+"""The power goes at any moment of a script."""
 
 from collections import Counter
 from pathlib import Path
@@ -47,9 +45,7 @@ def _refused(folder: Path) -> set[str]:
 
 
 def _broken(script: Script, *, count: int, seed: int = 0) -> Counter[str]:
-    """
-    Return how often each promise was broken in *count* states.
-    """
+    """Return how often each promise was broken in *count* states."""
     promise = promise_of(script)
     broken: Counter[str] = Counter()
     states = 0
@@ -66,25 +62,19 @@ def _broken(script: Script, *, count: int, seed: int = 0) -> Counter[str]:
 
 
 def test_there_are_states_enough() -> None:
-    """
-    What is asked of each script below makes 8,000 states of all of them.
-    """
+    """What is asked of each script below makes 8,000 states of all of them."""
     assert len({*_CUT}) * _STATES >= 8_000
 
 
 @pytest.mark.parametrize("script", _CUT, ids=str)
 def test_power_cuts_lose_nothing(script: Script) -> None:
-    """
-    With full flushes no power cut takes an acknowledged commit, or shows a part of one.
-    """
+    """With full flushes no power cut takes an acknowledged commit, or shows a part of one."""
     assert _broken(script, count=_STATES) == {}
 
 
 @pytest.mark.parametrize("script", [APPEND, PLAIN, FOLD], ids=str)
 def test_relaxed_power_cuts_lose_the_end(script: Script) -> None:
-    """
-    With relaxed flushes power cuts take acknowledged commits: whole ones, from the end.
-    """
+    """With relaxed flushes power cuts take acknowledged commits: whole ones, from the end."""
     broken = _broken(structs.replace(script, durability="relaxed"), count=300)
 
     assert set(broken) == {"lost"}
@@ -95,7 +85,5 @@ def test_relaxed_power_cuts_lose_the_end(script: Script) -> None:
 @pytest.mark.parametrize("seed", [1_000_000, 2_000_000, 3_000_000])
 @pytest.mark.parametrize("script", SCRIPTS, ids=str)
 def test_many_power_cuts_lose_nothing(script: Script, seed: int) -> None:
-    """
-    The same in many more states.
-    """
+    """The same in many more states."""
     assert _broken(script, count=1_250, seed=seed) == {}

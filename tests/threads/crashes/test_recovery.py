@@ -1,6 +1,4 @@
-"""
-The process is killed again while somebody goes on behind a kill.
-"""
+"""The process is killed again while somebody goes on behind a kill."""
 
 import shutil
 from collections import Counter
@@ -43,9 +41,7 @@ _OTHERS = pytest.mark.parametrize("script", _PLAIN, ids=str)
 def _killed_twice(
     first: Script, second: Script, *, step: int, moment: Moment = Moment.BEFORE
 ) -> tuple[int, Counter[str]]:
-    """
-    Kill *first*, then *second* on what is left; return how often both, and what was broken.
-    """
+    """Kill *first*, then *second* on what is left; return how often both, and what was broken."""
     broken: Counter[str] = Counter()
     cases = 0
     for ending in endings(first, prepare=first.prepare, step=step, moment=moment):
@@ -64,17 +60,13 @@ def _killed_twice(
 
 
 def test_there_are_double_kills_enough() -> None:
-    """
-    What is asked of each script below makes 150 double kills of all of them.
-    """
+    """What is asked of each script below makes 150 double kills of all of them."""
     assert sum(_PLAIN.values()) + sum(_TOOLS.values()) >= 150
 
 
 @_OTHERS
 def test_recovery_may_be_killed(script: Script) -> None:
-    """
-    Killed while it opens and goes on behind a kill, a store shows one moment and works again.
-    """
+    """Killed while it opens and goes on behind a kill, a store shows one moment and works again."""
     cases, broken = _killed_twice(script, _APPEND_AGAIN, step=10)
 
     assert broken == {}
@@ -96,9 +88,7 @@ def test_resume_may_be_killed(script: Script) -> None:
 @pytest.mark.parametrize("moment", Moment)
 @pytest.mark.parametrize("script", [one for one in SCRIPTS if one not in _OPEN], ids=str)
 def test_every_recovery_may_be_killed(script: Script, moment: Moment) -> None:
-    """
-    The same behind kills of every script that leaves no run open, both ways.
-    """
+    """The same behind kills of every script that leaves no run open, both ways."""
     cases, broken = _killed_twice(script, _APPEND_AGAIN, step=3, moment=moment)
 
     assert broken == {}
@@ -109,9 +99,7 @@ def test_every_recovery_may_be_killed(script: Script, moment: Moment) -> None:
 @pytest.mark.parametrize("moment", Moment)
 @_WITH_TOOLS
 def test_every_resume_may_be_killed(script: Script, moment: Moment) -> None:
-    """
-    The same for resumed runs.
-    """
+    """The same for resumed runs."""
     cases, broken = _killed_twice(script, _RESUME_AGAIN, step=2, moment=moment)
 
     assert broken == {}

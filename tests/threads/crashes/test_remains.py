@@ -1,6 +1,4 @@
-"""
-What a kill leaves on the disk for others to find.
-"""
+"""What a kill leaves on the disk for others to find."""
 
 from collections import Counter
 
@@ -10,9 +8,7 @@ from tests.threads.crashes.changes import CREATE, ERASE
 
 
 def test_deleted_texts_are_gone() -> None:
-    """
-    Once every thread was deleted, killed or not, no file holds a word of what was said.
-    """
+    """Once every thread was deleted, killed or not, no file holds a word of what was said."""
     left: Counter[int] = Counter()
     for ending in endings(ERASE, prepare=ERASE.prepare):
         text = b"".join(path.read_bytes() for path in ending.folder.iterdir())
@@ -23,9 +19,7 @@ def test_deleted_texts_are_gone() -> None:
 
 
 def test_nobody_else_may_read_the_file() -> None:
-    """
-    Wherever the first opening is killed, what it leaves is its owner's alone.
-    """
+    """Wherever the first opening is killed, what it leaves is its owner's alone."""
     modes = {
         path.stat().st_mode & 0o777
         for ending in endings(CREATE, prepare=CREATE.prepare)

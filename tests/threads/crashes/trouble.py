@@ -1,6 +1,4 @@
-"""
-A script on a disk that fails, and what its caller was told.
-"""
+"""A script on a disk that fails, and what its caller was told."""
 
 import asyncio
 import shutil
@@ -23,9 +21,7 @@ _PATIENCE = 30.0
 
 
 class Plan(Struct, frozen=True):
-    """
-    Which operations fail, and how.
-    """
+    """Which operations fail, and how."""
 
     trouble: Trouble
     """How."""
@@ -38,9 +34,7 @@ class Plan(Struct, frozen=True):
 
 
 class Outcome(Struct, frozen=True):
-    """
-    How a script fared.
-    """
+    """How a script fared."""
 
     failed: int
     """How many operations failed."""
@@ -72,9 +66,7 @@ def killed(folder: Path) -> Disk:
 
 
 def tried(script: Script, promise: Promise, folder: Path, plan: Plan) -> Outcome:
-    """
-    Run *script* in *folder* while the disk fails as planned; then heal it and look.
-    """
+    """Run *script* in *folder* while the disk fails as planned; then heal it and look."""
     with failing() as failures:
         outcome = asyncio.run(_tried(script, promise, folder, failures, plan))
     return structs.replace(outcome, broken=outcome.broken | damage(folder))

@@ -1,6 +1,4 @@
-"""
-Scripts of what a running agent commits.
-"""
+"""Scripts of what a running agent commits."""
 
 import asyncio
 from collections.abc import Sequence
@@ -38,9 +36,7 @@ _WORDS = 1_150_000
 
 
 async def save(stage: Stage, name: str, batch: str, size: int) -> None:
-    """
-    Append a batch to a thread, which is made if need be, and acknowledge each commit.
-    """
+    """Append a batch to a thread, which is made if need be, and acknowledge each commit."""
     thread = await _thread(stage, name)
     await thread.add_messages(said(batch, size))
     stage.ack(name)
@@ -56,9 +52,7 @@ async def _thread(stage: Stage, name: str) -> ConversationThread:
 
 
 async def fold(stage: Stage, thread: ConversationThread, cut: int, *, archive: bool) -> None:
-    """
-    Commit a reduction of the first *cut* messages.
-    """
+    """Commit a reduction of the first *cut* messages."""
     window = await thread.window()
     reduction = HistoryReductionState.create(
         window.history,
@@ -80,9 +74,7 @@ def _state(thread: ConversationThread, run: str) -> AgentLoopState:
 
 
 def appending(*batches: tuple[str, int]) -> Act:
-    """
-    Return the act that appends *batches* to one thread.
-    """
+    """Return the act that appends *batches* to one thread."""
 
     async def act(stage: Stage) -> None:
         for batch, size in batches:
@@ -211,9 +203,7 @@ async def _interrupted(stage: Stage) -> None:
 
 
 async def resume(stage: Stage) -> None:
-    """
-    Go on with the open run of the thread, if there is one.
-    """
+    """Go on with the open run of the thread, if there is one."""
     thread = await stage.store.find("talk")
     state = None if thread is None else thread.execution_state
     if thread is None or state is None:

@@ -1,6 +1,4 @@
-"""
-A SQLite store that is opened for one piece of work.
-"""
+"""A SQLite store that is opened for one piece of work."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -16,9 +14,7 @@ T = TypeVar("T")
 
 
 def use(path: Path, work: Callable[[SQLiteStore], Awaitable[T]]) -> T:
-    """
-    Open the store at *path* and return what *work* returns.
-    """
+    """Open the store at *path* and return what *work* returns."""
 
     async def live() -> T:
         async with SQLiteStore(path) as store:

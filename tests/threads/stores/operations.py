@@ -1,6 +1,4 @@
-"""
-What is done with a store while its connection breaks, and how to see whether it was done.
-"""
+"""What is done with a store while its connection breaks, and how to see whether it was done."""
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
@@ -21,9 +19,7 @@ NEW = "five"
 
 
 class Operation(NamedTuple):
-    """
-    One of the things that a store is there for.
-    """
+    """One of the things that a store is there for."""
 
     act: Callable[[ThreadStore, ConversationThread], Awaitable[object]]
     """Does it, with the thread that `prepare` has made."""
@@ -37,9 +33,7 @@ class Operation(NamedTuple):
 
 
 async def prepare(store: ThreadStore, name: str) -> ConversationThread:
-    """
-    Make the thread that something is done with, in *store*; its index of words is up to date.
-    """
+    """Make the thread that something is done with, in *store*; its index of words is up to date."""
     thread = await store.thread(name)
     for word in WORDS:
         await thread.add_message(Message.user(word))
@@ -48,9 +42,7 @@ async def prepare(store: ThreadStore, name: str) -> ConversationThread:
 
 
 async def texts_of(store: ThreadStore, name: str) -> list[str] | None:
-    """
-    Return the texts of a thread, or None where there is none.
-    """
+    """Return the texts of a thread, or None where there is none."""
     thread = await store.find(name)
     return None if thread is None else [one.text for one in await thread.get_messages()]
 

@@ -1,6 +1,4 @@
-"""
-Looking into a Redis beside the store that is tested.
-"""
+"""Looking into a Redis beside the store that is tested."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
@@ -24,9 +22,7 @@ _READERS: Mapping[bytes, tuple[str, tuple[str, ...]]] = MappingProxyType(
 
 
 async def image(url: str) -> dict[bytes, object]:
-    """
-    Return every key of the Redis at *url* with its content.
-    """
+    """Return every key of the Redis at *url* with its content."""
     async with Redis.from_url(url) as client:
         keys = [key async for key in client.scan_iter()]
     return {key: await _content(url, key) for key in keys}
@@ -39,9 +35,7 @@ async def _content(url: str, key: bytes) -> object:
 
 
 async def tell(url: str, *words: str | bytes) -> object:
-    """
-    Return the answer of the Redis at *url* to one command.
-    """
+    """Return the answer of the Redis at *url* to one command."""
     async with Redis.from_url(url) as client:
         ask = cast("Callable[..., Awaitable[object]]", client.execute_command)
         return await ask(*words)

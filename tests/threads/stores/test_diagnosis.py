@@ -1,6 +1,4 @@
-"""
-What endangers a store is told.
-"""
+"""What endangers a store is told."""
 
 import asyncio
 import fcntl
@@ -24,9 +22,7 @@ from tests.threads.sample import fill
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """
-    Return the file of a store with everything in it.
-    """
+    """Return the file of a store with everything in it."""
 
     async def run() -> None:
         async with SQLiteStore(tmp_path / "store.db") as store:
@@ -45,9 +41,7 @@ async def _all(findings: AsyncIterator[Finding]) -> list[Finding]:
 
 
 def test_a_usual_store_is_in_no_danger(path: Path) -> None:
-    """
-    The counts are told, and nothing is a danger.
-    """
+    """The counts are told, and nothing is a danger."""
     found = _named(diagnose_file(path))
 
     assert (found["threads"].value, found["messages"].value) == ("3", "56")
@@ -56,9 +50,7 @@ def test_a_usual_store_is_in_no_danger(path: Path) -> None:
 
 
 def test_looking_folds_no_log_back(path: Path, tmp_path: Path) -> None:
-    """
-    What a kill has left in the log stays there, and its length is told.
-    """
+    """What a kill has left in the log stays there, and its length is told."""
     killed = tmp_path / "killed.db"
 
     async def kill() -> None:
@@ -79,9 +71,7 @@ def test_looking_folds_no_log_back(path: Path, tmp_path: Path) -> None:
 
 
 def test_looking_changes_nothing(path: Path) -> None:
-    """
-    The file is the same afterwards, byte for byte.
-    """
+    """The file is the same afterwards, byte for byte."""
     before = path.read_bytes()
 
     tuple(diagnose_file(path))
@@ -90,9 +80,7 @@ def test_looking_changes_nothing(path: Path) -> None:
 
 
 def test_the_library_is_judged() -> None:
-    """
-    The version is told, and the bug of old ones is either mended or guarded by a lock.
-    """
+    """The version is told, and the bug of old ones is either mended or guarded by a lock."""
     found = _named(diagnose_library())
 
     assert found["SQLite"].value == sqlite3.sqlite_version
@@ -101,9 +89,7 @@ def test_the_library_is_judged() -> None:
 
 
 def test_a_file_that_others_may_write_to_is_a_danger(path: Path) -> None:
-    """
-    Permissions that let others write are a danger, those that let them read a note.
-    """
+    """Permissions that let others write are a danger, those that let them read a note."""
     path.chmod(0o666)
     writable = _named(diagnose_file(path))["permissions"]
     path.chmod(0o644)
@@ -117,9 +103,7 @@ def _diagnosed(path: Path) -> list[Finding]:
 
 
 def test_a_file_that_may_not_be_written_to_is_a_danger(path: Path) -> None:
-    """
-    It is one although SQLite lets it be opened, and lets a write begin as if it were a read.
-    """
+    """It is one although SQLite lets it be opened, and lets a write begin as if it were a read."""
     writable = [one for one in _diagnosed(path) if one.name == "file"]
     path.chmod(0o444)
     (found,) = (one for one in _diagnosed(path) if one.name == "file")
@@ -130,9 +114,7 @@ def test_a_file_that_may_not_be_written_to_is_a_danger(path: Path) -> None:
 
 
 def test_a_folder_that_may_not_be_written_to_is_a_danger(path: Path) -> None:
-    """
-    A store writes beside its file, so that the folder counts as the file does.
-    """
+    """A store writes beside its file, so that the folder counts as the file does."""
     path.parent.chmod(0o555)
     found = _named(_diagnosed(path))
     path.parent.chmod(0o700)
@@ -142,9 +124,7 @@ def test_a_folder_that_may_not_be_written_to_is_a_danger(path: Path) -> None:
 
 
 def test_a_writer_and_its_lock_are_seen(path: Path) -> None:
-    """
-    Another program in the middle of a write, and one that holds the lock, are told.
-    """
+    """Another program in the middle of a write, and one that holds the lock, are told."""
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with path.with_name("store.db.lock").open("w") as lock:
@@ -168,9 +148,7 @@ def test_a_writer_and_its_lock_are_seen(path: Path) -> None:
 def test_a_file_that_is_not_as_it_should_be_is_told(
     path: Path, statement: str, name: str, weight: str
 ) -> None:
-    """
-    Another version, another program's file and another journal are told by weight.
-    """
+    """Another version, another program's file and another journal are told by weight."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute(statement)
 
@@ -178,18 +156,14 @@ def test_a_file_that_is_not_as_it_should_be_is_told(
 
 
 def test_a_file_that_is_none_is_a_danger(tmp_path: Path) -> None:
-    """
-    What is no database is told, and raises nothing.
-    """
+    """What is no database is told, and raises nothing."""
     (tmp_path / "store.db").write_bytes(b"not a database" * 100)
 
     assert _named(diagnose_file(tmp_path / "store.db"))["file"].weight == "danger"
 
 
 def test_postgres_tells_its_modes(postgres_dsn: str) -> None:
-    """
-    A server that flushes every commit is in no danger.
-    """
+    """A server that flushes every commit is in no danger."""
     found = _named(asyncio.run(_all(diagnose_postgres(postgres_dsn))))
 
     assert set(found) == {"PostgreSQL", "fsync", "full_page_writes", "synchronous_commit"}
@@ -198,9 +172,7 @@ def test_postgres_tells_its_modes(postgres_dsn: str) -> None:
 
 
 def test_redis_tells_its_modes(redis_url: str) -> None:
-    """
-    A server that writes before it answers is in no danger.
-    """
+    """A server that writes before it answers is in no danger."""
     found = _named(asyncio.run(_all(diagnose_redis(redis_url))))
 
     assert set(found) == {"Redis", "persistence", "maxmemory-policy"}
@@ -209,9 +181,7 @@ def test_redis_tells_its_modes(redis_url: str) -> None:
 
 
 def test_a_server_that_is_not_there_is_one_error(tmp_path: Path) -> None:
-    """
-    A server that cannot be reached is a typed error without the address.
-    """
+    """A server that cannot be reached is a typed error without the address."""
     with pytest.raises(StoreError) as postgres:
         asyncio.run(_all(diagnose_postgres(f"host={tmp_path} password=geheim dbname=x")))
     with pytest.raises(StoreError) as redis:

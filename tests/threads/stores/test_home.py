@@ -1,6 +1,4 @@
-"""
-An open store works where it was opened, and says so elsewhere.
-"""
+"""An open store works where it was opened, and says so elsewhere."""
 
 import asyncio
 import os
@@ -29,18 +27,14 @@ KINDS: dict[str, Callable[[str], ThreadStorage]] = {
 
 @pytest.fixture(params=["sqlite", *KINDS])
 def storage(request: pytest.FixtureRequest, tmp_path: Path) -> ThreadStorage:
-    """
-    Return a storage of each kind that has threads or sockets.
-    """
+    """Return a storage of each kind that has threads or sockets."""
     if request.param == "sqlite":
         return SQLiteStorage(tmp_path / "threads.db")
     return KINDS[request.param](request.getfixturevalue(request.param))
 
 
 def in_child(ask: Callable[[], str]) -> str:
-    """
-    Return what *ask* says in a forked process.
-    """
+    """Return what *ask* says in a forked process."""
     source, target = os.pipe()
     child = os.fork()
     if child == 0:
@@ -56,9 +50,7 @@ def in_child(ask: Callable[[], str]) -> str:
 
 
 def refusal(attempt: Callable[[], Coroutine[object, object, object]]) -> str:
-    """
-    Return the error that *attempt* ends with in an event loop of its own.
-    """
+    """Return the error that *attempt* ends with in an event loop of its own."""
 
     async def run() -> None:
         async with asyncio.timeout(5):
@@ -74,9 +66,7 @@ def refusal(attempt: Callable[[], Coroutine[object, object, object]]) -> str:
 
 
 def test_a_forked_process_is_refused(storage: ThreadStorage) -> None:
-    """
-    In a fork calls are refused until the store was closed there; that of the parent goes on.
-    """
+    """In a fork calls are refused until the store was closed there; that of the parent goes on."""
 
     async def begin_anew() -> None:
         await storage.close()
@@ -117,9 +107,7 @@ def test_another_event_loop_is_refused(kind: str, request: pytest.FixtureRequest
 
 
 def test_sqlite_serves_every_loop(tmp_path: Path) -> None:
-    """
-    A SQLite store that was opened in one loop answers in the next one.
-    """
+    """A SQLite store that was opened in one loop answers in the next one."""
     storage = SQLiteStorage(tmp_path / "threads.db")
     asyncio.run(storage.open())
     found = asyncio.run(storage.load(KEY))
@@ -129,9 +117,7 @@ def test_sqlite_serves_every_loop(tmp_path: Path) -> None:
 
 
 def test_a_job_is_answered_or_refused() -> None:
-    """
-    However a stop from another thread falls together with calls, each of them ends.
-    """
+    """However a stop from another thread falls together with calls, each of them ends."""
 
     async def ask(worker: Worker) -> bool:
         try:

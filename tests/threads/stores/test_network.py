@@ -60,9 +60,7 @@ _EACH_LASTING_FAULT = pytest.mark.parametrize(
 
 
 class Case(NamedTuple):
-    """
-    One fault at one request of one operation.
-    """
+    """One fault at one request of one operation."""
 
     kind: str
     name: str
@@ -75,9 +73,7 @@ class Case(NamedTuple):
 
 
 class Place(NamedTuple):
-    """
-    A server, and how to make a store that reaches it through a socket file in a folder.
-    """
+    """A server, and how to make a store that reaches it through a socket file in a folder."""
 
     socket: Path
     make: Callable[[Path, float], ThreadStore]
@@ -87,9 +83,7 @@ Places = Callable[[], Place]
 
 
 def calls(kind: str, fault: Fault) -> list[Case]:
-    """
-    Return the cases of one fault, one for each request of each operation.
-    """
+    """Return the cases of one fault, one for each request of each operation."""
     return [
         Case(kind, name, at, fault)
         for name, operation in OPERATIONS.items()
@@ -99,17 +93,13 @@ def calls(kind: str, fault: Fault) -> list[Case]:
 
 
 def openings(kind: str, fault: Fault) -> list[Case]:
-    """
-    Return the cases of one fault, one for each request of the first opening.
-    """
+    """Return the cases of one fault, one for each request of the first opening."""
     return [Case(kind, "open", at, fault) for at in range(OPENING[kind])]
 
 
 @pytest.fixture(scope="module")
 def postgres_places(postgres_server: PostgresServer) -> Iterator[Places]:
-    """
-    Return what gives empty places in a PostgreSQL: schemas in a database of these tests.
-    """
+    """Return what gives empty places in a PostgreSQL: schemas in a database of these tests."""
     numbers = count(1)
     with postgres_server.database() as dsn:
         database = dsn.partition("?")[0]
@@ -128,9 +118,7 @@ def postgres_places(postgres_server: PostgresServer) -> Iterator[Places]:
 
 @pytest.fixture(scope="module")
 def redis_places(redis_server: RedisServer) -> Places:
-    """
-    Return what gives empty places in a Redis that knows all scripts: beginnings of its keys.
-    """
+    """Return what gives empty places in a Redis that knows all scripts: beginnings of its keys."""
     numbers = count(1)
     redis_server.flush()
 
@@ -155,18 +143,14 @@ async def _warm(place: Place) -> None:
 
 @pytest.fixture
 def places(request: pytest.FixtureRequest, kind: str) -> Places:
-    """
-    Return what gives empty places of the kind that the test is about.
-    """
+    """Return what gives empty places of the kind that the test is about."""
     found: Places = request.getfixturevalue(f"{kind}_places")
     return found
 
 
 @asynccontextmanager
 async def wired(place: Place) -> AsyncGenerator[tuple[Wire, ThreadStore]]:
-    """
-    Give a wire, and a store behind it that is not open.
-    """
+    """Give a wire, and a store behind it that is not open."""
     async with wire_before(place.socket) as wire:
         store = place.make(wire.path.parent, TIMEOUT)
         try:
@@ -176,9 +160,7 @@ async def wired(place: Place) -> AsyncGenerator[tuple[Wire, ThreadStore]]:
 
 
 async def attempt(call: Awaitable[object]) -> tuple[str, float]:
-    """
-    Return what a call tells, and how many seconds it takes; any other error is a failure.
-    """
+    """Return what a call tells, and how many seconds it takes; any other error is a failure."""
     began = time.monotonic()
     try:
         await call
@@ -192,9 +174,7 @@ async def attempt(call: Awaitable[object]) -> tuple[str, float]:
 
 
 def lies(case: Case, told: str, *, is_there: bool) -> set[str]:
-    """
-    Return what is wrong with what a call has told.
-    """
+    """Return what is wrong with what a call has told."""
     found = {
         "acknowledged, and not there": told == "done" and not is_there,
         "refused, and there": told == "refused" and is_there,
@@ -205,9 +185,7 @@ def lies(case: Case, told: str, *, is_there: bool) -> set[str]:
 
 
 async def works(store: ThreadStore, name: str) -> bool:
-    """
-    Make a thread, write to it and read it, all at the first attempt.
-    """
+    """Make a thread, write to it and read it, all at the first attempt."""
     try:
         thread = await store.thread(name)
         await thread.add_message(Message.user("again"))
@@ -217,9 +195,7 @@ async def works(store: ThreadStore, name: str) -> bool:
 
 
 async def heals(store: ThreadStore, name: str) -> bool:
-    """
-    Return whether *store* works again, not later than when it has tried to connect once more.
-    """
+    """Return whether *store* works again, not later than when it has tried to connect once more."""
     until = time.monotonic() + RECONNECT + SLACK
     while time.monotonic() < until:
         with suppress(StoreError):
@@ -229,9 +205,7 @@ async def heals(store: ThreadStore, name: str) -> bool:
 
 
 async def broken_in(case: Case, place: Place, witness: ThreadStore) -> set[str]:
-    """
-    Return which promises are broken in *case*, as *witness* sees it, who is not cut off.
-    """
+    """Return which promises are broken in *case*, as *witness* sees it, who is not cut off."""
     operation, name = OPERATIONS[case.name], f"{case.name}-{case.at}"
 
     async def is_done() -> bool:
@@ -258,9 +232,7 @@ async def broken_in(case: Case, place: Place, witness: ThreadStore) -> set[str]:
 
 
 async def broken_in_opening(case: Case, place: Place) -> set[str]:
-    """
-    Return which promises are broken where a store is opened for the first time.
-    """
+    """Return which promises are broken where a store is opened for the first time."""
     async with wired(place) as (wire, store):
         await wire.strike(case.fault, at=case.at)
         told, seconds = await attempt(store.open())
@@ -281,9 +253,7 @@ async def broken_in_opening(case: Case, place: Place) -> set[str]:
 async def found_in(
     cases: Sequence[Case], judge: Callable[[Case], Awaitable[set[str]]]
 ) -> dict[str, set[str]]:
-    """
-    Return what *judge* finds in which of *cases*, several at a time.
-    """
+    """Return what *judge* finds in which of *cases*, several at a time."""
     room = asyncio.Semaphore(ROOM)
 
     async def one(case: Case) -> set[str]:
@@ -298,9 +268,7 @@ async def found_in(
 
 
 def broken_calls(cases: Sequence[Case], places: Places) -> dict[str, set[str]]:
-    """
-    Return which promises are broken in which of *cases*, all in one place.
-    """
+    """Return which promises are broken in which of *cases*, all in one place."""
 
     async def judged() -> dict[str, set[str]]:
         place = places()
@@ -311,9 +279,7 @@ def broken_calls(cases: Sequence[Case], places: Places) -> dict[str, set[str]]:
 
 
 def broken_openings(cases: Sequence[Case], places: Places) -> dict[str, set[str]]:
-    """
-    Return which promises are broken in which of *cases*, each in a place of its own.
-    """
+    """Return which promises are broken in which of *cases*, each in a place of its own."""
 
     async def judged() -> dict[str, set[str]]:
         return await found_in(cases, lambda case: broken_in_opening(case, places()))
@@ -341,18 +307,14 @@ def broken_each_time(
 @_EACH_KIND
 @_EACH_FAULT
 def test_broken_call_tells_the_truth(kind: str, fault: Fault, places: Places) -> None:
-    """
-    Where a connection breaks once, a call is done or not, says which, and the next ones work.
-    """
+    """Where a connection breaks once, a call is done or not, says which, and the next ones work."""
     assert broken_each_time(broken_calls, calls(kind, fault), places) == {}
 
 
 @_EACH_KIND
 @_EACH_LASTING_FAULT
 def test_network_that_is_gone(kind: str, fault: Fault, places: Places) -> None:
-    """
-    Where nothing passes any more a call ends in time, and claims no more than it knows.
-    """
+    """Where nothing passes any more a call ends in time, and claims no more than it knows."""
     # In the last request, which is the one that writes.
     last = {case.name: case._replace(lasts=True) for case in calls(kind, fault)}
 
@@ -362,9 +324,7 @@ def test_network_that_is_gone(kind: str, fault: Fault, places: Places) -> None:
 @_EACH_KIND
 @_EACH_FAULT_ON_THE_WAY
 def test_broken_opening(kind: str, fault: Fault, places: Places) -> None:
-    """
-    Where a connection breaks while a store is opened, that works or can be repeated.
-    """
+    """Where a connection breaks while a store is opened, that works or can be repeated."""
     first = list(Fault).index(fault) % STRIDE
     cases = openings(kind, fault)[first::STRIDE]
 
@@ -375,7 +335,5 @@ def test_broken_opening(kind: str, fault: Fault, places: Places) -> None:
 @_EACH_KIND
 @_EACH_FAULT_ON_THE_WAY
 def test_every_broken_opening(kind: str, fault: Fault, places: Places) -> None:
-    """
-    The same at every request.
-    """
+    """The same at every request."""
     assert broken_each_time(broken_openings, openings(kind, fault), places) == {}

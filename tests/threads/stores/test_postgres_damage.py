@@ -1,6 +1,4 @@
-"""
-Damaged names in a PostgreSQL, and a thread that somebody else changes while it is deleted.
-"""
+"""Damaged names in a PostgreSQL, and a thread that somebody else changes while it is deleted."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -32,9 +30,7 @@ ALLOWED = "id ~ '^[A-Za-z0-9._:-]{1,200}$'"
 
 
 async def prepare(dsn: str, *scripts: str) -> None:
-    """
-    Make the threads a, t and z of one message, then run *scripts* beside the store.
-    """
+    """Make the threads a, t and z of one message, then run *scripts* beside the store."""
     async with PostgresStore(dsn) as store:
         for name in "atz":
             await (await store.thread(name)).add_message(Message.user("x"))
@@ -81,9 +77,7 @@ def test_damaged_ids_hide_no_thread(postgres_dsn: str) -> None:
 
 
 def test_the_list_allows_what_a_key_does(postgres_dsn: str) -> None:
-    """
-    The server and `ThreadKey` allow the same ids, whatever their characters and their length.
-    """
+    """The server and `ThreadKey` allow the same ids, whatever their characters and their length."""
     ids = ["", *(chr(number) for number in range(1, 0x250)), "aé", "a\n", "\na", "a\nb"]
     ids += ["a" * size for size in (199, 200, 201, 400)]
 
@@ -147,9 +141,7 @@ def test_every_name_is_told(
 
 
 def test_names_are_told_in_order(postgres_dsn: str) -> None:
-    """
-    Names are those of every tenant, in the order of their bytes.
-    """
+    """Names are those of every tenant, in the order of their bytes."""
 
     async def live() -> list[tuple[str, str]]:
         async with PostgresStore(postgres_dsn) as store:
@@ -194,9 +186,7 @@ def test_a_deletion_that_waited_compares_what_is_there(
 
 
 def test_a_deletion_that_waited_in_vain_is_made(postgres_dsn: str) -> None:
-    """
-    Where that transaction is undone, the thread is still as it was read and is deleted.
-    """
+    """Where that transaction is undone, the thread is still as it was read and is deleted."""
 
     async def live() -> bool:
         await prepare(postgres_dsn)

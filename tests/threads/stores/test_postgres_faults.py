@@ -1,6 +1,4 @@
-"""
-PostgreSQL that fails: restarted, killed, slow, silent or full of others.
-"""
+"""PostgreSQL that fails: restarted, killed, slow, silent or full of others."""
 
 import asyncio
 import time
@@ -36,9 +34,7 @@ FAR = 6.0
 
 
 def step(expected: int, head: bytes = b"head") -> Step:
-    """
-    Return a step that makes the thread, or goes on with it.
-    """
+    """Return a step that makes the thread, or goes on with it."""
     return Step(
         id=b"12345678",
         expected=expected,
@@ -50,18 +46,14 @@ def step(expected: int, head: bytes = b"head") -> Step:
 
 
 async def texts(dsn: str, name: str = "t") -> list[str]:
-    """
-    Return the texts of a thread, as another store reads them.
-    """
+    """Return the texts of a thread, as another store reads them."""
     async with PostgresStore(dsn) as store:
         thread = await store.find(name)
         return [] if thread is None else [one.text for one in await thread.get_messages()]
 
 
 async def healed(storage: PostgresStorage) -> None:
-    """
-    Wait until the thread can be read again, which takes an attempt to connect at most.
-    """
+    """Wait until the thread can be read again, which takes an attempt to connect at most."""
     async with asyncio.timeout(6):
         while True:
             with suppress(StoreError):
@@ -72,9 +64,7 @@ async def healed(storage: PostgresStorage) -> None:
 
 
 def sessions(dsn: str) -> int:
-    """
-    Return how many sessions stores have at the server.
-    """
+    """Return how many sessions stores have at the server."""
     query = "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'foldline %'"
     with psycopg.connect(dsn) as connection:
         row = connection.execute(query).fetchone()
@@ -100,9 +90,7 @@ def test_restart_between_calls_heals(postgres_server: PostgresServer, postgres_d
 
 
 def test_stopped_server(postgres_server: PostgresServer, postgres_dsn: str) -> None:
-    """
-    While the server is down calls fail in time, and when it is back the next one does not.
-    """
+    """While the server is down calls fail in time, and when it is back the next one does not."""
 
     async def live() -> float:
         async with PostgresStore(postgres_dsn, timeout=2.0) as store:
@@ -125,9 +113,7 @@ def test_stopped_server(postgres_server: PostgresServer, postgres_dsn: str) -> N
 def test_waiting_call_outlives_a_restart(
     postgres_server: PostgresServer, postgres_dsn: str
 ) -> None:
-    """
-    A call that begins while the server is down succeeds as soon as it is up, within its time.
-    """
+    """A call that begins while the server is down succeeds as soon as it is up, within its time."""
 
     async def live() -> float:
         async with PostgresStore(postgres_dsn) as store:
@@ -144,9 +130,7 @@ def test_waiting_call_outlives_a_restart(
 
 
 def test_silent_server(postgres_server: PostgresServer, postgres_dsn: str) -> None:
-    """
-    Where nothing comes back a call ends in time, says what is not known, and later ones work.
-    """
+    """Where nothing comes back a call ends in time, says what is not known, and later ones work."""
 
     async def live() -> tuple[float, float]:
         async with wire_before(postgres_server.folder / ".s.PGSQL.5432") as wire:
@@ -176,9 +160,7 @@ def test_silent_server(postgres_server: PostgresServer, postgres_dsn: str) -> No
 
 
 def test_locked_thread(postgres_dsn: str) -> None:
-    """
-    Where somebody keeps a thread locked a commit is refused in time and nothing is written.
-    """
+    """Where somebody keeps a thread locked a commit is refused in time and nothing is written."""
 
     async def live() -> float:
         async with PostgresStore(postgres_dsn, timeout=0.5) as store:
@@ -198,9 +180,7 @@ def test_locked_thread(postgres_dsn: str) -> None:
 
 
 def test_deadlock_is_tried_again(postgres_dsn: str) -> None:
-    """
-    A commit that the server has undone because of a deadlock is made again.
-    """
+    """A commit that the server has undone because of a deadlock is made again."""
 
     async def live() -> int:
         async with PostgresStore(postgres_dsn) as store:
@@ -226,9 +206,7 @@ def test_deadlock_is_tried_again(postgres_dsn: str) -> None:
 
 
 def test_exhausted_pool(postgres_dsn: str) -> None:
-    """
-    Many tasks share few connections in turn, and a call that gets none in time says so.
-    """
+    """Many tasks share few connections in turn, and a call that gets none in time says so."""
 
     async def live() -> int:
         async with PostgresStore(postgres_dsn, pool_size=2) as store:
@@ -249,9 +227,7 @@ def test_exhausted_pool(postgres_dsn: str) -> None:
 
 
 def test_cancelled_calls_return_their_connections(postgres_dsn: str) -> None:
-    """
-    A read that is cancelled keeps no connection, and a write that is cancelled is finished.
-    """
+    """A read that is cancelled keeps no connection, and a write that is cancelled is finished."""
 
     async def live() -> int:
         async with PostgresStore(postgres_dsn, pool_size=2, timeout=2.0) as store:
@@ -276,9 +252,7 @@ def test_cancelled_calls_return_their_connections(postgres_dsn: str) -> None:
 
 
 def test_errors_quote_nothing(postgres_dsn: str) -> None:
-    """
-    What the server says of a value is not told.
-    """
+    """What the server says of a value is not told."""
     with psycopg.connect(postgres_dsn) as connection:
         with pytest.raises(psycopg.Error) as caught:
             connection.execute("SELECT %s::int", [SECRET])
@@ -304,9 +278,7 @@ def test_errors_quote_nothing(postgres_dsn: str) -> None:
     ],
 )
 def test_errors(error: type[psycopg.Error], kind: type[StoreError], text: str) -> None:
-    """
-    What the server reports is an error of foldline that says what is the matter.
-    """
+    """What the server reports is an error of foldline that says what is the matter."""
     found = store_error(error(SECRET))
 
     assert type(found) is kind

@@ -44,26 +44,20 @@ Ending = Callable[[PostgresStore, ConversationThread], Awaitable[None]]
 
 
 def execute(dsn: str, script: str) -> None:
-    """
-    Run *script* beside the store, in one transaction.
-    """
+    """Run *script* beside the store, in one transaction."""
     with psycopg.connect(dsn) as connection:
         connection.execute(f"SET search_path TO foldline; {script}".encode())
 
 
 def left(dsn: str) -> int:
-    """
-    Return how many rows of messages there are.
-    """
+    """Return how many rows of messages there are."""
     with psycopg.connect(dsn) as connection:
         row = connection.execute("SELECT count(*) FROM foldline.rows").fetchone()
     return 0 if row is None else row[0]
 
 
 async def faulty(store: PostgresStore) -> dict[str, list[str]]:
-    """
-    Return what is wrong, by the ids of threads; below all of them under no id.
-    """
+    """Return what is wrong, by the ids of threads; below all of them under no id."""
     return {
         one.key.id if one.key else "": [str(fault) for fault in one.faults]
         async for one in verify_store(store)
@@ -72,9 +66,7 @@ async def faulty(store: PostgresStore) -> dict[str, list[str]]:
 
 
 async def texts(store: PostgresStore, id: str) -> list[str]:
-    """
-    Return what was said in a thread.
-    """
+    """Return what was said in a thread."""
     thread = await store.find(id)
     return [] if thread is None else [one.text for one in await thread.get_messages()]
 
@@ -183,9 +175,7 @@ def test_a_head_that_is_lost_with_its_owner_is_told(postgres_dsn: str) -> None:
     ],
 )
 def test_what_is_stray_is_told(postgres_dsn: str, stray: str, problem: str) -> None:
-    """
-    What belongs to nothing is counted, however much it is; of a whole store nothing is told.
-    """
+    """What belongs to nothing is counted, however much it is; of a whole store nothing is told."""
 
     async def live() -> tuple[list[str], list[str]]:
         async with PostgresStore(postgres_dsn, checkpoints="full") as store:
@@ -203,9 +193,7 @@ def test_what_is_stray_is_told(postgres_dsn: str, stray: str, problem: str) -> N
 
 
 def test_a_branch_that_a_thread_stands_on_is_not_stray(postgres_dsn: str) -> None:
-    """
-    A branch that nobody owns is not said to harm no thread where one stands on it.
-    """
+    """A branch that nobody owns is not said to harm no thread where one stands on it."""
 
     async def live() -> list[str]:
         async with PostgresStore(postgres_dsn) as store:
@@ -282,23 +270,17 @@ def test_a_branch_that_leads_in_a_circle(postgres_dsn: str) -> None:
 
 
 async def delete(store: PostgresStore, thread: ConversationThread) -> None:
-    """
-    Delete *thread*.
-    """
+    """Delete *thread*."""
     await store.delete(thread.id)
 
 
 async def clear(_: PostgresStore, thread: ConversationThread) -> None:
-    """
-    Clear *thread*.
-    """
+    """Clear *thread*."""
     await thread.clear()
 
 
 async def expire(store: PostgresStore, thread: ConversationThread) -> None:
-    """
-    Let *thread* expire.
-    """
+    """Let *thread* expire."""
     await thread.set_expiry(datetime.now(UTC) - timedelta(days=1))
     await store.purge_expired()
 
@@ -329,9 +311,7 @@ def test_a_branch_that_no_thread_owns_is_not_forked(
 
 
 def test_a_branch_that_was_left_is_forked(postgres_dsn: str) -> None:
-    """
-    A thread owns the branches that it has left: who read it before can still fork it.
-    """
+    """A thread owns the branches that it has left: who read it before can still fork it."""
 
     async def live() -> list[str]:
         async with PostgresStore(postgres_dsn) as store:

@@ -1,6 +1,4 @@
-"""
-The tables of a PostgreSQL store, and what a store is asked for before it has any.
-"""
+"""The tables of a PostgreSQL store, and what a store is asked for before it has any."""
 
 import asyncio
 import subprocess
@@ -46,25 +44,19 @@ asyncio.run(write())
 
 
 def catalog(dsn: str, schema: str = "foldline") -> list[tuple[str, str, str]]:
-    """
-    Return what the catalog of the server says of *schema*.
-    """
+    """Return what the catalog of the server says of *schema*."""
     with psycopg.connect(dsn) as connection:
         return connection.execute(CATALOG, {"schema": schema}).fetchall()
 
 
 def execute(dsn: str, script: str) -> None:
-    """
-    Run *script* in one transaction.
-    """
+    """Run *script* in one transaction."""
     with psycopg.connect(dsn) as connection:
         connection.execute(script.encode())
 
 
 def write(dsn: str, **options: object) -> list[str]:
-    """
-    Write a message to the thread `t`; return what is in it.
-    """
+    """Write a message to the thread `t`; return what is in it."""
 
     async def live() -> list[str]:
         async with PostgresStore(dsn, **options) as store:  # type: ignore[arg-type]
@@ -118,9 +110,7 @@ def test_an_older_store_is_brought_up_to_date(postgres_dsn: str) -> None:
 
 
 def test_opening_twice_changes_nothing(postgres_dsn: str) -> None:
-    """
-    A store that is opened again has the same tables and what was written.
-    """
+    """A store that is opened again has the same tables and what was written."""
     write(postgres_dsn)
     made = catalog(postgres_dsn)
 
@@ -129,9 +119,7 @@ def test_opening_twice_changes_nothing(postgres_dsn: str) -> None:
 
 
 def test_processes_that_begin_at_once(postgres_dsn: str) -> None:
-    """
-    Of processes that open a new store at once one makes the tables and all can write.
-    """
+    """Of processes that open a new store at once one makes the tables and all can write."""
     command = [sys.executable, "-c", PROCESS, postgres_dsn]
     running = [subprocess.Popen(command, stderr=subprocess.PIPE) for _ in range(3)]
     said = [process.communicate(timeout=60)[1] for process in running]
@@ -141,9 +129,7 @@ def test_processes_that_begin_at_once(postgres_dsn: str) -> None:
 
 
 def test_tasks_that_begin_at_once(postgres_dsn: str) -> None:
-    """
-    Of stores that are opened at once in a new database each finds the tables made once.
-    """
+    """Of stores that are opened at once in a new database each finds the tables made once."""
 
     async def live() -> None:
         stores = [PostgresStore(postgres_dsn) for _ in range(6)]
@@ -174,9 +160,7 @@ def test_tasks_that_open_one_store(postgres_dsn: str) -> None:
 
 
 def test_newer_store_is_refused(postgres_dsn: str) -> None:
-    """
-    Tables of a newer foldline are refused and stay as they are.
-    """
+    """Tables of a newer foldline are refused and stay as they are."""
     write(postgres_dsn)
     execute(postgres_dsn, "INSERT INTO foldline.migrations (number) VALUES (99)")
     made = catalog(postgres_dsn)
@@ -203,17 +187,13 @@ def test_failed_migration_leaves_nothing(postgres_dsn: str) -> None:
 
 
 def test_schemas_know_nothing_of_each_other(postgres_dsn: str) -> None:
-    """
-    Stores in two schemas of one database have threads of their own.
-    """
+    """Stores in two schemas of one database have threads of their own."""
     assert write(postgres_dsn, schema="one") == ["x"]
     assert write(postgres_dsn, schema="two") == ["x"]
 
 
 def test_a_user_without_rights_to_make_tables(postgres_dsn: str) -> None:
-    """
-    A user who may not make tables uses those that are there, and is told where they are not.
-    """
+    """A user who may not make tables uses those that are there, and is told where they are not."""
     write(postgres_dsn)
     execute(
         postgres_dsn,
@@ -233,9 +213,7 @@ def test_a_user_without_rights_to_make_tables(postgres_dsn: str) -> None:
 @pytest.mark.parametrize(("durability", "shown"), [("full", "on"), ("relaxed", "off")])
 @pytest.mark.parametrize("default", ["on", "off"])
 def test_durability(postgres_dsn: str, durability: str, shown: str, default: str) -> None:
-    """
-    A full store waits for the disk and a relaxed one does not, whatever the database prefers.
-    """
+    """A full store waits for the disk and a relaxed one does not, whatever the database prefers."""
     name = postgres_dsn.partition("@/")[2].partition("?")[0]
     execute(postgres_dsn, f"ALTER DATABASE {name} SET synchronous_commit = {default}")
 
@@ -274,18 +252,14 @@ def test_durability(postgres_dsn: str, durability: str, shown: str, default: str
     ],
 )
 def test_odd_options(options: dict[str, object], named: str) -> None:
-    """
-    An argument that is not allowed is named at once.
-    """
+    """An argument that is not allowed is named at once."""
     with pytest.raises(ConfigError, match=named):
         PostgresStore("host=h", **options)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("dsn", ["secret sauce", "host=secret\ud800", b"secret", None, 5])
 def test_odd_address(dsn: object) -> None:
-    """
-    An address that is none is refused without telling what is in it.
-    """
+    """An address that is none is refused without telling what is in it."""
     with pytest.raises(ConfigError, match="dsn is") as caught:
         PostgresStore(dsn)  # type: ignore[arg-type]
 
@@ -294,9 +268,7 @@ def test_odd_address(dsn: object) -> None:
 
 @pytest.mark.parametrize("package", ["psycopg", "psycopg_pool"])
 def test_missing_extra(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
-    """
-    Without the driver or its pool the error names the extra, at once.
-    """
+    """Without the driver or its pool the error names the extra, at once."""
     monkeypatch.setitem(sys.modules, package, None)
 
     with pytest.raises(MissingExtraError) as caught:
@@ -306,9 +278,7 @@ def test_missing_extra(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
 
 
 def test_the_driver_is_loaded_late(root: Path) -> None:
-    """
-    Importing the store loads no driver.
-    """
+    """Importing the store loads no driver."""
     script = (
         "import sys; import foldline.threads.stores.postgres.store; "
         "print([one for one in sys.modules if one.startswith('psycopg')])"

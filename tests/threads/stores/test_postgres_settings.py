@@ -1,6 +1,4 @@
-"""
-A PostgreSQL whose database or user is set up as no store would choose.
-"""
+"""A PostgreSQL whose database or user is set up as no store would choose."""
 
 import asyncio
 from collections.abc import Generator, Iterator
@@ -57,17 +55,13 @@ GRANT SELECT ON ALL TABLES IN SCHEMA foldline TO reader;
 
 
 def execute(dsn: str, script: str) -> None:
-    """
-    Run *script* at *dsn*.
-    """
+    """Run *script* at *dsn*."""
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute(script.encode())
 
 
 def configure(dsn: str, settings: dict[str, str]) -> None:
-    """
-    Make *settings* those of the database at *dsn*.
-    """
+    """Make *settings* those of the database at *dsn*."""
     name = dsn.partition("@/")[2].partition("?")[0]
     for setting, value in settings.items():
         execute(dsn, f"ALTER DATABASE {name} SET {setting} = '{value}'")
@@ -75,9 +69,7 @@ def configure(dsn: str, settings: dict[str, str]) -> None:
 
 @contextmanager
 def reader_of(dsn: str) -> Generator[str]:
-    """
-    Give the address of a user who may only read the tables at *dsn*.
-    """
+    """Give the address of a user who may only read the tables at *dsn*."""
     execute(dsn, READER)
     try:
         yield dsn.replace("postgres@", "reader@")
@@ -86,17 +78,13 @@ def reader_of(dsn: str) -> Generator[str]:
 
 
 async def numbers(thread: ConversationThread, text: str) -> list[int]:
-    """
-    Return the numbers of the messages of *thread* that hold *text*, the newest first.
-    """
+    """Return the numbers of the messages of *thread* that hold *text*, the newest first."""
     return [one.number for one in await thread.search(text, limit=MANY)]
 
 
 @pytest.fixture(scope="module")
 def odd_dsn(postgres_server: PostgresServer) -> Iterator[str]:
-    """
-    Return the address of a database with all odd settings.
-    """
+    """Return the address of a database with all odd settings."""
     with postgres_server.database() as dsn:
         configure(dsn, ODD)
         yield dsn
@@ -104,9 +92,7 @@ def odd_dsn(postgres_server: PostgresServer) -> Iterator[str]:
 
 @pytest.fixture
 def latin_dsn(postgres_server: PostgresServer, postgres_dsn: str) -> Iterator[str]:
-    """
-    Return the address of a database whose characters are those of Latin-1.
-    """
+    """Return the address of a database whose characters are those of Latin-1."""
     script = "CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0 LOCALE 'C'"
     execute(postgres_dsn, script)
     dsn = postgres_server.address("latin")
@@ -116,16 +102,12 @@ def latin_dsn(postgres_server: PostgresServer, postgres_dsn: str) -> Iterator[st
 
 @pytest.mark.parametrize("check", StorageConformance.checks(), ids=lambda one: one.name)
 def test_odd_settings_break_no_promise(odd_dsn: str, check: StorageCheck) -> None:
-    """
-    Whatever a database is set to, every promise of a storage is kept there.
-    """
+    """Whatever a database is set to, every promise of a storage is kept there."""
     assert asyncio.run(StorageConformance(lambda: PostgresStorage(odd_dsn)).prove(check))
 
 
 def test_odd_settings_change_nothing_that_is_stored(odd_dsn: str) -> None:
-    """
-    What was written under odd settings is whole, and clearing a thread leaves nothing behind.
-    """
+    """What was written under odd settings is whole, and clearing a thread leaves nothing behind."""
 
     async def live() -> tuple[list[object], object, list[str]]:
         async with PostgresStore(odd_dsn, checkpoints="full") as store:
@@ -179,9 +161,7 @@ def test_a_database_that_takes_no_writes(postgres_dsn: str) -> None:
 
 
 def test_a_user_who_may_only_read_searches(postgres_dsn: str) -> None:
-    """
-    Who may not write the index finds what is in it, and what is not.
-    """
+    """Who may not write the index finds what is in it, and what is not."""
 
     async def live() -> list[list[int]]:
         async with PostgresStore(postgres_dsn) as store:
@@ -200,9 +180,7 @@ def test_a_user_who_may_only_read_searches(postgres_dsn: str) -> None:
 
 
 def test_words_that_a_database_has_no_characters_for(latin_dsn: str) -> None:
-    """
-    Any word is found where the database has fewer characters than there are.
-    """
+    """Any word is found where the database has fewer characters than there are."""
     texts = ["grüße 日本 привет", "plain word", "grusse"]
 
     async def live() -> list[list[int]]:

@@ -1,6 +1,4 @@
-"""
-PostgreSQL as a storage: the promises of the kit, what is left in the tables, and odd texts.
-"""
+"""PostgreSQL as a storage: the promises of the kit, what is left in the tables, and odd texts."""
 
 import asyncio
 from collections.abc import Iterator
@@ -47,9 +45,7 @@ OPEN = AgentLoopState(
 
 @pytest.fixture(scope="module")
 def database(postgres_server: PostgresServer) -> Iterator[str]:
-    """
-    Return the address of a database that the tests share, with tables.
-    """
+    """Return the address of a database that the tests share, with tables."""
 
     async def make(address: str) -> None:
         async with PostgresStore(address):
@@ -62,9 +58,7 @@ def database(postgres_server: PostgresServer) -> Iterator[str]:
 
 @pytest.fixture
 def dsn(database: str) -> Iterator[str]:
-    """
-    Return the address of that database, whose tables are emptied afterwards.
-    """
+    """Return the address of that database, whose tables are emptied afterwards."""
     yield database
     with psycopg.connect(database) as connection:
         for table in TABLES:
@@ -72,9 +66,7 @@ def dsn(database: str) -> Iterator[str]:
 
 
 def counts(dsn: str, schema: str = "foldline") -> dict[str, int]:
-    """
-    Return how many rows each table has.
-    """
+    """Return how many rows each table has."""
     found: dict[str, int] = {}
     with psycopg.connect(dsn) as connection:
         for table in TABLES:
@@ -84,9 +76,7 @@ def counts(dsn: str, schema: str = "foldline") -> dict[str, int]:
 
 
 def step(expected: int, branch: bytes, **changes: object) -> Step:
-    """
-    Return a step on *branch*, which opens it where it makes the thread.
-    """
+    """Return a step on *branch*, which opens it where it makes the thread."""
     fields: dict[str, object] = {
         "id": b"12345678",
         "expected": expected,
@@ -100,9 +90,7 @@ def step(expected: int, branch: bytes, **changes: object) -> Step:
 
 @pytest.mark.parametrize("check", StorageConformance.checks(), ids=lambda one: one.name)
 def test_conformance(dsn: str, check: StorageCheck) -> None:
-    """
-    PostgreSQL keeps every promise of a storage, and what a check wrote goes.
-    """
+    """PostgreSQL keeps every promise of a storage, and what a check wrote goes."""
     applies = asyncio.run(StorageConformance(lambda: PostgresStorage(dsn)).prove(check))
 
     assert applies
@@ -110,9 +98,7 @@ def test_conformance(dsn: str, check: StorageCheck) -> None:
 
 
 def test_protocols(dsn: str) -> None:
-    """
-    It is a storage with an index of words.
-    """
+    """It is a storage with an index of words."""
     storage = PostgresStorage(dsn)
 
     assert isinstance(storage, ThreadStorage)
@@ -150,9 +136,7 @@ def test_a_thread_lives(dsn: str) -> None:
 
 
 def test_clear_leaves_what_a_fork_shares(dsn: str) -> None:
-    """
-    Clearing a thread deletes all its rows but those that a fork shares.
-    """
+    """Clearing a thread deletes all its rows but those that a fork shares."""
 
     async def live() -> list[dict[str, int]]:
         async with PostgresStore(dsn) as store:
@@ -225,9 +209,7 @@ def test_many_writers_lose_nothing(dsn: str) -> None:
 
 
 async def race(store: PostgresStore) -> None:
-    """
-    Fork a thread in several places while it is deleted.
-    """
+    """Fork a thread in several places while it is deleted."""
     thread = await store.thread("t")
     await thread.add_messages([Message.user(f"m{number}") for number in range(8)])
     forks = [thread.fork(f"f{number}", at=number + 3) for number in range(4)]
@@ -241,9 +223,7 @@ async def race(store: PostgresStore) -> None:
 
 
 def test_forks_and_deletions_at_once(dsn: str) -> None:
-    """
-    A fork that races with the deletion of its source has every row, or is refused.
-    """
+    """A fork that races with the deletion of its source has every row, or is refused."""
 
     async def live() -> None:
         async with PostgresStore(dsn, pool_size=6) as store:
@@ -256,9 +236,7 @@ def test_forks_and_deletions_at_once(dsn: str) -> None:
 
 
 def test_tenants_never_meet(dsn: str) -> None:
-    """
-    Threads of one id and two tenants know nothing of each other, their branches included.
-    """
+    """Threads of one id and two tenants know nothing of each other, their branches included."""
 
     async def live() -> tuple[list[StoredRow], list[StoredRow], list[str], bool]:
         storage = PostgresStorage(dsn)
@@ -319,9 +297,7 @@ def test_odd_names(dsn: str) -> None:
 
 @pytest.mark.parametrize("text", ODD_NAMES)
 def test_odd_texts(dsn: str, text: str) -> None:
-    """
-    What was said, how a call was named and what is searched may hold anything.
-    """
+    """What was said, how a call was named and what is searched may hold anything."""
     call = Message(role="assistant", parts=(ToolCallPart(id=text, name="f", arguments="{}"),))
 
     async def live() -> tuple[list[Message], tuple[ToolRun, ...]]:
@@ -343,9 +319,7 @@ def test_odd_texts(dsn: str, text: str) -> None:
 
 
 def test_words_of_any_length(dsn: str) -> None:
-    """
-    A word that is too long for an index is found, and one that begins like it is not.
-    """
+    """A word that is too long for an index is found, and one that begins like it is not."""
     long = "a" * 5000
 
     async def live() -> tuple[list[int], list[int]]:
@@ -361,9 +335,7 @@ def test_words_of_any_length(dsn: str) -> None:
 
 
 def test_a_large_commit(dsn: str) -> None:
-    """
-    Ten thousand messages are one commit.
-    """
+    """Ten thousand messages are one commit."""
 
     async def live() -> tuple[int, str]:
         async with PostgresStore(dsn) as store:

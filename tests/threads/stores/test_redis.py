@@ -1,6 +1,4 @@
-"""
-Threads in Redis: what they keep, what they refuse, and what is left of them.
-"""
+"""Threads in Redis: what they keep, what they refuse, and what is left of them."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -22,9 +20,7 @@ NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
 
 def talk(count: int, start: int = 0) -> list[Message]:
-    """
-    Return a conversation with a system message now and then.
-    """
+    """Return a conversation with a system message now and then."""
     return [
         Message.system(f"rule {at}") if at % 7 == 3 else Message.user(f"said-{at}-")
         for at in range(start, start + count)
@@ -32,24 +28,18 @@ def talk(count: int, start: int = 0) -> list[Message]:
 
 
 def plain(messages: list[Message]) -> list[Message]:
-    """
-    Return *messages* without system messages.
-    """
+    """Return *messages* without system messages."""
     return [message for message in messages if message.role != "system"]
 
 
 def loop_state(*, iteration: int) -> AgentLoopState:
-    """
-    Return the state of a run.
-    """
+    """Return the state of a run."""
     return AgentLoopState(run_id="r", conversation_id="c", started_at=NOW, iteration=iteration)
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_messages_come_back(redis_url: str, seed: int) -> None:
-    """
-    Whatever an agent says, odd characters included, is read back by another store as it was.
-    """
+    """Whatever an agent says, odd characters included, is read back by another store as it was."""
     messages = legal_history(Random(seed), exchanges=30)
 
     async def keep() -> list[Message]:
@@ -62,9 +52,7 @@ def test_messages_come_back(redis_url: str, seed: int) -> None:
 
 
 def test_big_commit(redis_url: str) -> None:
-    """
-    A commit of 10,000 messages is one commit.
-    """
+    """A commit of 10,000 messages is one commit."""
     messages = talk(10_000)
 
     async def keep() -> tuple[int, list[Message]]:
@@ -79,9 +67,7 @@ def test_big_commit(redis_url: str) -> None:
 
 
 def test_state_comes_back(redis_url: str) -> None:
-    """
-    Execution state, reduction, open tool calls and metadata come with the thread.
-    """
+    """Execution state, reduction, open tool calls and metadata come with the thread."""
 
     async def keep() -> None:
         async with RedisStore(redis_url) as store:
@@ -137,9 +123,7 @@ def test_everything_goes(redis_url: str) -> None:
 
 
 def test_fork_keeps_what_it_shares(redis_url: str) -> None:
-    """
-    A deleted thread leaves what a fork shares and no other message, in no key.
-    """
+    """A deleted thread leaves what a fork shares and no other message, in no key."""
 
     async def live() -> list[Message]:
         async with RedisStore(redis_url) as store:
@@ -158,9 +142,7 @@ def test_fork_keeps_what_it_shares(redis_url: str) -> None:
 
 
 def holds(content: object, number: int) -> bool:
-    """
-    Tell whether the content of a key has a message of `talk`.
-    """
+    """Tell whether the content of a key has a message of `talk`."""
     return f"said-{number}-" in repr(content)
 
 
@@ -185,9 +167,7 @@ def test_conflict(redis_url: str) -> None:
 
 
 def test_appends_of_many_stores(redis_url: str) -> None:
-    """
-    Batches that several stores append to one thread stay whole, and none is lost.
-    """
+    """Batches that several stores append to one thread stay whole, and none is lost."""
 
     async def append(name: int) -> None:
         async with RedisStore(redis_url) as store:
@@ -207,9 +187,7 @@ def test_appends_of_many_stores(redis_url: str) -> None:
 
 
 def test_fork_of_a_deleted_thread(redis_url: str) -> None:
-    """
-    Forking a thread that somebody has deleted is refused and makes nothing.
-    """
+    """Forking a thread that somebody has deleted is refused and makes nothing."""
 
     async def race() -> None:
         async with RedisStore(redis_url) as store:
@@ -229,9 +207,7 @@ def test_fork_of_a_deleted_thread(redis_url: str) -> None:
     [(("a:b", "c"), ("a", "b:c")), (("a", "rows"), ("rows", "a")), (("a.b", "c"), ("a-b", "c"))],
 )
 def test_names_do_not_meet(redis_url: str, first: tuple[str, str], second: tuple[str, str]) -> None:
-    """
-    Threads whose names look alike, in whatever way, know nothing of each other.
-    """
+    """Threads whose names look alike, in whatever way, know nothing of each other."""
 
     async def live() -> list[list[Message]]:
         async with RedisStore(redis_url) as store:
@@ -263,9 +239,7 @@ def test_odd_tenants_have_no_threads(redis_url: str, odd: str) -> None:
 
 
 def test_prefixes_are_apart(redis_url: str) -> None:
-    """
-    Stores with different prefixes in one Redis share nothing.
-    """
+    """Stores with different prefixes in one Redis share nothing."""
 
     async def live() -> list[list[str]]:
         async with RedisStore(redis_url, prefix="a") as one, RedisStore(redis_url) as other:
@@ -276,9 +250,7 @@ def test_prefixes_are_apart(redis_url: str) -> None:
 
 
 def test_search_reads(redis_url: str) -> None:
-    """
-    A search finds words in Redis too, the newest message first.
-    """
+    """A search finds words in Redis too, the newest message first."""
 
     async def live() -> list[int]:
         async with RedisStore(redis_url) as store:
@@ -290,9 +262,7 @@ def test_search_reads(redis_url: str) -> None:
 
 
 def test_expiry_is_of_the_store(redis_url: str) -> None:
-    """
-    An expired thread is gone, though no key of Redis has a time to live.
-    """
+    """An expired thread is gone, though no key of Redis has a time to live."""
 
     async def live() -> tuple[list[object], bool, int]:
         clock = [NOW]
@@ -310,9 +280,7 @@ def test_expiry_is_of_the_store(redis_url: str) -> None:
 
 
 def test_more_tasks_than_connections(redis_url: str) -> None:
-    """
-    Many more tasks than connections wait for each other, within their time.
-    """
+    """Many more tasks than connections wait for each other, within their time."""
 
     async def live() -> tuple[int, object]:
         async with RedisStore(redis_url) as store:

@@ -1,6 +1,4 @@
-"""
-One damaged thread in a Redis, beside others.
-"""
+"""One damaged thread in a Redis, beside others."""
 
 import asyncio
 from datetime import timedelta
@@ -59,9 +57,7 @@ BELOW: dict[str, tuple[str, ...]] = {
 
 
 async def prepare(url: str, commands: Commands) -> None:
-    """
-    Make the threads a, b and c, which live for a day, and damage b.
-    """
+    """Make the threads a, b and c, which live for a day, and damage b."""
     async with RedisStore(url, clock=lambda: NOW) as store:
         for name in "abc":
             thread = await store.thread(name, ttl=DAY)
@@ -72,24 +68,18 @@ async def prepare(url: str, commands: Commands) -> None:
 
 
 async def branch_of_b(url: str) -> str:
-    """
-    Return the branch on which b stands.
-    """
+    """Return the branch on which b stands."""
     return cast("bytes", await tell(url, "HGET", THREAD, "branch")).decode()
 
 
 async def damage_below(url: str, damage: str, branch: str = "") -> None:
-    """
-    Damage what lies there of *branch*, by default that of b.
-    """
+    """Damage what lies there of *branch*, by default that of b."""
     name = branch or await branch_of_b(url)
     await tell(url, *(word.replace("BRANCH", name) for word in BELOW[damage]))
 
 
 async def verdicts(store: RedisStore) -> list[tuple[str, int, bool]]:
-    """
-    Return of each thread its id, how many messages are whole, and whether anything is not.
-    """
+    """Return of each thread its id, how many messages are whole, and whether anything is not."""
     return [
         ("" if one.key is None else one.key.id, one.messages, bool(one.faults))
         async for one in verify_store(store)
@@ -98,9 +88,7 @@ async def verdicts(store: RedisStore) -> list[tuple[str, int, bool]]:
 
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_the_others_are_listed(redis_url: str, damage: str) -> None:
-    """
-    A list passes a damaged thread over, and asking for it alone tells of the damage.
-    """
+    """A list passes a damaged thread over, and asking for it alone tells of the damage."""
 
     async def live() -> list[str]:
         await prepare(redis_url, DAMAGE[damage])
@@ -114,9 +102,7 @@ def test_the_others_are_listed(redis_url: str, damage: str) -> None:
 
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_the_others_expire(redis_url: str, damage: str) -> None:
-    """
-    A damaged thread stays, and the expired ones before and behind it go.
-    """
+    """A damaged thread stays, and the expired ones before and behind it go."""
 
     async def live() -> tuple[int, int, list[str]]:
         await prepare(redis_url, DAMAGE[damage])
@@ -131,9 +117,7 @@ def test_the_others_expire(redis_url: str, damage: str) -> None:
 
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_the_damaged_one_is_named(redis_url: str, damage: str) -> None:
-    """
-    The verification of a store names the damaged thread and finds the others whole.
-    """
+    """The verification of a store names the damaged thread and finds the others whole."""
 
     async def live() -> list[tuple[str, int, bool]]:
         await prepare(redis_url, DAMAGE[damage])
@@ -148,9 +132,7 @@ def test_the_damaged_one_is_named(redis_url: str, damage: str) -> None:
 
 @pytest.mark.parametrize("damage", ["other names", "another thread", "other branches"])
 def test_documents_beside_another_key_are_refused(redis_url: str, damage: str) -> None:
-    """
-    Asking for the documents of a thread of which a key is something else tells of the damage.
-    """
+    """Asking for the documents of a thread of which a key is something else tells of the damage."""
 
     async def live() -> None:
         await prepare(redis_url, DAMAGE[damage])
@@ -180,9 +162,7 @@ def test_a_damaged_branch_is_named(redis_url: str, damage: str) -> None:
 
 @pytest.mark.parametrize("damage", BELOW)
 def test_a_damaged_branch_is_left_alone(redis_url: str, damage: str) -> None:
-    """
-    Writing to a thread with a damaged branch is refused as a whole.
-    """
+    """Writing to a thread with a damaged branch is refused as a whole."""
 
     async def live() -> tuple[object, object]:
         await prepare(redis_url, ())
@@ -226,9 +206,7 @@ def test_a_damaged_branch_is_deleted_or_not(redis_url: str, damage: str) -> None
 
 @pytest.mark.parametrize("damage", ["other names", "the head", "a document"])
 def test_a_damaged_thread_can_be_deleted(redis_url: str, damage: str) -> None:
-    """
-    A thread that cannot be read is deleted with all its keys.
-    """
+    """A thread that cannot be read is deleted with all its keys."""
 
     async def live() -> tuple[bool, list[bytes]]:
         await prepare(redis_url, DAMAGE[damage])
@@ -265,9 +243,7 @@ def test_behind_a_damaged_branch_nothing_is_cleared(redis_url: str, damage: str)
 
 
 def test_a_branch_without_a_first_number_takes_no_rows(redis_url: str) -> None:
-    """
-    Where the number of a branch's first row is gone, a commit is refused as damage.
-    """
+    """Where the number of a branch's first row is gone, a commit is refused as damage."""
 
     async def live() -> None:
         await prepare(redis_url, ())
@@ -321,9 +297,7 @@ def test_deleting_a_branch_behind_itself_ends(redis_url: str, way: str) -> None:
 
 
 def test_a_name_that_is_no_text_is_one_fault(redis_url: str) -> None:
-    """
-    A checkpoint whose name is no text is the one fault of its thread.
-    """
+    """A checkpoint whose name is no text is the one fault of its thread."""
     field = b"checkpoint/\xff"
 
     async def live() -> list[tuple[str, list[tuple[str, str]]]]:
@@ -375,9 +349,7 @@ def test_every_name_is_told(redis_url: str) -> None:
 
 @pytest.mark.parametrize("count", [0, 1, 499, 500, 501, 1_000, 1_203])
 def test_every_name_is_told_once(redis_url: str, count: int) -> None:
-    """
-    However many threads there are, each is named once and in order.
-    """
+    """However many threads there are, each is named once and in order."""
     words = [word for number in range(count) for word in ("0", f"t{number:04}")]
 
     async def live() -> list[tuple[str, str]]:
@@ -395,9 +367,7 @@ def test_every_name_is_told_once(redis_url: str, count: int) -> None:
 
 @pytest.mark.parametrize("key", ["tenants", "threads/default", "format"])
 def test_a_key_of_another_program_is_told(redis_url: str, key: str) -> None:
-    """
-    Where a list of the store itself is something else, another prefix is advised.
-    """
+    """Where a list of the store itself is something else, another prefix is advised."""
 
     async def live() -> None:
         await prepare(redis_url, ())
@@ -412,9 +382,7 @@ def test_a_key_of_another_program_is_told(redis_url: str, key: str) -> None:
 
 @pytest.mark.parametrize("key", ["tenants", "threads/default", "format", "epoch"])
 def test_beside_another_program_nothing_is_deleted(redis_url: str, key: str) -> None:
-    """
-    Where a list of the store itself is something else, a deletion is refused as a whole.
-    """
+    """Where a list of the store itself is something else, a deletion is refused as a whole."""
 
     async def live() -> tuple[object, object]:
         await prepare(redis_url, ())

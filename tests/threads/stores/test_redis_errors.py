@@ -1,6 +1,4 @@
-"""
-What the driver of Redis raises, as errors of foldline.
-"""
+"""What the driver of Redis raises, as errors of foldline."""
 
 import pytest
 from redis import exceptions
@@ -61,9 +59,7 @@ def test_errors_of_a_commit(error: Exception, kind: type[StoreError], text: str)
     ],
 )
 def test_errors_of_a_read(error: Exception, kind: type[StoreError]) -> None:
-    """
-    Where no commit was on its way, nothing is unknown.
-    """
+    """Where no commit was on its way, nothing is unknown."""
     found = store_error(error, is_unknown=False)
 
     assert type(found) is kind
@@ -86,7 +82,5 @@ def test_errors_of_a_read(error: Exception, kind: type[StoreError]) -> None:
     ],
 )
 def test_errors_of_another_place(error: Exception, expected: bool) -> None:
-    """
-    Only a refusal of a Redis that is not the one to be asked is worth a call elsewhere.
-    """
+    """Only a refusal of a Redis that is not the one to be asked is worth a call elsewhere."""
     assert is_elsewhere(error) is expected

@@ -1,6 +1,4 @@
-"""
-Redis whose address leads to another server from one moment on, as after a failover.
-"""
+"""Redis whose address leads to another server from one moment on, as after a failover."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -16,9 +14,7 @@ from tests.threads.stores.redis_image import tell
 
 
 class Failover:
-    """
-    An address that leads to one server and then to another.
-    """
+    """An address that leads to one server and then to another."""
 
     def __init__(self, folder: Path, old: RedisServer, new: RedisServer) -> None:
         self.old = old
@@ -43,25 +39,19 @@ def _failover(tmp_path: Path) -> Iterator[Failover]:
 
 
 async def warm(store: RedisStore) -> None:
-    """
-    Have every connection of *store* made.
-    """
+    """Have every connection of *store* made."""
     await asyncio.gather(*(store.find(f"warm{number}") for number in range(100)))
 
 
 async def clients(url: str) -> int:
-    """
-    Return how many connections a Redis has beside the one that asks.
-    """
+    """Return how many connections a Redis has beside the one that asks."""
     told = await tell(url, "INFO", "clients")
     assert isinstance(told, dict)
     return int(told["connected_clients"]) - 1
 
 
 def test_first_write_finds_the_new_primary(failover: Failover) -> None:
-    """
-    A write that the old primary refuses is done by the new one, once, and reads follow it.
-    """
+    """A write that the old primary refuses is done by the new one, once, and reads follow it."""
 
     async def live() -> tuple[list[str], object, int]:
         async with RedisStore(failover.url) as store:
@@ -98,9 +88,7 @@ def test_many_writes_find_the_new_primary(failover: Failover) -> None:
 
 
 def test_read_finds_the_new_primary(failover: Failover) -> None:
-    """
-    A read that the old primary refuses without its own primary is answered by the new one.
-    """
+    """A read that the old primary refuses without its own primary is answered by the new one."""
 
     async def live() -> object:
         async with RedisStore(failover.url) as store:
@@ -113,9 +101,7 @@ def test_read_finds_the_new_primary(failover: Failover) -> None:
 
 
 def test_lost_replica_is_named() -> None:
-    """
-    Where the address itself is a replica that has lost its primary, a read says that.
-    """
+    """Where the address itself is a replica that has lost its primary, a read says that."""
 
     async def live(url: str) -> None:
         async with RedisStore(url) as store:
@@ -132,9 +118,7 @@ def test_lost_replica_is_named() -> None:
 
 
 def test_closing_while_calls_wait(redis_url: str) -> None:
-    """
-    Calls that wait while a store is closed say that it is not open, and connect nowhere.
-    """
+    """Calls that wait while a store is closed say that it is not open, and connect nowhere."""
 
     async def live() -> tuple[Sequence[object], int]:
         store = await RedisStore(redis_url).open()

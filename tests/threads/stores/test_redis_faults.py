@@ -1,6 +1,4 @@
-"""
-Redis that fails: killed, full, slow or emptied.
-"""
+"""Redis that fails: killed, full, slow or emptied."""
 
 import asyncio
 import itertools
@@ -24,9 +22,7 @@ SECRET = "the bride wore green"
 
 
 async def said(url: str) -> list[str]:
-    """
-    Return the texts of the thread `t`, as another store reads them.
-    """
+    """Return the texts of the thread `t`, as another store reads them."""
     async with RedisStore(url) as store:
         thread = await store.find("t")
         return [] if thread is None else [one.text for one in await thread.get_messages()]
@@ -34,9 +30,7 @@ async def said(url: str) -> list[str]:
 
 @pytest.mark.usefixtures("redis_url")
 def test_cancelled_commit_is_finished(redis_server: RedisServer) -> None:
-    """
-    A commit that is cancelled at any moment is there or not, as the thread says.
-    """
+    """A commit that is cancelled at any moment is there or not, as the thread says."""
 
     async def live() -> tuple[int, int]:
         async with RedisStore(redis_server.url) as store:
@@ -57,9 +51,7 @@ def test_cancelled_commit_is_finished(redis_server: RedisServer) -> None:
 
 @pytest.mark.usefixtures("redis_url")
 def test_cancelled_reads_leave_the_way_clear(redis_server: RedisServer) -> None:
-    """
-    No answer to a read that was cancelled is taken for that to another one.
-    """
+    """No answer to a read that was cancelled is taken for that to another one."""
 
     async def live() -> list[str]:
         async with RedisStore(redis_server.url) as store:
@@ -80,9 +72,7 @@ def test_cancelled_reads_leave_the_way_clear(redis_server: RedisServer) -> None:
 
 
 class Crashes:
-    """
-    A thread that is written to while its server is killed again and again.
-    """
+    """A thread that is written to while its server is killed again and again."""
 
     def __init__(self, server: RedisServer) -> None:
         self.server = server
@@ -123,9 +113,7 @@ class Crashes:
 
 
 def crashed(mode: Sync) -> tuple[list[list[str]], set[str]]:
-    """
-    Return what a Redis acknowledged around three kills, and what it has after a fourth.
-    """
+    """Return what a Redis acknowledged around three kills, and what it has after a fourth."""
     with RedisServer(appendfsync=mode) as server:
         crashes = Crashes(server)
         asyncio.run(crashes.kill(3))
@@ -159,9 +147,7 @@ def test_kills_take_the_newest() -> None:
 
 
 def test_heals_after_a_restart(redis_server: RedisServer, redis_url: str) -> None:
-    """
-    An open store and its threads go on after a restart, in which Redis forgets all scripts.
-    """
+    """An open store and its threads go on after a restart, in which Redis forgets all scripts."""
 
     async def live() -> list[str]:
         async with RedisStore(redis_url) as store:
@@ -179,9 +165,7 @@ def test_heals_after_a_restart(redis_server: RedisServer, redis_url: str) -> Non
 
 
 def test_stopped_redis(redis_server: RedisServer, redis_url: str) -> None:
-    """
-    While Redis is away every call says so, without a word of what was said, and none hangs.
-    """
+    """While Redis is away every call says so, without a word of what was said, and none hangs."""
 
     async def live() -> list[FoldlineError]:
         async with RedisStore(redis_url, timeout=1.0) as store:
@@ -213,9 +197,7 @@ def test_stopped_redis(redis_server: RedisServer, redis_url: str) -> None:
 
 
 def test_emptied_redis(redis_server: RedisServer, redis_url: str) -> None:
-    """
-    A Redis that has lost everything is used again: the old thread is gone, new ones are made.
-    """
+    """A Redis that has lost everything is used again: the old thread is gone, new ones are made."""
 
     async def live() -> list[str]:
         async with RedisStore(redis_url) as store:

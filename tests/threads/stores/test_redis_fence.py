@@ -1,6 +1,4 @@
-"""
-Writes to Redis that were given up: should they still arrive, they do nothing.
-"""
+"""Writes to Redis that were given up: should they still arrive, they do nothing."""
 
 import asyncio
 import os
@@ -23,9 +21,7 @@ EPOCH = "{foldline}/epoch"
 
 
 def first_step() -> Step:
-    """
-    Return the step that makes a thread.
-    """
+    """Return the step that makes a thread."""
     branch = os.urandom(16)
     return Step(
         id=b"12345678",
@@ -38,16 +34,12 @@ def first_step() -> Step:
 
 
 def address(wire: Wire) -> str:
-    """
-    Return the address of the Redis behind *wire*.
-    """
+    """Return the address of the Redis behind *wire*."""
     return f"unix://{wire.path}"
 
 
 async def epoch(url: str) -> bytes | None:
-    """
-    Return what Redis holds as the epoch of a store.
-    """
+    """Return what Redis holds as the epoch of a store."""
     found = await tell(url, "GET", EPOCH)
     assert found is None or isinstance(found, bytes)
     return found
@@ -76,9 +68,7 @@ def test_late_making_makes_nothing(redis_server: RedisServer, redis_url: str) ->
 
 
 def test_late_deletion_deletes_nothing(redis_server: RedisServer, redis_url: str) -> None:
-    """
-    A deletion that arrives after it was given up leaves the thread that it was meant for.
-    """
+    """A deletion that arrives after it was given up leaves the thread that it was meant for."""
 
     async def live() -> int:
         async with (
@@ -99,9 +89,7 @@ def test_late_deletion_deletes_nothing(redis_server: RedisServer, redis_url: str
 
 
 def test_lost_answer_to_a_deletion(redis_server: RedisServer, redis_url: str) -> None:
-    """
-    A deletion whose answer was lost is found to be done.
-    """
+    """A deletion whose answer was lost is found to be done."""
 
     async def live() -> bool:
         async with (
@@ -142,9 +130,7 @@ def test_others_send_again_what_the_fence_refused(
 
 
 def test_one_break_is_one_epoch(redis_server: RedisServer, redis_url: str) -> None:
-    """
-    Many writes that break at once raise the epoch once, and each of them is settled.
-    """
+    """Many writes that break at once raise the epoch once, and each of them is settled."""
 
     async def live() -> tuple[set[type], bytes | None]:
         async with (
@@ -165,9 +151,7 @@ def test_one_break_is_one_epoch(redis_server: RedisServer, redis_url: str) -> No
 
 
 def test_a_store_without_breaks_has_no_epoch(redis_url: str) -> None:
-    """
-    Where no write was ever given up nothing is kept for it.
-    """
+    """Where no write was ever given up nothing is kept for it."""
 
     async def live() -> bytes | None:
         async with RedisStore(redis_url) as store:
@@ -178,9 +162,7 @@ def test_a_store_without_breaks_has_no_epoch(redis_url: str) -> None:
 
 
 def test_an_epoch_that_is_gone(redis_url: str) -> None:
-    """
-    A store that knows an epoch goes on with a Redis that has lost everything.
-    """
+    """A store that knows an epoch goes on with a Redis that has lost everything."""
 
     async def live() -> int:
         async with RedisStore(redis_url) as store:
@@ -195,14 +177,10 @@ def test_an_epoch_that_is_gone(redis_url: str) -> None:
 
 
 def test_an_epoch_that_never_rests(redis_url: str) -> None:
-    """
-    Where every attempt meets another epoch the store is busy, and nothing was written.
-    """
+    """Where every attempt meets another epoch the store is busy, and nothing was written."""
 
     class Restless(RedisStorage):
-        """
-        A storage that forgets the epoch as soon as it has heard of it.
-        """
+        """A storage that forgets the epoch as soon as it has heard of it."""
 
         def __setattr__(self, name: str, value: object) -> None:
             super().__setattr__(name, b"0" if name == "_epoch" else value)

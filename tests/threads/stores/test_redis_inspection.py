@@ -62,9 +62,7 @@ STRAY: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 
 async def fill(store: RedisStore) -> None:
-    """
-    Make the thread one, which has left a branch that two shares, and the thread other.
-    """
+    """Make the thread one, which has left a branch that two shares, and the thread other."""
     one = await store.thread("one")
     texts = [Message.user(f"{at}") for at in range(250)]
     await one.add_messages([Message.system("rule"), *texts, Message.system("rule")])
@@ -75,9 +73,7 @@ async def fill(store: RedisStore) -> None:
 
 
 async def damage(url: str, commands: Damage) -> None:
-    """
-    Run *commands* with the names of the branches.
-    """
+    """Run *commands* with the names of the branches."""
     mine = await tell(url, "HGET", ONE, "branch")
     theirs = await tell(url, "HGET", f"{HOME}/thread/default/two", "branch")
     assert isinstance(mine, bytes)
@@ -95,25 +91,19 @@ async def damage(url: str, commands: Damage) -> None:
 
 
 async def faults(store: RedisStore) -> list[Fault]:
-    """
-    Return everything that a verification finds.
-    """
+    """Return everything that a verification finds."""
     return [fault async for one in verify_store(store) for fault in one.faults]
 
 
 async def mend(store: RedisStore) -> list[Fault]:
-    """
-    Mend what can be.
-    """
+    """Mend what can be."""
     storage = store.backing.storage
     assert isinstance(storage, RedisStorage)
     return await storage.mend()
 
 
 def test_a_whole_store_is_whole(redis_url: str) -> None:
-    """
-    In a store that has lived nothing is found, and nothing of it is mended.
-    """
+    """In a store that has lived nothing is found, and nothing of it is mended."""
 
     async def live() -> tuple[list[Fault], list[Fault], bool]:
         async with RedisStore(redis_url) as store:
@@ -127,9 +117,7 @@ def test_a_whole_store_is_whole(redis_url: str) -> None:
 
 @pytest.mark.parametrize("name", MENDED)
 def test_what_does_not_fit_is_told_and_mended(redis_url: str, name: str) -> None:
-    """
-    A verification tells that keys do not fit together; mended they are as before the damage.
-    """
+    """A verification tells that keys do not fit together; mended they are as before the damage."""
 
     async def live() -> tuple[bool, bool, bool, list[Fault]]:
         async with RedisStore(redis_url) as store:
@@ -146,9 +134,7 @@ def test_what_does_not_fit_is_told_and_mended(redis_url: str, name: str) -> None
 
 @pytest.mark.parametrize("name", STRAY)
 def test_what_belongs_to_nothing_is_told(redis_url: str, name: str) -> None:
-    """
-    A key that belongs to nothing is stray, and stays.
-    """
+    """A key that belongs to nothing is stray, and stays."""
 
     async def live() -> tuple[list[str], list[Fault], bool]:
         async with RedisStore(redis_url) as store:
@@ -194,9 +180,7 @@ def test_what_is_deleted_meanwhile_is_neither_told_nor_mended(
 
 
 async def write(store: RedisStore, number: int, is_over: asyncio.Event) -> None:
-    """
-    Make threads of a tenant of their own and delete them, until it is over.
-    """
+    """Make threads of a tenant of their own and delete them, until it is over."""
     tenant = f"tenant-{number}"
     while not is_over.is_set():
         thread = await store.thread("a", tenant=tenant)
@@ -209,9 +193,7 @@ async def write(store: RedisStore, number: int, is_over: asyncio.Event) -> None:
 
 @pytest.mark.parametrize("command", ["SET KEY x", "RPUSH KEY x", "SADD KEY x", "ZADD KEY 1 x"])
 def test_a_branch_that_is_none_stops_nobody(redis_url: str, command: str) -> None:
-    """
-    Where the key of a branch holds something else, that is told, and all else is mended.
-    """
+    """Where the key of a branch holds something else, that is told, and all else is mended."""
 
     async def live() -> tuple[list[Fault], set[FaultKind], bool]:
         async with RedisStore(redis_url) as store:
@@ -237,9 +219,7 @@ def test_a_branch_that_is_none_stops_nobody(redis_url: str, command: str) -> Non
 
 
 def test_a_branch_of_two_owners_is_left_alone(redis_url: str) -> None:
-    """
-    Where a thread stands on what another one takes for its own, that is told and not mended.
-    """
+    """Where a thread stands on what another one takes for its own, that is told and not mended."""
 
     async def live() -> tuple[list[str], list[Fault]]:
         async with RedisStore(redis_url) as store:
@@ -254,9 +234,7 @@ def test_a_branch_of_two_owners_is_left_alone(redis_url: str) -> None:
 
 
 def test_a_lost_branch_name_is_repaired(redis_url: str) -> None:
-    """
-    A thread whose head names another branch than the store goes on with every message.
-    """
+    """A thread whose head names another branch than the store goes on with every message."""
 
     async def live() -> tuple[tuple[str, ...], int, list[Fault]]:
         async with RedisStore(redis_url) as store:
@@ -275,9 +253,7 @@ def test_a_lost_branch_name_is_repaired(redis_url: str) -> None:
 
 
 def test_a_deletion_takes_nothing_of_another(redis_url: str) -> None:
-    """
-    A thread that lists the branches of another one is deleted without them.
-    """
+    """A thread that lists the branches of another one is deleted without them."""
 
     async def live() -> tuple[int, list[Fault]]:
         async with RedisStore(redis_url) as store:
@@ -326,9 +302,7 @@ def test_a_damaged_number_is_of_its_thread(redis_url: str, number: str) -> None:
 
 @pytest.mark.parametrize("score", ["0.5", "inf", "-1"])
 def test_a_damaged_share_is_not_cut(redis_url: str, score: str) -> None:
-    """
-    Where it is not known how many rows are shared, deleting them is refused as a whole.
-    """
+    """Where it is not known how many rows are shared, deleting them is refused as a whole."""
 
     async def live() -> tuple[object, object]:
         async with RedisStore(redis_url) as store:
@@ -347,9 +321,7 @@ def test_a_damaged_share_is_not_cut(redis_url: str, score: str) -> None:
 
 
 def test_a_damaged_revision_is_damage(redis_url: str) -> None:
-    """
-    A commit by an open thread whose stored revision is no number is refused as damage.
-    """
+    """A commit by an open thread whose stored revision is no number is refused as damage."""
 
     async def live() -> None:
         async with RedisStore(redis_url) as store:
@@ -397,9 +369,7 @@ def test_deleting_costs_as_much_as_there_is(
 def test_what_nobody_owns_is_not_forked(
     redis_url: str, way: str, at: int, *, is_shared: bool
 ) -> None:
-    """
-    A branch that no thread owns any more is shared no more, however little is asked for.
-    """
+    """A branch that no thread owns any more is shared no more, however little is asked for."""
 
     async def live() -> bool:
         async with RedisStore(redis_url) as store:

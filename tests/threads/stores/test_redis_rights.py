@@ -1,6 +1,4 @@
-"""
-A user of Redis who lacks a command: refused at the door, or before the first write.
-"""
+"""A user of Redis who lacks a command: refused at the door, or before the first write."""
 
 import asyncio
 import re
@@ -31,17 +29,13 @@ MOVES: Final = ("add", "rewind", "edit", "fork", "clear", "delete", "make")
 
 
 async def allow(server: RedisServer, *rights: str) -> str:
-    """
-    Give a user *rights* and no others; return the address with which it comes.
-    """
+    """Give a user *rights* and no others; return the address with which it comes."""
     await tell(server.url, "ACL", "SETUSER", "app", "reset", "on", ">pw", "~*", "&*", *rights)
     return f"unix://app:pw@{server.socket}"
 
 
 async def move(store: RedisStore, thread: ConversationThread, name: str) -> None:
-    """
-    Do one of `MOVES`.
-    """
+    """Do one of `MOVES`."""
     if name == "add":
         messages = [Message.user("new"), Message.system("rule")]
         await thread.commit(messages=messages, tools=[ToolRun(call_id="c", name="f")])
@@ -60,17 +54,13 @@ async def move(store: RedisStore, thread: ConversationThread, name: str) -> None
 
 
 async def said(store: RedisStore) -> list[str]:
-    """
-    Return the texts of the thread `t`, or nothing where it is gone.
-    """
+    """Return the texts of the thread `t`, or nothing where it is gone."""
     thread = await store.find("t")
     return [] if thread is None else [one.text for one in await thread.get_messages()]
 
 
 async def faults(store: RedisStore) -> list[str]:
-    """
-    Return what is wrong in the store, but for what belongs to nothing.
-    """
+    """Return what is wrong in the store, but for what belongs to nothing."""
     return [
         str(fault)
         async for one in verify_store(store)
@@ -80,9 +70,7 @@ async def faults(store: RedisStore) -> list[str]:
 
 
 async def talk(store: RedisStore) -> ConversationThread:
-    """
-    Make the thread `t`, with a branch that it has left and another thread that shares it.
-    """
+    """Make the thread `t`, with a branch that it has left and another thread that shares it."""
     thread = await store.thread("t")
     messages = [Message.user("a"), Message.assistant("b"), Message.user("c"), Message.system("d")]
     await thread.add_messages(messages)
@@ -110,9 +98,7 @@ def test_a_missing_right_is_told_at_the_door(redis_server: RedisServer, command:
 
 @pytest.mark.usefixtures("redis_url")
 def test_opening_leaves_no_trace(redis_server: RedisServer) -> None:
-    """
-    A user with every right opens a store, and nothing of the trial stays.
-    """
+    """A user with every right opens a store, and nothing of the trial stays."""
 
     async def live() -> dict[bytes, object]:
         async with RedisStore(await allow(redis_server, "+@all")):
@@ -122,9 +108,7 @@ def test_opening_leaves_no_trace(redis_server: RedisServer) -> None:
 
 
 def test_a_reader_reads(redis_server: RedisServer, redis_url: str) -> None:
-    """
-    Whoever may write nothing at all reads every thread, and a commit is refused as a whole.
-    """
+    """Whoever may write nothing at all reads every thread, and a commit is refused as a whole."""
 
     async def live() -> tuple[list[str], bool]:
         async with RedisStore(redis_url) as store:
@@ -146,9 +130,7 @@ def test_a_reader_reads(redis_server: RedisServer, redis_url: str) -> None:
 def test_a_right_that_is_taken_later_leaves_nothing_half(
     redis_server: RedisServer, name: str
 ) -> None:
-    """
-    Whatever command is taken from a user whose store is open, a write is made or it is not.
-    """
+    """Whatever command is taken from a user whose store is open, a write is made or it is not."""
 
     async def live(command: str) -> None:
         redis_server.flush()

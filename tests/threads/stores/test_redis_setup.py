@@ -1,6 +1,4 @@
-"""
-Redis as it is set up: what a store asks of it, and what it says of it.
-"""
+"""Redis as it is set up: what a store asks of it, and what it says of it."""
 
 import asyncio
 import sys
@@ -16,9 +14,7 @@ from tests.threads.stores.redis_image import tell
 
 
 def test_newer_format_is_refused(redis_url: str) -> None:
-    """
-    What a newer foldline wrote is not opened, nor read or written by a store that is open.
-    """
+    """What a newer foldline wrote is not opened, nor read or written by a store that is open."""
 
     async def live() -> None:
         async with RedisStore(redis_url) as store:
@@ -37,9 +33,7 @@ def test_newer_format_is_refused(redis_url: str) -> None:
 
 @pytest.mark.parametrize("odd", ["x", "", "9" * 5000])
 def test_odd_format_is_refused(redis_url: str, odd: str) -> None:
-    """
-    A format that is no number of any format is a newer one.
-    """
+    """A format that is no number of any format is a newer one."""
     asyncio.run(tell(redis_url, "SET", "{foldline}/format", odd))
 
     with pytest.raises(StoreVersionError):
@@ -47,9 +41,7 @@ def test_odd_format_is_refused(redis_url: str, odd: str) -> None:
 
 
 def test_eviction_is_refused() -> None:
-    """
-    A Redis that may drop threads when its memory is full is refused, unless that is allowed.
-    """
+    """A Redis that may drop threads when its memory is full is refused, unless that is allowed."""
 
     async def live(url: str) -> None:
         await tell(url, "CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
@@ -76,9 +68,7 @@ def test_eviction_is_refused() -> None:
     ],
 )
 def test_promise(mode: Sync | None, save: str, expected: RedisDurability) -> None:
-    """
-    A store tells what its Redis may lose, as Redis is set up now.
-    """
+    """A store tells what its Redis may lose, as Redis is set up now."""
 
     async def live(url: str) -> tuple[RedisDurability, str]:
         await tell(url, "CONFIG", "SET", "appendonly", "no" if mode is None else "yes")
@@ -95,9 +85,7 @@ def test_promise(mode: Sync | None, save: str, expected: RedisDurability) -> Non
 
 
 def test_promise_of_a_silent_redis() -> None:
-    """
-    Where a user may not read the settings, a store says that it cannot tell.
-    """
+    """Where a user may not read the settings, a store says that it cannot tell."""
 
     async def live(server: RedisServer) -> RedisDurability:
         rights = ("~*", "&*", "+@all", "-config")
@@ -114,9 +102,7 @@ def test_promise_of_a_silent_redis() -> None:
     ["http://h", "nonsense", "", "redis://u:hush@h:x/", "redis://h?hush=1", "redis://h?db=hush"],
 )
 def test_odd_addresses(url: str) -> None:
-    """
-    What is no address is refused, and the message holds nothing of it.
-    """
+    """What is no address is refused, and the message holds nothing of it."""
     with pytest.raises(ConfigError) as caught:
         RedisStore(url)
 
@@ -127,26 +113,20 @@ def test_odd_addresses(url: str) -> None:
     "prefix", ["", "a/b", "{a}", "a b", "*", "\ud800", "a" * 201, None, 5, b"a", ["a"]]
 )
 def test_odd_prefixes(prefix: object) -> None:
-    """
-    A prefix that could be taken for more than a name, or is no text, is refused.
-    """
+    """A prefix that could be taken for more than a name, or is no text, is refused."""
     with pytest.raises(ConfigError, match="prefix"):
         RedisStore("redis://h", prefix=prefix)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("timeout", [0, -1, float("nan"), None, "5", [], True])
 def test_odd_timeouts(timeout: object) -> None:
-    """
-    A call needs some time, given as a number.
-    """
+    """A call needs some time, given as a number."""
     with pytest.raises(ConfigError, match="timeout"):
         RedisStore("redis://h", timeout=timeout)  # type: ignore[arg-type]
 
 
 def test_missing_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    """
-    Without the driver the error names the extra, at once.
-    """
+    """Without the driver the error names the extra, at once."""
     monkeypatch.setitem(sys.modules, "redis", None)
     monkeypatch.setitem(sys.modules, "redis.asyncio", None)
 
@@ -157,9 +137,7 @@ def test_missing_extra(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_closed_store() -> None:
-    """
-    A store that is not open says so, and closing it is harmless.
-    """
+    """A store that is not open says so, and closing it is harmless."""
 
     async def live() -> None:
         store = RedisStore("redis://h")
@@ -171,9 +149,7 @@ def test_closed_store() -> None:
 
 
 def test_store_in_several_loops(redis_url: str) -> None:
-    """
-    A store may be opened again, in another event loop.
-    """
+    """A store may be opened again, in another event loop."""
     store = RedisStore(redis_url)
 
     async def live() -> int:

@@ -25,16 +25,12 @@ ROOT = b"r" * 16
 
 
 def key_of(kind: str, name: str) -> bytes:
-    """
-    Return a key of the tenant `acme`.
-    """
+    """Return a key of the tenant `acme`."""
     return f"{{foldline}}/{kind}/acme/{name}".encode()
 
 
 def step(expected: int, branch: bytes = ROOT, **changes: object) -> Step:
-    """
-    Return a step that makes a thread, or goes on with one.
-    """
+    """Return a step that makes a thread, or goes on with one."""
     fields: dict[str, object] = {
         "id": b"12345678",
         "expected": expected,
@@ -47,9 +43,7 @@ def step(expected: int, branch: bytes = ROOT, **changes: object) -> Step:
 
 
 def rows_from(start: int, count: int, branch: bytes = ROOT) -> list[StoredRow]:
-    """
-    Return *count* rows, every third of a system message.
-    """
+    """Return *count* rows, every third of a system message."""
     return [
         StoredRow(branch=branch, seq=seq, system=seq % 3 == 0, data=b"row %d" % seq)
         for seq in range(start, start + count)
@@ -57,9 +51,7 @@ def rows_from(start: int, count: int, branch: bytes = ROOT) -> list[StoredRow]:
 
 
 def plain(answer: object) -> object:
-    """
-    Return an answer of a storage with the documents of threads in one order.
-    """
+    """Return an answer of a storage with the documents of threads in one order."""
     if isinstance(answer, list):
         return [plain(one) for one in cast("list[object]", answer)]
     if isinstance(answer, StoredThread):
@@ -69,9 +61,7 @@ def plain(answer: object) -> object:
 
 
 class Walk:
-    """
-    The same steps at random on two storages.
-    """
+    """The same steps at random on two storages."""
 
     def __init__(self, storages: list[ThreadStorage], seed: int) -> None:
         self.storages = storages
@@ -163,9 +153,7 @@ class Walk:
 
 @pytest.mark.parametrize("check", StorageConformance.checks(), ids=lambda one: one.name)
 def test_conformance(redis_url: str, check: StorageCheck) -> None:
-    """
-    Redis keeps every promise of a storage that applies to it, and what a check wrote goes.
-    """
+    """Redis keeps every promise of a storage that applies to it, and what a check wrote goes."""
     applies = asyncio.run(StorageConformance(lambda: RedisStorage(redis_url)).prove(check))
 
     assert applies is not check.needs_words
@@ -173,9 +161,7 @@ def test_conformance(redis_url: str, check: StorageCheck) -> None:
 
 
 def test_no_index_of_words(redis_url: str) -> None:
-    """
-    Redis finds no words by itself, so that a search reads the messages.
-    """
+    """Redis finds no words by itself, so that a search reads the messages."""
     assert not isinstance(RedisStorage(redis_url), WordIndex)
 
 
@@ -218,9 +204,7 @@ def test_walks_like_memory(redis_url: str, seed: int) -> None:
     ],
 )
 def test_foreign_key_refuses_the_whole(redis_url: str, kind: str, name: str) -> None:
-    """
-    Where one key that a commit needs holds something else, nothing at all is written.
-    """
+    """Where one key that a commit needs holds something else, nothing at all is written."""
 
     async def attempt() -> tuple[object, object]:
         storage = RedisStorage(redis_url)
@@ -287,9 +271,7 @@ def test_stale_branch_is_refused(redis_url: str) -> None:
 
 
 def test_fork_keeps_only_what_it_shares(redis_url: str) -> None:
-    """
-    Behind a rewind, a fork that shares less than the rewind left keeps no row of the rest.
-    """
+    """Behind a rewind, a fork that shares less than the rewind left keeps no row of the rest."""
 
     async def attempt() -> tuple[list[StoredRow], object, object]:
         storage = RedisStorage(redis_url)
@@ -315,9 +297,7 @@ def test_fork_keeps_only_what_it_shares(redis_url: str) -> None:
 
 
 def test_lost_key_is_noticed(redis_url: str) -> None:
-    """
-    A thread of which a key has been dropped is damaged, and not a thread without documents.
-    """
+    """A thread of which a key has been dropped is damaged, and not a thread without documents."""
 
     async def attempt() -> None:
         storage = RedisStorage(redis_url)
@@ -332,9 +312,7 @@ def test_lost_key_is_noticed(redis_url: str) -> None:
 
 
 def test_lost_thread_is_not_listed(redis_url: str) -> None:
-    """
-    A thread whose head has been dropped is in no list, and those behind it are.
-    """
+    """A thread whose head has been dropped is in no list, and those behind it are."""
 
     async def attempt() -> list[str]:
         storage = RedisStorage(redis_url)
@@ -350,9 +328,7 @@ def test_lost_thread_is_not_listed(redis_url: str) -> None:
 
 
 def test_too_many_rows_are_refused(redis_url: str) -> None:
-    """
-    A commit with more words than one command may have is refused before it is sent.
-    """
+    """A commit with more words than one command may have is refused before it is sent."""
 
     async def attempt() -> None:
         storage = RedisStorage(redis_url)
@@ -368,9 +344,7 @@ def test_too_many_rows_are_refused(redis_url: str) -> None:
 
 
 def test_many_system_messages(redis_url: str) -> None:
-    """
-    System messages come alone across forks, in order, however many there are.
-    """
+    """System messages come alone across forks, in order, however many there are."""
 
     async def attempt() -> list[StoredRow]:
         storage = RedisStorage(redis_url)
@@ -390,9 +364,7 @@ def test_many_system_messages(redis_url: str) -> None:
 
 
 def test_tenant_is_in_every_key(redis_url: str) -> None:
-    """
-    Every key begins with the prefix in braces, and every key of a thread names its tenant.
-    """
+    """Every key begins with the prefix in braces, and every key of a thread names its tenant."""
 
     async def write() -> None:
         storage = RedisStorage(redis_url, prefix="app:1")

@@ -1,6 +1,4 @@
-"""
-A copy that is made while others write is one moment of the store.
-"""
+"""A copy that is made while others write is one moment of the store."""
 
 import asyncio
 import sqlite3
@@ -24,9 +22,7 @@ from tests.threads.stores.test_sqlite_schema import PACKAGE, execute, header, re
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """
-    Return the file of a store with everything in it.
-    """
+    """Return the file of a store with everything in it."""
 
     async def run() -> None:
         async with SQLiteStore(tmp_path / "store.db") as store:
@@ -46,9 +42,7 @@ async def _snapshots(path: Path) -> list[bytes]:
 
 
 def test_the_copy_holds_the_same(path: Path, tmp_path: Path) -> None:
-    """
-    Every thread of the copy is the same, byte for byte, and nobody else may read the file.
-    """
+    """Every thread of the copy is the same, byte for byte, and nobody else may read the file."""
     backup = back_up(path, tmp_path / "copy.db")
 
     assert (backup.threads, backup.problems) == (3, ())
@@ -57,9 +51,7 @@ def test_the_copy_holds_the_same(path: Path, tmp_path: Path) -> None:
 
 
 def test_what_is_in_the_log_alone_is_copied(path: Path, tmp_path: Path) -> None:
-    """
-    A copy of a store that is open has what is not yet folded back into its file.
-    """
+    """A copy of a store that is open has what is not yet folded back into its file."""
 
     async def run() -> int:
         async with SQLiteStore(path) as store:
@@ -89,9 +81,7 @@ def test_a_store_of_any_version_is_copied_as_it_is(
 
 
 def test_nothing_is_overwritten(path: Path, tmp_path: Path) -> None:
-    """
-    A file that is there stays as it is, and no draft is left.
-    """
+    """A file that is there stays as it is, and no draft is left."""
     (tmp_path / "there.db").write_bytes(b"precious")
     names = sorted(one.name for one in tmp_path.iterdir())
 
@@ -103,9 +93,7 @@ def test_nothing_is_overwritten(path: Path, tmp_path: Path) -> None:
 
 
 def test_another_database_is_refused(tmp_path: Path) -> None:
-    """
-    A file of another program is not copied.
-    """
+    """A file of another program is not copied."""
     with closing(sqlite3.connect(tmp_path / "other.db")) as connection:
         connection.execute("CREATE TABLE one (two)")
 
@@ -116,9 +104,7 @@ def test_another_database_is_refused(tmp_path: Path) -> None:
 
 
 def test_damage_is_copied_and_told(path: Path, tmp_path: Path) -> None:
-    """
-    What is damaged in the store is in the copy, and its row is named.
-    """
+    """What is damaged in the store is in the copy, and its row is named."""
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("UPDATE rows SET data = substr(data, 1, 50) WHERE id = (1 << 32) + 7")
         connection.commit()
@@ -130,9 +116,7 @@ def test_damage_is_copied_and_told(path: Path, tmp_path: Path) -> None:
 
 
 def test_an_encrypted_store_needs_no_key(tmp_path: Path) -> None:
-    """
-    Seals are made over what is stored, so that they are checked without a key.
-    """
+    """Seals are made over what is stored, so that they are checked without a key."""
 
     async def run() -> None:
         async with SQLiteStore(tmp_path / "store.db", cipher=AesCipher(bytes(32))) as store:
@@ -144,9 +128,7 @@ def test_an_encrypted_store_needs_no_key(tmp_path: Path) -> None:
 
 
 def test_copies_made_while_others_write_are_whole(path: Path, tmp_path: Path) -> None:
-    """
-    Of 20 copies made while a thread grows each is whole and holds a beginning of it.
-    """
+    """Of 20 copies made while a thread grows each is whole and holds a beginning of it."""
     stop = threading.Event()
 
     async def write() -> None:
@@ -208,9 +190,7 @@ def test_a_branch_that_is_lost_is_told(
 
 
 def test_a_branch_with_a_number_beyond_all_is_told(path: Path, tmp_path: Path) -> None:
-    """
-    So is one with a number that no row can have.
-    """
+    """So is one with a number that no row can have."""
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("UPDATE branches SET pk = 1 << 40 WHERE pk = 3")
         connection.execute("UPDATE threads SET branch = 1 << 40 WHERE branch = 3")

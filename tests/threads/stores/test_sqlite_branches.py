@@ -1,6 +1,4 @@
-"""
-The branches in a SQLite file: damage of one, and who may share one.
-"""
+"""The branches in a SQLite file: damage of one, and who may share one."""
 
 import sqlite3
 from contextlib import closing
@@ -25,9 +23,7 @@ SAID = [Message.user(f"m{number}") for number in range(30)]
 
 
 async def damaged(store: SQLiteStore) -> list[str]:
-    """
-    Return the threads of *store* that are not as they were written.
-    """
+    """Return the threads of *store* that are not as they were written."""
     return [one.key.id async for one in verify_store(store) if one.key and one.faults]
 
 
@@ -48,9 +44,7 @@ def forked(tmp_path: Path) -> Path:
 
 
 def execute(path: Path, *pieces: str) -> None:
-    """
-    Run each of *pieces* on the file at *path*, past every store.
-    """
+    """Run each of *pieces* on the file at *path*, past every store."""
     for piece in pieces:
         with closing(sqlite3.connect(path, isolation_level=None)) as connection:
             connection.execute("PRAGMA writable_schema = ON")
@@ -89,9 +83,7 @@ def test_a_number_that_is_none_is_damage_of_one_thread(forked: Path, change: str
 
 
 def lose_name(path: Path) -> None:
-    """
-    Take the name of the branch of the thread `t` out of its page, and leave it in the index.
-    """
+    """Take the name of the branch of the thread `t` out of its page, and leave it in the index."""
     twin = (
         "SELECT 'table', 'twin', 'twin', rootpage, replace(replace(sql, 'branches', 'twin'), "
         "'NOT NULL UNIQUE', '') FROM sqlite_schema WHERE name = 'branches'"
@@ -121,9 +113,7 @@ def test_a_branch_without_a_name_is_told_and_its_messages_are_saved(forked: Path
 
 
 def test_who_shares_a_branch_without_a_name_keeps_rows_of_its_own(forked: Path) -> None:
-    """
-    A fork of it cannot read what it shares, and saves what it has written itself.
-    """
+    """A fork of it cannot read what it shares, and saves what it has written itself."""
     lose_name(forked)
 
     async def look(store: SQLiteStore) -> list[Message]:
@@ -139,9 +129,7 @@ def test_who_shares_a_branch_without_a_name_keeps_rows_of_its_own(forked: Path) 
 
 
 async def planned_fork(store: SQLiteStore, at: int) -> Step:
-    """
-    Return the commit that makes a fork of the thread `t` that shares its first *at* messages.
-    """
+    """Return the commit that makes a fork of the thread `t` that shares its first *at* messages."""
     stored = await store.backing.storage.load(ThreadKey("default", "t"))
     assert stored is not None
     record = decode_record(stored, store.backing.vault)
@@ -167,9 +155,7 @@ def test_what_nobody_owns_is_shared_no_more(forked: Path, way: str, at: int) -> 
 
 
 def test_a_thread_owns_the_branches_that_it_has_left(forked: Path) -> None:
-    """
-    Behind a rewind the branch that was left can still be shared.
-    """
+    """Behind a rewind the branch that was left can still be shared."""
 
     async def live(store: SQLiteStore) -> int:
         thread, planned = await store.thread("t"), await planned_fork(store, 25)

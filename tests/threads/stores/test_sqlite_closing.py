@@ -1,6 +1,4 @@
-"""
-A SQLite store that is closed by a task that is cancelled, or by two at once.
-"""
+"""A SQLite store that is closed by a task that is cancelled, or by two at once."""
 
 import asyncio
 import sqlite3
@@ -20,9 +18,7 @@ def _threads(path: Path) -> list[str]:
 
 
 async def _cancelled(store: SQLiteStore, *, turns: int) -> None:
-    """
-    Close *store* in a task that is cancelled after so many turns of the event loop.
-    """
+    """Close *store* in a task that is cancelled after so many turns of the event loop."""
     closing = asyncio.create_task(store.close())
     for _ in range(turns):
         await asyncio.sleep(0)
@@ -32,9 +28,7 @@ async def _cancelled(store: SQLiteStore, *, turns: int) -> None:
 
 @pytest.mark.parametrize("turns", range(6))
 def test_a_cancelled_closing_ends_and_the_store_opens_again(tmp_path: Path, turns: int) -> None:
-    """
-    Wherever closing is cancelled, opening the store behind it makes it work.
-    """
+    """Wherever closing is cancelled, opening the store behind it makes it work."""
     path = tmp_path / "closing.db"
 
     async def live() -> None:
@@ -124,9 +118,7 @@ def test_two_may_open_a_store_that_one_closes(tmp_path: Path) -> None:
 
 
 def test_who_opens_a_store_that_still_empties_its_log_waits(tmp_path: Path) -> None:
-    """
-    From its first step on closing is over before an opening is, which makes the store work.
-    """
+    """From its first step on closing is over before an opening is, which makes the store work."""
     path = tmp_path / "emptied.db"
     held, begun = threading.Event(), threading.Event()
 
@@ -159,9 +151,7 @@ def test_who_opens_a_store_that_still_empties_its_log_waits(tmp_path: Path) -> N
 def test_a_closing_that_ends_late_leaves_the_store_open_that_was_opened_again(
     tmp_path: Path,
 ) -> None:
-    """
-    Who closes a store and hears of the end behind a new opening takes nothing of that away.
-    """
+    """Who closes a store and hears of the end behind a new opening takes nothing of that away."""
     path = tmp_path / "late.db"
     storage = SQLiteStorage(path, durability="relaxed")
     begun, opened, read = threading.Event(), threading.Event(), threading.Event()

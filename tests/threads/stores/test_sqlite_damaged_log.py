@@ -1,6 +1,4 @@
-"""
-A log of which SQLite takes only a part: what was committed behind is told and kept.
-"""
+"""A log of which SQLite takes only a part: what was committed behind is told and kept."""
 
 import asyncio
 import logging
@@ -53,9 +51,7 @@ async def _say(path: Path, turns: int, *, before: int = 0) -> None:
 
 @pytest.fixture
 def killed(tmp_path: Path) -> Path:
-    """
-    A store whose program was killed.
-    """
+    """A store whose program was killed."""
     (tmp_path / "folder").mkdir()
     asyncio.run(_say(tmp_path / "folder" / "a.db", TURNS))
     return tmp_path / "folder" / "killed.db"
@@ -70,17 +66,13 @@ def _copies(path: Path) -> list[str]:
 
 
 def _commits(data: bytes) -> list[int]:
-    """
-    Return the numbers, from 0, of the frames that end a commit.
-    """
+    """Return the numbers, from 0, of the frames that end a commit."""
     frames = range((len(data) - HEADER) // STRIDE)
     return [one for one in frames if any(data[HEADER + one * STRIDE :][4:8])]
 
 
 def _flip(path: Path, *places: int) -> bytes:
-    """
-    Change a bit of the log at each of *places*, and return what it then is.
-    """
+    """Change a bit of the log at each of *places*, and return what it then is."""
     data = bytearray(_log(path).read_bytes())
     for place in places:
         data[place] ^= 1
@@ -89,9 +81,7 @@ def _flip(path: Path, *places: int) -> bytes:
 
 
 def _page(frame: int) -> int:
-    """
-    Return a place in the page of *frame*.
-    """
+    """Return a place in the page of *frame*."""
     return HEADER + frame * STRIDE + FRAME + 2_000
 
 
@@ -129,9 +119,7 @@ def test_a_flipped_bit_is_told_and_the_log_is_kept(
 
 
 def test_what_was_kept_is_kept_once(killed: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """
-    A program that is killed behind the opening leaves nothing of the damage in the log.
-    """
+    """A program that is killed behind the opening leaves nothing of the damage in the log."""
     _flip(killed, _page(0))
 
     async def open_twice() -> None:
@@ -150,9 +138,7 @@ def test_what_was_kept_is_kept_once(killed: Path, caplog: pytest.LogCaptureFixtu
 
 
 def test_a_copy_is_never_written_over(killed: Path) -> None:
-    """
-    A second damaged log is copied beside the copy of the first.
-    """
+    """A second damaged log is copied beside the copy of the first."""
     kept = []
     for place in (_page(0), _page(1)):
         asyncio.run(_say(killed.with_name("a.db"), TURNS))
@@ -181,9 +167,7 @@ def test_one_commit_behind_the_damage_is_only_told(
 
 
 async def _overwritten(path: Path) -> int:
-    """
-    Return what is whole where one program writes over what another one, killed, has left.
-    """
+    """Return what is whole where one program writes over what another one, killed, has left."""
     left, beside = path.with_name("left.db"), path.with_name("beside.db")
     async with SQLiteStore(path) as store:
         thread = await store.thread("one")
@@ -220,9 +204,7 @@ def test_what_a_live_program_writes_over_a_killed_one_is_no_damage(
 
 
 def test_beside_a_live_program_one_damage_is_kept_once(tmp_path: Path) -> None:
-    """
-    While SQLite still takes the frames, later looks make no second copy, and the one has all.
-    """
+    """While SQLite still takes the frames, later looks make no second copy, and the one has all."""
     path = tmp_path / "a.db"
 
     async def look(number: int) -> tuple[bytes, int]:
@@ -273,9 +255,7 @@ def _fed(log: Path, first: bytes, *, at_first: Callable[[], None]) -> Thread:
 
 
 def test_the_log_is_looked_through_while_others_may_write(killed: Path) -> None:
-    """
-    Who opens a store does not keep others from writing while a sound log is looked through.
-    """
+    """Who opens a store does not keep others from writing while a sound log is looked through."""
     lock = FileLock(lock_of(killed), timeout=0)
     is_free: list[bool] = []
 
@@ -294,9 +274,7 @@ def test_the_log_is_looked_through_while_others_may_write(killed: Path) -> None:
 
 
 def test_what_others_write_in_the_meantime_is_no_damage(killed: Path) -> None:
-    """
-    What was found at the first look and not at the second one was only about to be written.
-    """
+    """What was found at the first look and not at the second one was only about to be written."""
     sound = _log(killed).read_bytes()
     torn = _flip(killed, _page(0))
     _log(killed).write_bytes(sound)
@@ -328,9 +306,7 @@ def test_sums_are_those_of_sqlite(killed: Path, *, swapped: bool) -> None:
 
 
 def test_a_long_log_is_looked_through_to_its_end(tmp_path: Path) -> None:
-    """
-    Of a log with more frames than are summed up at once each is checked.
-    """
+    """Of a log with more frames than are summed up at once each is checked."""
     asyncio.run(_say(tmp_path / "a.db", 400))
     log = _log(tmp_path / "killed.db")
     place = (log.stat().st_size - HEADER) // STRIDE - 50
@@ -344,9 +320,7 @@ def test_a_long_log_is_looked_through_to_its_end(tmp_path: Path) -> None:
 
 
 def _resummed(data: bytearray, order: str) -> None:
-    """
-    Make the sums of a log anew, with the words in *order*.
-    """
+    """Make the sums of a log anew, with the words in *order*."""
     data[:4] = bytes.fromhex("377f0682" if order == "<" else "377f0683")
     sums = _summed(bytes(data[:24]), (0, 0), order)
     data[24:HEADER] = struct.pack(">II", *sums)
@@ -368,9 +342,7 @@ def _summed(data: bytes, before: tuple[int, int], order: str) -> tuple[int, int]
 def test_a_whole_log_is_not_told_of(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, before: int
 ) -> None:
-    """
-    Behind a kill alone nothing is told and nothing kept, whatever an earlier round has left.
-    """
+    """Behind a kill alone nothing is told and nothing kept, whatever an earlier round has left."""
     asyncio.run(_say(tmp_path / "a.db", TURNS, before=before))
     killed = tmp_path / "killed.db"
 
@@ -382,9 +354,7 @@ def test_a_whole_log_is_not_told_of(
 
 
 def test_a_damaged_later_round_is_told(tmp_path: Path) -> None:
-    """
-    Only the commits of the round that the log is in are counted.
-    """
+    """Only the commits of the round that the log is in are counted."""
     asyncio.run(_say(tmp_path / "a.db", TURNS, before=60))
     killed = tmp_path / "killed.db"
     _flip(killed, _page(0))
@@ -395,9 +365,7 @@ def test_a_damaged_later_round_is_told(tmp_path: Path) -> None:
 
 
 def test_rests_of_failed_commits_are_no_lost_ones(killed: Path) -> None:
-    """
-    Commits that do not go on from one another are what flushes that failed may leave.
-    """
+    """Commits that do not go on from one another are what flushes that failed may leave."""
     ends = _commits(_log(killed).read_bytes())
     # The first frame of each commit: what remains of one does not go on from the one before.
     _flip(killed, *(_page(end + 1) for end in ends[:-1]), _page(0))
@@ -411,9 +379,7 @@ def test_rests_of_failed_commits_are_no_lost_ones(killed: Path) -> None:
 
 @pytest.mark.parametrize("size", [0, 20, HEADER, HEADER + 9, HEADER + STRIDE - 1])
 def test_the_begin_of_a_log_is_no_damage(killed: Path, size: int) -> None:
-    """
-    A log that ends before its first frame is whole holds no commit, whatever its header says.
-    """
+    """A log that ends before its first frame is whole holds no commit, whatever its header says."""
     _flip(killed, *([13] if size > 13 else []))
     os.truncate(_log(killed), size)
 
@@ -423,9 +389,7 @@ def test_the_begin_of_a_log_is_no_damage(killed: Path, size: int) -> None:
 def test_a_log_that_cannot_be_copied_hinders_nobody(
     killed: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """
-    Where there may be no copy the store is opened all the same, and that is told.
-    """
+    """Where there may be no copy the store is opened all the same, and that is told."""
     _flip(killed, _page(0))
     shm = killed.with_name("killed.db-shm")
     shm.touch()
@@ -446,9 +410,7 @@ def _in_locked_folder(folder: Path, work: Callable[[], int]) -> None:
 
 
 def test_verification_names_the_copy(killed: Path) -> None:
-    """
-    As long as the copy lies there, it is a fault below the threads.
-    """
+    """As long as the copy lies there, it is a fault below the threads."""
     _flip(killed, _page(0))
 
     async def verified() -> list[Fault]:

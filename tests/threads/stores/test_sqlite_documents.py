@@ -1,6 +1,4 @@
-"""
-The documents of a SQLite store, some of which take the place of others.
-"""
+"""The documents of a SQLite store, some of which take the place of others."""
 
 import asyncio
 import sqlite3
@@ -23,9 +21,7 @@ NAMES = ("", "a", "b", "c")
 
 
 def step(revision: int, random: Random) -> Step:
-    """
-    Return a step that drops and writes documents at random, often of the same names.
-    """
+    """Return a step that drops and writes documents at random, often of the same names."""
     kinds = random.sample(KINDS, 2)
     return Step(
         id=b"i" * 8,
@@ -48,9 +44,7 @@ def step(revision: int, random: Random) -> Step:
 
 
 async def seen(storage: SQLiteStorage | MemoryStorage) -> list[list[Document]]:
-    """
-    Return the documents of each kind, all and the newest two, and those that are loaded.
-    """
+    """Return the documents of each kind, all and the newest two, and those that are loaded."""
     found: list[list[Document]] = []
     for kind in KINDS:
         found.append(await storage.documents(KEY, kind))
@@ -81,9 +75,7 @@ def test_documents_are_those_of_a_memory(tmp_path: Path, seed: int) -> None:
 
 
 def test_an_heir_takes_the_row_of_what_is_dropped(tmp_path: Path) -> None:
-    """
-    A document that comes as another one of its kind goes is written in its place.
-    """
+    """A document that comes as another one of its kind goes is written in its place."""
     path = tmp_path / "a.db"
 
     def written(revision: int, name: str, *drop: tuple[DocumentKind, str]) -> Step:

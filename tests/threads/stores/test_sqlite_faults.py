@@ -28,18 +28,14 @@ async def _open(path: Path) -> None:
 
 
 def _raised(path: Path) -> StoreError:
-    """
-    Return what somebody meets who may not do everything, and opens a store at *path*.
-    """
+    """Return what somebody meets who may not do everything, and opens a store at *path*."""
     with pytest.raises(StoreError) as caught:
         without_privileges(lambda: asyncio.run(_open(path)))
     return caught.value
 
 
 def test_an_error_names_the_file_where_it_is_given(tmp_path: Path) -> None:
-    """
-    The name stands in front of the same line, of the same class; the folder is left out.
-    """
+    """The name stands in front of the same line, of the same class; the folder is left out."""
     path = tmp_path / "notes.txt"
     path.write_text("a text " * 100)
     error = _refused(path)
@@ -51,9 +47,7 @@ def test_an_error_names_the_file_where_it_is_given(tmp_path: Path) -> None:
 
 
 def test_an_error_of_python_itself_names_the_file_too(tmp_path: Path) -> None:
-    """
-    What has no result code of SQLite is told of the file as well.
-    """
+    """What has no result code of SQLite is told of the file as well."""
     error = sqlite3.ProgrammingError("canary")
 
     text = "a.db: SQLite refused a call (ProgrammingError)"
@@ -61,9 +55,7 @@ def test_an_error_of_python_itself_names_the_file_too(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_nobody_may_look_into_is_an_error_of_ours(tmp_path: Path) -> None:
-    """
-    A store may be named where nobody may look; opening it tells so, in one line.
-    """
+    """A store may be named where nobody may look; opening it tells so, in one line."""
     folder = tmp_path / "shut"
     folder.mkdir()
     folder.chmod(0)

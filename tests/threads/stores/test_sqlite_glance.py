@@ -1,6 +1,4 @@
-"""
-Small reads of a SQLite file in the thread of whoever asks, and when there is no answer.
-"""
+"""Small reads of a SQLite file in the thread of whoever asks, and when there is no answer."""
 
 import sqlite3
 import threading
@@ -16,9 +14,7 @@ from foldline.threads.stores.sqlite.glance import Glance
 
 
 class Clock:
-    """
-    A clock that goes on by a set time whenever it is read.
-    """
+    """A clock that goes on by a set time whenever it is read."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -31,17 +27,13 @@ class Clock:
 
 @pytest.fixture
 def clock() -> Clock:
-    """
-    A clock that stands still.
-    """
+    """A clock that stands still."""
     return Clock()
 
 
 @pytest.fixture
 def file(tmp_path: Path) -> StoreFile:
-    """
-    An empty store.
-    """
+    """An empty store."""
     file = StoreFile(tmp_path / "a.db", durability="full", busy_timeout=5.0)
     file.writer().close()
     return file
@@ -49,9 +41,7 @@ def file(tmp_path: Path) -> StoreFile:
 
 @pytest.fixture
 def glance(file: StoreFile, clock: Clock) -> Iterator[Glance]:
-    """
-    A glance at it, beside an open connection of the thread that reads.
-    """
+    """A glance at it, beside an open connection of the thread that reads."""
     glance = Glance(file, clock=clock)
     with closing(glance.connect()):
         yield glance
@@ -59,40 +49,30 @@ def glance(file: StoreFile, clock: Clock) -> Iterator[Glance]:
 
 
 def one(connection: sqlite3.Connection) -> int:
-    """
-    Read next to nothing.
-    """
+    """Read next to nothing."""
     (found,) = connection.execute("SELECT 1").fetchone()
     return int(found)
 
 
 def long(connection: sqlite3.Connection) -> int:
-    """
-    Take many steps.
-    """
+    """Take many steps."""
     numbers = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 100000)"
     return int(connection.execute(f"{numbers} SELECT count(*) FROM n").fetchone()[0])
 
 
 def large(connection: sqlite3.Connection) -> bytes:
-    """
-    Read a large value.
-    """
+    """Read a large value."""
     return bytes(connection.execute("SELECT data FROM rows WHERE id = 1").fetchone()[0])
 
 
 def test_what_is_small_is_answered(glance: Glance) -> None:
-    """
-    A small read has its answer at once, also where that is None.
-    """
+    """A small read has its answer at once, also where that is None."""
     assert glance.answer(one) == (1,)
     assert glance.answer(lambda _: None) == (None,)
 
 
 def test_one_moment_is_seen(file: StoreFile, glance: Glance) -> None:
-    """
-    What others commit in the middle of a read is not seen by it, and by the next one it is.
-    """
+    """What others commit in the middle of a read is not seen by it, and by the next one it is."""
 
     def count(connection: sqlite3.Connection) -> int:
         return int(connection.execute("SELECT count(*) FROM rows").fetchone()[0])
@@ -121,9 +101,7 @@ def test_what_is_large_is_not_answered(file: StoreFile, glance: Glance, size: in
 
 
 def test_no_number_of_reads_is_too_many(glance: Glance) -> None:
-    """
-    The steps are counted for each read by itself.
-    """
+    """The steps are counted for each read by itself."""
     assert {glance.answer(one) for _ in range(20_000)} == {(1,)}
 
 
@@ -143,9 +121,7 @@ def test_a_slow_disk_is_left_alone(glance: Glance, clock: Clock) -> None:
 
 
 def test_nobody_waits_for_another(glance: Glance) -> None:
-    """
-    While one thread reads, another has no answer, and does not wait for one.
-    """
+    """While one thread reads, another has no answer, and does not wait for one."""
     inside, done = threading.Event(), threading.Event()
 
     def wait(connection: sqlite3.Connection) -> int:
@@ -165,9 +141,7 @@ def test_nobody_waits_for_another(glance: Glance) -> None:
 
 
 def test_a_writer_is_not_waited_for(file: StoreFile, glance: Glance) -> None:
-    """
-    While another connection writes, what was there before it is read at once.
-    """
+    """While another connection writes, what was there before it is read at once."""
     with closing(file.writer()) as writer:
         writer.execute("BEGIN IMMEDIATE")
         writer.execute("INSERT INTO rows VALUES (1, 0, x'00')")
@@ -177,9 +151,7 @@ def test_a_writer_is_not_waited_for(file: StoreFile, glance: Glance) -> None:
 
 @pytest.mark.parametrize("error", [StoreCorruptError("damage"), ValueError(), sqlite3.Error()])
 def test_what_fails_is_asked_of_the_thread(glance: Glance, error: Exception) -> None:
-    """
-    A read that fails has no answer, whoever is to blame, and leaves no transaction open.
-    """
+    """A read that fails has no answer, whoever is to blame, and leaves no transaction open."""
 
     def fail(connection: sqlite3.Connection) -> None:
         connection.execute("SELECT count(*) FROM rows").fetchone()
@@ -190,9 +162,7 @@ def test_what_fails_is_asked_of_the_thread(glance: Glance, error: Exception) -> 
 
 
 def test_a_read_that_is_broken_off_leaves_nothing_open(glance: Glance) -> None:
-    """
-    A Ctrl-C goes through, and the next read begins a transaction of its own.
-    """
+    """A Ctrl-C goes through, and the next read begins a transaction of its own."""
 
     def stop(connection: sqlite3.Connection) -> None:
         connection.execute("SELECT count(*) FROM rows").fetchone()
@@ -221,9 +191,7 @@ def test_a_disk_error_closes_it_until_the_thread_connects(file: StoreFile, glanc
 
 
 def test_a_closed_one_has_no_answers(glance: Glance) -> None:
-    """
-    Closing ends the answers, and may be repeated.
-    """
+    """Closing ends the answers, and may be repeated."""
     glance.close()
     glance.close()
 

@@ -1,6 +1,4 @@
-"""
-A log that lies beside a SQLite file and was written beside another one.
-"""
+"""A log that lies beside a SQLite file and was written beside another one."""
 
 import asyncio
 import random
@@ -34,9 +32,7 @@ MIXES = range(20)
 
 
 async def grow(path: Path, name: str, turns: int, seed: int, *, size: int = 3_000) -> Said:
-    """
-    Say *turns* things on threads of *name* in the store at *path*, and return what they hold.
-    """
+    """Say *turns* things on threads of *name* in the store at *path*, and return what they hold."""
     rng, said = random.Random(seed), Said()
     async with SQLiteStore(path, durability="relaxed") as store:
         for number in range(turns):
@@ -49,17 +45,13 @@ async def grow(path: Path, name: str, turns: int, seed: int, *, size: int = 3_00
 
 
 def leave(path: Path, target: Path) -> None:
-    """
-    Copy the file at *path* and what lies beside it to *target*, as a kill would leave them.
-    """
+    """Copy the file at *path* and what lies beside it to *target*, as a kill would leave them."""
     for end in ("", *SIDES):
         shutil.copy(f"{path}{end}", f"{target}{end}")
 
 
 async def read(path: Path) -> Said:
-    """
-    Return what the threads at *path* hold.
-    """
+    """Return what the threads at *path* hold."""
     async with SQLiteStore(path) as store:
         threads = [thread async for thread in store.threads()]
         return {
@@ -69,17 +61,13 @@ async def read(path: Path) -> Said:
 
 
 def unnumber(path: Path) -> None:
-    """
-    Take the number of the file at *path*, as one has none that was made before files had any.
-    """
+    """Take the number of the file at *path*, as one has none that was made before files had any."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         set_number(connection, schema_of(number_in(connection)))
 
 
 def beside(path: Path) -> dict[str, bytes]:
-    """
-    Return the file at *path* and what lies beside it, but for the index of the log.
-    """
+    """Return the file at *path* and what lies beside it, but for the index of the log."""
     found = [path.with_name(path.name + end) for end in ("", *SIDES)]
     return {one.name: one.read_bytes() for one in found if one.exists()}
 
@@ -121,9 +109,7 @@ def test_a_restored_copy_refuses_the_log_of_what_it_replaced(restored: Path) -> 
 
 
 def test_whoever_looks_folds_no_foreign_log_back(restored: Path) -> None:
-    """
-    Doctor and backup tell of the log of another file, and leave both as they are.
-    """
+    """Doctor and backup tell of the log of another file, and leave both as they are."""
     before = restored.read_bytes()
 
     (finding,) = diagnose_file(restored)
@@ -137,9 +123,7 @@ def test_whoever_looks_folds_no_foreign_log_back(restored: Path) -> None:
 
 
 def test_the_command_says_what_to_do(restored: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """
-    A command on such a store ends with one line and the code 1.
-    """
+    """A command on such a store ends with one line and the code 1."""
     code = main(["threads", "list", "--store", str(restored)])
 
     said = capsys.readouterr().err
@@ -149,9 +133,7 @@ def test_the_command_says_what_to_do(restored: Path, capsys: pytest.CaptureFixtu
 
 @pytest.mark.parametrize("seed", MIXES)
 def test_a_foreign_log_is_refused(seed: int, tmp_path: Path) -> None:
-    """
-    A file refuses the log of another store, whatever is in either.
-    """
+    """A file refuses the log of another store, whatever is in either."""
     rng = random.Random(seed)
     mixed = tmp_path / "mixed.db"
     for name in ("one", "other"):
@@ -195,9 +177,7 @@ def test_a_file_without_a_number_is_given_one(tmp_path: Path) -> None:
 
 
 def test_a_file_that_may_not_be_written_to_is_read_without_a_number(tmp_path: Path) -> None:
-    """
-    Of the newest tables that were made before files had numbers everything can still be read.
-    """
+    """Of the newest tables that were made before files had numbers everything can still be read."""
     path = tmp_path / "a.db"
     said = asyncio.run(grow(path, "a", 4, 1))
     unnumber(path)
@@ -222,9 +202,7 @@ def test_a_file_keeps_its_number() -> None:
 def test_a_copy_without_a_number_refuses_the_log_of_what_it_replaced(
     turns: int, tmp_path: Path
 ) -> None:
-    """
-    A backup from before files had numbers is not written over by the log of a store of today.
-    """
+    """A backup from before files had numbers is not written over by the log of a store of today."""
     path, killed = tmp_path / "a.db", tmp_path / "a.db.killed"
     asyncio.run(grow(path, "a", 40, 1))
     shutil.copy(path, tmp_path / "old.db")
@@ -240,9 +218,7 @@ def test_a_copy_without_a_number_refuses_the_log_of_what_it_replaced(
 
 
 def test_a_backup_that_is_restored_twice_is_another_file_each_time(tmp_path: Path) -> None:
-    """
-    The log of the first restoration is not folded into the second one.
-    """
+    """The log of the first restoration is not folded into the second one."""
     path, copy = tmp_path / "a.db", tmp_path / "backup.db"
     asyncio.run(grow(path, "a", 40, 1))
     back_up(path, copy)
@@ -291,9 +267,7 @@ def test_a_note_that_is_known_to_be_wrong_goes(tmp_path: Path) -> None:
 
 
 def test_a_copy_knows_a_foreign_log_without_the_note(tmp_path: Path) -> None:
-    """
-    Where the lock file is gone, the log that names another file is refused all the same.
-    """
+    """Where the lock file is gone, the log that names another file is refused all the same."""
     path, killed = tmp_path / "a.db", tmp_path / "a.db.killed"
     asyncio.run(grow(path, "a", 40, 1))
     back_up(path, tmp_path / "backup.db")
@@ -306,9 +280,7 @@ def test_a_copy_knows_a_foreign_log_without_the_note(tmp_path: Path) -> None:
 
 
 def test_a_copy_gets_its_number_before_a_log(tmp_path: Path) -> None:
-    """
-    A backup that is opened and killed at once is itself with its log, and keeps that number.
-    """
+    """A backup that is opened and killed at once is itself with its log, and keeps that number."""
     path, copy = tmp_path / "a.db", tmp_path / "backup.db"
     asyncio.run(grow(path, "a", 40, 1))
     back_up(path, copy)
@@ -326,9 +298,7 @@ def test_a_copy_gets_its_number_before_a_log(tmp_path: Path) -> None:
 
 
 def test_a_first_opening_that_is_killed_is_gone_on_with(tmp_path: Path) -> None:
-    """
-    A file that has its number in the log alone is taken with it, until the note has come.
-    """
+    """A file that has its number in the log alone is taken with it, until the note has come."""
     path = tmp_path / "a.db"
     asyncio.run(grow(path, "a", 40, 1))
     unnumber(path)
@@ -376,9 +346,7 @@ def test_a_log_without_its_file_is_kept(what: str, tmp_path: Path) -> None:
 
 
 def test_a_backup_by_another_name_refuses_a_foreign_log(restored: Path) -> None:
-    """
-    A link to a store is that store: no log of another file is folded into it by a backup.
-    """
+    """A link to a store is that store: no log of another file is folded into it by a backup."""
     link = restored.with_name("link.db")
     link.symlink_to(restored)
     before = beside(restored)
@@ -390,9 +358,7 @@ def test_a_backup_by_another_name_refuses_a_foreign_log(restored: Path) -> None:
 
 
 def test_an_empty_file_in_the_place_of_a_store_is_refused(tmp_path: Path) -> None:
-    """
-    What a failed copy has left is not taken for a new store; a deleted one is begun anew.
-    """
+    """What a failed copy has left is not taken for a new store; a deleted one is begun anew."""
     path = tmp_path / "a.db"
     asyncio.run(grow(path, "a", 4, 1))
     path.write_bytes(b"")
@@ -407,9 +373,7 @@ def test_an_empty_file_in_the_place_of_a_store_is_refused(tmp_path: Path) -> Non
 
 
 def test_an_empty_file_becomes_a_store(tmp_path: Path) -> None:
-    """
-    A file that was made empty, or that a kill has left so, is one to begin with.
-    """
+    """A file that was made empty, or that a kill has left so, is one to begin with."""
     path = tmp_path / "a.db"
     path.touch()
 

@@ -1,6 +1,4 @@
-"""
-What SQLite, and the system that it runs on, do not let a store have.
-"""
+"""What SQLite, and the system that it runs on, do not let a store have."""
 
 import asyncio
 import os
@@ -21,9 +19,7 @@ resource = pytest.importorskip("resource")
 
 @pytest.mark.parametrize("seconds", [2_147_484, 3e6, float("inf"), 10**400])
 def test_a_wait_that_sqlite_cannot_count_is_refused(tmp_path: Path, seconds: float) -> None:
-    """
-    SQLite would not wait at all for a time that is too long for it, so that it is refused.
-    """
+    """SQLite would not wait at all for a time that is too long for it, so that it is refused."""
     with pytest.raises(ConfigError, match=r"above 0, up to 2,147,483$"):
         SQLiteStore(tmp_path / "a.db", busy_timeout=seconds)
 
@@ -51,9 +47,7 @@ def test_the_longest_wait_is_one(tmp_path: Path) -> None:
 
 @contextmanager
 def _free_files(count: int) -> Generator[None]:
-    """
-    Let this process open *count* more files, at most.
-    """
+    """Let this process open *count* more files, at most."""
     lowest = os.dup(0)
     os.close(lowest)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -65,9 +59,7 @@ def _free_files(count: int) -> Generator[None]:
 
 
 async def _opened(path: Path, *, free: int) -> str:
-    """
-    Return what opening the store comes to where so many files may be opened.
-    """
+    """Return what opening the store comes to where so many files may be opened."""
     store = SQLiteStore(path, durability="relaxed")
     with _free_files(free):
         try:

@@ -27,9 +27,7 @@ def is_left(folder: Path) -> bool:
 
 @contextmanager
 def reading(path: Path) -> Generator[None]:
-    """
-    Read the file as it is now, for a while.
-    """
+    """Read the file as it is now, for a while."""
     with closing(sqlite3.connect(path, isolation_level=None)) as reader:
         reader.execute("BEGIN")
         reader.execute("SELECT count(*) FROM rows").fetchone()

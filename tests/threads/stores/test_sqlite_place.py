@@ -1,6 +1,4 @@
-"""
-The file of a SQLite store under its names, and when it is gone.
-"""
+"""The file of a SQLite store under its names, and when it is gone."""
 
 import asyncio
 import errno
@@ -22,25 +20,19 @@ from foldline.threads.stores.sqlite.store import SQLiteStore
 
 
 def fail(connection: sqlite3.Connection) -> None:
-    """
-    Fail as a disk does, so that the connection is made anew.
-    """
+    """Fail as a disk does, so that the connection is made anew."""
     connection.execute("SELECT * FROM nowhere")
 
 
 async def reconnected(storage: SQLiteStorage) -> None:
-    """
-    Have both threads of *storage* begin anew.
-    """
+    """Have both threads of *storage* begin anew."""
     for worker in (storage.reader, storage.writer):
         with pytest.raises(StoreError):
             await worker.run(fail)
 
 
 def test_a_program_may_change_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """
-    A store of a relative path stays the file that it was, also where it connects again.
-    """
+    """A store of a relative path stays the file that it was, also where it connects again."""
     for name in ("here", "there"):
         (tmp_path / name).mkdir()
     monkeypatch.chdir(tmp_path / "here")
@@ -73,9 +65,7 @@ def test_a_path_that_leads_nowhere_is_told(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_a_link_is_the_file_that_it_leads_to(tmp_path: Path) -> None:
-    """
-    Two names of one file have one lock and one log.
-    """
+    """Two names of one file have one lock and one log."""
     (tmp_path / "folder").mkdir()
     link, real = tmp_path / "link.db", tmp_path / "folder" / "real.db"
     link.symlink_to(real)
@@ -123,9 +113,7 @@ def test_a_file_that_is_gone_is_told(tmp_path: Path, way: str) -> None:
 
 
 def test_a_reader_does_not_take_another_file(tmp_path: Path) -> None:
-    """
-    The thread that reads, when it connects anew, tells of a file that is gone and makes none.
-    """
+    """The thread that reads, when it connects anew, tells of a file that is gone and makes none."""
     path = tmp_path / "a.db"
 
     async def live() -> None:
@@ -159,9 +147,7 @@ def test_a_reader_does_not_take_another_file(tmp_path: Path) -> None:
     ],
 )
 def test_a_folder_that_takes_no_file_is_told(code: int, told: str) -> None:
-    """
-    What the system says of a folder is told as what it is, in one line.
-    """
+    """What the system says of a folder is told as what it is, in one line."""
     error = place_error("the lock file beside the database cannot be opened", OSError(code, ""))
 
     assert type(error) is StoreError
@@ -173,9 +159,7 @@ def test_a_folder_that_takes_no_file_is_told(code: int, told: str) -> None:
 
 @pytest.fixture
 def closed(tmp_path: Path) -> Path:
-    """
-    A store whose log and lock the system does not let anybody open.
-    """
+    """A store whose log and lock the system does not let anybody open."""
     path = tmp_path / "a.db"
     StoreFile(path, durability="full", busy_timeout=1.0).writer().close()
     for name in (f"{path}-wal", f"{path}.lock"):
@@ -185,9 +169,7 @@ def closed(tmp_path: Path) -> Path:
 
 
 def test_a_file_that_cannot_be_opened_is_not_damaged(closed: Path) -> None:
-    """
-    Where the system lets nobody open the file, or its lock, no backup is advised.
-    """
+    """Where the system lets nobody open the file, or its lock, no backup is advised."""
     found = [one for one in diagnose_file(closed) if one.weight == "danger"]
 
     assert {"file", "lock"} <= {one.name for one in found}
@@ -196,9 +178,7 @@ def test_a_file_that_cannot_be_opened_is_not_damaged(closed: Path) -> None:
 
 
 def test_the_doctor_advises_no_backup_where_nothing_is_damaged(closed: Path) -> None:
-    """
-    The command tells of the file that cannot be opened, and of its folder, and of no backup.
-    """
+    """The command tells of the file that cannot be opened, and of its folder, and of no backup."""
     command = [sys.executable, "-m", "foldline", "doctor", "--json", "--store", str(closed)]
     said = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
 

@@ -1,6 +1,4 @@
-"""
-The tables of a SQLite store, and the files that it opens and refuses.
-"""
+"""The tables of a SQLite store, and the files that it opens and refuses."""
 
 import asyncio
 import sqlite3
@@ -26,9 +24,7 @@ PACKAGE = "foldline.threads.stores.sqlite"
 
 
 def catalog(path: Path) -> list[tuple[str, str, str | None]]:
-    """
-    Return what the file at *path* says of its tables and indexes.
-    """
+    """Return what the file at *path* says of its tables and indexes."""
     with closing(sqlite3.connect(path)) as connection:
         query = "SELECT type, name, sql FROM sqlite_master ORDER BY type, name"
         return connection.execute(query).fetchall()
@@ -45,26 +41,20 @@ def header(path: Path) -> tuple[int, int]:
 
 
 def execute(path: Path, *pieces: str) -> None:
-    """
-    Run each of *pieces* on the file at *path*, past every store.
-    """
+    """Run each of *pieces* on the file at *path*, past every store."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         for piece in pieces:
             connection.execute(piece)
 
 
 def recorded(dump: Path, path: Path) -> None:
-    """
-    Make the file at *path* out of the recorded *dump*.
-    """
+    """Make the file at *path* out of the recorded *dump*."""
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript(dump.read_text("utf-8"))
 
 
 def write(path: Path) -> list[str]:
-    """
-    Write a message to the thread `t`; return what is in it.
-    """
+    """Write a message to the thread `t`; return what is in it."""
 
     async def live() -> list[str]:
         async with SQLiteStore(path) as store:
@@ -76,9 +66,7 @@ def write(path: Path) -> list[str]:
 
 
 def test_schema_is_the_sum_of_migrations(tmp_path: Path) -> None:
-    """
-    The tables of a new file are what the numbered migrations make, one after the other.
-    """
+    """The tables of a new file are what the numbered migrations make, one after the other."""
     made, summed = tmp_path / "made.db", tmp_path / "summed.db"
     write(made)
     for _, pieces in migrations(PACKAGE):
@@ -96,9 +84,7 @@ def test_schema_is_the_sum_of_migrations(tmp_path: Path) -> None:
 
 
 def test_migrations_are_numbered_from_one() -> None:
-    """
-    Every file of SQL but the statements is a migration, and their numbers have no gap.
-    """
+    """Every file of SQL but the statements is a migration, and their numbers have no gap."""
     names = sorted(entry.name for entry in (files(PACKAGE) / "sql").iterdir())
     numbers = [number for number, _ in migrations(PACKAGE)]
 
@@ -109,9 +95,7 @@ def test_migrations_are_numbered_from_one() -> None:
 
 
 def test_opening_twice_changes_nothing(tmp_path: Path) -> None:
-    """
-    A file that is opened again has the same tables, mark and version, and what was written.
-    """
+    """A file that is opened again has the same tables, mark and version, and what was written."""
     path = tmp_path / "a.db"
     write(path)
     made, marked = catalog(path), header(path)
@@ -123,9 +107,7 @@ def test_opening_twice_changes_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("known", range(len(migrations(PACKAGE))))
 def test_a_file_of_any_version_is_brought_up_to_date(known: int, tmp_path: Path) -> None:
-    """
-    A file that only the first migrations were made in gets the others, and is as a new one.
-    """
+    """A file that only the first migrations were made in gets the others, and is as a new one."""
     old, new = tmp_path / "old.db", tmp_path / "new.db"
     write(new)
     execute(old, f"PRAGMA application_id = {APPLICATION_ID}")
@@ -138,9 +120,7 @@ def test_a_file_of_any_version_is_brought_up_to_date(known: int, tmp_path: Path)
 
 
 def test_tables_of_a_newer_version_are_refused(tmp_path: Path) -> None:
-    """
-    A file that a newer foldline wrote is refused with both versions, and stays as it is.
-    """
+    """A file that a newer foldline wrote is refused with both versions, and stays as it is."""
     path = tmp_path / "a.db"
     write(path)
     execute(path, "PRAGMA user_version = 99", "PRAGMA wal_checkpoint(TRUNCATE)")
@@ -158,9 +138,7 @@ def test_tables_of_a_newer_version_are_refused(tmp_path: Path) -> None:
     "piece", ["CREATE TABLE threads (one)", "PRAGMA application_id = 7"], ids=["tables", "mark"]
 )
 def test_a_file_of_another_program_is_refused(piece: str, tmp_path: Path) -> None:
-    """
-    A database with tables or a mark of somebody else is refused, and gets none of ours.
-    """
+    """A database with tables or a mark of somebody else is refused, and gets none of ours."""
     path = tmp_path / "a.db"
     execute(path, piece)
     tables, marked = catalog(path), header(path)
@@ -173,9 +151,7 @@ def test_a_file_of_another_program_is_refused(piece: str, tmp_path: Path) -> Non
 
 
 def test_what_is_no_database_is_refused(tmp_path: Path) -> None:
-    """
-    A text in the place of the file is refused, and stays as it is.
-    """
+    """A text in the place of the file is refused, and stays as it is."""
     path = tmp_path / "a.db"
     path.write_bytes(b"precious\n" * 1_000)
 
@@ -186,9 +162,7 @@ def test_what_is_no_database_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_file_of_the_first_version_stays_readable(root: Path, tmp_path: Path) -> None:
-    """
-    A file that was written with the first version of the tables is read and continued.
-    """
+    """A file that was written with the first version of the tables is read and continued."""
     path = tmp_path / "a.db"
     recorded(root / "tests/threads/stores/format_0001.sql", path)
     assert header(path) == (APPLICATION_ID, 1)

@@ -1,6 +1,4 @@
-"""
-One torn page of a SQLite file, and the threads that do not lie on it.
-"""
+"""One torn page of a SQLite file, and the threads that do not lie on it."""
 
 import asyncio
 import sqlite3
@@ -22,9 +20,7 @@ COUNT = 60
 
 
 def _made(path: Path) -> bytearray:
-    """
-    Return the bytes of a store with two threads, each of which fills pages of its own.
-    """
+    """Return the bytes of a store with two threads, each of which fills pages of its own."""
 
     async def make() -> None:
         async with SQLiteStore(path, durability="relaxed") as store:
@@ -40,9 +36,7 @@ def _made(path: Path) -> bytearray:
 
 @pytest.fixture
 def torn(tmp_path: Path) -> Path:
-    """
-    A store in which a page with the newest messages of the thread `bad` is torn.
-    """
+    """A store in which a page with the newest messages of the thread `bad` is torn."""
     path = tmp_path / "a.db"
     data = _made(path)
     start = data.find(b"bad 55 xxx") // PAGE * PAGE
@@ -53,9 +47,7 @@ def torn(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def unnamed(tmp_path: Path) -> Path:
-    """
-    A store in which the index of names has lost half of a page.
-    """
+    """A store in which the index of names has lost half of a page."""
     path = tmp_path / "a.db"
     data = _made(path)
     with closing(sqlite3.connect(path)) as connection:
@@ -67,9 +59,7 @@ def unnamed(tmp_path: Path) -> Path:
 
 
 def test_reads_beside_a_torn_page_are_answered(torn: Path) -> None:
-    """
-    Whoever reads in one batch with somebody that meets the torn page reads what is not torn.
-    """
+    """Whoever reads in one batch with somebody that meets the torn page reads what is not torn."""
 
     async def live() -> list[int]:
         async with SQLiteStore(torn) as store:
@@ -89,9 +79,7 @@ def test_reads_beside_a_torn_page_are_answered(torn: Path) -> None:
 
 
 def test_a_torn_page_does_not_end_the_report(torn: Path) -> None:
-    """
-    All that is wrong is told, of the thread and of the file, and of no other thread.
-    """
+    """All that is wrong is told, of the thread and of the file, and of no other thread."""
 
     async def live() -> list[str | None]:
         async with SQLiteStore(torn) as store:
@@ -103,9 +91,7 @@ def test_a_torn_page_does_not_end_the_report(torn: Path) -> None:
 
 
 def test_damage_that_a_read_passes_over_leaves_the_glance_at_work(torn: Path) -> None:
-    """
-    A read that meets a torn page and goes on without it has its answer, and so has the next.
-    """
+    """A read that meets a torn page and goes on without it has its answer, and so has the next."""
 
     def pass_over(connection: sqlite3.Connection) -> str:
         try:
@@ -142,9 +128,7 @@ def test_a_lost_name_makes_no_second_thread(unnamed: Path, name: str) -> None:
 
 
 def test_an_index_without_a_page_makes_no_thread(tmp_path: Path) -> None:
-    """
-    An index that says that there are no threads is not believed where there are some.
-    """
+    """An index that says that there are no threads is not believed where there are some."""
     path = tmp_path / "a.db"
     data = _made(path)
     with closing(sqlite3.connect(path)) as connection:
@@ -163,9 +147,7 @@ def test_an_index_without_a_page_makes_no_thread(tmp_path: Path) -> None:
 
 
 def test_a_thread_is_made_beside_a_name_that_is_no_text(tmp_path: Path) -> None:
-    """
-    A damaged name is not in the way of the ones next to it.
-    """
+    """A damaged name is not in the way of the ones next to it."""
     path = tmp_path / "a.db"
 
     async def live(name: str) -> list[str]:

@@ -1,6 +1,4 @@
-"""
-A task that reads a SQLite store without end, and those that wait for their turn.
-"""
+"""A task that reads a SQLite store without end, and those that wait for their turn."""
 
 import asyncio
 from pathlib import Path
@@ -15,9 +13,7 @@ from foldline.threads.thread import ConversationThread
 
 
 def test_a_task_that_polls_can_be_timed_out(tmp_path: Path) -> None:
-    """
-    A loop that does nothing but refresh a thread ends when its time is over, and others run.
-    """
+    """A loop that does nothing but refresh a thread ends when its time is over, and others run."""
     reads = turns = 0
 
     async def live() -> None:
@@ -49,9 +45,7 @@ def test_a_task_that_polls_can_be_timed_out(tmp_path: Path) -> None:
 
 
 def test_a_turn_of_the_loop_is_due_behind_32_answers(tmp_path: Path) -> None:
-    """
-    Of many answers every 32nd asks for a turn of the event loop, and of slow ones each.
-    """
+    """Of many answers every 32nd asks for a turn of the event loop, and of slow ones each."""
     now = 0.0
     pace = 0.0
 

@@ -49,50 +49,38 @@ DAMAGE = {
 
 
 async def search(store: SQLiteStore, text: str = "parcel300") -> list[int]:
-    """
-    Return the numbers of the messages of the thread `t` that hold *text*.
-    """
+    """Return the numbers of the messages of the thread `t` that hold *text*."""
     thread = await store.thread("t")
     return [match.number for match in await thread.search(text)]
 
 
 async def faults(store: SQLiteStore) -> list[Fault]:
-    """
-    Return everything that is wrong with *store*.
-    """
+    """Return everything that is wrong with *store*."""
     return [fault async for one in verify_store(store) for fault in one.faults]
 
 
 async def repaired(store: SQLiteStore) -> None:
-    """
-    Drop what is damaged of the index of *store*.
-    """
+    """Drop what is damaged of the index of *store*."""
     storage = store.backing.storage
     assert isinstance(storage, IndexedSQLiteStorage)
     await storage.writer.run(lambda connection: drop_broken_words(connection, storage.sql))
 
 
 def execute(path: Path, *pieces: str) -> None:
-    """
-    Run each of *pieces* on the file at *path*, past every store.
-    """
+    """Run each of *pieces* on the file at *path*, past every store."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         for piece in pieces:
             connection.execute(piece)
 
 
 def raw(folder: Path) -> bytes:
-    """
-    Return every byte of the files in *folder*.
-    """
+    """Return every byte of the files in *folder*."""
     return b"".join(path.read_bytes() for path in sorted(folder.iterdir()))
 
 
 @pytest.fixture
 def searched(tmp_path: Path) -> Path:
-    """
-    Return the file of a store with a thread that was searched.
-    """
+    """Return the file of a store with a thread that was searched."""
 
     async def fill(store: SQLiteStore) -> None:
         await (await store.thread("t")).add_messages(SAID)
@@ -179,9 +167,7 @@ def test_a_deletion_beside_a_fork_hides_no_damage(searched: Path, what: str, at:
 
 @pytest.mark.parametrize("what", ["a block", "the last block"])
 def test_rows_that_are_added_hide_no_damage(searched: Path, what: str) -> None:
-    """
-    A block that was lost is told of still where rows behind it have entered the index.
-    """
+    """A block that was lost is told of still where rows behind it have entered the index."""
     execute(searched, DAMAGE[what])
 
     async def add(store: SQLiteStore) -> tuple[list[int], list[str]]:
@@ -194,9 +180,7 @@ def test_rows_that_are_added_hide_no_damage(searched: Path, what: str) -> None:
 
 @pytest.mark.parametrize("name", ["words", "indexed"])
 def test_a_search_reads_messages_where_its_index_cannot_be_read(searched: Path, name: str) -> None:
-    """
-    With a torn page in the index a search finds what is there.
-    """
+    """With a torn page in the index a search finds what is there."""
     empty_page(searched, 0, name)
 
     assert use(searched, search) == [300]
@@ -220,9 +204,7 @@ def test_a_search_needs_no_room(tmp_path: Path) -> None:
 
 
 def test_an_index_that_somebody_drops_meanwhile_hides_nothing(searched: Path) -> None:
-    """
-    Rows behind a gap do not enter the index, so that a search does not take it for complete.
-    """
+    """Rows behind a gap do not enter the index, so that a search does not take it for complete."""
 
     async def race(store: SQLiteStore) -> tuple[int, list[int], list[Fault]]:
         thread = await store.thread("t")
@@ -245,9 +227,7 @@ class _Dropped(IndexedSQLiteStorage):
     """
 
     async def find(self, key: ThreadKey, branch: bytes, stop: int, words: list[str]) -> list[int]:
-        """
-        Drop the index, look *words* up, and make the index anew.
-        """
+        """Drop the index, look *words* up, and make the index anew."""
 
         def _drop(connection: sqlite3.Connection) -> None:
             connection.execute("DELETE FROM words")
@@ -278,23 +258,17 @@ def test_an_index_that_comes_back_meanwhile_hides_nothing(tmp_path: Path, at: in
 
 
 class _Cleared(IndexedSQLiteStorage):
-    """
-    A storage of which somebody clears the thread just before a word is looked up in it.
-    """
+    """A storage of which somebody clears the thread just before a word is looked up in it."""
 
     async def find(self, key: ThreadKey, branch: bytes, stop: int, words: list[str]) -> list[int]:
-        """
-        Clear the thread, then look *words* up.
-        """
+        """Clear the thread, then look *words* up."""
         async with SQLiteStore(self.file.path) as other:
             await (await other.thread(key.id)).clear()
         return await super().find(key, branch, stop, words)
 
 
 def test_a_thread_that_is_cleared_meanwhile_is_a_conflict(tmp_path: Path) -> None:
-    """
-    Who looks for words of messages that somebody else clears just then is told so.
-    """
+    """Who looks for words of messages that somebody else clears just then is told so."""
 
     async def find() -> None:
         async with ThreadStore(_Cleared(tmp_path / "a.db")) as store:
@@ -331,9 +305,7 @@ def test_a_fork_keeps_the_words_that_it_shares(tmp_path: Path, shared: int, know
 
 
 def test_an_index_finds_what_reading_finds(tmp_path: Path) -> None:
-    """
-    Whatever is added between searches, they find the same with an index as without one.
-    """
+    """Whatever is added between searches, they find the same with an index as without one."""
     long = "z" * 70
 
     def texts() -> list[str]:
@@ -413,9 +385,7 @@ def test_an_index_of_before_is_made_anew(tmp_path: Path, searched: Path) -> None
 
 
 def test_rows_are_added_once_and_without_a_gap(searched: Path) -> None:
-    """
-    What is in the index already is passed over, and nothing is added behind what is missing.
-    """
+    """What is in the index already is passed over, and nothing is added behind what is missing."""
     with closing(sqlite3.connect(searched, isolation_level=None)) as connection:
         (branch,) = connection.execute("SELECT branch FROM threads").fetchone()
         add_words(connection, SQL, branch, 0, [(598, "again"), (599, "again"), (600, "new")])

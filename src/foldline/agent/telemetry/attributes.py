@@ -1,6 +1,4 @@
-"""
-What spans and metrics say, as values of the conventions.
-"""
+"""What spans and metrics say, as values of the conventions."""
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
@@ -113,9 +111,7 @@ _SETTINGS: Mapping[str, str] = MappingProxyType(
 
 
 def model_attributes(name: str) -> Attributes:
-    """
-    Return the provider and the model of *name*, as in `openai:gpt-5-mini`.
-    """
+    """Return the provider and the model of *name*, as in `openai:gpt-5-mini`."""
     vendor, colon, model = name.partition(":")
     if not colon:
         return {PROVIDER_NAME: OTHER, REQUEST_MODEL: name}
@@ -123,16 +119,12 @@ def model_attributes(name: str) -> Attributes:
 
 
 def invocation_attributes(agent: str, thread_id: str) -> Attributes:
-    """
-    Return what is known of a turn before it begins.
-    """
+    """Return what is known of a turn before it begins."""
     return {OPERATION_NAME: "invoke_agent", AGENT_NAME: agent, CONVERSATION_ID: thread_id}
 
 
 def tool_attributes(name: str, call_id: str, description: str = "") -> Attributes:
-    """
-    Return what is known of one run of a tool before it begins.
-    """
+    """Return what is known of one run of a tool before it begins."""
     found: Attributes = {
         OPERATION_NAME: "execute_tool",
         TOOL_NAME: name,
@@ -178,9 +170,7 @@ def _setting_attributes(settings: Mapping[str, object]) -> Attributes:
 
 
 def response_attributes(response: ChatResponse) -> Attributes:
-    """
-    Return what *response* is, and none of what it says.
-    """
+    """Return what *response* is, and none of what it says."""
     found: Attributes = {FINISH_REASONS: (response.finish_reason,)}
     if response.model is not None:
         found[RESPONSE_MODEL] = response.model
@@ -190,9 +180,7 @@ def response_attributes(response: ChatResponse) -> Attributes:
 
 
 def turn_attributes(event: TurnStartedEvent | TurnFinishedEvent | RunCompletedEvent) -> Attributes:
-    """
-    Return what *event* tells of its turn.
-    """
+    """Return what *event* tells of its turn."""
     match event:
         case TurnStartedEvent():
             return {"foldline.run.id": event.run_id, "foldline.run.start": event.start}
@@ -249,23 +237,17 @@ def fold_attributes(event: HistoryReductionEvent, *, with_content: bool) -> Attr
 
 
 def in_force(event: HistoryReductionEvent | None) -> bool:
-    """
-    Whether the view that *event* tells of stands for a longer history.
-    """
+    """Whether the view that *event* tells of stands for a longer history."""
     return event is not None and event.removed_count > 0
 
 
 def saved_tokens(event: HistoryReductionEvent) -> int:
-    """
-    Return how many tokens the view is shorter than the history, by estimate.
-    """
+    """Return how many tokens the view is shorter than the history, by estimate."""
     return max(0, event.original_tokens - event.reduced_tokens)
 
 
 def error_type(error: BaseException) -> str:
-    """
-    Return the kind of *error*: its code where it is ours, or else the name of its class.
-    """
+    """Return the kind of *error*: its code where it is ours, or else the name of its class."""
     if isinstance(error, FoldlineError):
         return error.code
     kind = type(error)
@@ -275,16 +257,12 @@ def error_type(error: BaseException) -> str:
 
 
 def content_of(messages: Iterable[Message]) -> str:
-    """
-    Return *messages* as JSON, as the conventions write them.
-    """
+    """Return *messages* as JSON, as the conventions write them."""
     return _json(to_otel(_bare(messages)))
 
 
 def output_of(response: ChatResponse) -> str:
-    """
-    Return what *response* says as JSON, as the conventions write it.
-    """
+    """Return what *response* says as JSON, as the conventions write it."""
     said = to_otel(_bare(response.messages))
     return _json([{**item, "finish_reason": response.finish_reason} for item in said])
 
@@ -295,16 +273,12 @@ def _bare(messages: Iterable[Message]) -> list[Message]:
 
 
 def answer_content(content: str | tuple[ResponseContent, ...]) -> str:
-    """
-    Return the answer of a tool as text, or as JSON where it is more than text.
-    """
+    """Return the answer of a tool as text, or as JSON where it is more than text."""
     return sendable(content) if isinstance(content, str) else _json(content)
 
 
 def sendable(text: str) -> str:
-    """
-    Return *text* without halves of surrogate pairs, which no exporter can write.
-    """
+    """Return *text* without halves of surrogate pairs, which no exporter can write."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 

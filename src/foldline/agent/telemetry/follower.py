@@ -1,6 +1,4 @@
-"""
-The spans of turns that are known by their events alone.
-"""
+"""The spans of turns that are known by their events alone."""
 
 from collections.abc import Callable
 from time import time_ns
@@ -62,9 +60,7 @@ _SECOND = 1_000_000_000
 
 
 class _Asked(Struct):
-    """
-    A model call under way.
-    """
+    """A model call under way."""
 
     span: "Span"
     named: Attributes
@@ -74,9 +70,7 @@ class _Asked(Struct):
 
 
 class _Followed(Struct):
-    """
-    A turn under way.
-    """
+    """A turn under way."""
 
     span: "Span"
     context: "Context"
@@ -117,9 +111,7 @@ class Follower:
         self._stop(error)
 
     def tell(self, event: AgentEvent) -> None:
-        """
-        Take the next event.
-        """
+        """Take the next event."""
         if isinstance(event, TurnStartedEvent):
             self._stop(None)
             self._begin(event)
@@ -224,9 +216,7 @@ class Follower:
         asked.span.end(ended)
 
     def _give_up(self, turn: _Followed) -> None:
-        """
-        End a model call after which the model is asked once more.
-        """
+        """End a model call after which the model is asked once more."""
         asked, turn.asked = turn.asked, None
         if asked is not None:
             asked.span.set_attribute(FINISH_REASONS, ("error",))
@@ -234,9 +224,7 @@ class Follower:
             self._end(asked, None, error=OTHER)
 
     def _stop(self, error: BaseException | None) -> None:
-        """
-        End what is open, as *error* ended it; without one nobody listened to the end.
-        """
+        """End what is open, as *error* ended it; without one nobody listened to the end."""
         turn, self._turn = self._turn, None
         if turn is None:
             return
@@ -254,9 +242,7 @@ class Follower:
 
 
 def _hear(turn: _Followed, event: AgentEvent) -> None:
-    """
-    Note when the model had said what it says.
-    """
+    """Note when the model had said what it says."""
     asked = turn.asked
     if asked is None:
         return

@@ -1,6 +1,4 @@
-"""
-The metrics.
-"""
+"""The metrics."""
 
 from typing import TYPE_CHECKING
 
@@ -39,9 +37,7 @@ class Instruments:
     """
 
     def __init__(self, meter: "Meter") -> None:
-        """
-        Make the instruments of *meter*.
-        """
+        """Make the instruments of *meter*."""
         self._tokens = meter.create_histogram(
             "gen_ai.client.token.usage",
             unit="{token}",
@@ -106,9 +102,7 @@ class Instruments:
         self._durations.record(seconds, named if error is None else named | {ERROR_TYPE: error})
 
     def folded(self, event: HistoryReductionEvent) -> None:
-        """
-        Count a fold.
-        """
+        """Count a fold."""
         attributes: Attributes = {
             FOLD_STATUS: event.status,
             FOLD_STRATEGY: event.strategy,
@@ -118,9 +112,7 @@ class Instruments:
         self._summarizer_calls.add(event.summarizer_calls, attributes)
 
     def viewed(self, event: HistoryReductionEvent) -> None:
-        """
-        Count the view that a model call sends.
-        """
+        """Count the view that a model call sends."""
         attributes: Attributes = {FOLD_STRATEGY: event.strategy}
         if event.status == "cache_hit":
             self._hits.add(1, attributes)

@@ -1,6 +1,4 @@
-"""
-A model whose calls are watched wherever they are made.
-"""
+"""A model whose calls are watched wherever they are made."""
 
 from foldline.agent.telemetry.observer import Observer
 from foldline.providers.model import ChatModel, ChatRequest, ChatResponse, window_of
@@ -17,24 +15,18 @@ class ObservedModel:
     """
 
     def __init__(self, model: ChatModel, observer: Observer) -> None:
-        """
-        Answer as *model* does, and have *observer* watch.
-        """
+        """Answer as *model* does, and have *observer* watch."""
         self._model = model
         self._observer = observer
 
     @property
     def name(self) -> str:
-        """
-        The identity of the model.
-        """
+        """The identity of the model."""
         return self._model.name
 
     @property
     def context_window(self) -> int | None:
-        """
-        The tokens that the model can read and write at once; None where it does not say so.
-        """
+        """The tokens that the model can read and write at once; None where it does not say so."""
         return window_of(self._model)
 
     async def respond(self, request: ChatRequest) -> ChatResponse:

@@ -1,6 +1,4 @@
-"""
-Who watches a turn: what the loop tells, and where.
-"""
+"""Who watches a turn: what the loop tells, and where."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -62,15 +60,11 @@ class Observer(Protocol):
         ...
 
     def tool(self, tool: Tool, call: ToolCallPart) -> Observation[ToolAnswer]:
-        """
-        Watch one run of *tool* for *call*.
-        """
+        """Watch one run of *tool* for *call*."""
         ...
 
     def fold(self) -> Observation[HistoryReductionEvent]:
-        """
-        Watch one fold.
-        """
+        """Watch one fold."""
         ...
 
 
@@ -82,14 +76,10 @@ _NOTHING: nullcontext[Callable[[object], None]] = nullcontext(_ignore)
 
 
 class Unobserved:
-    """
-    The observer of those who watch nothing.
-    """
+    """The observer of those who watch nothing."""
 
     def turn(self, *, agent: str, model: str, thread_id: str) -> Observation[AgentEvent]:  # noqa: ARG002 - all of the protocol
-        """
-        Watch nothing.
-        """
+        """Watch nothing."""
         return _NOTHING
 
     def model_call(
@@ -100,21 +90,15 @@ class Unobserved:
         streams: bool = False,  # noqa: ARG002 - all of the protocol
         reduction: HistoryReductionEvent | None = None,  # noqa: ARG002 - all of the protocol
     ) -> Observation[ChatResponse]:
-        """
-        Watch nothing.
-        """
+        """Watch nothing."""
         return _NOTHING
 
     def tool(self, tool: Tool, call: ToolCallPart) -> Observation[ToolAnswer]:  # noqa: ARG002 - all of the protocol
-        """
-        Watch nothing.
-        """
+        """Watch nothing."""
         return _NOTHING
 
     def fold(self) -> Observation[HistoryReductionEvent]:
-        """
-        Watch nothing.
-        """
+        """Watch nothing."""
         return _NOTHING
 
 

@@ -1,6 +1,4 @@
-"""
-The work of a turn as spans: the turn, its model calls, its tools and its folds.
-"""
+"""The work of a turn as spans: the turn, its model calls, its tools and its folds."""
 
 from collections.abc import Mapping
 from time import perf_counter
@@ -53,28 +51,20 @@ _CALL = "foldline.call"
 
 
 class TurnOperation(Operation[AgentEvent]):
-    """
-    A turn; what is told are its events.
-    """
+    """A turn; what is told are its events."""
 
     def __init__(self, tracing: Tracing, *, agent: str, model: str, thread_id: str) -> None:
-        """
-        Start nothing yet.
-        """
+        """Start nothing yet."""
         attributes = invocation_attributes(agent, thread_id) | model_attributes(model)
         super().__init__(tracing, f"invoke_agent {agent}", attributes)
         self._thread_id = thread_id
 
     def values(self) -> Mapping[str, object]:
-        """
-        Return the thread, for all spans inside.
-        """
+        """Return the thread, for all spans inside."""
         return {CONVERSATION: self._thread_id}
 
     def told(self, outcome: AgentEvent) -> None:
-        """
-        Put on the span what *outcome* tells of the turn.
-        """
+        """Put on the span what *outcome* tells of the turn."""
         match outcome:
             case TurnStartedEvent() | TurnFinishedEvent() | RunCompletedEvent():
                 self.span.set_attributes(turn_attributes(outcome))
@@ -88,9 +78,7 @@ class TurnOperation(Operation[AgentEvent]):
 
 
 class ModelCallOperation(Operation[ChatResponse]):
-    """
-    One call of a model; what is told is its response.
-    """
+    """One call of a model; what is told is its response."""
 
     def __init__(
         self,
@@ -102,9 +90,7 @@ class ModelCallOperation(Operation[ChatResponse]):
         reduction: HistoryReductionEvent | None,
         with_content: bool,
     ) -> None:
-        """
-        Start nothing yet.
-        """
+        """Start nothing yet."""
         attributes = chat_attributes(
             model,
             streams=streams,
@@ -121,15 +107,11 @@ class ModelCallOperation(Operation[ChatResponse]):
         self._response: ChatResponse | None = None
 
     def values(self) -> Mapping[str, object]:
-        """
-        Return the call itself, which hears of its first piece so.
-        """
+        """Return the call itself, which hears of its first piece so."""
         return {_CALL: self}
 
     def begun(self) -> None:
-        """
-        Count the view, and keep it where that is asked for.
-        """
+        """Count the view, and keep it where that is asked for."""
         self._started = perf_counter()
         if self._reduction is not None:
             self._tracing.instruments.viewed(self._reduction)
@@ -137,26 +119,20 @@ class ModelCallOperation(Operation[ChatResponse]):
             self.span.set_attribute(INPUT_MESSAGES, content_of(self._request.messages))
 
     def heard(self) -> None:
-        """
-        Note when the first piece of a stream came.
-        """
+        """Note when the first piece of a stream came."""
         if self._waits:
             self._waits = False
             self.span.set_attribute(TIME_TO_FIRST_CHUNK, perf_counter() - self._started)
 
     def told(self, outcome: ChatResponse) -> None:
-        """
-        Put the response on the span.
-        """
+        """Put the response on the span."""
         self._response = outcome
         self.span.set_attributes(response_attributes(outcome))
         if self._with_content and self.span.is_recording():
             self.span.set_attribute(OUTPUT_MESSAGES, output_of(outcome))
 
     def ending(self, error: str | None) -> None:
-        """
-        Count the call.
-        """
+        """Count the call."""
         if self._response is None:
             self.span.set_attribute(FINISH_REASONS, ("error",))
         self._tracing.instruments.called(
@@ -165,16 +141,12 @@ class ModelCallOperation(Operation[ChatResponse]):
 
 
 class ToolOperation(Operation[ToolAnswer]):
-    """
-    One run of a tool; what is told is its answer.
-    """
+    """One run of a tool; what is told is its answer."""
 
     def __init__(
         self, tracing: Tracing, tool: Tool, call: ToolCallPart, *, with_content: bool
     ) -> None:
-        """
-        Start nothing yet.
-        """
+        """Start nothing yet."""
         attributes = tool_attributes(tool.name, call.id, tool.description)
         if with_content:
             attributes[TOOL_ARGUMENTS] = sendable(call.arguments)
@@ -182,9 +154,7 @@ class ToolOperation(Operation[ToolAnswer]):
         self._with_content = with_content
 
     def told(self, outcome: ToolAnswer) -> None:
-        """
-        Put on the span whether the tool failed.
-        """
+        """Put on the span whether the tool failed."""
         if self._with_content:
             self.span.set_attribute(TOOL_RESULT, answer_content(outcome.content))
         if outcome.is_error:
@@ -192,19 +162,13 @@ class ToolOperation(Operation[ToolAnswer]):
 
 
 class FoldOperation(Operation[HistoryReductionEvent]):
-    """
-    One fold; what is told is its event.
-    """
+    """One fold; what is told is its event."""
 
     def __init__(self, tracing: Tracing, *, with_content: bool) -> None:
-        """
-        Start nothing yet.
-        """
+        """Start nothing yet."""
         super().__init__(tracing, FOLD, {OPERATION_NAME: FOLD})
         self._with_content = with_content
 
     def told(self, outcome: HistoryReductionEvent) -> None:
-        """
-        Put on the span what came of the fold, and count it.
-        """
+        """Put on the span what came of the fold, and count it."""
         self._tracing.fold_ended(self.span, outcome, with_content=self._with_content)

@@ -1,6 +1,4 @@
-"""
-Spans that are current while the work is done that they stand for.
-"""
+"""Spans that are current while the work is done that they stand for."""
 
 from collections.abc import Callable, Mapping
 from types import TracebackType
@@ -40,9 +38,7 @@ CONVERSATION = "foldline.conversation"
 
 
 class Tracing:
-    """
-    What is used of OpenTelemetry; it is loaded when one is made.
-    """
+    """What is used of OpenTelemetry; it is loaded when one is made."""
 
     def __init__(
         self, tracer_provider: "TracerProvider | None", meter_provider: "MeterProvider | None"
@@ -104,16 +100,12 @@ class Tracing:
 
     @property
     def conversation(self) -> Attributes:
-        """
-        The thread of the turn that goes on in the current context.
-        """
+        """The thread of the turn that goes on in the current context."""
         found = self.value(CONVERSATION)
         return {CONVERSATION_ID: found} if isinstance(found, str) else {}
 
     def fail(self, span: "Span", kind: str, description: str | None = None) -> None:
-        """
-        Mark *span* as failed with an error of *kind*.
-        """
+        """Mark *span* as failed with an error of *kind*."""
         span.set_attribute(ERROR_TYPE, kind)
         span.set_status(self._error, description)
 
@@ -177,27 +169,19 @@ class Operation(Generic[_Outcome]):
 
     @property
     def span(self) -> "Span":
-        """
-        The span, which has started.
-        """
+        """The span, which has started."""
         assert self._span is not None
         return self._span
 
     def values(self) -> Mapping[str, object]:
-        """
-        Return what the context holds besides the span.
-        """
+        """Return what the context holds besides the span."""
         return {}
 
     def begun(self) -> None:
-        """
-        Do what there is to do once the span has started.
-        """
+        """Do what there is to do once the span has started."""
 
     def told(self, outcome: _Outcome) -> None:
-        """
-        Put *outcome* on the span.
-        """
+        """Put *outcome* on the span."""
         raise NotImplementedError
 
     def ending(self, error: str | None) -> None:

@@ -1,6 +1,4 @@
-"""
-Turns as spans and metrics of OpenTelemetry.
-"""
+"""Turns as spans and metrics of OpenTelemetry."""
 
 from typing import TYPE_CHECKING
 
@@ -59,9 +57,7 @@ class Telemetry:
         self._with_content = capture_content
 
     def turn(self, *, agent: str, model: str, thread_id: str) -> Observation[AgentEvent]:
-        """
-        Return the context of a turn; see `Observer`.
-        """
+        """Return the context of a turn; see `Observer`."""
         return TurnOperation(self._tracing, agent=agent, model=model, thread_id=thread_id)
 
     def model_call(
@@ -72,9 +68,7 @@ class Telemetry:
         streams: bool = False,
         reduction: HistoryReductionEvent | None = None,
     ) -> Observation[ChatResponse]:
-        """
-        Return the context of a model call; see `Observer`.
-        """
+        """Return the context of a model call; see `Observer`."""
         return ModelCallOperation(
             self._tracing,
             request,
@@ -85,15 +79,11 @@ class Telemetry:
         )
 
     def tool(self, tool: Tool, call: ToolCallPart) -> Observation[ToolAnswer]:
-        """
-        Return the context of one run of a tool; see `Observer`.
-        """
+        """Return the context of one run of a tool; see `Observer`."""
         return ToolOperation(self._tracing, tool, call, with_content=self._with_content)
 
     def fold(self) -> Observation[HistoryReductionEvent]:
-        """
-        Return the context of a fold; see `Observer`.
-        """
+        """Return the context of a fold; see `Observer`."""
         return FoldOperation(self._tracing, with_content=self._with_content)
 
     def follow(self) -> Follower:

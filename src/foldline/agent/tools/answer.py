@@ -1,6 +1,4 @@
-"""
-What a tool answers, as the model reads it.
-"""
+"""What a tool answers, as the model reads it."""
 
 from collections.abc import Iterable
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
@@ -33,9 +31,7 @@ _MOST_ERROR = 2_000
 
 
 class ToolAnswer(Struct, frozen=True):
-    """
-    What goes back to the model; a tool may return one itself.
-    """
+    """What goes back to the model; a tool may return one itself."""
 
     content: str | tuple[ResponseContent, ...]
     """The answer: text, or several parts where it is more than text."""
@@ -45,9 +41,7 @@ class ToolAnswer(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """
-        The text of the answer, without what is not text.
-        """
+        """The text of the answer, without what is not text."""
         if isinstance(self.content, str):
             return self.content
         return "\n".join(one.content for one in self.content if isinstance(one, TextPart))

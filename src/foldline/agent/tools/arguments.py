@@ -1,6 +1,4 @@
-"""
-The arguments of a call: read, checked and brought into the shape that a function wants.
-"""
+"""The arguments of a call: read, checked and brought into the shape that a function wants."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,9 +27,7 @@ _MOST_SAID = 600
 
 
 class ArgumentReader(Struct, frozen=True, kw_only=True):
-    """
-    What makes the arguments of a function out of the JSON that a model wrote.
-    """
+    """What makes the arguments of a function out of the JSON that a model wrote."""
 
     fields: type[Struct] | None = None
     """The shape that the arguments have; None takes any object as it is."""

@@ -1,6 +1,4 @@
-"""
-What a tool may know of the call that it answers.
-"""
+"""What a tool may know of the call that it answers."""
 
 from msgspec import Struct
 

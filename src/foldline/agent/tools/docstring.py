@@ -1,6 +1,4 @@
-"""
-What a docstring says of a function and of its parameters: Google, NumPy or Sphinx.
-"""
+"""What a docstring says of a function and of its parameters: Google, NumPy or Sphinx."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,9 +12,7 @@ __all__ = ["Docstring", "read_docstring"]
 
 
 class Docstring(Struct, frozen=True, kw_only=True):
-    """
-    A docstring, taken apart.
-    """
+    """A docstring, taken apart."""
 
     description: str
     """What stands before the first section."""
@@ -41,9 +37,7 @@ _SPHINX_ENTRY = re.compile(
 
 
 def read_docstring(text: str) -> Docstring:
-    """
-    Return what *text* says, in whichever of the three styles it is written.
-    """
+    """Return what *text* says, in whichever of the three styles it is written."""
     lines = cleandoc(text).splitlines()
     starts = [place for place in range(len(lines)) if _begins_section(lines, place)]
     end = starts[0] if starts else len(lines)
@@ -77,9 +71,7 @@ def _entries(section: Sequence[str]) -> Iterator[tuple[list[str], str]]:
 
 
 def _indented(lines: Sequence[str]) -> list[str]:
-    """
-    Return the lines that are moved in, as far as the first is, up to one that is not.
-    """
+    """Return the lines that are moved in, as far as the first is, up to one that is not."""
     filled = [line for line in lines if line.strip()]
     depth = len(filled[0]) - len(filled[0].lstrip()) if filled else 0
     inside: list[str] = []

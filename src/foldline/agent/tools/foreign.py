@@ -1,6 +1,4 @@
-"""
-Types that check themselves, as the models of pydantic do. They are known by what they can do.
-"""
+"""Types that check themselves, as the models of pydantic do. They are known by what they can do."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, cast, runtime_checkable

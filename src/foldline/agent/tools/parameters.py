@@ -1,6 +1,4 @@
-"""
-What the parameters of a function are, as its annotations and its docstring say.
-"""
+"""What the parameters of a function are, as its annotations and its docstring say."""
 
 import inspect
 import typing
@@ -42,9 +40,7 @@ _INSTEAD: Mapping[object, Any] = MappingProxyType(
 
 
 class Parameter(Struct, frozen=True, kw_only=True):
-    """
-    A parameter that the model gives.
-    """
+    """A parameter that the model gives."""
 
     name: str
     """Its name."""
@@ -60,9 +56,7 @@ class Parameter(Struct, frozen=True, kw_only=True):
 
 
 class Signature(Struct, frozen=True, kw_only=True):
-    """
-    What a function wants and what it says of itself.
-    """
+    """What a function wants and what it says of itself."""
 
     parameters: tuple[Parameter, ...]
     """What the model gives, in order."""
@@ -75,9 +69,7 @@ class Signature(Struct, frozen=True, kw_only=True):
 
 
 def without_partial(function: ToolFunction) -> ToolFunction:
-    """
-    Return the function or method behind *function*, in which no argument is bound.
-    """
+    """Return the function or method behind *function*, in which no argument is bound."""
     plain: object = function
     while isinstance(plain, partial):
         plain = cast("partial[object]", plain).func
@@ -174,9 +166,7 @@ def _is_context(hint: object) -> bool:
 
 
 def _own_description(hint: object) -> str:
-    """
-    Return what an `Annotated` says in words: as a text, as `Meta` or as another's field.
-    """
+    """Return what an `Annotated` says in words: as a text, as `Meta` or as another's field."""
     if typing.get_origin(hint) is not Annotated:
         return ""
     for extra in typing.get_args(hint)[1:]:

@@ -1,6 +1,4 @@
-"""
-The definitions of a JSON schema, put where they are used.
-"""
+"""The definitions of a JSON schema, put where they are used."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, TypeAlias, cast
@@ -19,9 +17,7 @@ REFERENCE: Final = "#/$defs/"
 
 
 class References(Struct, frozen=True, kw_only=True):
-    """
-    What the references of a schema stand for.
-    """
+    """What the references of a schema stand for."""
 
     definitions: Mapping[str, JsonSchema]
     """The definitions, those that stood inside of others too."""
@@ -33,9 +29,7 @@ class References(Struct, frozen=True, kw_only=True):
     def of(
         cls, schemas: Iterable[JsonSchema], definitions: Mapping[str, JsonSchema]
     ) -> "References":
-        """
-        Find the references of *schemas* and of *definitions*.
-        """
+        """Find the references of *schemas* and of *definitions*."""
         found = dict(definitions)
         for schema in (*schemas, *definitions.values()):
             found.update(_inner(schema))
@@ -45,9 +39,7 @@ class References(Struct, frozen=True, kw_only=True):
         )
 
     def inlined(self, value: Any) -> Any:
-        """
-        Return the part *value* of a schema with definitions in the place of references.
-        """
+        """Return the part *value* of a schema with definitions in the place of references."""
         if isinstance(value, list):
             items: list[Any] = value  # pyright: ignore[reportUnknownVariableType] - of any kind
             return [self.inlined(one) for one in items]
@@ -61,9 +53,7 @@ class References(Struct, frozen=True, kw_only=True):
         return self.inlined({**self.definitions[key], **beside})
 
     def kept(self, schema: JsonSchema) -> JsonSchema:
-        """
-        Return the definitions that *schema*, inlined, still refers to.
-        """
+        """Return the definitions that *schema*, inlined, still refers to."""
         reached = _reached(schema, self.definitions)
         return {key: self.inlined(self.definitions[key]) for key in sorted(reached)}
 
@@ -74,9 +64,7 @@ def _target(value: Mapping[str, object]) -> str | None:
 
 
 def _parts(value: Any) -> Iterator[JsonSchema]:
-    """
-    Give every object inside of *value*, itself included.
-    """
+    """Give every object inside of *value*, itself included."""
     inside: Iterable[Any] = ()
     if isinstance(value, dict):
         schema = cast("JsonSchema", value)

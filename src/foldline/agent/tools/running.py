@@ -1,6 +1,4 @@
-"""
-One call of a tool, from the text of its arguments to its answer.
-"""
+"""One call of a tool, from the text of its arguments to its answer."""
 
 import asyncio
 import logging
@@ -95,9 +93,7 @@ def _failed(tool: Tool, error: BaseException) -> ToolAnswer:
 
 
 def unknown_tool(name: str, known: Iterable[str]) -> ToolAnswer:
-    """
-    Return what the model reads when it calls a tool that does not exist.
-    """
+    """Return what the model reads when it calls a tool that does not exist."""
     names = sorted(known)
     asked = f"there is no tool {name[:_MOST_NAME]!r}"
     if not names:

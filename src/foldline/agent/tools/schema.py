@@ -82,9 +82,7 @@ def _default(value: object) -> JsonSchema:
 
 
 def _tidy(value: Any, *, is_named: bool = False) -> Any:
-    """
-    Return the schema *value* without noise, in which every array says what its items are.
-    """
+    """Return the schema *value* without noise, in which every array says what its items are."""
     if isinstance(value, list):
         items: list[Any] = value  # pyright: ignore[reportUnknownVariableType] - of any kind
         return [_tidy(one) for one in items]

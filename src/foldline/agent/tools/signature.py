@@ -1,6 +1,4 @@
-"""
-What two calls with the same arguments have in common.
-"""
+"""What two calls with the same arguments have in common."""
 
 from hashlib import sha256
 

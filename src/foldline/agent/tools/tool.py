@@ -1,6 +1,4 @@
-"""
-What an agent can do: a function, and what the model is told about it.
-"""
+"""What an agent can do: a function, and what the model is told about it."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -78,25 +76,19 @@ class Tool(Struct, frozen=True, kw_only=True):
         check_whole("max_result_chars", self.max_result_chars, 1)
 
     def __call__(self, *args: object, **kwargs: object) -> object:
-        """
-        Call the function as it is, without a model.
-        """
+        """Call the function as it is, without a model."""
         return self.function(*args, **kwargs)
 
     @property
     def definition(self) -> ToolDefinition:
-        """
-        What the model is told.
-        """
+        """What the model is told."""
         return ToolDefinition(
             name=self.name, description=self.description, parameters=self.parameters
         )
 
     @property
     def is_async(self) -> bool:
-        """
-        Whether the function is awaited; any other one runs in a thread of its own.
-        """
+        """Whether the function is awaited; any other one runs in a thread of its own."""
         return iscoroutinefunction(without_partial(self.function))
 
 

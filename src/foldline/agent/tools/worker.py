@@ -1,6 +1,4 @@
-"""
-A thread for one call of a function that blocks.
-"""
+"""A thread for one call of a function that blocks."""
 
 import asyncio
 from collections.abc import Callable

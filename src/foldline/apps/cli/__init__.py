@@ -1,3 +1,1 @@
-"""
-The command `foldline`.
-"""
+"""The command `foldline`."""

@@ -1,6 +1,4 @@
-"""
-`foldline backup`: a copy of a store, made while others write to it.
-"""
+"""`foldline backup`: a copy of a store, made while others write to it."""
 
 from pathlib import Path
 from typing import Annotated
@@ -31,9 +29,7 @@ __all__ = ["BackupOptions", "backup"]
 
 
 class BackupOptions(StoreOptions, frozen=True, kw_only=True):
-    """
-    What to copy, and where to.
-    """
+    """What to copy, and where to."""
 
     target: Annotated[
         str, typer.Argument(metavar="TARGET", help="The file to make, which must not be there.")

@@ -1,6 +1,4 @@
-"""
-`foldline chat`: a conversation with a model, kept in a store and inside a budget.
-"""
+"""`foldline chat`: a conversation with a model, kept in a store and inside a budget."""
 
 import sys
 from pathlib import Path
@@ -71,9 +69,7 @@ def _chat(options: ChatOptions, flags: ConfigOptions, failure: Failure) -> int:
 
 
 def _message(options: ChatOptions) -> str | None:
-    """
-    Return what is said once; None where a person is asked.
-    """
+    """Return what is said once; None where a person is asked."""
     if options.message is None and sys.stdin.isatty():
         if options.json:
             message = "--json is for one message: give --message TEXT, or pipe it"

@@ -1,6 +1,4 @@
-"""
-What can be asked for inside a chat, by a line that begins with `/`.
-"""
+"""What can be asked for inside a chat, by a line that begins with `/`."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from difflib import get_close_matches
@@ -30,9 +28,7 @@ _QUIT = "/quit"
 
 
 class Command(Struct, frozen=True):
-    """
-    Something that can be asked for.
-    """
+    """Something that can be asked for."""
 
     argument: str
     """What stands behind its name; empty where nothing does."""

@@ -1,6 +1,4 @@
-"""
-Ctrl-C: at the prompt it leaves, in the middle of work it stops the work and nothing else.
-"""
+"""Ctrl-C: at the prompt it leaves, in the middle of work it stops the work and nothing else."""
 
 import asyncio
 import signal
@@ -43,9 +41,7 @@ async def stoppable(work: Coroutine[object, object, None]) -> bool:
 
 @contextmanager
 def at_prompt() -> Generator[None]:
-    """
-    Let Ctrl-C raise `KeyboardInterrupt`, where the event loop would take it for itself.
-    """
+    """Let Ctrl-C raise `KeyboardInterrupt`, where the event loop would take it for itself."""
 
     def _leave() -> None:
         raise KeyboardInterrupt

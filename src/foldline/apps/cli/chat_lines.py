@@ -1,6 +1,4 @@
-"""
-What a turn tells, for programs: one JSON object a line.
-"""
+"""What a turn tells, for programs: one JSON object a line."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -27,23 +25,17 @@ STOPPED = "interrupted"
 
 
 class JsonLines:
-    """
-    Prints a turn while it runs, each event as a JSON object with its `type`.
-    """
+    """Prints a turn while it runs, each event as a JSON object with its `type`."""
 
     def hear(self, event: AgentEvent) -> None:
-        """
-        Print *event*.
-        """
+        """Print *event*."""
         fields = msgspec.to_builtins(event, enc_hook=_plain)
         if isinstance(event, HistoryReductionEvent):
             fields = {"type": "history_reduction", **fields}
         print_document(json_document(fields))
 
     def end(self, result: TurnResult) -> None:
-        """
-        Print what came of the turn.
-        """
+        """Print what came of the turn."""
         fields = {
             "type": "result",
             "thread_id": result.thread.id,
@@ -57,21 +49,15 @@ class JsonLines:
         print_document(json_document(fields))
 
     def note(self, text: str, *, style: str = "dim") -> None:  # noqa: ARG002 - a screen has styles
-        """
-        Print *text* on the standard error.
-        """
+        """Print *text* on the standard error."""
         tell(text)
 
     def close(self) -> None:
-        """
-        Do nothing: every line is whole.
-        """
+        """Do nothing: every line is whole."""
 
 
 class Failure:
-    """
-    Prints as the last line what went wrong, where that is what is wanted.
-    """
+    """Prints as the last line what went wrong, where that is what is wanted."""
 
     def __init__(self, thread_id: str, *, is_shown: bool) -> None:
         self._thread_id = thread_id
@@ -97,9 +83,7 @@ class Failure:
             raise
 
     def tell(self, code: str, message: str) -> None:
-        """
-        Print that it failed with *code*.
-        """
+        """Print that it failed with *code*."""
         if not self._is_shown:
             return
         fields = {

@@ -1,6 +1,4 @@
-"""
-What `foldline chat` takes: its own options, those of a store, and those of a reduction.
-"""
+"""What `foldline chat` takes: its own options, those of a store, and those of a reduction."""
 
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -35,9 +33,7 @@ _THRESHOLD = 20
 
 
 class ChatOptions(TenantOptions, frozen=True, kw_only=True):
-    """
-    Who answers, on which thread, and what is said.
-    """
+    """Who answers, on which thread, and what is said."""
 
     model: Annotated[
         str | None,

@@ -1,6 +1,4 @@
-"""
-A chat with a person: one line after the other.
-"""
+"""A chat with a person: one line after the other."""
 
 from contextlib import suppress
 from importlib import import_module
@@ -111,9 +109,7 @@ def _ask(talk: Chat) -> str | None:
 
 
 async def _answered(talk: Chat, line: str, console: Console) -> bool:
-    """
-    Answer *line*, and tell what goes wrong; False where it asks to leave.
-    """
+    """Answer *line*, and tell what goes wrong; False where it asks to leave."""
     try:
         return await _answer(talk, line, console)
     except FoldlineError as error:

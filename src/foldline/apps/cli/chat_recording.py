@@ -1,6 +1,4 @@
-"""
-A recorded conversation as the one who answers.
-"""
+"""A recorded conversation as the one who answers."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
@@ -59,9 +57,7 @@ class Recording:
 
     @property
     def count(self) -> int:
-        """
-        How many answers there are.
-        """
+        """How many answers there are."""
         return len(self._requests)
 
     def model_at(self, place: int) -> ScriptedModel:
@@ -94,9 +90,7 @@ class Recording:
             raise ModelError(message)
 
     def request(self, place: int) -> str:
-        """
-        Return what the user said before the answer *place*; empty where nobody did.
-        """
+        """Return what the user said before the answer *place*; empty where nobody did."""
         return self._requests[place] if place < self.count else ""
 
     def tools(self, model: ScriptedModel, place: int) -> list[Tool]:
@@ -136,9 +130,7 @@ class Recording:
 
 
 def answers_in(messages: Iterable[Message]) -> int:
-    """
-    Return how many answers of an assistant *messages* hold.
-    """
+    """Return how many answers of an assistant *messages* hold."""
     return sum(1 for _ in _requests(messages))
 
 
@@ -169,9 +161,7 @@ def _results(messages: Iterable[Message]) -> list[Mapping[str, _Content]]:
 
 
 def _requests(messages: Iterable[Message]) -> Iterable[str]:
-    """
-    Give for each answer what the user has said since the one before it.
-    """
+    """Give for each answer what the user has said since the one before it."""
     said: list[str] = []
     for role, run in _runs(messages):
         if role == "assistant":

@@ -1,6 +1,4 @@
-"""
-What a turn tells, for people: the answer as it comes, and one line for everything else.
-"""
+"""What a turn tells, for people: the answer as it comes, and one line for everything else."""
 
 from msgspec import Struct
 from rich.console import Console
@@ -37,9 +35,7 @@ _QUIET_ENDS = frozenset({COMPLETED, ENDED})
 
 
 class _Line(Struct, frozen=True):
-    """
-    One line beside the answer.
-    """
+    """One line beside the answer."""
 
     text: str
     """What it says."""
@@ -49,9 +45,7 @@ class _Line(Struct, frozen=True):
 
 
 class Screen:
-    """
-    Shows a turn while it runs.
-    """
+    """Shows a turn while it runs."""
 
     def __init__(self, answer: Console, notes: Console, *, is_recorded: bool = False) -> None:
         """
@@ -69,9 +63,7 @@ class Screen:
         self._open: Console | None = None
 
     def hear(self, event: AgentEvent) -> None:
-        """
-        Show *event*.
-        """
+        """Show *event*."""
         match event:
             case TextDeltaEvent(text=text):
                 self._say(self._answer, text)
@@ -90,22 +82,16 @@ class Screen:
                     self.note(line.text, style=line.style)
 
     def end(self, result: TurnResult) -> None:  # noqa: ARG002 - for a program it is a line
-        """
-        Show nothing more: all of *result* was shown as it happened.
-        """
+        """Show nothing more: all of *result* was shown as it happened."""
         self.close()
 
     def note(self, text: str, *, style: str = "dim") -> None:
-        """
-        Show *text* as a line of its own.
-        """
+        """Show *text* as a line of its own."""
         self.close()
         self._notes.print(Text(clean(text), style=style), soft_wrap=True)
 
     def close(self) -> None:
-        """
-        End the line that is being written, if there is one.
-        """
+        """End the line that is being written, if there is one."""
         if self._open is not None:
             self._open.out("", highlight=False)
             self._open = None
@@ -148,9 +134,7 @@ def _result_line(event: ToolResultEvent) -> _Line:
 
 
 def fold_line(event: HistoryReductionEvent) -> str:
-    """
-    Return what became of a fold, as one line.
-    """
+    """Return what became of a fold, as one line."""
     facts = [
         f"fold {event.status.replace('_', ' ')}: {event.reason.value}",
         f"{counted(event.original_count, 'message')} → {event.reduced_count:,}",

@@ -1,6 +1,4 @@
-"""
-A chat: one thread, who answers on it, and what shows it.
-"""
+"""A chat: one thread, who answers on it, and what shows it."""
 
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
@@ -27,44 +25,30 @@ _BOUND = "Maximum iterations "
 
 
 class Display(Protocol):
-    """
-    Whatever shows a turn.
-    """
+    """Whatever shows a turn."""
 
     def hear(self, event: AgentEvent) -> None:
-        """
-        Show *event*.
-        """
+        """Show *event*."""
         ...
 
     def end(self, result: TurnResult) -> None:
-        """
-        Show what came of the turn.
-        """
+        """Show what came of the turn."""
         ...
 
     def note(self, text: str, *, style: str = "dim") -> None:
-        """
-        Show *text* beside the answer.
-        """
+        """Show *text* beside the answer."""
         ...
 
     def close(self) -> None:
-        """
-        End what is being written.
-        """
+        """End what is being written."""
         ...
 
 
 class Chat:
-    """
-    A conversation with a model, one turn after the other.
-    """
+    """A conversation with a model, one turn after the other."""
 
     def __init__(self, thread: ConversationThread, speaker: Speaker, display: Display) -> None:
-        """
-        Talk with *speaker* on *thread*.
-        """
+        """Talk with *speaker* on *thread*."""
         self.thread = thread
         """The thread, which a fork may change."""
         self.speaker = speaker
@@ -74,9 +58,7 @@ class Chat:
 
     @property
     def has_open_run(self) -> bool:
-        """
-        Whether a run was interrupted, and can be resumed.
-        """
+        """Whether a run was interrupted, and can be resumed."""
         state = self.thread.execution_state
         return state is not None and state.is_open
 
@@ -147,9 +129,7 @@ class Chat:
         await self._turn(text)
 
     async def _is_unanswered(self) -> bool:
-        """
-        Whether the last message waits for an answer, as after a circuit breaker or a rewind.
-        """
+        """Whether the last message waits for an answer, as after a circuit breaker or a rewind."""
         messages = await self.thread.get_messages(last=1)
         return any(one.role != "assistant" or one.tool_calls for one in messages)
 

@@ -1,6 +1,4 @@
-"""
-From the command line to who answers.
-"""
+"""From the command line to who answers."""
 
 from msgspec import structs
 
@@ -40,9 +38,7 @@ _EXAMPLE = ("name", "agent")
 
 
 class Speaker:
-    """
-    Whoever answers: an agent with a vendor's model, or a recording.
-    """
+    """Whoever answers: an agent with a vendor's model, or a recording."""
 
     def __init__(
         self, config: AgentConfig, who: ChatModel | Recording, *, has_own_address: bool = False
@@ -67,23 +63,17 @@ class Speaker:
 
     @property
     def name(self) -> str:
-        """
-        Who it is.
-        """
+        """Who it is."""
         return self._first.model.name
 
     @property
     def is_recorded(self) -> bool:
-        """
-        Whether it is a recording.
-        """
+        """Whether it is a recording."""
         return isinstance(self._who, Recording)
 
     @property
     def reducer(self) -> HistoryReducer:
-        """
-        What makes folds.
-        """
+        """What makes folds."""
         return self._first.reducer
 
     async def agent(self, thread: ReadOnlyThread) -> Agent:
@@ -107,25 +97,19 @@ class Speaker:
         return self._agent(place, most=given + max(0, self._who.count - place))
 
     async def request(self, thread: ReadOnlyThread) -> str:
-        """
-        Return what the user said next in the recording; empty where there is none.
-        """
+        """Return what the user said next in the recording; empty where there is none."""
         if not isinstance(self._who, Recording):
             return ""
         return self._who.request(answers_in(await thread.get_messages()))
 
     async def left(self, thread: ReadOnlyThread) -> int | None:
-        """
-        Return how many answers of the recording are left; None where nothing was recorded.
-        """
+        """Return how many answers of the recording are left; None where nothing was recorded."""
         if not isinstance(self._who, Recording):
             return None
         return max(0, self._who.count - answers_in(await thread.get_messages()))
 
     async def close(self) -> None:
-        """
-        Close the connections to the vendor.
-        """
+        """Close the connections to the vendor."""
         if isinstance(self._who, WireModel | PydanticModel):
             await self._who.close()
 

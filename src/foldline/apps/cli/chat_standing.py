@@ -1,6 +1,4 @@
-"""
-Where a conversation was left, for whoever comes back to it.
-"""
+"""Where a conversation was left, for whoever comes back to it."""
 
 from foldline.apps.cli.terminal import first_line
 from foldline.apps.cli.threads_counts import counted
@@ -33,9 +31,7 @@ async def standing_line(thread: ReadOnlyThread) -> str:
 
 
 async def _since_question(thread: ReadOnlyThread) -> list[Message]:
-    """
-    Return the last question and all behind it; empty where nobody has asked anything.
-    """
+    """Return the last question and all behind it; empty where nobody has asked anything."""
     last = _NEWEST
     while True:
         messages = await thread.get_messages(last=last)

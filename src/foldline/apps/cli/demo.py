@@ -1,6 +1,4 @@
-"""
-`foldline demo`: a session that comes with the package, with and without foldline.
-"""
+"""`foldline demo`: a session that comes with the package, with and without foldline."""
 
 from collections.abc import Iterator, Mapping
 from importlib.resources import files
@@ -43,9 +41,7 @@ _SUMMARY_LINES = 12
 
 
 class DemoOptions(Struct, frozen=True, kw_only=True):
-    """
-    How to show it.
-    """
+    """How to show it."""
 
     html: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write a page with pictures to this file.")
@@ -77,9 +73,7 @@ def demo(options: DemoOptions) -> None:
 
 
 def recorded_session() -> Session:
-    """
-    Return the session that comes with the package.
-    """
+    """Return the session that comes with the package."""
     data = files("foldline.apps.cli").joinpath("data/session.jsonl.gz").read_bytes()
     return read_sessions(data, name="demo")[0]
 

@@ -1,6 +1,4 @@
-"""
-`foldline doctor`: what endangers a store.
-"""
+"""`foldline doctor`: what endangers a store."""
 
 import asyncio
 import platform
@@ -34,9 +32,7 @@ _STYLES = {"fine": "", "note": "yellow", "danger": "bold red"}
 
 
 class DoctorOptions(StoreOptions, frozen=True, kw_only=True):
-    """
-    Which store to look at.
-    """
+    """Which store to look at."""
 
     json: JsonOption = False
     """Whether to print JSON."""

@@ -1,6 +1,4 @@
-"""
-What `--json` and `--output` write.
-"""
+"""What `--json` and `--output` write."""
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
@@ -69,24 +67,18 @@ def target_format(wanted: str | None, *, source: str) -> str:
 
 
 def view_document(view: Sequence[Message], target: str) -> bytes:
-    """
-    Return *view* as JSON in the format *target*, valid for its vendor.
-    """
+    """Return *view* as JSON in the format *target*, valid for its vendor."""
     return TARGETS[target](view)
 
 
 def left_out(view: Sequence[Message], target: str) -> list[Message]:
-    """
-    Return those of *view* that hold nothing but what the format *target* has no place for.
-    """
+    """Return those of *view* that hold nothing but what the format *target* has no place for."""
     nothing = view_document([_ANSWER], target)
     return [one for one in view if view_document([one, _ANSWER], target) == nothing]
 
 
 def left_out_note(left: Sequence[Message], target: str) -> str:
-    """
-    Return how many messages were *left* out of a document in the format *target*, and why.
-    """
+    """Return how many messages were *left* out of a document in the format *target*, and why."""
     held = " and ".join(sorted({kind for one in left for kind in _held(one)}))
     which = "1 message is" if len(left) == 1 else f"{len(left):,} messages are"
     return f"{which} left out: {target} has no place for {held} alone"
@@ -99,16 +91,12 @@ def _held(message: Message) -> set[str]:
 
 
 def json_document(value: Any) -> bytes:
-    """
-    Return *value* as one JSON document.
-    """
+    """Return *value* as one JSON document."""
     return encode_json(value)
 
 
 def replay_document(sessions: Sequence[Sequence[ReplayReport]]) -> dict[str, Any]:
-    """
-    Return the reports of each session as one value, with the figures that follow from others.
-    """
+    """Return the reports of each session as one value, with the figures that follow from others."""
     return {
         "sessions": [
             {

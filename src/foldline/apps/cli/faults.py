@@ -1,6 +1,4 @@
-"""
-Damage, for people and as JSON.
-"""
+"""Damage, for people and as JSON."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -28,16 +26,12 @@ _MOST_FAULTS = 20
 
 
 def fault_documents(faults: Sequence[Fault]) -> list[dict[str, Any]]:
-    """
-    Return *faults* as values for JSON.
-    """
+    """Return *faults* as values for JSON."""
     return [{"kind": one.kind, "name": one.name, "problem": one.problem} for one in faults]
 
 
 def print_faults(console: Console, whose: str, faults: Sequence[Fault]) -> None:
-    """
-    Print *faults* below the name of what has them, the first ones in full.
-    """
+    """Print *faults* below the name of what has them, the first ones in full."""
     console.print(Text(clean(whose), style="bold red"), soft_wrap=True)
     for one in faults[:_MOST_FAULTS]:
         console.print(Text(f"  {clean(str(one))}"), soft_wrap=True)

@@ -1,6 +1,4 @@
-"""
-Reading what the command line names, and writing so that a failure leaves nothing behind.
-"""
+"""Reading what the command line names, and writing so that a failure leaves nothing behind."""
 
 import errno
 import os
@@ -83,9 +81,7 @@ def _check_place(name: str) -> None:
 
 
 def _is_same(one: str, other: str) -> bool:
-    """
-    Whether both are names of one file, there or not; a device may well be written to twice.
-    """
+    """Whether both are names of one file, there or not; a device may well be written to twice."""
     if STANDARD_INPUT in {one, other}:
         return False
     first, second = Path(os.path.realpath(one)), Path(os.path.realpath(other))
@@ -148,9 +144,7 @@ def _mode(target: Path) -> int:
 
 
 def print_document(data: bytes) -> None:
-    """
-    Write *data* to the standard output, as it is, with a newline behind it.
-    """
+    """Write *data* to the standard output, as it is, with a newline behind it."""
     sys.stdout.flush()
     sys.stdout.buffer.write(data + b"\n")
     sys.stdout.buffer.flush()

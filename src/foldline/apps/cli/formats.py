@@ -1,6 +1,4 @@
-"""
-`foldline formats`: what can be read, and what a file holds.
-"""
+"""`foldline formats`: what can be read, and what a file holds."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -23,9 +21,7 @@ __all__ = ["FormatsOptions", "formats"]
 
 
 class FormatsOptions(Struct, frozen=True, kw_only=True):
-    """
-    What to list.
-    """
+    """What to list."""
 
     file: Annotated[
         str | None,
@@ -45,9 +41,7 @@ class FormatsOptions(Struct, frozen=True, kw_only=True):
 
 @takes(FormatsOptions)
 def formats(options: FormatsOptions) -> None:
-    """
-    List the formats that can be read, or the sessions that a file holds.
-    """
+    """List the formats that can be read, or the sessions that a file holds."""
     if options.file is None:
         _list_formats(as_json=options.json)
     else:

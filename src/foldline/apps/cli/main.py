@@ -50,9 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _open_streams() -> None:
-    """
-    Point a standard stream that is closed, for which Python has None, nowhere.
-    """
+    """Point a standard stream that is closed, for which Python has None, nowhere."""
     for name, mode in _STREAMS.items():
         if getattr(sys, name) is None:
             nowhere = os.open(os.devnull, os.O_RDWR)
@@ -107,9 +105,7 @@ def _refused(error: OSError, reason: str) -> tuple[str, int]:
 
 
 def _drop_output() -> None:
-    """
-    Point the standard output nowhere, so that flushing it at exit does not fail.
-    """
+    """Point the standard output nowhere, so that flushing it at exit does not fail."""
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (OSError, ValueError):

@@ -1,6 +1,4 @@
-"""
-What people should know beside the answer: one line each, on the standard error.
-"""
+"""What people should know beside the answer: one line each, on the standard error."""
 
 from collections.abc import Sequence
 
@@ -18,16 +16,12 @@ MOST_NOTES = 5
 
 
 def tell(note: str) -> None:
-    """
-    Print *note* as one line.
-    """
+    """Print *note* as one line."""
     error_console().print(Text(f"note: {clean(note)}", style="dim"), soft_wrap=True)
 
 
 def tell_of_sessions(sessions: Sequence[Session]) -> None:
-    """
-    Print what of their log is not among the messages of *sessions*.
-    """
+    """Print what of their log is not among the messages of *sessions*."""
     notes = [(session.id, note) for session in sessions for note in session.notes]
     for id, note in notes[:MOST_NOTES]:
         tell(" ".join(f"{id}: {note}".split()))

@@ -1,6 +1,4 @@
-"""
-The options of the commands, as records: what several commands take is written once.
-"""
+"""The options of the commands, as records: what several commands take is written once."""
 
 from collections.abc import Callable, Sequence
 from inspect import Parameter, Signature
@@ -36,9 +34,7 @@ def _setting(name: str, metavar: str, meaning: str) -> Any:
 
 
 class SourceOptions(Struct, frozen=True, kw_only=True):
-    """
-    Which conversation to read.
-    """
+    """Which conversation to read."""
 
     file: Annotated[
         str,
@@ -65,9 +61,7 @@ class SourceOptions(Struct, frozen=True, kw_only=True):
 
 
 class ConfigOptions(SourceOptions, frozen=True, kw_only=True):
-    """
-    How to reduce it; each option wins over the same field of a configuration file.
-    """
+    """How to reduce it; each option wins over the same field of a configuration file."""
 
     strategy: Annotated[
         str | None,
@@ -132,9 +126,7 @@ class ConfigOptions(SourceOptions, frozen=True, kw_only=True):
 
 
 class RunOptions(ConfigOptions, frozen=True, kw_only=True):
-    """
-    What to do with it this once.
-    """
+    """What to do with it this once."""
 
     config: Annotated[
         # Two are an error, and what takes one silently takes the last.
@@ -174,9 +166,7 @@ def takes(options: type[_Options]) -> Callable[[Callable[[_Options], None]], Cal
 
 
 def parameters_of(options: type[Struct]) -> list[Parameter]:
-    """
-    Return the fields of *options* as parameters of a command.
-    """
+    """Return the fields of *options* as parameters of a command."""
     hints = get_type_hints(options, include_extras=True)
     return [
         Parameter(
@@ -192,9 +182,7 @@ def parameters_of(options: type[Struct]) -> list[Parameter]:
 def signed(
     command: Callable[..., None], run: Callable[..., None], parameters: Sequence[Parameter]
 ) -> Callable[..., None]:
-    """
-    Return *command* under the name of *run*, which it runs, as a function of *parameters*.
-    """
+    """Return *command* under the name of *run*, which it runs, as a function of *parameters*."""
     command.__name__ = run.__name__
     command.__doc__ = run.__doc__
     command.__annotations__ = {one.name: one.annotation for one in parameters}

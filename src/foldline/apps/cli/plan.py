@@ -1,6 +1,4 @@
-"""
-`foldline plan`: the verdict, without any call.
-"""
+"""`foldline plan`: the verdict, without any call."""
 
 from typing import Any
 
@@ -20,9 +18,7 @@ __all__ = ["PlanOptions", "plan"]
 
 
 class PlanOptions(RunOptions, frozen=True, kw_only=True):
-    """
-    What to plan.
-    """
+    """What to plan."""
 
     json: JsonOption = False
     """Whether to print JSON."""

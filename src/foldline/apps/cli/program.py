@@ -1,6 +1,4 @@
-"""
-The command with all its commands.
-"""
+"""The command with all its commands."""
 
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
@@ -57,9 +55,7 @@ def _foldline(
         ),
     ] = False,
 ) -> None:
-    """
-    Keep long LLM-agent conversations inside a budget without losing a message.
-    """
+    """Keep long LLM-agent conversations inside a budget without losing a message."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
@@ -70,9 +66,7 @@ app.add_typer(threads_app)
 
 
 def run(arguments: Sequence[str]) -> int:
-    """
-    Run the command with *arguments* and return its exit code; errors are the caller's.
-    """
+    """Run the command with *arguments* and return its exit code; errors are the caller's."""
     command = typer.main.get_command(app)
     code = command.main(list(arguments), prog_name="foldline", standalone_mode=False)
     return code if isinstance(code, int) else 0

@@ -1,6 +1,4 @@
-"""
-`foldline reduce`: the view that a model should be sent.
-"""
+"""`foldline reduce`: the view that a model should be sent."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -24,9 +22,7 @@ __all__ = ["ReduceOptions", "reduce"]
 
 
 class ReduceOptions(RunOptions, frozen=True, kw_only=True):
-    """
-    What to reduce, and where to put it.
-    """
+    """What to reduce, and where to put it."""
 
     to: Annotated[
         str | None,

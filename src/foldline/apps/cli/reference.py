@@ -45,9 +45,7 @@ which every command obeys: `plan` tells the verdict skip, and the full history i
 
 
 def reference_page() -> str:
-    """
-    Return the page, in Markdown.
-    """
+    """Return the page, in Markdown."""
     program: Any = typer.main.get_command(app)
     parts = [_FRONT, *_options_table(program.params)]
     for name, command in program.commands.items():
@@ -57,9 +55,7 @@ def reference_page() -> str:
 
 
 def _commands(name: str, command: Any) -> Iterator[tuple[str, Any]]:
-    """
-    Give *command* itself, or those that it is a group of.
-    """
+    """Give *command* itself, or those that it is a group of."""
     inner = getattr(command, "commands", None)
     if inner is None:
         yield name, command

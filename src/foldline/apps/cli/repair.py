@@ -1,6 +1,4 @@
-"""
-`foldline repair`: what can be saved of damaged threads, and saving it.
-"""
+"""`foldline repair`: what can be saved of damaged threads, and saving it."""
 
 from typing import Annotated, Any
 
@@ -47,9 +45,7 @@ _COPY = (
 
 
 class RepairOptions(KeyOptions, frozen=True, kw_only=True):
-    """
-    What to repair.
-    """
+    """What to repair."""
 
     id: Annotated[str | None, typer.Argument(metavar="[ID]", help="Repair this thread alone.")] = (
         None
@@ -79,9 +75,7 @@ class _Outcome(Struct):
 
     @property
     def is_whole(self) -> bool:
-        """
-        Whether the thread was written, and verified as whole behind that.
-        """
+        """Whether the thread was written, and verified as whole behind that."""
         return self.is_written and not self.left and not self.refusal
 
 
@@ -97,29 +91,21 @@ class _Found(Struct, frozen=True, kw_only=True):
 
     @property
     def is_mended(self) -> bool:
-        """
-        Whether no damage is left, neither in a thread nor below all of them.
-        """
+        """Whether no damage is left, neither in a thread nor below all of them."""
         return not self.faults and all(one.is_whole for one in self.outcomes)
 
     @property
     def is_written(self) -> bool:
-        """
-        Whether anything was written.
-        """
+        """Whether anything was written."""
         return bool(self.mended) or any(one.is_written for one in self.outcomes)
 
     @property
     def faults(self) -> list[Fault]:
-        """
-        What is wrong below the threads.
-        """
+        """What is wrong below the threads."""
         return [*self.misnamed, *self.below.faults, *self.others]
 
     def has(self, kind: FaultKind) -> bool:
-        """
-        Whether a fault of *kind* is left below the threads.
-        """
+        """Whether a fault of *kind* is left below the threads."""
         return any(one.kind == kind for one in self.faults)
 
 
@@ -192,9 +178,7 @@ async def _repaired(store: ThreadStore, options: RepairOptions) -> _Found:
 
 
 async def _inspected(store: ThreadStore) -> tuple[Inspection, list[Fault]]:
-    """
-    Return what is wrong below the threads, in a file and in any other store.
-    """
+    """Return what is wrong below the threads, in a file and in any other store."""
     storage = store.backing.storage
     if isinstance(storage, SQLiteStorage):
         below = await storage.reader.run(lambda connection: look_into(connection, storage.sql))
@@ -208,9 +192,7 @@ async def _mended(store: ThreadStore) -> list[Fault]:
 
 
 async def _keys(store: ThreadStore, options: RepairOptions) -> tuple[list[ThreadKey], list[Fault]]:
-    """
-    Return the threads to look at, and what is wrong with names that nobody can ask for.
-    """
+    """Return the threads to look at, and what is wrong with names that nobody can ask for."""
     keys, misnamed = await find_keys(store.backing, tenant=options.tenant)
     if options.id is not None:
         return [ThreadKey(options.tenant or DEFAULT_TENANT, options.id)], misnamed
@@ -234,9 +216,7 @@ async def _looked_at(
 
 
 async def _planned(store: ThreadStore, key: ThreadKey, *, is_named: bool) -> _Outcome | None:
-    """
-    Return what a repair of a thread would do; None where nothing is wrong with it.
-    """
+    """Return what a repair of a thread would do; None where nothing is wrong with it."""
     try:
         planned = await plan_repair(store.backing, key)
     except (StoreCorruptError, StoreVersionError) as error:
@@ -318,9 +298,7 @@ def _print(found: _Found, *, writes: bool) -> None:
 
 
 def _loses_much(one: _Outcome) -> bool:
-    """
-    Whether whole messages may be among those that a repair loses.
-    """
+    """Whether whole messages may be among those that a repair loses."""
     return one.refusal == "" and (one.repair.lost is None or one.repair.lost > 1)
 
 
@@ -356,9 +334,7 @@ def _end(found: _Found, *, writes: bool) -> str:
 
 
 def _way(found: _Found) -> str:
-    """
-    Return the way forward where the store itself is damaged.
-    """
+    """Return the way forward where the store itself is damaged."""
     if found.outcomes or not found.listed:
         return found.way
     if found.misnamed or found.listed != found.below.threads:
@@ -367,9 +343,7 @@ def _way(found: _Found) -> str:
 
 
 def _rest(found: _Found, *, writes: bool) -> str:
-    """
-    Return what stays as it is, whatever is repaired.
-    """
+    """Return what stays as it is, whatever is repaired."""
     notes = (
         (found.mended, f"{len(found.mended):,} mended below the threads"),
         (found.has("index"), INDEX_NOTE),

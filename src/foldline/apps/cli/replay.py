@@ -1,6 +1,4 @@
-"""
-`foldline replay`: a recorded session, message by message, under several configurations.
-"""
+"""`foldline replay`: a recorded session, message by message, under several configurations."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
@@ -32,9 +30,7 @@ _MOST_VIOLATIONS = 5
 
 
 class ReplayOptions(ConfigOptions, frozen=True, kw_only=True):
-    """
-    What to play, and under what.
-    """
+    """What to play, and under what."""
 
     config: Annotated[
         list[str] | None,

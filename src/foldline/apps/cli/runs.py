@@ -1,6 +1,4 @@
-"""
-What `reduce` and `plan` begin with.
-"""
+"""What `reduce` and `plan` begin with."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,9 +20,7 @@ __all__ = ["Run", "begin", "messages_shown"]
 
 
 class Run(Struct, frozen=True, kw_only=True):
-    """
-    Everything that a reducer is given.
-    """
+    """Everything that a reducer is given."""
 
     session: Session
     """The conversation."""
@@ -75,9 +71,7 @@ def begin(options: RunOptions) -> Run:
 
 
 def messages_shown(history: History) -> str:
-    """
-    Return how many messages *history* holds, in words.
-    """
+    """Return how many messages *history* holds, in words."""
     return f"{len(history):,} messages + {len(history.system):,} system"
 
 

@@ -1,6 +1,4 @@
-"""
-From the command line to sessions, states and configurations.
-"""
+"""From the command line to sessions, states and configurations."""
 
 from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
@@ -190,9 +188,7 @@ def _fields(name: str, data: bytes, example: tuple[str, str]) -> dict[str, Any]:
 
 
 def _is_json(name: str, data: bytes) -> bool:
-    """
-    Whether *data* is a list of JSON and no table of TOML; both start in the same way.
-    """
+    """Whether *data* is a list of JSON and no table of TOML; both start in the same way."""
     try:
         return isinstance(decode_json(data), list)
     except FormatError:
@@ -212,18 +208,14 @@ def _json_fields(data: bytes, example: str) -> dict[str, Any]:
 
 
 def reduction_section(fields: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """
-    Return what a configuration that could be read says of reduction, where that is a section.
-    """
+    """Return what a configuration that could be read says of reduction, where that is a section."""
     return next((value for key, value in fields.items() if _plain(key) == _SECTION), None)
 
 
 def enabled_unless_said(
     config: HistoryReductionConfig, section: Mapping[str, Any]
 ) -> HistoryReductionConfig:
-    """
-    Return *config*, enabled unless *section*, which it was read from, says whether it is.
-    """
+    """Return *config*, enabled unless *section*, which it was read from, says whether it is."""
     is_said = any(_plain(key) == "enabled" for key in section)
     return msgspec.structs.replace(config, enabled=config.enabled or not is_said)
 
@@ -233,16 +225,12 @@ def _plain(name: str) -> str:
 
 
 def placed(name: str, error: _Error) -> _Error:
-    """
-    Return *error* with the file *name* in front of what it says.
-    """
+    """Return *error* with the file *name* in front of what it says."""
     return type(error)(f"{name}: {error}")
 
 
 def is_configured(options: ConfigOptions) -> bool:
-    """
-    Whether *options* say anything about how to reduce.
-    """
+    """Whether *options* say anything about how to reduce."""
     given = (*_FIELDS, "layers")
     return any(getattr(options, name) is not None for name in given)
 

@@ -1,6 +1,4 @@
-"""
-From the command line to a store.
-"""
+"""From the command line to a store."""
 
 import asyncio
 import re
@@ -105,9 +103,7 @@ _HEXADECIMAL = re.compile(rb"\s*([0-9a-fA-F]{32}|[0-9a-fA-F]{48}|[0-9a-fA-F]{64}
 
 
 class StoreOptions(Struct, frozen=True, kw_only=True):
-    """
-    Which store to use.
-    """
+    """Which store to use."""
 
     store: Annotated[
         str | None,
@@ -124,9 +120,7 @@ class StoreOptions(Struct, frozen=True, kw_only=True):
 
 
 class KeyOptions(StoreOptions, frozen=True, kw_only=True):
-    """
-    Which store to use, and how to read what is encrypted in it.
-    """
+    """Which store to use, and how to read what is encrypted in it."""
 
     key_file: Annotated[
         str | None,
@@ -140,9 +134,7 @@ class KeyOptions(StoreOptions, frozen=True, kw_only=True):
 
 
 class TenantOptions(KeyOptions, frozen=True, kw_only=True):
-    """
-    Which store to use, and whose threads.
-    """
+    """Which store to use, and whose threads."""
 
     tenant: Annotated[
         str,
@@ -340,17 +332,13 @@ def _cipher(name: str) -> AesCipher:
 
 
 def no_threads_of(tenant: str, others: Sequence[str] = ()) -> UsageError:
-    """
-    Return the error where a tenant that was named has no thread, and *others* may have.
-    """
+    """Return the error where a tenant that was named has no thread, and *others* may have."""
     more = f"; {tenants_note(others)}" if others else ""
     return UsageError(f"no thread of tenant {tenant!r}: mend the name{more}")
 
 
 def tenants_note(tenants: Sequence[str]) -> str:
-    """
-    Return how many *tenants* have threads, the names of the first, and how to name one.
-    """
+    """Return how many *tenants* have threads, the names of the first, and how to name one."""
     named = ", ".join(tenants[:_MOST_TENANTS]) + ", …" * (len(tenants) > _MOST_TENANTS)
     has = "1 tenant has" if len(tenants) == 1 else f"{len(tenants):,} tenants have"
     return f"{has} threads ({named}): name one with --tenant"

@@ -1,6 +1,4 @@
-"""
-Replays as a table and as a picture of signs.
-"""
+"""Replays as a table and as a picture of signs."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -71,9 +69,7 @@ def _table(table: Sequence[Row], columns: Sequence[Column], names: int) -> Table
 
 
 def picture(report: ReplayReport, *, console: Console) -> Text:
-    """
-    Return history against view over the calls of *report*, with a mark under each fold.
-    """
+    """Return history against view over the calls of *report*, with a mark under each fold."""
     history_sign, view_sign, fold_sign = ".#^" if _is_ascii(console) else "░█▴"
     stretches = _stretches(len(report.calls), min(_PICTURE_WIDTH, console.width - 10))
     full = [max(report.calls[at].full_tokens for at in one) for one in stretches]

@@ -1,6 +1,4 @@
-"""
-Writing for people: colours only on a terminal, and nothing in a text that could steer one.
-"""
+"""Writing for people: colours only on a terminal, and nothing in a text that could steer one."""
 
 import os
 import shutil
@@ -29,16 +27,12 @@ _WIDTH_OF_FILES = 100
 
 
 def output_console() -> Console:
-    """
-    Return the console of the standard output.
-    """
+    """Return the console of the standard output."""
     return _console(sys.stdout)
 
 
 def error_console() -> Console:
-    """
-    Return the console of the standard error, for what is not the answer itself.
-    """
+    """Return the console of the standard error, for what is not the answer itself."""
     return _console(sys.stderr)
 
 
@@ -52,9 +46,7 @@ def _console(stream: TextIO) -> Console:
 
 
 def command_name() -> str:
-    """
-    Return what this command is called by: its name where that is found, else its path.
-    """
+    """Return what this command is called by: its name where that is found, else its path."""
     if shutil.which("foldline"):
         return "foldline"
     called = PurePath(sys.argv[0])
@@ -62,9 +54,7 @@ def command_name() -> str:
 
 
 def clean(text: str) -> str:
-    """
-    Return *text*, which anybody may have written, without what a terminal would obey.
-    """
+    """Return *text*, which anybody may have written, without what a terminal would obey."""
     lines = text.replace("\t", "    ").splitlines()
     return "\n".join("".join(_shown(sign) for sign in line) for line in lines)
 
@@ -74,18 +64,14 @@ def _shown(sign: str) -> str:
 
 
 def first_line(text: str, *, most: int = 200) -> str:
-    """
-    Return the first line of *text* that says anything, cut to *most* signs.
-    """
+    """Return the first line of *text* that says anything, cut to *most* signs."""
     line = next((line for line in text.splitlines() if line.strip()), "")
     shown = clean(" ".join(line[: most * 2].split()))
     return shown if len(shown) <= most else shown[: most - 1] + "…"
 
 
 class Advance:
-    """
-    What long work calls after each step.
-    """
+    """What long work calls after each step."""
 
     def __init__(self, bar: Progress, total: int, description: str) -> None:
         self._bar = bar
@@ -95,9 +81,7 @@ class Advance:
         self._bar.advance(self._task)
 
     def to(self, done: int, total: int) -> None:
-        """
-        Show that *done* of *total* steps are done.
-        """
+        """Show that *done* of *total* steps are done."""
         self._bar.update(self._task, completed=done, total=total)
 
 

@@ -1,6 +1,4 @@
-"""
-`foldline threads`: the commands about threads.
-"""
+"""`foldline threads`: the commands about threads."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -38,9 +36,7 @@ threads_app = typer.Typer(
 
 @threads_app.callback()
 def _threads(context: typer.Context) -> None:
-    """
-    Look at the threads of a store, and move, fork or delete them.
-    """
+    """Look at the threads of a store, and move, fork or delete them."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 

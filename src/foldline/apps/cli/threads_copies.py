@@ -1,6 +1,4 @@
-"""
-`foldline threads import` and `fork`: threads out of files, and out of threads.
-"""
+"""`foldline threads import` and `fork`: threads out of files, and out of threads."""
 
 import re
 from collections.abc import Sequence
@@ -51,9 +49,7 @@ _STORES = ("MessageStoreSnapshot", "MessageStoreState")
 
 
 class ImportOptions(TenantOptions, frozen=True, kw_only=True):
-    """
-    What to import, and as what.
-    """
+    """What to import, and as what."""
 
     file: Annotated[
         str,
@@ -157,9 +153,7 @@ async def _is_there(
 
 
 async def _make(store: ThreadStore, key: ThreadKey, snapshot: ThreadSnapshot) -> int:
-    """
-    Make a thread of *snapshot* and return how many messages it has.
-    """
+    """Make a thread of *snapshot* and return how many messages it has."""
     planned = plan_restore(store.backing, key, snapshot)
     await make_room(store.backing, key)
     try:
@@ -234,9 +228,7 @@ def _ids(sessions: Sequence[Session], prefix: str) -> list[str]:
 
 
 class ForkOptions(TenantOptions, frozen=True, kw_only=True):
-    """
-    What to fork.
-    """
+    """What to fork."""
 
     id: IdArgument
     """The thread."""

@@ -1,6 +1,4 @@
-"""
-A word of damage that an answer does not show.
-"""
+"""A word of damage that an answer does not show."""
 
 from foldline.apps.cli.notes import tell
 from foldline.apps.cli.stores import WAY_FORWARD, StoreOptions, is_server
@@ -34,9 +32,7 @@ _MOST_GAPS = 5
 
 
 def way_forward(options: StoreOptions) -> str:
-    """
-    Return what to do where the database of a store is damaged, be it a file or a server.
-    """
+    """Return what to do where the database of a store is damaged, be it a file or a server."""
     return _OF_SERVER if is_server(options) else WAY_FORWARD
 
 
@@ -60,9 +56,7 @@ async def warn_of_damage(store: ThreadStore, key: ThreadKey, *, last: int) -> No
 
 
 def last_good_note(found: LastGood) -> str:
-    """
-    Return how much of a thread stands before its damage, and why; empty where it has none.
-    """
+    """Return how much of a thread stands before its damage, and why; empty where it has none."""
     if not found.faults:
         return ""
     thread = found.thread

@@ -1,6 +1,4 @@
-"""
-`foldline threads undo` and `delete`: taking back a reduction, and ending a thread.
-"""
+"""`foldline threads undo` and `delete`: taking back a reduction, and ending a thread."""
 
 import sys
 from typing import Annotated
@@ -24,9 +22,7 @@ __all__ = ["DeleteOptions", "UndoOptions", "delete_thread", "undo_reduction"]
 
 
 class UndoOptions(TenantOptions, frozen=True, kw_only=True):
-    """
-    Which reduction to revoke.
-    """
+    """Which reduction to revoke."""
 
     id: IdArgument
     """The thread."""
@@ -64,9 +60,7 @@ def undo_reduction(options: UndoOptions) -> None:
 
 
 class DeleteOptions(TenantOptions, frozen=True, kw_only=True):
-    """
-    Which thread to delete.
-    """
+    """Which thread to delete."""
 
     id: IdArgument
     """The thread."""

@@ -1,6 +1,4 @@
-"""
-`foldline threads export`: a thread into a file, or what is left of a damaged one.
-"""
+"""`foldline threads export`: a thread into a file, or what is left of a damaged one."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -45,9 +43,7 @@ _TARGETS = (_SNAPSHOT, *TARGETS, _CHAT_JSONL)
 
 
 class ExportOptions(TenantOptions, frozen=True, kw_only=True):
-    """
-    What to export, and where to.
-    """
+    """What to export, and where to."""
 
     id: IdArgument
     """The thread."""

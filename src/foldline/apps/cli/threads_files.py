@@ -99,9 +99,7 @@ def check_file(path: Path, *, may_make: bool = False, may_be_newer: bool = False
 
 
 def _header(path: Path, *, may_make: bool) -> _Header | None:
-    """
-    Return what the header says; None for an empty file of which a store may be made.
-    """
+    """Return what the header says; None for an empty file of which a store may be made."""
     if kind_of(path) != "file":
         message = f"{path} is no file: name the file of a store"
         raise UsageError(message)
@@ -132,9 +130,7 @@ def _written(header: bytes, path: Path) -> _Header:
 
 
 def _logged(path: Path) -> _Header | None:
-    """
-    Return the header with what the log changes in it; None where SQLite cannot tell.
-    """
+    """Return the header with what the log changes in it; None where SQLite cannot tell."""
     uri = f"{path.resolve().as_uri()}?mode=ro"
     try:
         with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as connection:

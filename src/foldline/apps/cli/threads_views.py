@@ -1,6 +1,4 @@
-"""
-`foldline threads list`, `show` and `search`: looking at threads.
-"""
+"""`foldline threads list`, `show` and `search`: looking at threads."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -75,9 +73,7 @@ class _Listed(Struct):
 
 
 class ListOptions(TenantOptions, frozen=True, kw_only=True):
-    """
-    Whose threads to list.
-    """
+    """Whose threads to list."""
 
     limit: Annotated[
         int | None,
@@ -210,9 +206,7 @@ def _facts(thread: ReadOnlyThread) -> dict[str, Any]:
 
 
 class ShowOptions(TenantOptions, frozen=True, kw_only=True):
-    """
-    What to show.
-    """
+    """What to show."""
 
     id: IdArgument
     """The thread."""
@@ -297,9 +291,7 @@ def _print(console: Console, shown: _Shown) -> None:
 
 
 def _place(messages: list[Message], length: int) -> int:
-    """
-    Return how many of *messages* hold the first *length* that are not system messages.
-    """
+    """Return how many of *messages* hold the first *length* that are not system messages."""
     for place, message in enumerate(messages):
         if length <= 0:
             return place
@@ -334,9 +326,7 @@ def _lines(thread: ReadOnlyThread) -> dict[str, str]:
 
 
 class SearchOptions(TenantOptions, frozen=True, kw_only=True):
-    """
-    What to look for, and where.
-    """
+    """What to look for, and where."""
 
     id: IdArgument
     """The thread."""
@@ -360,9 +350,7 @@ class SearchOptions(TenantOptions, frozen=True, kw_only=True):
 
 @takes(SearchOptions)
 def search_thread(options: SearchOptions) -> None:
-    """
-    Find the messages of a thread that hold every word of TEXT, the newest first.
-    """
+    """Find the messages of a thread that hold every word of TEXT, the newest first."""
 
     async def _search(store: ThreadStore) -> list[Match]:
         thread = await found_thread(store, options, options.id)

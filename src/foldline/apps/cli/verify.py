@@ -1,6 +1,4 @@
-"""
-`foldline verify`: whether a store is still as it was written.
-"""
+"""`foldline verify`: whether a store is still as it was written."""
 
 from collections.abc import Iterator
 from typing import Annotated, Any
@@ -26,9 +24,7 @@ __all__ = ["VerifyOptions", "verify"]
 
 
 class VerifyOptions(KeyOptions, frozen=True, kw_only=True):
-    """
-    What to verify.
-    """
+    """What to verify."""
 
     id: Annotated[str | None, typer.Argument(metavar="[ID]", help="Verify this thread alone.")] = (
         None
@@ -95,9 +91,7 @@ def _print(verified: list[Verified], options: VerifyOptions, *, is_complete: boo
 def _advice(
     damaged: list[Verified], below: list[Fault], options: VerifyOptions, *, has_threads: bool
 ) -> Iterator[str]:
-    """
-    Give what to do, one line each; nothing is to be done about what is stray.
-    """
+    """Give what to do, one line each; nothing is to be done about what is stray."""
     kinds = {fault.kind for fault in below}
     is_broken = "store" in kinds
     if damaged or (is_broken and has_threads):

@@ -1,6 +1,4 @@
-"""
-A view for people: who speaks, how it begins, how large it is, and the summary in full.
-"""
+"""A view for people: who speaks, how it begins, how large it is, and the summary in full."""
 
 from collections.abc import Iterator, Sequence
 from typing import assert_never

@@ -40,9 +40,7 @@ _PRINTED = "aider"
 
 
 def is_aider_record(value: Any) -> bool:
-    """
-    Whether *value* is a session that was read from a transcript before.
-    """
+    """Whether *value* is a session that was read from a transcript before."""
     record = maybe_object(value)
     messages = maybe_list(record.get("messages"))
     return "started_at" in record and bool(messages) and all(map(_is_line, messages))

@@ -74,9 +74,7 @@ def from_anthropic(items: Iterable[Any]) -> tuple[Message, ...]:
 
 
 def to_anthropic(messages: Iterable[Message]) -> list[dict[str, Any]]:
-    """
-    Write *messages* as items; those that `from_anthropic` read come out as they were.
-    """
+    """Write *messages* as items; those that `from_anthropic` read come out as they were."""
     return [item for message in messages for item in items_from_message(message)]
 
 

@@ -20,9 +20,7 @@ __all__ = ["Line", "abandoned"]
 
 
 class Line(Struct, frozen=True, kw_only=True):
-    """
-    One line of such a log.
-    """
+    """One line of such a log."""
 
     id: str
     """Its identity."""
@@ -47,9 +45,7 @@ class Line(Struct, frozen=True, kw_only=True):
 
 
 def abandoned(lines: Sequence[Line]) -> frozenset[str]:
-    """
-    Return the ids of those messages among *lines* that stand on branches that were left.
-    """
+    """Return the ids of those messages among *lines* that stand on branches that were left."""
     by_id = {line.id: line for line in reversed(lines)}
     parents = {id: line.parent if line.parent in by_id else "" for id, line in by_id.items()}
     children = Counter(filter(None, parents.values()))
@@ -67,9 +63,7 @@ def abandoned(lines: Sequence[Line]) -> frozenset[str]:
 
 
 def _path(id: str, parents: Mapping[str, str]) -> Iterable[str]:
-    """
-    Return *id* and the lines that lead to it, the nearest first; a circle is walked once.
-    """
+    """Return *id* and the lines that lead to it, the nearest first; a circle is walked once."""
     path: dict[str, None] = {}
     while id and id not in path:
         path[id] = None
@@ -105,9 +99,7 @@ def _keep_answers(lines: Sequence[Line], kept: set[str]) -> None:
 def _followers(
     lines: Sequence[Line], left: set[str], parents: Mapping[str, str], roots: Mapping[str, str]
 ) -> set[str]:
-    """
-    Return the messages of the trees that follow a message that was left.
-    """
+    """Return the messages of the trees that follow a message that was left."""
     said = {line.id for line in lines if line.is_message}
     gone: set[str] = set()
     for line in lines:

@@ -101,9 +101,7 @@ def _answer(response: Object, native: NativeFormat) -> tuple[tuple[Message, ...]
 
 
 def _body(side: Object) -> Any:
-    """
-    Return the body of a request or a response: parsed if it is JSON, else its text.
-    """
+    """Return the body of a request or a response: parsed if it is JSON, else its text."""
     if "parsed_body" in side:
         return side["parsed_body"]
     body = side.get("body")

@@ -66,9 +66,7 @@ _TIMES = ("timestamp", "created_at", "time")
 
 
 def _is_message(value: Any) -> bool:
-    """
-    Whether *value* is a message of a plain chat log.
-    """
+    """Whether *value* is a message of a plain chat log."""
     fields = maybe_object(value)
     if "from" in fields and "value" in fields:
         return maybe_text(fields["from"]) in _SPEAKERS
@@ -160,9 +158,7 @@ def _message(fields: Object, vendor: NativeFormat | None) -> Message:
 
 
 def _chat(fields: Object) -> Object:
-    """
-    Write what ShareGPT names in its own way as a chat message.
-    """
+    """Write what ShareGPT names in its own way as a chat message."""
     if "from" not in fields or "role" in fields:
         return fields
     speaker = check_role(fields["from"], _SPEAKERS)

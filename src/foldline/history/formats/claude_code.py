@@ -54,9 +54,7 @@ _KEPT = ("requestId", "isMeta")
 
 @dataclass
 class _Thread:
-    """
-    What was read of one session so far.
-    """
+    """What was read of one session so far."""
 
     title: str = ""
     messages: list[Message] = field(default_factory=list)
@@ -83,9 +81,7 @@ class _Thread:
 
 @dataclass
 class _Log:
-    """
-    What was read of the whole log so far.
-    """
+    """What was read of the whole log so far."""
 
     threads: dict[str, _Thread] = field(default_factory=dict)
     owners: dict[str, str] = field(default_factory=dict)
@@ -154,9 +150,7 @@ def _counted(count: int, what: str) -> str:
 
 
 def _place(log: _Log, line: Object) -> str:
-    """
-    Return the id of the session that *line* belongs to, and note where in it the line stands.
-    """
+    """Return the id of the session that *line* belongs to, and note where in it the line stands."""
     log.session = first_text(line, "sessionId", "session_id") or log.session
     owner = _owner(log, line)
     thread = log.threads.setdefault(owner, _Thread())
@@ -207,9 +201,7 @@ def _try_to_say(thread: _Thread, line: Object, record: Record) -> None:
 
 
 def _owner(log: _Log, line: Object) -> str:
-    """
-    Return the id of the session that *line* belongs to.
-    """
+    """Return the id of the session that *line* belongs to."""
     agent = first_text(line, "agentId", "parent_tool_use_id")
     if line.get("isSidechain") is not True and not agent:
         return log.session
@@ -248,9 +240,7 @@ def _say(thread: _Thread, line: Object) -> None:
 
 
 def _plain(content: Any) -> Any:
-    """
-    Return *content* as text where it is a single text: the vendor takes both for the same.
-    """
+    """Return *content* as text where it is a single text: the vendor takes both for the same."""
     match content:
         case [{"type": "text", "text": str(text), **rest}] if not rest:
             return text

@@ -45,9 +45,7 @@ _SNAPSHOT = "ghost_snapshot"
 
 @dataclass
 class _Log:
-    """
-    What was read so far.
-    """
+    """What was read so far."""
 
     id: str = ""
     instructions: str = ""
@@ -95,9 +93,7 @@ def _read(document: Document) -> tuple[Session, ...]:
 
 
 def _wrapped(payload: Object) -> Object:
-    """
-    Put a line of the older form into the form of today.
-    """
+    """Put a line of the older form into the form of today."""
     if _is_header(payload):
         return {"type": "session_meta", "payload": payload}
     kind = "state" if "record_type" in payload else "response_item"
@@ -131,9 +127,7 @@ def _meet(log: _Log, payload: Object) -> None:
 
 
 def _item(payload: Object) -> Object:
-    """
-    Return an item as the vendor's API takes it: older versions wrote outputs as objects.
-    """
+    """Return an item as the vendor's API takes it: older versions wrote outputs as objects."""
     output = maybe_object(payload.get("output"))
     if isinstance(output.get("content"), str):
         return {**payload, "output": output["content"]}
@@ -154,9 +148,7 @@ def _compact(log: _Log, summary: str) -> None:
 
 
 def _report(log: _Log, payload: Object) -> None:
-    """
-    Give the counts of a `token_count` event to the message that closed the call.
-    """
+    """Give the counts of a `token_count` event to the message that closed the call."""
     info = maybe_object(payload.get("info"))
     usage = _usage(maybe_object(info.get("last_token_usage")))
     for index in reversed(range(len(log.messages)) if usage else ()):
@@ -168,9 +160,7 @@ def _report(log: _Log, payload: Object) -> None:
 
 
 def _usage(report: Object) -> Usage | None:
-    """
-    Read counts that Codex writes under names of its own.
-    """
+    """Read counts that Codex writes under names of its own."""
     return openai_usage(
         {
             "input_tokens": report.get("input_tokens"),

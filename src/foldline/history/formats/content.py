@@ -1,6 +1,4 @@
-"""
-What the vendors' messages have in common: plain text, lists of blocks, media between words.
-"""
+"""What the vendors' messages have in common: plain text, lists of blocks, media between words."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
@@ -53,9 +51,7 @@ def written_blocks(
     media: Callable[[Part], dict[str, Any] | None] | None = None,
     text_type: str = "text",
 ) -> list[dict[str, Any]]:
-    """
-    Write *parts* as blocks: what *media* has a block for as that, all else as readable text.
-    """
+    """Write *parts* as blocks: what *media* has a block for as that, all else as readable text."""
     blocks: list[dict[str, Any]] = []
     for part in parts:
         block = media(part) if media is not None else None

@@ -100,9 +100,7 @@ def _chosen(possible: _Formats, *, has_rules: bool) -> NativeFormat:
 
 
 def _formats_of(item: Mapping[str, Any]) -> _Formats:
-    """
-    Return the formats that *item* can be in; none where it contradicts itself.
-    """
+    """Return the formats that *item* can be in; none where it contradicts itself."""
     role = item.get("role")
     # Most items of a long history are exactly this.
     if len(item) == _PLAIN_SIZE and role in _PLAIN_ROLES and type(item.get("content")) is str:

@@ -31,9 +31,7 @@ _INTERACTIONS = re.compile(rb"^interactions:", re.MULTILINE)
 
 
 class Record(Struct, frozen=True):
-    """
-    One JSON value of a document.
-    """
+    """One JSON value of a document."""
 
     place: str
     """Where it stands, for errors: `document`, or a line with its number."""
@@ -43,9 +41,7 @@ class Record(Struct, frozen=True):
 
 
 class Document(Struct, frozen=True, kw_only=True):
-    """
-    A whole input, read but not yet understood.
-    """
+    """A whole input, read but not yet understood."""
 
     records: tuple[Record, ...] = ()
     """One record for a JSON or YAML document, one a line for JSON lines."""
@@ -58,9 +54,7 @@ class Document(Struct, frozen=True, kw_only=True):
 
     @property
     def first(self) -> Any:
-        """
-        The value of the first record; None in a transcript.
-        """
+        """The value of the first record; None in a transcript."""
         return self.records[0].value if self.records else None
 
 

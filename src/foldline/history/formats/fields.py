@@ -34,30 +34,22 @@ _MILLISECONDS = 1e11
 
 
 def maybe_object(value: Any) -> Object:
-    """
-    Return *value* where it is an object, else an empty one.
-    """
+    """Return *value* where it is an object, else an empty one."""
     return value if isinstance(value, dict) else {}
 
 
 def maybe_list(value: Any) -> list[Any]:
-    """
-    Return *value* where it is a list, else an empty one.
-    """
+    """Return *value* where it is a list, else an empty one."""
     return value if isinstance(value, list) else []
 
 
 def maybe_text(value: Any) -> str:
-    """
-    Return *value* where it is a text, else an empty one.
-    """
+    """Return *value* where it is a text, else an empty one."""
     return value if isinstance(value, str) else ""
 
 
 def maybe_count(value: Any) -> int:
-    """
-    Return *value* where it is a whole number and not negative, else 0.
-    """
+    """Return *value* where it is a whole number and not negative, else 0."""
     return value if type(value) is int and value > 0 else 0
 
 
@@ -80,9 +72,7 @@ def maybe_time(value: Any) -> datetime | None:
 
 
 def first_text(record: Object, *keys: str) -> str:
-    """
-    Return the first of *keys* in *record* that is a text or a whole number, as text.
-    """
+    """Return the first of *keys* in *record* that is a text or a whole number, as text."""
     for key in keys:
         value = record.get(key)
         if (isinstance(value, str) and value) or type(value) is int:
@@ -91,9 +81,7 @@ def first_text(record: Object, *keys: str) -> str:
 
 
 def scalars(record: Object, keys: Iterable[str]) -> Object:
-    """
-    Return those of *keys* in *record* that hold a text, a number or a truth value.
-    """
+    """Return those of *keys* in *record* that hold a text, a number or a truth value."""
     return {
         key: record[key]
         for key in keys
@@ -103,9 +91,7 @@ def scalars(record: Object, keys: Iterable[str]) -> Object:
 
 @contextmanager
 def at(place: str) -> Generator[None]:
-    """
-    Name *place* in every `FormatError` that is raised inside.
-    """
+    """Name *place* in every `FormatError` that is raised inside."""
     try:
         yield
     except FormatError as error:

@@ -23,9 +23,7 @@ __all__ = ["Recording", "joined"]
 
 
 class Recording(Struct, frozen=True, kw_only=True):
-    """
-    One record of a log of requests.
-    """
+    """One record of a log of requests."""
 
     session: Session
     """What was said: the messages of the request, and the answer where it is recorded."""
@@ -35,9 +33,7 @@ class Recording(Struct, frozen=True, kw_only=True):
 
     @property
     def request(self) -> Sequence[Message]:
-        """
-        The messages of the request.
-        """
+        """The messages of the request."""
         return self.session.messages[: self.sent]
 
 
@@ -69,9 +65,7 @@ def joined(recordings: Iterable[Recording]) -> tuple[Session, ...]:
 
 
 def _prefixes(request: Sequence[Message]) -> tuple[list[bytes], list[bytes]]:
-    """
-    Return the digests of all prefixes of *request*, with its system messages and without.
-    """
+    """Return the digests of all prefixes of *request*, with its system messages and without."""
     exact, spoken = [EMPTY_DIGEST], [EMPTY_DIGEST]
     for message in request:
         exact.append(chain_digest(exact[-1], message))
@@ -110,9 +104,7 @@ def _spoken(messages: Iterable[Message]) -> int:
 def _calls(
     messages: Sequence[Message], recordings: Sequence[Recording], sizes: Sequence[int]
 ) -> tuple[int, ...]:
-    """
-    Return where in *messages* each request was sent; nothing where some hold their answer.
-    """
+    """Return where in *messages* each request was sent; nothing where some hold their answer."""
     if any(one.request[-1].role == "assistant" for one in recordings):
         return ()
     places = [index + 1 for index, message in enumerate(messages) if message.role != "system"]

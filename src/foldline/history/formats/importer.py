@@ -1,6 +1,4 @@
-"""
-What an importer is, and what it makes: sessions.
-"""
+"""What an importer is, and what it makes: sessions."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -21,9 +19,7 @@ _CONVERSATION = ("conversation_id", "thread_id", "session_id")
 
 
 class Session(Struct, frozen=True, kw_only=True):
-    """
-    One recorded conversation.
-    """
+    """One recorded conversation."""
 
     id: str = ""
     """The identity that the log gives it, else one made of the input's name and its place."""
@@ -46,9 +42,7 @@ class Session(Struct, frozen=True, kw_only=True):
 
 
 class Importer(Struct, frozen=True, kw_only=True):
-    """
-    One format of recorded conversations.
-    """
+    """One format of recorded conversations."""
 
     name: str
     """What the format is called, the value of `--format`."""

@@ -64,9 +64,7 @@ _REASONING_BLOCKS = frozenset({"thinking", "reasoning"})
 
 
 def is_langchain_message(value: Any) -> bool:
-    """
-    Whether *value* is a message in one of LangChain's forms.
-    """
+    """Whether *value* is a message in one of LangChain's forms."""
     fields = maybe_object(value)
     if fields.get("lc") == 1:
         return _class_name(fields).endswith(("Message", "MessageChunk"))
@@ -86,9 +84,7 @@ def _class_name(fields: Object) -> str:
 
 
 def _kind(fields: Object) -> str:
-    """
-    Return the type of a message: `AIMessageChunk` and `ai` are the same.
-    """
+    """Return the type of a message: `AIMessageChunk` and `ai` are the same."""
     name = _class_name(fields) if "lc" in fields else maybe_text(fields.get("type"))
     return name.removesuffix("Chunk").removesuffix("Message").lower()
 
@@ -213,9 +209,7 @@ def _calls(body: Object) -> Iterator[ToolCallPart]:
 
 
 def _vendor_calls(extra: Object) -> Iterator[ToolCallPart]:
-    """
-    Read the calls that versions before `tool_calls` kept as the vendor wrote them.
-    """
+    """Read the calls that versions before `tool_calls` kept as the vendor wrote them."""
     legacy = {"function": extra["function_call"]} if "function_call" in extra else None
     for item in (*maybe_list(extra.get("tool_calls")), *filter(None, [legacy])):
         call = maybe_object(item)

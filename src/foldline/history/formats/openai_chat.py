@@ -73,9 +73,7 @@ def from_openai_chat(items: Iterable[Any]) -> tuple[Message, ...]:
 
 
 def to_openai_chat(messages: Iterable[Message]) -> list[dict[str, Any]]:
-    """
-    Write *messages* as items; those that `from_openai_chat` read come out as they were.
-    """
+    """Write *messages* as items; those that `from_openai_chat` read come out as they were."""
     return [item for message in messages for item in items_from_message(message)]
 
 

@@ -81,9 +81,7 @@ def from_openai_responses(items: Iterable[Any]) -> tuple[Message, ...]:
 
 
 def to_openai_responses(messages: Iterable[Message]) -> list[dict[str, Any]]:
-    """
-    Write *messages* as items; those that `from_openai_responses` read come out as they were.
-    """
+    """Write *messages* as items; those that `from_openai_responses` read come out as they were."""
     return [item for message in messages for item in items_from_message(message)]
 
 

@@ -46,9 +46,7 @@ _CONTEXT = ("repo_instructions", "additional_agent_instructions")
 
 @dataclass
 class _Run:
-    """
-    What was read of one run so far.
-    """
+    """What was read of one run so far."""
 
     messages: list[Message] = field(default_factory=list)
     skipped: Counter[str] = field(default_factory=Counter)
@@ -153,9 +151,7 @@ def _responded(response: Object, run: _Run) -> tuple[Message, ...]:
 
 
 def _called(event: Object, kind: str, arguments: Object, run: _Run) -> Message:
-    """
-    Make the call that an action of a model without tool calls stands for.
-    """
+    """Make the call that an action of a model without tool calls stands for."""
     thought = maybe_text(arguments.get("thought"))
     number = event.get("id")
     id = f"action-{number}"
@@ -185,9 +181,7 @@ def _caused(event: Object, run: _Run) -> str:
 
 
 def _text(event: Object) -> str:
-    """
-    Return what an observation says, the knowledge that it brought into the prompt included.
-    """
+    """Return what an observation says, the knowledge that it brought into the prompt included."""
     extras = maybe_object(event.get("extras"))
     knowledge = map(maybe_object, maybe_list(extras.get("microagent_knowledge")))
     texts = chain(

@@ -65,9 +65,7 @@ def from_otel(items: Iterable[Any]) -> tuple[Message, ...]:
 
 
 def to_otel(messages: Iterable[Message]) -> list[dict[str, Any]]:
-    """
-    Write *messages* as items; those that `from_otel` read come out as they were.
-    """
+    """Write *messages* as items; those that `from_otel` read come out as they were."""
     return [item for message in messages for item in items_from_message(message)]
 
 
@@ -154,9 +152,7 @@ def _response_part(block: dict[str, Any]) -> ResponseContent:
 
 
 def items_from_message(message: Message) -> list[dict[str, Any]]:
-    """
-    Write one message, as one item.
-    """
+    """Write one message, as one item."""
     item = native_item(message, NativeFormat.OTEL)
     return [_built(message) if item is None else item]
 

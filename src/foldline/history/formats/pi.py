@@ -55,9 +55,7 @@ _COMPACTION = ("summary", "tokensBefore", "firstKeptEntryIndex", "firstKeptEntry
 
 @dataclass
 class _Log:
-    """
-    What was read so far.
-    """
+    """What was read so far."""
 
     id: str = ""
     messages: list[Message] = field(default_factory=list)
@@ -197,9 +195,7 @@ def _bash(said: Object) -> str:
 
 
 def _plain(said: Object) -> str:
-    """
-    Return the text of a message that an extension of pi or pi itself put in.
-    """
+    """Return the text of a message that an extension of pi or pi itself put in."""
     blocks = [
         maybe_text(maybe_object(block).get("text")) for block in maybe_list(said.get("content"))
     ]

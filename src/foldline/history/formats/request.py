@@ -27,9 +27,7 @@ __all__ = ["Request", "read_request", "write_request"]
 
 
 class Request(Struct, frozen=True, kw_only=True):
-    """
-    A request body, taken apart.
-    """
+    """A request body, taken apart."""
 
     format: NativeFormat
     """The wire format of the body."""

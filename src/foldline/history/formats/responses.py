@@ -164,9 +164,7 @@ def _grow(block: Object, delta: Object) -> None:
 
 
 def _closed(block: Object) -> Object:
-    """
-    Give a block its input, which a stream sends as pieces of JSON text.
-    """
+    """Give a block its input, which a stream sends as pieces of JSON text."""
     if "partial_json" not in block:
         return block
     given = {key: value for key, value in block.items() if key != "partial_json"}

@@ -110,9 +110,7 @@ def _detected(document: Document) -> Importer:
 
 
 def _identified(sessions: list[Session], name: str) -> tuple[Session, ...]:
-    """
-    Give every session an id of its own.
-    """
+    """Give every session an id of its own."""
     named = Counter[str]()
     taken: set[str] = set()
     identified: list[Session] = []

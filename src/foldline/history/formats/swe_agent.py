@@ -35,9 +35,7 @@ _KEPT = ("agent", "message_type", "is_demo")
 
 
 def is_trajectory(value: Any) -> bool:
-    """
-    Whether *value* is a trajectory of SWE-agent.
-    """
+    """Whether *value* is a trajectory of SWE-agent."""
     history = maybe_list(maybe_object(value).get("history"))
     return bool(history) and {"role", "content", "agent"} <= maybe_object(history[0]).keys()
 
@@ -85,9 +83,7 @@ def _thinking(item: Object) -> tuple[ReasoningPart, ...]:
 
 
 def _unsaid(item: Object) -> Object:
-    """
-    Return the thought and the action of a model's message where its content repeats neither.
-    """
+    """Return the thought and the action of a model's message where its content repeats neither."""
     content = maybe_text(item.get("content"))
     keys = ["thought"] if item.get("tool_calls") else ["thought", "action"]
     found = scalars(item, keys)

@@ -28,9 +28,7 @@ def openai_usage(report: Object) -> Usage | None:
 
 
 def anthropic_usage(report: Object) -> Usage | None:
-    """
-    Return the counts of an Anthropic *report*; None without any.
-    """
+    """Return the counts of an Anthropic *report*; None without any."""
     cache_read = maybe_count(report.get("cache_read_input_tokens"))
     cache_write = maybe_count(report.get("cache_creation_input_tokens"))
     written = maybe_object(report.get("output_tokens_details"))

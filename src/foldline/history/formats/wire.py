@@ -92,9 +92,7 @@ def keep_native(
 
 
 def native_item(message: Message, wire_format: NativeFormat) -> dict[str, Any] | None:
-    """
-    Return the vendor's own item where *message* keeps one of *wire_format*.
-    """
+    """Return the vendor's own item where *message* keeps one of *wire_format*."""
     native = message.native
     if native is None or native.format is not wire_format:
         return None
@@ -116,9 +114,7 @@ def json_text(value: Any) -> str:
 
 
 def object_from_json(text: str) -> dict[str, Any]:
-    """
-    Return the JSON object that *text* is; any other text is wrapped into one, unless empty.
-    """
+    """Return the JSON object that *text* is; any other text is wrapped into one, unless empty."""
     if not text:
         return {}
     try:
@@ -129,16 +125,12 @@ def object_from_json(text: str) -> dict[str, Any]:
 
 
 def is_object(value: Any) -> TypeGuard[dict[str, Any]]:
-    """
-    Whether *value* is a JSON object.
-    """
+    """Whether *value* is a JSON object."""
     return isinstance(value, dict)
 
 
 def is_list(value: Any) -> TypeGuard[list[Any] | tuple[Any, ...]]:
-    """
-    Whether *value* is a JSON list.
-    """
+    """Whether *value* is a JSON list."""
     return isinstance(value, (list, tuple))
 
 
@@ -206,9 +198,7 @@ def check_role(role: Any, known: Iterable[str]) -> str:
 
 
 def media_from_url(url: str, modality: str) -> BlobPart | UriPart:
-    """
-    Return what *url* stands for: its own bytes where it is a data URL, else an address.
-    """
+    """Return what *url* stands for: its own bytes where it is a data URL, else an address."""
     header, comma, data = url.partition(",")
     if comma and header.startswith("data:") and header.endswith(";base64"):
         return BlobPart(modality, header[len("data:") : -len(";base64")], data)
@@ -216,9 +206,7 @@ def media_from_url(url: str, modality: str) -> BlobPart | UriPart:
 
 
 def data_url(part: BlobPart) -> str:
-    """
-    Return *part* as a data URL.
-    """
+    """Return *part* as a data URL."""
     return f"data:{part.mime_type};base64,{part.content}"
 
 
@@ -243,9 +231,7 @@ def readable_text(part: Part) -> str | None:
 
 
 def is_failed(part: ToolCallResponsePart) -> bool:
-    """
-    Whether the record itself marks *part* as an error.
-    """
+    """Whether the record itself marks *part* as an error."""
     inner = () if isinstance(part.response, str) else part.response
     return any(isinstance(one, GenericPart) and one.kind == FAILED.kind for one in inner)
 

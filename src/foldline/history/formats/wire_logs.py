@@ -93,9 +93,7 @@ _OTEL_MESSAGES = ("gen_ai.input.messages", "gen_ai.output.messages")
 
 
 def vendor_format(items: Iterable[Any]) -> NativeFormat | None:
-    """
-    Return the wire format that *items* show signs of; None where they might be OpenAI Chat.
-    """
+    """Return the wire format that *items* show signs of; None where they might be OpenAI Chat."""
     signs = (_sign(maybe_object(item)) for item in items)
     return next(filter(None, signs), None)
 
@@ -138,9 +136,7 @@ def wire_format(document: Document) -> NativeFormat | None:
 
 
 def is_body(value: Any) -> bool:
-    """
-    Whether *value* has the shape of a request body, with its conversation in it.
-    """
+    """Whether *value* has the shape of a request body, with its conversation in it."""
     fields = maybe_object(value)
     if "messages" in fields:
         messages = maybe_list(fields["messages"])

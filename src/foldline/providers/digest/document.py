@@ -19,9 +19,7 @@ __all__ = ["Counts", "Document", "Section", "header", "heading", "parse", "rende
 
 
 class Section(Enum):
-    """
-    The sections, in the order in which they are written: what changes least comes first.
-    """
+    """The sections, in the order in which they are written: what changes least comes first."""
 
     REQUESTS = "Asked by the user"
     """The beginnings of user messages."""
@@ -49,9 +47,7 @@ class Section(Enum):
 
 
 class Counts(Struct, frozen=True):
-    """
-    How many messages a digest stands for.
-    """
+    """How many messages a digest stands for."""
 
     user: int = 0
     """Messages of users."""
@@ -70,22 +66,16 @@ class Counts(Struct, frozen=True):
 
     @property
     def total(self) -> int:
-        """
-        All messages.
-        """
+        """All messages."""
         return self.user + self.assistant + self.tool + self.system + self.untold
 
     @property
     def brief(self) -> "Counts":
-        """
-        The same without the roles, which is shorter to write.
-        """
+        """The same without the roles, which is shorter to write."""
         return Counts(untold=self.total)
 
     def plus(self, other: "Counts") -> "Counts":
-        """
-        Return the counts of both spans together.
-        """
+        """Return the counts of both spans together."""
         return Counts(
             self.user + other.user,
             self.assistant + other.assistant,
@@ -96,9 +86,7 @@ class Counts(Struct, frozen=True):
 
 
 class Document(Struct, frozen=True):
-    """
-    A digest before it is text.
-    """
+    """A digest before it is text."""
 
     counts: Counts
     """What it stands for."""
@@ -119,9 +107,7 @@ _BY_TITLE = {section.value: section for section in Section}
 
 
 def render(document: Document) -> str:
-    """
-    Write *document* as text; `parse` gives an equal one back.
-    """
+    """Write *document* as text; `parse` gives an equal one back."""
     lines = [header(document.counts)]
     shown = [section for section in Section if document.sections.get(section)]
     for section in shown:
@@ -132,9 +118,7 @@ def render(document: Document) -> str:
 
 
 def header(counts: Counts) -> str:
-    """
-    Write the first line of a digest.
-    """
+    """Write the first line of a digest."""
     listed = ((role, getattr(counts, role)) for role in _ROLES)
     detail = ", ".join(f"{role} {count}" for role, count in listed if count)
     noun = "message" if counts.total == 1 else "messages"
@@ -142,16 +126,12 @@ def header(counts: Counts) -> str:
 
 
 def heading(section: Section) -> str:
-    """
-    Write the line that opens *section*.
-    """
+    """Write the line that opens *section*."""
     return _HEADING + section.value
 
 
 def parse(text: str) -> Document | None:
-    """
-    Read what `render` wrote; None where *text* is anything else.
-    """
+    """Read what `render` wrote; None where *text* is anything else."""
     first, *lines = text.split("\n")
     match = _HEADER.fullmatch(first)
     if match is None:

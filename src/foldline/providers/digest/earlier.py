@@ -1,6 +1,4 @@
-"""
-The summaries that a digest absorbs: our own are read back, those of others are quoted.
-"""
+"""The summaries that a digest absorbs: our own are read back, those of others are quoted."""
 
 from collections.abc import Iterable
 
@@ -14,9 +12,7 @@ __all__ = ["Earlier", "read_earlier"]
 
 
 class Earlier(Struct, frozen=True):
-    """
-    What is known before the first message of a request.
-    """
+    """What is known before the first message of a request."""
 
     texts: tuple[str, ...]
     """All of them as they are read, oldest first."""
@@ -28,16 +24,12 @@ class Earlier(Struct, frozen=True):
     """Summaries that others wrote, oldest first."""
 
     def lines(self, section: Section) -> list[str]:
-        """
-        Return the items that the digests have in *section*, oldest first.
-        """
+        """Return the items that the digests have in *section*, oldest first."""
         return [line for document in self.documents for line in document.sections.get(section, ())]
 
     @property
     def counts(self) -> Counts:
-        """
-        How many messages the digests stand for; a summary by others does not say it.
-        """
+        """How many messages the digests stand for; a summary by others does not say it."""
         total = Counts()
         for document in self.documents:
             total = total.plus(document.counts)
@@ -45,9 +37,7 @@ class Earlier(Struct, frozen=True):
 
 
 def read_earlier(texts: Iterable[str]) -> Earlier:
-    """
-    Read each of *texts* as a digest where it is one.
-    """
+    """Read each of *texts* as a digest where it is one."""
     documents: list[Document] = []
     foreign: list[str] = []
     cleaned = tuple(map(clean, texts))

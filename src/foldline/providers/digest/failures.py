@@ -136,9 +136,7 @@ def _exit(lines: Sequence[str]) -> str | None:
 
 
 def _field(text: str) -> str:
-    """
-    Return *text* where it is a JSON object with a field of its own that tells of a failure.
-    """
+    """Return *text* where it is a JSON object with a field of its own that tells of a failure."""
     if not text.lstrip().startswith(("{", "[")) or not _HINT.search(text):
         return ""
     try:

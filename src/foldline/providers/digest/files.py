@@ -1,6 +1,4 @@
-"""
-One name for each file, however many ways it was written.
-"""
+"""One name for each file, however many ways it was written."""
 
 from collections.abc import Iterable, Mapping
 

@@ -20,9 +20,7 @@ KindOf: TypeAlias = Callable[[str], str]
 
 
 class Identifier(Struct, frozen=True):
-    """
-    One occurrence of an identifier.
-    """
+    """One occurrence of an identifier."""
 
     value: str
     """The identifier as it was written."""
@@ -75,18 +73,14 @@ def kind_of(value: str) -> str:
 
 
 def is_identifier(value: str) -> bool:
-    """
-    Whether *value*, standing alone in a named place, is worth keeping as an identifier.
-    """
+    """Whether *value*, standing alone in a named place, is worth keeping as an identifier."""
     if not _SHORTEST <= len(value) <= _LONGEST or not _SOLID.fullmatch(value):
         return False
     return bool(_SPECIAL.search(value)) or value.isupper()
 
 
 def find_identifiers(text: str) -> Iterator[Identifier]:
-    """
-    Yield the identifiers in *text*, named pairs first, then all others in order.
-    """
+    """Yield the identifiers in *text*, named pairs first, then all others in order."""
     named: set[str] = set()
     if '":' in text or '" :' in text:
         for match in _PAIR.finditer(text):

@@ -30,9 +30,7 @@ __all__ = ["Entry", "Ledger", "build_ledger", "find_entries", "offer_entries", "
 
 
 class Entry(Struct, frozen=True):
-    """
-    One identifier with the name that it had.
-    """
+    """One identifier with the name that it had."""
 
     value: str
     """The identifier as it was written."""
@@ -42,9 +40,7 @@ class Entry(Struct, frozen=True):
 
 
 class Ledger(Struct, frozen=True):
-    """
-    All identifiers of a span, the most important first.
-    """
+    """All identifiers of a span, the most important first."""
 
     used: tuple[Entry, ...]
     """Those that were arguments of calls."""
@@ -217,9 +213,7 @@ def _is_noise(kind: str, value: str, tally: _Tally) -> bool:
 
 
 def offer_entries(entries: Sequence[Entry]) -> list[Item]:
-    """
-    Offer *entries* by rank, grouped by label; a path is written without its directory.
-    """
+    """Offer *entries* by rank, grouped by label; a path is written without its directory."""
     return [
         Item(entry.value.removeprefix(entry.label), rank, entry.label)
         if entry.label.endswith("/")
@@ -229,9 +223,7 @@ def offer_entries(entries: Sequence[Entry]) -> list[Item]:
 
 
 def find_entries(text: str, *, kinds: KindOf = kind_of) -> Iterator[Entry]:
-    """
-    Yield what a digest says in its sentences alone, so that it outlives them.
-    """
+    """Yield what a digest says in its sentences alone, so that it outlives them."""
     for found in find_identifiers(text):
         kind = kinds(found.value)
         if not _is_noise(kind, found.value, _Tally(found.label)):

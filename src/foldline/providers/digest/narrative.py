@@ -1,6 +1,4 @@
-"""
-What was said, by its most central sentences, and what others summarized, by its first ones.
-"""
+"""What was said, by its most central sentences, and what others summarized, by its first ones."""
 
 from collections.abc import Iterable, Sequence
 

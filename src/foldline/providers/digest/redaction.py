@@ -17,9 +17,7 @@ __all__ = ["REDACTION_RULES", "RedactionRule", "redact"]
 
 
 class RedactionRule(Struct, frozen=True):
-    """
-    One shape of secret.
-    """
+    """One shape of secret."""
 
     name: str
     """What the marker in place of the secret says."""
@@ -87,9 +85,7 @@ _CARD_LENGTHS = range(13, 20)
 
 
 def redact(text: str) -> str:
-    """
-    Return *text* with a marker in place of every secret of a known shape.
-    """
+    """Return *text* with a marker in place of every secret of a known shape."""
     lowered = text.lower()
     for rule in REDACTION_RULES:
         if any(hint in lowered for hint in rule.hints):

@@ -1,6 +1,4 @@
-"""
-What the user asked: the beginnings of user messages, verbatim, and the rules among them.
-"""
+"""What the user asked: the beginnings of user messages, verbatim, and the rules among them."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -84,7 +82,5 @@ def _from_both_ends(places: Sequence[int]) -> list[int]:
 
 
 def _distinct(texts: Iterable[str]) -> list[str]:
-    """
-    Keep the last of equal *texts*, in order.
-    """
+    """Keep the last of equal *texts*, in order."""
     return list(dict.fromkeys(reversed([text for text in texts if text])))[::-1]

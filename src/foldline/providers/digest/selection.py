@@ -1,6 +1,4 @@
-"""
-Which items of a section fit: greedy by rank, shown in their own order.
-"""
+"""Which items of a section fit: greedy by rank, shown in their own order."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
@@ -25,9 +23,7 @@ _SHORTEST_CUT = 24
 
 
 class Item(Struct, frozen=True):
-    """
-    One thing that a section could say.
-    """
+    """One thing that a section could say."""
 
     text: str
     """The thing itself, one line."""
@@ -40,9 +36,7 @@ class Item(Struct, frozen=True):
 
 
 class Selection(Struct, frozen=True):
-    """
-    What was taken.
-    """
+    """What was taken."""
 
     items: tuple[Item, ...]
     """The items that fit."""
@@ -90,9 +84,7 @@ def _cost(item: Item, *, is_new: bool, count: Counter) -> int:
 
 
 def lay_out(items: Sequence[Item]) -> tuple[str, ...]:
-    """
-    Write *items* in their order, those of one group on one line.
-    """
+    """Write *items* in their order, those of one group on one line."""
     lines: dict[str, list[str]] = {}
     for place, item in enumerate(sorted(items, key=lambda item: item.order)):
         # A null in the key keeps the lines of ungrouped items apart; no text holds one.

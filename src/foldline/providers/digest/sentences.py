@@ -47,9 +47,7 @@ _STOPWORDS = frozenset(
 
 
 def split_sentences(text: str) -> Iterator[str]:
-    """
-    Yield the sentences of *text* that are neither too short to say something nor code.
-    """
+    """Yield the sentences of *text* that are neither too short to say something nor code."""
     if "```" in text:
         text = _FENCE.sub("\n", text)
     for piece in _END.split(text):
@@ -59,9 +57,7 @@ def split_sentences(text: str) -> Iterator[str]:
 
 
 def stratify(sentences: Sequence[str], *, limit: int) -> list[int]:
-    """
-    Return the indexes of at most *limit* sentences, spread evenly over all positions.
-    """
+    """Return the indexes of at most *limit* sentences, spread evenly over all positions."""
     size = len(sentences)
     if size <= limit:
         return list(range(size))
@@ -73,9 +69,7 @@ def stratify(sentences: Sequence[str], *, limit: int) -> list[int]:
 
 
 def rank_sentences(sentences: Sequence[str]) -> list[int]:
-    """
-    Return the indexes of the sentences that entered the graph, the most central first.
-    """
+    """Return the indexes of the sentences that entered the graph, the most central first."""
     chosen = stratify(sentences, limit=MAX_SENTENCES)
     words = [sorted(_words(sentences[index])) for index in chosen]
     scores = _page_rank(_graph(words))

@@ -82,9 +82,7 @@ def share_out(
 
 
 def _unsaid(items: Sequence[Item], shown: Sequence[str], section: Section) -> list[Item]:
-    """
-    Return those of *items* that say what none of the requests in *shown* says.
-    """
+    """Return those of *items* that say what none of the requests in *shown* says."""
     if section is Section.LAST:
         return [item for item in items if not _repeats(item.text, shown)]
     together = "\n".join(shown)

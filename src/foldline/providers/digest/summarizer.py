@@ -49,9 +49,7 @@ _ESTIMATOR = TokenEstimator()
 
 
 class DigestSummarizer(Struct, frozen=True, kw_only=True):
-    """
-    The summarizer that needs no model, network or key.
-    """
+    """The summarizer that needs no model, network or key."""
 
     name: str = "digest"
     """The identity of the summarizer."""
@@ -60,9 +58,7 @@ class DigestSummarizer(Struct, frozen=True, kw_only=True):
     """Counts tokens; the budget of a request is kept by this count."""
 
     async def summarize(self, request: SummaryRequest) -> str:
-        """
-        Return the digest of *request*; the same request always gives the same text.
-        """
+        """Return the digest of *request*; the same request always gives the same text."""
         return write_digest(request, count=self.counter.count)
 
 
@@ -122,9 +118,7 @@ def _offer(
 
 
 def _worthwhile(transcript: Transcript, earlier: Earlier, count: Counter) -> int:
-    """
-    Return the most tokens that a text may have which is to be shorter than its sources.
-    """
+    """Return the most tokens that a text may have which is to be shorter than its sources."""
     known = sum(map(count, earlier.texts))
     said = sum(count(speech.text) for speech in transcript.speeches)
     answered = sum(count(result.text) for result in transcript.results)
@@ -138,9 +132,7 @@ def _worthwhile(transcript: Transcript, earlier: Earlier, count: Counter) -> int
 def _word_for_word(
     counts: Counts, offers: Mapping[Section, Sequence[Item]], *, budget: int, count: Counter
 ) -> str:
-    """
-    Return what was asked as it was said, where it is so little that headings would cost more.
-    """
+    """Return what was asked as it was said, where it is so little that headings would cost more."""
     asked = lay_out(offers[Section.REQUESTS])
     text = render(Document(counts, {Section.REQUESTS: asked}))
     if not asked or count(text) > min(budget, _WORD_FOR_WORD):

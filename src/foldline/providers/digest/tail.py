@@ -1,6 +1,4 @@
-"""
-How a span ends: the last things that were said, cut short.
-"""
+"""How a span ends: the last things that were said, cut short."""
 
 from collections.abc import Sequence
 
@@ -35,14 +33,10 @@ def offer_tail(speeches: Sequence[Speech], *, prior: Sequence[str], detail: int)
 
 
 def attribute(role: str, text: str) -> str:
-    """
-    Write who said *text* in front of it.
-    """
+    """Write who said *text* in front of it."""
     return f"{role}{_COLON}{text}"
 
 
 def bare(text: str) -> str:
-    """
-    Return what `attribute` was given, without the speaker.
-    """
+    """Return what `attribute` was given, without the speaker."""
     return text.partition(_COLON)[2] or text

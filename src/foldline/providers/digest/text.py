@@ -1,6 +1,4 @@
-"""
-Text made fit for one line of a digest, and cut where no word is harmed.
-"""
+"""Text made fit for one line of a digest, and cut where no word is harmed."""
 
 import re
 
@@ -17,16 +15,12 @@ _UNPRINTABLE = re.compile("[\ud800-\udfff\x00-\x08\x0e-\x1f\x7f]")
 
 
 def clean(text: str) -> str:
-    """
-    Return *text* without secrets and without characters that UTF-8 or a model cannot take.
-    """
+    """Return *text* without secrets and without characters that UTF-8 or a model cannot take."""
     return redact(_UNPRINTABLE.sub(" ", text))
 
 
 def one_line(text: str) -> str:
-    """
-    Return *text* with every run of white space, line breaks included, as one space.
-    """
+    """Return *text* with every run of white space, line breaks included, as one space."""
     return " ".join(text.split())
 
 

@@ -1,6 +1,4 @@
-"""
-What was called: counts for each tool, the last calls, and the calls that failed.
-"""
+"""What was called: counts for each tool, the last calls, and the calls that failed."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,6 +1,4 @@
-"""
-The messages of a request as flat records of clean text: what was said, and what was called.
-"""
+"""The messages of a request as flat records of clean text: what was said, and what was called."""
 
 import json
 import re
@@ -27,9 +25,7 @@ __all__ = ["Argument", "Call", "Result", "Speech", "Transcript", "read_transcrip
 
 
 class Speech(Struct, frozen=True):
-    """
-    Text that a user, a model or a system prompt said.
-    """
+    """Text that a user, a model or a system prompt said."""
 
     position: int
     """The index of the message."""
@@ -42,9 +38,7 @@ class Speech(Struct, frozen=True):
 
 
 class Argument(Struct, frozen=True):
-    """
-    One value somewhere inside the arguments of a call.
-    """
+    """One value somewhere inside the arguments of a call."""
 
     label: str
     """The nearest key around it; empty where the arguments are no JSON object."""
@@ -54,9 +48,7 @@ class Argument(Struct, frozen=True):
 
 
 class Call(Struct, frozen=True):
-    """
-    A tool call.
-    """
+    """A tool call."""
 
     position: int
     """The index of the message."""
@@ -72,9 +64,7 @@ class Call(Struct, frozen=True):
 
 
 class Result(Struct, frozen=True):
-    """
-    What a tool answered.
-    """
+    """What a tool answered."""
 
     position: int
     """The index of the message."""
@@ -90,9 +80,7 @@ class Result(Struct, frozen=True):
 
 
 class Transcript(Struct, frozen=True, kw_only=True):
-    """
-    What a span of messages holds for a digest; every list is in order.
-    """
+    """What a span of messages holds for a digest; every list is in order."""
 
     roles: Mapping[str, int]
     """How many messages each role wrote."""

@@ -62,9 +62,7 @@ _CUT_OFF = "the stream holds no whole response"
 
 
 class AnthropicMessages:
-    """
-    The Messages API as one model speaks it.
-    """
+    """The Messages API as one model speaks it."""
 
     def __init__(
         self,
@@ -128,9 +126,7 @@ class AnthropicMessages:
     def send(
         self, client: Any, body: Object, options: Object
     ) -> AbstractAsyncContextManager[Reply]:
-        """
-        Send *body* through *client*, the SDK; leaving the context ends the request.
-        """
+        """Send *body* through *client*, the SDK; leaving the context ends the request."""
         sent = {key: value for key, value in body.items() if key != _BETAS}
         if body.get(_BETAS):
             headers = {_BETA_HEADER: ",".join(body[_BETAS]), **options.get("extra_headers", {})}
@@ -147,9 +143,7 @@ class AnthropicMessages:
         return asked
 
     def reader(self) -> "_MessageReader":
-        """
-        Return what reads a stream.
-        """
+        """Return what reads a stream."""
         return _MessageReader()
 
     def read(self, whole: Object) -> ChatResponse:

@@ -1,6 +1,4 @@
-"""
-The vendors that pydantic-ai knows: their names, keys, addresses and clients.
-"""
+"""The vendors that pydantic-ai knows: their names, keys, addresses and clients."""
 
 import inspect
 import re
@@ -171,9 +169,7 @@ def _argument(vendor: str, names: tuple[str, ...], takes: Any, what: str) -> str
 
 @contextmanager
 def _openings(config: ProviderConfig) -> Generator[None]:
-    """
-    Turn what pydantic-ai raises while a vendor is opened into errors of foldline.
-    """
+    """Turn what pydantic-ai raises while a vendor is opened into errors of foldline."""
     try:
         yield
     except ImportError as error:

@@ -1,6 +1,4 @@
-"""
-A wire format: how it is spoken, and what all of them share.
-"""
+"""A wire format: how it is spoken, and what all of them share."""
 
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
@@ -22,45 +20,31 @@ _JOINED = ("tools", "include")
 
 
 class Body(Protocol):
-    """
-    The body of what a vendor sends back.
-    """
+    """The body of what a vendor sends back."""
 
     async def aread(self) -> bytes:
-        """
-        Return all of it.
-        """
+        """Return all of it."""
         ...
 
     def aiter_bytes(self) -> AsyncGenerator[bytes, None]:
-        """
-        Give its pieces as they come.
-        """
+        """Give its pieces as they come."""
         ...
 
 
 class Reply(Protocol):
-    """
-    What a vendor sends back, as its SDK gives it before anybody has read it.
-    """
+    """What a vendor sends back, as its SDK gives it before anybody has read it."""
 
     @property
     def http_response(self) -> Body:
-        """
-        What came over the wire.
-        """
+        """What came over the wire."""
         ...
 
 
 class StreamReader(Protocol):
-    """
-    What puts the events of one stream together.
-    """
+    """What puts the events of one stream together."""
 
     def deltas(self, event: Object) -> Iterator[ChatDelta]:
-        """
-        Take *event* in and give what it adds to the response.
-        """
+        """Take *event* in and give what it adds to the response."""
         ...
 
     def whole(self) -> Object:
@@ -74,9 +58,7 @@ class StreamReader(Protocol):
 
 
 class Dialect(Protocol):
-    """
-    A wire format as one model of one vendor speaks it.
-    """
+    """A wire format as one model of one vendor speaks it."""
 
     def body(self, request: ChatRequest, *, streamed: bool) -> Object:
         """
@@ -90,15 +72,11 @@ class Dialect(Protocol):
     def send(
         self, client: Any, body: Object, options: Object
     ) -> AbstractAsyncContextManager[Reply]:
-        """
-        Send *body* through *client*, the vendor's SDK; leaving the context ends the request.
-        """
+        """Send *body* through *client*, the vendor's SDK; leaving the context ends the request."""
         ...
 
     def reader(self) -> StreamReader:
-        """
-        Return what reads a stream.
-        """
+        """Return what reads a stream."""
         ...
 
     def read(self, whole: Object) -> ChatResponse:
@@ -112,9 +90,7 @@ class Dialect(Protocol):
 
 
 def with_settings(body: Object, settings: Mapping[str, object]) -> Object:
-    """
-    Return *body* with *settings* in it; their tools come behind those that are there.
-    """
+    """Return *body* with *settings* in it; their tools come behind those that are there."""
     given = {key: value for key, value in settings.items() if key not in _OPTIONS}
     for key in _JOINED:
         if key in body and key in given:
@@ -124,14 +100,10 @@ def with_settings(body: Object, settings: Mapping[str, object]) -> Object:
 
 
 def call_options(settings: Mapping[str, object]) -> Object:
-    """
-    Return those of *settings* that are for the SDK and not for the vendor.
-    """
+    """Return those of *settings* that are for the SDK and not for the vendor."""
     return {key: value for key, value in settings.items() if key in _OPTIONS}
 
 
 def said(messages: tuple[Message, ...]) -> tuple[Message, ...]:
-    """
-    Return *messages* without those that say nothing, which no vendor takes back.
-    """
+    """Return *messages* without those that say nothing, which no vendor takes back."""
     return tuple(message for message in messages if message.parts)

@@ -105,9 +105,7 @@ def _status_of(codes: tuple[str, ...]) -> int | None:
 
 
 def error_of(body: object) -> Object:
-    """
-    Return the object in *body* that says what went wrong; empty where there is none.
-    """
+    """Return the object in *body* that says what went wrong; empty where there is none."""
     fields = maybe_object(body)
     inner = fields.get("error") or maybe_object(fields.get("response")).get("error")
     if inner:
@@ -130,9 +128,7 @@ def raise_if_failed(name: str, body: Object) -> None:
 
 
 def _where(error: Any) -> str:
-    """
-    Return the host and the port that were asked; a user, a path and a query may be secrets.
-    """
+    """Return the host and the port that were asked; a user, a path and a query may be secrets."""
     try:
         url = error.request.url
     except (AttributeError, RuntimeError):
@@ -158,9 +154,7 @@ def _is(error: BaseException, kind: type[BaseException] | str) -> bool:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """
-    Give *error* and what it came of, which may be several errors at once.
-    """
+    """Give *error* and what it came of, which may be several errors at once."""
     found: list[BaseException] = [error]
     for one in found:
         yield one

@@ -61,9 +61,7 @@ _CUT_OFF = "the stream holds no whole response"
 
 
 class OpenAIChat:
-    """
-    Chat Completions as one model speaks it.
-    """
+    """Chat Completions as one model speaks it."""
 
     def __init__(self, name: str, *, model: str, strict_tools: bool = True) -> None:
         """
@@ -95,9 +93,7 @@ class OpenAIChat:
     def send(
         self, client: Any, body: Object, options: Object
     ) -> AbstractAsyncContextManager[Reply]:
-        """
-        Send *body* through *client*, the SDK; leaving the context ends the request.
-        """
+        """Send *body* through *client*, the SDK; leaving the context ends the request."""
         ask = client.chat.completions.with_streaming_response.create
         # The SDK would walk through all messages; what is given beside them goes out as it is.
         asked: AbstractAsyncContextManager[Reply] = ask(
@@ -106,9 +102,7 @@ class OpenAIChat:
         return asked
 
     def reader(self) -> "_ChatReader":
-        """
-        Return what reads a stream.
-        """
+        """Return what reads a stream."""
         return _ChatReader()
 
     def read(self, whole: Object) -> ChatResponse:
@@ -136,9 +130,7 @@ class OpenAIChat:
 
 
 def _readable(whole: Object, given: Object) -> Object:
-    """
-    Return *whole* with the reasoning of its message under the one name that is read.
-    """
+    """Return *whole* with the reasoning of its message under the one name that is read."""
     if not given:
         return whole
     thought = {"reasoning_content": _reasoning(given)} if _reasoning(given) else {}
@@ -150,9 +142,7 @@ def _reasoning(given: Object) -> str:
 
 
 def _with_reasoning(message: Message, given: Object) -> Message:
-    """
-    Keep the item itself where its reasoning came under a name that the parts do not write.
-    """
+    """Keep the item itself where its reasoning came under a name that the parts do not write."""
     if not given.get("reasoning") and not given.get("reasoning_details"):
         return message
     item = {
@@ -217,9 +207,7 @@ class _ChatReader:
         )
 
     def _slot(self, delta: Object) -> int:
-        """
-        Return the place of a call; some vendors number none, or give all the same number.
-        """
+        """Return the place of a call; some vendors number none, or give all the same number."""
         index, own_id = maybe_count(delta.get("index")), maybe_text(delta.get("id"))
         slot = self._slots.get(index)
         if slot is None or (own_id and self._calls[slot]["id"] not in {"", own_id}):

@@ -49,9 +49,7 @@ _CUT_OFF = "the stream holds no whole response"
 
 
 class OpenAIResponses:
-    """
-    The Responses API as one model speaks it.
-    """
+    """The Responses API as one model speaks it."""
 
     def __init__(
         self, *, model: str, holds_history: bool = False, seals_reasoning: bool = False
@@ -68,9 +66,7 @@ class OpenAIResponses:
         self._seals_reasoning = seals_reasoning
 
     def body(self, request: ChatRequest, *, streamed: bool) -> Object:  # noqa: ARG002
-        """
-        Write *request*.
-        """
+        """Write *request*."""
         body: Object = {
             "model": self._model,
             "input": render_openai_responses(request.messages),
@@ -87,9 +83,7 @@ class OpenAIResponses:
     def send(
         self, client: Any, body: Object, options: Object
     ) -> AbstractAsyncContextManager[Reply]:
-        """
-        Send *body* through *client*, the SDK; leaving the context ends the request.
-        """
+        """Send *body* through *client*, the SDK; leaving the context ends the request."""
         ask = client.responses.with_streaming_response.create
         # The SDK would walk through all items; what is given beside them goes out as it is.
         asked: AbstractAsyncContextManager[Reply] = ask(
@@ -98,9 +92,7 @@ class OpenAIResponses:
         return asked
 
     def reader(self) -> "_ResponsesReader":
-        """
-        Return what reads a stream.
-        """
+        """Return what reads a stream."""
         return _ResponsesReader()
 
     def read(self, whole: Object) -> ChatResponse:

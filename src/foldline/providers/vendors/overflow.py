@@ -62,9 +62,7 @@ _NUMBERLESS = re.compile(
 
 
 class Overflow(Struct, frozen=True, kw_only=True):
-    """
-    What a vendor said of a request that was too long.
-    """
+    """What a vendor said of a request that was too long."""
 
     window: int | None = None
     """The window in tokens, where it said that."""

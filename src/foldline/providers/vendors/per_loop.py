@@ -20,9 +20,7 @@ __all__ = ["PerLoop"]
 
 
 class PerLoop:
-    """
-    A model of pydantic-ai for the running loop, with the vendor's client inside.
-    """
+    """A model of pydantic-ai for the running loop, with the vendor's client inside."""
 
     def __init__(self, first: "Model[Any]", make: "Callable[[], Model[Any]] | None" = None) -> None:
         """
@@ -38,9 +36,7 @@ class PerLoop:
         self._models: dict[asyncio.AbstractEventLoop, Model[Any]] = {}
 
     async def here(self) -> "Model[Any]":
-        """
-        Return the model of the running loop.
-        """
+        """Return the model of the running loop."""
         if self._make is None:
             assert self._given is not None
             return self._given
@@ -58,9 +54,7 @@ class PerLoop:
         return model
 
     async def close(self) -> None:
-        """
-        Close the connections of the running loop; the next call opens new ones.
-        """
+        """Close the connections of the running loop; the next call opens new ones."""
         with self._lock:
             model = self._models.pop(asyncio.get_running_loop(), None)
         if model is None:

@@ -1,6 +1,4 @@
-"""
-Any model of pydantic-ai, for vendors whose wire format foldline does not speak.
-"""
+"""Any model of pydantic-ai, for vendors whose wire format foldline does not speak."""
 
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
@@ -33,16 +31,12 @@ class PydanticModel:
 
     @property
     def name(self) -> str:
-        """
-        The identity of the model, as in `google:gemini-3-flash`.
-        """
+        """The identity of the model, as in `google:gemini-3-flash`."""
         return self._name
 
     @property
     def context_window(self) -> int | None:
-        """
-        The window in tokens; None where it is unknown.
-        """
+        """The window in tokens; None where it is unknown."""
         return self._context_window
 
     def __repr__(self) -> str:
@@ -89,9 +83,7 @@ class PydanticModel:
         yield read_pydantic_response(response)
 
     async def close(self) -> None:
-        """
-        Close the connections that the running event loop has opened.
-        """
+        """Close the connections that the running event loop has opened."""
         await self._clients.close()
 
     async def __aenter__(self) -> Self:

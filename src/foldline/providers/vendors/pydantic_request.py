@@ -41,9 +41,7 @@ _Placed: TypeAlias = tuple[bool, Any]
 
 
 def pydantic_tools(tools: Iterable[ToolDefinition]) -> "ModelRequestParameters":
-    """
-    Write *tools*.
-    """
+    """Write *tools*."""
     from pydantic_ai import models  # noqa: PLC0415
     from pydantic_ai import tools as theirs  # noqa: PLC0415
 

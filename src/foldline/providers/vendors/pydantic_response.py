@@ -1,6 +1,4 @@
-"""
-What pydantic-ai gives back, as messages of foldline. None of its types is kept.
-"""
+"""What pydantic-ai gives back, as messages of foldline. None of its types is kept."""
 
 import base64
 from collections.abc import Iterator
@@ -38,9 +36,7 @@ _MODALITIES = frozenset({"image", "audio", "video"})
 
 
 def read_pydantic_response(response: "ModelResponse") -> ChatResponse:
-    """
-    Read a whole response.
-    """
+    """Read a whole response."""
     usage = _usage(response)
     parts = tuple(part for one in response.parts for part in _parts(one))
     message = Message(
@@ -93,9 +89,7 @@ def _parts(part: Any) -> Iterator[Part]:
 
 
 def _arguments(part: Any) -> str:
-    """
-    Return the arguments as the model wrote them, which may be no JSON, or not yet.
-    """
+    """Return the arguments as the model wrote them, which may be no JSON, or not yet."""
     if isinstance(part.args, str):
         return part.args
     arguments: str = part.args_as_json_str() if part.args else ""
@@ -109,17 +103,13 @@ def _blob(content: Any) -> BlobPart:
 
 
 class DeltaReader:
-    """
-    What turns the events of one stream into deltas.
-    """
+    """What turns the events of one stream into deltas."""
 
     def __init__(self) -> None:
         self._calls: dict[int, int] = {}
 
     def deltas(self, event: "ModelResponseStreamEvent") -> Iterator[ChatDelta]:
-        """
-        Take *event* in and give what it adds to the response.
-        """
+        """Take *event* in and give what it adds to the response."""
         if event.event_kind == "part_start":
             yield from self._started(event.part, event.index)
         elif event.event_kind == "part_delta":

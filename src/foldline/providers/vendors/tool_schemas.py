@@ -1,6 +1,4 @@
-"""
-The tools of a request, as each vendor wants them described.
-"""
+"""The tools of a request, as each vendor wants them described."""
 
 from collections.abc import Iterable, Mapping
 
@@ -32,9 +30,7 @@ _STRICT_KEYS = frozenset(
 
 
 def openai_chat_tools(tools: Iterable[ToolDefinition], *, strict: bool) -> list[Object]:
-    """
-    Write *tools* for Chat Completions; *strict* where the vendor knows strict schemas at all.
-    """
+    """Write *tools* for Chat Completions; *strict* where the vendor knows strict schemas at all."""
     return [{"type": "function", "function": _chat_function(tool, strict)} for tool in tools]
 
 
@@ -44,9 +40,7 @@ def _chat_function(tool: ToolDefinition, strict: bool) -> Object:  # noqa: FBT00
 
 
 def openai_responses_tools(tools: Iterable[ToolDefinition]) -> list[Object]:
-    """
-    Write *tools* for Responses, where a schema is strict unless it says that it is not.
-    """
+    """Write *tools* for Responses, where a schema is strict unless it says that it is not."""
     return [
         {
             "type": "function",
@@ -59,9 +53,7 @@ def openai_responses_tools(tools: Iterable[ToolDefinition]) -> list[Object]:
 
 
 def anthropic_tools(tools: Iterable[ToolDefinition]) -> list[Object]:
-    """
-    Write *tools* for Anthropic Messages.
-    """
+    """Write *tools* for Anthropic Messages."""
     return [_described(tool) | {"input_schema": dict(tool.parameters)} for tool in tools]
 
 

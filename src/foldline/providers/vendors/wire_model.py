@@ -41,16 +41,12 @@ class WireModel:
 
     @property
     def name(self) -> str:
-        """
-        The identity of the model, as in `openai:gpt-5-mini`.
-        """
+        """The identity of the model, as in `openai:gpt-5-mini`."""
         return self._name
 
     @property
     def context_window(self) -> int | None:
-        """
-        The window in tokens; None where it is unknown.
-        """
+        """The window in tokens; None where it is unknown."""
         return self._context_window
 
     def __repr__(self) -> str:
@@ -95,9 +91,7 @@ class WireModel:
         yield response
 
     async def close(self) -> None:
-        """
-        Close the connections that the running event loop has opened.
-        """
+        """Close the connections that the running event loop has opened."""
         await self._clients.close()
 
     async def __aenter__(self) -> Self:

@@ -1,3 +1,1 @@
-"""
-What takes the place of the messages that are folded away.
-"""
+"""What takes the place of the messages that are folded away."""

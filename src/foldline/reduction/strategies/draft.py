@@ -1,6 +1,4 @@
-"""
-What a strategy works with and what it comes back with.
-"""
+"""What a strategy works with and what it comes back with."""
 
 from msgspec import Struct
 
@@ -12,9 +10,7 @@ __all__ = ["Draft", "Task", "Writing"]
 
 
 class Task(Struct, frozen=True, kw_only=True):
-    """
-    A fold to make.
-    """
+    """A fold to make."""
 
     history: History
     """All that was said."""
@@ -42,16 +38,12 @@ class Task(Struct, frozen=True, kw_only=True):
 
     @property
     def start(self) -> int:
-        """
-        The index of the first message that is newly aged.
-        """
+        """The index of the first message that is newly aged."""
         return 0 if self.base is None else self.base.summarized_up_to_index
 
 
 class Writing(Struct, frozen=True, kw_only=True):
-    """
-    What asking for one text cost, and the text where there is one.
-    """
+    """What asking for one text cost, and the text where there is one."""
 
     text: str | None = None
     """The text; None where every summarizer failed."""
@@ -73,9 +65,7 @@ class Writing(Struct, frozen=True, kw_only=True):
 
 
 class Draft(Struct, frozen=True, kw_only=True):
-    """
-    What takes the place of the messages, before it is judged.
-    """
+    """What takes the place of the messages, before it is judged."""
 
     written: bool = True
     """Whether there is a draft at all; every summarizer failed where there is none."""

@@ -28,9 +28,7 @@ MERGE_WIDTH = 6
 
 
 def roll(task: Task) -> Flow[Draft]:
-    """
-    Write one summary of the summary in force and the newly aged messages.
-    """
+    """Write one summary of the summary in force and the newly aged messages."""
     base = task.base
     before = (
         None if base is None else Writing(text=base.summary_content, tokens=base.summary_tokens)
@@ -42,9 +40,7 @@ def roll(task: Task) -> Flow[Draft]:
 
 
 def add_layer(task: Task) -> Flow[Draft]:
-    """
-    Write one summary of the newly aged messages alone, behind the layers in force.
-    """
+    """Write one summary of the newly aged messages alone, behind the layers in force."""
     writing = yield from _write_span(task, None)
     if writing.text is None:
         return Draft(written=False, writing=writing)
@@ -68,9 +64,7 @@ def add_layer(task: Task) -> Flow[Draft]:
 
 
 def _write_span(task: Task, before: Writing | None) -> Flow[Writing]:
-    """
-    Write one text of *before* and the newly aged messages, piece by piece.
-    """
+    """Write one text of *before* and the newly aged messages, piece by piece."""
     total, start = Writing(), task.start
     earlier = before or Writing()
     room = task.leaving + earlier.tokens

@@ -1,6 +1,4 @@
-"""
-Asking for one text until it is good: again, then the next summarizer, then the next.
-"""
+"""Asking for one text until it is good: again, then the next summarizer, then the next."""
 
 import msgspec
 

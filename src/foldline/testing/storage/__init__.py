@@ -1,6 +1,4 @@
-"""
-Whether a storage of threads keeps its promises.
-"""
+"""Whether a storage of threads keeps its promises."""
 
 from foldline.testing.storage.check import StorageCheck
 from foldline.testing.storage.conformance import (

@@ -1,6 +1,4 @@
-"""
-One check of a storage, and what it needs to do its work.
-"""
+"""One check of a storage, and what it needs to do its work."""
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from random import Random
@@ -83,9 +81,7 @@ async def expect_not_found(attempt: Awaitable[object]) -> None:
 
 
 def facts_of(stored: StoredThread | None) -> dict[str, object]:
-    """
-    Return what is known of *stored* but its newest rows, which may be read along or not.
-    """
+    """Return what is known of *stored* but its newest rows, which may be read along or not."""
     if stored is None:
         return {}
     documents = sorted((one.kind, one.name, one.data) for one in stored.documents)
@@ -99,14 +95,10 @@ def facts_of(stored: StoredThread | None) -> dict[str, object]:
 
 
 class Scribe:
-    """
-    Writes one thread step by step, and knows what must be there afterwards.
-    """
+    """Writes one thread step by step, and knows what must be there afterwards."""
 
     def __init__(self, lab: "Lab", key: ThreadKey) -> None:
-        """
-        Write the thread *key*, which is made with the first step.
-        """
+        """Write the thread *key*, which is made with the first step."""
         self.key = key
         self.revision = 0
         self.head = b""
@@ -141,9 +133,7 @@ class Scribe:
         expires_at: float | None = None,
         purge: bool = False,
     ) -> Step:
-        """
-        Return the next step, not yet committed.
-        """
+        """Return the next step, not yet committed."""
         return Step(
             id=self._lab.draw(_STEP_SIZE),
             expected=self.revision if expected is None else expected,
@@ -159,9 +149,7 @@ class Scribe:
         )
 
     async def commit(self, step: Step) -> None:
-        """
-        Commit *step* and remember what it did.
-        """
+        """Commit *step* and remember what it did."""
         await self._lab.storage.commit(self.key, step)
         self.revision = step.expected + 1
         self.head = step.head
@@ -177,23 +165,17 @@ class Scribe:
         drop: Sequence[tuple[DocumentKind, str | None]] = (),
         expires_at: float | None = None,
     ) -> None:
-        """
-        Commit *count* rows and the documents in one step.
-        """
+        """Commit *count* rows and the documents in one step."""
         rows = self.drawn(count, system=system)
         await self.commit(self.step(rows, put=put, drop=drop, expires_at=expires_at))
 
     async def rewind(self, at: int, count: int = 0, *, purge: bool = False) -> None:
-        """
-        Go on behind the first *at* rows along a new branch, with *count* rows.
-        """
+        """Go on behind the first *at* rows along a new branch, with *count* rows."""
         self._leave(self, at)
         await self.commit(self.step(self.drawn(count), purge=purge))
 
     async def clear(self) -> None:
-        """
-        Go on along a new branch that shares nothing, and delete what nobody shares.
-        """
+        """Go on along a new branch that shares nothing, and delete what nobody shares."""
         self.branch = self._lab.draw(_BRANCH_SIZE)
         self._opens = Branch(self.branch, None, 0)
         self.rows = []
@@ -209,9 +191,7 @@ class Scribe:
         return fork
 
     def sharing(self, source: "Scribe", at: int) -> "Scribe":
-        """
-        Return this writer, made to share the first *at* rows of *source* with its next step.
-        """
+        """Return this writer, made to share the first *at* rows of *source* with its next step."""
         self._leave(source, at)
         return self
 
@@ -222,15 +202,11 @@ class Scribe:
         self.rows = rows
 
     async def shown(self) -> dict[str, object]:
-        """
-        Return what the storage loads, without the newest rows that it may read along.
-        """
+        """Return what the storage loads, without the newest rows that it may read along."""
         return facts_of(await self._lab.storage.load(self.key))
 
     async def read(self, start: int = 0, stop: int | None = None) -> list[StoredRow]:
-        """
-        Return what the storage has of the thread's rows.
-        """
+        """Return what the storage has of the thread's rows."""
         stop = len(self.rows) if stop is None else stop
         return await self._lab.storage.rows(self.key, self.branch, start, stop)
 
@@ -265,9 +241,7 @@ class Scribe:
 
 
 class Lab:
-    """
-    A storage, a tenant that nobody else uses, and a source of bytes.
-    """
+    """A storage, a tenant that nobody else uses, and a source of bytes."""
 
     def __init__(
         self,
@@ -294,9 +268,7 @@ class Lab:
         self._random = Random(tenant)
 
     def draw(self, size: int) -> bytes:
-        """
-        Return *size* bytes.
-        """
+        """Return *size* bytes."""
         return self._random.randbytes(size)
 
     def key(self, id: str = "thread", *, tenant: str = "") -> ThreadKey:
@@ -312,22 +284,16 @@ class Lab:
         return ThreadKey(name, id)
 
     def scribe(self, id: str = "thread", *, tenant: str = "") -> Scribe:
-        """
-        Return the writer of a thread of this check.
-        """
+        """Return the writer of a thread of this check."""
         return Scribe(self, self.key(id, tenant=tenant))
 
     async def documents(self, key: ThreadKey, kind: DocumentKind) -> dict[str, bytes]:
-        """
-        Return the content of every document of *kind* by its name.
-        """
+        """Return the content of every document of *kind* by its name."""
         found = await self.storage.documents(key, kind)
         return {one.name: one.data for one in found}
 
     async def clean(self) -> None:
-        """
-        Delete every thread of this check.
-        """
+        """Delete every thread of this check."""
         for tenant in self.used:
             for stored in await self.storage.threads(tenant):
                 await self.storage.delete(stored.key)
@@ -338,9 +304,7 @@ Check: TypeAlias = Callable[[Lab], Awaitable[None]]
 
 
 class StorageCheck(Struct, frozen=True, kw_only=True):
-    """
-    One promise of a storage.
-    """
+    """One promise of a storage."""
 
     name: str
     """Its name."""

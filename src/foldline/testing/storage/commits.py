@@ -1,6 +1,4 @@
-"""
-What a commit promises: all or nothing, once, and never over somebody else's.
-"""
+"""What a commit promises: all or nothing, once, and never over somebody else's."""
 
 import asyncio
 from collections.abc import Awaitable, Iterable
@@ -27,9 +25,7 @@ _BATCH = 3
 
 
 async def _a_new_thread_is_there(lab: Lab) -> None:
-    """
-    A commit that expects revision 0 makes the thread, at revision 1.
-    """
+    """A commit that expects revision 0 makes the thread, at revision 1."""
     scribe = lab.scribe()
     await scribe.write(3)
     expect(scribe.revision, 1, "the revision")
@@ -37,16 +33,12 @@ async def _a_new_thread_is_there(lab: Lab) -> None:
 
 
 async def _a_missing_thread_is_none(lab: Lab) -> None:
-    """
-    A thread that nobody made is loaded as None.
-    """
+    """A thread that nobody made is loaded as None."""
     expect(await lab.storage.load(lab.key()), None, "the thread")
 
 
 async def _each_commit_counts_one(lab: Lab) -> None:
-    """
-    Every commit moves the revision by one and replaces the head, with rows or without.
-    """
+    """Every commit moves the revision by one and replaces the head, with rows or without."""
     scribe = lab.scribe()
     for size in (0, 2, 0, 1, 3):
         await scribe.write(size)
@@ -55,9 +47,7 @@ async def _each_commit_counts_one(lab: Lab) -> None:
 
 
 async def _a_stale_revision_is_refused(lab: Lab) -> None:
-    """
-    A commit that expects an older revision is a conflict that tells both revisions.
-    """
+    """A commit that expects an older revision is a conflict that tells both revisions."""
     scribe = lab.scribe()
     await scribe.write(1)
     late = scribe.step(scribe.drawn(1))
@@ -68,9 +58,7 @@ async def _a_stale_revision_is_refused(lab: Lab) -> None:
 
 
 async def _a_future_revision_is_refused(lab: Lab) -> None:
-    """
-    A commit that expects a revision which nobody has made is a conflict.
-    """
+    """A commit that expects a revision which nobody has made is a conflict."""
     scribe = lab.scribe()
     await scribe.write(1)
     attempt = lab.storage.commit(scribe.key, scribe.step(scribe.drawn(1), expected=7))
@@ -79,9 +67,7 @@ async def _a_future_revision_is_refused(lab: Lab) -> None:
 
 
 async def _a_second_maker_is_refused(lab: Lab) -> None:
-    """
-    Making a thread that is there is a conflict, and leaves it alone.
-    """
+    """Making a thread that is there is a conflict, and leaves it alone."""
     scribe = lab.scribe()
     await scribe.write(2)
     other = Scribe(lab, scribe.key)
@@ -91,9 +77,7 @@ async def _a_second_maker_is_refused(lab: Lab) -> None:
 
 
 async def _a_commit_to_no_thread_is_refused(lab: Lab) -> None:
-    """
-    A commit that expects a thread which is not there is a conflict with revision 0.
-    """
+    """A commit that expects a thread which is not there is a conflict with revision 0."""
     scribe = lab.scribe()
     attempt = lab.storage.commit(scribe.key, scribe.step(expected=3))
     await expect_conflict(attempt, key=scribe.key, expected=3, actual=0)
@@ -101,9 +85,7 @@ async def _a_commit_to_no_thread_is_refused(lab: Lab) -> None:
 
 
 async def _a_refused_commit_changes_nothing(lab: Lab) -> None:
-    """
-    Of a refused commit no row, no document, no deletion and no expiry is stored.
-    """
+    """Of a refused commit no row, no document, no deletion and no expiry is stored."""
     scribe = lab.scribe()
     kept = Document("metadata", "", b"kept")
     await scribe.write(2, put=[kept, Document("tool", "call", b"kept")], expires_at=4e9)
@@ -123,9 +105,7 @@ async def _a_refused_commit_changes_nothing(lab: Lab) -> None:
 
 
 async def _a_refused_fork_opens_nothing(lab: Lab) -> None:
-    """
-    Of a refused commit that opens a branch, the branch is not there either.
-    """
+    """Of a refused commit that opens a branch, the branch is not there either."""
     scribe = lab.scribe()
     await scribe.write(2)
     other = Scribe(lab, scribe.key)
@@ -137,9 +117,7 @@ async def _a_refused_fork_opens_nothing(lab: Lab) -> None:
 
 
 async def _a_head_keeps_its_bytes(lab: Lab) -> None:
-    """
-    A head comes back byte for byte, whatever bytes it has.
-    """
+    """A head comes back byte for byte, whatever bytes it has."""
     scribe = lab.scribe()
     plain = scribe.step()
     head = bytes(range(256)) * 4
@@ -171,9 +149,7 @@ async def _of_racing_commits_one_wins(lab: Lab) -> None:
 
 
 async def _of_racing_makers_one_wins(lab: Lab) -> None:
-    """
-    Of tasks that make the same thread at once exactly one does.
-    """
+    """Of tasks that make the same thread at once exactly one does."""
     makers = [lab.scribe() for _ in range(_RACERS)]
     steps = [maker.step(maker.drawn(2)) for maker in makers]
     results = await _outcomes(lab.storage.commit(makers[0].key, step) for step in steps)
@@ -201,9 +177,7 @@ async def _outcomes(attempts: Iterable[Awaitable[None]]) -> list[BaseException |
 
 
 async def _threads_do_not_hinder_each_other(lab: Lab) -> None:
-    """
-    Commits at once to as many threads are all made.
-    """
+    """Commits at once to as many threads are all made."""
     scribes = [lab.scribe(f"thread-{number}") for number in range(_RACERS)]
     for _ in range(3):
         await asyncio.gather(*(scribe.write(2) for scribe in scribes))
@@ -260,9 +234,7 @@ async def _appended(lab: Lab, scribe: Scribe, name: bytes) -> bool:
 
 
 async def _a_reader_sees_no_half(lab: Lab) -> None:
-    """
-    While commits are made, every row that a loaded head speaks of is there.
-    """
+    """While commits are made, every row that a loaded head speaks of is there."""
     scribe = lab.scribe()
     await scribe.commit(_with_head(scribe.step(), b"0"))
     writing = asyncio.ensure_future(_insist(lab, scribe, b"w"))
@@ -276,9 +248,7 @@ async def _a_reader_sees_no_half(lab: Lab) -> None:
 
 
 async def _expiry_is_kept(lab: Lab) -> None:
-    """
-    The expiry is what the last commit said, to the fraction of a second, or None.
-    """
+    """The expiry is what the last commit said, to the fraction of a second, or None."""
     scribe = lab.scribe()
     for expires_at in (None, 4_102_444_800.123456, 4_102_444_801.0, None):
         await scribe.write(expires_at=expires_at)
@@ -287,9 +257,7 @@ async def _expiry_is_kept(lab: Lab) -> None:
 
 
 async def _a_deleted_thread_is_gone(lab: Lab) -> None:
-    """
-    Of a deleted thread nothing can be loaded, and deleting it again says that there is none.
-    """
+    """Of a deleted thread nothing can be loaded, and deleting it again says that there is none."""
     scribe = lab.scribe()
     await scribe.write(3, put=[Document("metadata", "", b"m"), Document("checkpoint", "1", b"c")])
     answers = [await lab.storage.delete(scribe.key) for _ in range(2)]
@@ -300,17 +268,13 @@ async def _a_deleted_thread_is_gone(lab: Lab) -> None:
 
 
 async def _deleting_nothing_says_so(lab: Lab) -> None:
-    """
-    Deleting a thread that nobody made gives False.
-    """
+    """Deleting a thread that nobody made gives False."""
     answers = [await lab.storage.delete(lab.key())]
     expect(answers, [False], "the answer")
 
 
 async def _a_deletion_compares_the_revision(lab: Lab) -> None:
-    """
-    A deletion of what was read at another revision is a conflict and deletes nothing.
-    """
+    """A deletion of what was read at another revision is a conflict and deletes nothing."""
     scribe = lab.scribe()
     await scribe.write(1)
     early = await scribe.stored()
@@ -351,9 +315,7 @@ async def _a_thread_made_again_is_new(lab: Lab) -> None:
 
 
 async def _a_thread_made_again_takes_no_old_commit(lab: Lab) -> None:
-    """
-    A commit for the branch of a deleted thread is refused by the one made again under its id.
-    """
+    """A commit for the branch of a deleted thread is refused by the one made again under its id."""
     old, _, again = await _made_again(lab)
     await expect_not_found(lab.storage.commit(old.key, old.step(old.drawn(2))))
     await again.verify()
@@ -377,9 +339,7 @@ async def _a_thread_made_again_is_not_rewound(lab: Lab) -> None:
 
 
 async def _a_thread_made_again_is_not_deleted(lab: Lab) -> None:
-    """
-    A deletion of what was read is refused by a thread made again at the same revision.
-    """
+    """A deletion of what was read is refused by a thread made again at the same revision."""
     old = lab.scribe()
     await old.write(1)
     early = await old.stored()
@@ -413,9 +373,7 @@ async def _made_again(lab: Lab) -> tuple[Scribe, Scribe, Scribe]:
 
 
 async def _a_foreign_branch_takes_no_commit(lab: Lab) -> None:
-    """
-    A thread goes on along its own branch alone, not along that of its fork or its source.
-    """
+    """A thread goes on along its own branch alone, not along that of its fork or its source."""
     source = lab.scribe()
     await source.write(3)
     fork = await source.fork("fork", 2, 1)
@@ -426,9 +384,7 @@ async def _a_foreign_branch_takes_no_commit(lab: Lab) -> None:
 
 
 async def _a_deletion_and_a_commit_at_once_agree(lab: Lab) -> None:
-    """
-    Of a deletion and a commit at once that expect the same thread exactly one is made.
-    """
+    """Of a deletion and a commit at once that expect the same thread exactly one is made."""
     for number in range(_RACERS):
         scribe = lab.scribe(f"thread-{number}")
         await scribe.write(1)

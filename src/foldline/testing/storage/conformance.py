@@ -1,6 +1,4 @@
-"""
-Whether a storage keeps the promises of `ThreadStorage`.
-"""
+"""Whether a storage keeps the promises of `ThreadStorage`."""
 
 import asyncio
 import secrets
@@ -28,9 +26,7 @@ CheckOutcome: TypeAlias = Literal["kept", "broken", "not_applicable"]
 
 
 class CheckResult(Struct, frozen=True, kw_only=True):
-    """
-    What one check has shown.
-    """
+    """What one check has shown."""
 
     name: str
     """The name of the check."""
@@ -46,25 +42,19 @@ class CheckResult(Struct, frozen=True, kw_only=True):
 
 
 class StorageReport(Struct, frozen=True):
-    """
-    What all checks have shown.
-    """
+    """What all checks have shown."""
 
     results: tuple[CheckResult, ...]
     """One for each check, in their order."""
 
     @property
     def is_conformant(self) -> bool:
-        """
-        Whether no promise is broken.
-        """
+        """Whether no promise is broken."""
         return not self.broken
 
     @property
     def broken(self) -> tuple[CheckResult, ...]:
-        """
-        The promises that are.
-        """
+        """The promises that are."""
         return tuple(one for one in self.results if one.outcome == "broken")
 
     def __str__(self) -> str:
@@ -123,9 +113,7 @@ class StorageConformance:
 
     @staticmethod
     def checks() -> tuple[StorageCheck, ...]:
-        """
-        Return every check.
-        """
+        """Return every check."""
         return (
             *(_check(one) for one in (*COMMITS, *ROWS, *DOCUMENTS, *TENANTS)),
             *(_check(one, needs_sharing=True) for one in LASTING),

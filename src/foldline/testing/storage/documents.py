@@ -1,6 +1,4 @@
-"""
-What documents promise: by kind and name, the newest first, and gone when dropped.
-"""
+"""What documents promise: by kind and name, the newest first, and gone when dropped."""
 
 from foldline.errors import StoreError
 from foldline.testing.storage.check import Check, Lab, expect
@@ -44,9 +42,7 @@ def _name(number: int) -> str:
 
 
 async def _documents_keep_their_bytes(lab: Lab) -> None:
-    """
-    A document of every kind comes back byte for byte: nothing, odd bytes, a million of them.
-    """
+    """A document of every kind comes back byte for byte: nothing, odd bytes, a million of them."""
     scribe = lab.scribe()
     contents = (b"", b"\0", bytes(range(256)), b"\xff\xfe", bytes(1 << 20))
     put = [
@@ -62,9 +58,7 @@ async def _documents_keep_their_bytes(lab: Lab) -> None:
 
 
 async def _a_document_is_replaced(lab: Lab) -> None:
-    """
-    A document of the same kind and name takes the place of the one that was there.
-    """
+    """A document of the same kind and name takes the place of the one that was there."""
     scribe = lab.scribe()
     for data in (b"one", b"a longer one", b""):
         await scribe.write(put=[Document("tool", "call", data)])
@@ -72,9 +66,7 @@ async def _a_document_is_replaced(lab: Lab) -> None:
 
 
 async def _kinds_are_apart(lab: Lab) -> None:
-    """
-    Documents of the same name and different kinds are different documents.
-    """
+    """Documents of the same name and different kinds are different documents."""
     scribe = lab.scribe()
     await scribe.write(put=[Document(kind, "same", kind.encode()) for kind in _KINDS])
     await scribe.write(drop=[("tool", "same"), ("checkpoint", None)])
@@ -84,9 +76,7 @@ async def _kinds_are_apart(lab: Lab) -> None:
 
 
 async def _documents_are_dropped_by_name(lab: Lab) -> None:
-    """
-    A dropped document is gone, and those of other names stay.
-    """
+    """A dropped document is gone, and those of other names stay."""
     scribe = lab.scribe()
     await scribe.write(put=[Document("tool", name, b"x") for name in ("a", "ab", "b")])
     await scribe.write(drop=[("tool", "a")])
@@ -94,9 +84,7 @@ async def _documents_are_dropped_by_name(lab: Lab) -> None:
 
 
 async def _an_empty_name_is_a_name(lab: Lab) -> None:
-    """
-    Dropping the document with the empty name drops that one, and not all of its kind.
-    """
+    """Dropping the document with the empty name drops that one, and not all of its kind."""
     scribe = lab.scribe()
     await scribe.write(put=[Document("tool", name, b"x") for name in ("", "a")])
     await scribe.write(drop=[("tool", "")])
@@ -104,9 +92,7 @@ async def _an_empty_name_is_a_name(lab: Lab) -> None:
 
 
 async def _documents_are_dropped_by_kind(lab: Lab) -> None:
-    """
-    Without a name every document of the kind is dropped.
-    """
+    """Without a name every document of the kind is dropped."""
     scribe = lab.scribe()
     await scribe.write(put=[Document("reduction", _name(one), b"x") for one in range(20)])
     await scribe.write(drop=[("reduction", None)])
@@ -116,9 +102,7 @@ async def _documents_are_dropped_by_kind(lab: Lab) -> None:
 
 
 async def _a_drop_comes_before_a_put(lab: Lab) -> None:
-    """
-    What a step drops and puts is there afterwards.
-    """
+    """What a step drops and puts is there afterwards."""
     scribe = lab.scribe()
     await scribe.write(put=[Document("tool", "a", b"1"), Document("tool", "b", b"1")])
     drop: list[tuple[DocumentKind, str | None]] = [("tool", "b"), ("tool", None)]
@@ -127,18 +111,14 @@ async def _a_drop_comes_before_a_put(lab: Lab) -> None:
 
 
 async def _dropping_nothing_is_harmless(lab: Lab) -> None:
-    """
-    A step that drops what is not there is made.
-    """
+    """A step that drops what is not there is made."""
     scribe = lab.scribe()
     await scribe.write(1, drop=[("tool", "a"), ("execution", None)])
     await scribe.verify()
 
 
 async def _the_newest_come_first(lab: Lab) -> None:
-    """
-    Documents come by their names, the greatest first, and no more than asked for.
-    """
+    """Documents come by their names, the greatest first, and no more than asked for."""
     scribe = lab.scribe()
     numbers = (3, 100, 1, 20, 9, 10)
     await scribe.write(put=[Document("checkpoint", _name(one), b"%d" % one) for one in numbers])
@@ -149,9 +129,7 @@ async def _the_newest_come_first(lab: Lab) -> None:
 
 
 async def _a_thread_comes_with_its_newest_reduction(lab: Lab) -> None:
-    """
-    Of all reductions the one with the greatest name comes with the thread.
-    """
+    """Of all reductions the one with the greatest name comes with the thread."""
     scribe = lab.scribe()
     for number in (1, 2, 11):
         await scribe.write(put=[Document("reduction", _name(number), b"%d" % number)])
@@ -165,9 +143,7 @@ async def _a_thread_comes_with_its_newest_reduction(lab: Lab) -> None:
 
 
 async def _a_thread_comes_with_what_a_run_needs(lab: Lab) -> None:
-    """
-    Metadata, execution and every tool document come with the thread, and no checkpoint does.
-    """
+    """Metadata, execution and every tool document come with the thread, and no checkpoint does."""
     scribe = lab.scribe()
     put = [Document("metadata", "", b"m"), Document("execution", "", b"e")]
     put += [Document("tool", f"call-{number}", b"%d" % number) for number in range(12)]
@@ -179,9 +155,7 @@ async def _a_thread_comes_with_what_a_run_needs(lab: Lab) -> None:
 
 
 async def _odd_names_are_names(lab: Lab) -> None:
-    """
-    Every plain text is a name: quotes, wildcards, any script, two forms of one letter.
-    """
+    """Every plain text is a name: quotes, wildcards, any script, two forms of one letter."""
     scribe = lab.scribe()
     put = [Document("tool", name, b"%d" % number) for number, name in enumerate(_ODD_NAMES)]
     await scribe.write(put=put)
@@ -212,9 +186,7 @@ async def _names_without_a_form_are_kept_or_refused(lab: Lab) -> None:
 
 
 async def _many_documents_are_one_commit(lab: Lab) -> None:
-    """
-    Five hundred documents are written, and dropped, in one commit.
-    """
+    """Five hundred documents are written, and dropped, in one commit."""
     scribe = lab.scribe()
     names = [_name(number) for number in range(500)]
     await scribe.write(put=[Document("tool", name, name.encode()) for name in names])
@@ -224,16 +196,12 @@ async def _many_documents_are_one_commit(lab: Lab) -> None:
 
 
 async def _a_missing_thread_has_no_documents(lab: Lab) -> None:
-    """
-    A thread that nobody made has no documents.
-    """
+    """A thread that nobody made has no documents."""
     expect(await lab.storage.documents(lab.key(), "tool"), [], "the documents")
 
 
 async def _documents_belong_to_one_thread(lab: Lab) -> None:
-    """
-    What one thread puts and drops is not seen by another, a fork of it included.
-    """
+    """What one thread puts and drops is not seen by another, a fork of it included."""
     scribe = lab.scribe()
     await scribe.write(2, put=[Document("tool", "call", b"source")])
     fork = await scribe.fork("fork", 1)
@@ -244,9 +212,7 @@ async def _documents_belong_to_one_thread(lab: Lab) -> None:
 
 
 async def _a_purge_keeps_documents(lab: Lab) -> None:
-    """
-    A commit that purges rows keeps the documents that it does not drop.
-    """
+    """A commit that purges rows keeps the documents that it does not drop."""
     scribe = lab.scribe()
     await scribe.write(2, put=[Document("metadata", "", b"m")])
     await scribe.clear()

@@ -1,6 +1,4 @@
-"""
-What rows promise: in order, whole, and where a branch shares them, shared.
-"""
+"""What rows promise: in order, whole, and where a branch shares them, shared."""
 
 from itertools import permutations
 
@@ -12,9 +10,7 @@ __all__ = ["ROWS"]
 
 
 async def _rows_come_in_order(lab: Lab) -> None:
-    """
-    Rows of many commits come in the order of their numbers, past 9, 99 and 255 too.
-    """
+    """Rows of many commits come in the order of their numbers, past 9, 99 and 255 too."""
     scribe = lab.scribe()
     for size in (1, 8, 2, 90, 3, 160, 1):
         await scribe.write(size)
@@ -22,9 +18,7 @@ async def _rows_come_in_order(lab: Lab) -> None:
 
 
 async def _a_range_is_cut_exactly(lab: Lab) -> None:
-    """
-    A range holds the rows from its start up to its stop, and never more than there are.
-    """
+    """A range holds the rows from its start up to its stop, and never more than there are."""
     scribe = lab.scribe()
     await scribe.write(5)
     await scribe.write(7)
@@ -34,9 +28,7 @@ async def _a_range_is_cut_exactly(lab: Lab) -> None:
 
 
 async def _rows_keep_their_bytes(lab: Lab) -> None:
-    """
-    A row comes back byte for byte: none at all, every value of a byte, a million of them.
-    """
+    """A row comes back byte for byte: none at all, every value of a byte, a million of them."""
     scribe = lab.scribe()
     contents = (b"", b"\0", b"\0\xff" * 9, bytes(range(256)), "naïve 東京".encode(), bytes(1 << 20))
     rows = [
@@ -48,18 +40,14 @@ async def _rows_keep_their_bytes(lab: Lab) -> None:
 
 
 async def _a_big_batch_is_one_commit(lab: Lab) -> None:
-    """
-    Three thousand rows in one commit are all there.
-    """
+    """Three thousand rows in one commit are all there."""
     scribe = lab.scribe()
     await scribe.write(3000, system=range(0, 3000, 100))
     await scribe.verify()
 
 
 async def _rows_know_branch_and_number(lab: Lab) -> None:
-    """
-    Each row tells the branch that it was written on and its number, shared ones too.
-    """
+    """Each row tells the branch that it was written on and its number, shared ones too."""
     scribe = lab.scribe()
     await scribe.write(3)
     fork = await scribe.fork("fork", 2, 2)
@@ -68,9 +56,7 @@ async def _rows_know_branch_and_number(lab: Lab) -> None:
 
 
 async def _system_rows_come_alone(lab: Lab) -> None:
-    """
-    Where only system messages are wanted, exactly those of the range come, in order.
-    """
+    """Where only system messages are wanted, exactly those of the range come, in order."""
     scribe = lab.scribe()
     await scribe.write(6, system=(0, 3))
     await scribe.write(6, system=(5,))
@@ -84,18 +70,14 @@ async def _system_rows_come_alone(lab: Lab) -> None:
 
 
 async def _an_unknown_branch_has_no_rows(lab: Lab) -> None:
-    """
-    A branch that nobody opened has no rows.
-    """
+    """A branch that nobody opened has no rows."""
     scribe = lab.scribe()
     await scribe.write(2)
     expect(await lab.storage.rows(scribe.key, lab.draw(16), 0, 9), [], "the rows")
 
 
 async def _a_fork_shares_rows(lab: Lab) -> None:
-    """
-    A fork has the rows before its branching, and then its own.
-    """
+    """A fork has the rows before its branching, and then its own."""
     scribe = lab.scribe()
     await scribe.write(6)
     for at in range(7):
@@ -105,9 +87,7 @@ async def _a_fork_shares_rows(lab: Lab) -> None:
 
 
 async def _a_fork_and_its_source_grow_apart(lab: Lab) -> None:
-    """
-    What is written to a fork is not in its source, nor the other way round.
-    """
+    """What is written to a fork is not in its source, nor the other way round."""
     scribe = lab.scribe()
     await scribe.write(4)
     fork = await scribe.fork("fork", 4)
@@ -118,9 +98,7 @@ async def _a_fork_and_its_source_grow_apart(lab: Lab) -> None:
 
 
 async def _a_fork_of_a_fork_of_a_fork_reads_through(lab: Lab) -> None:
-    """
-    Rows are read through any number of branches, in ranges that begin and end in any of them.
-    """
+    """Rows are read through any number of branches, in ranges that begin and end in any of them."""
     scribe = lab.scribe()
     await scribe.write(5)
     for depth, at in enumerate((4, 6, 7, 3, 3, 8)):
@@ -133,9 +111,7 @@ async def _a_fork_of_a_fork_of_a_fork_reads_through(lab: Lab) -> None:
 
 
 async def _a_rewind_leaves_the_rest(lab: Lab) -> None:
-    """
-    After a rewind numbers are given again, and the rows that were left stay on their branch.
-    """
+    """After a rewind numbers are given again, and the rows that were left stay on their branch."""
     scribe = lab.scribe()
     await scribe.write(6)
     left, rows = scribe.branch, list(scribe.rows)
@@ -147,9 +123,7 @@ async def _a_rewind_leaves_the_rest(lab: Lab) -> None:
 
 
 async def _shared_rows_outlive_their_thread(lab: Lab) -> None:
-    """
-    Deleting the source of a fork leaves the fork whole, at every place of branching.
-    """
+    """Deleting the source of a fork leaves the fork whole, at every place of branching."""
     for at in range(5):
         scribe = lab.scribe(f"source-{at}")
         await scribe.write(4)
@@ -161,9 +135,7 @@ async def _shared_rows_outlive_their_thread(lab: Lab) -> None:
 
 
 async def _a_deleted_fork_leaves_its_source(lab: Lab) -> None:
-    """
-    Deleting a fork leaves its source whole.
-    """
+    """Deleting a fork leaves its source whole."""
     scribe = lab.scribe()
     await scribe.write(4)
     fork = await scribe.fork("fork", 2, 3)
@@ -192,9 +164,7 @@ async def _relatives_are_deleted_in_any_order(lab: Lab) -> None:
 
 
 async def _unshared_rows_go(lab: Lab) -> None:
-    """
-    When a source is deleted, of its rows only those stay that a fork shares.
-    """
+    """When a source is deleted, of its rows only those stay that a fork shares."""
     scribe = lab.scribe()
     await scribe.write(6)
     fork = await scribe.fork("fork", 2, 1)
@@ -208,9 +178,7 @@ async def _unshared_rows_go(lab: Lab) -> None:
 
 
 async def _branches_left_go_with_their_thread(lab: Lab) -> None:
-    """
-    Deleting a thread deletes the rows on the branches that it has left as well.
-    """
+    """Deleting a thread deletes the rows on the branches that it has left as well."""
     scribe = lab.scribe()
     await scribe.write(5)
     left = [scribe.branch]
@@ -223,9 +191,7 @@ async def _branches_left_go_with_their_thread(lab: Lab) -> None:
 
 
 async def _a_purge_deletes_what_nobody_shares(lab: Lab) -> None:
-    """
-    A commit that purges leaves no row of the branches behind it, and the thread goes on.
-    """
+    """A commit that purges leaves no row of the branches behind it, and the thread goes on."""
     scribe = lab.scribe()
     await scribe.write(5)
     left = scribe.branch
@@ -236,9 +202,7 @@ async def _a_purge_deletes_what_nobody_shares(lab: Lab) -> None:
 
 
 async def _a_purge_keeps_what_a_fork_shares(lab: Lab) -> None:
-    """
-    A commit that purges leaves a fork whole, and nothing behind the rows that it shares.
-    """
+    """A commit that purges leaves a fork whole, and nothing behind the rows that it shares."""
     scribe = lab.scribe()
     await scribe.write(5)
     left, rows = scribe.branch, list(scribe.rows)
@@ -250,9 +214,7 @@ async def _a_purge_keeps_what_a_fork_shares(lab: Lab) -> None:
 
 
 async def _a_purge_keeps_what_its_own_branch_shares(lab: Lab) -> None:
-    """
-    A commit that rewinds and purges keeps the rows that the new branch shares, and no others.
-    """
+    """A commit that rewinds and purges keeps the rows that the new branch shares, and no others."""
     scribe = lab.scribe()
     await scribe.write(6)
     left, rows = scribe.branch, list(scribe.rows)
@@ -262,9 +224,7 @@ async def _a_purge_keeps_what_its_own_branch_shares(lab: Lab) -> None:
 
 
 async def _a_branch_that_is_gone_cannot_be_shared(lab: Lab) -> None:
-    """
-    A commit that opens a branch on one that was deleted is refused and makes no thread.
-    """
+    """A commit that opens a branch on one that was deleted is refused and makes no thread."""
     scribe = lab.scribe("source")
     await scribe.write(3)
     await lab.storage.delete(scribe.key)
@@ -309,9 +269,7 @@ async def _a_branch_that_nobody_owns_cannot_be_shared(lab: Lab) -> None:
 
 
 def _late_forks(lab: Lab, source: Scribe) -> list[Scribe]:
-    """
-    Return the writers of forks, not yet made, that share none, some and all rows of *source*.
-    """
+    """Return the writers of forks, not yet made, that share none, some and all rows of *source*."""
     return [lab.scribe(f"late-{at}").sharing(source, at) for at in (0, 2, 4, 6)]
 
 
@@ -331,9 +289,7 @@ async def _a_branch_of_a_living_thread_can_be_shared(lab: Lab) -> None:
 
 
 async def _threads_share_no_numbers(lab: Lab) -> None:
-    """
-    Threads that grow in turn keep their rows apart.
-    """
+    """Threads that grow in turn keep their rows apart."""
     scribes: list[Scribe] = [lab.scribe(f"thread-{number}") for number in range(5)]
     for size in range(4):
         for scribe in scribes:

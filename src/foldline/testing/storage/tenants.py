@@ -1,6 +1,4 @@
-"""
-What lists promise, and that tenants never meet.
-"""
+"""What lists promise, and that tenants never meet."""
 
 from foldline.testing.storage.check import (
     Check,
@@ -23,9 +21,7 @@ _IDS = ("-", "--", ".", "0", "10", "9", ":", "A", "Z", "_", "a", "aa", "b", "z" 
 
 
 async def _threads_are_listed_by_id(lab: Lab) -> None:
-    """
-    Threads are listed in the order of the bytes of their ids.
-    """
+    """Threads are listed in the order of the bytes of their ids."""
     for id in reversed(_IDS):
         await lab.scribe(id).write()
     found = await lab.storage.threads(lab.tenant)
@@ -46,9 +42,7 @@ async def _a_list_begins_behind_an_id(lab: Lab) -> None:
 
 
 async def _pages_hold_every_thread_once(lab: Lab) -> None:
-    """
-    Pages of a list, each begun behind the last id of the page before, hold every thread once.
-    """
+    """Pages of a list, each begun behind the last id of the page before, hold every thread once."""
     ids = sorted(f"thread-{number}" for number in range(23))
     for id in ids:
         await lab.scribe(id).write()
@@ -63,9 +57,7 @@ async def _pages_hold_every_thread_once(lab: Lab) -> None:
 
 
 async def _a_list_shows_what_load_does(lab: Lab) -> None:
-    """
-    A thread in a list is what `load` gives: revision, head, documents and expiry.
-    """
+    """A thread in a list is what `load` gives: revision, head, documents and expiry."""
     for number, expires_at in enumerate((None, 4e9)):
         scribe = lab.scribe(f"thread-{number}")
         await scribe.write(2, put=[Document("reduction", str(one), b"r") for one in range(3)])
@@ -76,9 +68,7 @@ async def _a_list_shows_what_load_does(lab: Lab) -> None:
 
 
 async def _a_deleted_thread_is_not_listed(lab: Lab) -> None:
-    """
-    A deleted thread is in no list, and those beside it are.
-    """
+    """A deleted thread is in no list, and those beside it are."""
     for id in ("a", "b", "c"):
         await lab.scribe(id).write(1)
     await lab.storage.delete(lab.key("b"))
@@ -86,9 +76,7 @@ async def _a_deleted_thread_is_not_listed(lab: Lab) -> None:
 
 
 async def _tenants_are_listed_once(lab: Lab) -> None:
-    """
-    A tenant is listed once, in order, as long as it has a thread.
-    """
+    """A tenant is listed once, in order, as long as it has a thread."""
     own = [lab.tenant + suffix for suffix in ("", "-b", ".a", "a")]
     for suffix in ("a", "", ".a", "-b"):
         for id in ("one", "two"):
@@ -103,9 +91,7 @@ async def _tenants_are_listed_once(lab: Lab) -> None:
 
 
 async def _neighbours(lab: Lab) -> tuple[Scribe, Scribe]:
-    """
-    Return the writers of two threads of the same id and of two tenants, each with content.
-    """
+    """Return the writers of two threads of the same id and of two tenants, each with content."""
     both = lab.scribe("same"), lab.scribe("same", tenant="-other")
     for number, scribe in enumerate(both):
         put = [Document("tool", "call", b"%d" % number), Document("reduction", "1", b"r")]
@@ -114,9 +100,7 @@ async def _neighbours(lab: Lab) -> tuple[Scribe, Scribe]:
 
 
 async def _tenants_load_their_own(lab: Lab) -> None:
-    """
-    Two tenants have threads of the same id, each with rows and documents of its own.
-    """
+    """Two tenants have threads of the same id, each with rows and documents of its own."""
     for number, scribe in enumerate(await _neighbours(lab)):
         await scribe.verify()
         expect(await lab.documents(scribe.key, "tool"), {"call": b"%d" % number}, "the documents")
@@ -125,9 +109,7 @@ async def _tenants_load_their_own(lab: Lab) -> None:
 
 
 async def _a_foreign_thread_is_not_loaded(lab: Lab) -> None:
-    """
-    A thread cannot be loaded, listed, read or asked for documents by another tenant.
-    """
+    """A thread cannot be loaded, listed, read or asked for documents by another tenant."""
     await lab.scribe("secret").write(2, put=[Document("metadata", "", b"secret")])
     foreign = lab.key("secret", tenant="-other")
     expect(await lab.storage.load(foreign), None, "the thread")
@@ -136,9 +118,7 @@ async def _a_foreign_thread_is_not_loaded(lab: Lab) -> None:
 
 
 async def _a_foreign_branch_has_no_rows(lab: Lab) -> None:
-    """
-    Who knows the branch of another tenant gets no row of it, system message or not.
-    """
+    """Who knows the branch of another tenant gets no row of it, system message or not."""
     own, other = await _neighbours(lab)
     for is_system in (False, True):
         rows = await lab.storage.rows(other.key, own.branch, 0, 99, system=is_system)
@@ -158,9 +138,7 @@ async def _a_foreign_thread_is_not_deleted(lab: Lab) -> None:
 
 
 async def _a_foreign_thread_takes_no_commit(lab: Lab) -> None:
-    """
-    A commit at the revision of another tenant's thread is a conflict with a thread not there.
-    """
+    """A commit at the revision of another tenant's thread is a conflict with a thread not there."""
     scribe = lab.scribe("same")
     await scribe.write(2)
     foreign = lab.key("same", tenant="-other")
@@ -170,9 +148,7 @@ async def _a_foreign_thread_takes_no_commit(lab: Lab) -> None:
 
 
 async def _a_foreign_branch_is_not_shared(lab: Lab) -> None:
-    """
-    A fork of another tenant's branch is refused, and never shows a row of it.
-    """
+    """A fork of another tenant's branch is refused, and never shows a row of it."""
     own, other = await _neighbours(lab)
     thief = lab.scribe("thief", tenant="-other").sharing(own, 2)
     await expect_not_found(lab.storage.commit(thief.key, thief.step()))
@@ -182,9 +158,7 @@ async def _a_foreign_branch_is_not_shared(lab: Lab) -> None:
 
 
 async def _names_do_not_run_together(lab: Lab) -> None:
-    """
-    A tenant and an id that read the same side by side are different threads.
-    """
+    """A tenant and an id that read the same side by side are different threads."""
     keys = [
         ThreadKey(lab.key(tenant=tenant).tenant, id)
         for tenant, id in (("", "a:b"), (":a", "b"), (":a:b", "c"), (":a", "b:c"), ("", "a.b"))
@@ -201,9 +175,7 @@ async def _names_do_not_run_together(lab: Lab) -> None:
 
 
 async def _case_tells_names_apart(lab: Lab) -> None:
-    """
-    Ids and tenants that differ in case are different.
-    """
+    """Ids and tenants that differ in case are different."""
     scribes = [lab.scribe(id, tenant=tenant) for id in ("Id", "id") for tenant in ("-T", "-t")]
     for size, scribe in enumerate(scribes):
         await scribe.write(size)

@@ -1,6 +1,4 @@
-"""
-What a storage promises that outlives its process, and one that finds words.
-"""
+"""What a storage promises that outlives its process, and one that finds words."""
 
 from foldline.testing.storage.check import Check, Lab, Scribe, expect, facts_of
 from foldline.threads.step import Document
@@ -11,9 +9,7 @@ __all__ = ["LASTING", "WORDS"]
 
 
 async def _closing_twice_is_harmless(lab: Lab) -> None:
-    """
-    A storage may be closed again.
-    """
+    """A storage may be closed again."""
     storage = lab.make_storage()
     await storage.open()
     await storage.close()
@@ -21,9 +17,7 @@ async def _closing_twice_is_harmless(lab: Lab) -> None:
 
 
 async def _what_was_written_is_there_after_closing(lab: Lab) -> None:
-    """
-    Another storage over the same place finds everything: rows, forks, documents, expiry.
-    """
+    """Another storage over the same place finds everything: rows, forks, documents, expiry."""
     scribe = lab.scribe()
     await scribe.write(5, system=(0,), put=[Document("reduction", "1", b"r")])
     await scribe.write(2, put=[Document("tool", "a", b"t")], expires_at=4e9)
@@ -40,9 +34,7 @@ async def _what_was_written_is_there_after_closing(lab: Lab) -> None:
 
 
 async def _what_was_deleted_stays_deleted(lab: Lab) -> None:
-    """
-    Another storage over the same place finds nothing of what was deleted, dropped or purged.
-    """
+    """Another storage over the same place finds nothing of what was deleted, dropped or purged."""
     gone, cleared = lab.scribe("gone"), lab.scribe("cleared")
     await gone.write(2, put=[Document("metadata", "", b"m")])
     await cleared.write(2, put=[Document("tool", "a", b"t")])
@@ -123,9 +115,7 @@ async def _nothing_is_indexed_at_first(lab: Lab) -> None:
 
 
 async def _every_word_must_be_there(lab: Lab) -> None:
-    """
-    The rows are found that hold all of the words as whole words, in order.
-    """
+    """The rows are found that hold all of the words as whole words, in order."""
     scribe = lab.scribe()
     await _indexed(lab, scribe, "red fox", "red", "fox red", "redfox", "", "fox_red 東 京 naïve 42")
     index = _index(lab)
@@ -144,9 +134,7 @@ async def _every_word_must_be_there(lab: Lab) -> None:
 
 
 async def _words_are_found_below_a_number(lab: Lab) -> None:
-    """
-    No row is found from the given number on.
-    """
+    """No row is found from the given number on."""
     scribe = lab.scribe()
     await _indexed(lab, scribe, *["same"] * 5)
     for stop in range(7):
@@ -155,9 +143,7 @@ async def _words_are_found_below_a_number(lab: Lab) -> None:
 
 
 async def _indexing_again_is_harmless(lab: Lab) -> None:
-    """
-    A row that is added to the index again is found once, and the index does not go back.
-    """
+    """A row that is added to the index again is found once, and the index does not go back."""
     scribe = lab.scribe()
     await _indexed(lab, scribe, "one", "two", "three")
     index = _index(lab)
@@ -180,9 +166,7 @@ async def _words_are_shared_with_rows(lab: Lab) -> None:
 
 
 async def _a_fork_may_index_shared_rows(lab: Lab) -> None:
-    """
-    Where a source is not in the index, its fork's search brings in what both share.
-    """
+    """Where a source is not in the index, its fork's search brings in what both share."""
     scribe = lab.scribe()
     await scribe.write(3)
     fork = await scribe.fork("fork", 2, 2)
@@ -196,9 +180,7 @@ async def _a_fork_may_index_shared_rows(lab: Lab) -> None:
 
 
 async def _words_of_another_tenant_are_not_found(lab: Lab) -> None:
-    """
-    Who knows the branch of another tenant finds no word there, and adds none.
-    """
+    """Who knows the branch of another tenant finds no word there, and adds none."""
     scribe = lab.scribe()
     await _indexed(lab, scribe, "secret")
     foreign = lab.key(tenant="-other")
@@ -210,9 +192,7 @@ async def _words_of_another_tenant_are_not_found(lab: Lab) -> None:
 
 
 async def _words_go_with_their_rows(lab: Lab) -> None:
-    """
-    Words of deleted and purged rows are not found any more, and those of shared ones are.
-    """
+    """Words of deleted and purged rows are not found any more, and those of shared ones are."""
     scribe = lab.scribe()
     await _indexed(lab, scribe, "same", "same", "same")
     fork = await scribe.fork("fork", 1)
@@ -226,9 +206,7 @@ async def _words_go_with_their_rows(lab: Lab) -> None:
 
 
 async def _words_of_gone_rows_are_not_added(lab: Lab) -> None:
-    """
-    Of rows that were deleted after a search has read them, no word comes into the index.
-    """
+    """Of rows that were deleted after a search has read them, no word comes into the index."""
     scribe = lab.scribe()
     await scribe.write(3)
     fork = await scribe.fork("fork", 1)

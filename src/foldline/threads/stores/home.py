@@ -1,6 +1,4 @@
-"""
-Where a store was opened: the only place where it works.
-"""
+"""Where a store was opened: the only place where it works."""
 
 import asyncio
 import os
@@ -30,16 +28,12 @@ class Home:
 
     @property
     def is_same_process(self) -> bool:
-        """
-        Whether this is the process.
-        """
+        """Whether this is the process."""
         return os.getpid() == self._process
 
     @property
     def is_lost(self) -> bool:
-        """
-        Whether nobody here can close what was opened there, so that it is left to itself.
-        """
+        """Whether nobody here can close what was opened there, so that it is left to itself."""
         return not self.is_same_process or (self._loop is not None and self._loop.is_closed())
 
     def check(self) -> None:

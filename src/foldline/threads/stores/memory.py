@@ -1,6 +1,4 @@
-"""
-Threads in memory: gone with the process, and otherwise like those in any other store.
-"""
+"""Threads in memory: gone with the process, and otherwise like those in any other store."""
 
 from collections.abc import Callable, Iterable
 from datetime import datetime
@@ -44,26 +42,18 @@ class MemoryStorage:
     """
 
     def __init__(self) -> None:
-        """
-        Hold nothing.
-        """
+        """Hold nothing."""
         self._threads: dict[ThreadKey, _Thread] = {}
         self._branches: dict[bytes, _Branch] = {}
 
     async def open(self) -> None:
-        """
-        Get ready, which takes nothing.
-        """
+        """Get ready, which takes nothing."""
 
     async def close(self) -> None:
-        """
-        Keep everything: whoever holds the storage may open it again.
-        """
+        """Keep everything: whoever holds the storage may open it again."""
 
     async def load(self, key: ThreadKey) -> StoredThread | None:
-        """
-        Return a thread, or None where there is none.
-        """
+        """Return a thread, or None where there is none."""
         thread = self._threads.get(key)
         return None if thread is None else _stored(key, thread)
 
@@ -109,9 +99,7 @@ class MemoryStorage:
             raise ThreadNotFoundError(thread_id=key.id)
 
     def _shared(self, name: bytes) -> int:
-        """
-        Return how many rows of the branch *name* others share.
-        """
+        """Return how many rows of the branch *name* others share."""
         return max((one.at for one in self._branches.values() if one.parent == name), default=0)
 
     def _owner_of(self, name: bytes | None, at: int) -> bytes | None:
@@ -133,9 +121,7 @@ class MemoryStorage:
     async def rows(
         self, key: ThreadKey, branch: bytes, start: int, stop: int, *, system: bool = False
     ) -> list[StoredRow]:
-        """
-        Return the rows from number *start* up to *stop*, shared ones included, in order.
-        """
+        """Return the rows from number *start* up to *stop*, shared ones included, in order."""
         parts: list[list[StoredRow]] = []
         known: bytes | None = branch
         while known is not None and start < stop:
@@ -151,9 +137,7 @@ class MemoryStorage:
     async def documents(
         self, key: ThreadKey, kind: DocumentKind, *, limit: int | None = None
     ) -> list[Document]:
-        """
-        Return the newest *limit* documents of *kind*, the newest first.
-        """
+        """Return the newest *limit* documents of *kind*, the newest first."""
         thread = self._threads.get(key)
         found = [] if thread is None else [d for d in thread.documents.values() if d.kind == kind]
         return sorted(found, key=lambda one: one.name, reverse=True)[:limit]
@@ -161,16 +145,12 @@ class MemoryStorage:
     async def threads(
         self, tenant: str, *, after: str = "", limit: int | None = None
     ) -> list[StoredThread]:
-        """
-        Return the threads of *tenant* with ids behind *after*, in order of their ids.
-        """
+        """Return the threads of *tenant* with ids behind *after*, in order of their ids."""
         keys = sorted(key for key in self._threads if key.tenant == tenant and key.id > after)
         return [_stored(key, self._threads[key]) for key in keys[:limit]]
 
     async def tenants(self) -> list[str]:
-        """
-        Return every tenant that has a thread, in order.
-        """
+        """Return every tenant that has a thread, in order."""
         return sorted({key.tenant for key in self._threads})
 
     async def delete(self, key: ThreadKey, *, expected: StoredThread | None = None) -> bool:
@@ -193,9 +173,7 @@ class MemoryStorage:
         return True
 
     def _disown(self, key: ThreadKey, *, but: bytes | None = None) -> None:
-        """
-        Let *key* own no branch, or one alone, and delete what only it has needed.
-        """
+        """Let *key* own no branch, or one alone, and delete what only it has needed."""
         left = [
             name for name, branch in self._branches.items() if branch.owner == key and name != but
         ]
@@ -205,9 +183,7 @@ class MemoryStorage:
             self._sweep(name)
 
     def _sweep(self, name: bytes | None) -> None:
-        """
-        Delete the rows of a branch that nobody owns, but for those that another one shares.
-        """
+        """Delete the rows of a branch that nobody owns, but for those that another one shares."""
         while name is not None:
             branch = self._branches.get(name)
             if branch is None or branch.owner is not None:
@@ -245,9 +221,7 @@ def _stored(key: ThreadKey, thread: _Thread) -> StoredThread:
 
 
 class MemoryStore(ThreadStore):
-    """
-    Threads in memory, for tests and for conversations that need not outlive their process.
-    """
+    """Threads in memory, for tests and for conversations that need not outlive their process."""
 
     def __init__(
         self,
@@ -257,9 +231,7 @@ class MemoryStore(ThreadStore):
         checkpoints: CheckpointRetention = "latest",
         clock: Callable[[], datetime] | None = None,
     ) -> None:
-        """
-        Hold nothing; `ThreadStore` tells what the options do.
-        """
+        """Hold nothing; `ThreadStore` tells what the options do."""
         super().__init__(
             MemoryStorage(), counter=counter, cipher=cipher, checkpoints=checkpoints, clock=clock
         )

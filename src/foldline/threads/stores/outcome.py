@@ -1,6 +1,4 @@
-"""
-What became of a commit whose answer was lost.
-"""
+"""What became of a commit whose answer was lost."""
 
 from foldline.errors import CommitUnknownError, StoreError, ThreadConflictError
 from foldline.threads.key import ThreadKey

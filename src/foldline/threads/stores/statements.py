@@ -1,6 +1,4 @@
-"""
-SQL that lies in files: numbered migrations, and statements by their names.
-"""
+"""SQL that lies in files: numbered migrations, and statements by their names."""
 
 import errno
 import re

@@ -165,9 +165,7 @@ def _result(index: int, field: str, block: dict[str, Any]) -> Iterator[Violation
 
 
 def _pairs(messages: Sequence[Any]) -> Iterator[Violation]:
-    """
-    The message behind one with calls answers exactly those, each once; no id is given twice.
-    """
+    """The message behind one with calls answers exactly those, each once; no id is given twice."""
     given: set[str] = set()
     for index, item in enumerate(messages):
         calls = _ids(item, "tool_use", "id")

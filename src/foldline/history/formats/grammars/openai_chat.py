@@ -35,9 +35,7 @@ _SPEAKER = re.compile(r"[^\s<|\\/>]{1,64}")
 
 
 def check_openai_chat(items: Sequence[Any]) -> tuple[Violation, ...]:
-    """
-    Return every rule that *items* break, in order; none for a request that is accepted.
-    """
+    """Return every rule that *items* break, in order; none for a request that is accepted."""
     if not items:
         return (Violation(-1, Rule.EMPTY, "there is no message"),)
     found: list[Violation] = []
@@ -131,9 +129,7 @@ def _call(index: int, field: str, call: dict[str, Any]) -> Iterator[Violation]:
 
 
 def _pairs(items: Sequence[Any]) -> Iterator[Violation]:
-    """
-    Every call is answered, once, before any other message; nothing else is answered.
-    """
+    """Every call is answered, once, before any other message; nothing else is answered."""
     opened_at, known, waiting = -1, set[str](), set[str]()
     for index, item in enumerate(items):
         if not is_object(item):

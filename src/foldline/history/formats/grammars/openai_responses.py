@@ -41,9 +41,7 @@ _NAME_LIMIT = 64
 
 
 def check_openai_responses(items: Sequence[Any]) -> tuple[Violation, ...]:
-    """
-    Return every rule that *items* break, in order; none for a request that is accepted.
-    """
+    """Return every rule that *items* break, in order; none for a request that is accepted."""
     if not items:
         return (Violation(-1, Rule.EMPTY, "there is no item"),)
     found: list[Violation] = []

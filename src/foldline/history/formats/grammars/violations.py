@@ -1,6 +1,4 @@
-"""
-What a judge of requests reports.
-"""
+"""What a judge of requests reports."""
 
 import json
 import re
@@ -15,9 +13,7 @@ __all__ = ["Rule", "Violation", "check_sendable", "is_list", "is_name", "is_obje
 
 
 class Rule(Enum):
-    """
-    The rules that vendors enforce with an error.
-    """
+    """The rules that vendors enforce with an error."""
 
     EMPTY = "empty"
     """A request needs at least one message."""
@@ -72,9 +68,7 @@ class Rule(Enum):
 
 
 class Violation(Struct, frozen=True):
-    """
-    One broken rule.
-    """
+    """One broken rule."""
 
     index: int
     """The place of the item; -1 for the request as a whole."""
@@ -90,30 +84,22 @@ _NAME = re.compile(r"[a-zA-Z0-9_-]+")
 
 
 def is_object(value: Any) -> TypeGuard[dict[str, Any]]:
-    """
-    Whether *value* is a JSON object.
-    """
+    """Whether *value* is a JSON object."""
     return isinstance(value, dict)
 
 
 def is_list(value: Any) -> TypeGuard[list[Any] | tuple[Any, ...]]:
-    """
-    Whether *value* is a JSON list.
-    """
+    """Whether *value* is a JSON list."""
     return isinstance(value, (list, tuple))
 
 
 def is_name(value: Any, *, limit: int) -> bool:
-    """
-    Whether *value* is 1 to *limit* letters, digits, `_` and `-`.
-    """
+    """Whether *value* is 1 to *limit* letters, digits, `_` and `-`."""
     return isinstance(value, str) and len(value) <= limit and _NAME.fullmatch(value) is not None
 
 
 def check_sendable(index: int, item: Any) -> Iterator[Violation]:
-    """
-    Report whether *item* can be written as JSON in UTF-8.
-    """
+    """Report whether *item* can be written as JSON in UTF-8."""
     try:
         json.dumps(item, ensure_ascii=False, allow_nan=False).encode()
     except (TypeError, ValueError):

@@ -38,9 +38,7 @@ _FOREIGN = {
 
 
 class AnthropicView(Struct, frozen=True, kw_only=True):
-    """
-    The two fields of a request that hold a conversation.
-    """
+    """The two fields of a request that hold a conversation."""
 
     system: list[dict[str, Any]]
     """Text blocks for the field `system`; where there are none, the field is to be left out."""
@@ -93,17 +91,13 @@ def _items(message: Message, original: Original | None) -> list[dict[str, Any]]:
 
 
 def _is_misplaced(item: dict[str, Any]) -> bool:
-    """
-    Whether *item* holds what only the other role may say, so that it has to be taken apart.
-    """
+    """Whether *item* holds what only the other role may say, so that it has to be taken apart."""
     foreign = _FOREIGN.get(item["role"], frozenset())
     return any(block["type"] in foreign for block in _blocks(item.get("content")))
 
 
 def _stripped(item: dict[str, Any]) -> dict[str, Any]:
-    """
-    Return *item* without white space at its end, which an assistant message must not have.
-    """
+    """Return *item* without white space at its end, which an assistant message must not have."""
     if item["role"] == "assistant" and isinstance(item["content"], str):
         return {**item, "content": item["content"].rstrip()}
     return item
@@ -149,9 +143,7 @@ def _turn(item: dict[str, Any], ids: CallIds) -> _Turn:
 
 
 def _clean(block: dict[str, Any], ids: CallIds) -> dict[str, Any] | None:
-    """
-    Return *block* as the vendor takes it; None where it cannot be sent at all.
-    """
+    """Return *block* as the vendor takes it; None where it cannot be sent at all."""
     match block["type"]:
         case "text":
             return block if block["text"].strip() else None
@@ -202,9 +194,7 @@ def _put_results_first(turn: _Turn) -> None:
 
 
 def _end_well(turn: _Turn) -> None:
-    """
-    Take the white space off the end of an assistant message that ends the request.
-    """
+    """Take the white space off the end of an assistant message that ends the request."""
     last = turn.blocks[-1]
     if turn.role == "assistant" and last["type"] == "text":
         text = last["text"].rstrip()
@@ -225,9 +215,7 @@ def _with_few_marks(system: list[dict[str, Any]], turns: list[_Turn]) -> Anthrop
 
 
 def _unmark(blocks: list[dict[str, Any]], left: int) -> int:
-    """
-    Leave marks on the last *left* marked blocks only; return what is left for the others.
-    """
+    """Leave marks on the last *left* marked blocks only; return what is left for the others."""
     for place in range(len(blocks) - 1, -1, -1):
         block = blocks[place]
         if block.get(_MARK) is None:

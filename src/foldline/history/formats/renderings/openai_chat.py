@@ -60,18 +60,14 @@ def _items(message: Message, original: Original | None) -> list[dict[str, Any]]:
 
 
 def _is_legacy(item: dict[str, Any]) -> bool:
-    """
-    Whether *item* calls or answers without an id, as the API did before it had tools.
-    """
+    """Whether *item* calls or answers without an id, as the API did before it had tools."""
     if item["role"] == "tool":
         return item.get("tool_call_id") is None
     return item["role"] == "function" or item.get("function_call") is not None
 
 
 def _append(items: list[dict[str, Any]], item: dict[str, Any]) -> None:
-    """
-    Append *item*; calls made in several messages in a row become those of one message.
-    """
+    """Append *item*; calls made in several messages in a row become those of one message."""
     last = items[-1] if items else {}
     if item["role"] != "assistant" or "tool_calls" not in last:
         items.append(item)

@@ -76,9 +76,7 @@ def _kind(item: dict[str, Any]) -> str:
 
 
 def _is_input(item: dict[str, Any]) -> bool:
-    """
-    Whether *item* comes from the model's surroundings: a person, a rule, a tool.
-    """
+    """Whether *item* comes from the model's surroundings: a person, a rule, a tool."""
     kind = _kind(item)
     if kind.endswith("_output") or kind == "mcp_approval_response":
         return True
@@ -86,9 +84,7 @@ def _is_input(item: dict[str, Any]) -> bool:
 
 
 def _is_new(item: dict[str, Any], own_ids: set[str]) -> bool:
-    """
-    Whether no item before *item* has its id; takes the id.
-    """
+    """Whether no item before *item* has its id; takes the id."""
     own = item.get("id")
     if not isinstance(own, str):
         return True
@@ -115,9 +111,7 @@ def _valid(item: dict[str, Any], kind: str, ids: CallIds, *, keep_id: bool) -> d
 
 
 def _followed(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """
-    Leave out reasoning that nothing of the model follows: the vendor refuses it alone.
-    """
+    """Leave out reasoning that nothing of the model follows: the vendor refuses it alone."""
     kept: list[dict[str, Any]] = []
     follows = False
     for item in reversed(items):

@@ -1,6 +1,4 @@
-"""
-What the renderings share: fixed notes, clean text, names and ids that vendors take.
-"""
+"""What the renderings share: fixed notes, clean text, names and ids that vendors take."""
 
 import math
 import re
@@ -51,9 +49,7 @@ _NOT_IN_NAMES = re.compile("[^a-zA-Z0-9_-]")
 def own_item(
     message: Message, wire_format: NativeFormat, original: Original | None
 ) -> dict[str, Any] | None:
-    """
-    Return the caller's or the vendor's own item for *message*, fit to be written as UTF-8.
-    """
+    """Return the caller's or the vendor's own item for *message*, fit to be written as UTF-8."""
     item = original(message) if original is not None else None
     if item is None:
         item = native_item(message, wire_format)
@@ -73,17 +69,13 @@ def built_items(
 
 
 def summary_item(message: Message) -> dict[str, Any]:
-    """
-    Write a summary as what the model said.
-    """
+    """Write a summary as what the model said."""
     item: dict[str, Any] = scrubbed({"role": "assistant", "content": summary_text(message)})
     return item
 
 
 def summary_text(message: Message) -> str:
-    """
-    Return the text of a summary under its header.
-    """
+    """Return the text of a summary under its header."""
     return f"{SUMMARY_HEADER}\n\n{message.text}".rstrip()
 
 
@@ -114,9 +106,7 @@ def _scrubbed_object(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def tool_name(name: str, *, limit: int) -> str:
-    """
-    Return *name* as every vendor takes it: 1 to *limit* letters, digits, `_` and `-`.
-    """
+    """Return *name* as every vendor takes it: 1 to *limit* letters, digits, `_` and `-`."""
     return _NOT_IN_NAMES.sub("_", name)[:limit] or "unnamed"
 
 
@@ -135,9 +125,7 @@ class CallIds:
         self._open: dict[str, list[str]] = {}
 
     def call(self, call_id: str) -> str:
-        """
-        Return the id to render for a call that has the id *call_id*.
-        """
+        """Return the id to render for a call that has the id *call_id*."""
         given = call_id
         while given in self._given or not self._fits(given):
             self._times[call_id] = self._times.get(call_id, 0) + 1
@@ -148,8 +136,6 @@ class CallIds:
         return given
 
     def answer(self, call_id: str) -> str:
-        """
-        Return the id to render for an answer to the oldest open call with the id *call_id*.
-        """
+        """Return the id to render for an answer to the oldest open call with the id *call_id*."""
         waiting = self._open.get(call_id)
         return waiting.pop(0) if waiting else call_id

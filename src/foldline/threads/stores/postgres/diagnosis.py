@@ -1,6 +1,4 @@
-"""
-What endangers a PostgreSQL store: the modes of the server.
-"""
+"""What endangers a PostgreSQL store: the modes of the server."""
 
 from collections.abc import AsyncIterator, Mapping
 from types import MappingProxyType

@@ -1,6 +1,4 @@
-"""
-What PostgreSQL and the way to it report, as errors of foldline.
-"""
+"""What PostgreSQL and the way to it report, as errors of foldline."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -52,9 +50,7 @@ _ENDS = frozenset({"08", "57P01", "57P02", "57P03", "57P04", "57P05"})
 
 
 def store_error(error: "Error") -> StoreError:
-    """
-    Return *error* as an error of foldline, without the values that it may quote.
-    """
+    """Return *error* as an error of foldline, without the values that it may quote."""
     from psycopg import OperationalError  # noqa: PLC0415 - an optional package
 
     state = error.sqlstate
@@ -66,15 +62,11 @@ def store_error(error: "Error") -> StoreError:
 
 
 def is_rolled_back(error: "Error") -> bool:
-    """
-    Whether nothing was written because of what others did at the same time.
-    """
+    """Whether nothing was written because of what others did at the same time."""
     return error.sqlstate in _ROLLED_BACK
 
 
 def ends_session(error: "Error") -> bool:
-    """
-    Whether the server says with *error* that it ends the connection, whatever it was doing.
-    """
+    """Whether the server says with *error* that it ends the connection, whatever it was doing."""
     state = error.sqlstate or ""
     return state in _ENDS or state[:_CLASS_SIZE] in _ENDS

@@ -1,6 +1,4 @@
-"""
-What belongs to nothing in the tables of a PostgreSQL store.
-"""
+"""What belongs to nothing in the tables of a PostgreSQL store."""
 
 from typing import Final
 
@@ -60,9 +58,7 @@ async def look_into(link: PostgresLink) -> list[Fault]:
 
 
 async def _counted(link: PostgresLink, name: str, first: int) -> list[int]:
-    """
-    Return what the statement *name* counts in all its pages.
-    """
+    """Return what the statement *name* counts in all its pages."""
     pages: list[list[int]] = []
     after: int | None = first
     while after is not None:

@@ -1,6 +1,4 @@
-"""
-The way to a PostgreSQL: a pool of connections, and a deadline for every call.
-"""
+"""The way to a PostgreSQL: a pool of connections, and a deadline for every call."""
 
 import asyncio
 import math
@@ -52,9 +50,7 @@ _LONGEST: Final = 2_147_483
 
 
 class Broken(NamedTuple):
-    """
-    A write whose answer was lost with the connection: it may have been done or not.
-    """
+    """A write whose answer was lost with the connection: it may have been done or not."""
 
     session: str
     """The name of the session that was to do it."""
@@ -193,9 +189,7 @@ class PostgresLink:
         await connection.execute(self.sql["session"], values)
 
     async def _try_again(self, pool: "AsyncConnectionPool[AsyncConnection[Any]]") -> None:
-        """
-        Connect once more as long as somebody waits for it.
-        """
+        """Connect once more as long as somebody waits for it."""
         self._failures += 1
         if pool.get_stats().get("requests_waiting", 0):
             await asyncio.sleep(_PAUSE)
@@ -311,9 +305,7 @@ class PostgresLink:
     async def _connection(
         self, pool: "AsyncConnectionPool[AsyncConnection[Any]]", until: float
     ) -> "AsyncConnection[Any]":
-        """
-        Return a connection that the server has not closed while nobody used it.
-        """
+        """Return a connection that the server has not closed while nobody used it."""
         failures = self._failures
         loop = asyncio.get_running_loop()
         while True:
@@ -352,9 +344,7 @@ def _check_place(dsn: object, schema: object) -> None:
 
 
 def _cut(connection: "AsyncConnection[Any]") -> None:
-    """
-    Shut the socket of *connection*, so that whoever waits for it does so no longer.
-    """
+    """Shut the socket of *connection*, so that whoever waits for it does so no longer."""
     if not connection.closed:
         with socket.socket(fileno=os.dup(connection.fileno())) as own:
             own.shutdown(socket.SHUT_RDWR)

@@ -1,6 +1,4 @@
-"""
-The tables of a PostgreSQL store: making them, and bringing them up to date.
-"""
+"""The tables of a PostgreSQL store: making them, and bringing them up to date."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
@@ -21,9 +19,7 @@ PACKAGE: Final = "foldline.threads.stores.postgres"
 
 
 def read_statements() -> Mapping[str, bytes]:
-    """
-    Return the statements of the store by their names.
-    """
+    """Return the statements of the store by their names."""
     return {name: text.encode() for name, text in statements(PACKAGE).items()}
 
 

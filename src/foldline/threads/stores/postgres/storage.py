@@ -1,6 +1,4 @@
-"""
-Threads in a PostgreSQL database.
-"""
+"""Threads in a PostgreSQL database."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -41,9 +39,7 @@ _BRANCH_GONE: Final = -1
 
 
 class PostgresStorage:
-    """
-    Rows and documents in tables, and an index of words; a commit is one call of one function.
-    """
+    """Rows and documents in tables, and an index of words; a commit is one call of one function."""
 
     def __init__(
         self,
@@ -87,15 +83,11 @@ class PostgresStorage:
         await self.link.open()
 
     async def close(self) -> None:
-        """
-        Close all connections; harmless when repeated.
-        """
+        """Close all connections; harmless when repeated."""
         await self.link.close()
 
     async def load(self, key: ThreadKey) -> StoredThread | None:
-        """
-        Return a thread as one moment saw it, or None where there is none.
-        """
+        """Return a thread as one moment saw it, or None where there is none."""
         found = await self.link.read("load", {"tenant": key.tenant, "id": key.id})
         return _stored(key, found) if found else None
 
@@ -145,9 +137,7 @@ class PostgresStorage:
         }
 
     async def _settle(self, key: ThreadKey, step: Step, broken: Broken) -> None:
-        """
-        Find out whether a commit without an answer was made; raise where it was not.
-        """
+        """Find out whether a commit without an answer was made; raise where it was not."""
         values = {"tenant": key.tenant, "id": key.id}
         found = await self.link.settle(broken, "outcome", values)
         reason = f"the connection broke in a commit: {broken.reason}"
@@ -159,9 +149,7 @@ class PostgresStorage:
     async def rows(
         self, key: ThreadKey, branch: bytes, start: int, stop: int, *, system: bool = False
     ) -> list[StoredRow]:
-        """
-        Return the rows from number *start* up to *stop*, shared ones included, in order.
-        """
+        """Return the rows from number *start* up to *stop*, shared ones included, in order."""
         values = {
             "tenant": key.tenant,
             "branch": branch,
@@ -180,9 +168,7 @@ class PostgresStorage:
     async def documents(
         self, key: ThreadKey, kind: DocumentKind, *, limit: int | None = None
     ) -> list[Document]:
-        """
-        Return the newest *limit* documents of *kind*, the newest first.
-        """
+        """Return the newest *limit* documents of *kind*, the newest first."""
         values = {
             "tenant": key.tenant,
             "id": key.id,
@@ -194,9 +180,7 @@ class PostgresStorage:
     async def threads(
         self, tenant: str, *, after: str = "", limit: int | None = None
     ) -> list[StoredThread]:
-        """
-        Return the threads of *tenant* with ids behind *after*, in order of their ids.
-        """
+        """Return the threads of *tenant* with ids behind *after*, in order of their ids."""
         values = {
             "tenant": tenant,
             "after": after,
@@ -211,9 +195,7 @@ class PostgresStorage:
         ]
 
     async def tenants(self) -> list[str]:
-        """
-        Return every tenant that has a thread, in order.
-        """
+        """Return every tenant that has a thread, in order."""
         return [name_of(tenant) for (tenant,) in await self.link.read("tenants", {})]
 
     async def names(self) -> list[tuple[str, str]]:
@@ -233,9 +215,7 @@ class PostgresStorage:
         return found[0][0] if found else None
 
     async def inspect(self) -> list[Fault]:
-        """
-        Return what belongs to nothing in the tables.
-        """
+        """Return what belongs to nothing in the tables."""
         return await look_into(self.link)
 
     async def delete(self, key: ThreadKey, *, expected: StoredThread | None = None) -> bool:
@@ -272,9 +252,7 @@ class PostgresStorage:
         return bool(revision)
 
     async def indexed(self, key: ThreadKey, branch: bytes) -> int:
-        """
-        Return the number of the first row of *branch* that is not in the index.
-        """
+        """Return the number of the first row of *branch* that is not in the index."""
         values = {"tenant": key.tenant, "branch": branch, "stop": self._number(_MOST_NUMBER)}
         upto: int = 0
         spans = sorted(await self.link.read("indexed", values), key=itemgetter(1))
@@ -285,9 +263,7 @@ class PostgresStorage:
         return upto
 
     async def index(self, key: ThreadKey, branch: bytes, words: list[tuple[int, str]]) -> None:
-        """
-        Add rows to the index: the number of each, and its words with a space between.
-        """
+        """Add rows to the index: the number of each, and its words with a space between."""
         if not words:
             return
         values = {
@@ -299,9 +275,7 @@ class PostgresStorage:
         await self.link.read("index", values)
 
     async def find(self, key: ThreadKey, branch: bytes, stop: int, words: list[str]) -> list[int]:
-        """
-        Return the numbers of the rows below *stop* that hold every one of *words*, in order.
-        """
+        """Return the numbers of the rows below *stop* that hold every one of *words*, in order."""
         values = {
             "tenant": key.tenant,
             "branch": branch,

@@ -1,6 +1,4 @@
-"""
-The store for many machines that share a PostgreSQL.
-"""
+"""The store for many machines that share a PostgreSQL."""
 
 from collections.abc import Callable
 from datetime import datetime

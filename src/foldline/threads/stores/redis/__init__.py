@@ -1,3 +1,1 @@
-"""
-Threads in Redis.
-"""
+"""Threads in Redis."""

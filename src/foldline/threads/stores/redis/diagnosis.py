@@ -1,6 +1,4 @@
-"""
-What endangers a Redis store: the modes of the server.
-"""
+"""What endangers a Redis store: the modes of the server."""
 
 from collections.abc import AsyncIterator
 

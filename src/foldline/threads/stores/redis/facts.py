@@ -1,6 +1,4 @@
-"""
-What a Redis tells about itself.
-"""
+"""What a Redis tells about itself."""
 
 import re
 from typing import Final

@@ -1,6 +1,4 @@
-"""
-What Redis and the way to it report, as errors of foldline.
-"""
+"""What Redis and the way to it report, as errors of foldline."""
 
 import re
 from collections.abc import Mapping

@@ -1,6 +1,4 @@
-"""
-What is wrong in a Redis below its threads.
-"""
+"""What is wrong in a Redis below its threads."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from itertools import chain
@@ -86,9 +84,7 @@ async def look_into(link: RedisLink, run: _Run, base: bytes, *, mends: bool) -> 
 async def _pages(
     link: RedisLink, base: bytes, kinds: frozenset[bytes]
 ) -> AsyncIterator[Sequence[_Place]]:
-    """
-    Give the places of those *kinds*, page by page.
-    """
+    """Give the places of those *kinds*, page by page."""
     cursor, match = b"0", base + b"/*"
     while True:
         answer = await link.ask(b"SCAN", cursor, b"MATCH", match, b"COUNT", number_word(_KEYS))
@@ -102,9 +98,7 @@ async def _pages(
 
 
 async def _marks(run: _Run, place: _Place, flag: bytes) -> AsyncIterator[_Told]:
-    """
-    Tell where the numbers of the system messages of a branch are not those of its rows.
-    """
+    """Tell where the numbers of the system messages of a branch are not those of its rows."""
     first, count = 0, _ROWS if place.kind == b"branch" else 0
     while count == _ROWS:
         words = (place.tenant, place.name, number_word(first), number_word(_ROWS), flag)

@@ -1,6 +1,4 @@
-"""
-The way to a Redis: a few connections, a deadline for every call, and no write made twice.
-"""
+"""The way to a Redis: a few connections, a deadline for every call, and no write made twice."""
 
 import asyncio
 from collections.abc import Callable
@@ -20,17 +18,13 @@ _MOST_CONNECTIONS: Final = 16
 
 
 class _Pool(Protocol):
-    """
-    What is needed of the driver's connections.
-    """
+    """What is needed of the driver's connections."""
 
     async def disconnect(self, *, inuse_connections: bool) -> None: ...
 
 
 class _Client(Protocol):
-    """
-    What is needed of the driver's client.
-    """
+    """What is needed of the driver's client."""
 
     connection_pool: _Pool
 
@@ -44,9 +38,7 @@ class _Client(Protocol):
 
 
 class _BrokenError(Exception):
-    """
-    A connection broke, no answer came in time, or it led to a Redis that is not to be asked.
-    """
+    """A connection broke, no answer came in time, or it led to a Redis that is not to be asked."""
 
     def __init__(self, reason: Exception, *, may_be_done: bool) -> None:
         super().__init__()
@@ -111,9 +103,7 @@ class RedisLink:
 
     @property
     def is_open(self) -> bool:
-        """
-        Whether calls can be made.
-        """
+        """Whether calls can be made."""
         return self._client is not None
 
     def open(self) -> None:
@@ -228,9 +218,7 @@ class RedisLink:
             await self._hang_up(opened)
 
     async def _hang_up(self, client: _Client) -> None:
-        """
-        Close the connections that nobody uses: what broke one has mostly broken all of them.
-        """
+        """Close the connections that nobody uses: what broke one has mostly broken all of them."""
         with suppress(self._failure, OSError, TimeoutError):
             async with asyncio.timeout(self._timeout):
                 await client.connection_pool.disconnect(inuse_connections=False)
@@ -247,9 +235,7 @@ class RedisLink:
 
 
 def _options(timeout: float) -> dict[str, object]:
-    """
-    Return what every connection has, whatever its address says.
-    """
+    """Return what every connection has, whatever its address says."""
     from redis.asyncio.retry import Retry  # noqa: PLC0415 - an optional package
     from redis.backoff import NoBackoff  # noqa: PLC0415
 

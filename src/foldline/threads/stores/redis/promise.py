@@ -44,9 +44,7 @@ _MODES: Mapping[bytes, RedisDurability] = MappingProxyType(
 
 
 class RedisPromise(Struct, frozen=True):
-    """
-    What a Redis may lose.
-    """
+    """What a Redis may lose."""
 
     durability: RedisDurability
     """When it writes to its disk."""

@@ -1,6 +1,4 @@
-"""
-The scripts that run inside Redis, as they lie in files.
-"""
+"""The scripts that run inside Redis, as they lie in files."""
 
 from collections.abc import Mapping
 from hashlib import sha1
@@ -32,9 +30,7 @@ _NAMES: Final = (
 
 
 class Script(Struct, frozen=True):
-    """
-    A script, and the name by which Redis knows it again.
-    """
+    """A script, and the name by which Redis knows it again."""
 
     text: bytes
     """The script."""
@@ -44,9 +40,7 @@ class Script(Struct, frozen=True):
 
 
 def scripts() -> Mapping[str, Script]:
-    """
-    Return every script by its name, each with what all of them share in front.
-    """
+    """Return every script by its name, each with what all of them share in front."""
     from importlib.resources import files  # noqa: PLC0415 - a quarter of the whole import
 
     folder = files(_PACKAGE) / "lua"

@@ -1,6 +1,4 @@
-"""
-Threads in one Redis.
-"""
+"""Threads in one Redis."""
 
 import asyncio
 import re
@@ -124,9 +122,7 @@ class RedisStorage:
             undo.pop_all()
 
     async def close(self) -> None:
-        """
-        Close all connections; harmless when repeated.
-        """
+        """Close all connections; harmless when repeated."""
         await self.link.close()
 
     async def promise(self) -> RedisPromise:
@@ -139,9 +135,7 @@ class RedisStorage:
         return await read_promise(self.link)
 
     async def load(self, key: ThreadKey) -> StoredThread | None:
-        """
-        Return a thread as one moment saw it, or None where there is none.
-        """
+        """Return a thread as one moment saw it, or None where there is none."""
         (entry,) = await self._run("load", text_word(key.tenant), text_word(key.id))
         return stored_thread(key, cast("Entry", entry))
 
@@ -167,9 +161,7 @@ class RedisStorage:
     async def rows(
         self, key: ThreadKey, branch: bytes, start: int, stop: int, *, system: bool = False
     ) -> list[StoredRow]:
-        """
-        Return the rows from number *start* up to *stop*, shared ones included, in order.
-        """
+        """Return the rows from number *start* up to *stop*, shared ones included, in order."""
         found: list[StoredRow] = []
         tenant, name = text_word(key.tenant), branch.hex().encode()
         while start < stop:
@@ -190,9 +182,7 @@ class RedisStorage:
     async def documents(
         self, key: ThreadKey, kind: DocumentKind, *, limit: int | None = None
     ) -> list[Document]:
-        """
-        Return the newest *limit* documents of *kind*, the newest first; all without a limit.
-        """
+        """Return the newest *limit* documents of *kind*, the newest first; all without a limit."""
         most = number_word(-1 if limit is None else limit)
         words = (text_word(key.tenant), text_word(key.id), kind.encode(), most)
         (found,) = await self._run("contents", *words)
@@ -223,9 +213,7 @@ class RedisStorage:
         return found
 
     async def tenants(self) -> list[str]:
-        """
-        Return every tenant that has a thread, in order.
-        """
+        """Return every tenant that has a thread, in order."""
         (found,) = await self._run("tenants", b"")
         return [name_of(word) for word in cast("list[bytes]", found)]
 
@@ -250,9 +238,7 @@ class RedisStorage:
                 return found
 
     async def branch_of(self, key: ThreadKey) -> bytes | None:
-        """
-        Return the branch of a thread without reading its head; None where that is lost too.
-        """
+        """Return the branch of a thread without reading its head; None where that is lost too."""
         place = b"/".join((self._base, b"thread", text_word(key.tenant), text_word(key.id)))
         found = await self.link.ask(b"HGET", place, b"branch")
         try:
@@ -261,9 +247,7 @@ class RedisStorage:
             return None
 
     async def inspect(self) -> list[Fault]:
-        """
-        Return what of the keys does not fit together, and what belongs to nothing.
-        """
+        """Return what of the keys does not fit together, and what belongs to nothing."""
         return await look_into(self.link, self._run, self._base, mends=False)
 
     async def mend(self) -> list[Fault]:
@@ -342,9 +326,7 @@ class RedisStorage:
         return _Standing(number, head, reason)
 
     async def _insist(self, name: str, *words: bytes, until: float) -> list[object] | None:
-        """
-        Return what the script *name* answers, as soon as Redis can be asked.
-        """
+        """Return what the script *name* answers, as soon as Redis can be asked."""
         # The driver may take the end of a time limit for that of a connection, so it is asked, too.
         while asyncio.get_running_loop().time() < until:
             with suppress(StoreError):
@@ -360,9 +342,7 @@ class RedisStorage:
         expected: int = 0,
         writes: bool = False,
     ) -> list[object]:
-        """
-        Return what the script *name* answers; *words* begin with the tenant.
-        """
+        """Return what the script *name* answers; *words* begin with the tenant."""
         answer = await self.link.run(self._scripts[name], self._base, *words, writes=writes)
         status, *rest = cast("list[object]", answer)
         if status == b"ok":
@@ -379,9 +359,7 @@ def _check_prefix(prefix: object) -> None:
 
 
 def _check_thread(key: ThreadKey, status: object, rest: list[object], *, expected: int) -> None:
-    """
-    See that a script has not refused to write to a thread as it stands.
-    """
+    """See that a script has not refused to write to a thread as it stands."""
     if status == b"gone":
         # Somebody has deleted or cleared the thread that was to be forked.
         raise ThreadNotFoundError(thread_id=key.id)

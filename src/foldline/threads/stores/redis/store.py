@@ -1,6 +1,4 @@
-"""
-The store for many machines that share a Redis.
-"""
+"""The store for many machines that share a Redis."""
 
 from collections.abc import Callable
 from datetime import datetime

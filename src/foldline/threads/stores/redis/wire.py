@@ -1,6 +1,4 @@
-"""
-Steps as words for Redis, and threads out of its answers.
-"""
+"""Steps as words for Redis, and threads out of its answers."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias, cast
@@ -43,37 +41,27 @@ _ODD: Final = "surrogatepass"
 
 
 def text_word(text: str) -> bytes:
-    """
-    Return *text* as a word, in an encoding that keeps the order of strings.
-    """
+    """Return *text* as a word, in an encoding that keeps the order of strings."""
     return text.encode("utf-8", _ODD)
 
 
 def number_word(number: int) -> bytes:
-    """
-    Return *number* as a word.
-    """
+    """Return *number* as a word."""
     return b"%d" % number
 
 
 def number_of(word: bytes) -> int | None:
-    """
-    Return the number in *word*; None where it is none that a store has written.
-    """
+    """Return the number in *word*; None where it is none that a store has written."""
     return int(word) if word.isdigit() and len(word) <= _MOST_DIGITS else None
 
 
 def flag_word(*, is_set: bool) -> bytes:
-    """
-    Return a flag as a word.
-    """
+    """Return a flag as a word."""
     return b"1" if is_set else b""
 
 
 def commit_words(key: ThreadKey, step: Step) -> list[bytes]:
-    """
-    Return what the script `commit` is given for *step* behind the tenant and the epoch.
-    """
+    """Return what the script `commit` is given for *step* behind the tenant and the epoch."""
     expires = b"" if step.expires_at is None else repr(step.expires_at).encode()
     return [
         text_word(key.id),
@@ -153,9 +141,7 @@ def listed_thread(key: ThreadKey, entry: Entry) -> StoredThread | None:
 
 
 def documents_of(found: Sequence[bytes]) -> list[Document]:
-    """
-    Return the documents in *found*, which holds name and content of each.
-    """
+    """Return the documents in *found*, which holds name and content of each."""
     return [_document(*pair) for pair in zip(found[::2], found[1::2], strict=True)]
 
 
@@ -170,9 +156,7 @@ def _document(field: bytes, data: bytes) -> Document:
 
 
 def rows_of(pieces: Sequence[Piece]) -> list[StoredRow]:
-    """
-    Return the rows in *pieces*.
-    """
+    """Return the rows in *pieces*."""
     rows: list[StoredRow] = []
     for name, first, found in pieces:
         branch = bytes.fromhex(name.decode())

@@ -1,6 +1,4 @@
-"""
-A copy of a SQLite store, made while others write to it.
-"""
+"""A copy of a SQLite store, made while others write to it."""
 
 import os
 import sqlite3
@@ -30,9 +28,7 @@ _PAGES = 1024
 
 
 class Backup(Struct, frozen=True, kw_only=True):
-    """
-    A copy that was made.
-    """
+    """A copy that was made."""
 
     path: str
     """Where it lies."""
@@ -151,9 +147,7 @@ def _checked(draft: Path, target: Path) -> Backup:
 
 
 def _place(draft: Path, target: Path) -> None:
-    """
-    Give *draft* its name, unless somebody has taken it in the meantime.
-    """
+    """Give *draft* its name, unless somebody has taken it in the meantime."""
     flush(draft)
     try:
         os.link(draft, target)

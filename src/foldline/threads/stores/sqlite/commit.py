@@ -1,6 +1,4 @@
-"""
-What a commit and a deletion do to the tables of a SQLite file.
-"""
+"""What a commit and a deletion do to the tables of a SQLite file."""
 
 import sqlite3
 from collections.abc import Mapping, Sequence
@@ -190,9 +188,7 @@ def delete_thread(
 
 
 def _disown(connection: sqlite3.Connection, sql: _SQL, pk: int, *, but: int | None = None) -> None:
-    """
-    Let the thread *pk* own no branch, or one alone, and delete what only it has needed.
-    """
+    """Let the thread *pk* own no branch, or one alone, and delete what only it has needed."""
     left = [branch for (branch,) in connection.execute(sql["branches_of"], (pk,))]
     left = [branch for branch in left if branch != but]
     connection.executemany(sql["disown"], [(branch,) for branch in left])
@@ -201,9 +197,7 @@ def _disown(connection: sqlite3.Connection, sql: _SQL, pk: int, *, but: int | No
 
 
 def _sweep(connection: sqlite3.Connection, sql: _SQL, branch: int | None) -> None:
-    """
-    Delete the rows of a branch that nobody owns, but for those that another one shares.
-    """
+    """Delete the rows of a branch that nobody owns, but for those that another one shares."""
     while branch is not None:
         facts = connection.execute(sql["sweep_facts"], (branch,)).fetchone()
         if facts is None or facts[0] is not None:

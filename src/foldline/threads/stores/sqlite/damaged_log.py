@@ -60,9 +60,7 @@ def keep_log(path: Path) -> bool:
 
 
 def name_of_copy(path: Path, unread: Unread) -> str:
-    """
-    Return the name of the copy of the log of the file at *path*: one damage has one copy.
-    """
+    """Return the name of the copy of the log of the file at *path*: one damage has one copy."""
     return f"{_start(path)}{unread.salts.hex()}-{unread.frame}"
 
 
@@ -71,9 +69,7 @@ def _start(path: Path) -> str:
 
 
 def unread_text(unread: Unread) -> str:
-    """
-    Return from where on SQLite does not take a log, what stands behind, and what that may be.
-    """
+    """Return from where on SQLite does not take a log, what stands behind, and what that may be."""
     what = "1 commit" if unread.commits == 1 else f"{unread.commits:,} commits"
     stand = "stands" if unread.commits == 1 else "stand"
     if unread.is_lost:
@@ -87,9 +83,7 @@ def unread_text(unread: Unread) -> str:
 
 
 def kept_logs(path: Path) -> list[str]:
-    """
-    Return the names of the copies of damaged logs beside the file at *path*, in order.
-    """
+    """Return the names of the copies of damaged logs beside the file at *path*, in order."""
     start = _start(path)
     try:
         return sorted(one.name for one in path.parent.iterdir() if one.name.startswith(start))
@@ -99,9 +93,7 @@ def kept_logs(path: Path) -> list[str]:
 
 
 def kept_faults(path: Path) -> list[Fault]:
-    """
-    Return the copies of damaged logs beside the file at *path* as faults.
-    """
+    """Return the copies of damaged logs beside the file at *path* as faults."""
     return [Fault(kind="log", name=name, problem=KEPT_ADVICE) for name in kept_logs(path)]
 
 
@@ -120,9 +112,7 @@ def _kept(path: Path, unread: Unread) -> Path:
 
 
 def _copy(log: Path, copy: Path) -> None:
-    """
-    Copy the log, so that the copy is whole or not there, and stays whatever comes then.
-    """
+    """Copy the log, so that the copy is whole or not there, and stays whatever comes then."""
     # The conversations in it are nobody else's business either: nobody else may read the draft.
     handle, name = tempfile.mkstemp(prefix=f".{copy.name}.", dir=copy.parent)
     draft = Path(name)

@@ -48,9 +48,7 @@ _OTHERS_READ = stat.S_IRGRP | stat.S_IROTH
 
 
 def diagnose_library() -> Iterator[Finding]:
-    """
-    Give the findings about the SQLite that this Python has.
-    """
+    """Give the findings about the SQLite that this Python has."""
     yield Finding(name="SQLite", value=sqlite3.sqlite_version)
     file = StoreFile(Path("library"), durability="full", busy_timeout=1)
     if not file.needs_lock:
@@ -72,9 +70,7 @@ def diagnose_library() -> Iterator[Finding]:
 
 
 def diagnose_file(path: Path) -> Iterator[Finding]:
-    """
-    Give the findings about the store at *path*, which is not changed.
-    """
+    """Give the findings about the store at *path*, which is not changed."""
     path = path.resolve()
     if not _may_write(path.parent):
         yield Finding(

@@ -1,6 +1,4 @@
-"""
-What SQLite reports, as errors of foldline.
-"""
+"""What SQLite reports, as errors of foldline."""
 
 import errno
 import sqlite3
@@ -93,9 +91,7 @@ def store_error(error: sqlite3.Error | UnicodeDecodeError, *, of: Path | None = 
 
 
 def primary_code(code: int) -> int:
-    """
-    Return what kind of trouble the result code *code* is: its lower eight bits.
-    """
+    """Return what kind of trouble the result code *code* is: its lower eight bits."""
     return code & _PRIMARY
 
 

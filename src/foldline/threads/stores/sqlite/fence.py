@@ -1,6 +1,4 @@
-"""
-What a commit that has failed may leave in the log of a SQLite file.
-"""
+"""What a commit that has failed may leave in the log of a SQLite file."""
 
 import sqlite3
 from typing import Final
@@ -16,9 +14,7 @@ _TORN: Final = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE})
 
 
 def is_torn(error: sqlite3.Error) -> bool:
-    """
-    Whether the frames of a commit that has failed so are certainly not all in the log.
-    """
+    """Whether the frames of a commit that has failed so are certainly not all in the log."""
     return getattr(error, "sqlite_errorcode", None) in _TORN
 
 

@@ -1,6 +1,4 @@
-"""
-The file of a SQLite store: opening it, and its layout.
-"""
+"""The file of a SQLite store: opening it, and its layout."""
 
 import os
 import sqlite3
@@ -62,9 +60,7 @@ _SAFE_VERSION = (3, 51, 3)
 
 
 class StoreFile:
-    """
-    One SQLite file, from which connections are made.
-    """
+    """One SQLite file, from which connections are made."""
 
     def __init__(self, path: Path, *, durability: Durability, busy_timeout: float) -> None:
         """
@@ -88,9 +84,7 @@ class StoreFile:
 
     @property
     def needs_lock(self) -> bool:
-        """
-        Whether writers have to be kept apart by a lock of our own.
-        """
+        """Whether writers have to be kept apart by a lock of our own."""
         return sqlite3.sqlite_version_info < _SAFE_VERSION
 
     def reader(self, *, waits: bool = True) -> sqlite3.Connection:
@@ -228,9 +222,7 @@ class StoreFile:
             yield
 
     def close(self) -> None:
-        """
-        Release the lock file; who opens the store again may find another file.
-        """
+        """Release the lock file; who opens the store again may find another file."""
         self._lock.close()
         self._identity = None
 
@@ -257,9 +249,7 @@ def _bring_up_to_date(connection: sqlite3.Connection, path: Path, *, is_first: b
 
 
 def _note(connection: sqlite3.Connection, path: Path) -> None:
-    """
-    Remember which file the log is of, as soon as the file itself says so.
-    """
+    """Remember which file the log is of, as soon as the file itself says so."""
     number = number_in(connection)
     if not is_named(number) or is_remembered(path, number):
         return
@@ -284,9 +274,7 @@ def _mark(connection: sqlite3.Connection, name: str) -> None:
 
 
 def _migrate(connection: sqlite3.Connection, path: Path) -> None:
-    """
-    Bring the tables up to date, all of it in one transaction.
-    """
+    """Bring the tables up to date, all of it in one transaction."""
     known = migrations(_PACKAGE)
     newest = known[-1][0]
     number = number_in(connection)
@@ -309,17 +297,13 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _cannot_grow(error: BaseException) -> bool:
-    """
-    Whether a file is only not to be written to: it can be read without a number of its own.
-    """
+    """Whether a file is only not to be written to: it can be read without a number of its own."""
     code = getattr(error, "sqlite_errorcode", 0)
     return primary_code(code) in {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL}
 
 
 def _missing(known: list[tuple[int, list[str]]], found: int, name: str) -> list[str]:
-    """
-    Return the statements that a file of the version *found* lacks.
-    """
+    """Return the statements that a file of the version *found* lacks."""
     newest = known[-1][0]
     if found > newest:
         raise StoreVersionError(what=f"the store {name}", found=found, known=newest)

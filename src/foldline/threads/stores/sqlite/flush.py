@@ -1,6 +1,4 @@
-"""
-Keeping what was written, whatever comes then.
-"""
+"""Keeping what was written, whatever comes then."""
 
 import os
 from pathlib import Path

@@ -54,9 +54,7 @@ _HEADER_OF_FILE: Final = 100
 
 
 class Unread(Struct, frozen=True, kw_only=True):
-    """
-    Commits in a log that SQLite does not take, since something before them is damaged.
-    """
+    """Commits in a log that SQLite does not take, since something before them is damaged."""
 
     salts: bytes
     """What tells the round that they are of from others."""
@@ -205,9 +203,7 @@ def _unread(file: BinaryIO, current: _Round) -> Unread | None:
 
 
 def _frames(file: BinaryIO, current: _Round) -> Iterator[tuple[bool, bool]]:
-    """
-    Give of each frame whether it follows the one before, and whether it ends a commit.
-    """
+    """Give of each frame whether it follows the one before, and whether it ends a commit."""
     size = _FRAME + current.size
     before = current.sums
     while len(data := file.read(size * _FRAMES_AT_ONCE)) >= size:
@@ -265,9 +261,7 @@ def _summed(data: bytes, before: bytes, pairs: Iterable[int], order: str) -> byt
 
 
 def _little(data: bytes, order: str) -> bytes:
-    """
-    Return *data* with the bytes of its words in little order.
-    """
+    """Return *data* with the bytes of its words in little order."""
     if order == "<":
         return data
     words = array("I", data)

@@ -1,6 +1,4 @@
-"""
-Small reads, made at once by whoever asks.
-"""
+"""Small reads, made at once by whoever asks."""
 
 import sqlite3
 import threading
@@ -36,9 +34,7 @@ _HARMLESS = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_INTERRUPT, sqlite3.SQ
 
 
 class _Answered(threading.local):
-    """
-    What one thread was answered since its event loop had its turn.
-    """
+    """What one thread was answered since its event loop had its turn."""
 
     def __init__(self) -> None:
         self.number = 0
@@ -167,9 +163,7 @@ class Glance:
         self._close()
 
     def close(self) -> None:
-        """
-        Give no more answers; harmless when repeated, and in another process.
-        """
+        """Give no more answers; harmless when repeated, and in another process."""
         if self._home.is_same_process:
             with self._one_at_a_time:
                 self._close()

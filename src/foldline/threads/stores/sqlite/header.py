@@ -49,30 +49,22 @@ _NOT_ALLOWED: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 
 
 def lock_of(path: Path) -> Path:
-    """
-    Return the lock file beside the file at *path*.
-    """
+    """Return the lock file beside the file at *path*."""
     return path.with_name(path.name + ".lock")
 
 
 def log_of(path: Path) -> Path:
-    """
-    Return the write-ahead log beside the file at *path*.
-    """
+    """Return the write-ahead log beside the file at *path*."""
     return path.with_name(path.name + "-wal")
 
 
 def schema_of(number: int) -> int:
-    """
-    Return the version of the tables in *number*.
-    """
+    """Return the version of the tables in *number*."""
     return number & ((1 << _SCHEMA_BITS) - 1)
 
 
 def is_named(number: int) -> bool:
-    """
-    Whether *number* tells its file from others.
-    """
+    """Whether *number* tells its file from others."""
     return _file_of(number) != 0
 
 
@@ -92,9 +84,7 @@ def numbered(schema: int, *, file: int = 0) -> int:
 
 
 def copied(number: int) -> int:
-    """
-    Return the number of a copy of the file with *number*.
-    """
+    """Return the number of a copy of the file with *number*."""
     return numbered(schema_of(number)) | _COPY
 
 
@@ -252,9 +242,7 @@ def has_log(path: Path) -> bool:
 
 
 def _no_database(path: Path) -> str | None:
-    """
-    Return why there is no database at *path*; None where there may be one.
-    """
+    """Return why there is no database at *path*; None where there may be one."""
     try:
         if path.stat().st_size == 0:
             return "is empty"

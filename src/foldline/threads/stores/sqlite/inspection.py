@@ -1,6 +1,4 @@
-"""
-What is wrong in a SQLite file below its threads.
-"""
+"""What is wrong in a SQLite file below its threads."""
 
 import sqlite3
 from collections.abc import Iterator, Mapping
@@ -42,9 +40,7 @@ _ORPHANS: Mapping[str, str] = MappingProxyType(
 
 
 class Inspection(Struct, frozen=True, kw_only=True):
-    """
-    What is wrong in a file below its threads, one sentence each, without any text of them.
-    """
+    """What is wrong in a file below its threads, one sentence each, without any text of them."""
 
     broken: tuple[str, ...] = ()
     """What SQLite itself finds: who writes there may lose rows that are only out of reach."""
@@ -69,17 +65,13 @@ class Inspection(Struct, frozen=True, kw_only=True):
 
 
 def read_names(connection: sqlite3.Connection, sql: _SQL) -> list[tuple[str, str]]:
-    """
-    Return tenant and id of every thread, in order, allowed or not.
-    """
+    """Return tenant and id of every thread, in order, allowed or not."""
     found = connection.execute(sql["names"]).fetchall()
     return [(name_of(tenant), name_of(id)) for tenant, id in found]
 
 
 def look_into(connection: sqlite3.Connection, sql: _SQL) -> Inspection:
-    """
-    Return what the integrity check of SQLite finds, what belongs to nothing, and lost words.
-    """
+    """Return what the integrity check of SQLite finds, what belongs to nothing, and lost words."""
     broken: list[str] = []
     stray: list[str] = []
     index: list[str] = []
@@ -185,9 +177,7 @@ def _check_seals(connection: sqlite3.Connection, sql: _SQL, branch: int, tenant:
 def _rows(
     connection: sqlite3.Connection, sql: _SQL, branch: int, tenant: str
 ) -> Iterator[tuple[bytes, int, object]]:
-    """
-    Give the rows of *branch*, those that it shares first: branch, number and content.
-    """
+    """Give the rows of *branch*, those that it shares first: branch, number and content."""
     spans: list[tuple[int, bytes, int, int]] = []
     stop, known = SEQ_MASK, set[int]()
     parent: int | None = branch

@@ -1,6 +1,4 @@
-"""
-What a branch in a SQLite file is made of.
-"""
+"""What a branch in a SQLite file is made of."""
 
 import sqlite3
 from collections.abc import Iterator, Mapping

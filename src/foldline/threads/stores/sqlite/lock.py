@@ -1,6 +1,4 @@
-"""
-A lock between processes.
-"""
+"""A lock between processes."""
 
 import os
 import time
@@ -24,16 +22,12 @@ _PAUSE = 0.001
 
 
 def can_lock() -> bool:
-    """
-    Whether this system has locks on files.
-    """
+    """Whether this system has locks on files."""
     return fcntl is not None
 
 
 class FileLock:
-    """
-    A lock on a file beside the database; the system releases it when its process ends.
-    """
+    """A lock on a file beside the database; the system releases it when its process ends."""
 
     def __init__(self, path: Path, *, timeout: float) -> None:
         """
@@ -81,9 +75,7 @@ class FileLock:
             fcntl.flock(self._file, fcntl.LOCK_UN)
 
     def close(self) -> None:
-        """
-        Release the file.
-        """
+        """Release the file."""
         if self._file is not None:
             os.close(self._file)
             self._file = None

@@ -1,6 +1,4 @@
-"""
-The write-ahead log of a SQLite file: how long it gets, and that it keeps nothing deleted.
-"""
+"""The write-ahead log of a SQLite file: how long it gets, and that it keeps nothing deleted."""
 
 import asyncio
 import logging
@@ -50,16 +48,12 @@ class WriteLog:
         self._done = 0
 
     def ask(self) -> None:
-        """
-        Have the log emptied behind the transaction that runs; called in the writer's thread.
-        """
+        """Have the log emptied behind the transaction that runs; called in the writer's thread."""
         self._asked += 1
 
     @property
     def is_due(self) -> bool:
-        """
-        Whether it may hold what was deleted.
-        """
+        """Whether it may hold what was deleted."""
         return self._done < self._asked
 
     def tidy(self, connection: sqlite3.Connection) -> None:
@@ -119,9 +113,7 @@ class WriteLog:
         return False
 
     async def leave(self, writer: Worker) -> None:
-        """
-        Try once more before the file is closed, and tell where that fails.
-        """
+        """Try once more before the file is closed, and tell where that fails."""
         if not self.is_due:
             return
         try:
@@ -133,7 +125,5 @@ class WriteLog:
             self.report(StoreBusyError("others read the database"))
 
     def report(self, error: StoreError) -> None:
-        """
-        Tell whoever runs the program that deleted bytes are still there.
-        """
+        """Tell whoever runs the program that deleted bytes are still there."""
         _LOGGER.warning("the log of %s still holds what was deleted: %s", self._name, error)

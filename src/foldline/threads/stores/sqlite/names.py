@@ -1,6 +1,4 @@
-"""
-The names of the threads in a SQLite file, and their index.
-"""
+"""The names of the threads in a SQLite file, and their index."""
 
 import sqlite3
 from collections.abc import Mapping

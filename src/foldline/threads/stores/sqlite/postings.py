@@ -32,9 +32,7 @@ _SUM_MASK: Final = (1 << 8 * _SUM_SIZE) - 1
 
 
 def indexed(connection: sqlite3.Connection, sql: _SQL, branch: int) -> int | None:
-    """
-    Return the number behind the last row of *branch* in the index; None where none is in it.
-    """
+    """Return the number behind the last row of *branch* in the index; None where none is in it."""
     found = connection.execute(sql["indexed"], (branch,)).fetchone()
     return None if found is None else int(found[0])
 
@@ -155,9 +153,7 @@ def _drop_all(connection: sqlite3.Connection, sql: _SQL, branch: int) -> None:
 
 
 def broken_words(connection: sqlite3.Connection, sql: _SQL) -> list[int]:
-    """
-    Return the branches whose words are not as they were written.
-    """
+    """Return the branches whose words are not as they were written."""
     spans = {branch: span for branch, *span in connection.execute(sql["indexed_spans"])}
     blocks: dict[int, list[int]] = {}
     broken: set[int] = set()
@@ -190,9 +186,7 @@ def _is_sound(block: object, upto: object, entries: Iterable[tuple[object, ...]]
 
 
 def _is_all(blocks: Sequence[int], start: object, upto: object) -> bool:
-    """
-    Whether *blocks*, which are in order, are those of the rows from *start* up to *upto*.
-    """
+    """Whether *blocks*, which are in order, are those of the rows from *start* up to *upto*."""
     if not isinstance(start, int) or not isinstance(upto, int) or not blocks:
         return False
     first, last = start // _BLOCK, (upto - 1) // _BLOCK
@@ -200,9 +194,7 @@ def _is_all(blocks: Sequence[int], start: object, upto: object) -> bool:
 
 
 def drop_broken_words(connection: sqlite3.Connection, sql: _SQL) -> None:
-    """
-    Drop all words of the branches that `broken_words` finds: the next search adds them anew.
-    """
+    """Drop all words of the branches that `broken_words` finds: the next search adds them anew."""
     for branch in broken_words(connection, sql):
         _drop_all(connection, sql, branch)
 

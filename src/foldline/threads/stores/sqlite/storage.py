@@ -1,6 +1,4 @@
-"""
-Threads in one SQLite file.
-"""
+"""Threads in one SQLite file."""
 
 import asyncio
 import sqlite3
@@ -160,22 +158,16 @@ class SQLiteStorage:
 
     @staticmethod
     def row_id(branch: int, number: int) -> int:
-        """
-        Return the id of a row.
-        """
+        """Return the id of a row."""
         return (branch << SEQ_BITS) + number
 
     @staticmethod
     def number_of(row_id: int) -> int:
-        """
-        Return the number of a row.
-        """
+        """Return the number of a row."""
         return row_id & SEQ_MASK
 
     async def _seen(self, job: Callable[[sqlite3.Connection], _Result]) -> _Result:
-        """
-        Read what is probably small: at once, or in the thread that reads.
-        """
+        """Read what is probably small: at once, or in the thread that reads."""
         reader = self.reader
         if self._glance.take_turn():
             await asyncio.sleep(0)
@@ -183,9 +175,7 @@ class SQLiteStorage:
         return await reader.run(job) if found is None else found[0]
 
     async def load(self, key: ThreadKey) -> StoredThread | None:
-        """
-        Return a thread as one moment saw it, or None where there is none.
-        """
+        """Return a thread as one moment saw it, or None where there is none."""
         sql = self.sql
         return await self._seen(lambda connection: _load(connection, sql, key))
 
@@ -219,9 +209,7 @@ class SQLiteStorage:
     async def rows(
         self, key: ThreadKey, branch: bytes, start: int, stop: int, *, system: bool = False
     ) -> list[StoredRow]:
-        """
-        Return the rows from number *start* up to *stop*, shared ones included, in order.
-        """
+        """Return the rows from number *start* up to *stop*, shared ones included, in order."""
         sql = self.sql
         name = "system_rows" if system else "rows"
 
@@ -234,9 +222,7 @@ class SQLiteStorage:
     async def documents(
         self, key: ThreadKey, kind: DocumentKind, *, limit: int | None = None
     ) -> list[Document]:
-        """
-        Return the newest *limit* documents of *kind*, the newest first.
-        """
+        """Return the newest *limit* documents of *kind*, the newest first."""
         most = -1 if limit is None else limit
         name, sql = (key.tenant, key.id), self.sql
 
@@ -252,9 +238,7 @@ class SQLiteStorage:
     async def threads(
         self, tenant: str, *, after: str = "", limit: int | None = None
     ) -> list[StoredThread]:
-        """
-        Return the threads of *tenant* with ids behind *after*, in order of their ids.
-        """
+        """Return the threads of *tenant* with ids behind *after*, in order of their ids."""
         sql = self.sql
 
         def _read(connection: sqlite3.Connection) -> list[StoredThread]:
@@ -269,25 +253,19 @@ class SQLiteStorage:
         return await self.reader.run(_read)
 
     async def tenants(self) -> list[str]:
-        """
-        Return every tenant that has a thread, in order.
-        """
+        """Return every tenant that has a thread, in order."""
         sql = self.sql["tenants"]
         return await self.reader.run(
             lambda connection: [name_of(name) for (name,) in connection.execute(sql)]
         )
 
     async def names(self) -> list[tuple[str, str]]:
-        """
-        Return tenant and id of every thread, in order, allowed or not.
-        """
+        """Return tenant and id of every thread, in order, allowed or not."""
         sql = self.sql
         return await self.reader.run(lambda connection: read_names(connection, sql))
 
     async def branch_of(self, key: ThreadKey) -> bytes | None:
-        """
-        Return the branch of a thread without reading its head; None where that is lost too.
-        """
+        """Return the branch of a thread without reading its head; None where that is lost too."""
         sql, values = self.sql["branch_of"], (key.tenant, key.id)
         found = await self.reader.run(lambda connection: connection.execute(sql, values).fetchone())
         return None if found is None else found[0]

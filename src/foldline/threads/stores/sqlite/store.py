@@ -1,6 +1,4 @@
-"""
-The store that needs nothing but a file.
-"""
+"""The store that needs nothing but a file."""
 
 from collections.abc import Callable
 from datetime import datetime

@@ -1,6 +1,4 @@
-"""
-The index of words in a SQLite file.
-"""
+"""The index of words in a SQLite file."""
 
 import sqlite3
 
@@ -22,9 +20,7 @@ class IndexedSQLiteStorage(SQLiteStorage):
     """
 
     async def indexed(self, key: ThreadKey, branch: bytes) -> int:
-        """
-        Return the number of the first row of *branch* that is not in the index.
-        """
+        """Return the number of the first row of *branch* that is not in the index."""
         return await self.reader.run(lambda connection: self._indexed(connection, key, branch))
 
     def _indexed(self, connection: sqlite3.Connection, key: ThreadKey, branch: bytes) -> int:
@@ -36,9 +32,7 @@ class IndexedSQLiteStorage(SQLiteStorage):
         return upto
 
     async def index(self, key: ThreadKey, branch: bytes, words: list[tuple[int, str]]) -> None:
-        """
-        Add rows to the index: the number of each, and its words with a space between.
-        """
+        """Add rows to the index: the number of each, and its words with a space between."""
         await self.writer.run(lambda connection: self._index(connection, key, branch, words))
 
     def _index(

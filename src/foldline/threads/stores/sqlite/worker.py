@@ -1,6 +1,4 @@
-"""
-A thread of its own for a database connection.
-"""
+"""A thread of its own for a database connection."""
 
 import asyncio
 import queue
@@ -27,9 +25,7 @@ _MOST_READS = 32
 
 
 class _Waiting(Generic[_Result]):
-    """
-    A job and the task that waits for its result.
-    """
+    """A job and the task that waits for its result."""
 
     __slots__ = ("ended", "error", "future", "is_outside", "is_over", "job", "loop", "result")
 
@@ -50,9 +46,7 @@ class _Waiting(Generic[_Result]):
         self.ended: asyncio.Future[None] | None = None
 
     async def end(self) -> None:
-        """
-        Wait for the end, however often the task is cancelled.
-        """
+        """Wait for the end, however often the task is cancelled."""
         while not self.is_over:
             self.ended = self.loop.create_future()
             with suppress(asyncio.CancelledError):
@@ -114,9 +108,7 @@ class Worker:
 
     @property
     def is_at_work(self) -> bool:
-        """
-        Whether it takes jobs here.
-        """
+        """Whether it takes jobs here."""
         return self._home.is_same_process and not self._is_closed
 
     def check(self) -> None:
@@ -161,9 +153,7 @@ class Worker:
             raise cancelled from waiting.error
 
     def stop(self) -> None:
-        """
-        Take no more jobs; harmless when repeated, and in another process.
-        """
+        """Take no more jobs; harmless when repeated, and in another process."""
         if not self._home.is_same_process:
             # The lock may be held by a thread that the fork has not taken along.
             return
