@@ -8,8 +8,8 @@ from typing import Self, TypeAlias
 
 from foldline.agent.event_stream import ended
 from foldline.agent.result import ReductionMetadata
+from foldline.checks import expect_seconds
 from foldline.errors import ConfigError
-from foldline.reduction.config import check_seconds
 from foldline.reduction.state import HistoryReductionState
 
 
@@ -45,7 +45,7 @@ class FoldAhead:
             ConfigError: *patience* is no number above 0.
         """
         if patience is not None:
-            check_seconds("patience", patience)
+            expect_seconds("patience", patience)
         self._patience = patience
         self._loop: asyncio.AbstractEventLoop | None = None
         self._flights: dict[FoldKey, asyncio.Task[None]] = {}

@@ -6,11 +6,12 @@ from types import UnionType
 from typing import cast
 
 from foldline.agent.cache import ReductionCache
+from foldline.checks import expect
 from foldline.errors import ConfigError
 from foldline.history.tokens import TokenCounter
 from foldline.providers.model import ChatModel
 from foldline.providers.summarizer import Summarizer
-from foldline.reduction.config import HistoryReductionConfig, check_kind
+from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.run_config import AgentRunConfig
 from foldline.reduction.state import HistoryReductionState
 
@@ -95,7 +96,7 @@ def check_parts(**parts: tuple[object, type | UnionType]) -> None:
         ConfigError: One is not.
     """
     for name, (given, kind) in parts.items():
-        check_kind(name, given, kind)
+        expect(name, given, kind)
 
 
 def check_model(model: ChatModel) -> ChatModel:

@@ -5,8 +5,8 @@ from collections import OrderedDict
 from threading import Lock
 
 from foldline.agent.turnstile import Turnstile
+from foldline.checks import expect_whole
 from foldline.history.history import History
-from foldline.reduction.config import check_whole
 from foldline.reduction.state import HistoryReductionState, hash_of
 
 
@@ -30,7 +30,7 @@ class ReductionCache:
         Raises:
             ConfigError: *max_entries* is not a whole number from 1 up.
         """
-        check_whole("max_entries", max_entries, 1)
+        expect_whole("max_entries", max_entries, 1)
         self._max_entries = max_entries
         self._entries: OrderedDict[tuple[str, str, str], HistoryReductionState] = OrderedDict()
         self._indexes: dict[tuple[str, str], list[int]] = {}

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from foldline.agent.reducer import DEFAULT_TIMEOUT
-from foldline.reduction.config import check_kind, check_seconds, check_whole
+from foldline.checks import expect, expect_seconds, expect_whole
 from foldline.reduction.fold import DEFAULT_SUMMARY_BUDGET
 
 
@@ -53,17 +53,17 @@ class AgentOptions(Struct, frozen=True, kw_only=True):
     """What each request says besides, as in `temperature`; as the model's vendor names it."""
 
     def __post_init__(self) -> None:
-        check_whole("max_iterations", self.max_iterations, 1)
-        check_whole("max_consecutive_failures", self.max_consecutive_failures, 1)
-        check_whole("max_identical_calls", self.max_identical_calls, 2)
-        check_whole("max_overflow_folds", self.max_overflow_folds, 0)
-        check_kind("parallel_tool_calls", self.parallel_tool_calls, bool)
-        check_kind("terminate_on_unknown_tools", self.terminate_on_unknown_tools, bool)
-        check_whole("summary_budget", self.summary_budget, 1)
-        check_kind("settings", self.settings, Mapping)
+        expect_whole("max_iterations", self.max_iterations, 1)
+        expect_whole("max_consecutive_failures", self.max_consecutive_failures, 1)
+        expect_whole("max_identical_calls", self.max_identical_calls, 2)
+        expect_whole("max_overflow_folds", self.max_overflow_folds, 0)
+        expect("parallel_tool_calls", self.parallel_tool_calls, bool)
+        expect("terminate_on_unknown_tools", self.terminate_on_unknown_tools, bool)
+        expect_whole("summary_budget", self.summary_budget, 1)
+        expect("settings", self.settings, Mapping)
         if self.max_duration is not None:
-            check_seconds("max_duration", self.max_duration)
-        check_seconds("summarizer_timeout", self.summarizer_timeout)
+            expect_seconds("max_duration", self.max_duration)
+        expect_seconds("summarizer_timeout", self.summarizer_timeout)
 
 
 DEFAULT_OPTIONS = AgentOptions()

@@ -24,6 +24,7 @@ from foldline.agent.call import Call, age, event_of
 from foldline.agent.portal import PORTAL
 from foldline.agent.telemetry import UNOBSERVED, Observer
 from foldline.agent.wire import read_items
+from foldline.checks import expect_seconds, expect_whole
 from foldline.errors import BlockingCallError, SummarizerError
 from foldline.history.history import History
 from foldline.history.messages import Message, NativeFormat, total_usage
@@ -31,7 +32,7 @@ from foldline.history.tokens import TokenCounter
 from foldline.providers.digest import DigestSummarizer
 from foldline.providers.spending import metered
 from foldline.providers.summarizer import Summarizer
-from foldline.reduction.config import HistoryReductionConfig, check_seconds, check_whole
+from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.event import HistoryReductionEvent, ReductionStatus
 from foldline.reduction.fingerprint import fingerprint
 from foldline.reduction.flow import Reply, run_flow_async
@@ -121,9 +122,9 @@ class HistoryReducer:
                 names a model and no summarizer is given.
         """
         check_config(config)
-        check_whole("summary_budget", summary_budget, 1)
-        check_whole("summarizer_window", summarizer_window, 1, optional=True)
-        check_seconds("timeout", timeout)
+        expect_whole("summary_budget", summary_budget, 1)
+        expect_whole("summarizer_window", summarizer_window, 1, optional=True)
+        expect_seconds("timeout", timeout)
         check_counter(counter)
         check_cache(cache)
         given = summarizer_chain(summarizer, config)

@@ -6,6 +6,7 @@ from time import perf_counter
 
 from msgspec import structs
 
+from foldline.checks import expect_whole
 from foldline.conversation.orchestrated_agent import OrchestratedAgent
 from foldline.conversation.orchestration import OrchestrationOptions, OrchestrationResult
 from foldline.conversation.response import answered_by
@@ -14,7 +15,7 @@ from foldline.history.messages import Message, Usage, total_usage
 from foldline.providers.model import ChatModel, ChatRequest
 from foldline.providers.transcript import without_middle, write_transcript
 from foldline.providers.vendors.opening import open_model
-from foldline.reduction.config import ProviderConfig, check_whole
+from foldline.reduction.config import ProviderConfig
 
 
 __all__ = ["ROUTING_FALLBACK", "ModelRouter", "named_in"]
@@ -73,7 +74,7 @@ class ModelRouter:
             ConfigError: An argument is not allowed.
             MissingExtraError: The model needs a package that is not installed.
         """
-        check_whole("last", last, 1)
+        expect_whole("last", last, 1)
         self._model = open_model(model)
         self._descriptions = dict(descriptions or {})
         self._last = last

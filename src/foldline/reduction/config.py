@@ -1,11 +1,10 @@
 """How and when a history is reduced."""
 
-from math import inf
-from types import UnionType
 from typing import Literal, TypeAlias, get_args
 
 from msgspec import Struct
 
+from foldline.checks import expect, expect_choice, expect_share, expect_whole
 from foldline.errors import ConfigError
 from foldline.history.units import COUNTING_UNITS, CountingUnit
 
@@ -18,10 +17,6 @@ __all__ = [
     "ReductionBehavior",
     "ReductionStrategy",
     "Retention",
-    "check_choice",
-    "check_kind",
-    "check_seconds",
-    "check_whole",
 ]
 
 
@@ -145,21 +140,21 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True):
     """What becomes of the folded messages of a thread; to a history without one it is nothing."""
 
     def __post_init__(self) -> None:
-        check_kind("enabled", self.enabled, bool)
-        check_kind("use_single_summary", self.use_single_summary, bool)
-        check_kind("custom_summarization_prompt", self.custom_summarization_prompt, str | None)
-        check_kind("summarizer_provider", self.summarizer_provider, ProviderConfig | None)
-        check_choice("strategy", self.strategy, get_args(ReductionStrategy))
-        check_choice("behavior", self.behavior, get_args(ReductionBehavior))
-        check_choice("counting_unit", self.counting_unit, COUNTING_UNITS)
-        check_choice("trigger", self.trigger, ("count",))
-        check_choice("retention", self.retention, get_args(Retention))
-        check_whole("target_count", self.target_count, 1)
-        check_whole("summarization_threshold", self.summarization_threshold, 0, optional=True)
-        check_whole("target_token_budget", self.target_token_budget, 1)
-        check_whole("token_budget_threshold", self.token_budget_threshold, 0)
-        check_whole("max_token_budget", self.max_token_budget, 1, optional=True)
-        check_whole("context_window_size", self.context_window_size, 1, optional=True)
+        expect("enabled", self.enabled, bool)
+        expect("use_single_summary", self.use_single_summary, bool)
+        expect("custom_summarization_prompt", self.custom_summarization_prompt, str | None)
+        expect("summarizer_provider", self.summarizer_provider, ProviderConfig | None)
+        expect_choice("strategy", self.strategy, get_args(ReductionStrategy))
+        expect_choice("behavior", self.behavior, get_args(ReductionBehavior))
+        expect_choice("counting_unit", self.counting_unit, COUNTING_UNITS)
+        expect_choice("trigger", self.trigger, ("count",))
+        expect_choice("retention", self.retention, get_args(Retention))
+        expect_whole("target_count", self.target_count, 1)
+        expect_whole("summarization_threshold", self.summarization_threshold, 0, optional=True)
+        expect_whole("target_token_budget", self.target_token_budget, 1)
+        expect_whole("token_budget_threshold", self.token_budget_threshold, 0)
+        expect_whole("max_token_budget", self.max_token_budget, 1, optional=True)
+        expect_whole("context_window_size", self.context_window_size, 1, optional=True)
         self._check_shares()
 
     def _check_shares(self) -> None:
@@ -168,8 +163,8 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True):
             self.token_budget_preserve_percentage,
         )
         if trigger is not None:
-            _check_share("token_budget_trigger_percentage", trigger)
-        _check_share("token_budget_preserve_percentage", preserve)
+            expect_share("token_budget_trigger_percentage", trigger)
+        expect_share("token_budget_preserve_percentage", preserve)
         share_given = trigger is not None and self.context_window_size is not None
         if trigger is None or self.context_window_size is None:
             if trigger is not None and self.counting_unit == "tokens":
@@ -215,61 +210,3 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True):
         if self.max_token_budget is not None:
             threshold = min(threshold, self.max_token_budget - target)
         return Limits(target, threshold)
-
-
-def check_choice(field: str, value: object, allowed: tuple[str, ...]) -> None:
-    """
-    See that *value* is one of the names that *field* allows.
-
-    Raises:
-        ConfigError: It is not; the message names the field, the value and what is allowed.
-    """
-    if value not in allowed:
-        message = f"{field}={value!r}: allowed is {' or '.join(map(repr, allowed))}"
-        raise ConfigError(message)
-
-
-def check_kind(field: str, value: object, kind: type | UnionType) -> None:
-    """
-    See that *value* is of the *kind* that *field* holds.
-
-    Raises:
-        ConfigError: It is not; the message names the field, what it was and what is allowed.
-    """
-    if not isinstance(value, kind):
-        wanted = kind.__name__ if isinstance(kind, type) else str(kind).replace("None", "nothing")
-        message = f"{field} is a {type(value).__name__}: allowed is {wanted.rpartition('.')[2]}"
-        raise ConfigError(message)
-
-
-def check_whole(field: str, value: object, least: int, *, optional: bool = False) -> None:
-    """
-    See that *value* is a whole number from *least* up, or None where that is *optional*.
-
-    Raises:
-        ConfigError: It is not; the message names the field, the value and what is allowed.
-    """
-    if optional and value is None:
-        return
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        message = f"{field}={value!r}: allowed is a whole number from {least} up"
-        raise ConfigError(f"{message}, or None" if optional else message)
-
-
-def check_seconds(field: str, value: object, *, most: float = inf) -> None:
-    """
-    See that *value* is a number of seconds above zero, and no more than *most*.
-
-    Raises:
-        ConfigError: It is not, as `nan`; the message names the field, the value and what is allowed.
-    """
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= most:
-        limit = "" if most == inf else f", up to {most:,}"
-        message = f"{field}={value!r}: allowed is a number of seconds above 0{limit}"
-        raise ConfigError(message)
-
-
-def _check_share(field: str, value: object) -> None:
-    if not isinstance(value, int | float) or not 0 < value <= 1:
-        message = f"{field}={value!r}: allowed is a share above 0 and up to 1"
-        raise ConfigError(message)

@@ -13,6 +13,7 @@ from typing import Any, TypeVar, cast, get_args
 
 import msgspec
 
+from foldline.checks import expect
 from foldline.errors import ConfigError
 from foldline.history.codec import decode_json
 from foldline.history.units import COUNTING_UNITS
@@ -22,7 +23,6 @@ from foldline.reduction.config import (
     ReductionBehavior,
     ReductionStrategy,
     Retention,
-    check_kind,
 )
 
 
@@ -75,7 +75,7 @@ def read_json(text: str | bytes) -> Any:
         ConfigError: *text* is neither a text nor bytes.
         FormatError: *text* is not JSON.
     """
-    check_kind("text", text, str | bytes)
+    expect("text", text, str | bytes)
     return decode_json(text)
 
 
@@ -97,7 +97,7 @@ def read_toml(text: str) -> dict[str, Any]:
     Raises:
         ConfigError: *text* is not TOML, or no text.
     """
-    check_kind("text", text, str)
+    expect("text", text, str)
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

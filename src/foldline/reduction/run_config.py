@@ -4,7 +4,8 @@ from typing import get_args
 
 from msgspec import Struct
 
-from foldline.reduction.config import ReductionBehavior, check_choice, check_kind
+from foldline.checks import expect, expect_choice
+from foldline.reduction.config import ReductionBehavior
 
 
 __all__ = ["AgentRunConfig"]
@@ -28,9 +29,9 @@ class AgentRunConfig(Struct, frozen=True, kw_only=True):
     """The behavior of this run; None is the configured one."""
 
     def __post_init__(self) -> None:
-        check_kind("skip_history_reduction", self.skip_history_reduction, bool)
-        check_kind("trigger_history_reduction", self.trigger_history_reduction, bool)
+        expect("skip_history_reduction", self.skip_history_reduction, bool)
+        expect("trigger_history_reduction", self.trigger_history_reduction, bool)
         behavior = self.history_reduction_behavior_override
         if behavior is not None:
             field = "history_reduction_behavior_override"
-            check_choice(field, behavior, get_args(ReductionBehavior))
+            expect_choice(field, behavior, get_args(ReductionBehavior))

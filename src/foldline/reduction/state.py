@@ -7,6 +7,7 @@ from typing import Self
 import msgspec
 from msgspec import Struct
 
+from foldline.checks import expect, expect_whole
 from foldline.errors import (
     ConfigError,
     FormatError,
@@ -20,7 +21,6 @@ from foldline.history.history import History
 from foldline.history.messages import SUMMARY_KEY, Message
 from foldline.history.parts import TextPart
 from foldline.history.units import CountingUnit
-from foldline.reduction.config import check_kind, check_whole
 from foldline.reduction.contract import cleaned
 
 
@@ -311,11 +311,11 @@ _ENCODER = msgspec.json.Encoder()
 
 
 def _check_cut(messages: Sequence[Message], index: int) -> None:
-    check_whole("summarized_up_to_index", index, 0)
-    check_kind("messages", messages, Sequence)
+    expect_whole("summarized_up_to_index", index, 0)
+    expect("messages", messages, Sequence)
     if not isinstance(messages, History):
         for place, one in enumerate(messages):
-            check_kind(f"messages[{place}]", one, Message)
+            expect(f"messages[{place}]", one, Message)
     call_id = _parted_call(messages, index)
     if call_id is not None:
         message = f"summarized_up_to_index={index}: it parts call {call_id!r} from its answer"

@@ -5,8 +5,9 @@ from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
+from foldline.checks import expect
 from foldline.errors import CheckpointError
-from foldline.threads.arguments import check_count, check_kind, check_moment, check_text
+from foldline.threads.arguments import check_count, check_moment, check_text
 from foldline.threads.checkpoint import Checkpoint, decode_checkpoint
 from foldline.threads.head import decode_head
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey
@@ -40,7 +41,7 @@ class ThreadCheckpointer:
         Raises:
             ConfigError: *store* is no store.
         """
-        check_kind("store", store, ThreadStore)
+        expect("store", store, ThreadStore)
         self._store = store
         self._backing = store.backing
 
@@ -59,7 +60,7 @@ class ThreadCheckpointer:
             ThreadConflictError: Somebody else has written in the meantime.
             StoreError: The store failed; nothing was written.
         """
-        check_kind("thread", thread, ConversationThread)
+        expect("thread", thread, ConversationThread)
         await thread.commit(execution=state)
 
     async def load(

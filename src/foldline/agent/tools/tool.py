@@ -12,9 +12,9 @@ from foldline.agent.tools.answer import MAX_RESULT_CHARS
 from foldline.agent.tools.arguments import ArgumentReader, reader_of
 from foldline.agent.tools.parameters import ToolFunction, read_signature, without_partial
 from foldline.agent.tools.schema import schema_of
+from foldline.checks import expect_seconds, expect_whole
 from foldline.errors import ConfigError
 from foldline.providers.tool_definition import ToolDefinition
-from foldline.reduction.config import check_seconds, check_whole
 from foldline.threads.arguments import several
 from foldline.threads.tool_run import ToolPolicy
 
@@ -72,8 +72,8 @@ class Tool(Struct, frozen=True, kw_only=True):
             message = f"policy={self.policy!r} of tool {self.name!r}: allowed are {allowed}"
             raise ConfigError(message)
         if self.timeout is not None:
-            check_seconds("timeout", self.timeout)
-        check_whole("max_result_chars", self.max_result_chars, 1)
+            expect_seconds("timeout", self.timeout)
+        expect_whole("max_result_chars", self.max_result_chars, 1)
 
     def __call__(self, *args: object, **kwargs: object) -> object:
         """Call the function as it is, without a model."""

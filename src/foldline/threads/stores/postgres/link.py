@@ -8,8 +8,8 @@ import socket
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
+from foldline.checks import expect_seconds, expect_whole
 from foldline.errors import ConfigError, MissingExtraError, StoreBusyError, StoreError
-from foldline.reduction.config import check_seconds, check_whole
 from foldline.threads.stores.home import Home
 from foldline.threads.stores.postgres.faults import ends_session, is_rolled_back, store_error
 from foldline.threads.stores.postgres.schema import migrate, read_statements
@@ -88,8 +88,8 @@ class PostgresLink:
             MissingExtraError: The `postgres` extra is not installed.
         """
         _check_place(dsn, schema)
-        check_whole("pool_size", pool_size, 1)
-        check_seconds("timeout", timeout, most=_LONGEST)
+        expect_whole("pool_size", pool_size, 1)
+        expect_seconds("timeout", timeout, most=_LONGEST)
         if durability not in get_args(Durability):
             message = f"durability={durability!r}: allowed are full, relaxed"
             raise ConfigError(message)

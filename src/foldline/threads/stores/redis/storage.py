@@ -5,6 +5,7 @@ import re
 from contextlib import AsyncExitStack, suppress
 from typing import Final, NamedTuple, cast
 
+from foldline.checks import expect_seconds
 from foldline.errors import (
     CommitUnknownError,
     ConfigError,
@@ -15,7 +16,6 @@ from foldline.errors import (
     ThreadConflictError,
     ThreadNotFoundError,
 )
-from foldline.reduction.config import check_seconds
 from foldline.threads.fault import Fault
 from foldline.threads.key import ThreadKey, listed_key, name_of
 from foldline.threads.step import Document, DocumentKind, Step, StoredRow, StoredThread
@@ -92,7 +92,7 @@ class RedisStorage:
             MissingExtraError: The `redis` extra is not installed.
         """
         _check_prefix(prefix)
-        check_seconds("timeout", timeout)
+        expect_seconds("timeout", timeout)
         self.link = RedisLink(url, timeout=timeout)
         self._scripts = scripts()
         self._base = b"{%b}" % prefix.encode()

@@ -5,9 +5,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final, get_args
 
+from foldline.checks import expect_seconds
 from foldline.errors import ConfigError, StoreError
 from foldline.history.tokens import TokenCounter
-from foldline.reduction.config import check_seconds
 from foldline.threads.checkpoint import CheckpointRetention
 from foldline.threads.cipher import Cipher
 from foldline.threads.store import ThreadStore
@@ -62,7 +62,7 @@ class SQLiteStore(ThreadStore):
         if durability not in get_args(Durability):
             message = f"durability={durability!r}: allowed are full, relaxed"
             raise ConfigError(message)
-        check_seconds("busy_timeout", busy_timeout, most=_LONGEST)
+        expect_seconds("busy_timeout", busy_timeout, most=_LONGEST)
         super().__init__(
             IndexedSQLiteStorage(place, durability=durability, busy_timeout=busy_timeout),
             counter=counter,
