@@ -17,7 +17,7 @@ from foldline.testing.histories import damaged_history
 from foldline.threads.chain import Chain
 from foldline.threads.cipher import Vault
 from foldline.threads.head import SEAL_SIZE, Head
-from foldline.threads.row import MessageRow, append_rows, read_row, seal_of
+from foldline.threads.old_row import MessageRow, append_rows, read_row, seal_of
 from foldline.threads.step import StoredRow
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.verification import verify_store

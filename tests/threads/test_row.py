@@ -15,7 +15,7 @@ from foldline.history.tokens import TokenEstimator, count_message
 from foldline.testing.histories import damaged_history
 from foldline.threads.cipher import AesCipher, Vault
 from foldline.threads.head import SEAL_SIZE, Head
-from foldline.threads.row import (
+from foldline.threads.old_row import (
     append_rows,
     check_chain,
     extend_history,

@@ -12,10 +12,10 @@ from foldline.history.codec import without_values
 from foldline.history.messages import Message, Native, Role, Usage
 from foldline.history.parts import Part, ResponseContent, TextPart, ToolCallResponsePart
 from foldline.reduction.state import HistoryReductionState
-from foldline.threads.change import COMMIT_ID_SIZE, Change
 from foldline.threads.checkpoint import CheckpointSource
 from foldline.threads.current import CurrentMessages
 from foldline.threads.loop_state import LOOP_FORMAT, AgentLoopState
+from foldline.threads.old_change import COMMIT_ID_SIZE, Change
 from foldline.threads.tool_run import ToolRun
 
 

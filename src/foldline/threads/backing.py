@@ -9,7 +9,7 @@ from msgspec import Struct
 from foldline.history.tokens import TokenCounter, TokenEstimator
 from foldline.threads.checkpoint import CheckpointRetention
 from foldline.threads.cipher import Vault
-from foldline.threads.storage import ThreadStorage
+from foldline.threads.old_storage import ThreadStorage
 
 
 __all__ = ["Backing", "now_utc"]

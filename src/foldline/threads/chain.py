@@ -16,7 +16,7 @@ from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart, ToolCallResponsePart
 from foldline.threads.cipher import Vault
 from foldline.threads.head import SEAL_SIZE
-from foldline.threads.row import MessageRow, read_body, read_row, seal_of
+from foldline.threads.old_row import MessageRow, read_body, read_row, seal_of
 from foldline.threads.step import StoredRow
 
 

@@ -11,8 +11,8 @@ from foldline.errors import (
     ThreadNotFoundError,
 )
 from foldline.threads.backing import Backing
-from foldline.threads.change import Change, Planned, plan_step
 from foldline.threads.head import REMEMBERED_COMMITS
+from foldline.threads.old_change import Change, Planned, plan_step
 from foldline.threads.record import ThreadRecord, decode_record
 
 

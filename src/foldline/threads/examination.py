@@ -9,15 +9,15 @@ from foldline.errors import FormatError, StoreBusyError, StoreCorruptError, Stor
 from foldline.reduction.state import hash_text
 from foldline.threads.backing import Backing
 from foldline.threads.chain import Chain, Sums
-from foldline.threads.change import StoredReduction
 from foldline.threads.checkpoint import Checkpoint, decode_checkpoint
 from foldline.threads.fault import Fault, FaultKind
 from foldline.threads.head import SEAL_SIZE, Head, decode_head
 from foldline.threads.key import ThreadKey
+from foldline.threads.old_change import StoredReduction
+from foldline.threads.old_storage import LOADED_KINDS
 from foldline.threads.record import ThreadRecord, close_head, decode_record, open_document
 from foldline.threads.salvage import Salvage
 from foldline.threads.step import Document, DocumentKind, StoredThread
-from foldline.threads.storage import LOADED_KINDS
 
 
 __all__ = ["Examination", "examine_steadily"]

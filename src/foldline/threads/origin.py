@@ -9,9 +9,9 @@ from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.reduction.state import HistoryReductionState, hash_of
 from foldline.threads.backing import Backing
-from foldline.threads.change import BRANCH_SIZE, Change, Planned, plan_step
 from foldline.threads.head import Head
 from foldline.threads.key import ThreadKey
+from foldline.threads.old_change import BRANCH_SIZE, Change, Planned, plan_step
 from foldline.threads.record import ThreadRecord
 from foldline.threads.snapshot import ThreadSnapshot
 from foldline.threads.step import Branch

@@ -2,8 +2,8 @@
 
 from collections.abc import AsyncIterator
 
+from foldline.threads.old_storage import ThreadStorage
 from foldline.threads.step import StoredThread
-from foldline.threads.storage import ThreadStorage
 
 
 __all__ = ["stored_threads"]

@@ -24,11 +24,11 @@ from foldline.threads.expiry import is_expired, make_room
 from foldline.threads.head import Head
 from foldline.threads.key import ThreadKey
 from foldline.threads.loop_state import AgentLoopState
+from foldline.threads.old_storage import ThreadStorage
 from foldline.threads.reader import ThreadReader
 from foldline.threads.record import ThreadRecord, open_head
 from foldline.threads.revision import fitting_reductions, forked, stored_reductions
 from foldline.threads.snapshot import encode_snapshot
-from foldline.threads.storage import ThreadStorage
 from foldline.threads.tool_run import ToolRun
 from foldline.threads.words import Match, find_messages
 

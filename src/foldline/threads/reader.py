@@ -14,7 +14,7 @@ from foldline.reduction.state import HistoryReductionState, hash_text
 from foldline.threads.backing import Backing
 from foldline.threads.head import SEAL_SIZE, Head
 from foldline.threads.key import ThreadKey
-from foldline.threads.row import (
+from foldline.threads.old_row import (
     KnownRow,
     MessageRow,
     check_chain,

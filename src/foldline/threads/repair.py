@@ -17,15 +17,15 @@ from foldline.errors import StoreCorruptError, ThreadNotFoundError
 from foldline.history.messages import Message
 from foldline.history.parts import TextPart
 from foldline.threads.backing import Backing
-from foldline.threads.change import BRANCH_SIZE, Change, StoredReduction, plan_step
 from foldline.threads.cipher import Vault
 from foldline.threads.examination import Examination, examine_steadily
 from foldline.threads.fault import Fault
 from foldline.threads.head import SEAL_SIZE, Head
 from foldline.threads.key import ThreadKey
+from foldline.threads.old_change import BRANCH_SIZE, Change, StoredReduction, plan_step
+from foldline.threads.old_row import read_body, read_row, seal_of
 from foldline.threads.read_only import ReadOnlyThread
 from foldline.threads.record import ThreadRecord
-from foldline.threads.row import read_body, read_row, seal_of
 from foldline.threads.snapshot import encode_snapshot
 from foldline.threads.step import Branch, DocumentKind, Step, StoredRow
 

@@ -14,9 +14,9 @@ import msgspec
 from foldline.errors import ConfigError, StoreCorruptError
 from foldline.history.messages import Message
 from foldline.threads.backing import Backing
-from foldline.threads.change import BRANCH_SIZE, Change, Planned, StoredReduction, plan_step
 from foldline.threads.head import Head
 from foldline.threads.key import ThreadKey
+from foldline.threads.old_change import BRANCH_SIZE, Change, Planned, StoredReduction, plan_step
 from foldline.threads.reader import ThreadReader
 from foldline.threads.record import ThreadRecord, decode_reduction, document
 from foldline.threads.step import Branch, DocumentKind

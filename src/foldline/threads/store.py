@@ -19,18 +19,18 @@ from foldline.errors import (
 from foldline.history.tokens import TokenCounter, TokenEstimator
 from foldline.threads.arguments import check_ttl
 from foldline.threads.backing import Backing, now_utc
-from foldline.threads.change import Planned
 from foldline.threads.checkpoint import CheckpointRetention
 from foldline.threads.cipher import Cipher, Vault
 from foldline.threads.commitment import carry_out
 from foldline.threads.expiry import delete_expired, is_expired, make_room
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey, check_tenant
+from foldline.threads.old_change import Planned
+from foldline.threads.old_storage import SteadyStorage, ThreadStorage
 from foldline.threads.origin import plan_new, plan_restore
 from foldline.threads.paging import stored_threads
 from foldline.threads.record import ThreadRecord, decode_record
 from foldline.threads.snapshot import decode_snapshot
 from foldline.threads.step import StoredThread
-from foldline.threads.storage import SteadyStorage, ThreadStorage
 from foldline.threads.thread import ConversationThread
 
 

@@ -28,15 +28,15 @@ from foldline.threads.arguments import (
     texts,
 )
 from foldline.threads.backing import Backing
-from foldline.threads.change import COMMIT_ID_SIZE, Change, Planned, plan_step
 from foldline.threads.checkpoint import CheckpointSource
 from foldline.threads.commitment import carry_out
 from foldline.threads.expiry import is_expired
 from foldline.threads.loop_state import AgentLoopState
+from foldline.threads.old_change import COMMIT_ID_SIZE, Change, Planned, plan_step
+from foldline.threads.old_row import extend_history
 from foldline.threads.read_only import ReadOnlyThread
 from foldline.threads.record import ThreadRecord, decode_record
 from foldline.threads.revision import cleared, edited, rewound, without_newest
-from foldline.threads.row import extend_history
 from foldline.threads.tool_run import ToolRun, answer_of
 
 

@@ -26,9 +26,9 @@ from foldline.history.parts import (
 )
 from foldline.threads.arguments import check_index
 from foldline.threads.backing import Backing
+from foldline.threads.old_storage import WordIndex
 from foldline.threads.reader import ThreadReader
 from foldline.threads.record import ThreadRecord
-from foldline.threads.storage import WordIndex
 
 
 __all__ = ["Match", "Query", "find_messages", "text_of", "words_of"]

@@ -12,7 +12,7 @@ from foldline.errors import StoreCorruptError
 from foldline.threads.fault import Fault
 from foldline.threads.head import SEAL_SIZE
 from foldline.threads.key import name_of
-from foldline.threads.row import seal_of
+from foldline.threads.old_row import seal_of
 from foldline.threads.stores.sqlite.header import number_in, schema_of
 from foldline.threads.stores.sqlite.lineage import SEQ_BITS, SEQ_MASK
 from foldline.threads.stores.sqlite.postings import broken_words
