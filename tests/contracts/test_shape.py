@@ -33,8 +33,10 @@ ANY_READERS = (
     "history/codec.py",  # turns JSON into values
     "history/digest.py",  # hashes any JSON value
     "history/formats/",  # reads the wire formats of vendors
+    "logs/",  # reads the logs of other programs
     "providers/vendors/",  # speaks with the clients of vendors
     "reduction/config_reader.py",  # reads configuration that may hold anything
+    "testing/grammars/",  # judges requests that may hold anything
     "threads/loop_state.py",  # tells msgspec how a field of its own looks as JSON
     "threads/snapshot.py",  # reads documents of other programs
     "threads/stores/postgres/",  # rows of a database have no type

@@ -19,11 +19,6 @@ from foldline.agent.options import AgentOptions
 from foldline.agent.tools import Tool, ToolContext, tool
 from foldline.errors import ContextOverflowError
 from foldline.history.codec import decode_json
-from foldline.history.formats.grammars import (
-    check_anthropic,
-    check_openai_chat,
-    check_openai_responses,
-)
 from foldline.history.formats.renderings import (
     render_anthropic,
     render_openai_chat,
@@ -36,6 +31,11 @@ from foldline.history.units import CountingUnit
 from foldline.providers.model import ChatRequest
 from foldline.reduction.config import HistoryReductionConfig, Retention
 from foldline.reduction.request import SummaryRequest
+from foldline.testing.grammars import (
+    check_anthropic,
+    check_openai_chat,
+    check_openai_responses,
+)
 from foldline.testing.model import ScriptedModel
 from foldline.threads.checkpoint import CheckpointRetention
 from foldline.threads.tool_run import ToolPolicy
