@@ -14,8 +14,9 @@ LONGEST_FUNCTION = 50
 VAGUE_NAMES = {"base", "common", "helper", "helpers", "manager", "misc", "util", "utils"}
 
 CATCHERS = {
-    "agent/ahead.py",  # a fold that nobody waits for must not be told to nobody
+    "agent/background.py",  # a fold that nobody waits for must not be told to nobody
     "agent/reducer.py",  # a summarizer may fail in any way and must not fail the turn
+    "agent/telemetry/spans.py",  # marks the span of what has failed, and raises again
     "agent/tools/running.py",  # a tool may fail in any way, and the model is told
     "agent/tools/worker.py",  # carries what a thread raises to whoever waits for it
     "apps/cli/main.py",  # a program ends with one line, not with a traceback

@@ -259,7 +259,7 @@ class HistoryReducer:
         """
         return self._begin(messages, state, overrides, format, scope).verdict
 
-    def hold(
+    def without_folding(
         self,
         history: History,
         *,
@@ -423,7 +423,7 @@ class HistoryReducer:
                 messages=call.items.given(), state=call.given, event=None, verdict=verdict
             )
         status: ReductionStatus = "skipped"
-        # A reduction in force is shown, also where `hold` puts a fold off.
+        # A reduction in force is shown, also where `without_folding` puts a fold off.
         standing, cache_age = verdict.state, None
         if standing is not None:
             status = "cache_hit"

@@ -14,7 +14,7 @@ from functools import cache
 from msgspec import Struct
 
 from foldline.agent.agent import Agent
-from foldline.agent.ahead import FoldAhead
+from foldline.agent.background import BackgroundFold
 from foldline.agent.options import AgentOptions
 from foldline.agent.tools import Tool, ToolContext, tool
 from foldline.errors import ContextOverflowError
@@ -156,7 +156,7 @@ def old_messages(scene: Scene) -> list[Message]:
     ]
 
 
-def agent_of(scene: Scene, life: Life, book: Book, *, ahead: FoldAhead | None = None) -> Agent:
+def agent_of(scene: Scene, life: Life, book: Book, *, ahead: BackgroundFold | None = None) -> Agent:
     """Return an agent for *scene* that lives in *life*."""
     return Agent(
         ScriptedModel(
@@ -167,7 +167,7 @@ def agent_of(scene: Scene, life: Life, book: Book, *, ahead: FoldAhead | None = 
         history_reduction=scene.reduction,
         summarizer=_Summarizer(scene, life, book),
         options=AgentOptions(parallel_tool_calls=scene.parallel),
-        fold_ahead=ahead if scene.folds_ahead else None,
+        background_fold=ahead if scene.folds_ahead else None,
     )
 
 

@@ -24,13 +24,13 @@ from foldline.providers.model import (
 )
 
 
-__all__ = ["Speech"]
+__all__ = ["Deltas"]
 
 
 _Kind: TypeAlias = type[TextDelta | ReasoningDelta]
 
 
-class Speech:
+class Deltas:
     """Turns the pieces of one response into events that open, go on and close."""
 
     def __init__(self, iteration: int, tell: Callable[[AgentEvent], None]) -> None:
@@ -42,7 +42,7 @@ class Speech:
         self.has_begun = False
         """Whether anything was heard."""
 
-    def hear(self, piece: ChatDelta) -> None:
+    def add(self, piece: ChatDelta) -> None:
         """Tell of *piece*."""
         self.has_begun = True
         if isinstance(piece, ToolCallDelta):
@@ -84,14 +84,14 @@ class Speech:
             self._tell(ReasoningEndEvent(iteration=self._iteration))
         self._open = None
 
-    def tell_all(self, response: ChatResponse) -> None:
+    def add_all(self, response: ChatResponse) -> None:
         """Tell of a response that came at once."""
         calls = 0
         for part in (part for message in response.messages for part in message.parts):
             piece = _piece(part, calls)
             if piece is not None:
                 calls += isinstance(piece, ToolCallDelta)
-                self.hear(piece)
+                self.add(piece)
 
 
 def _piece(part: Part, index: int) -> ChatDelta | None:

@@ -1,19 +1,13 @@
-"""The metrics."""
+"""The metrics, with the names of the conventions or ours under `foldline.`."""
 
 from typing import TYPE_CHECKING
 
-from foldline.agent.telemetry.attributes import (
-    Attributes,
-    in_force,
-    saved_tokens,
-)
-from foldline.agent.telemetry.names import (
+from foldline.agent.telemetry.conventions import (
     ERROR_TYPE,
-    FOLD_STATUS,
-    FOLD_STRATEGY,
-    OPERATION_NAME,
+    OPERATION,
     RESPONSE_MODEL,
-    TOKEN_TYPE,
+    Attributes,
+    is_compacted,
 )
 from foldline.providers.model import ChatResponse
 from foldline.reduction.event import HistoryReductionEvent
@@ -23,7 +17,7 @@ if TYPE_CHECKING:
     from opentelemetry.metrics import Meter
 
 
-__all__ = ["Instruments"]
+__all__ = ["Metrics"]
 
 
 # Source: OpenTelemetry GenAI semantic conventions, page gen-ai-metrics.
@@ -31,13 +25,10 @@ _TOKEN_BOUNDARIES = tuple(4**power for power in range(14))
 _SECOND_BOUNDARIES = tuple(0.01 * 2**power for power in range(14))
 
 
-class Instruments:
-    """
-    What counts and measures; the names are those of the conventions, or ours under `foldline.`.
-    """
+class Metrics:
+    """Counts and measures model calls, folds and views."""
 
     def __init__(self, meter: "Meter") -> None:
-        """Make the instruments of *meter*."""
         self._tokens = meter.create_histogram(
             "gen_ai.client.token.usage",
             unit="{token}",
@@ -56,29 +47,27 @@ class Instruments:
         self._fold_durations = meter.create_histogram(
             "foldline.fold.duration",
             unit="s",
-            description="How long folds took.",
+            description="Duration of folds.",
             explicit_bucket_boundaries_advisory=_SECOND_BOUNDARIES,
         )
         self._hits = meter.create_counter(
             "foldline.hits",
             unit="{hit}",
-            description="Model calls whose view used a reduction that was there before.",
+            description="Model calls that used an existing reduction.",
         )
         self._saved = meter.create_counter(
             "foldline.tokens.saved",
             unit="{token}",
-            description="Tokens that views were shorter than their histories, by estimate.",
+            description="Estimated tokens that views saved, summed over model calls.",
         )
         self._summarizer_calls = meter.create_counter(
-            "foldline.summarizer.calls",
-            unit="{call}",
-            description="How often summarizers were asked.",
+            "foldline.summarizer.calls", unit="{call}", description="Calls of summarizers."
         )
 
     def called(
         self,
         seconds: float,
-        attributes: Attributes,
+        named: Attributes,
         response: ChatResponse | None,
         *,
         error: str | None = None,
@@ -87,34 +76,35 @@ class Instruments:
         Count a model call.
 
         Args:
-            seconds: How long it took.
-            attributes: The provider and the model.
-            response: What the model said; None where it failed.
+            seconds: Its duration.
+            named: The attributes of the model.
+            response: The answer; None if the call failed.
             error: The kind of its error.
         """
-        named: Attributes = {OPERATION_NAME: "chat"} | attributes
+        attributes: Attributes = {OPERATION: "chat"} | named
         if response is not None and response.model is not None:
-            named[RESPONSE_MODEL] = response.model
-        usage = None if response is None else response.usage
-        if usage is not None:
-            self._tokens.record(usage.input_tokens, named | {TOKEN_TYPE: "input"})
-            self._tokens.record(usage.output_tokens, named | {TOKEN_TYPE: "output"})
-        self._durations.record(seconds, named if error is None else named | {ERROR_TYPE: error})
+            attributes[RESPONSE_MODEL] = response.model
+        if response is not None and response.usage is not None:
+            counts = {"input": response.usage.input_tokens, "output": response.usage.output_tokens}
+            for kind, tokens in counts.items():
+                self._tokens.record(tokens, attributes | {"gen_ai.token.type": kind})
+        failed: Attributes = {} if error is None else {ERROR_TYPE: error}
+        self._durations.record(seconds, attributes | failed)
 
     def folded(self, event: HistoryReductionEvent) -> None:
         """Count a fold."""
-        attributes: Attributes = {
-            FOLD_STATUS: event.status,
-            FOLD_STRATEGY: event.strategy,
-        }
+        attributes = {"foldline.fold.status": event.status} | _strategy(event)
         self._folds.add(1, attributes)
         self._fold_durations.record(event.duration, attributes)
         self._summarizer_calls.add(event.summarizer_calls, attributes)
 
     def viewed(self, event: HistoryReductionEvent) -> None:
         """Count the view that a model call sends."""
-        attributes: Attributes = {FOLD_STRATEGY: event.strategy}
         if event.status == "cache_hit":
-            self._hits.add(1, attributes)
-        if in_force(event):
-            self._saved.add(saved_tokens(event), attributes)
+            self._hits.add(1, _strategy(event))
+        if is_compacted(event):
+            self._saved.add(max(0, event.original_tokens - event.reduced_tokens), _strategy(event))
+
+
+def _strategy(event: HistoryReductionEvent) -> Attributes:
+    return {"foldline.fold.strategy": event.strategy}

@@ -6,10 +6,10 @@ from contextlib import asynccontextmanager
 from weakref import WeakValueDictionary
 
 
-__all__ = ["Turnstile"]
+__all__ = ["SingleFlight"]
 
 
-class Turnstile:
+class SingleFlight:
     """
     Lets one task through at a time for each key; the next one goes when it comes out.
 

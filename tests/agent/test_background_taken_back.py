@@ -10,32 +10,32 @@ import pytest
 from foldline import (
     Agent,
     AgentRunConfig,
+    BackgroundFold,
     ConversationThread,
-    FoldAhead,
     HistoryReductionConfig,
     HistoryReductionEvent,
     MemoryStore,
     Message,
 )
-from foldline.agent.ahead import FoldKey
+from foldline.agent.background import FoldKey
 from foldline.agent.events import IterationStartedEvent
 from foldline.errors import ModelError
 from foldline.reduction.reason import Reason
 from foldline.testing.model import ScriptedModel
-from tests.agent.test_ahead import CONFIG, TALK, GatedSummarizer, told
+from tests.agent.test_background import CONFIG, TALK, GatedSummarizer, told
 
 
 class Scene:
     """A thread of five exchanges, and an agent that folds it in the background with the next."""
 
     def __init__(
-        self, ahead: FoldAhead, thread: ConversationThread, *, model: ScriptedModel
+        self, ahead: BackgroundFold, thread: ConversationThread, *, model: ScriptedModel
     ) -> None:
         self.summarizer = GatedSummarizer()
         self.ahead = ahead
         self.thread = thread
         self.agent = Agent(
-            model, history_reduction=CONFIG, summarizer=self.summarizer, fold_ahead=ahead
+            model, history_reduction=CONFIG, summarizer=self.summarizer, background_fold=ahead
         )
 
     @property
@@ -52,7 +52,7 @@ class Scene:
 
 
 async def set_up(
-    ahead: FoldAhead, store: MemoryStore, *, model: ScriptedModel | None = None
+    ahead: BackgroundFold, store: MemoryStore, *, model: ScriptedModel | None = None
 ) -> Scene:
     """Return the scene before the turn that begins a fold."""
     thread = await store.thread("t")
@@ -63,14 +63,14 @@ async def set_up(
     return Scene(ahead, thread, model=model or ScriptedModel(repeat="fine"))
 
 
-async def begun(ahead: FoldAhead, store: MemoryStore) -> Scene:
+async def begun(ahead: BackgroundFold, store: MemoryStore) -> Scene:
     """Return the scene behind that turn."""
     scene = await set_up(ahead, store)
     await scene.agent.run("question 5", thread=scene.thread)
     return scene
 
 
-async def failing(ahead: FoldAhead, store: MemoryStore) -> Scene:
+async def failing(ahead: BackgroundFold, store: MemoryStore) -> Scene:
     """Return the scene behind that turn, with nobody who can write a summary."""
     scene = await set_up(ahead, store)
     scene.summarizer.text = ""
@@ -81,7 +81,7 @@ async def failing(ahead: FoldAhead, store: MemoryStore) -> Scene:
     return scene
 
 
-async def folded(ahead: FoldAhead, store: MemoryStore) -> Scene:
+async def folded(ahead: BackgroundFold, store: MemoryStore) -> Scene:
     """Return the scene behind that fold, of which nobody has told yet."""
     scene = await begun(ahead, store)
     await scene.land()
@@ -118,7 +118,7 @@ def test_a_fold_that_was_taken_back_is_told_to_nobody(take_back: _Way) -> None:
     """The next turn, of a new thread of that id too, hears neither of it nor of its summary."""
 
     async def live() -> None:
-        async with MemoryStore() as store, FoldAhead(patience=1) as ahead:
+        async with MemoryStore() as store, BackgroundFold(patience=1) as ahead:
             scene = await folded(ahead, store)
             thread = await take_back(store, scene.thread)
             result = await scene.agent.run("another question", thread=thread)
@@ -134,7 +134,7 @@ def test_the_fold_of_another_program_is_not_told_as_ours() -> None:
     """Where somebody has undone the fold and made another one, the turn tells of its hit alone."""
 
     async def live() -> None:
-        async with MemoryStore() as store, FoldAhead(patience=1) as ahead:
+        async with MemoryStore() as store, BackgroundFold(patience=1) as ahead:
             scene = await folded(ahead, store)
             other = await store.thread("t")
             await other.undo_reduction()
@@ -158,7 +158,7 @@ def test_a_turn_tells_of_the_fold_of_its_own_agent() -> None:
     """A fold of an agent with another configuration behind it is not taken for what was made."""
 
     async def live() -> None:
-        async with MemoryStore() as store, FoldAhead(patience=1) as ahead:
+        async with MemoryStore() as store, BackgroundFold(patience=1) as ahead:
             scene = await folded(ahead, store)
             dropping = HistoryReductionConfig(
                 enabled=True, strategy="message_counting", target_count=1
@@ -178,7 +178,7 @@ def test_a_fold_that_an_object_cannot_see_yet_is_told_later() -> None:
     """A turn that goes on with what it read before the fold does not use up its event."""
 
     async def live() -> None:
-        async with MemoryStore() as store, FoldAhead(patience=1) as ahead:
+        async with MemoryStore() as store, BackgroundFold(patience=1) as ahead:
             failed = ModelError("down")
             scene = await set_up(ahead, store, model=ScriptedModel(["fine", failed], repeat="fine"))
             await scene.agent.run("question 5", thread=scene.thread)
@@ -200,7 +200,7 @@ def test_a_turn_on_another_object_takes_the_fold_under_way() -> None:
     """Where it has waited for a fold that goes through another object, it makes no second one."""
 
     async def live() -> None:
-        async with MemoryStore() as store, FoldAhead(patience=1) as ahead:
+        async with MemoryStore() as store, BackgroundFold(patience=1) as ahead:
             scene = await begun(ahead, store)
             await scene.agent.run("question 6", thread=scene.thread)
             stream = scene.agent.run_stream("question 7", thread=await store.thread("t"))
@@ -223,7 +223,7 @@ def test_a_summary_that_was_taken_back_does_not_return_in_the_next() -> None:
     """
 
     async def live() -> None:
-        async with MemoryStore() as store, FoldAhead(patience=1) as ahead:
+        async with MemoryStore() as store, BackgroundFold(patience=1) as ahead:
             scene = await folded(ahead, store)
             for number in range(3):
                 await scene.agent.run(f"{number} {TALK}", thread=scene.thread)
@@ -240,7 +240,7 @@ def test_an_edit_behind_the_cut_keeps_the_fold_under_way() -> None:
     """What the fold stands for is there all the same, so it is stored and told."""
 
     async def live() -> None:
-        async with MemoryStore() as store, FoldAhead(patience=1) as ahead:
+        async with MemoryStore() as store, BackgroundFold(patience=1) as ahead:
             scene = await begun(ahead, store)
             await scene.thread.rewind(scene.thread.length - 2)
             await scene.land()
@@ -254,7 +254,7 @@ def test_a_failure_is_told_and_is_no_fold_of_the_turn() -> None:
     """The next turn hears that the fold has failed, and has no reduction."""
 
     async def live() -> None:
-        async with MemoryStore() as store, FoldAhead(patience=1) as ahead:
+        async with MemoryStore() as store, BackgroundFold(patience=1) as ahead:
             scene = await failing(ahead, store)
             await scene.land()
             result = await scene.agent.run("question 6", thread=scene.thread)
@@ -269,7 +269,7 @@ def test_a_failure_is_not_noted_in_a_thread_that_was_cleared() -> None:
     """What could not be folded is gone, so nothing is stored and nobody is told."""
 
     async def live() -> None:
-        async with MemoryStore() as store, FoldAhead(patience=1) as ahead:
+        async with MemoryStore() as store, BackgroundFold(patience=1) as ahead:
             scene = await failing(ahead, store)
             await scene.thread.clear()
             await scene.land()

@@ -3,12 +3,12 @@
 import asyncio
 from threading import Barrier, Thread
 
-from foldline.agent.turnstile import Turnstile
+from foldline.agent.single_flight import SingleFlight
 
 
 def test_one_key_is_passed_one_at_a_time() -> None:
     """Tasks with one key follow each other; another key does not wait; nothing is left over."""
-    turnstile, inside, most = Turnstile(), {"a": 0, "b": 0}, {"a": 0, "b": 0, "all": 0}
+    turnstile, inside, most = SingleFlight(), {"a": 0, "b": 0}, {"a": 0, "b": 0, "all": 0}
 
     async def pass_through(key: str) -> None:
         async with turnstile.alone(key):
@@ -29,7 +29,7 @@ def test_one_key_is_passed_one_at_a_time() -> None:
 
 def test_the_next_one_goes_where_the_first_fails_or_is_cancelled() -> None:
     """An error and a cancellation, inside or while waiting, open the way."""
-    turnstile, passed = Turnstile(), list[str]()
+    turnstile, passed = SingleFlight(), list[str]()
 
     async def hold(*, fail: bool = False) -> None:
         async with turnstile.alone("k"):
@@ -62,7 +62,7 @@ def test_the_next_one_goes_where_the_first_fails_or_is_cancelled() -> None:
 
 def test_loops_do_not_wait_for_each_other() -> None:
     """Two threads, each with a loop of its own, are inside with one key at the same time."""
-    turnstile, both = Turnstile(), Barrier(2, timeout=10)
+    turnstile, both = SingleFlight(), Barrier(2, timeout=10)
 
     async def meet() -> None:
         async with turnstile.alone("k"):

@@ -13,7 +13,7 @@ from foldline.errors import ConfigError
 from foldline.reduction.state import HistoryReductionState
 
 
-__all__ = ["FoldAhead", "FoldKey"]
+__all__ = ["BackgroundFold", "FoldKey"]
 
 
 FoldKey: TypeAlias = tuple[object, str, str, str]
@@ -24,7 +24,7 @@ _LOG = logging.getLogger("foldline")
 _MOST_LANDED = 1024
 
 
-class FoldAhead:
+class BackgroundFold:
     """
     Makes folds beside the turns that need them; one at a time for each thread.
 
@@ -70,9 +70,7 @@ class FoldAhead:
             ConfigError: It was not entered, or in another event loop.
         """
         if self._loop is not asyncio.get_running_loop():
-            message = (
-                "enter FoldAhead with `async with`, in the event loop of the turns, before them"
-            )
+            message = "enter BackgroundFold with `async with`, in the event loop of the turns, before them"
             raise ConfigError(message)
         if key not in self._flights:
             flight = asyncio.create_task(self._fly(key, fold))

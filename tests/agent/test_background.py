@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from foldline import (
     Agent,
     AgentRunConfig,
+    BackgroundFold,
     ConversationThread,
-    FoldAhead,
     HistoryReductionConfig,
     HistoryReductionEvent,
     MemoryStore,
@@ -64,8 +64,10 @@ def test_a_turn_goes_on_while_the_summary_is_written() -> None:
     async def live() -> tuple[Sequence[TurnResult], ScriptedModel]:
         model, summarizer = ScriptedModel(repeat="fine"), GatedSummarizer()
         thread = await filled()
-        async with FoldAhead() as ahead:
-            agent = Agent(model, history_reduction=CONFIG, summarizer=summarizer, fold_ahead=ahead)
+        async with BackgroundFold() as ahead:
+            agent = Agent(
+                model, history_reduction=CONFIG, summarizer=summarizer, background_fold=ahead
+            )
             first = await agent.run("question 5", thread=thread)
             assert len(ahead) == 1
             summarizer.gate.set()
@@ -94,12 +96,12 @@ def test_one_fold_is_under_way_at_a_time() -> None:
     async def live() -> int:
         summarizer = GatedSummarizer()
         thread = await filled()
-        async with FoldAhead() as ahead:
+        async with BackgroundFold() as ahead:
             agent = Agent(
                 ScriptedModel(repeat="fine"),
                 history_reduction=CONFIG,
                 summarizer=summarizer,
-                fold_ahead=ahead,
+                background_fold=ahead,
             )
             for number in range(2):
                 await agent.run(f"question {number}", thread=thread)
@@ -118,12 +120,12 @@ def test_a_turn_waits_where_too_much_has_gathered() -> None:
     async def live() -> tuple[list[tuple[str, Reason]], int]:
         summarizer = GatedSummarizer()
         thread = await filled()
-        async with FoldAhead() as ahead:
+        async with BackgroundFold() as ahead:
             agent = Agent(
                 ScriptedModel(repeat="fine"),
                 history_reduction=CONFIG,
                 summarizer=summarizer,
-                fold_ahead=ahead,
+                background_fold=ahead,
             )
             for number in range(2):
                 await agent.run(f"question {number}", thread=thread)
@@ -143,12 +145,12 @@ def test_leaving_waits_for_what_is_under_way() -> None:
     async def live() -> bool:
         summarizer = GatedSummarizer()
         thread = await filled()
-        async with FoldAhead() as ahead:
+        async with BackgroundFold() as ahead:
             agent = Agent(
                 ScriptedModel(repeat="fine"),
                 history_reduction=CONFIG,
                 summarizer=summarizer,
-                fold_ahead=ahead,
+                background_fold=ahead,
             )
             await agent.run("question 5", thread=thread)
             asyncio.get_running_loop().call_later(0.02, summarizer.gate.set)
@@ -162,12 +164,12 @@ def test_leaving_gives_up_what_takes_too_long() -> None:
 
     async def live() -> tuple[bool, int]:
         thread = await filled()
-        async with FoldAhead(patience=0.01) as ahead:
+        async with BackgroundFold(patience=0.01) as ahead:
             agent = Agent(
                 ScriptedModel(repeat="fine"),
                 history_reduction=CONFIG,
                 summarizer=GatedSummarizer(),
-                fold_ahead=ahead,
+                background_fold=ahead,
             )
             await agent.run("question 5", thread=thread)
         return thread.last_reduction is None, len(asyncio.all_tasks())
@@ -190,12 +192,12 @@ def test_a_fold_beside_a_turn_does_not_disturb_it() -> None:
             )
             return "fine"
 
-        async with FoldAhead() as ahead:
+        async with BackgroundFold() as ahead:
             agent = Agent(
                 ScriptedModel([answer]),
                 history_reduction=CONFIG,
                 summarizer=summarizer,
-                fold_ahead=ahead,
+                background_fold=ahead,
             )
             result = await agent.run("question 5", thread=thread)
         return thread.count, thread.last_reduction is not None, result.text
@@ -210,12 +212,12 @@ def test_a_fold_that_is_asked_for_is_waited_for() -> None:
         summarizer = GatedSummarizer()
         summarizer.gate.set()
         thread = await filled(4)
-        async with FoldAhead() as ahead:
+        async with BackgroundFold() as ahead:
             agent = Agent(
                 ScriptedModel(repeat="fine"),
                 history_reduction=CONFIG,
                 summarizer=summarizer,
-                fold_ahead=ahead,
+                background_fold=ahead,
             )
             overrides = AgentRunConfig(trigger_history_reduction=True)
             return told(await agent.run("now", thread=thread, config=overrides))
@@ -234,8 +236,10 @@ def test_a_reopened_thread_goes_on_while_the_next_summary_is_written() -> None:
         agent = Agent(model, history_reduction=CONFIG, summarizer=summarizer)
         for number in range(8):
             await agent.run(f"{number} {TALK}", thread=thread)
-        async with FoldAhead() as ahead:
-            agent = Agent(model, history_reduction=CONFIG, summarizer=summarizer, fold_ahead=ahead)
+        async with BackgroundFold() as ahead:
+            agent = Agent(
+                model, history_reduction=CONFIG, summarizer=summarizer, background_fold=ahead
+            )
             return await agent.run("next", thread=await store.thread("ahead")), model
 
     result, model = asyncio.run(live())
