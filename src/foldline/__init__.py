@@ -6,7 +6,7 @@ that turns one into the other: a summary, and the digest of the exact prefix tha
 """
 
 from foldline.agent.agent import Agent
-from foldline.agent.ahead import FoldAhead
+from foldline.agent.background import BackgroundFold
 from foldline.agent.cache import ReductionCache
 from foldline.agent.config import (
     AgentConfig,
@@ -164,6 +164,7 @@ __all__ = [
     "AgentOptions",
     "AgentRunConfig",
     "AgentSelectedEvent",
+    "BackgroundFold",
     "BlobPart",
     "BlockingCallError",
     "BoundedOrchestrator",
@@ -188,7 +189,6 @@ __all__ = [
     "DigestSummarizer",
     "ExternalError",
     "FilePart",
-    "FoldAhead",
     "FoldlineError",
     "FormatError",
     "GenericPart",

@@ -16,7 +16,7 @@ import pytest
 from msgspec import Struct, structs
 
 from foldline.agent.agent import Agent
-from foldline.agent.ahead import FoldAhead
+from foldline.agent.background import BackgroundFold
 from foldline.agent.options import AgentOptions
 from foldline.agent.result import TurnResult
 from foldline.agent.streaming import StreamingTurnResult
@@ -165,7 +165,7 @@ class Talk(Struct):
 
     async def __call__(self) -> None:
         async with AsyncExitStack() as stack:
-            ahead = await stack.enter_async_context(FoldAhead())
+            ahead = await stack.enter_async_context(BackgroundFold())
             agent = agent_of(self.scene, self.life, self.book, ahead=ahead)
             await go_on(self.scene, agent, self.thread)
 

@@ -11,8 +11,8 @@ from foldline import (
     AgentConfig,
     AgentOptions,
     AgentRunConfig,
+    BackgroundFold,
     ConfigError,
-    FoldAhead,
     HistoryReductionConfig,
     HistoryReductionEvent,
     MemoryStore,
@@ -79,12 +79,12 @@ def test_stores_share_no_folds() -> None:
     async def live() -> tuple[list[str], list[str | None]]:
         summarizer = Summarizer(0.01)
         threads = [await filled(), await filled()]
-        async with FoldAhead() as ahead:
+        async with BackgroundFold() as ahead:
             agent = Agent(
                 ScriptedModel(repeat="fine"),
                 history_reduction=CONFIG,
                 summarizer=summarizer,
-                fold_ahead=ahead,
+                background_fold=ahead,
             )
             for thread in threads:
                 await agent.run("question 5", thread=thread)
@@ -114,9 +114,11 @@ def test_a_fold_waits_for_the_one_under_way(*, forced: bool) -> None:
         config = HistoryReductionConfig(
             enabled=True, strategy="summarizing", target_count=8, summarization_threshold=4
         )
-        async with FoldAhead() as ahead:
+        async with BackgroundFold() as ahead:
             model = ScriptedModel(["fine", refused_once] if not forced else [], repeat="fine")
-            agent = Agent(model, history_reduction=config, summarizer=summarizer, fold_ahead=ahead)
+            agent = Agent(
+                model, history_reduction=config, summarizer=summarizer, background_fold=ahead
+            )
             await agent.run("one", thread=thread)
             assert len(ahead) == 1
             overrides = AgentRunConfig(trigger_history_reduction=forced)
@@ -129,21 +131,21 @@ def test_a_fold_waits_for_the_one_under_way(*, forced: bool) -> None:
 def test_folds_begin_only_inside() -> None:
     """Before it is entered, after it is left and in another loop the error says what to do."""
 
-    async def turn(ahead: FoldAhead) -> None:
+    async def turn(ahead: BackgroundFold) -> None:
         agent = Agent(
             ScriptedModel(repeat="fine"),
             history_reduction=CONFIG,
             summarizer=Summarizer(),
-            fold_ahead=ahead,
+            background_fold=ahead,
         )
-        with pytest.raises(ConfigError, match="enter FoldAhead"):
+        with pytest.raises(ConfigError, match="enter BackgroundFold"):
             await agent.run("question 5", thread=await filled())
 
-    async def leave(ahead: FoldAhead) -> None:
+    async def leave(ahead: BackgroundFold) -> None:
         async with ahead:
             pass
 
-    ahead = FoldAhead()
+    ahead = BackgroundFold()
     asyncio.run(turn(ahead))
     asyncio.run(leave(ahead))
     asyncio.run(turn(ahead))
@@ -159,19 +161,19 @@ def test_folds_begin_only_inside() -> None:
 def test_patience_is_a_number_of_seconds(patience: object) -> None:
     """Anything else is refused at once."""
     with pytest.raises(ConfigError, match="above 0"):
-        FoldAhead(patience=patience)  # type: ignore[arg-type]
+        BackgroundFold(patience=patience)  # type: ignore[arg-type]
 
 
 def test_leaving_forgets_what_nobody_came_for() -> None:
     """Events of folds that no turn has told of do not outlive the context."""
 
     async def live() -> list[HistoryReductionEvent]:
-        ahead = FoldAhead()
+        ahead = BackgroundFold()
         agent = Agent(
             ScriptedModel(repeat="fine"),
             history_reduction=CONFIG,
             summarizer=Summarizer(),
-            fold_ahead=ahead,
+            background_fold=ahead,
         )
         thread = await filled()
         async with ahead:
@@ -235,7 +237,7 @@ def test_a_summarizer_has_the_time_that_the_options_give() -> None:
         ({"history_reduction": {}}, "config is a dict"),
         ({"instructions": None}, "instructions is a NoneType: allowed is str"),
         ({"name": 7}, "name is a int: allowed is str"),
-        ({"fold_ahead": 5}, "fold_ahead is a int"),
+        ({"background_fold": 5}, "background_fold is a int"),
         ({"telemetry": 5}, "telemetry is a int"),
     ],
 )

@@ -10,7 +10,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 from foldline.agent.events import RunCompletedEvent, TextStartEvent, TurnFinishedEvent
 from foldline.agent.telemetry import UNOBSERVED, ObservedModel, Observer, Telemetry
-from foldline.agent.telemetry.attributes import error_type, model_attributes
+from foldline.agent.telemetry.conventions import error_type, model_attributes
 from foldline.agent.tools import ToolAnswer
 from foldline.errors import ContextOverflowError, MissingExtraError, ModelError
 from foldline.history.messages import Message

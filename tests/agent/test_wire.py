@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from foldline.agent.reducer import HistoryReducer
-from foldline.history.formats.grammars.anthropic import check_anthropic
-from foldline.history.formats.grammars.openai_chat import check_openai_chat
 from foldline.history.messages import NativeFormat
 from foldline.reduction.config import HistoryReductionConfig
+from foldline.testing.grammars.anthropic import check_anthropic
+from foldline.testing.grammars.openai_chat import check_openai_chat
 from foldline.testing.summarizer import ScriptedSummarizer
 
 

@@ -15,9 +15,9 @@ from foldline.agent.events import ToolStartedEvent
 from foldline.apps.cli.chat_recording import Recording
 from foldline.apps.cli.chat_speaker import Speaker
 from foldline.apps.cli.main import main
-from foldline.history.formats.importer import Session
-from foldline.history.formats.sessions import read_sessions
 from foldline.history.messages import Message
+from foldline.logs import read_sessions
+from foldline.logs.importer import Session
 from foldline.threads.stores.memory import MemoryStore
 from tests.apps.chat_recordings import tool_loop
 from tests.apps.test_chat_typed import Typed

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from foldline.apps.cli.documents import TARGETS
-from foldline.history.formats.sessions import FORMATS
+from foldline.logs.sessions import FORMATS
 
 
 Run = Callable[..., Any]

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from foldline.history.codec import decode_history, encode_history
-from foldline.history.formats.grammars import (
+from foldline.history.messages import Message
+from foldline.history.parts import ReasoningPart
+from foldline.reduction.state import HistoryReductionState
+from foldline.testing.grammars import (
     check_anthropic,
     check_openai_chat,
     check_openai_responses,
 )
-from foldline.history.messages import Message
-from foldline.history.parts import ReasoningPart
-from foldline.reduction.state import HistoryReductionState
 
 
 Run = Callable[..., Any]

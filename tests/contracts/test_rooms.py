@@ -45,7 +45,7 @@ def test_the_package_keeps_the_contracts(copy: Path, root: Path) -> None:
     [
         ("history/planted.py", "import foldline.reduction", "Rooms look down"),
         ("reduction/planted.py", "import foldline.agent", "Rooms look down"),
-        ("replay/planted.py", "import foldline.testing", "Rooms look down"),
+        ("threads/planted.py", "import foldline.providers", "Rooms look down"),
         ("attic/__init__.py", "", "Rooms look down"),
         ("history/planted.py", "import asyncio", "The pure rooms"),
         ("reduction/planted.py", "from time import monotonic", "The pure rooms"),

@@ -14,8 +14,9 @@ LONGEST_FUNCTION = 50
 VAGUE_NAMES = {"base", "common", "helper", "helpers", "manager", "misc", "util", "utils"}
 
 CATCHERS = {
-    "agent/ahead.py",  # a fold that nobody waits for must not be told to nobody
+    "agent/background.py",  # a fold that nobody waits for must not be told to nobody
     "agent/reducer.py",  # a summarizer may fail in any way and must not fail the turn
+    "agent/telemetry/spans.py",  # marks the span of what has failed, and raises again
     "agent/tools/running.py",  # a tool may fail in any way, and the model is told
     "agent/tools/worker.py",  # carries what a thread raises to whoever waits for it
     "apps/cli/main.py",  # a program ends with one line, not with a traceback
@@ -33,8 +34,10 @@ ANY_READERS = (
     "history/codec.py",  # turns JSON into values
     "history/digest.py",  # hashes any JSON value
     "history/formats/",  # reads the wire formats of vendors
+    "logs/",  # reads the logs of other programs
     "providers/vendors/",  # speaks with the clients of vendors
     "reduction/config_reader.py",  # reads configuration that may hold anything
+    "testing/grammars/",  # judges requests that may hold anything
     "threads/loop_state.py",  # tells msgspec how a field of its own looks as JSON
     "threads/snapshot.py",  # reads documents of other programs
     "threads/stores/postgres/",  # rows of a database have no type

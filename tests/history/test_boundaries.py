@@ -87,7 +87,7 @@ def _is_safe(history: History, index: int) -> bool:
         or (
             0 < index < len(history)
             and history[index].role == "assistant"
-            and history[index - 1] == _message("t")
+            and history[index - 1].role == "assistant"
         )
     )
 
@@ -110,21 +110,21 @@ def _expected(
     [
         pytest.param("u a u a u a", 2, 4, id="nothing in the way: the newest two stay"),
         pytest.param("s u s a s u a s", 2, 2, id="system messages are not counted"),
-        pytest.param("u a c1 r1 a", 2, 2, id="a result stays with its call"),
+        pytest.param("u c1 r1 a", 2, 1, id="a result stays with its call"),
         pytest.param("u a u c1+c2 r1 r2 a", 2, 3, id="parallel calls are one group"),
         pytest.param("u a u c1+c2 r2 r1 a", 2, 3, id="whatever the order of their results"),
         pytest.param("u a c1 r1 c2 r2 a", 3, 4, id="two calls in a row are two groups"),
-        pytest.param("u a c1 u a r1 a", 3, 2, id="a late result reaches over a user message"),
-        pytest.param("u a c1 c2 r1 r2", 1, 2, id="groups that overlap are one"),
+        pytest.param("u a u c1 u a r1 a", 3, 3, id="a late result reaches over a user message"),
+        pytest.param("u c1 r9 c2 r1 r2", 1, 1, id="groups that overlap are one"),
         pytest.param("u a c1 r1 u c1 r1 a", 2, 5, id="an id used twice pairs with the newest call"),
-        pytest.param("u a u a c1", 1, 4, id="a call that waits may open the view"),
-        pytest.param("u a c1+c2 r1 a", 1, 2, id="but nothing is cut above it"),
+        pytest.param("u a u c1", 1, 3, id="a call that waits may open the view"),
+        pytest.param("u c1+c2 r1 a", 1, 1, id="but nothing is cut above it"),
         pytest.param("u c1 u a u a", 3, 3, id="a call that an older exchange left was given up"),
         pytest.param("u r1 a u a", 3, 2, id="a result of nothing binds nothing"),
-        pytest.param("u a t a u", 2, 2, id="reasoning stays with what it led to"),
-        pytest.param("u a t t a u", 2, 2, id="however much of it there is"),
-        pytest.param("u a t c1 r1 a", 2, 2, id="reasoning, then a call"),
-        pytest.param("u a t u a", 2, 3, id="reasoning that led to nothing binds nothing"),
+        pytest.param("u a r9 t a u", 2, 3, id="reasoning stays with what it led to"),
+        pytest.param("u t t a c1 r1 u", 2, 1, id="and so does all of one answer"),
+        pytest.param("u a u t c1 r1 a", 2, 3, id="reasoning, then a call"),
+        pytest.param("u a t u a", 2, 3, id="an answer is whole before the user speaks"),
         pytest.param("u a u a", 4, None, id="all that there is stays: nothing to cut"),
         pytest.param("u a", 9, None, id="less than that: nothing to cut"),
         pytest.param("", 1, None, id="no messages: nothing to cut"),
@@ -140,15 +140,15 @@ def test_a_cut_tears_nothing_apart(words: str, keep: int, expected: int | None) 
 @pytest.mark.parametrize(
     ("slack", "expected"),
     [
-        pytest.param(0, 5, id="no slack: the first safe index"),
-        pytest.param(1, 5, id="too little slack to reach a user message"),
-        pytest.param(2, 3, id="the user message just within it"),
+        pytest.param(0, 6, id="no slack: the first safe index"),
+        pytest.param(2, 6, id="too little slack to reach a user message"),
+        pytest.param(3, 3, id="the user message just within it"),
         pytest.param(9, 3, id="more slack does not reach for an older one"),
     ],
 )
 def test_slack_looks_for_a_user_message(slack: int, expected: int) -> None:
     """A view that opens with a question is worth the slack, and no more than the slack."""
-    history = _history("u a a u a c1 r1 a")
+    history = _history("u a a u c1 r1 c2 r2 a")
 
     assert safe_cut(history, unit="messages", keep=3, slack=slack) == expected
 

@@ -16,6 +16,8 @@ from foldline.history.digest import (
     DIGEST_SIZE,
     EMPTY_DIGEST,
     chain_digest,
+    chain_digest_1,
+    follows,
     message_digest,
     prefix_digest,
 )
@@ -37,10 +39,17 @@ from foldline.history.parts import (
 CALL = ToolCallPart("call_1", "search", '{"to": "OSL", "days": [1, 2]}')
 ANSWER = ToolCallResponsePart("call_1", "3 flights")
 BASE = Message(role="assistant", name="bot", parts=(TextPart("looking"), CALL, ANSWER))
-PINNED = "5fd63492716586e2c3df4cde84c4fda65a1d8af459ebf5da8e1d5c313a4e755b"
+SAID = (
+    Message.user("How far?", name="ada"),
+    Message(role="assistant", parts=(TextPart("I look."), CALL)),
+    Message.tool("call_1", "3 flights", name="search"),
+)
+PINNED_1 = "b8a8d7ec908a6b56f34c8be0e4de83afbd4786ac938f03d49277dd21b7e87cf6"
+PINNED_2 = "b2f1047825738474b84777b496fc67ee4dbdd09fb4ce7543b730fcdcc06b4eb2"
 
 ROLES: tuple[Role, ...] = ("system", "user", "assistant", "tool")
 NAMES = (None, "", "a", "null")
+SAYING_NOTHING = (TextPart(""), ToolCallPart("a", "t", ""))
 PARTS: tuple[Part, ...] = (
     *(kind(text) for kind in (TextPart, ReasoningPart, CompactionPart) for text in ("", "a")),
     TextPart('"a"'),
@@ -65,6 +74,10 @@ PARTS: tuple[Part, ...] = (
 
 def _with_arguments(arguments: str) -> Message:
     return Message.assistant(tool_calls=[ToolCallPart("call_1", "search", arguments)])
+
+
+def has_answer(parts: tuple[Part, ...]) -> bool:
+    return any(isinstance(part, ToolCallResponsePart) for part in parts)
 
 
 def _below(frames: int, work: Callable[[], bytes]) -> bytes:
@@ -165,14 +178,16 @@ def test_arguments_that_are_no_json_enter_as_text(arguments: str) -> None:
 
 
 def test_different_messages_have_different_digests() -> None:
-    """No two of more than thirteen thousand different messages share a digest."""
-    said = [(), *((part,) for part in PARTS), *product(PARTS, PARTS)]
+    """No two of more than ten thousand different messages share a digest."""
+    parts = [part for part in PARTS if part not in SAYING_NOTHING]
+    said = [*((part,) for part in parts), *product(parts, parts)]
     messages = [
         Message(role=role, name=name, parts=parts)
         for role, name, parts in product(ROLES, NAMES, said)
+        if role in {"system", "assistant"} or (role == "user" and not has_answer(parts))
     ]
 
-    assert len(messages) > 13_000
+    assert len(messages) > 6_000
     assert len({message_digest(message) for message in messages}) == len(messages)
 
 
@@ -210,23 +225,87 @@ def test_the_projection_is_pinned() -> None:
     """
     The bytes behind a digest are written out here: a change of them needs a new version number.
     """
-    form = (
-        '[1,"assistant","bot",[{"content":"looking","type":"text"},'
-        '{"id":"call_1","name":"search","type":"tool_call","value":{"days":[1,2],"to":"OSL"}},'
-        '{"id":"call_1","response":"3 flights","type":"tool_call_response"}]]'
+    call = '{"id":"call_1","name":"search","type":"tool_call","value":{"days":[1,2],"to":"OSL"}}'
+    steps = (
+        '[2,"user","ada",[{"content":"How far?","type":"text"}]]',
+        '[2,"assistant",null,[{"content":"I look.","type":"text"}]]',
+        f'[2,"assistant",null,[{call}]]',
+        '[2,"tool",null,[{"id":"call_1","response":"3 flights","type":"tool_call_response"}]]',
     )
+    digest = EMPTY_DIGEST
+    for step in steps:
+        digest = sha256(digest + sha256(step.encode()).digest()).digest()
 
-    assert message_digest(BASE) == sha256(form.encode()).digest()
-    assert message_digest(BASE).hex() == PINNED
+    assert prefix_digest(SAID) == digest
+    assert digest.hex() == PINNED_2
 
 
-def test_a_prefix_digest_is_a_chain() -> None:
-    """Each link is the SHA-256 of the digest before it and of the message's own."""
-    first, second = Message.user("one"), Message.assistant("two")
-    link = sha256(bytes(32) + message_digest(first)).digest()
+def test_version_1_is_pinned() -> None:
+    """What was stored with version 1 can still be recognized: one step for each message, named."""
+    digest = EMPTY_DIGEST
+    for message in SAID:
+        digest = chain_digest_1(digest, message)
 
-    assert chain_digest(EMPTY_DIGEST, first) == link
-    assert prefix_digest([first, second]) == sha256(link + message_digest(second)).digest()
+    assert digest.hex() == PINNED_1
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [(TextPart("a"), CALL), (ReasoningPart("b"),)],
+        [(TextPart("a"),), (CALL,), (ReasoningPart("b"),)],
+        [(), (TextPart("a"), TextPart("")), (CALL, ReasoningPart("b"))],
+    ],
+)
+def test_an_answer_in_pieces_is_one(pieces: list[tuple[Part, ...]]) -> None:
+    """However an answer is divided into neighboring messages, the digest behind it is the same."""
+    messages = [Message(role="assistant", parts=parts) for parts in pieces]
+    whole = Message(role="assistant", parts=(TextPart("a"), CALL, ReasoningPart("b")))
+
+    assert prefix_digest(messages) == message_digest(whole)
+
+
+def test_two_speakers_are_told_apart() -> None:
+    """Pieces of an answer are of one assistant: another name is another answer."""
+    one, other = Message.assistant("a", name="x"), Message.assistant("a", name="y")
+
+    assert prefix_digest([one, one]) != prefix_digest([one, other])
+
+
+@pytest.mark.parametrize("role", ["tool", "user"])
+def test_results_in_one_message_are_several(role: Role) -> None:
+    """Each result is one of its own, and the words behind them are the user's or the tool's."""
+    second = ToolCallResponsePart("call_2", "none")
+    words = TextPart("go on")
+    together = Message(role=role, parts=(ANSWER, second, words))
+    apart = [
+        Message(role="tool", name="search", parts=(ANSWER,)),
+        Message(role="tool", parts=(second,)),
+        Message(role=role, parts=(words,)),
+    ]
+
+    assert message_digest(together) == prefix_digest(apart)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("", "{}"), ('{"a": 0.10}', '{"a": 0.1}'), ('{"a": 1e3}', '{"a": 1000.0}')]
+)
+def test_arguments_are_the_value_that_they_spell(one: str, other: str) -> None:
+    """A vendor that holds arguments as objects writes fractions and no arguments its own way."""
+    assert message_digest(_with_arguments(one)) == message_digest(_with_arguments(other))
+
+
+def test_rows_of_both_versions_are_one_chain() -> None:
+    """A link of version 1, one of version 2 behind it and a system message follow; others do not."""
+    first, second, system = Message.user("one"), Message.user("two"), Message.system("brief")
+    old = chain_digest_1(EMPTY_DIGEST, first)
+    new = chain_digest(old, second)
+
+    assert follows(EMPTY_DIGEST, first, old)
+    assert follows(old, second, new)
+    assert follows(old, system, old)
+    assert not follows(old, first, new)
+    assert not follows(old, system, new)
 
 
 def test_the_digest_of_nothing_is_zero_bytes() -> None:

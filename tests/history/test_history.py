@@ -195,9 +195,9 @@ def test_a_message_reaches_to_the_earliest_call_that_it_answers(messages: list[M
 
 
 @given(MESSAGES)
-def test_a_whole_index_parts_no_call_from_its_answer(messages: list[Message]) -> None:
+def test_a_whole_index_parts_nothing(messages: list[Message]) -> None:
     """
-    Of all indexes, those are whole that no pair of a call and its answer spans, highest first.
+    Neither a call and its result nor neighboring messages of an assistant span a whole index.
     """
     history, visible = History(messages), _visible(messages)
     pairs, _ = _pairs(visible)
@@ -205,6 +205,7 @@ def test_a_whole_index_parts_no_call_from_its_answer(messages: list[Message]) ->
         index
         for index in range(len(visible), -1, -1)
         if not any(call < index <= answer for call, answer in pairs)
+        and not (0 < index < len(visible) and visible[index - 1].goes_on_with(visible[index]))
     ]
 
     for top in range(len(visible) + 1):

@@ -12,9 +12,6 @@ from foldline.agent.cache import ReductionCache
 from foldline.agent.reducer import HistoryReducer
 from foldline.history.codec import encode_json
 from foldline.history.formats.anthropic import to_anthropic
-from foldline.history.formats.grammars.anthropic import check_anthropic
-from foldline.history.formats.grammars.openai_chat import check_openai_chat
-from foldline.history.formats.grammars.openai_responses import check_openai_responses
 from foldline.history.formats.openai_chat import to_openai_chat
 from foldline.history.formats.openai_responses import to_openai_responses
 from foldline.history.formats.renderings.anthropic import render_anthropic
@@ -25,6 +22,9 @@ from foldline.history.messages import Message, NativeFormat
 from foldline.history.units import CountingUnit
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.state import HistoryReductionState
+from foldline.testing.grammars.anthropic import check_anthropic
+from foldline.testing.grammars.openai_chat import check_openai_chat
+from foldline.testing.grammars.openai_responses import check_openai_responses
 from foldline.testing.histories import damaged_history, legal_history
 from foldline.testing.summarizer import ScriptedSummarizer
 

@@ -299,7 +299,7 @@ def test_failures_of_another_conversation_are_not_counted() -> None:
 def test_a_summary_has_to_be_smaller_than_what_leaves_the_view() -> None:
     """The pinned question stays in the view, so that a summary may not be as long as it."""
     history = History([Message.user(TEXT * 5), Message.assistant("yes indeed " * 20)])
-    history.extend(Message.assistant(f"{number}") for number in range(5))
+    history.extend(Message.assistant(f"{number}", name=f"{number}") for number in range(5))
     asked = Asked(lambda _: TEXT)
     result = make(history, ROLLING, asked)
 

@@ -48,7 +48,7 @@ def test_a_reduction_holds_what_it_was_made_of() -> None:
     assert state.summary_content == "Summary"
     assert (state.target_count, state.reduction_threshold) == (20, 5)
     assert state.created_at == NOW
-    assert state.message_hash.startswith("sha256-1:")
+    assert state.message_hash.startswith("sha256-2:")
 
 
 def test_a_reduction_of_nothing_is_allowed() -> None:

@@ -131,7 +131,7 @@ def test_the_live_threshold_decides() -> None:
 @pytest.mark.parametrize(
     "changes",
     [
-        {"message_hash": "sha256-1:" + "0" * 64},
+        {"message_hash": "sha256-2:" + "0" * 64},
         {"config_fingerprint": "other"},
         {"counting_unit": "exchanges"},
         {"summarized_up_to_index": 17},
@@ -218,7 +218,8 @@ def test_one_giant_tool_group_cannot_be_cut() -> None:
 
 def test_the_question_alone_is_not_folded() -> None:
     """Where a fold would only move the last user message, which stays in the view, it is not made."""
-    history = History([Message.user("u"), *(Message.assistant(f"{n}") for n in range(4))])
+    speakers = (Message.assistant(f"{n}", name=f"{n}") for n in range(4))
+    history = History([Message.user("u"), *speakers])
     config = msgspec.structs.replace(CONFIG, summarization_threshold=0)
     alone = judge(history, config=config)
     history.append(Message.assistant("more"))

@@ -5,9 +5,9 @@ from random import Random
 
 import pytest
 
-from foldline.history.formats.importer import Session
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
+from foldline.logs.importer import Session
 from foldline.replay.tape import Tape
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from foldline.history.formats.importer import Session
 from foldline.history.messages import Message
+from foldline.logs.importer import Session
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.replay.calls import model_calls
 from foldline.replay.comparison import compare

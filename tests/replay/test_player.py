@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from foldline.agent.reducer import HistoryReducer
-from foldline.history.formats.importer import Session
 from foldline.history.history import History
 from foldline.history.messages import Message
+from foldline.logs.importer import Session
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.replay.player import play
 from foldline.replay.record import ReplayReport

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from foldline.history.formats.importer import Session
-from foldline.history.formats.sessions import read_sessions
+from foldline.logs.importer import Session
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.replay.comparison import compare
 from foldline.replay.record import CallRecord
 from foldline.replay.tape import Tape
+from tests.replay.recordings import recorded_sessions
 
 
 SUFFIXES = {".json", ".jsonl", ".yaml"}
@@ -53,7 +53,9 @@ def test_every_recorded_conversation_replays(shared_data: Path) -> None:
     files = _files(shared_data)
 
     for path in files:
-        longest = sorted(_sessions(path), key=lambda session: -len(session.messages))[:LONGEST]
+        longest = sorted(recorded_sessions(path), key=lambda session: -len(session.messages))[
+            :LONGEST
+        ]
         for session in longest:
             assert _faults(session) == []
 
@@ -61,7 +63,7 @@ def test_every_recorded_conversation_replays(shared_data: Path) -> None:
 @pytest.mark.long
 def test_every_session_of_every_file_replays(shared_data: Path) -> None:
     """Not only the longest: nothing is invalid or breaks without a fold in any of them."""
-    sessions = [session for path in _files(shared_data) for session in _sessions(path)]
+    sessions = [session for path in _files(shared_data) for session in recorded_sessions(path)]
 
     assert len(sessions) > 150
     for session in sessions:
@@ -82,10 +84,6 @@ def _files(folder: Path) -> list[Path]:
     return files
 
 
-def _sessions(path: Path) -> tuple[Session, ...]:
-    return read_sessions(path.read_bytes(), name=path.stem)
-
-
 def _faults(session: Session) -> list[tuple[str, str, int, str]]:
     """Return what is wrong with the requests of *session*, and where."""
     return [
@@ -104,7 +102,7 @@ def _faults_of(call: CallRecord) -> tuple[str, ...]:
 def test_a_long_recorded_session_folds_often(shared_data: Path) -> None:
     """The 990 messages of one real session are cut down to a small view, many times."""
     path = shared_data / "pi-coding-agent" / "before-compaction.jsonl"
-    (session,) = read_sessions(path.read_bytes())
+    (session,) = recorded_sessions(path)
 
     reports = compare(Tape(session), CONFIGS).reports
 

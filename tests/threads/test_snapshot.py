@@ -341,7 +341,7 @@ def test_notes_of_failed_folds_survive() -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"message_hash": "sha256-1:" + "0" * 64},
+        {"message_hash": "sha256-2:" + "0" * 64},
         {"summarized_up_to_index": 3},
         {"summarized_up_to_index": 99},
         {"summarized_up_to_index": 2**62},

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import Protocol, Self, runtime_checkable
 
-from foldline.agent.ahead import FoldAhead
 from foldline.agent.arguments import check_config, check_model, check_overrides, check_parts
+from foldline.agent.background import BackgroundFold
 from foldline.agent.config import AgentConfig
 from foldline.agent.events import AgentEvent
 from foldline.agent.input import TurnInput, messages_of
@@ -62,7 +62,7 @@ class Agent:
         history_reduction: HistoryReductionConfig | None = None,
         summarizer: Summarizer | Sequence[Summarizer] | None = None,
         options: AgentOptions = DEFAULT_OPTIONS,
-        fold_ahead: FoldAhead | None = None,
+        background_fold: BackgroundFold | None = None,
         telemetry: Observer = UNOBSERVED,
     ) -> None:
         """
@@ -76,7 +76,7 @@ class Agent:
             history_reduction: How and when to reduce; not at all by default.
             summarizer: Who writes summaries; the `summarizer_provider`, else the model, by default.
             options: What bounds a turn.
-            fold_ahead: What makes folds in the background; a turn waits for them by default.
+            background_fold: What makes folds in the background; a turn waits for them by default.
             telemetry: Who watches, as a `Telemetry` does.
 
         Raises:
@@ -87,7 +87,7 @@ class Agent:
         check_config(config)
         check_parts(name=(name, str), instructions=(instructions, str))
         check_parts(options=(options, AgentOptions), telemetry=(telemetry, Observer))
-        check_parts(fold_ahead=(fold_ahead, FoldAhead | None))
+        check_parts(background_fold=(background_fold, BackgroundFold | None))
         chat = check_model(open_model(model))
         chain, writer = _summarizers(summarizer, config, chat, telemetry)
         self._opened = [one for one in (chat, writer) if one is not None and one is not model]
@@ -98,7 +98,7 @@ class Agent:
             tools=tools_by_name(tools),
             instructions=instructions,
             options=options,
-            ahead=fold_ahead,
+            ahead=background_fold,
             observer=telemetry,
             new_id=_new_id,
         )
@@ -109,7 +109,7 @@ class Agent:
         config: AgentConfig,
         *,
         tools: Iterable[Tool | ToolFunction] = (),
-        fold_ahead: FoldAhead | None = None,
+        background_fold: BackgroundFold | None = None,
         telemetry: Observer = UNOBSERVED,
     ) -> "Agent":
         """
@@ -118,7 +118,7 @@ class Agent:
         Args:
             config: The description.
             tools: What the model may call.
-            fold_ahead: What makes folds in the background.
+            background_fold: What makes folds in the background.
             telemetry: Who watches.
 
         Raises:
@@ -136,7 +136,7 @@ class Agent:
             tools=tools,
             history_reduction=config.history_reduction,
             options=config.options,
-            fold_ahead=fold_ahead,
+            background_fold=background_fold,
             telemetry=telemetry,
         )
 

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from foldline.agent.ahead import FoldKey
+from foldline.agent.background import FoldKey
 from foldline.agent.events import RequestSentEvent
 from foldline.agent.model_call import ask_model
 from foldline.agent.progress import Progress
@@ -148,7 +148,9 @@ class Asking:
             )
         ahead = self._setup.ahead
         if ahead is not None and not self._is_forced:
-            held = reducer.hold(window.history, state=window.reduction, overrides=overrides)
+            held = reducer.without_folding(
+                window.history, state=window.reduction, overrides=overrides
+            )
             verdict, limits = held.verdict, reducer.config.limits
             if verdict.kind == "fold" and verdict.units <= limits.ceiling + limits.threshold:
                 branch = self._progress.thread.head.branch

@@ -4,7 +4,7 @@ from bisect import insort
 from collections import OrderedDict
 from threading import Lock
 
-from foldline.agent.turnstile import Turnstile
+from foldline.agent.single_flight import SingleFlight
 from foldline.checks import expect_whole
 from foldline.history.history import History
 from foldline.reduction.state import HistoryReductionState, hash_of
@@ -35,7 +35,7 @@ class ReductionCache:
         self._entries: OrderedDict[tuple[str, str, str], HistoryReductionState] = OrderedDict()
         self._indexes: dict[tuple[str, str], list[int]] = {}
         self._lock = Lock()
-        self.folds = Turnstile()
+        self.folds = SingleFlight()
         """Where a fold waits while another one of the same prefix is being made."""
 
     def __len__(self) -> int:

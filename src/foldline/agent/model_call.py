@@ -5,8 +5,8 @@ from contextlib import aclosing
 
 from msgspec import structs
 
+from foldline.agent.deltas import Deltas
 from foldline.agent.events import AgentEvent
-from foldline.agent.speech import Speech
 from foldline.agent.telemetry import UNOBSERVED, Observer
 from foldline.errors import ConfigError, ModelError
 from foldline.history.messages import Message, Usage
@@ -44,7 +44,7 @@ async def ask_model(
     Raises:
         ModelError: The model failed, or answered with what is no answer.
     """
-    speech = Speech(iteration, tell)
+    deltas = Deltas(iteration, tell)
     streaming = model if streams and isinstance(model, StreamingChatModel) else None
     watched = observer.model_call(
         request, model=model.name, streams=streaming is not None, reduction=reduction
@@ -52,19 +52,19 @@ async def ask_model(
     try:
         with watched as answered:
             if streaming is not None:
-                response = await _streamed(streaming, request, speech)
+                response = await _streamed(streaming, request, deltas)
             else:
                 response = _checked(await model.respond(request), model)
             answered(response)
-        if not speech.has_begun:
-            speech.tell_all(response)
+        if not deltas.has_begun:
+            deltas.add_all(response)
     finally:
-        speech.close()
+        deltas.close()
     return response
 
 
 async def _streamed(
-    model: StreamingChatModel, request: ChatRequest, speech: Speech
+    model: StreamingChatModel, request: ChatRequest, deltas: Deltas
 ) -> ChatResponse:
     response = None
     async with aclosing(model.stream(request)) as pieces:
@@ -72,7 +72,7 @@ async def _streamed(
             if isinstance(piece, ChatResponse):
                 response = _checked(piece, model)
             else:
-                speech.hear(piece)
+                deltas.add(piece)
     if response is None:
         message = f"{model.name} ended its stream without a response"
         raise ModelError(message)

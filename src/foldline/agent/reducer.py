@@ -42,6 +42,7 @@ from foldline.reduction.request import SummaryFailure, SummaryRequest
 from foldline.reduction.run_config import AgentRunConfig
 from foldline.reduction.state import HistoryReductionState, hash_of
 from foldline.reduction.verdict import Verdict, decide
+from foldline.reduction.version_1 import carried_over
 from foldline.reduction.view import view_of
 
 
@@ -259,7 +260,7 @@ class HistoryReducer:
         """
         return self._begin(messages, state, overrides, format, scope).verdict
 
-    def hold(
+    def without_folding(
         self,
         history: History,
         *,
@@ -323,6 +324,11 @@ class HistoryReducer:
         if overrides is not None:
             check_overrides(overrides)
         items = read_items(messages, format, self._counter)
+        verdict = self._decided(items.history, state, overrides)
+        if state is not None and verdict.state is None:
+            carried = carried_over(state, items.history)
+            if carried is not state:
+                state, verdict = carried, self._decided(items.history, carried, overrides)
         call = Call(
             config=self.config,
             items=items,
@@ -330,28 +336,28 @@ class HistoryReducer:
             overrides=overrides,
             scope=scope,
             started=started,
-            verdict=decide(
-                items.history,
-                self.config,
-                state,
-                config_fingerprint=self._fingerprint,
-                overrides=overrides,
-            ),
+            verdict=verdict,
         )
         return call if self._cache is None else self._looked_up(call, self._cache)
+
+    def _decided(
+        self,
+        history: History,
+        state: HistoryReductionState | None,
+        overrides: AgentRunConfig | None,
+    ) -> Verdict:
+        made = self._fingerprint
+        return decide(history, self.config, state, config_fingerprint=made, overrides=overrides)
 
     def _looked_up(self, call: Call, cache: ReductionCache) -> Call:
         """Return *call* as it is decided with what *cache* knows, where that is more."""
         history, standing = call.items.history, call.verdict.state
         if standing is not None and not call.verdict.folds:
             return call
-        made = self._fingerprint
-        found = cache.find(history, config_fingerprint=made, scope=call.scope)
+        found = cache.find(history, config_fingerprint=self._fingerprint, scope=call.scope)
         if found is None or not _knows_more(found, standing):
             return call
-        verdict = decide(
-            history, self.config, found, config_fingerprint=made, overrides=call.overrides
-        )
+        verdict = self._decided(history, found, call.overrides)
         return structs.replace(call, given=found, verdict=verdict)
 
     async def _settled(self, call: Call) -> ReducedHistory[Any]:
@@ -423,7 +429,7 @@ class HistoryReducer:
                 messages=call.items.given(), state=call.given, event=None, verdict=verdict
             )
         status: ReductionStatus = "skipped"
-        # A reduction in force is shown, also where `hold` puts a fold off.
+        # A reduction in force is shown, also where `without_folding` puts a fold off.
         standing, cache_age = verdict.state, None
         if standing is not None:
             status = "cache_hit"

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
-from foldline.agent.ahead import FoldAhead
+from foldline.agent.background import BackgroundFold
 from foldline.agent.options import AgentOptions
 from foldline.agent.reducer import HistoryReducer
 from foldline.agent.telemetry import Observer
@@ -40,7 +40,7 @@ class TurnSetup(Struct, frozen=True, kw_only=True):
     options: AgentOptions
     """What bounds a turn."""
 
-    ahead: FoldAhead | None
+    ahead: BackgroundFold | None
     """What makes folds in the background, if anything does."""
 
     observer: Observer

@@ -15,8 +15,9 @@ which the model goes on reading. Three things must not be torn apart:
 2. **A call that still waits.** The newest exchange may hold calls whose results will come; no cut
    lies above the first of them. A call that an older exchange left unanswered will never be
    answered: it may be folded away, and the view mends what is left of it.
-3. **Reasoning and what it led to.** Vendors refuse a sealed reasoning item without the item that
-   followed it, so no cut lies between a message of reasoning alone and the assistant message after.
+3. **One answer.** Neighboring messages of one assistant are one answer: whether reasoning, text and
+   calls are one item or several depends on the vendor, and so must no cut. Also, vendors refuse a
+   sealed reasoning item without the item that followed it. A history crosses these indexes out, too.
 
 Everything moves *backward*, toward the start: what moves a cut can only keep more, never less. The
 search begins at the lowest index that keeps no more than was asked for. From the first safe index
@@ -30,8 +31,6 @@ Every caller uses `safe_cut`; no strategy has a rule of its own.
 from collections.abc import Iterator
 
 from foldline.history.history import History
-from foldline.history.messages import Message
-from foldline.history.parts import ReasoningPart
 from foldline.history.units import CountingUnit
 
 
@@ -78,21 +77,8 @@ def is_safe_cut(history: History, index: int) -> bool:
 
 def _safe_indexes(history: History, top: int, above: int) -> Iterator[int]:
     """Give every safe index from *top* down to just over *above*."""
-    for index in history.whole_indexes(min(top, history.first_open_call()), above):
-        if not _splits_reasoning(history, index):
-            yield index
+    return history.whole_indexes(min(top, history.first_open_call()), above)
 
 
 def _opens_exchange(history: History, index: int) -> bool:
     return index < len(history) and history[index].role == "user"
-
-
-def _splits_reasoning(history: History, index: int) -> bool:
-    if index >= len(history) or history[index].role != "assistant":
-        return False
-    return _is_reasoning(history[index - 1])
-
-
-def _is_reasoning(message: Message) -> bool:
-    parts = message.parts
-    return bool(parts) and all(type(part) is ReasoningPart for part in parts)

@@ -119,6 +119,7 @@ class History(Sequence[Message]):
 
     def _hold(self, message: Message, tokens: int, digest: bytes) -> None:
         position = self._length
+        is_continued = bool(self._messages) and self._messages[-1].goes_on_with(message)
         self._length = position + 1
         self._head = digest
         self._chain += digest
@@ -131,8 +132,10 @@ class History(Sequence[Message]):
         if len(parts) != 1 or type(parts[0]) is not TextPart:
             reach = self._pair(message, position)
         self._reach.append(reach)
-        # An answer tears every index between its call and itself, for good.
-        while whole[-1] > reach:
+        # A result tears every index between its call and itself, for good, and the next piece
+        # of an answer the one between the two.
+        torn_down_to = min(reach, position - 1) if is_continued else reach
+        while whole[-1] > torn_down_to:
             whole.pop()
         whole.append(position + 1)
 
@@ -381,7 +384,10 @@ class History(Sequence[Message]):
 
     def whole_indexes(self, top: int, above: int) -> Iterator[int]:
         """
-        Give each index from *top* down to just over *above* that parts no call from its answer.
+        Give each index from *top* down to just over *above* that parts nothing.
+
+        Neither a call from its result nor two neighboring messages of one assistant lie on both
+        sides of it.
         """
         at = bisect_right(self._whole, top)
         while at and self._whole[at - 1] > above:

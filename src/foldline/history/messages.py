@@ -149,6 +149,14 @@ class Message(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
         """Whether the message is a summary that a view put in place of older messages."""
         return self.metadata is not None and SUMMARY_KEY in self.metadata
 
+    def goes_on_with(self, following: "Message") -> bool:
+        """
+        Whether *following*, said next, is of the same answer: both are the same assistant's.
+
+        Vendors disagree on how many items an answer is, so no cut parts the two.
+        """
+        return self.role == following.role == "assistant" and self.name == following.name
+
     @property
     def text(self) -> str:
         """The text parts joined by newlines; empty where there are none."""

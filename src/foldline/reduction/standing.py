@@ -6,7 +6,7 @@ import msgspec
 
 from foldline.history.history import History
 from foldline.history.units import CountingUnit
-from foldline.reduction.state import HistoryReductionState, hash_of, linked
+from foldline.reduction.state import HistoryReductionState, hash_of, linked, same_hash
 
 
 __all__ = ["EarlierReduction", "in_force", "known_of", "knows_failure", "use_of"]
@@ -97,7 +97,7 @@ def knows_failure(history: History, state: HistoryReductionState) -> bool:
     """Whether the failures that *state* has noted are those of *history*."""
     index = state.failed_index
     is_known = 0 < index <= len(history) and index >= history.start
-    return is_known and state.failed_hash == hash_of(history, index)
+    return is_known and same_hash(state.failed_hash, hash_of(history, index))
 
 
 def _pinned(history: History, state: HistoryReductionState) -> HistoryReductionState:
@@ -146,5 +146,5 @@ def _fits(history: History, state: HistoryReductionState) -> bool:
         and (index < length or history.last_user() is not None)
         and index >= history.start
         and (pinned is None or 0 <= pinned < index)
-        and state.message_hash == hash_of(history, index)
+        and same_hash(state.message_hash, hash_of(history, index))
     )

@@ -34,6 +34,7 @@ __all__ = [
     "hash_text",
     "join_layers",
     "linked",
+    "same_hash",
 ]
 
 
@@ -43,7 +44,7 @@ STATE_FORMAT = 1
 MAX_PREVIOUS = 8
 """How many earlier reductions a reduction carries along."""
 
-_HASH_PREFIX = "sha256-1:"
+_HASH_PREFIX = "sha256-2:"
 
 
 class SummaryLayer(Struct, frozen=True, kw_only=True):
@@ -197,7 +198,7 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True):
         index = self.summarized_up_to_index
         if len(messages) < index:
             raise HistoryTooShortError(count=len(messages), index=index)
-        return index == 0 or hash_of(messages, index) == self.message_hash
+        return index == 0 or same_hash(hash_of(messages, index), self.message_hash)
 
     def apply_to_messages(
         self, messages: Sequence[Message], system_message: Message | None = None
@@ -371,6 +372,16 @@ def hash_of(messages: Sequence[Message], index: int) -> str:
 def hash_text(digest: bytes) -> str:
     """Return the stored form of the prefix digest *digest*."""
     return _HASH_PREFIX + digest.hex()
+
+
+def same_hash(one: str, other: str) -> bool:
+    """
+    Whether two stored forms are of the same digest, whatever version made it.
+
+    A thread whose first rows were stored with version 1 goes on from the digest of the last of
+    them. What stands for these rows then names version 1 and is as good as new.
+    """
+    return one == other or one.partition(":")[2] == other.partition(":")[2]
 
 
 EMPTY_HASH = hash_text(EMPTY_DIGEST)

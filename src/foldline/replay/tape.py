@@ -1,9 +1,9 @@
 """A session made ready to be played any number of times."""
 
-from foldline.history.formats.importer import Session
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.tokens import TokenCounter, TokenEstimator, count_message
+from foldline.logs.importer import Session
 from foldline.replay.calls import model_calls
 from foldline.replay.record import SessionRecord
 

@@ -10,12 +10,6 @@ it is judged whole.
 
 from collections.abc import Sequence
 
-from foldline.history.formats.grammars import (
-    Violation,
-    check_anthropic,
-    check_openai_chat,
-    check_openai_responses,
-)
 from foldline.history.formats.renderings import (
     render_anthropic,
     render_openai_chat,
@@ -24,6 +18,12 @@ from foldline.history.formats.renderings import (
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallResponsePart
+from foldline.testing.grammars import (
+    Violation,
+    check_anthropic,
+    check_openai_chat,
+    check_openai_responses,
+)
 
 
 __all__ = ["losses", "violations", "violations_behind"]

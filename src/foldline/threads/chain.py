@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from foldline.errors import StoreCorruptError
-from foldline.history.digest import EMPTY_DIGEST, chain_digest
+from foldline.history.digest import EMPTY_DIGEST, follows
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart, ToolCallResponsePart
 from foldline.threads.cipher import Vault
@@ -139,8 +139,7 @@ class Chain:
             return "its position or its number of user messages is not that of the rows before it"
         if counts.tokens < known:
             return "its sum of tokens is less than that of the row before it"
-        digest = before.digest if row.system else chain_digest(before.digest, message)
-        if counts.digest != digest:
+        if not follows(before.digest, message, counts.digest):
             return "its digest is not that of the messages up to it"
         return None
 

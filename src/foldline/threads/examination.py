@@ -6,7 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from foldline.errors import FormatError, StoreBusyError, StoreCorruptError, StoreKeyError
-from foldline.reduction.state import hash_text
+from foldline.reduction.state import hash_text, same_hash
 from foldline.threads.backing import Backing
 from foldline.threads.chain import Chain, Sums
 from foldline.threads.checkpoint import Checkpoint, decode_checkpoint
@@ -390,7 +390,7 @@ def _reduction_problem(one: StoredReduction, chain: Chain) -> str | None:
     if index > chain.sums.length:
         return f"it stands for {index} messages, and there are {chain.sums.length}"
     digest = chain.digest_of_index.get(index)
-    if digest is not None and hash_text(digest) != one.state.message_hash:
+    if digest is not None and not same_hash(hash_text(digest), one.state.message_hash):
         return f"it stands for other messages than the first {index}"
     if index in chain.torn:
         return f"its cut at {index} parts a call from its answer"

@@ -7,7 +7,8 @@ from msgspec import UNSET, structs
 from foldline.errors import CheckpointStaleError
 from foldline.history.history import History
 from foldline.history.messages import Message
-from foldline.reduction.state import HistoryReductionState, hash_of
+from foldline.reduction.state import HistoryReductionState, hash_of, same_hash
+from foldline.reduction.version_1 import carried_over
 from foldline.threads.backing import Backing
 from foldline.threads.head import Head
 from foldline.threads.key import ThreadKey
@@ -101,8 +102,11 @@ def _standing(
     if reduction is None:
         return None
     history = History(messages)
+    reduction = carried_over(reduction, history)
     index, pinned = reduction.summarized_up_to_index, reduction.pinned_index
-    if not 0 <= index <= len(history) or hash_of(history, index) != reduction.message_hash:
+    if not 0 <= index <= len(history) or not same_hash(
+        hash_of(history, index), reduction.message_hash
+    ):
         return None
     if pinned is not None and not 0 <= pinned < index:
         return None

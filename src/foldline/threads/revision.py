@@ -13,6 +13,7 @@ import msgspec
 
 from foldline.errors import ConfigError, StoreCorruptError
 from foldline.history.messages import Message
+from foldline.reduction.state import same_hash
 from foldline.threads.backing import Backing
 from foldline.threads.head import Head
 from foldline.threads.key import ThreadKey
@@ -210,7 +211,7 @@ async def fitting_reductions(
 async def _fits(reader: ThreadReader, known: StoredReduction) -> bool:
     reach = _reach(known)
     try:
-        return reach == 0 or await reader.hash_at(reach) == known.state.message_hash
+        return reach == 0 or same_hash(await reader.hash_at(reach), known.state.message_hash)
     except StoreCorruptError:
         # A fork shares damage too, and where this row is damaged no window behind it can be read.
         return False

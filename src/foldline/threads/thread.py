@@ -15,7 +15,7 @@ from foldline.errors import (
     ThreadNotFoundError,
 )
 from foldline.history.messages import Message
-from foldline.reduction.state import HistoryReductionState, hash_of
+from foldline.reduction.state import HistoryReductionState, hash_of, same_hash
 from foldline.threads.arguments import (
     check_answer,
     check_change,
@@ -272,7 +272,7 @@ class ConversationThread(ReadOnlyThread):
         if reduction.goes_back_from(self._record.reduction):
             message = f"a reduction up to {index} goes back: `undo_reduction` revokes the newest"
             raise ConfigError(message)
-        if index and await self._hash_at(index) != reduction.message_hash:
+        if index and not same_hash(await self._hash_at(index), reduction.message_hash):
             raise IntegrityError(index=index)
         return structs.replace(
             change,

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from foldline.agent.agent import Agent
-from foldline.agent.ahead import FoldAhead
+from foldline.agent.background import BackgroundFold
 from foldline.agent.events import AgentEvent, CheckpointEvent
 from foldline.errors import ToolDecisionError
 from foldline.reduction.reason import CIRCUIT_BREAKER_TERMINATION
@@ -96,7 +96,7 @@ async def play(
     """
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(store)
-        ahead = FoldAhead() if scene.folds_ahead else None
+        ahead = BackgroundFold() if scene.folds_ahead else None
         if ahead is not None:
             await stack.enter_async_context(ahead)
         thread = await store.thread(NAME)

@@ -14,16 +14,11 @@ from functools import cache
 from msgspec import Struct
 
 from foldline.agent.agent import Agent
-from foldline.agent.ahead import FoldAhead
+from foldline.agent.background import BackgroundFold
 from foldline.agent.options import AgentOptions
 from foldline.agent.tools import Tool, ToolContext, tool
 from foldline.errors import ContextOverflowError
 from foldline.history.codec import decode_json
-from foldline.history.formats.grammars import (
-    check_anthropic,
-    check_openai_chat,
-    check_openai_responses,
-)
 from foldline.history.formats.renderings import (
     render_anthropic,
     render_openai_chat,
@@ -36,6 +31,11 @@ from foldline.history.units import CountingUnit
 from foldline.providers.model import ChatRequest
 from foldline.reduction.config import HistoryReductionConfig, Retention
 from foldline.reduction.request import SummaryRequest
+from foldline.testing.grammars import (
+    check_anthropic,
+    check_openai_chat,
+    check_openai_responses,
+)
 from foldline.testing.model import ScriptedModel
 from foldline.threads.checkpoint import CheckpointRetention
 from foldline.threads.tool_run import ToolPolicy
@@ -156,7 +156,7 @@ def old_messages(scene: Scene) -> list[Message]:
     ]
 
 
-def agent_of(scene: Scene, life: Life, book: Book, *, ahead: FoldAhead | None = None) -> Agent:
+def agent_of(scene: Scene, life: Life, book: Book, *, ahead: BackgroundFold | None = None) -> Agent:
     """Return an agent for *scene* that lives in *life*."""
     return Agent(
         ScriptedModel(
@@ -167,7 +167,7 @@ def agent_of(scene: Scene, life: Life, book: Book, *, ahead: FoldAhead | None = 
         history_reduction=scene.reduction,
         summarizer=_Summarizer(scene, life, book),
         options=AgentOptions(parallel_tool_calls=scene.parallel),
-        fold_ahead=ahead if scene.folds_ahead else None,
+        background_fold=ahead if scene.folds_ahead else None,
     )
 
 

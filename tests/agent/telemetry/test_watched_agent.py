@@ -11,7 +11,7 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import StatusCode
 
 from foldline.agent.agent import Agent
-from foldline.agent.ahead import FoldAhead
+from foldline.agent.background import BackgroundFold
 from foldline.agent.config import AgentConfig
 from foldline.agent.events import TextDeltaEvent
 from foldline.agent.options import AgentOptions
@@ -245,14 +245,14 @@ def test_a_fold_in_the_background_belongs_to_its_turn() -> None:
     writer = Writer(watched.provider.get_tracer("writer"))
 
     async def main() -> None:
-        async with FoldAhead() as ahead:
+        async with BackgroundFold() as ahead:
             agent = agent_of(
                 watched,
                 "one",
                 "two",
                 history_reduction=REDUCING,
                 summarizer=writer,
-                fold_ahead=ahead,
+                background_fold=ahead,
             )
             thread = await MemoryStore().thread("t-9")
             await thread.add_messages(talk(10))

@@ -11,7 +11,6 @@ from foldline.history.formats.anthropic import (
     from_anthropic,
     message_from_anthropic,
 )
-from foldline.history.formats.grammars import check_anthropic
 from foldline.history.formats.renderings import (
     EMPTY_NOTE,
     OPENING_NOTE,
@@ -23,6 +22,7 @@ from foldline.history.parts import (
     GenericPart,
     TextPart,
 )
+from foldline.testing.grammars import check_anthropic
 
 
 MARK = {"cache_control": {"type": "ephemeral"}}

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from foldline.errors import FormatError
 from foldline.history.codec import canonical_json, encode_json
-from foldline.history.formats.grammars import check_openai_chat
 from foldline.history.formats.openai_chat import (
     from_openai_chat,
     items_from_message,
@@ -31,6 +30,7 @@ from foldline.history.parts import (
     ToolCallResponsePart,
     UriPart,
 )
+from foldline.testing.grammars import check_openai_chat
 
 
 TAU = Path(__file__).resolve().parents[3] / "../shared/data/tau-airline/conversations.jsonl"

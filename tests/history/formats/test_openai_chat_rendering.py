@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foldline.history.codec import encode_json
-from foldline.history.formats.grammars import check_openai_chat
 from foldline.history.formats.openai_chat import (
     from_openai_chat,
 )
@@ -20,6 +19,7 @@ from foldline.history.parts import (
     TextPart,
     ToolCallPart,
 )
+from foldline.testing.grammars import check_openai_chat
 
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from foldline.errors import FormatError
 from foldline.history.codec import canonical_json, encode_json
-from foldline.history.formats.grammars import check_openai_responses
 from foldline.history.formats.openai_responses import (
     from_openai_responses,
     items_from_message,
@@ -34,6 +33,7 @@ from foldline.history.parts import (
     ToolCallResponsePart,
     UriPart,
 )
+from foldline.testing.grammars import check_openai_responses
 
 
 CALL = {"type": "function_call", "call_id": "c1", "name": "look", "arguments": "{}"}

@@ -6,9 +6,9 @@ from typing import Any, TypeAlias
 import pytest
 
 from foldline.history.codec import decode_json
-from foldline.history.formats.request import read_request
 from foldline.history.messages import Message, NativeFormat, Usage
 from foldline.history.parts import CompactionPart, ReasoningPart, TextPart, ToolCallPart
+from foldline.logs.request import read_request
 from foldline.providers.model import ChatRequest, ChatResponse
 from foldline.providers.tool_definition import ToolDefinition
 from tests.providers.vendors.asking import Streamed, ask, ask_stream, opened, request_of

@@ -1,13 +1,12 @@
 """
-What a turn does, for those who watch: spans and metrics of OpenTelemetry.
+What a turn does, as spans and metrics of OpenTelemetry.
 
-The loop knows an `Observer` and nothing of OpenTelemetry. `Telemetry` is the observer that makes
-spans; its package is loaded when one is made, and not before.
+The loop only knows an `Observer`. `Telemetry` is the observer that makes spans; it loads the
+OpenTelemetry package when one is created, and not before.
 """
 
-from foldline.agent.telemetry.observed_model import ObservedModel
-from foldline.agent.telemetry.observer import UNOBSERVED, Observer, Unobserved
-from foldline.agent.telemetry.telemetry import Telemetry
+from foldline.agent.telemetry.observer import UNOBSERVED, ObservedModel, Observer
+from foldline.agent.telemetry.spans import Telemetry
 
 
-__all__ = ["UNOBSERVED", "ObservedModel", "Observer", "Telemetry", "Unobserved"]
+__all__ = ["UNOBSERVED", "ObservedModel", "Observer", "Telemetry"]

@@ -1,37 +1,38 @@
-"""Who watches a turn: what the loop tells, and where."""
+"""What the loop reports while it works, and to whom."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol, TypeVar, runtime_checkable
 
 from foldline.agent.events import AgentEvent
-from foldline.agent.tools import Tool, ToolAnswer
+from foldline.agent.tools.answer import ToolAnswer
+from foldline.agent.tools.tool import Tool
 from foldline.history.parts import ToolCallPart
-from foldline.providers.model import ChatRequest, ChatResponse
+from foldline.providers.model import ChatModel, ChatRequest, ChatResponse, window_of
 from foldline.reduction.event import HistoryReductionEvent
 
 
-__all__ = ["UNOBSERVED", "Observation", "Observer", "Unobserved"]
+__all__ = ["UNOBSERVED", "Observation", "ObservedModel", "Observer"]
 
 
 _Outcome = TypeVar("_Outcome")
 
 Observation = AbstractContextManager[Callable[[_Outcome], None]]
-"""What a piece of work runs inside of; it gives the function that is told what came of it."""
+"""The context that a piece of work runs in; it yields the function that takes the outcome."""
 
 
 @runtime_checkable
 class Observer(Protocol):
     """
-    Whoever watches turns; one may watch any number of them at once.
+    Receives what turns do; safe to share between turns.
 
-    Each method gives a context to do the work in, in one task, and the context a function to tell
-    the outcome to. Work that raises tells none.
+    Each method returns a context manager to do the work in, within one task. It yields a function
+    that is called with the outcome, unless the work raises.
     """
 
     def turn(self, *, agent: str, model: str, thread_id: str) -> Observation[AgentEvent]:
         """
-        Watch a turn; the function is told its events.
+        Observe a turn; the function is called with each of its events.
 
         Args:
             agent: The name of the agent.
@@ -49,22 +50,22 @@ class Observer(Protocol):
         reduction: HistoryReductionEvent | None = None,
     ) -> Observation[ChatResponse]:
         """
-        Watch one call of a model.
+        Observe one model call.
 
         Args:
-            request: What it is asked.
+            request: What the model is sent.
             model: The name of the model.
-            streams: Whether it says what it says as it goes.
-            reduction: How the view in the request came to be.
+            streams: Whether the answer is streamed.
+            reduction: How the view in the request was made.
         """
         ...
 
     def tool(self, tool: Tool, call: ToolCallPart) -> Observation[ToolAnswer]:
-        """Watch one run of *tool* for *call*."""
+        """Observe one run of *tool* for *call*."""
         ...
 
     def fold(self) -> Observation[HistoryReductionEvent]:
-        """Watch one fold."""
+        """Observe one fold."""
         ...
 
 
@@ -72,35 +73,53 @@ def _ignore(_: object) -> None:
     pass
 
 
-_NOTHING: nullcontext[Callable[[object], None]] = nullcontext(_ignore)
+class _Unobserved:
+    """The observer that does nothing."""
 
+    _nothing: nullcontext[Callable[[object], None]] = nullcontext(_ignore)
 
-class Unobserved:
-    """The observer of those who watch nothing."""
+    def turn(self, **_: object) -> Observation[AgentEvent]:
+        return self._nothing
 
-    def turn(self, *, agent: str, model: str, thread_id: str) -> Observation[AgentEvent]:  # noqa: ARG002 - all of the protocol
-        """Watch nothing."""
-        return _NOTHING
+    def model_call(self, request: ChatRequest, **_: object) -> Observation[ChatResponse]:  # noqa: ARG002 - as in the protocol
+        return self._nothing
 
-    def model_call(
-        self,
-        request: ChatRequest,  # noqa: ARG002 - all of the protocol
-        *,
-        model: str,  # noqa: ARG002 - all of the protocol
-        streams: bool = False,  # noqa: ARG002 - all of the protocol
-        reduction: HistoryReductionEvent | None = None,  # noqa: ARG002 - all of the protocol
-    ) -> Observation[ChatResponse]:
-        """Watch nothing."""
-        return _NOTHING
-
-    def tool(self, tool: Tool, call: ToolCallPart) -> Observation[ToolAnswer]:  # noqa: ARG002 - all of the protocol
-        """Watch nothing."""
-        return _NOTHING
+    def tool(self, tool: Tool, call: ToolCallPart) -> Observation[ToolAnswer]:  # noqa: ARG002 - as in the protocol
+        return self._nothing
 
     def fold(self) -> Observation[HistoryReductionEvent]:
-        """Watch nothing."""
-        return _NOTHING
+        return self._nothing
 
 
-UNOBSERVED = Unobserved()
-"""The one of this process; it has no state."""
+UNOBSERVED: Observer = _Unobserved()
+"""The observer that does nothing."""
+
+
+class ObservedModel:
+    """A model that reports its calls, for calls that the loop does not make, such as summaries."""
+
+    def __init__(self, model: ChatModel, observer: Observer) -> None:
+        self._model = model
+        self._observer = observer
+
+    @property
+    def name(self) -> str:
+        """The name of the model."""
+        return self._model.name
+
+    @property
+    def context_window(self) -> int | None:
+        """How many tokens the model can read and write at once; None if it does not say."""
+        return window_of(self._model)
+
+    async def respond(self, request: ChatRequest) -> ChatResponse:
+        """
+        Return the model's answer to *request*.
+
+        Raises:
+            ModelError: The model failed.
+        """
+        with self._observer.model_call(request, model=self._model.name) as answered:
+            response = await self._model.respond(request)
+            answered(response)
+        return response

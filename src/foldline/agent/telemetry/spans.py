@@ -1,50 +1,100 @@
-"""Spans that are current while the work is done that they stand for."""
+"""Spans that are current while their work is done, and the metrics beside them."""
 
-from collections.abc import Callable, Mapping
-from types import TracebackType
-from typing import TYPE_CHECKING, Generic, TypeVar
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from time import perf_counter
+from typing import TYPE_CHECKING
 
-from foldline.agent.telemetry.attributes import (
-    Attributes,
-    error_type,
-    fold_attributes,
+from msgspec import Struct
+
+from foldline.agent.events import (
+    AgentEvent,
+    ReasoningStartEvent,
+    RunCompletedEvent,
+    TextStartEvent,
+    ToolCallStartEvent,
+    TurnFinishedEvent,
+    TurnStartedEvent,
 )
-from foldline.agent.telemetry.instruments import Instruments
-from foldline.agent.telemetry.names import (
-    CANCELLED,
+from foldline.agent.telemetry.conventions import (
     CONVERSATION_ID,
     ERROR_TYPE,
+    OPERATION,
+    REQUEST_MODEL,
+    Attributes,
+    answer_content,
+    error_type,
+    fold_attributes,
+    is_compacted,
+    messages_content,
+    model_attributes,
+    request_attributes,
+    response_attributes,
+    response_content,
+    sendable,
+    turn_attributes,
 )
+from foldline.agent.telemetry.metrics import Metrics
+from foldline.agent.tools.answer import ToolAnswer
+from foldline.agent.tools.tool import Tool
 from foldline.errors import FoldlineError, MissingExtraError, ModelError
+from foldline.history.parts import ToolCallPart
+from foldline.providers.model import ChatRequest, ChatResponse
 from foldline.reduction.event import HistoryReductionEvent
 
 
 if TYPE_CHECKING:
-    from contextvars import Token
-
-    from opentelemetry.context import Context
     from opentelemetry.metrics import MeterProvider
     from opentelemetry.trace import Span, TracerProvider
 
 
-__all__ = ["CONVERSATION", "Operation", "Tracing"]
+__all__ = ["Telemetry"]
 
-
-_Outcome = TypeVar("_Outcome")
 
 _SCOPE = "foldline"
-CONVERSATION = "foldline.conversation"
-"""Under what a context holds the thread of the turn that goes on in it."""
+_THREAD = "foldline.conversation"
+_CALL = "foldline.call"
 
 
-class Tracing:
-    """What is used of OpenTelemetry; it is loaded when one is made."""
+class _Call(Struct):
+    """The model call that is current."""
+
+    span: "Span"
+    started: float
+    awaits_first: bool
+    response: ChatResponse | None = None
+
+    def first_piece(self) -> None:
+        """Note when the first piece of a stream arrived."""
+        if self.awaits_first:
+            self.awaits_first = False
+            seconds = perf_counter() - self.started
+            self.span.set_attribute("gen_ai.response.time_to_first_chunk", seconds)
+
+
+class Telemetry:
+    """
+    Makes OpenTelemetry spans and metrics of turns; an `Observer`.
+
+    One instance serves any number of agents and turns at once. No content of a conversation leaves
+    with them unless *capture_content* is set.
+    """
 
     def __init__(
-        self, tracer_provider: "TracerProvider | None", meter_provider: "MeterProvider | None"
+        self,
+        *,
+        tracer_provider: "TracerProvider | None" = None,
+        meter_provider: "MeterProvider | None" = None,
+        capture_content: bool = False,
     ) -> None:
         """
-        Trace with the given providers, or those of the process.
+        Trace and measure with the given providers.
+
+        Args:
+            tracer_provider: What makes spans; the one of the process by default.
+            meter_provider: What makes metrics; the one of the process by default.
+            capture_content: Whether spans include messages, summaries, and the arguments and
+                results of tools.
 
         Raises:
             MissingExtraError: The `otel` extra is not installed.
@@ -58,156 +108,159 @@ class Tracing:
 
         made_by = version("foldline")
         self._tracer = trace.get_tracer(_SCOPE, made_by, tracer_provider)
-        self.instruments = Instruments(metrics.get_meter(_SCOPE, made_by, meter_provider))
-        """The metrics."""
-        self.context_of = trace.set_span_in_context
-        """Returns a context in which a span is current."""
-        self.attach = context.attach
-        """Makes a context the current one."""
-        self.detach = context.detach
-        """Makes the context from before the current one."""
-        self.value = context.get_value
-        """Returns a value of the current context."""
-        self.with_value = context.set_value
-        """Returns a context with one value more."""
-        self._internal = trace.SpanKind.INTERNAL
-        self._client = trace.SpanKind.CLIENT
-        self._error = trace.StatusCode.ERROR
+        self._metrics = Metrics(metrics.get_meter(_SCOPE, made_by, meter_provider))
+        self._trace, self._context = trace, context
+        self._with_content = capture_content
 
-    def start(
+    @contextmanager
+    def turn(
+        self, *, agent: str, model: str, thread_id: str
+    ) -> Generator[Callable[[AgentEvent], None], None, None]:
+        """Observe a turn; see `Observer`."""
+        attributes: Attributes = {OPERATION: "invoke_agent", "gen_ai.agent.name": agent}
+        attributes |= model_attributes(model)
+        with (
+            self._current(_THREAD, thread_id),
+            self._span(f"invoke_agent {agent}", attributes) as span,
+        ):
+
+            def told(event: AgentEvent) -> None:
+                match event:
+                    case TurnStartedEvent() | TurnFinishedEvent() | RunCompletedEvent():
+                        span.set_attributes(turn_attributes(event))
+                    case TextStartEvent() | ReasoningStartEvent() | ToolCallStartEvent():
+                        # Events are reported inside the call whose model begins to answer.
+                        call = self._context.get_value(_CALL)
+                        if isinstance(call, _Call):
+                            call.first_piece()
+                    case _:
+                        return
+
+            yield told
+
+    @contextmanager
+    def model_call(
         self,
-        name: str,
-        attributes: Attributes,
+        request: ChatRequest,
         *,
-        is_client: bool = False,
-        parent: "Context | None" = None,
-        began: int | None = None,
-    ) -> "Span":
-        """
-        Start a span; it is not made the current one.
-
-        Args:
-            name: Its name.
-            attributes: What is known already.
-            is_client: Whether it stands for a call of somebody else.
-            parent: The context it begins in; by default the current one.
-            began: When it began, in nanoseconds, where that is not now.
-        """
-        kind = self._client if is_client else self._internal
-        return self._tracer.start_span(
-            name, parent, kind, attributes=attributes, start_time=began, record_exception=False
+        model: str,
+        streams: bool = False,
+        reduction: HistoryReductionEvent | None = None,
+    ) -> Generator[Callable[[ChatResponse], None], None, None]:
+        """Observe one model call; see `Observer`."""
+        named = model_attributes(model)
+        attributes = {OPERATION: "chat"} | named
+        attributes |= request_attributes(
+            request.settings, streams=streams, is_compacted=is_compacted(reduction)
         )
+        if reduction is not None:
+            self._metrics.viewed(reduction)
+        with self._span(f"chat {named[REQUEST_MODEL]}", attributes, is_client=True) as span:
+            captures = self._with_content and span.is_recording()
+            if captures:
+                span.set_attribute("gen_ai.input.messages", messages_content(request.messages))
+            call = _Call(span, perf_counter(), streams)
 
-    @property
-    def conversation(self) -> Attributes:
-        """The thread of the turn that goes on in the current context."""
-        found = self.value(CONVERSATION)
-        return {CONVERSATION_ID: found} if isinstance(found, str) else {}
+            def told(response: ChatResponse) -> None:
+                call.response = response
+                span.set_attributes(response_attributes(response))
+                if captures:
+                    span.set_attribute("gen_ai.output.messages", response_content(response))
 
-    def fail(self, span: "Span", kind: str, description: str | None = None) -> None:
-        """Mark *span* as failed with an error of *kind*."""
-        span.set_attribute(ERROR_TYPE, kind)
-        span.set_status(self._error, description)
+            with self._current(_CALL, call), self._measured(call, named):
+                yield told
 
-    def fold_ended(self, span: "Span", event: HistoryReductionEvent, *, with_content: bool) -> None:
-        """
-        Put on *span* what came of its fold, and count it.
+    @contextmanager
+    def _measured(self, call: _Call, named: Attributes) -> Generator[None, None, None]:
+        kind = None
+        try:
+            yield
+        except BaseException as error:
+            kind = error_type(error) if isinstance(error, Exception) else "cancelled"
+            raise
+        finally:
+            if call.response is None:
+                call.span.set_attribute("gen_ai.response.finish_reasons", ("error",))
+            # The span is still the current one, so that the measurement can point to it.
+            seconds = perf_counter() - call.started
+            self._metrics.called(seconds, named, call.response, error=kind)
 
-        Args:
-            span: The span, which is open.
-            event: What was told of the fold.
-            with_content: Whether the span holds the summary.
-        """
-        span.set_attributes(fold_attributes(event, with_content=with_content))
-        if event.status == "failed":
-            self.fail(span, event.reason.name.lower())
-        self.instruments.folded(event)
+    @contextmanager
+    def tool(
+        self, tool: Tool, call: ToolCallPart
+    ) -> Generator[Callable[[ToolAnswer], None], None, None]:
+        """Observe one run of a tool; see `Observer`."""
+        attributes: Attributes = {
+            OPERATION: "execute_tool",
+            "gen_ai.tool.name": tool.name,
+            "gen_ai.tool.call.id": call.id,
+            "gen_ai.tool.type": "function",
+        }
+        if tool.description:
+            attributes["gen_ai.tool.description"] = tool.description
+        if self._with_content:
+            attributes["gen_ai.tool.call.arguments"] = sendable(call.arguments)
+        with self._span(f"execute_tool {tool.name}", attributes) as span:
 
-    def mark(self, span: "Span", error: BaseException | None) -> str | None:
-        """
-        Mark *span* as *error* ended its work; return the kind of the error.
+            def told(answer: ToolAnswer) -> None:
+                if self._with_content:
+                    span.set_attribute("gen_ai.tool.call.result", answer_content(answer.content))
+                if answer.is_error:
+                    self._fail(span, "tool_error")
 
-        Who is cancelled has not failed: such a span says so, and its status stays unset.
-        """
-        if error is None:
-            return None
+            yield told
+
+    @contextmanager
+    def fold(self) -> Generator[Callable[[HistoryReductionEvent], None], None, None]:
+        """Observe one fold; see `Observer`."""
+        with self._span("compact_history", {OPERATION: "compact_history"}) as span:
+
+            def told(event: HistoryReductionEvent) -> None:
+                span.set_attributes(fold_attributes(event, with_content=self._with_content))
+                if event.status == "failed":
+                    self._fail(span, event.reason.name.lower())
+                self._metrics.folded(event)
+
+            yield told
+
+    @contextmanager
+    def _current(self, key: str, value: object) -> Generator[None, None, None]:
+        token = self._context.attach(self._context.set_value(key, value))
+        try:
+            yield
+        finally:
+            self._context.detach(token)
+
+    @contextmanager
+    def _span(
+        self, name: str, attributes: Attributes, *, is_client: bool = False
+    ) -> "Generator[Span, None, None]":
+        thread_id = self._context.get_value(_THREAD)
+        if isinstance(thread_id, str):
+            attributes[CONVERSATION_ID] = thread_id
+        kinds = self._trace.SpanKind
+        with self._tracer.start_as_current_span(
+            name,
+            kind=kinds.CLIENT if is_client else kinds.INTERNAL,
+            attributes=attributes,
+            record_exception=False,
+            set_status_on_exception=False,
+        ) as span:
+            try:
+                yield span
+            except BaseException as error:
+                self._mark(span, error)
+                raise
+
+    def _mark(self, span: "Span", error: BaseException) -> None:
         if not isinstance(error, Exception):
-            span.set_attribute(CANCELLED, True)  # noqa: FBT003 - a value, not an option
-            return "cancelled"
-        kind = error_type(error)
-        # Only our own errors hold no text of a conversation, and of a model anybody may raise them.
+            # Being cancelled is no failure: the status stays unset.
+            span.set_attribute("foldline.cancelled", True)  # noqa: FBT003 - a value, not an option
+            return
+        # Only our own errors are free of content, and a model may raise a ModelError of any text.
         is_ours = isinstance(error, FoldlineError) and not isinstance(error, ModelError)
-        self.fail(span, kind, str(error) if is_ours else None)
-        return kind
+        self._fail(span, error_type(error), str(error) if is_ours else None)
 
-
-class Operation(Generic[_Outcome]):
-    """
-    Work under way: a context in which its span is the current one.
-
-    The span starts when the context is entered, and ends with it.
-    """
-
-    def __init__(
-        self, tracing: Tracing, name: str, attributes: Attributes, *, is_client: bool = False
-    ) -> None:
-        """
-        Start nothing yet.
-
-        Args:
-            tracing: What makes the span.
-            name: Its name.
-            attributes: What is known already; the thread of the turn is added.
-            is_client: Whether it is a call of somebody else.
-        """
-        self._tracing = tracing
-        self._name = name
-        self._attributes = attributes
-        self._is_client = is_client
-        self._span: Span | None = None
-        self._token: Token[Context] | None = None
-
-    @property
-    def span(self) -> "Span":
-        """The span, which has started."""
-        assert self._span is not None
-        return self._span
-
-    def values(self) -> Mapping[str, object]:
-        """Return what the context holds besides the span."""
-        return {}
-
-    def begun(self) -> None:
-        """Do what there is to do once the span has started."""
-
-    def told(self, outcome: _Outcome) -> None:
-        """Put *outcome* on the span."""
-        raise NotImplementedError
-
-    def ending(self, error: str | None) -> None:
-        """
-        Do what there is to do before the span ends, over an error of the kind *error* or none.
-        """
-
-    def __enter__(self) -> Callable[[_Outcome], None]:
-        tracing = self._tracing
-        attributes = tracing.conversation | self._attributes
-        span = tracing.start(self._name, attributes, is_client=self._is_client)
-        context = tracing.context_of(span)
-        for key, value in self.values().items():
-            context = tracing.with_value(key, value, context)
-        self._span, self._token = span, tracing.attach(context)
-        self.begun()
-        return self.told
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        assert self._token is not None
-        # The span is still the current one, so that a measurement can point at it.
-        self.ending(self._tracing.mark(self.span, error))
-        self._tracing.detach(self._token)
-        self.span.end()
+    def _fail(self, span: "Span", kind: str, description: str | None = None) -> None:
+        span.set_attribute(ERROR_TYPE, kind)
+        span.set_status(self._trace.StatusCode.ERROR, description)

@@ -8,9 +8,9 @@ from foldline.agent.options import AgentOptions
 from foldline.agent.tools import Tool, ToolAnswer, ToolContext
 from foldline.agent.tools.arguments import ArgumentReader
 from foldline.errors import ConfigError, ModelError
-from foldline.history.formats.importer import Session
 from foldline.history.messages import Message
 from foldline.history.parts import ResponseContent
+from foldline.logs.importer import Session
 from foldline.testing.model import ScriptedModel
 
 

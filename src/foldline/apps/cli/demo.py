@@ -16,8 +16,8 @@ from foldline.apps.cli.options import JsonOption, takes
 from foldline.apps.cli.tables import picture, replay_table
 from foldline.apps.cli.terminal import command_name, output_console, progress
 from foldline.apps.cli.viewing import show_view
-from foldline.history.formats.importer import Session
-from foldline.history.formats.sessions import read_sessions
+from foldline.logs import read_sessions
+from foldline.logs.importer import Session
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.replay.baselines import NO_MEMORY, NO_REDUCTION
 from foldline.replay.columns import rows, short_number

@@ -13,8 +13,8 @@ from foldline.apps.cli.files import print_document
 from foldline.apps.cli.options import JsonOption, SourceOptions, takes
 from foldline.apps.cli.sources import sessions_of
 from foldline.apps.cli.terminal import clean, first_line, output_console
-from foldline.history.formats.importer import Session
-from foldline.history.formats.sessions import FORMATS
+from foldline.logs.importer import Session
+from foldline.logs.sessions import FORMATS
 
 
 __all__ = ["FormatsOptions", "formats"]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from foldline.apps.cli.terminal import clean, error_console
-from foldline.history.formats.importer import Session
+from foldline.logs.importer import Session
 
 
 __all__ = ["MOST_NOTES", "tell", "tell_of_sessions"]

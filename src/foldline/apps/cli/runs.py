@@ -9,8 +9,8 @@ from foldline.apps.cli.notes import tell, tell_of_sessions
 from foldline.apps.cli.options import RunOptions
 from foldline.apps.cli.sources import configured, one_session, read_config, read_state
 from foldline.errors import UsageError
-from foldline.history.formats.importer import Session
 from foldline.history.history import History
+from foldline.logs.importer import Session
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.run_config import AgentRunConfig
 from foldline.reduction.state import HistoryReductionState

@@ -11,9 +11,9 @@ from foldline.apps.cli.files import STANDARD_INPUT, read_file
 from foldline.apps.cli.options import ConfigOptions, SourceOptions
 from foldline.errors import ConfigError, FormatError, UsageError
 from foldline.history.codec import decode_json
-from foldline.history.formats.importer import Session
-from foldline.history.formats.sessions import read_sessions
 from foldline.history.units import COUNTING_UNITS
+from foldline.logs import read_sessions
+from foldline.logs.importer import Session
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.config_reader import config_from_mapping, read_toml
 from foldline.reduction.state import HistoryReductionState

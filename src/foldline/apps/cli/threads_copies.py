@@ -26,7 +26,7 @@ from foldline.errors import (
     UsageError,
 )
 from foldline.history.codec import decode_json
-from foldline.history.formats.importer import Session
+from foldline.logs.importer import Session
 from foldline.threads.expiry import make_room
 from foldline.threads.key import ThreadKey
 from foldline.threads.origin import plan_restore

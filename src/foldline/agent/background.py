@@ -1,0 +1,139 @@
+"""Folds that are made in the background, so that no turn waits for a summary."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from types import TracebackType
+from typing import Self, TypeAlias
+
+from foldline.agent.event_stream import ended
+from foldline.agent.result import ReductionMetadata
+from foldline.checks import expect_seconds
+from foldline.errors import ConfigError
+from foldline.reduction.state import HistoryReductionState
+
+
+__all__ = ["BackgroundFold", "FoldKey"]
+
+
+FoldKey: TypeAlias = tuple[object, str, str, str]
+"""What one flight is for: the storage, the tenant, the thread, the fingerprint of the configuration."""
+
+_LOG = logging.getLogger("foldline")
+
+_MOST_LANDED = 1024
+
+
+class BackgroundFold:
+    """
+    Makes folds beside the turns that need them; one at a time for each thread.
+
+    A turn in which a fold is due goes on with the view that it has, and a later model call finds
+    the reduction stored. Use it as an asynchronous context manager around the agents that share it:
+    leaving waits for the folds under way. It belongs to the event loop that it was entered in.
+    """
+
+    def __init__(self, *, patience: float | None = 60.0) -> None:
+        """
+        Make no fold yet.
+
+        Args:
+            patience: How many seconds leaving waits for folds under way before it cancels them;
+                None for as long as they take. A fold that is cancelled leaves nothing behind.
+
+        Raises:
+            ConfigError: *patience* is no number above 0.
+        """
+        if patience is not None:
+            expect_seconds("patience", patience)
+        self._patience = patience
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._flights: dict[FoldKey, asyncio.Task[None]] = {}
+        self._landed: dict[FoldKey, ReductionMetadata] = {}
+
+    def __len__(self) -> int:
+        return len(self._flights)
+
+    def is_under_way(self, key: FoldKey) -> bool:
+        """Whether a fold of *key* is being made."""
+        return key in self._flights
+
+    def start(self, key: FoldKey, fold: Callable[[], Awaitable[ReductionMetadata | None]]) -> None:
+        """
+        Make a fold with *fold* unless one of *key* is under way.
+
+        Args:
+            key: What it is for.
+            fold: Makes and stores the reduction, and gives it with the event that tells of it.
+
+        Raises:
+            ConfigError: It was not entered, or in another event loop.
+        """
+        if self._loop is not asyncio.get_running_loop():
+            message = "enter BackgroundFold with `async with`, in the event loop of the turns, before them"
+            raise ConfigError(message)
+        if key not in self._flights:
+            flight = asyncio.create_task(self._fly(key, fold))
+            self._flights[key] = flight
+            flight.add_done_callback(lambda _: self._flights.pop(key, None))
+
+    def landed(
+        self, key: FoldKey, reduction: HistoryReductionState | None
+    ) -> ReductionMetadata | None:
+        """
+        Return the last fold of *key* that has ended, once, where it has made *reduction*.
+
+        One that was taken back, or whose thread was cleared or deleted, is told to nobody; one that
+        the caller cannot see yet is kept for whoever does.
+
+        Args:
+            key: What it is for.
+            reduction: The newest reduction of the thread, as the caller has read it.
+        """
+        made = self._landed.get(key)
+        if made is None or not made.state.is_noted_on(reduction):
+            return None
+        return self._landed.pop(key)
+
+    async def wait(self, key: FoldKey) -> None:
+        """Wait for the fold of *key*, if one is under way."""
+        flight = self._flights.get(key)
+        if flight is not None:
+            # Somebody who stops waiting does not end what others wait for too.
+            await asyncio.wait([flight])
+
+    async def _fly(
+        self, key: FoldKey, fold: Callable[[], Awaitable[ReductionMetadata | None]]
+    ) -> None:
+        try:
+            made = await fold()
+        except Exception as error:  # noqa: BLE001 - nobody waits; the turn folds by itself instead
+            _LOG.warning("a fold in the background failed: %s", type(error).__name__)
+            _LOG.debug("a fold in the background failed", exc_info=error)
+            return
+        if made is not None:
+            self._landed.pop(key, None)
+            self._landed[key] = made
+            if len(self._landed) > _MOST_LANDED:
+                # Of a thread that nobody has come back to.
+                del self._landed[next(iter(self._landed))]
+
+    async def __aenter__(self) -> Self:
+        self._loop = asyncio.get_running_loop()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        # From here on no fold begins, so that there is an end to wait for.
+        self._loop = None
+        flights = list(self._flights.values())
+        try:
+            if flights:
+                await asyncio.wait(flights, timeout=self._patience)
+        finally:
+            self._landed.clear()
+            await ended([*flights])

@@ -1,0 +1,128 @@
+"""
+Sessions of the pair programmer aider.
+
+Aider writes one Markdown transcript for all its sessions (`.aider.chat.history.md`): a heading
+opens a session, `#### ` starts a line of the user, `> ` a line that aider printed, and all else
+is the model. Neighbouring lines of one speaker are one message. A model's own line that starts
+in one of these ways cannot be told from theirs. The same sessions as JSON lines (`id`,
+`started_at`, `messages`) are read too; there the role `tool` marks what aider printed.
+"""
+
+import re
+from collections.abc import Iterator
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+from msgspec.structs import replace
+
+from foldline.history.formats.fields import (
+    at,
+    first_text,
+    maybe_list,
+    maybe_object,
+    maybe_text,
+    maybe_time,
+)
+from foldline.history.formats.wire import as_list, as_object, as_text, check_role
+from foldline.history.messages import Message
+from foldline.logs.document import Document, Record
+from foldline.logs.importer import Importer, Session, printed_message
+
+
+__all__ = ["AIDER", "is_aider_record"]
+
+
+_HEADING = re.compile(r"^# aider chat started at (.*)$", re.MULTILINE)
+_ROLES = ("user", "assistant", "tool")
+_MARKS = {"####": "user", ">": "tool"}
+_PRINTED = "aider"
+
+
+def is_aider_record(value: Any) -> bool:
+    """Whether *value* is a session that was read from a transcript before."""
+    record = maybe_object(value)
+    messages = maybe_list(record.get("messages"))
+    return "started_at" in record and bool(messages) and all(map(_is_line, messages))
+
+
+def _is_line(value: Any) -> bool:
+    line = maybe_object(value)
+    return line.keys() == {"role", "content"} and line["role"] in _ROLES
+
+
+def _matches(document: Document) -> bool:
+    if document.text is not None:
+        return _HEADING.search(document.text) is not None
+    return is_aider_record(document.first)
+
+
+def _read(document: Document) -> tuple[Session, ...]:
+    if document.text is not None:
+        return tuple(_transcript(document.text))
+    return tuple(map(_session, document.records))
+
+
+def _session(record: Record) -> Session:
+    messages: list[Message] = []
+    with at(record.place):
+        session = as_object(record.value, "the session")
+        for number, item in enumerate(as_list(session.get("messages"), "messages")):
+            with at(f"message {number}"):
+                line = as_object(item, "the message")
+                role = check_role(line.get("role"), _ROLES)
+                messages.append(_message(role, as_text(line.get("content"), "content")))
+    return _started(
+        first_text(session, "id"), maybe_text(session.get("started_at")), tuple(messages)
+    )
+
+
+def _started(id: str, started_at: str, messages: tuple[Message, ...]) -> Session:
+    if messages:
+        # The log knows when a session began, and nothing later.
+        messages = (replace(messages[0], created_at=maybe_time(started_at)), *messages[1:])
+    return Session(id=id, format=AIDER.name, messages=messages)
+
+
+def _message(role: str, text: str) -> Message:
+    if role == "tool":
+        return printed_message(text, name=_PRINTED)
+    return Message.user(text) if role == "user" else Message.assistant(text)
+
+
+def _transcript(text: str) -> Iterator[Session]:
+    before, *sessions = _HEADING.split(text)
+    if before.strip():
+        yield _started("", "", tuple(_spoken(before)))
+    for heading, body in zip(sessions[::2], sessions[1::2], strict=True):
+        started_at = heading.strip()
+        yield _started(started_at, started_at, tuple(_spoken(body)))
+
+
+def _spoken(body: str) -> Iterator[Message]:
+    for role, lines in groupby(_lines(body), key=itemgetter(0)):
+        text = "\n".join(line for _, line in lines).strip("\n")
+        if text.strip():
+            yield _message(role, text)
+
+
+def _lines(body: str) -> Iterator[tuple[str, str]]:
+    role = "assistant"
+    for line in body.splitlines():
+        mark, _, rest = line.partition(" ")
+        if mark in _MARKS:
+            role = _MARKS[mark]
+            # Two spaces at the end are Markdown's line break, which aider adds.
+            yield role, rest.removesuffix("  ")
+        else:
+            role = "assistant" if line.strip() else role
+            yield role, line
+
+
+AIDER = Importer(
+    name="aider",
+    description="chat history of aider (Markdown transcript, or its sessions as JSON lines)",
+    matches=_matches,
+    read=_read,
+)
+"""The importer of aider's transcripts."""

@@ -1,0 +1,180 @@
+"""
+Sessions of Codex, its `rollout` files.
+
+JSON lines of `timestamp`, `type` and `payload`; older versions wrote the payloads alone, behind a
+header with `id` and `timestamp`. A `response_item` is an item of OpenAI's Responses API. What
+the other lines are to a history:
+
+- `session_meta` names the session; its instructions are the system message, unless they stand
+  in the history anyway.
+- `event_msg` lines repeat for the screen what the items say, except the token counts: they go
+  to the assistant's newest message.
+- `compacted` lines replace the history by a summary. All messages are here, so the summary goes
+  to the metadata of the message before it, and is a message only where nothing is before it.
+- `turn_context` and snapshots of the working tree say nothing to a model.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from msgspec.structs import replace
+
+from foldline.history.formats.fields import (
+    Object,
+    at,
+    first_text,
+    maybe_object,
+    maybe_text,
+    maybe_time,
+)
+from foldline.history.formats.openai_responses import message_from_openai_responses
+from foldline.history.formats.usage import openai_usage
+from foldline.history.formats.wire import as_object
+from foldline.history.messages import Message, Usage
+from foldline.logs.document import Document
+from foldline.logs.importer import Importer, Session, left_out
+
+
+__all__ = ["CODEX"]
+
+
+_LINES = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
+_SNAPSHOT = "ghost_snapshot"
+
+
+@dataclass
+class _Log:
+    """What was read so far."""
+
+    id: str = ""
+    instructions: str = ""
+    messages: list[Message] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    skipped: Counter[str] = field(default_factory=Counter)
+
+
+def _matches(document: Document) -> bool:
+    if any(_is_line(record.value) for record in document.records):
+        return True
+    return _is_header(document.first) and len(document.records) > 1
+
+
+def _is_line(value: Any) -> bool:
+    line = maybe_object(value)
+    return maybe_text(line.get("type")) in _LINES and isinstance(line.get("payload"), dict)
+
+
+def _is_header(value: Any) -> bool:
+    header = maybe_object(value)
+    return {"id", "timestamp", "instructions"} <= header.keys() and header.keys().isdisjoint(
+        {"type", "role"}
+    )
+
+
+def _read(document: Document) -> tuple[Session, ...]:
+    log = _Log()
+    for record in document.records:
+        with at(record.place):
+            line = as_object(record.value, "the line")
+            if not _is_line(line):
+                line = _wrapped(line)
+            _take(log, line)
+    said = any(log.instructions in message.text for message in log.messages)
+    if log.instructions and not said:
+        log.messages.insert(0, Message.system(log.instructions))
+    session = Session(
+        id=log.id,
+        format=CODEX.name,
+        messages=tuple(log.messages),
+        notes=(*log.notes, *left_out(log.skipped)),
+    )
+    return (session,)
+
+
+def _wrapped(payload: Object) -> Object:
+    """Put a line of the older form into the form of today."""
+    if _is_header(payload):
+        return {"type": "session_meta", "payload": payload}
+    kind = "state" if "record_type" in payload else "response_item"
+    return {"type": kind, "payload": payload}
+
+
+def _take(log: _Log, line: Object) -> None:
+    payload = maybe_object(line.get("payload"))
+    kind = maybe_text(line.get("type"))
+    match kind:
+        case "session_meta":
+            _meet(log, payload)
+        case "response_item" if payload.get("type") != _SNAPSHOT:
+            message = message_from_openai_responses(_item(payload))
+            created_at = maybe_time(line.get("timestamp"))
+            log.messages.append(replace(message, created_at=created_at))
+        case "compacted":
+            _compact(log, maybe_text(payload.get("message")))
+        case "event_msg":
+            _report(log, payload)
+        case _:
+            log.skipped[_SNAPSHOT if kind == "response_item" else kind] += 1
+
+
+def _meet(log: _Log, payload: Object) -> None:
+    # A session that continues another one repeats that one's line behind its own.
+    log.id = log.id or first_text(payload, "id")
+    base = maybe_object(payload.get("base_instructions"))
+    instructions = maybe_text(base.get("text")) or maybe_text(payload.get("instructions"))
+    log.instructions = log.instructions or instructions
+
+
+def _item(payload: Object) -> Object:
+    """Return an item as the vendor's API takes it: older versions wrote outputs as objects."""
+    output = maybe_object(payload.get("output"))
+    if isinstance(output.get("content"), str):
+        return {**payload, "output": output["content"]}
+    return payload
+
+
+def _compact(log: _Log, summary: str) -> None:
+    if not log.messages:
+        log.messages.append(Message.user(summary))
+        return
+    last = log.messages.pop()
+    metadata = {**(last.metadata or {}), "compaction": {"summary": summary}}
+    log.messages.append(replace(last, metadata=metadata))
+    log.notes.append(
+        f"behind message {len(log.messages) - 1} the agent compacted its context; the messages "
+        "it put aside are all here"
+    )
+
+
+def _report(log: _Log, payload: Object) -> None:
+    """Give the counts of a `token_count` event to the message that closed the call."""
+    info = maybe_object(payload.get("info"))
+    usage = _usage(maybe_object(info.get("last_token_usage")))
+    for index in reversed(range(len(log.messages)) if usage else ()):
+        message = log.messages[index]
+        if message.role == "assistant":
+            # An event that comes again reports the same call again.
+            log.messages[index] = replace(message, usage=usage)
+            return
+
+
+def _usage(report: Object) -> Usage | None:
+    """Read counts that Codex writes under names of its own."""
+    return openai_usage(
+        {
+            "input_tokens": report.get("input_tokens"),
+            "output_tokens": report.get("output_tokens"),
+            "input_tokens_details": {"cached_tokens": report.get("cached_input_tokens")},
+            "output_tokens_details": {"reasoning_tokens": report.get("reasoning_output_tokens")},
+        }
+    )
+
+
+CODEX = Importer(
+    name="codex",
+    description="session log of Codex (rollout JSON lines)",
+    matches=_matches,
+    read=_read,
+)
+"""The importer of Codex's session logs."""

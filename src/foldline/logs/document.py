@@ -1,0 +1,164 @@
+"""
+From bytes to records: compression, encoding and syntax, before any format is known.
+
+JSON documents, JSON lines and plain transcripts are read, each also compressed by gzip. A log whose writer was killed ends in half a line: the last line may be
+damaged, which is noted, while a damaged line before it is an error.
+"""
+
+import zlib
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import Struct
+
+from foldline.errors import FormatError
+from foldline.history.codec import decode_json
+
+
+__all__ = ["MAX_SIZE", "Document", "Record", "read_document"]
+
+
+MAX_SIZE = 1 << 30
+"""How many bytes compressed data may grow to; what grows further is refused."""
+
+_GZIP = b"\x1f\x8b"
+_STEP = 1 << 20
+
+
+class Record(Struct, frozen=True):
+    """One JSON value of a document."""
+
+    place: str
+    """Where it stands, for errors: `document`, or a line with its number."""
+
+    value: Any
+    """The value."""
+
+
+class Document(Struct, frozen=True, kw_only=True):
+    """A whole input, read but not yet understood."""
+
+    records: tuple[Record, ...] = ()
+    """One record for a JSON document, one a line for JSON lines."""
+
+    text: str | None = None
+    """The text, where the input is a plain transcript."""
+
+    notes: tuple[str, ...] = ()
+    """What could not be read, one sentence each."""
+
+    @property
+    def first(self) -> Any:
+        """The value of the first record; None in a transcript."""
+        return self.records[0].value if self.records else None
+
+
+def read_document(data: bytes, *, max_size: int = MAX_SIZE) -> Document:
+    """
+    Read *data*, whatever its compression, encoding and syntax.
+
+    Raises:
+        FormatError: *data* is empty, is cut off or damaged gzip, decompresses to more than
+            *max_size* bytes, is in an encoding that is not known, or is neither JSON nor a
+            transcript.
+    """
+    if data.startswith(_GZIP):
+        data = _decompressed(data, max_size=max_size)
+    # What was never written when a machine lost power reads as NUL.
+    data = _utf8(data).rstrip(b"\x00 \t\r\n")
+    start = data.lstrip()
+    if not start:
+        message = "empty input: give a file that holds a recorded conversation"
+        raise FormatError(message)
+    if start.startswith((b"{", b"[")):
+        return _json(data)
+    return Document(text=_text(data))
+
+
+def _decompressed(data: bytes, *, max_size: int) -> bytes:
+    chunks: list[bytes] = []
+    size = 0
+    # A gzip file may hold several members, one after the other.
+    while data.startswith(_GZIP):
+        member = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+        while not member.eof:
+            chunk = _inflated(member.decompress, data)
+            data = member.unconsumed_tail
+            if not chunk and not data and not member.eof:
+                message = "truncated gzip: it ends early, so fetch or write the file again"
+                raise FormatError(message)
+            size += len(chunk)
+            if size > max_size:
+                message = (
+                    f"gzip: decompresses to more than {max_size:,} bytes: decompress and "
+                    "split it first"
+                )
+                raise FormatError(message)
+            chunks.append(chunk)
+        data = member.unused_data
+    return b"".join(chunks)
+
+
+def _inflated(decompress: Callable[[bytes, int], bytes], data: bytes) -> bytes:
+    try:
+        return decompress(data, _STEP)
+    except zlib.error as error:
+        message = "damaged gzip: fetch or write the file again"
+        raise FormatError(message) from error
+
+
+def _utf8(data: bytes) -> bytes:
+    if not data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        return data.removeprefix(BOM_UTF8)
+    try:
+        return data.decode("utf-16").encode()
+    except UnicodeError as error:
+        message = "not UTF-16, though it starts as such: save the file as UTF-8"
+        raise FormatError(message) from error
+
+
+def _text(data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        message = f"not text: byte {error.start} is not UTF-8, so save the file as UTF-8"
+        raise FormatError(message) from error
+
+
+def _json(data: bytes) -> Document:
+    first, _, rest = data.lstrip().partition(b"\n")
+    try:
+        value = decode_json(first)
+    except FormatError:
+        return Document(records=(Record("document", _whole(data)),))
+    if not rest.strip():
+        # A single message is a log of one line.
+        place = "line 1" if isinstance(value, dict) and "role" in value else "document"
+        return Document(records=(Record(place, value),))
+    return _json_lines(data)
+
+
+def _whole(data: bytes) -> Any:
+    try:
+        return decode_json(data)
+    except FormatError as error:
+        message = f"{error}: give a complete JSON document, or one JSON object a line"
+        raise FormatError(message) from error
+
+
+def _json_lines(data: bytes) -> Document:
+    lines = data.split(b"\n")
+    records: list[Record] = []
+    notes: tuple[str, ...] = ()
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            records.append(Record(f"line {number}", decode_json(line)))
+        except FormatError as error:
+            if number < len(lines):
+                message = f"line {number} is not JSON: mend or remove that line"
+                raise FormatError(message) from error
+            notes = (f"line {number}, the last, is cut off or damaged and was left out",)
+    return Document(records=tuple(records), notes=notes)

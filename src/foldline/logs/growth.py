@@ -1,0 +1,111 @@
+"""
+Logs of requests: each holds the whole conversation so far, so many of them are one session.
+
+A request goes on from an earlier one where the messages of that one, compared by digest, are its
+first ones. One under the same system messages is preferred, but they may have changed in between:
+programs write the time into them. Only where nothing else was said since, and no answer either,
+other system messages make another conversation: programs ask for a title or a summary of the same
+first message. A request that was sent again unchanged belongs to its session, too; copies that
+nothing goes on from stay sessions of their own.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from foldline.history.digest import EMPTY_DIGEST, chain_digest
+from foldline.history.messages import Message
+from foldline.logs.importer import Session
+
+
+__all__ = ["Recording", "joined"]
+
+
+class Recording(Struct, frozen=True, kw_only=True):
+    """One record of a log of requests."""
+
+    session: Session
+    """What was said: the messages of the request, and the answer where it is recorded."""
+
+    sent: int
+    """How many of these messages are the request's."""
+
+    @property
+    def request(self) -> Sequence[Message]:
+        """The messages of the request."""
+        return self.session.messages[: self.sent]
+
+
+def joined(recordings: Iterable[Recording]) -> tuple[Session, ...]:
+    """
+    Return one session for each conversation that *recordings* go through, in order of appearance.
+    """
+    chains: list[list[tuple[int, Recording]]] = []
+    ends: dict[bytes, int] = {}
+    marks: list[tuple[bytes, bytes]] = []
+    for number, recording in enumerate(recordings):
+        exact, spoken = _prefixes(recording.request)
+        answered = any(message.role == "assistant" for message in recording.request)
+        chain = _continued(ends, exact[1:], spoken[1:] if answered else spoken[1:-1])
+        mark = (exact[-1], spoken[-1])
+        if chain is None:
+            chain = len(chains)
+            chains.append([])
+            marks.append(mark)
+        # Another request that goes on from where this one does starts a session of its own.
+        for digest in marks[chain]:
+            if ends.get(digest) == chain:
+                del ends[digest]
+        marks[chain] = mark
+        ends.update(dict.fromkeys(mark, chain))
+        chains[chain].append((number, recording))
+    numbered = [one for chain in chains for one in _sessions(chain)]
+    return tuple(session for _, session in sorted(numbered, key=lambda one: one[0]))
+
+
+def _prefixes(request: Sequence[Message]) -> tuple[list[bytes], list[bytes]]:
+    """Return the digests of all prefixes of *request*, with its system messages and without."""
+    exact, spoken = [EMPTY_DIGEST], [EMPTY_DIGEST]
+    for message in request:
+        exact.append(chain_digest(exact[-1], message))
+        if message.role != "system":
+            spoken.append(chain_digest(spoken[-1], message))
+    return exact, spoken
+
+
+def _continued(ends: Mapping[bytes, int], *prefixes: Sequence[bytes]) -> int | None:
+    digests = (digest for one in prefixes for digest in reversed(one))
+    return next((ends[digest] for digest in digests if digest in ends), None)
+
+
+def _sessions(chain: Sequence[tuple[int, Recording]]) -> Iterator[tuple[int, Session]]:
+    sizes = [_spoken(recording.request) for _, recording in chain]
+    if sizes[0] == sizes[-1]:
+        for number, recording in chain:
+            yield number, recording.session
+        return
+    recordings = [recording for _, recording in chain]
+    last = recordings[-1].session
+    said = f"{len(chain):,} records, each of which goes on from one before, are this one session"
+    session = replace(
+        last,
+        id=next((one.session.id for one in recordings if one.session.id), ""),
+        notes=(said, *(note for one in recordings for note in one.session.notes)),
+        calls=_calls(last.messages, recordings, sizes),
+    )
+    yield chain[0][0], session
+
+
+def _spoken(messages: Iterable[Message]) -> int:
+    return sum(message.role != "system" for message in messages)
+
+
+def _calls(
+    messages: Sequence[Message], recordings: Sequence[Recording], sizes: Sequence[int]
+) -> tuple[int, ...]:
+    """Return where in *messages* each request was sent; nothing where some hold their answer."""
+    if any(one.request[-1].role == "assistant" for one in recordings):
+        return ()
+    places = [index + 1 for index, message in enumerate(messages) if message.role != "system"]
+    return tuple(places[size - 1] for size in sizes)

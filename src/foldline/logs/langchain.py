@@ -1,0 +1,239 @@
+"""
+Messages of LangChain and LangGraph.
+
+Three forms: as `messages_to_dict` gives them (`type` and `data`), as `dumpd` gives them (`lc`, `id`
+and `kwargs`), and plain (`type` and `content`). They come as a list, as an object with `messages`, or
+as JSON lines of either; a list and lines of messages are one session, an object is one each.
+Tool calls are read from `tool_calls`, from `invalid_tool_calls` (arguments that were no JSON) and,
+where both are empty, from the vendor's own in `additional_kwargs`.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from foldline.history.formats.fields import (
+    Object,
+    at,
+    first_text,
+    maybe_count,
+    maybe_list,
+    maybe_object,
+    maybe_text,
+    scalars,
+)
+from foldline.history.formats.usage import usage_or_none
+from foldline.history.formats.wire import (
+    as_list,
+    as_object,
+    as_text,
+    check_role,
+    json_text,
+    media_from_url,
+)
+from foldline.history.messages import Message, Role, Usage
+from foldline.history.parts import (
+    BlobPart,
+    GenericPart,
+    Part,
+    ReasoningPart,
+    ResponseContent,
+    TextPart,
+    ToolCallPart,
+    ToolCallResponsePart,
+)
+from foldline.logs.document import Document
+from foldline.logs.importer import Importer, Session
+
+
+__all__ = ["LANGCHAIN", "is_langchain_message"]
+
+
+_TYPES: dict[str, Role] = {
+    "human": "user",
+    "user": "user",
+    "ai": "assistant",
+    "assistant": "assistant",
+    "system": "system",
+    "developer": "system",
+    "tool": "tool",
+    "function": "tool",
+}
+_LISTS = ("messages", "history")
+_CALL_BLOCKS = frozenset({"tool_use", "tool_call", "function_call"})
+_REASONING_BLOCKS = frozenset({"thinking", "reasoning"})
+
+
+def is_langchain_message(value: Any) -> bool:
+    """Whether *value* is a message in one of LangChain's forms."""
+    fields = maybe_object(value)
+    if fields.get("lc") == 1:
+        return _class_name(fields).endswith(("Message", "MessageChunk"))
+    if _kind(fields) not in {*_TYPES, "chat"}:
+        return False
+    if isinstance(fields.get("data"), dict):
+        return "content" in maybe_object(fields["data"])
+    known_elsewhere = {"uuid", "sessionId"}
+    if fields.get("type") != "chat":
+        known_elsewhere.add("role")
+    return "content" in fields and known_elsewhere.isdisjoint(fields)
+
+
+def _class_name(fields: Object) -> str:
+    path = maybe_list(fields.get("id"))
+    return maybe_text(path[-1]) if path else ""
+
+
+def _kind(fields: Object) -> str:
+    """Return the type of a message: `AIMessageChunk` and `ai` are the same."""
+    name = _class_name(fields) if "lc" in fields else maybe_text(fields.get("type"))
+    return name.removesuffix("Chunk").removesuffix("Message").lower()
+
+
+def _matches(document: Document) -> bool:
+    first = document.first
+    items = maybe_list(first) or _listed(maybe_object(first)) or [first]
+    return is_langchain_message(items[0])
+
+
+def _listed(fields: Object) -> list[Any]:
+    return next(filter(None, (maybe_list(fields.get(key)) for key in _LISTS)), [])
+
+
+def _read(document: Document) -> tuple[Session, ...]:
+    if is_langchain_message(document.first):
+        items = [(record.place, record.value) for record in document.records]
+        return (_session("", items),)
+    sessions: list[Session] = []
+    for record in document.records:
+        held: Object = {"messages": record.value}
+        with at(record.place):
+            if not isinstance(record.value, list):
+                held = as_object(record.value, "the conversation")
+            said = _listed(held) or as_list(held.get("messages"), "messages")
+            numbered = [(f"message {number}", item) for number, item in enumerate(said)]
+            sessions.append(_session(first_text(held, "id", "thread_id"), numbered))
+    return tuple(sessions)
+
+
+def _session(id: str, items: list[tuple[str, Any]]) -> Session:
+    messages: list[Message] = []
+    for place, item in items:
+        with at(place):
+            fields = as_object(item, "the message")
+            kind = _kind(fields)
+            if kind != "remove":
+                # A `remove` edits a state; what it removes was said all the same.
+                messages.append(_message(fields, kind))
+    return Session(id=id, format=LANGCHAIN.name, messages=tuple(messages))
+
+
+def _message(fields: Object, kind: str) -> Message:
+    body = next(
+        (fields[key] for key in ("kwargs", "data") if isinstance(fields.get(key), dict)), fields
+    )
+    role = _TYPES[check_role(maybe_text(body.get("role")) if kind == "chat" else kind, _TYPES)]
+    metadata = scalars(maybe_object(body.get("response_metadata")), ("model_name", "model"))
+    return Message(
+        role=role,
+        parts=_answer(body) if role == "tool" else (*_content(body), *_calls(body)),
+        id=maybe_text(body.get("id")) or None,
+        name=maybe_text(body.get("name")) or None,
+        metadata=(metadata | scalars(body, ("status",))) or None,
+        usage=_usage(maybe_object(body.get("usage_metadata"))),
+    )
+
+
+def _blocks(body: Object) -> list[Object]:
+    content = body.get("content")
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}] if content else []
+    return [
+        {"type": "text", "text": block} if isinstance(block, str) else as_object(block, "block")
+        for block in as_list(content, "content")
+    ]
+
+
+def _answer(body: Object) -> tuple[Part, ...]:
+    parts = tuple(_content_part(block) for block in _blocks(body))
+    text = body["content"] if isinstance(body.get("content"), str) else None
+    return (ToolCallResponsePart(maybe_text(body.get("tool_call_id")), text or parts or ""),)
+
+
+def _content(body: Object) -> Iterator[Part]:
+    called = {
+        maybe_text(maybe_object(call).get("id")) for call in maybe_list(body.get("tool_calls"))
+    }
+    for block in _blocks(body):
+        kind = maybe_text(block.get("type"))
+        if kind in _CALL_BLOCKS:
+            # Beside `tool_calls` it is the same call, as the vendor wrote it.
+            if first_text(block, "call_id", "id") not in called:
+                yield _call_of_block(block)
+        elif kind in _REASONING_BLOCKS:
+            yield ReasoningPart(first_text(block, "thinking", "reasoning", "text"))
+        else:
+            yield _content_part(block)
+
+
+def _call_of_block(block: Object) -> ToolCallPart:
+    arguments = block.get("input", block.get("arguments", {}))
+    text = arguments if isinstance(arguments, str) else json_text(arguments)
+    return ToolCallPart(first_text(block, "call_id", "id"), first_text(block, "name"), text)
+
+
+def _content_part(block: Object) -> ResponseContent:
+    match block:
+        case {"type": "text" | "input_text" | "output_text", "text": str(text)}:
+            return TextPart(text)
+        case {"type": "image_url", "image_url": {"url": str(url)}}:
+            return media_from_url(url, "image")
+        case {"type": "image_url", "image_url": str(url)}:
+            return media_from_url(url, "image")
+        case {"type": "image" | "audio" | "file" as kind, "source_type": "base64"}:
+            modality = "document" if kind == "file" else kind
+            mime = maybe_text(block.get("mime_type"))
+            return BlobPart(modality, mime, maybe_text(block.get("data")))
+        case _:
+            return GenericPart(maybe_text(block.get("type")), json_text(block))
+
+
+def _calls(body: Object) -> Iterator[ToolCallPart]:
+    calls = maybe_list(body.get("tool_calls")) + maybe_list(body.get("invalid_tool_calls"))
+    for item in calls:
+        call = as_object(item, "the tool call")
+        arguments = call.get("args", {})
+        text = arguments if isinstance(arguments, str) else json_text(arguments)
+        yield ToolCallPart(maybe_text(call.get("id")), as_text(call.get("name"), "name"), text)
+    if not calls:
+        yield from _vendor_calls(maybe_object(body.get("additional_kwargs")))
+
+
+def _vendor_calls(extra: Object) -> Iterator[ToolCallPart]:
+    """Read the calls that versions before `tool_calls` kept as the vendor wrote them."""
+    legacy = {"function": extra["function_call"]} if "function_call" in extra else None
+    for item in (*maybe_list(extra.get("tool_calls")), *filter(None, [legacy])):
+        call = maybe_object(item)
+        function = maybe_object(call.get("function"))
+        name, arguments = maybe_text(function.get("name")), function.get("arguments")
+        yield ToolCallPart(maybe_text(call.get("id")), name, maybe_text(arguments))
+
+
+def _usage(report: Object) -> Usage | None:
+    read = maybe_object(report.get("input_token_details"))
+    written = maybe_object(report.get("output_token_details"))
+    return usage_or_none(
+        input_tokens=maybe_count(report.get("input_tokens")),
+        output_tokens=maybe_count(report.get("output_tokens")),
+        cache_read_tokens=maybe_count(read.get("cache_read")),
+        cache_write_tokens=maybe_count(read.get("cache_creation")),
+        reasoning_tokens=maybe_count(written.get("reasoning")),
+    )
+
+
+LANGCHAIN = Importer(
+    name="langchain",
+    description="messages of LangChain or LangGraph (messages_to_dict, dumpd, or plain)",
+    matches=_matches,
+    read=_read,
+)
+"""The importer of LangChain's messages."""

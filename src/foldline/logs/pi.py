@@ -1,0 +1,222 @@
+"""
+Sessions of the coding agent pi.
+
+JSON lines: a `session` header, then `message` lines beside changes of model and level. Messages
+stand in the order of the file, those that a compaction or a branch of the session tree put aside
+included. What a compaction wrote is kept in the metadata of the message before it. A thinking
+signature belongs to the vendor's request that made it and is left out.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
+
+from foldline.history.formats.fields import (
+    Object,
+    at,
+    first_text,
+    maybe_count,
+    maybe_list,
+    maybe_object,
+    maybe_text,
+    maybe_time,
+    scalars,
+)
+from foldline.history.formats.usage import usage_or_none
+from foldline.history.formats.wire import as_list, as_object, as_text, json_text
+from foldline.history.messages import Message, Role, Usage
+from foldline.history.parts import (
+    BlobPart,
+    GenericPart,
+    Part,
+    ReasoningPart,
+    ResponseContent,
+    TextPart,
+    ToolCallPart,
+    ToolCallResponsePart,
+)
+from foldline.logs.document import Document, Record
+from foldline.logs.importer import Importer, Session, left_out, printed_message
+
+
+__all__ = ["PI"]
+
+
+_ROLES: dict[str, Role] = {
+    "user": "user",
+    "assistant": "assistant",
+    "toolResult": "tool",
+    "bashExecution": "user",
+}
+_KEPT = ("api", "provider", "model", "stopReason", "errorMessage", "isError")
+_COMPACTION = ("summary", "tokensBefore", "firstKeptEntryIndex", "firstKeptEntryId")
+
+
+@dataclass
+class _Log:
+    """What was read so far."""
+
+    id: str = ""
+    messages: list[Message] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    skipped: Counter[str] = field(default_factory=Counter)
+    starts: list[int] = field(default_factory=list)
+    """For each line, how many messages stand before it."""
+
+
+def _matches(document: Document) -> bool:
+    return any(map(_is_message, document.records))
+
+
+def _is_message(record: Record) -> bool:
+    line = maybe_object(record.value)
+    said = "role" in maybe_object(line.get("message"))
+    return said and line.get("type") == "message" and "role" not in line
+
+
+def _read(document: Document) -> tuple[Session, ...]:
+    log = _Log()
+    for record in document.records:
+        with at(record.place):
+            line = as_object(record.value, "the line")
+            kind = as_text(line.get("type"), "type")
+            log.starts.append(len(log.messages))
+            _take(log, line, kind)
+    session = Session(
+        id=log.id,
+        format=PI.name,
+        messages=tuple(log.messages),
+        notes=(*log.notes, *left_out(log.skipped)),
+    )
+    return (session,)
+
+
+def _take(log: _Log, line: Object, kind: str) -> None:
+    match kind:
+        case "message":
+            log.messages.append(_message(line))
+        case "compaction":
+            _compact(log, line)
+        case "session":
+            log.id = maybe_text(line.get("id"))
+        case _:
+            log.skipped[kind] += 1
+
+
+def _compact(log: _Log, line: Object) -> None:
+    compaction = scalars(line, _COMPACTION)
+    first_kept = line.get("firstKeptEntryIndex")
+    if isinstance(first_kept, int) and 0 <= first_kept < len(log.starts):
+        compaction["firstKeptMessage"] = log.starts[first_kept]
+    if log.messages:
+        last = log.messages.pop()
+        metadata = {**(last.metadata or {}), "compaction": compaction}
+        log.messages.append(replace(last, metadata=metadata))
+    tokens = maybe_count(line.get("tokensBefore"))
+    log.notes.append(
+        f"behind message {len(log.messages) - 1} the agent compacted its context of "
+        f"{tokens:,} tokens; the messages it put aside are all here"
+    )
+
+
+def _message(line: Object) -> Message:
+    said = as_object(line.get("message"), "message")
+    role = as_text(said.get("role"), "role")
+    created_at = maybe_time(line.get("timestamp"))
+    if role not in _ROLES:
+        return printed_message(_plain(said), name=role, created_at=created_at)
+    report = maybe_object(said.get("usage"))
+    cost = maybe_object(report.get("cost"))
+    metadata = scalars(said, _KEPT) | scalars({"cost": cost.get("total")}, ("cost",))
+    return Message(
+        role=_ROLES[role],
+        parts=_parts(said, role),
+        id=maybe_text(line.get("id")) or None,
+        name=maybe_text(said.get("toolName")) or None,
+        created_at=created_at,
+        metadata=metadata or None,
+        usage=_usage(report),
+    )
+
+
+def _parts(said: Object, role: str) -> tuple[Part, ...]:
+    if role == "bashExecution":
+        return (TextPart(_bash(said)),)
+    content = said.get("content")
+    if isinstance(content, str):
+        content = [{"type": "text", "text": content}]
+    blocks = [as_object(block, "the block") for block in as_list(content, "content")]
+    if role == "toolResult":
+        call = as_text(said.get("toolCallId"), "toolCallId")
+        return (ToolCallResponsePart(call, _response(blocks)),)
+    return tuple(map(_part, blocks))
+
+
+def _response(blocks: list[Object]) -> str | tuple[ResponseContent, ...]:
+    match [_content(block) for block in blocks]:
+        case []:
+            return ""
+        case [TextPart() as only]:
+            return only.content
+        case several:
+            return tuple(several)
+
+
+def _part(block: Object) -> Part:
+    match block:
+        case {"type": "thinking", "thinking": str(thinking)}:
+            return ReasoningPart(thinking)
+        case {"type": "toolCall", "id": str(id), "name": str(name)}:
+            return ToolCallPart(id, name, json_text(block.get("arguments", {})))
+        case _:
+            return _content(block)
+
+
+def _content(block: Object) -> ResponseContent:
+    match block:
+        case {"type": "text", "text": str(text)}:
+            return TextPart(text)
+        case {"type": "image", "data": str(data)}:
+            return BlobPart("image", maybe_text(block.get("mimeType")), data)
+        case _:
+            return GenericPart(maybe_text(block.get("type")), json_text(block))
+
+
+def _bash(said: Object) -> str:
+    """
+    Write a command that the user ran in the session, which pi shows the model as the user's words.
+    """
+    code = said.get("exitCode")
+    remarks = [f"exit code {code}"] if code else []
+    remarks += [word for word in ("cancelled", "truncated") if said.get(word) is True]
+    text = f"$ {maybe_text(said.get('command'))}\n{maybe_text(said.get('output'))}"
+    return f"{text}\n[{', '.join(remarks)}]" if remarks else text
+
+
+def _plain(said: Object) -> str:
+    """Return the text of a message that an extension of pi or pi itself put in."""
+    blocks = [
+        maybe_text(maybe_object(block).get("text")) for block in maybe_list(said.get("content"))
+    ]
+    return first_text(said, "content", "summary") or "\n".join(blocks)
+
+
+def _usage(report: Object) -> Usage | None:
+    cache_read = maybe_count(report.get("cacheRead"))
+    cache_write = maybe_count(report.get("cacheWrite"))
+    return usage_or_none(
+        input_tokens=maybe_count(report.get("input")) + cache_read + cache_write,
+        output_tokens=maybe_count(report.get("output")),
+        cache_read_tokens=cache_read,
+        cache_write_tokens=cache_write,
+    )
+
+
+PI = Importer(
+    name="pi",
+    description="session of the coding agent pi (JSON lines)",
+    matches=_matches,
+    read=_read,
+)
+"""The importer of pi's session logs."""

@@ -1,0 +1,99 @@
+"""
+Trajectories of SWE-agent.
+
+One JSON object a file: `history`, a list of OpenAI Chat messages with `agent`, `thought`,
+`action` and `message_type` beside them; a tool's answer names its calls in `tool_call_ids`.
+Without function calling the model writes its action as text and is answered by the user, and so
+it stays here. Where one observation answers several calls, the first carries its text.
+"""
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from foldline.history.formats.chat_items import chat_message
+from foldline.history.formats.fields import (
+    Object,
+    at,
+    first_text,
+    maybe_list,
+    maybe_object,
+    maybe_text,
+    scalars,
+)
+from foldline.history.formats.wire import as_list, as_object
+from foldline.history.messages import Message
+from foldline.history.parts import ReasoningPart, ToolCallResponsePart
+from foldline.logs.document import Document, Record
+from foldline.logs.importer import Importer, Session
+
+
+__all__ = ["SWE_AGENT", "is_trajectory"]
+
+
+_KEPT = ("agent", "message_type", "is_demo")
+
+
+def is_trajectory(value: Any) -> bool:
+    """Whether *value* is a trajectory of SWE-agent."""
+    history = maybe_list(maybe_object(value).get("history"))
+    return bool(history) and {"role", "content", "agent"} <= maybe_object(history[0]).keys()
+
+
+def _matches(document: Document) -> bool:
+    return is_trajectory(document.first)
+
+
+def _read(document: Document) -> tuple[Session, ...]:
+    return tuple(map(_session, document.records))
+
+
+def _session(record: Record) -> Session:
+    messages: list[Message] = []
+    with at(record.place):
+        trajectory = as_object(record.value, "the trajectory")
+        for number, item in enumerate(as_list(trajectory.get("history"), "history")):
+            with at(f"message {number}"):
+                messages.append(_message(as_object(item, "the message")))
+    return Session(
+        id=first_text(trajectory, "instance_id"),
+        format=SWE_AGENT.name,
+        title=first_text(trajectory, "environment"),
+        messages=tuple(messages),
+    )
+
+
+def _message(item: Object) -> Message:
+    calls = [call for call in maybe_list(item.get("tool_call_ids")) if isinstance(call, str)]
+    if item.get("role") == "tool" and calls:
+        item = {**item, "tool_call_id": calls[0]}
+    message = chat_message(item)
+    others = tuple(ToolCallResponsePart(call, "") for call in calls[1:])
+    metadata = scalars(item, _KEPT) | _unsaid(item)
+    return replace(
+        message,
+        parts=(*_thinking(item), *message.parts, *others),
+        metadata=metadata or None,
+    )
+
+
+def _thinking(item: Object) -> tuple[ReasoningPart, ...]:
+    blocks = map(maybe_object, maybe_list(item.get("thinking_blocks")))
+    return tuple(ReasoningPart(maybe_text(block.get("thinking"))) for block in blocks)
+
+
+def _unsaid(item: Object) -> Object:
+    """Return the thought and the action of a model's message where its content repeats neither."""
+    content = maybe_text(item.get("content"))
+    keys = ["thought"] if item.get("tool_calls") else ["thought", "action"]
+    found = scalars(item, keys)
+    return {key: text for key, text in found.items() if str(text).strip() not in content}
+
+
+SWE_AGENT = Importer(
+    name="swe-agent",
+    description="trajectory of SWE-agent (one JSON object with a history)",
+    matches=_matches,
+    read=_read,
+)
+"""The importer of SWE-agent's trajectories."""

@@ -1,0 +1,101 @@
+"""Reductions whose digests are of version 1, carried over to the present one."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from foldline.history.digest import EMPTY_DIGEST, chain_digest_1
+from foldline.history.history import History
+from foldline.history.messages import Message
+from foldline.reduction.state import HistoryReductionState, SummaryLayer, hash_text
+
+
+__all__ = ["carried_over"]
+
+
+_PREFIX = "sha256-1:"
+
+
+class _Reading(Struct, frozen=True):
+    """One way in which version 1 could have read the messages of a history."""
+
+    history: History
+    """The messages as they are read now."""
+
+    digests: Sequence[str]
+    """The stored forms of the digests of version 1, one for each number of its messages."""
+
+    indexes: Sequence[int]
+    """For each of these numbers, how many of the messages of now lie before that place."""
+
+
+def carried_over(state: HistoryReductionState, history: History) -> HistoryReductionState:
+    """
+    Return *state* with the digests and indexes that it has now, if *history* is what it is of.
+
+    Every reduction that *state* knows is carried over by itself, its layers too. One that is of
+    other messages stays as it is and fits no history. So does all of *state* if only a part of
+    *history* is in memory.
+    """
+    if history.start or not any(map(_is_old, state.chain())):
+        return state
+    carried = state
+    for reading in _readings(history):
+        carried = _carried(carried, reading)
+    return carried
+
+
+def _is_old(state: HistoryReductionState) -> bool:
+    return state.message_hash.startswith(_PREFIX) or state.failed_hash.startswith(_PREFIX)
+
+
+def _readings(history: History) -> Iterator[_Reading]:
+    yield _reading(history, ((message, index + 1) for index, message in enumerate(history)))
+
+
+def _reading(history: History, said: Iterable[tuple[Message, int]]) -> _Reading:
+    digest, digests, indexes = EMPTY_DIGEST, [_PREFIX + EMPTY_DIGEST.hex()], [0]
+    for message, index in said:
+        if message.role != "system":
+            digest = chain_digest_1(digest, message)
+            digests.append(_PREFIX + digest.hex())
+            indexes.append(index)
+    return _Reading(history, digests, indexes)
+
+
+def _carried(state: HistoryReductionState, reading: _Reading) -> HistoryReductionState:
+    previous = None if state.previous is None else _carried(state.previous, reading)
+    if _fits(reading, state.summarized_up_to_index, state.message_hash):
+        state = _with_present_cut(state, reading)
+    if _fits(reading, state.failed_index, state.failed_hash):
+        index = reading.indexes[state.failed_index]
+        state = replace(state, failed_index=index, failed_hash=_hash(reading, index))
+    return state if previous is state.previous else replace(state, previous=previous)
+
+
+def _fits(reading: _Reading, index: int, text: str) -> bool:
+    return 0 <= index < len(reading.digests) and reading.digests[index] == text
+
+
+def _hash(reading: _Reading, index: int) -> str:
+    return hash_text(reading.history.digest(index))
+
+
+def _with_present_cut(state: HistoryReductionState, reading: _Reading) -> HistoryReductionState:
+    index, pinned = reading.indexes[state.summarized_up_to_index], state.pinned_index
+    return replace(
+        state,
+        summarized_up_to_index=index,
+        message_hash=_hash(reading, index),
+        # The words of a user stand last in what was one message with results before them.
+        pinned_index=None if pinned is None else reading.indexes[pinned + 1] - 1,
+        layers=tuple(_layer(layer, reading) for layer in state.layers),
+    )
+
+
+def _layer(layer: SummaryLayer, reading: _Reading) -> SummaryLayer:
+    if not _fits(reading, layer.end, layer.message_hash):
+        return layer
+    start, end = reading.indexes[layer.start], reading.indexes[layer.end]
+    return replace(layer, start=start, end=end, message_hash=_hash(reading, end))

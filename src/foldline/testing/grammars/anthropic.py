@@ -1,0 +1,188 @@
+"""
+What the Anthropic Messages API refuses in `system` and `messages`.
+
+Source: Anthropic Messages API reference, and the errors that the API answers.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from foldline.testing.grammars.violations import (
+    Rule,
+    Violation,
+    check_sendable,
+    is_list,
+    is_name,
+    is_object,
+)
+
+
+__all__ = ["check_anthropic"]
+
+
+_USER_ONLY = {"tool_result", "image", "document", "search_result", "container_upload"}
+_ASSISTANT_ONLY = {"tool_use", "thinking", "redacted_thinking", "server_tool_use", "compaction"}
+_ID_LIMIT = 64
+_NAME_LIMIT = 128
+_CACHE_MARKS = 4
+
+
+def check_anthropic(
+    system: str | Sequence[Any] | None, messages: Sequence[Any]
+) -> tuple[Violation, ...]:
+    """
+    Return every rule that a request breaks, in order; none for a request that is accepted.
+
+    *system* is the field of the request, None or empty where it is left out.
+    """
+    found = list(_system(system or ()))
+    if not messages:
+        found.append(Violation(-1, Rule.EMPTY, "there is no message"))
+    for index, item in enumerate(messages):
+        found.extend(check_sendable(index, item))
+        found.extend(_message(index, item, is_last=index == len(messages) - 1))
+    if messages and _role(messages[0]) != "user":
+        found.append(Violation(0, Rule.FIRST_ROLE, "the first message is not the user's"))
+    found.extend(_pairs(messages))
+    blocks = _objects(system or ()) + [block for item in messages for block in _blocks(item)]
+    if sum(block.get("cache_control") is not None for block in blocks) > _CACHE_MARKS:
+        found.append(Violation(-1, Rule.CACHE_MARKS, f"more than {_CACHE_MARKS} cache marks"))
+    return tuple(sorted(found, key=lambda violation: violation.index))
+
+
+def _system(system: str | Sequence[Any]) -> Iterator[Violation]:
+    yield from check_sendable(-1, system)
+    if isinstance(system, str):
+        return
+    if not is_list(system):
+        yield Violation(-1, Rule.SHAPE, "system is neither a string nor a list")
+        return
+    for place, block in enumerate(system):
+        if not is_object(block) or block.get("type") != "text":
+            yield Violation(-1, Rule.CONTENT_TYPE, f"system[{place}] is not a text block")
+        else:
+            yield from _text(-1, f"system[{place}]", block)
+
+
+def _objects(content: Any) -> list[dict[str, Any]]:
+    if not is_list(content):
+        return []
+    return [block for block in content if is_object(block)]
+
+
+def _role(item: Any) -> Any:
+    return item.get("role") if is_object(item) else None
+
+
+def _blocks(item: Any) -> list[dict[str, Any]]:
+    return _objects(item.get("content")) if is_object(item) else []
+
+
+def _message(index: int, item: Any, *, is_last: bool) -> Iterator[Violation]:
+    if not is_object(item):
+        yield Violation(index, Rule.SHAPE, "the message is not an object")
+        return
+    role, content = str(item.get("role")), item.get("content")
+    if role not in {"user", "assistant"}:
+        yield Violation(index, Rule.ROLE, "the role is unknown")
+    elif not isinstance(content, (str, list, tuple)):
+        yield Violation(index, Rule.SHAPE, "content is neither a string nor a list")
+    elif not content and not (is_last and role == "assistant"):
+        yield Violation(index, Rule.CONTENT, "content is empty")
+    elif is_list(content):
+        yield from _content(index, content, role)
+    elif content and not str(content).strip():
+        yield Violation(index, Rule.CONTENT, "content is blank")
+    if is_last and role == "assistant" and _ends_in_space(content):
+        yield Violation(index, Rule.TRAILING_SPACE, "the text ends in white space")
+
+
+def _ends_in_space(content: Any) -> bool:
+    text = content
+    if is_list(content):
+        last = content[-1] if content else None
+        text = last.get("text") if is_object(last) else None
+    return isinstance(text, str) and text != text.rstrip()
+
+
+def _content(index: int, content: Sequence[Any], role: str) -> Iterator[Violation]:
+    other = False
+    for place, block in enumerate(content):
+        field = f"content[{place}]"
+        kind = block.get("type") if is_object(block) else None
+        if not isinstance(kind, str):
+            yield Violation(index, Rule.SHAPE, f"{field} has no type")
+            continue
+        if kind in (_USER_ONLY if role == "assistant" else _ASSISTANT_ONLY):
+            yield Violation(index, Rule.CONTENT_TYPE, f"{field} is not for this role")
+        if kind == "tool_result" and other:
+            yield Violation(index, Rule.RESULT_ORDER, f"{field} stands behind other content")
+        other = other or kind != "tool_result"
+        yield from _block(index, field, block)
+
+
+def _block(index: int, field: str, block: dict[str, Any]) -> Iterator[Violation]:
+    match block["type"]:
+        case "text":
+            yield from _text(index, field, block)
+        case "thinking":
+            if not isinstance(block.get("thinking"), str) or not block.get("signature"):
+                yield Violation(index, Rule.REASONING, f"{field} is thinking without signature")
+        case "tool_use":
+            yield from _call(index, field, block)
+        case "tool_result":
+            yield from _result(index, field, block)
+        case _:
+            pass
+
+
+def _text(index: int, field: str, block: dict[str, Any]) -> Iterator[Violation]:
+    text = block.get("text")
+    if not isinstance(text, str):
+        yield Violation(index, Rule.SHAPE, f"{field}.text is not a string")
+    elif not text.strip():
+        yield Violation(index, Rule.CONTENT, f"{field}.text is blank")
+
+
+def _call(index: int, field: str, block: dict[str, Any]) -> Iterator[Violation]:
+    if not is_name(block.get("id"), limit=_ID_LIMIT):
+        yield Violation(index, Rule.CALL_ID, f"{field}.id is not allowed")
+    if not is_name(block.get("name"), limit=_NAME_LIMIT):
+        yield Violation(index, Rule.CALL_NAME, f"{field}.name is not allowed")
+    if not is_object(block.get("input")):
+        yield Violation(index, Rule.ARGUMENTS, f"{field}.input is not an object")
+
+
+def _result(index: int, field: str, block: dict[str, Any]) -> Iterator[Violation]:
+    if not isinstance(block.get("tool_use_id"), str):
+        yield Violation(index, Rule.CALL_ID, f"{field}.tool_use_id is not a string")
+    content = block.get("content", "")
+    if not isinstance(content, (str, list, tuple)):
+        yield Violation(index, Rule.SHAPE, f"{field}.content is neither a string nor a list")
+    for place, part in enumerate(_objects(content)):
+        if part.get("type") == "text":
+            yield from _text(index, f"{field}.content[{place}]", part)
+
+
+def _pairs(messages: Sequence[Any]) -> Iterator[Violation]:
+    """The message behind one with calls answers exactly those, each once; no id is given twice."""
+    given: set[str] = set()
+    for index, item in enumerate(messages):
+        calls = _ids(item, "tool_use", "id")
+        for call_id in calls:
+            if call_id in given:
+                yield Violation(index, Rule.DUPLICATE_ID, "a call's id is given twice")
+            given.add(call_id)
+        before = _ids(messages[index - 1], "tool_use", "id") if index else []
+        results = _ids(item, "tool_result", "tool_use_id")
+        if len(set(results)) != len(results):
+            yield Violation(index, Rule.DUPLICATE_ID, "a call is answered twice")
+        if not set(results) <= set(before):
+            yield Violation(index, Rule.ORPHAN, "a result answers no call of the message before")
+        behind = messages[index + 1] if index + 1 < len(messages) else None
+        if not set(calls) <= set(_ids(behind, "tool_result", "tool_use_id")):
+            yield Violation(index, Rule.UNANSWERED, "a call is not answered in the next message")
+
+
+def _ids(item: Any, kind: str, key: str) -> list[str]:
+    return [str(block.get(key)) for block in _blocks(item) if block.get("type") == kind]

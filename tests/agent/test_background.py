@@ -1,0 +1,248 @@
+"""Folds in the background: no turn waits for a summary."""
+
+import asyncio
+from collections.abc import Sequence
+
+from foldline import (
+    Agent,
+    AgentRunConfig,
+    BackgroundFold,
+    ConversationThread,
+    HistoryReductionConfig,
+    HistoryReductionEvent,
+    MemoryStore,
+    Message,
+    TurnResult,
+)
+from foldline.agent.reducer import DEFAULT_TIMEOUT
+from foldline.reduction.reason import Reason
+from foldline.reduction.request import SummaryRequest
+from foldline.testing.model import ScriptedModel
+
+
+TALK = "and some words about the weather, the trains and the time that it takes"
+CONFIG = HistoryReductionConfig(
+    enabled=True, strategy="summarizing", target_count=3, summarization_threshold=2
+)
+
+
+class GatedSummarizer:
+    """A summarizer that writes once it is let."""
+
+    name = "gated"
+
+    def __init__(self) -> None:
+        self.gate = asyncio.Event()
+        self.requests: list[SummaryRequest] = []
+        self.text = "they talked"
+
+    async def summarize(self, request: SummaryRequest) -> str:
+        self.requests.append(request)
+        await self.gate.wait()
+        return self.text
+
+
+async def filled(exchanges: int = 5) -> ConversationThread:
+    thread = await MemoryStore().thread("ahead")
+    for number in range(exchanges):
+        await thread.add_messages(
+            [Message.user(f"{number} {TALK}"), Message.assistant(f"a{number} {TALK}")]
+        )
+    return thread
+
+
+def told(result: TurnResult) -> list[tuple[str, Reason]]:
+    events = [one for one in result.events if isinstance(one, HistoryReductionEvent)]
+    return [(event.status, event.reason) for event in events]
+
+
+def test_a_turn_goes_on_while_the_summary_is_written() -> None:
+    """
+    The turn in which a fold is due sends what it has; the next finds the reduction and says so once.
+    """
+
+    async def live() -> tuple[Sequence[TurnResult], ScriptedModel]:
+        model, summarizer = ScriptedModel(repeat="fine"), GatedSummarizer()
+        thread = await filled()
+        async with BackgroundFold() as ahead:
+            agent = Agent(
+                model, history_reduction=CONFIG, summarizer=summarizer, background_fold=ahead
+            )
+            first = await agent.run("question 5", thread=thread)
+            assert len(ahead) == 1
+            summarizer.gate.set()
+            await ahead.wait(
+                (thread.storage, thread.tenant, thread.id, agent.reducer.config_fingerprint)
+            )
+            second = await agent.run("question 6", thread=thread)
+            third = await agent.run("question 7", thread=thread)
+        assert len(summarizer.requests) == 1
+        return (first, second, third), model
+
+    (first, second, third), model = asyncio.run(live())
+
+    assert told(first) == [("skipped", Reason.FOLDING_BEHIND)]
+    assert told(second)[0][0] == "performed"
+    assert told(second)[1] == ("cache_hit", Reason.REDUCTION_VALID)
+    assert told(third) == [("cache_hit", Reason.REDUCTION_VALID)]
+    assert len(model.requests[0].messages) == 11
+    assert model.requests[1].messages[0].text == "they talked"
+    assert (first.reduction, second.reduction is None) == (None, False)
+
+
+def test_one_fold_is_under_way_at_a_time() -> None:
+    """Turns that go on meanwhile start no second fold of the same thread."""
+
+    async def live() -> int:
+        summarizer = GatedSummarizer()
+        thread = await filled()
+        async with BackgroundFold() as ahead:
+            agent = Agent(
+                ScriptedModel(repeat="fine"),
+                history_reduction=CONFIG,
+                summarizer=summarizer,
+                background_fold=ahead,
+            )
+            for number in range(2):
+                await agent.run(f"question {number}", thread=thread)
+                await asyncio.sleep(0)
+            summarizer.gate.set()
+        return len(summarizer.requests)
+
+    assert asyncio.run(live()) == 1
+
+
+def test_a_turn_waits_where_too_much_has_gathered() -> None:
+    """
+    Beyond twice the threshold the turn takes the fold under way, and does not make another one.
+    """
+
+    async def live() -> tuple[list[tuple[str, Reason]], int]:
+        summarizer = GatedSummarizer()
+        thread = await filled()
+        async with BackgroundFold() as ahead:
+            agent = Agent(
+                ScriptedModel(repeat="fine"),
+                history_reduction=CONFIG,
+                summarizer=summarizer,
+                background_fold=ahead,
+            )
+            for number in range(2):
+                await agent.run(f"question {number}", thread=thread)
+            asyncio.get_running_loop().call_later(0.05, summarizer.gate.set)
+            result = await agent.run("the last question", thread=thread)
+        return told(result), len(summarizer.requests)
+
+    events, requests = asyncio.run(live())
+
+    assert [status for status, _ in events] == ["performed", "cache_hit"]
+    assert requests == 1
+
+
+def test_leaving_waits_for_what_is_under_way() -> None:
+    """A fold that began in the last turn is stored when the context has ended."""
+
+    async def live() -> bool:
+        summarizer = GatedSummarizer()
+        thread = await filled()
+        async with BackgroundFold() as ahead:
+            agent = Agent(
+                ScriptedModel(repeat="fine"),
+                history_reduction=CONFIG,
+                summarizer=summarizer,
+                background_fold=ahead,
+            )
+            await agent.run("question 5", thread=thread)
+            asyncio.get_running_loop().call_later(0.02, summarizer.gate.set)
+        return thread.last_reduction is not None
+
+    assert asyncio.run(live())
+
+
+def test_leaving_gives_up_what_takes_too_long() -> None:
+    """Beyond its patience the fold is cancelled, nothing of it is stored, and no task is left."""
+
+    async def live() -> tuple[bool, int]:
+        thread = await filled()
+        async with BackgroundFold(patience=0.01) as ahead:
+            agent = Agent(
+                ScriptedModel(repeat="fine"),
+                history_reduction=CONFIG,
+                summarizer=GatedSummarizer(),
+                background_fold=ahead,
+            )
+            await agent.run("question 5", thread=thread)
+        return thread.last_reduction is None, len(asyncio.all_tasks())
+
+    assert DEFAULT_TIMEOUT > 1
+    assert asyncio.run(live()) == (True, 1)
+
+
+def test_a_fold_beside_a_turn_does_not_disturb_it() -> None:
+    """The reduction is stored while the model still answers, and both are in the thread."""
+
+    async def live() -> tuple[int, bool, str]:
+        summarizer = GatedSummarizer()
+        thread = await filled()
+
+        async def answer(_: object) -> str:
+            summarizer.gate.set()
+            await ahead.wait(
+                (thread.storage, thread.tenant, thread.id, agent.reducer.config_fingerprint)
+            )
+            return "fine"
+
+        async with BackgroundFold() as ahead:
+            agent = Agent(
+                ScriptedModel([answer]),
+                history_reduction=CONFIG,
+                summarizer=summarizer,
+                background_fold=ahead,
+            )
+            result = await agent.run("question 5", thread=thread)
+        return thread.count, thread.last_reduction is not None, result.text
+
+    assert asyncio.run(live()) == (12, True, "fine")
+
+
+def test_a_fold_that_is_asked_for_is_waited_for() -> None:
+    """A run that triggers a fold has it before its model call, also where folds are made ahead."""
+
+    async def live() -> list[tuple[str, Reason]]:
+        summarizer = GatedSummarizer()
+        summarizer.gate.set()
+        thread = await filled(4)
+        async with BackgroundFold() as ahead:
+            agent = Agent(
+                ScriptedModel(repeat="fine"),
+                history_reduction=CONFIG,
+                summarizer=summarizer,
+                background_fold=ahead,
+            )
+            overrides = AgentRunConfig(trigger_history_reduction=True)
+            return told(await agent.run("now", thread=thread, config=overrides))
+
+    assert asyncio.run(live()) == [("performed", Reason.FORCED)]
+
+
+def test_a_reopened_thread_goes_on_while_the_next_summary_is_written() -> None:
+    """An object that holds no message before the cut sends the view of the reduction in force."""
+
+    async def live() -> tuple[TurnResult, ScriptedModel]:
+        model, summarizer = ScriptedModel(repeat="fine"), GatedSummarizer()
+        summarizer.gate.set()
+        store = MemoryStore()
+        thread = await store.thread("ahead")
+        agent = Agent(model, history_reduction=CONFIG, summarizer=summarizer)
+        for number in range(8):
+            await agent.run(f"{number} {TALK}", thread=thread)
+        async with BackgroundFold() as ahead:
+            agent = Agent(
+                model, history_reduction=CONFIG, summarizer=summarizer, background_fold=ahead
+            )
+            return await agent.run("next", thread=await store.thread("ahead")), model
+
+    result, model = asyncio.run(live())
+
+    assert told(result) == [("cache_hit", Reason.FOLDING_BEHIND)]
+    assert model.requests[-1].messages[0].text == "they talked"

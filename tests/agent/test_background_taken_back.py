@@ -1,0 +1,280 @@
+"""
+Folds in the background of threads that go another way meanwhile: who hears of them, and what is stored.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from foldline import (
+    Agent,
+    AgentRunConfig,
+    BackgroundFold,
+    ConversationThread,
+    HistoryReductionConfig,
+    HistoryReductionEvent,
+    MemoryStore,
+    Message,
+)
+from foldline.agent.background import FoldKey
+from foldline.agent.events import IterationStartedEvent
+from foldline.errors import ModelError
+from foldline.reduction.reason import Reason
+from foldline.testing.model import ScriptedModel
+from tests.agent.test_background import CONFIG, TALK, GatedSummarizer, told
+
+
+class Scene:
+    """A thread of five exchanges, and an agent that folds it in the background with the next."""
+
+    def __init__(
+        self, ahead: BackgroundFold, thread: ConversationThread, *, model: ScriptedModel
+    ) -> None:
+        self.summarizer = GatedSummarizer()
+        self.ahead = ahead
+        self.thread = thread
+        self.agent = Agent(
+            model, history_reduction=CONFIG, summarizer=self.summarizer, background_fold=ahead
+        )
+
+    @property
+    def key(self) -> FoldKey:
+        thread = self.thread
+        return thread.storage, thread.tenant, thread.id, self.agent.reducer.config_fingerprint
+
+    async def land(self) -> None:
+        """Let the fold under way be written, and wait for it."""
+        assert self.ahead.is_under_way(self.key)
+        self.summarizer.gate.set()
+        await self.ahead.wait(self.key)
+        self.summarizer.gate.clear()
+
+
+async def set_up(
+    ahead: BackgroundFold, store: MemoryStore, *, model: ScriptedModel | None = None
+) -> Scene:
+    """Return the scene before the turn that begins a fold."""
+    thread = await store.thread("t")
+    for number in range(5):
+        await thread.add_messages(
+            [Message.user(f"{number} {TALK}"), Message.assistant(f"a{number} {TALK}")]
+        )
+    return Scene(ahead, thread, model=model or ScriptedModel(repeat="fine"))
+
+
+async def begun(ahead: BackgroundFold, store: MemoryStore) -> Scene:
+    """Return the scene behind that turn."""
+    scene = await set_up(ahead, store)
+    await scene.agent.run("question 5", thread=scene.thread)
+    return scene
+
+
+async def failing(ahead: BackgroundFold, store: MemoryStore) -> Scene:
+    """Return the scene behind that turn, with nobody who can write a summary."""
+    scene = await set_up(ahead, store)
+    scene.summarizer.text = ""
+    reducer = scene.agent.reducer
+    # The digest is the last that is asked.
+    reducer._summarizers = reducer._summarizers[:1]  # pyright: ignore[reportPrivateUsage]
+    await scene.agent.run("question 5", thread=scene.thread)
+    return scene
+
+
+async def folded(ahead: BackgroundFold, store: MemoryStore) -> Scene:
+    """Return the scene behind that fold, of which nobody has told yet."""
+    scene = await begun(ahead, store)
+    await scene.land()
+    await scene.thread.refresh()
+    assert scene.thread.last_reduction is not None
+    return scene
+
+
+_Way = Callable[[MemoryStore, ConversationThread], Awaitable[ConversationThread]]
+
+
+async def _deleted(store: MemoryStore, thread: ConversationThread) -> ConversationThread:
+    await store.delete(thread.id)
+    return await store.thread(thread.id)
+
+
+async def _cleared(_: MemoryStore, thread: ConversationThread) -> ConversationThread:
+    await thread.clear()
+    return thread
+
+
+async def _rewound(_: MemoryStore, thread: ConversationThread) -> ConversationThread:
+    await thread.rewind(0)
+    return thread
+
+
+async def _undone(_: MemoryStore, thread: ConversationThread) -> ConversationThread:
+    await thread.undo_reduction()
+    return thread
+
+
+@pytest.mark.parametrize("take_back", [_deleted, _cleared, _rewound, _undone])
+def test_a_fold_that_was_taken_back_is_told_to_nobody(take_back: _Way) -> None:
+    """The next turn, of a new thread of that id too, hears neither of it nor of its summary."""
+
+    async def live() -> None:
+        async with MemoryStore() as store, BackgroundFold(patience=1) as ahead:
+            scene = await folded(ahead, store)
+            thread = await take_back(store, scene.thread)
+            result = await scene.agent.run("another question", thread=thread)
+            scene.summarizer.gate.set()
+            assert [status for status, _ in told(result)] == ["skipped"]
+            assert "they talked" not in repr(result.events)
+            assert result.reduction is None
+
+    asyncio.run(live())
+
+
+def test_the_fold_of_another_program_is_not_told_as_ours() -> None:
+    """Where somebody has undone the fold and made another one, the turn tells of its hit alone."""
+
+    async def live() -> None:
+        async with MemoryStore() as store, BackgroundFold(patience=1) as ahead:
+            scene = await folded(ahead, store)
+            other = await store.thread("t")
+            await other.undo_reduction()
+            stranger = Agent(
+                ScriptedModel(repeat="fine"),
+                history_reduction=CONFIG,
+                summarizer=scene.summarizer,
+            )
+            scene.summarizer.gate.set()
+            forced = AgentRunConfig(trigger_history_reduction=True)
+            await stranger.run("from elsewhere", thread=other, config=forced)
+            await scene.thread.refresh()
+            result = await scene.agent.run("question 6", thread=scene.thread)
+            assert told(result) == [("cache_hit", Reason.REDUCTION_VALID)]
+            assert result.reduction is None
+
+    asyncio.run(live())
+
+
+def test_a_turn_tells_of_the_fold_of_its_own_agent() -> None:
+    """A fold of an agent with another configuration behind it is not taken for what was made."""
+
+    async def live() -> None:
+        async with MemoryStore() as store, BackgroundFold(patience=1) as ahead:
+            scene = await folded(ahead, store)
+            dropping = HistoryReductionConfig(
+                enabled=True, strategy="message_counting", target_count=1
+            )
+            other = Agent(ScriptedModel(repeat="fine"), history_reduction=dropping)
+            forced = AgentRunConfig(trigger_history_reduction=True)
+            await other.run("question 6", thread=scene.thread, config=forced)
+            result = await scene.agent.run("question 7", thread=scene.thread)
+            assert [status for status, _ in told(result)] == ["performed", "cache_hit"]
+            assert result.reduction is not None
+            assert result.reduction.state.summary_content == "they talked"
+
+    asyncio.run(live())
+
+
+def test_a_fold_that_an_object_cannot_see_yet_is_told_later() -> None:
+    """A turn that goes on with what it read before the fold does not use up its event."""
+
+    async def live() -> None:
+        async with MemoryStore() as store, BackgroundFold(patience=1) as ahead:
+            failed = ModelError("down")
+            scene = await set_up(ahead, store, model=ScriptedModel(["fine", failed], repeat="fine"))
+            await scene.agent.run("question 5", thread=scene.thread)
+            with pytest.raises(ModelError):
+                await scene.agent.run("question 6", thread=scene.thread)
+            old = await store.thread("t")
+            await scene.land()
+            scene.summarizer.gate.set()
+            resumed = await scene.agent.run(thread=old)
+            later = await scene.agent.run("question 7", thread=old)
+            assert [status for status, _ in told(resumed)] == ["skipped"]
+            assert [status for status, _ in told(later)] == ["performed", "cache_hit"]
+            assert later.reduction is not None
+
+    asyncio.run(live())
+
+
+def test_a_turn_on_another_object_takes_the_fold_under_way() -> None:
+    """Where it has waited for a fold that goes through another object, it makes no second one."""
+
+    async def live() -> None:
+        async with MemoryStore() as store, BackgroundFold(patience=1) as ahead:
+            scene = await begun(ahead, store)
+            await scene.agent.run("question 6", thread=scene.thread)
+            stream = scene.agent.run_stream("question 7", thread=await store.thread("t"))
+            told_of = list[str]()
+            async for event in stream:
+                if isinstance(event, IterationStartedEvent):
+                    # The turn has stored its input, and reads what the fold has not moved yet.
+                    scene.summarizer.gate.set()
+                if isinstance(event, HistoryReductionEvent):
+                    told_of.append(event.status)
+            assert told_of == ["performed", "cache_hit"]
+            assert len(scene.summarizer.requests) == 1
+
+    asyncio.run(live())
+
+
+def test_a_summary_that_was_taken_back_does_not_return_in_the_next() -> None:
+    """
+    A fold that goes on from a reduction which is undone meanwhile is not stored, and not told.
+    """
+
+    async def live() -> None:
+        async with MemoryStore() as store, BackgroundFold(patience=1) as ahead:
+            scene = await folded(ahead, store)
+            for number in range(3):
+                await scene.agent.run(f"{number} {TALK}", thread=scene.thread)
+            await scene.thread.undo_reduction()
+            await scene.land()
+            await scene.thread.refresh()
+            assert len(scene.summarizer.requests) == 2
+            assert scene.thread.last_reduction is None
+
+    asyncio.run(live())
+
+
+def test_an_edit_behind_the_cut_keeps_the_fold_under_way() -> None:
+    """What the fold stands for is there all the same, so it is stored and told."""
+
+    async def live() -> None:
+        async with MemoryStore() as store, BackgroundFold(patience=1) as ahead:
+            scene = await begun(ahead, store)
+            await scene.thread.rewind(scene.thread.length - 2)
+            await scene.land()
+            result = await scene.agent.run("question 5, in other words", thread=scene.thread)
+            assert [status for status, _ in told(result)] == ["performed", "cache_hit"]
+
+    asyncio.run(live())
+
+
+def test_a_failure_is_told_and_is_no_fold_of_the_turn() -> None:
+    """The next turn hears that the fold has failed, and has no reduction."""
+
+    async def live() -> None:
+        async with MemoryStore() as store, BackgroundFold(patience=1) as ahead:
+            scene = await failing(ahead, store)
+            await scene.land()
+            result = await scene.agent.run("question 6", thread=scene.thread)
+            scene.summarizer.gate.set()
+            assert [status for status, _ in told(result)] == ["failed", "skipped"]
+            assert result.reduction is None
+
+    asyncio.run(live())
+
+
+def test_a_failure_is_not_noted_in_a_thread_that_was_cleared() -> None:
+    """What could not be folded is gone, so nothing is stored and nobody is told."""
+
+    async def live() -> None:
+        async with MemoryStore() as store, BackgroundFold(patience=1) as ahead:
+            scene = await failing(ahead, store)
+            await scene.thread.clear()
+            await scene.land()
+            result = await scene.agent.run("another question", thread=scene.thread)
+            assert [status for status, _ in told(result)] == ["skipped"]
+            assert scene.thread.last_reduction is None
+
+    asyncio.run(live())

@@ -1,0 +1,191 @@
+"""What vendors answer, whole and streamed."""
+
+import json
+from typing import Any
+
+import pytest
+
+from foldline.errors import FormatError
+from foldline.history.formats.responses import joined_stream, read_response
+from foldline.history.messages import Message, NativeFormat, Usage
+from foldline.history.parts import CompactionPart, ReasoningPart, TextPart, ToolCallPart
+
+
+CHAT, RESPONSES = NativeFormat.OPENAI_CHAT, NativeFormat.OPENAI_RESPONSES
+ANTHROPIC = NativeFormat.ANTHROPIC
+
+
+def streamed(native: NativeFormat, *events: Any) -> Message:
+    """Return the last message of an answer that was a stream of *events*."""
+    lines = [f"event: x\ndata: {json.dumps(event)}\n" for event in events]
+    stream = "\n".join([*lines, "data: [DONE]"])
+    return read_response(joined_stream(stream, native), native)[-1]
+
+
+def test_a_chat_answer() -> None:
+    """The message carries the vendor's id, the model and the counts."""
+    response = {
+        "id": "r",
+        "model": "tiny-1",
+        "choices": [{"message": {"role": "assistant", "content": "Yes.", "refusal": None}}],
+        "usage": {
+            "prompt_tokens": 4,
+            "completion_tokens": 1,
+            "prompt_tokens_details": {"cached_tokens": 2},
+        },
+    }
+
+    assert read_response(response, CHAT) == (
+        Message(
+            role="assistant",
+            parts=(TextPart("Yes."),),
+            id="r",
+            metadata={"model": "tiny-1"},
+            usage=Usage(input_tokens=4, output_tokens=1, cache_read_tokens=2),
+        ),
+    )
+
+
+def test_an_anthropic_answer() -> None:
+    """Its content becomes one message of the assistant."""
+    response = {
+        "id": "r",
+        "content": [{"type": "text", "text": "Yes."}],
+        "usage": {"input_tokens": 3, "output_tokens": 1},
+    }
+    (message,) = read_response(response, ANTHROPIC)
+
+    assert (message.role, message.text, message.id) == ("assistant", "Yes.", "r")
+    assert message.usage == Usage(input_tokens=3, output_tokens=1)
+
+
+def test_a_responses_answer() -> None:
+    """The counts are with the last item of the answer."""
+    content = [{"type": "output_text", "text": "Yes."}]
+    response = {
+        "output": [
+            {"type": "reasoning", "id": "i", "summary": []},
+            {"type": "message", "role": "assistant", "content": content},
+        ],
+        "usage": {
+            "input_tokens": 3,
+            "output_tokens": 2,
+            "output_tokens_details": {"reasoning_tokens": 1},
+        },
+    }
+    reasoning, said = read_response(response, RESPONSES)
+
+    assert (reasoning.usage, said.text) == (None, "Yes.")
+    assert said.usage == Usage(input_tokens=3, output_tokens=2, reasoning_tokens=1)
+
+
+def test_of_a_compaction_only_the_summary_is_new() -> None:
+    """What a compacted history repeats of the request is not said twice."""
+    repeated = {"type": "message", "role": "user", "content": "Hi."}
+    response = {
+        "object": "response.compaction",
+        "output": [repeated, {"type": "compaction", "encrypted_content": "z"}],
+    }
+    (message,) = read_response(response, RESPONSES)
+
+    assert message.parts == (CompactionPart(""),)
+
+
+def test_an_empty_answer_adds_nothing() -> None:
+    """An answer without items is no message."""
+    assert read_response({"output": []}, RESPONSES) == ()
+
+
+def test_a_chat_stream_is_put_together() -> None:
+    """Text and calls that came in pieces are whole."""
+
+    def chunk(**delta: Any) -> dict[str, Any]:
+        return {"id": "r", "model": "tiny", "choices": [{"delta": delta}], "usage": None}
+
+    first = {
+        "index": 0,
+        "id": "c",
+        "type": "function",
+        "function": {"name": "look", "arguments": ""},
+    }
+    message = streamed(
+        CHAT,
+        chunk(role="assistant", content="Lo"),
+        chunk(content="ok."),
+        chunk(tool_calls=[first]),
+        chunk(tool_calls=[{"index": 0, "function": {"arguments": '{"at":'}}]),
+        chunk(tool_calls=[{"index": 0, "function": {"arguments": "1}"}}]),
+        {"choices": [], "usage": {"prompt_tokens": 4, "completion_tokens": 2}},
+    )
+
+    assert message.parts == (TextPart("Look."), ToolCallPart("c", "look", '{"at":1}'))
+    assert message.usage == Usage(input_tokens=4, output_tokens=2)
+    assert message.id == "r"
+
+
+def test_an_anthropic_stream_is_put_together() -> None:
+    """Thinking, text with citations and inputs that came in pieces are whole."""
+
+    def start(index: int, **block: Any) -> dict[str, Any]:
+        return {"type": "content_block_start", "index": index, "content_block": block}
+
+    def delta(index: int, **fields: Any) -> dict[str, Any]:
+        return {"type": "content_block_delta", "index": index, "delta": fields}
+
+    message = streamed(
+        ANTHROPIC,
+        {"type": "message_start", "message": {"id": "r", "usage": {"input_tokens": 3}}},
+        start(0, type="thinking", thinking="", signature=""),
+        delta(0, type="thinking_delta", thinking="Hm"),
+        delta(0, type="thinking_delta", thinking="."),
+        delta(0, type="signature_delta", signature="zz"),
+        {"type": "ping"},
+        start(1, type="text", text=""),
+        delta(1, type="text_delta", text="Look."),
+        delta(1, type="citations_delta", citation={"at": 1}),
+        start(2, type="tool_use", id="c", name="look", input={}),
+        delta(2, type="input_json_delta", partial_json='{"at"'),
+        delta(2, type="input_json_delta", partial_json=":1}"),
+        {"type": "content_block_stop", "index": 2},
+        {"type": "message_delta", "usage": {"input_tokens": None, "output_tokens": 5}},
+        {"type": "message_stop"},
+    )
+
+    assert message.parts == (
+        ReasoningPart("Hm."),
+        TextPart("Look."),
+        ToolCallPart("c", "look", '{"at":1}'),
+    )
+    assert message.usage == Usage(input_tokens=3, output_tokens=5)
+    assert message.native is not None
+    assert '"signature":"zz"' in message.native.item
+    assert '"citations":[{"at":1}]' in message.native.item
+
+
+def test_a_responses_stream_ends_in_the_response() -> None:
+    """The last event holds the whole answer."""
+    content = [{"type": "output_text", "text": "Yes."}]
+    output = [{"type": "message", "role": "assistant", "content": content}]
+    message = streamed(
+        RESPONSES,
+        {"type": "response.created", "response": {"output": []}},
+        {"type": "response.completed", "response": {"output": output}},
+    )
+
+    assert message.text == "Yes."
+
+
+@pytest.mark.parametrize("native", [CHAT, RESPONSES, ANTHROPIC])
+@pytest.mark.parametrize("stream", ["", "data: {", "data: {}", "data: 7"])
+def test_a_stream_without_a_whole_answer_is_an_error(native: NativeFormat, stream: str) -> None:
+    """A stream that was cut off, or is none, is refused."""
+    with pytest.raises(FormatError):
+        joined_stream(stream, native)
+
+
+@pytest.mark.parametrize("native", [CHAT, RESPONSES, ANTHROPIC])
+@pytest.mark.parametrize("response", [7, {}, {"choices": []}, {"error": {"message": "no"}}])
+def test_what_is_no_answer_is_an_error(native: NativeFormat, response: Any) -> None:
+    """An error of the vendor, or a document of another kind, is refused."""
+    with pytest.raises(FormatError):
+        read_response(response, native)

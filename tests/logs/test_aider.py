@@ -1,0 +1,121 @@
+"""Aider's transcripts."""
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+
+from foldline.errors import FormatError
+from foldline.history.messages import Message
+from foldline.logs import read_sessions
+from foldline.logs.importer import Session
+
+
+TRANSCRIPT = """
+# aider chat started at 2031-02-03 04:05:06
+
+> paths v1
+> Model: tiny
+
+#### rename it
+
+#### and test it{}
+
+Done:
+
+> quoted by nobody
+#### Heading-like
+##### deeper
+
+# aider chat started at 2031-02-03 23:00:00
+
+# aider chat started at 2031-02-04 00:00:00
+Hello.
+""".format("  ")
+
+
+def said(session: Session) -> list[tuple[str, str]]:
+    """Return who says what in *session*."""
+    return [(message.role, message.text) for message in session.messages]
+
+
+def test_a_transcript_is_cut_into_sessions() -> None:
+    """
+    Every heading of aider opens a session, and the lines between are told apart by their marks.
+
+    A session in which nothing was said is none.
+    """
+    first, second = read_sessions(TRANSCRIPT.encode())
+
+    assert said(first) == [
+        ("tool", "paths v1\nModel: tiny"),
+        ("user", "rename it\n\nand test it"),
+        ("assistant", "Done:"),
+        ("tool", "quoted by nobody"),
+        ("user", "Heading-like"),
+        ("assistant", "##### deeper"),
+    ]
+    assert said(second) == [("assistant", "Hello.")]
+    assert (first.id, second.id) == ("2031-02-03 04:05:06", "2031-02-04 00:00:00")
+    assert first.messages[0].created_at == datetime(2031, 2, 3, 4, 5, 6, tzinfo=UTC)
+
+
+def test_what_aider_printed_keeps_its_place() -> None:
+    """Printed lines answer no call, so they are text with the program's name, not a response."""
+    printed = read_sessions(TRANSCRIPT.encode())[0].messages[0]
+
+    assert printed.name == "aider"
+    assert printed.tool_call_responses == ()
+
+
+def test_lines_before_the_first_heading_are_a_session() -> None:
+    """What stands before the first heading was said in a session whose start is lost."""
+    first, second = read_sessions(b"#### go on\n# aider chat started at now\nYes.\n", name="log")
+
+    assert said(first) == [("user", "go on")]
+    assert first.messages[0].created_at is None
+    assert (first.id, second.id) == ("log", "now")
+
+
+def test_a_transcript_without_heading_is_read_when_named() -> None:
+    """A part of a transcript is not recognised, but it is read with the format's name."""
+    (session,) = read_sessions(b"#### hi\nHello.", format="aider")
+
+    assert said(session) == [("user", "hi"), ("assistant", "Hello.")]
+
+
+def test_sessions_may_be_json_lines() -> None:
+    """Sessions that were read from a transcript before keep their ids and starts."""
+    lines = [
+        {
+            "id": f"s{number}",
+            "started_at": "2031-02-03 04:05:06",
+            "messages": [{"role": role, "content": role} for role in ("tool", "user", "assistant")],
+        }
+        for number in range(2)
+    ]
+    sessions = read_sessions("\n".join(map(json.dumps, lines)).encode())
+
+    assert [session.id for session in sessions] == ["s0", "s1"]
+    assert sessions[0].messages[1] == Message.user("user")
+    assert sessions[0].messages[0].created_at == datetime(2031, 2, 3, 4, 5, 6, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        ("[]", "line 2: the session is not an object"),
+        ("{}", "line 2: messages is not a list"),
+        ('{"messages": [1]}', "line 2: message 0: the message is not an object"),
+        ('{"messages": [{"role": "me"}]}', "line 2: message 0: role 'me' is not one of"),
+        ('{"messages": [{"role": "user"}]}', "line 2: message 0: content is not a string"),
+    ],
+)
+def test_a_wrong_shape_is_named(record: str, message: str) -> None:
+    """The error names the line, the message and the field."""
+    good = '{"id": "a", "started_at": "", "messages": [{"role": "user", "content": "x"}]}'
+
+    with pytest.raises(FormatError) as caught:
+        read_sessions(f"{good}\n{record}\n{good}".encode())
+
+    assert message in str(caught.value)

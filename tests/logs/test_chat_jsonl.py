@@ -1,0 +1,231 @@
+"""Plain chat logs."""
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from foldline.errors import FormatError
+from foldline.history.messages import Message
+from foldline.history.parts import TextPart, ToolCallPart, ToolCallResponsePart
+from foldline.logs import read_sessions
+from foldline.logs.importer import Session
+
+
+HI = [{"role": "user", "content": "Hi."}, {"content": "Yes.", "role": "assistant"}]
+SAID = (Message.user("Hi."), Message.assistant("Yes."))
+
+
+def read(value: Any, **options: Any) -> tuple[Session, ...]:
+    """Read *value* as a JSON document."""
+    return read_sessions(json.dumps(value).encode(), **options)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        "\n".join(map(json.dumps, HI)),
+        json.dumps(HI),
+        json.dumps(HI, indent=2),
+        *(
+            json.dumps({key: HI})
+            for key in ("messages", "traj", "conversation", "conversations", "history", "items")
+        ),
+        json.dumps([{"from": "human", "value": "Hi."}, {"from": "gpt", "value": "Yes."}], indent=1),
+    ],
+)
+def test_messages_come_in_many_wrappings(data: str) -> None:
+    """Lines, a list, an object around a list and ShareGPT's names are all one conversation."""
+    (session,) = read_sessions(data.encode())
+
+    assert (session.format, session.messages) == ("chat-jsonl", SAID)
+
+
+def test_an_object_a_line_is_a_session_a_line() -> None:
+    """Sessions keep the ids and titles that they have."""
+    lines = [{"task_id": 7, "title": "A", "traj": HI}, {"id": "b", "messages": HI}, {"traj": HI}]
+    sessions = read_sessions("\n".join(map(json.dumps, lines)).encode(), name="log")
+
+    assert [(s.id, s.title) for s in sessions] == [("7", "A"), ("b", ""), ("log", "")]
+
+
+def test_a_list_a_line_is_a_session_a_line() -> None:
+    """Lines of lists are sessions too."""
+    line = json.dumps(HI)
+
+    assert [s.messages for s in read_sessions(f"{line}\n{line}".encode())] == [SAID, SAID]
+
+
+def test_calls_pair_by_id_and_keep_no_second_copy() -> None:
+    """
+    The order of a log's keys is not what was sent, so nothing has to be kept beside the parts.
+    """
+    function = {"arguments": "{}", "name": "look"}
+    (session,) = read(
+        [
+            {
+                "content": None,
+                "tool_calls": [{"function": function, "id": "c"}],
+                "role": "assistant",
+            },
+            {"content": "seen", "tool_call_id": "c", "name": "look", "role": "tool"},
+        ]
+    )
+
+    assert session.messages == (
+        Message.assistant(tool_calls=[ToolCallPart("c", "look", "{}")]),
+        Message.tool("c", "seen", name="look"),
+    )
+
+
+def test_fields_of_the_log_are_metadata() -> None:
+    """What is no field of a message is never sent, and never lost."""
+    (session,) = read([{"role": "user", "content": "Hi.", "id": 3, "timestamp": 1e9, "mood": {}}])
+    (message,) = session.messages
+
+    assert message.id == "3"
+    assert message.created_at == datetime(2001, 9, 9, 1, 46, 40, tzinfo=UTC)
+    assert message.metadata == {"id": 3, "timestamp": 1e9, "mood": {}}
+    assert message.native is None
+
+
+@pytest.mark.parametrize("time", ["yesterday", True, 1e300, float("nan")])
+def test_a_time_that_is_none_is_left_open(time: Any) -> None:
+    """A time that cannot be read is no reason to refuse a log."""
+    (session,) = read([{"role": "user", "content": "Hi.", "timestamp": time}])
+
+    assert session.messages[0].created_at is None
+
+
+@pytest.mark.parametrize(
+    ("time", "created_at"),
+    [
+        (1_000_000_000_000, datetime(2001, 9, 9, 1, 46, 40, tzinfo=UTC)),
+        ("2031-01-01T00:00:00", datetime(2031, 1, 1, tzinfo=UTC)),
+        ("2031-01-01T02:00:00+02:00", datetime(2031, 1, 1, tzinfo=UTC)),
+    ],
+)
+def test_times_have_zones(time: Any, created_at: datetime) -> None:
+    """Milliseconds, seconds and ISO 8601 are read, and a time without a zone is UTC."""
+    (session,) = read([{"role": "user", "content": "Hi.", "created_at": time}])
+
+    assert session.messages[0].created_at == created_at
+
+
+def test_calls_without_ids_are_answered_in_order() -> None:
+    """
+    Answers without ids answer the calls without ids before them; what is left over was printed.
+    """
+    call = {"function": {"name": "look", "arguments": {"at": 1}}}
+    (session,) = read(
+        [
+            {"role": "assistant", "content": "", "tool_calls": [call]},
+            {"role": "tool", "content": "seen"},
+            {"role": "tool", "content": "Battery low."},
+        ]
+    )
+    _, answer, printed = session.messages
+
+    assert session.messages[0].tool_calls == (ToolCallPart("", "look", '{"at":1}'),)
+    assert answer.parts == (ToolCallResponsePart("", "seen"),)
+    assert printed.parts == (TextPart("Battery low."),)
+    assert printed.native is None
+
+
+def test_sharegpt_calls_are_calls() -> None:
+    """A call in ShareGPT's form is one where its value is a call, else text."""
+    (session,) = read(
+        [
+            {"from": "system", "value": "Be good.", "weight": 0},
+            {"from": "function_call", "value": '{"name": "look", "arguments": {"at": 1}}'},
+            {"from": "observation", "value": "seen"},
+            {"from": "function_call", "value": "look!"},
+            {"from": "function_call", "value": "{}"},
+        ]
+    )
+
+    assert [message.parts for message in session.messages] == [
+        (TextPart("Be good."),),
+        (ToolCallPart("", "look", '{"at":1}'),),
+        (ToolCallResponsePart("", "seen"),),
+        (TextPart("look!"),),
+        (TextPart("{}"),),
+    ]
+    assert session.messages[0].metadata == {"weight": 0}
+
+
+def test_other_vendors_messages_in_a_log_are_read_as_theirs() -> None:
+    """The messages of a log show which vendor's they are."""
+    use = {"type": "tool_use", "id": "c", "name": "look", "input": {}}
+    anthropic = {"turn": 1, "role": "assistant", "content": [use]}
+    call = {"type": "function_call", "call_id": "c", "name": "look", "arguments": "{}"}
+    sessions = read_sessions(
+        json.dumps({"conversation": [HI[0], anthropic]}).encode()
+        + b"\n"
+        + json.dumps({"conversation": [HI[0], call]}).encode()
+    )
+
+    assert [session.messages[1].parts for session in sessions] == [
+        (ToolCallPart("c", "look", "{}"),)
+    ] * 2
+    assert sessions[0].messages[1].metadata == {"turn": 1}
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ({"other": 1}, "line 2: none of the fields messages, traj, "),
+        (7, "line 2: the conversation is not an object"),
+        ({"messages": [*HI, 7]}, "line 2: message 2: the message is not an object"),
+        ({"messages": [{"role": "me", "content": ""}]}, "line 2: message 0: role 'me' is not"),
+        ({"messages": [{"from": "me", "value": ""}]}, "line 2: message 0: role 'me' is not"),
+        ({"messages": [{"from": "gpt", "value": 1}]}, "line 2: message 0: value is not a string"),
+    ],
+)
+def test_a_wrong_shape_is_named(bad: Any, message: str) -> None:
+    """The error names the line, the message and the field."""
+    with pytest.raises(FormatError) as caught:
+        read_sessions(f"{json.dumps({'messages': HI})}\n{json.dumps(bad)}".encode())
+
+    assert str(caught.value).startswith(message)
+
+
+def test_an_empty_session_among_others_is_none() -> None:
+    """A record whose list is empty holds no conversation; the others are read."""
+    lines = [{"messages": HI}, {"messages": []}]
+
+    assert len(read_sessions("\n".join(map(json.dumps, lines)).encode())) == 1
+
+
+@pytest.mark.parametrize("key", ["conversation_id", "thread_id", "session_id"])
+def test_lines_are_sorted_by_conversation(key: str) -> None:
+    """
+    Mixed lines are one session for each conversation; a line that names none follows the last.
+    """
+    lines = [
+        {"role": "system", "content": "S"},
+        *({**item, key: name} for item in HI for name in ("a", "b")),
+        {"role": "user", "content": "more"},
+    ]
+
+    first, second = read_sessions("\n".join(map(json.dumps, lines)).encode())
+
+    assert (first.id, [message.text for message in first.messages]) == ("a", ["S", "Hi.", "Yes."])
+    assert (second.id, [one.text for one in second.messages]) == ("b", ["Hi.", "Yes.", "more"])
+
+
+def test_records_that_grow_are_one_session() -> None:
+    """Lines that each hold the conversation so far are that conversation; others stay apart."""
+    lines = [{"messages": HI[:1]}, {"messages": [*HI, *HI[:1]]}, {"messages": HI[1:]}]
+
+    first, second = read_sessions("\n".join(map(json.dumps, lines)).encode())
+
+    assert (len(first.messages), first.calls) == (3, (1, 3))
+    assert (len(second.messages), second.calls) == (1, ())
+
+
+def test_the_only_line_has_its_number() -> None:
+    """A log of a single message names its line like any other."""
+    with pytest.raises(FormatError, match="line 1: content"):
+        read({"role": "user", "content": 5})

@@ -1,0 +1,279 @@
+"""Sessions of Claude Code."""
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+from foldline.history.messages import Usage
+from foldline.history.parts import TextPart, ToolCallPart, ToolCallResponsePart
+from foldline.logs import read_sessions
+from foldline.logs.importer import Session
+
+
+def line(kind: str, content: Any, **fields: Any) -> dict[str, Any]:
+    """Return a line of the session `s`; `id` and `usage` are those of the message."""
+    message = {"role": kind, "content": content}
+    for key in ("id", "usage", "model"):
+        if key in fields:
+            message[key] = fields.pop(key)
+    return {"type": kind, "sessionId": "s", "uuid": "u", "message": message, **fields}
+
+
+def read(*lines: Any) -> tuple[Session, ...]:
+    """Read a log of *lines*."""
+    return read_sessions("\n".join(map(json.dumps, lines)).encode())
+
+
+def use(id: str) -> dict[str, Any]:
+    """Return a block that calls a tool."""
+    return {"type": "tool_use", "id": id, "name": "Look", "input": {"at": 1}}
+
+
+def result(id: str) -> dict[str, Any]:
+    """Return a block that answers the call *id*."""
+    return {"type": "tool_result", "tool_use_id": id, "content": "seen"}
+
+
+def test_messages_are_the_vendors() -> None:
+    """Lines become messages with the line's id and time and the vendor's counts."""
+    (session,) = read(
+        line("user", "Hi.", timestamp="2031-01-01T00:00:00Z", isMeta=True),
+        line(
+            "assistant",
+            [{"type": "text", "text": "Yes."}],
+            id="m",
+            model="tiny",
+            usage={
+                "input_tokens": 1,
+                "cache_read_input_tokens": 2,
+                "cache_creation_input_tokens": 3,
+                "output_tokens": 4,
+            },
+        ),
+    )
+    user, assistant = session.messages
+
+    assert (session.id, session.format) == ("s", "claude-code")
+    assert (user.role, user.text, user.id) == ("user", "Hi.", "u")
+    assert user.created_at == datetime(2031, 1, 1, tzinfo=UTC)
+    assert user.metadata == {"isMeta": True}
+    assert assistant.metadata == {"model": "tiny"}
+    assert assistant.native is None
+    assert assistant.usage == Usage(
+        input_tokens=6, output_tokens=4, cache_read_tokens=2, cache_write_tokens=3
+    )
+
+
+def test_lines_of_one_message_are_one_message() -> None:
+    """The program writes a line per block; neighbours with one message id are joined."""
+    (session,) = read(
+        line("assistant", [{"type": "text", "text": "Look."}], id="m", uuid="u1"),
+        line("assistant", [use("a")], id="m", uuid="u2", usage={"output_tokens": 9}),
+        line("assistant", [use("a"), use("b")], id="m", uuid="u3"),
+        line("user", [result("a")]),
+        line("user", [result("b")]),
+    )
+    message, *answers = session.messages
+
+    assert message.parts == (
+        TextPart("Look."),
+        ToolCallPart("a", "Look", '{"at":1}'),
+        ToolCallPart("b", "Look", '{"at":1}'),
+    )
+    assert message.id == "u1"
+    assert message.usage == Usage(output_tokens=9)
+    assert [answer.parts for answer in answers] == [
+        (ToolCallResponsePart("a", "seen"),),
+        (ToolCallResponsePart("b", "seen"),),
+    ]
+
+
+def test_the_usage_of_a_message_counts_once() -> None:
+    """Where results stand between the lines of one message, only the last line keeps the usage."""
+    (session,) = read(
+        line("assistant", [use("a")], id="m", usage={"output_tokens": 9}),
+        line("user", [result("a")]),
+        line("assistant", [use("b")], id="m", usage={"output_tokens": 9}),
+    )
+
+    assert [message.usage for message in session.messages] == [
+        None,
+        None,
+        Usage(output_tokens=9),
+    ]
+
+
+def test_subagents_have_sessions_of_their_own() -> None:
+    """Side chains are told apart by their agent, or by the line that started them."""
+    sessions = read(
+        line("user", "Main.", uuid="1"),
+        line("user", "Side.", uuid="2", isSidechain=True, parentUuid=None),
+        line("assistant", "Done.", uuid="3", isSidechain=True, parentUuid="2"),
+        line("user", "Other.", uuid="4", isSidechain=True, parentUuid="1", agentId="a9"),
+        line("assistant", "Main again.", uuid="5", parentUuid="1"),
+    )
+
+    assert [(s.id, [m.text for m in s.messages]) for s in sessions] == [
+        ("s", ["Main.", "Main again."]),
+        ("s/2", ["Side.", "Done."]),
+        ("s/a9", ["Other."]),
+    ]
+
+
+def test_a_file_may_hold_several_sessions() -> None:
+    """Every session id is a session; a line without one belongs to the newest."""
+    sessions = read(
+        line("user", "A."),
+        {**line("user", "B."), "sessionId": "t"},
+        {"type": "assistant", "message": {"role": "assistant", "content": "C."}},
+    )
+
+    assert [(s.id, len(s.messages)) for s in sessions] == [("s", 1), ("t", 2)]
+
+
+def test_summaries_are_titles() -> None:
+    """A summary names the session of its leaf; those of other files name none."""
+    (session,) = read(
+        {"type": "summary", "summary": "Other work", "leafUuid": "elsewhere"},
+        {"type": "summary", "summary": "This work", "leafUuid": "u"},
+        line("user", "Hi."),
+    )
+
+    assert session.title == "This work"
+
+
+def test_a_compaction_puts_nothing_aside() -> None:
+    """A compaction's summary is not said twice: it is with the message before it."""
+    (session,) = read(
+        line("user", "Hi."),
+        {
+            "type": "system",
+            "subtype": "compact_boundary",
+            "content": "",
+            "uuid": "b",
+            "sessionId": "s",
+        },
+        line("user", "We said hi.", isCompactSummary=True),
+        line("user", "Go on."),
+    )
+
+    assert [message.text for message in session.messages] == ["Hi.", "Go on."]
+    assert session.messages[0].metadata == {"compaction": {"summary": "We said hi."}}
+    assert session.notes == (
+        "behind message 0 the agent compacted its context; the messages it put aside are all here",
+        "records that hold no message were left out: 1 system",
+    )
+
+
+def test_a_continued_session_starts_with_its_summary() -> None:
+    """Where nothing is before a compaction's summary, it is all there is of what was said."""
+    (session,) = read(line("user", "We said hi.", isCompactSummary=True))
+
+    assert session.messages[0].text == "We said hi."
+
+
+def test_odd_lines_are_noted() -> None:
+    """What cannot be read is left out, and the session says which lines."""
+    (session,) = read(
+        line("user", "Hi."),
+        42,
+        {"type": "user", "sessionId": "s", "message": "no object"},
+        line("assistant", ["no block"]),
+        line("assistant", []),
+    )
+
+    assert len(session.messages) == 1
+    assert session.notes == tuple(
+        f"line {number} is no message that could be read; left out" for number in (2, 3, 4, 5)
+    )
+
+
+def test_the_sdk_streams_the_same_lines() -> None:
+    """The lines of the SDK's stream name the session in another way."""
+    message = {"role": "user", "content": "Hi."}
+    stream = {"type": "user", "session_id": "s", "message": message}
+    sessions = read(
+        stream, {**stream, "parent_tool_use_id": "t1"}, {"type": "result", "session_id": "s"}
+    )
+
+    assert [session.id for session in sessions] == ["s", "s/t1"]
+    assert sessions[0].notes == ("records that hold no message were left out: 1 result",)
+
+
+def linked(uuid: str, parent: str | None, kind: str = "user", **fields: Any) -> dict[str, Any]:
+    """Return a line *uuid* behind the line *parent*."""
+    content = fields.pop("content", uuid)
+    return line(kind, content, **fields) | {"uuid": uuid, "parentUuid": parent}
+
+
+def test_what_the_user_took_back_is_left_out() -> None:
+    """Behind a fork the branch of the newest message is read, and a note counts what was left."""
+    (session,) = read(
+        linked("u1", None),
+        linked("a1", "u1", "assistant"),
+        linked("u2", "a1"),
+        linked("a2", "u2", "assistant", id="m", content=[{"type": "text", "text": "wrong"}]),
+        linked("a3", "a2", "assistant", id="m", content=[use("c")]),
+        linked("r3", "a3", content=[result("c")]),
+        linked("u4", "a1"),
+        linked("a4", "u4", "assistant"),
+        {"type": "system", "sessionId": "s", "uuid": "n", "parentUuid": "r3"},
+    )
+
+    assert [message.id for message in session.messages] == ["u1", "a1", "u4", "a4"]
+    assert session.notes[0].startswith("3 messages of branches that were left")
+
+
+def test_parallel_calls_are_all_read() -> None:
+    """Results that follow their own calls make no fork."""
+    (session,) = read(
+        linked("u", None),
+        linked("a1", "u", "assistant", id="m", content=[use("c1")]),
+        linked("a2", "a1", "assistant", id="m", content=[use("c2")]),
+        linked("r1", "a1", content=[result("c1")]),
+        linked("r2", "a2", content=[result("c2")]),
+        linked("end", "r2", "assistant"),
+    )
+
+    assert [message.role for message in session.messages] == [
+        "user",
+        "assistant",
+        "tool",
+        "tool",
+        "assistant",
+    ]
+    assert session.notes == ()
+
+
+def test_agents_and_compactions_make_no_fork() -> None:
+    """An agent's lines behind a line of the session, and a new start, leave the session whole."""
+    first, second = read(
+        linked("u1", None),
+        linked("a1", "u1", "assistant"),
+        linked("s1", "u1", isSidechain=True),
+        linked("s2", "u1", isSidechain=True),
+        {
+            "type": "system",
+            "sessionId": "s",
+            "uuid": "cut",
+            "parentUuid": None,
+            "logicalParentUuid": "a1",
+        },
+        linked("sum", "cut", isCompactSummary=True),
+        linked("u2", "sum"),
+    )[:2]
+
+    assert [message.id for message in first.messages] == ["u1", "a1", "u2"]
+    assert len(second.messages) == 1
+
+
+def test_errors_of_the_api_are_no_answers() -> None:
+    """What the program says about a failed call is counted and not read."""
+    (session,) = read(
+        linked("u", None),
+        linked("e", "u", "assistant", isApiErrorMessage=True),
+        linked("a", "u", "assistant"),
+    )
+
+    assert [message.id for message in session.messages] == ["u", "a"]
+    assert session.notes == ("1 message about an error of the API: left out",)

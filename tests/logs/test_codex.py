@@ -1,0 +1,149 @@
+"""Sessions of Codex."""
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from foldline.errors import FormatError
+from foldline.history.messages import Usage
+from foldline.history.parts import CompactionPart, ToolCallPart, ToolCallResponsePart
+from foldline.logs import read_sessions
+from foldline.logs.importer import Session
+
+
+def line(kind: str, **payload: Any) -> dict[str, Any]:
+    """Return a line of today's form."""
+    return {"timestamp": "2031-01-01T00:00:00Z", "type": kind, "payload": payload}
+
+
+def said(role: str, text: str) -> dict[str, Any]:
+    """Return the item of a message."""
+    kind = "output_text" if role == "assistant" else "input_text"
+    return {"type": "message", "role": role, "content": [{"type": kind, "text": text}]}
+
+
+def read(*lines: Any) -> Session:
+    """Read a log of *lines*."""
+    (session,) = read_sessions("\n".join(map(json.dumps, lines)).encode())
+    return session
+
+
+def test_items_become_messages() -> None:
+    """Messages, calls and their outputs are read as the vendor's items, with the line's time."""
+    session = read(
+        line("session_meta", id="s1", cwd="/x", base_instructions={"text": "Be good."}),
+        line("session_meta", id="parent"),
+        line("turn_context", model="tiny"),
+        line("response_item", **said("user", "Hi.")),
+        line("response_item", type="function_call", call_id="c", name="ls", arguments="{}"),
+        line("response_item", type="function_call_output", call_id="c", output={"content": "a"}),
+        line("response_item", type="ghost_snapshot", ghost_commit={}),
+        line("response_item", type="compaction", encrypted_content="zz"),
+    )
+    system, user, call, answer, compaction = session.messages
+
+    assert session.id == "s1"
+    assert (system.role, system.text) == ("system", "Be good.")
+    assert (user.text, user.created_at) == ("Hi.", datetime(2031, 1, 1, tzinfo=UTC))
+    assert call.parts == (ToolCallPart("c", "ls", "{}"),)
+    assert answer.parts == (ToolCallResponsePart("c", "a"),)
+    assert compaction.parts == (CompactionPart(""),)
+    assert session.notes == (
+        "records that hold no message were left out: 1 ghost_snapshot, 1 turn_context",
+    )
+
+
+def test_instructions_that_were_said_are_not_repeated() -> None:
+    """Instructions that stand in the history are not put in front of it again."""
+    session = read(
+        line("session_meta", id="s", instructions="Use tabs."),
+        line("response_item", **said("user", "<doc>Use tabs.</doc>")),
+    )
+
+    assert [message.role for message in session.messages] == ["user"]
+
+
+def test_token_counts_go_to_the_newest_answer() -> None:
+    """A count belongs to the assistant's message that closed the call; repeated counts are one."""
+    counts = {
+        "input_tokens": 9,
+        "cached_input_tokens": 4,
+        "output_tokens": 3,
+        "reasoning_output_tokens": 1,
+    }
+    event = line("event_msg", type="token_count", info={"last_token_usage": counts})
+    session = read(
+        event,
+        line("response_item", **said("user", "Hi.")),
+        event,
+        line("response_item", **said("assistant", "Yes.")),
+        line("response_item", **said("user", "And?")),
+        event,
+        event,
+        line("event_msg", type="agent_message", message="Yes."),
+        line("event_msg", type="token_count", info=None),
+    )
+
+    assert [message.usage for message in session.messages] == [
+        None,
+        Usage(input_tokens=9, output_tokens=3, cache_read_tokens=4, reasoning_tokens=1),
+        None,
+    ]
+
+
+def test_a_compaction_puts_nothing_aside() -> None:
+    """All messages stay; the summary is with the message before it."""
+    session = read(
+        line("response_item", **said("user", "Hi.")),
+        line("compacted", message="We said hi."),
+        line("response_item", **said("user", "Go on.")),
+    )
+
+    assert [message.text for message in session.messages] == ["Hi.", "Go on."]
+    assert session.messages[0].metadata == {"compaction": {"summary": "We said hi."}}
+    assert len(session.notes) == 1
+
+
+def test_a_summary_with_nothing_before_it_is_a_message() -> None:
+    """Where nothing is before a summary, it is all there is of what was said."""
+    assert read(line("compacted", message="We said hi.")).messages[0].text == "We said hi."
+
+
+def test_older_logs_hold_bare_items() -> None:
+    """Older versions wrote a header and then the items alone."""
+    session = read(
+        {"id": "s0", "timestamp": "2031-01-01T00:00:00Z", "instructions": "Use tabs."},
+        {"record_type": "state"},
+        said("user", "Hi."),
+        {"type": "reasoning", "summary": [{"type": "summary_text", "text": "Hm."}]},
+        said("assistant", "Yes."),
+    )
+
+    assert session.id == "s0"
+    assert [message.role for message in session.messages] == [
+        "system",
+        "user",
+        "assistant",
+        "assistant",
+    ]
+    assert session.notes == ("records that hold no message were left out: 1 state",)
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ([], "line 2: the line is not an object"),
+        (line("response_item", role="user"), "line 2: "),
+        (line("response_item"), "line 2: type and role are both missing"),
+    ],
+)
+def test_a_wrong_shape_is_named(bad: Any, message: str) -> None:
+    """The error names the line and the field."""
+    if bad == line("response_item", role="user"):
+        bad["payload"]["content"] = 7
+    with pytest.raises(FormatError) as caught:
+        read(line("response_item", **said("user", "Hi.")), bad)
+
+    assert str(caught.value).startswith(message)

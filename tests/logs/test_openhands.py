@@ -1,0 +1,179 @@
+"""Event logs of OpenHands."""
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from foldline.errors import FormatError
+from foldline.history.messages import Usage
+from foldline.history.parts import TextPart, ToolCallPart, ToolCallResponsePart, UriPart
+from foldline.logs import read_sessions
+from foldline.logs.importer import Session
+
+
+def call(id: str) -> dict[str, Any]:
+    """Return a call as the vendor answers it."""
+    function = {"arguments": '{"n": 1}', "name": "look"}
+    return {"index": 0, "function": function, "id": id, "type": "function"}
+
+
+def metadata(id: str, *ids: str, response: str = "r1") -> dict[str, Any]:
+    """Return the metadata of an event of the call *id*, in a response that made the calls *ids*."""
+    message = {"content": "Look.", "role": "assistant", "tool_calls": [call(id) for id in ids]}
+    model_response = {
+        "id": response,
+        "model": "tiny",
+        "choices": [{"message": message}],
+        "usage": {"prompt_tokens": 7, "completion_tokens": 2},
+    }
+    return {"tool_call_id": id, "function_name": "look", "model_response": model_response}
+
+
+def read(*events: dict[str, Any]) -> Session:
+    """Read a run of *events*."""
+    numbered = [{"id": id, "source": "agent", **event} for id, event in enumerate(events)]
+    (session,) = read_sessions(json.dumps({"instance_id": "i", "history": numbered}).encode())
+    return session
+
+
+def test_a_response_is_one_message_however_many_actions_it_led_to() -> None:
+    """Parallel calls stand in the one message of the response that made them."""
+    session = read(
+        {
+            "action": "run",
+            "timestamp": "2031-01-01T00:00:00.5",
+            "tool_call_metadata": metadata("a", "a", "b"),
+        },
+        {"action": "run", "tool_call_metadata": metadata("b", "a", "b")},
+        {"observation": "run", "content": "A", "tool_call_metadata": metadata("a", "a", "b")},
+        {"observation": "run", "content": "B", "tool_call_metadata": metadata("b", "a", "b")},
+    )
+    message, *answers = session.messages
+
+    assert message.parts == (
+        TextPart("Look."),
+        ToolCallPart("a", "look", '{"n": 1}'),
+        ToolCallPart("b", "look", '{"n": 1}'),
+    )
+    assert message.id == "r1"
+    assert message.usage == Usage(input_tokens=7, output_tokens=2)
+    assert message.created_at == datetime(2031, 1, 1, microsecond=500_000, tzinfo=UTC)
+    assert [answer.parts for answer in answers] == [
+        (ToolCallResponsePart("a", "A"),),
+        (ToolCallResponsePart("b", "B"),),
+    ]
+    assert session.id == "i"
+
+
+def test_responses_without_id_are_told_apart_by_what_they_say() -> None:
+    """A response that carries no id is still one message."""
+    session = read(
+        {"action": "run", "tool_call_metadata": metadata("a", "a", "b", response="")},
+        {"action": "run", "tool_call_metadata": metadata("b", "a", "b", response="")},
+        {"action": "run", "tool_call_metadata": metadata("c", "c", response="")},
+    )
+
+    assert [message.id for message in session.messages] == [None, None]
+
+
+def test_words_of_all_sides() -> None:
+    """System prompt, user and agent keep their roles; images stay addresses."""
+    args = {"content": "See.", "image_urls": ["https://x.example/a.png", None]}
+    session = read(
+        {"action": "system", "args": {"content": "Be good."}},
+        {"action": "message", "source": "user", "args": args},
+        {"action": "message", "args": {"content": "Seen."}},
+    )
+    system, user, agent = session.messages
+
+    assert (system.role, system.text) == ("system", "Be good.")
+    assert user.parts == (TextPart("See."), UriPart("image", "https://x.example/a.png"))
+    assert (agent.role, agent.text) == ("assistant", "Seen.")
+
+
+def test_actions_without_tool_calls_become_calls() -> None:
+    """In logs from before tool calls, an observation answers the action that caused it."""
+    session = read(
+        {"action": "run", "args": {"thought": "Look.", "command": "ls"}},
+        {"observation": "run", "content": "a.py", "cause": 0},
+        {"action": "run", "id": "x", "args": {}},
+    )
+    action, answer, _ = session.messages
+
+    assert action.parts == (
+        TextPart("Look."),
+        ToolCallPart("action-0", "run", '{"command":"ls"}'),
+    )
+    assert answer.parts == (ToolCallResponsePart("action-0", "a.py"),)
+
+
+def test_what_the_environment_says_unasked_is_printed() -> None:
+    """An observation without a call keeps its text and the knowledge that it brought."""
+    extras = {"repo_instructions": "Use tabs.", "microagent_knowledge": [{"content": "Git."}]}
+    session = read(
+        {"observation": "recall", "source": "environment", "content": "Added.", "extras": extras},
+        {"observation": "error", "content": "No.", "cause": 99},
+        {"observation": "error", "content": "No.", "cause": "x"},
+    )
+
+    assert [(m.role, m.name, m.text) for m in session.messages] == [
+        ("tool", "environment", "Added.\n\nUse tabs.\n\nGit."),
+        ("tool", "agent", "No."),
+        ("tool", "agent", "No."),
+    ]
+
+
+def test_silent_events_are_counted() -> None:
+    """Events that steer the program are left out, and a note says how many."""
+    session = read(
+        {"action": "recall", "source": "user"},
+        {"observation": "agent_state_changed", "content": ""},
+        {"action": "message", "args": {"content": "Hi."}},
+    )
+
+    assert len(session.messages) == 1
+    assert session.notes == (
+        "records that hold no message were left out: 1 agent_state_changed, 1 recall",
+    )
+
+
+@pytest.mark.parametrize("separator", ["[", "\n"])
+def test_a_run_may_be_a_list_or_lines_of_events(separator: str) -> None:
+    """Events come in a record, as a list, or one a line."""
+    event = '{"id": 0, "source": "user", "action": "message", "args": {"content": "Hi."}}'
+    data = f"[{event}, {event}]" if separator == "[" else f"{event}\n{event}"
+    (session,) = read_sessions(data.encode(), name="run")
+
+    assert [message.text for message in session.messages] == ["Hi.", "Hi."]
+    assert session.id == "run"
+
+
+@pytest.mark.parametrize(
+    ("event", "message"),
+    [
+        ("1", "line 2: event 1: the event is not an object"),
+        (
+            '{"source": "agent", "action": "run", "tool_call_metadata": {"model_response": {"id": "r"}}}',
+            "line 2: event 1: the message of the model's response is not an object",
+        ),
+    ],
+)
+def test_a_wrong_shape_is_named(event: str, message: str) -> None:
+    """The error names the line and the event."""
+    good = '{"source": "user", "action": "message", "args": {"content": "Hi."}}'
+    data = f'{{"history": [{good}]}}\n{{"history": [{good}, {event}]}}'
+
+    with pytest.raises(FormatError) as caught:
+        read_sessions(data.encode())
+
+    assert str(caught.value) == message
+
+
+def test_a_record_without_history_is_named() -> None:
+    """Every record of a file needs its events."""
+    good = '{"history": [{"source": "user", "action": "message"}]}'
+
+    with pytest.raises(FormatError, match="line 2: history is not a list"):
+        read_sessions(f"{good}\n{{}}".encode())

@@ -1,0 +1,197 @@
+"""Sessions of the coding agent pi."""
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from foldline.errors import FormatError
+from foldline.history.messages import Usage
+from foldline.history.parts import (
+    BlobPart,
+    GenericPart,
+    ReasoningPart,
+    TextPart,
+    ToolCallPart,
+    ToolCallResponsePart,
+)
+from foldline.logs import read_sessions
+from foldline.logs.importer import Session
+
+
+HEADER: dict[str, Any] = {"type": "session", "id": "s1", "cwd": "/x"}
+
+
+def line(**message: Any) -> dict[str, Any]:
+    """Return a line that holds *message*."""
+    return {"type": "message", "timestamp": "2031-01-01T00:00:00.000Z", "message": message}
+
+
+def read(*lines: Any) -> Session:
+    """Read a log of *lines*."""
+    (session,) = read_sessions("\n".join(map(json.dumps, lines)).encode())
+    return session
+
+
+def test_an_assistant_message_keeps_its_blocks_and_counts() -> None:
+    """Text, thinking and calls keep their order, and the input counts what the cache served."""
+    session = read(
+        HEADER,
+        line(
+            role="assistant",
+            content=[
+                {"type": "thinking", "thinking": "Hm.", "thinkingSignature": "z"},
+                {"type": "text", "text": "Look."},
+                {"type": "toolCall", "id": "c", "name": "read", "arguments": {"path": "a"}},
+            ],
+            model="tiny",
+            stopReason="toolUse",
+            usage={
+                "input": 1,
+                "output": 2,
+                "cacheRead": 3,
+                "cacheWrite": 4,
+                "cost": {"total": 0.5},
+            },
+        ),
+    )
+    (message,) = session.messages
+
+    assert session.id == "s1"
+    assert message.parts == (
+        ReasoningPart("Hm."),
+        TextPart("Look."),
+        ToolCallPart("c", "read", '{"path":"a"}'),
+    )
+    assert message.usage == Usage(
+        input_tokens=8, output_tokens=2, cache_read_tokens=3, cache_write_tokens=4
+    )
+    assert message.metadata == {"model": "tiny", "stopReason": "toolUse", "cost": 0.5}
+    assert message.created_at == datetime(2031, 1, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("content", "response"),
+    [
+        ([{"type": "text", "text": "A"}], "A"),
+        ("A", "A"),
+        ([], ""),
+        (
+            [
+                {"type": "text", "text": "A"},
+                {"type": "image", "data": "QQ==", "mimeType": "image/png"},
+                {"type": "new"},
+            ],
+            (
+                TextPart("A"),
+                BlobPart("image", "image/png", "QQ=="),
+                GenericPart("new", '{"type":"new"}'),
+            ),
+        ),
+    ],
+)
+def test_a_result_answers_its_call(content: Any, response: Any) -> None:
+    """A tool's result is text where it is one text, else its parts."""
+    (message,) = read(
+        line(role="toolResult", toolCallId="c", toolName="read", content=content, isError=False)
+    ).messages
+
+    assert message.parts == (ToolCallResponsePart("c", response),)
+    assert (message.role, message.name) == ("tool", "read")
+    assert message.metadata == {"isError": False}
+
+
+def test_an_aborted_message_may_be_empty() -> None:
+    """A message that was aborted before its first word stays, with the reason and no usage."""
+    usage = {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0}
+    (message,) = read(
+        line(role="assistant", content=[], stopReason="aborted", usage=usage)
+    ).messages
+
+    assert message.parts == ()
+    assert message.metadata == {"stopReason": "aborted"}
+    assert message.usage is None
+
+
+@pytest.mark.parametrize(
+    ("beside", "text"),
+    [
+        ({"exitCode": 0, "cancelled": False}, "$ ls\na.py"),
+        ({"exitCode": 2, "truncated": True}, "$ ls\na.py\n[exit code 2, truncated]"),
+        ({"cancelled": True}, "$ ls\na.py\n[cancelled]"),
+    ],
+)
+def test_a_command_of_the_user_is_the_users(beside: dict[str, Any], text: str) -> None:
+    """What the user ran is shown to the model as the user's words."""
+    (message,) = read(line(role="bashExecution", command="ls", output="a.py", **beside)).messages
+
+    assert (message.role, message.text) == ("user", text)
+
+
+def test_what_extensions_put_in_is_printed() -> None:
+    """Messages of other roles keep their text under the name of their role."""
+    session = read(
+        line(role="user", content="Hi."),
+        line(role="custom", content=[{"type": "text", "text": "A"}, {"type": "text", "text": "B"}]),
+        line(role="branchSummary", summary="Before."),
+    )
+
+    assert [(m.role, m.name, m.text) for m in session.messages] == [
+        ("user", None, "Hi."),
+        ("tool", "custom", "A\nB"),
+        ("tool", "branchSummary", "Before."),
+    ]
+
+
+def test_a_compaction_puts_nothing_aside() -> None:
+    """All messages stay; the recorded summary and its cut are with the message before it."""
+    session = read(
+        HEADER,
+        line(role="user", content="One."),
+        {"type": "model_change", "modelId": "tiny"},
+        line(role="user", content="Two."),
+        {"type": "compaction", "summary": "S", "tokensBefore": 1200, "firstKeptEntryIndex": 3},
+        line(role="user", content="Three."),
+    )
+
+    assert [message.text for message in session.messages] == ["One.", "Two.", "Three."]
+    assert session.messages[1].metadata == {
+        "compaction": {
+            "summary": "S",
+            "tokensBefore": 1200,
+            "firstKeptEntryIndex": 3,
+            "firstKeptMessage": 1,
+        }
+    }
+    compacted, left_out = session.notes
+    assert compacted.startswith("behind message 1 the agent compacted its context of 1,200 tok")
+    assert left_out == "records that hold no message were left out: 1 model_change"
+
+
+def test_a_compaction_without_a_message_before_it_is_noted() -> None:
+    """A log that starts with a compaction still reads."""
+    session = read({"type": "compaction", "summary": "S"}, line(role="user", content="One."))
+
+    assert len(session.messages) == 1
+    assert session.messages[0].metadata is None
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        (7, "line 2: the line is not an object"),
+        ({}, "line 2: type is not a string"),
+        ({"type": "message"}, "line 2: message is not an object"),
+        (line(), "line 2: role is not a string"),
+        (line(role="user"), "line 2: content is not a list"),
+        (line(role="user", content=[1]), "line 2: the block is not an object"),
+        (line(role="toolResult", content=[]), "line 2: toolCallId is not a string"),
+    ],
+)
+def test_a_wrong_shape_is_named(bad: Any, message: str) -> None:
+    """The error names the line and the field."""
+    with pytest.raises(FormatError) as caught:
+        read(line(role="user", content="Hi."), bad)
+
+    assert str(caught.value) == message

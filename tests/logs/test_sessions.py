@@ -1,0 +1,192 @@
+"""Conversations of any format, from bytes."""
+
+import json
+from typing import Any
+
+import pytest
+
+from foldline.errors import FormatError, UnknownFormatError
+from foldline.history.codec import encode_history
+from foldline.history.messages import Message
+from foldline.logs.document import read_document
+from foldline.logs.sessions import FORMATS, read_sessions
+
+
+HI = {"role": "user", "content": "Hi."}
+USE = {"role": "assistant", "content": [{"type": "tool_use", "id": "c", "name": "n", "input": {}}]}
+OTEL = {"role": "user", "parts": [{"type": "text", "content": "Hi."}]}
+EVENT = {"id": 0, "source": "user", "action": "message", "args": {"content": "Hi."}}
+
+
+def lines(*values: Any) -> bytes:
+    """Return *values* as JSON lines."""
+    return "\n".join(map(json.dumps, values)).encode()
+
+
+SAMPLES: list[tuple[str, bytes]] = [
+    ("foldline", encode_history([Message.user("Hi.")])),
+    ("foldline", lines(OTEL, OTEL)),
+    ("claude-code", lines({"type": "user", "sessionId": "s", "message": HI})),
+    (
+        "claude-code",
+        lines(
+            {"type": "summary", "summary": "S", "leafUuid": "u"},
+            {"type": "system", "content": "x", "uuid": "v", "sessionId": "s"},
+            {"type": "user", "uuid": "u", "message": HI},
+        ),
+    ),
+    (
+        "claude-code",
+        lines(
+            {"type": "system", "content": "x", "uuid": "v", "sessionId": "s"},
+            {"type": "user", "uuid": "u", "message": HI},
+        ),
+    ),
+    ("codex", lines({"type": "response_item", "payload": {"type": "message", **HI}})),
+    ("codex", lines({"id": "s", "timestamp": "", "instructions": None}, {"type": "message", **HI})),
+    ("pi", lines({"type": "session", "id": "s"}, {"type": "message", "message": HI})),
+    ("aider", b"# aider chat started at 2031-01-01 00:00:00\n#### Hi.\n"),
+    ("aider", lines({"id": "a", "started_at": "", "messages": [HI]})),
+    ("swe-agent", lines({"history": [{**HI, "agent": "main"}], "info": {}})),
+    ("openhands", lines({"instance_id": "i", "history": [EVENT]})),
+    ("openhands", lines([EVENT])),
+    ("openhands", lines(EVENT, EVENT)),
+    ("langchain", lines([{"type": "human", "data": {"content": "Hi."}}])),
+    ("langchain", lines({"messages": [{"type": "human", "content": "Hi."}]})),
+    ("langchain", lines({"type": "human", "content": "Hi."}, {"type": "ai", "content": "Yes."})),
+    (
+        "langchain",
+        lines(
+            {"lc": 1, "type": "constructor", "id": ["HumanMessage"], "kwargs": {"content": "Hi."}}
+        ),
+    ),
+    ("openai-chat", lines({"model": "t", "messages": [HI]})),
+    ("openai-chat", lines(*[{"model": "t", "messages": [HI]}] * 2)),
+    ("openai-responses", lines({"model": "t", "input": "Hi."})),
+    ("openai-responses", lines({"type": "message", **HI}, {"type": "message", **HI})),
+    ("anthropic", lines({"model": "t", "system": "S", "messages": [HI]})),
+    ("anthropic", lines([HI, USE])),
+    ("anthropic", lines(HI, USE)),
+    ("otel", lines([OTEL])),
+    ("otel", lines({"gen_ai.output.messages": [OTEL]})),
+    ("chat-jsonl", lines(HI, HI)),
+    ("chat-jsonl", lines([HI])),
+    ("chat-jsonl", lines({"messages": [HI]})),
+    ("chat-jsonl", lines({"history": [HI]})),
+    ("chat-jsonl", lines({"conversations": [{"from": "human", "value": "Hi."}]})),
+]
+"""The least input of each format, in each of its forms."""
+
+
+@pytest.mark.parametrize(("format", "data"), SAMPLES)
+def test_every_sample_matches_one_format(format: str, data: bytes) -> None:
+    """Detection is never ambiguous: one format fits, and it is the right one."""
+    document = read_document(data)
+
+    assert [importer.name for importer in FORMATS if importer.matches(document)] == [format]
+
+
+@pytest.mark.parametrize(("format", "data"), SAMPLES)
+def test_a_named_format_reads_the_same(format: str, data: bytes) -> None:
+    """Naming the format changes nothing where it is the one that is recognised."""
+    sessions = read_sessions(data)
+
+    assert sessions == read_sessions(data, format=format)
+    assert {session.format for session in sessions} == {format}
+    assert all(session.messages for session in sessions)
+
+
+def test_every_format_has_a_sample() -> None:
+    """No format escapes the tests of detection, and no two share a name."""
+    names = [importer.name for importer in FORMATS]
+
+    assert sorted(names) == sorted({format for format, _ in SAMPLES})
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"a": 1},
+        [1],
+        [[]],
+        [None],
+        {"messages": 7},
+        {"messages": [7]},
+        {"role": "user"},
+        {"role": "nobody", "content": "x"},
+        {"type": "message", "message": 7},
+        {"type": "user", "message": HI},
+        {"history": [7]},
+        {"lc": 1},
+        {"lc": 1, "id": ["x", "Prompt"]},
+        {"type": "human", "data": {}},
+        {"from": "nobody", "value": ""},
+        {"input": "x"},
+        {"role": {}, "content": "x"},
+        {"from": {}, "value": "x"},
+        {"type": [], "payload": {}, "message": HI},
+        {"type": {}, "content": "x"},
+        {"lc": 2, "id": ["HumanMessage"], "kwargs": {}},
+        {"id": "s", "timestamp": "", "instructions": None},
+    ],
+)
+def test_what_is_no_conversation_is_unknown(value: Any) -> None:
+    """Input that no format fits is refused, with the formats that are known."""
+    with pytest.raises(UnknownFormatError, match="no known format fits: give one of aider, "):
+        read_sessions(lines(value))
+
+
+@pytest.mark.parametrize("value", [[], {}])
+def test_empty_json_holds_no_conversation(value: Any) -> None:
+    """Empty JSON is not an unknown format, but no conversation."""
+    with pytest.raises(FormatError, match="no conversation inside"):
+        read_sessions(lines(value))
+
+
+def test_a_log_without_messages_holds_no_conversation() -> None:
+    """A log of the right format with nothing said in it is an error that says so."""
+    with pytest.raises(FormatError, match="no conversation inside: the input is codex"):
+        read_sessions(lines({"type": "session_meta", "payload": {"id": "s"}}))
+
+
+def test_text_that_is_no_transcript_is_not_json() -> None:
+    """Any other text is refused as what it is not: JSON."""
+    with pytest.raises(UnknownFormatError, match="not JSON: line 1") as caught:
+        read_sessions(b"Dear diary")
+
+    assert "diary" not in str(caught.value)
+
+
+def test_a_text_is_not_read_as_another_format() -> None:
+    """Naming a format of JSON does not make JSON of a text."""
+    with pytest.raises(FormatError, match="not JSON: line 1 starts a text, and codex is JSON"):
+        read_sessions(b"Dear diary", format="codex")
+
+
+def test_an_unknown_name_is_told_its_nearest() -> None:
+    """A format that does not exist is answered with the nearest that does, and with all."""
+    with pytest.raises(UnknownFormatError) as caught:
+        read_sessions(b"", format="Claude")
+
+    assert str(caught.value).startswith("unknown format 'Claude': did you mean 'claude-code'?")
+    with pytest.raises(UnknownFormatError, match=r"^unknown format 'nope': known are aider, "):
+        read_sessions(b"[]", format="nope")
+    assert "swe-agent" in str(caught.value)
+
+
+def test_a_cut_off_log_says_so() -> None:
+    """The last session of a log that ends in half a line carries the note."""
+    data = lines({"messages": [HI]}, {"messages": [HI]}) + b'\n{"messages": [{"ro'
+    first, last = read_sessions(data)
+
+    assert first.notes == ()
+    assert last.notes == ("line 3, the last, is cut off or damaged and was left out",)
+
+
+def test_no_two_sessions_share_an_id() -> None:
+    """Equal ids and missing ones are told apart, also from those that look so already."""
+    given = ["a", "a", "a#2", "", ""]
+    sessions = read_sessions(lines(*({"id": id, "messages": [HI]} for id in given)), name="log")
+
+    assert [session.id for session in sessions] == ["a", "a#2", "a#2#2", "log", "log#2"]

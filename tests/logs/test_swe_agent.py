@@ -1,0 +1,105 @@
+"""Trajectories of SWE-agent."""
+
+import json
+from typing import Any
+
+import pytest
+
+from foldline.errors import FormatError
+from foldline.history.messages import Message
+from foldline.history.parts import ReasoningPart, TextPart, ToolCallPart, ToolCallResponsePart
+from foldline.logs import read_sessions
+from foldline.logs.importer import Session
+
+
+def read(*items: dict[str, Any], **beside: Any) -> Session:
+    """Read a trajectory whose history is *items*."""
+    history = [{"agent": "main", "content": "", **item} for item in items]
+    (session,) = read_sessions(json.dumps({"history": history, **beside}).encode())
+    return session
+
+
+def test_calls_and_observations_pair_by_id() -> None:
+    """An observation answers the call that it names."""
+    function = {"arguments": "{}", "name": "ls"}
+    session = read(
+        {"role": "system", "content": "Mend it.", "message_type": "system_prompt"},
+        {
+            "role": "assistant",
+            "content": "Look.",
+            "thought": "Look.",
+            "action": "ls",
+            "tool_calls": [{"function": function, "id": "c1", "type": "function"}],
+        },
+        {"role": "tool", "content": "a.py", "tool_call_ids": ["c1"]},
+        environment="box",
+        instance_id="i1",
+    )
+    system, call, answer = session.messages
+
+    assert system.metadata == {"agent": "main", "message_type": "system_prompt"}
+    assert call.parts == (TextPart("Look."), ToolCallPart("c1", "ls", "{}"))
+    assert call.native is None
+    assert call.metadata == {"agent": "main"}
+    assert answer.parts == (ToolCallResponsePart("c1", "a.py"),)
+    assert (session.id, session.title) == ("i1", "box")
+
+
+def test_text_actions_stay_text() -> None:
+    """Without function calling the action is in the text and the user answers, as it was sent."""
+    session = read(
+        {"role": "assistant", "content": "Look.\nls", "thought": "Look.\n", "action": "ls"},
+        {"role": "user", "content": "a.py"},
+    )
+
+    assert session.messages[0].text == "Look.\nls"
+    assert session.messages[0].metadata == {"agent": "main"}
+    assert session.messages[1].role == "user"
+
+
+def test_an_action_that_the_text_lacks_is_kept() -> None:
+    """Thought and action that the content does not repeat go to the metadata."""
+    (message,) = read({"role": "assistant", "content": "?", "thought": "T", "action": "A"}).messages
+
+    assert message.metadata == {"agent": "main", "thought": "T", "action": "A"}
+
+
+def test_one_observation_may_answer_several_calls() -> None:
+    """The first call gets the text, and no call stays without an answer."""
+    (message,) = read({"role": "tool", "content": "ok", "tool_call_ids": ["a", "b"]}).messages
+
+    assert message.parts == (ToolCallResponsePart("a", "ok"), ToolCallResponsePart("b", ""))
+
+
+def test_thinking_comes_first() -> None:
+    """Thinking blocks become reasoning before what was said."""
+    blocks = [{"type": "thinking", "thinking": "Hm."}]
+    (message,) = read({"role": "assistant", "content": "x", "thinking_blocks": blocks}).messages
+
+    assert message.parts == (ReasoningPart("Hm."), TextPart("x"))
+
+
+def test_an_observation_without_call_is_printed() -> None:
+    """A tool message that names no call keeps its text."""
+    (message,) = read({"role": "tool", "content": "ready"}).messages
+
+    assert message == Message(role="tool", parts=(TextPart("ready"),), metadata={"agent": "main"})
+
+
+@pytest.mark.parametrize(
+    ("item", "message"),
+    [
+        ({"role": "nobody"}, "document: message 0: role 'nobody' is not one of"),
+        ({"role": "assistant", "tool_calls": 1}, "document: message 0: tool_calls is not a list"),
+        (
+            {"role": "assistant", "tool_calls": [{"id": "a"}]},
+            "document: message 0: tool_calls[0].function is not an object",
+        ),
+    ],
+)
+def test_a_wrong_shape_is_named(item: dict[str, Any], message: str) -> None:
+    """The error names the message and the field."""
+    with pytest.raises(FormatError) as caught:
+        read(item)
+
+    assert str(caught.value).startswith(message)

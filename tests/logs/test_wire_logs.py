@@ -1,0 +1,197 @@
+"""Recorded conversations in the wire formats themselves."""
+
+import json
+from typing import Any
+
+import pytest
+
+from foldline.errors import FormatError
+from foldline.history.codec import encode_history, encode_message
+from foldline.history.messages import Message
+from foldline.logs import read_sessions
+from foldline.logs.importer import Session
+
+
+HI = {"role": "user", "content": "Hi."}
+BYE = {"role": "user", "content": "Bye."}
+YES = {"role": "assistant", "content": "Yes."}
+LATER = {"role": "assistant", "content": "Later."}
+USE = {"role": "assistant", "content": [{"type": "tool_use", "id": "c", "name": "n", "input": {}}]}
+ITEM = {"type": "function_call", "call_id": "c", "name": "n", "arguments": "{}"}
+OTEL = {"role": "user", "parts": [{"type": "text", "content": "Hi."}]}
+OWN = (Message.user("Hi.", id="1"), Message.assistant("Yes."))
+
+
+def read(*values: Any, **options: Any) -> tuple[Session, ...]:
+    """Read *values* as JSON lines."""
+    return read_sessions("\n".join(map(json.dumps, values)).encode(), **options)
+
+
+@pytest.mark.parametrize(
+    ("body", "format"),
+    [
+        ({"model": "t", "messages": [HI]}, "openai-chat"),
+        ({"model": "t", "messages": [HI], "max_tokens": 1, "tools": [{}]}, "openai-chat"),
+        ({"model": "t", "messages": [HI], "max_tokens": 1, "system": "S"}, "anthropic"),
+        ({"model": "t", "messages": [HI], "tools": [{"input_schema": {}}]}, "anthropic"),
+        ({"model": "t", "messages": [HI, USE]}, "anthropic"),
+        ({"messages": [HI, USE]}, "anthropic"),
+        ({"model": "t", "input": "Hi."}, "openai-responses"),
+        ({"model": "t", "input": [HI, ITEM]}, "openai-responses"),
+        ([HI, USE], "anthropic"),
+        ([HI, ITEM], "openai-responses"),
+        ([{"type": "message", **HI}], "openai-responses"),
+        ([{"role": "user", "content": [{"type": "input_text", "text": "a"}]}], "openai-responses"),
+        ([OTEL], "otel"),
+        ({"gen_ai.input.messages": [OTEL]}, "otel"),
+        ({"model": "t", "messages": [OTEL]}, None),
+        ({"messages": [OTEL]}, None),
+    ],
+)
+def test_signs_tell_the_format(body: Any, format: str | None) -> None:
+    """A body or a list of messages is recognised by what only its vendor writes."""
+    if format is None:
+        with pytest.raises(FormatError, match="no known format fits"):
+            read(body)
+    else:
+        assert read(body)[0].format == format
+
+
+def test_every_body_is_a_session() -> None:
+    """A log of requests that have nothing to do with each other has a session a line."""
+    sessions = read(
+        {"model": "t", "messages": [HI], "id": "a"}, {"model": "t", "messages": [BYE, HI]}
+    )
+
+    assert [(s.id, len(s.messages)) for s in sessions] == [("a", 1), ("session", 2)]
+
+
+@pytest.mark.parametrize("key", ["messages", "input"])
+def test_growing_bodies_are_one_session(key: str) -> None:
+    """Where each body holds the one before, the longest is the session and each was a call."""
+    bodies = [{"model": "t", key: [HI, YES] * at + [HI]} for at in range(60)]
+
+    (session,) = read(*bodies)
+
+    assert len(session.messages) == 119
+    assert session.calls == tuple(range(1, 120, 2))
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_a_proxys_records_hold_the_answer(wrapped: bool) -> None:
+    """The last answer ends the session; the earlier ones come with the next request."""
+    first = {"model": "t", "messages": [HI]}
+    second = {"model": "t", "messages": [HI, YES, BYE]}
+    answers = [{"choices": [{"message": YES}]}, {"choices": [{"message": LATER}]}]
+    pairs = zip([first, second], answers, strict=True)
+    lines = [
+        {"request": {"body": one}, "response": {"body": other}}
+        if wrapped
+        else {"request": one, "response": other}
+        for one, other in pairs
+    ]
+
+    (session,) = read(*lines)
+
+    assert session.format == "openai-chat"
+    assert [message.text for message in session.messages] == ["Hi.", "Yes.", "Bye.", "Later."]
+    assert session.calls == (1, 3)
+
+
+def test_a_proxys_streams_and_failures_are_read() -> None:
+    """A stream is put together; a response that is no answer is named, and its request is kept."""
+    chunk = {"choices": [{"delta": {"content": "Yes."}}]}
+    streamed = {"request": {"messages": [HI]}, "response": f"data: {json.dumps(chunk)}\n\n"}
+    failed = {"request": {"messages": [BYE]}, "response": {"error": {"code": 500}}}
+
+    first, second = read(streamed, failed)
+
+    assert [message.text for message in first.messages] == ["Hi.", "Yes."]
+    assert len(second.messages) == 1
+    assert second.notes[0].startswith("line 2: the response holds no answer")
+
+
+def test_spans_that_grow_are_one_session() -> None:
+    """The output of a span comes with the input of the next one."""
+    said = {"role": "assistant", "parts": [{"type": "text", "content": "Yes."}]}
+    asked, answered = "gen_ai.input.messages", "gen_ai.output.messages"
+
+    (session,) = read({asked: [OTEL], answered: [said]}, {asked: [OTEL, said, OTEL]})
+
+    assert (len(session.messages), session.calls) == (3, (1, 3))
+
+
+def test_items_are_sorted_by_conversation() -> None:
+    """Two conversations whose lines are mixed are two sessions."""
+    sessions = read(*({**item, "thread_id": name} for item in (HI, USE) for name in "ab"))
+
+    assert [(one.id, one.format, len(one.messages)) for one in sessions] == [
+        ("a", "anthropic", 2),
+        ("b", "anthropic", 2),
+    ]
+
+
+def test_lines_of_items_are_one_session() -> None:
+    """A message a line is one conversation."""
+    (session,) = read({"type": "message", **HI}, ITEM)
+
+    assert len(session.messages) == 2
+
+
+def test_a_named_format_reads_what_shows_no_sign() -> None:
+    """Plain messages are read as the vendor's whose format is named."""
+    (session,) = read([HI], format="anthropic")
+
+    assert (session.format, session.messages) == ("anthropic", (Message.user("Hi."),))
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_span_holds_all_sides(packed: bool) -> None:
+    """System instructions, input and output of a span are one conversation, also as JSON text."""
+    output = {"role": "assistant", "parts": [{"type": "text", "content": "Yes."}]}
+    span = {
+        "gen_ai.system_instructions": [{"type": "text", "content": "Be good."}],
+        "gen_ai.input.messages": [OTEL],
+        "gen_ai.output.messages": [output],
+    }
+    if packed:
+        span = {key: json.dumps(value) for key, value in span.items()}
+    (session,) = read(span)
+
+    assert [message.text for message in session.messages] == ["Be good.", "Hi.", "Yes."]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        encode_history(OWN),
+        b"\n".join(map(encode_message, OWN)),
+        json.dumps(json.loads(encode_history(OWN)), indent=1).encode(),
+    ],
+)
+def test_what_foldline_wrote_comes_back(data: bytes) -> None:
+    """Our own document and our own lines give equal messages back."""
+    (session,) = read_sessions(data)
+
+    assert (session.format, session.messages) == ("foldline", OWN)
+
+
+@pytest.mark.parametrize(
+    ("values", "format", "message"),
+    [
+        ([{"model": "t", "messages": [HI]}, 7], None, "line 2: the request body is not an object"),
+        ([{"type": "message", **HI}, 7], None, "line 2: the item is not an object"),
+        ([[OTEL, 7]], None, "document: message 1: the message is not an object"),
+        ([{"gen_ai.input.messages": "["}], None, "document: gen_ai.input.messages: not JSON"),
+        ([{"gen_ai.input.messages": 7}], None, "document: gen_ai.input.messages: the value is not"),
+        ([{"format": 9, "messages": []}], None, "document: history format 9 is newer than 1"),
+        ([{"role": "user", "parts": []}, {"role": "me"}], None, "line 2: not a foldline message"),
+        ([{"messages": 7}], "openai-chat", "document: messages is not a list"),
+    ],
+)
+def test_a_wrong_shape_is_named(values: list[Any], format: str | None, message: str) -> None:
+    """The error names the line and the field."""
+    with pytest.raises(FormatError) as caught:
+        read(*values, format=format)
+
+    assert str(caught.value).startswith(message)

@@ -1,0 +1,111 @@
+"""Reductions of version 1: recognized by the digests that they were made with."""
+
+import asyncio
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+from msgspec.structs import replace
+
+from foldline import HistoryReducer, HistoryReductionConfig
+from foldline.history.digest import EMPTY_DIGEST, chain_digest_1
+from foldline.history.history import History
+from foldline.history.messages import Message
+from foldline.history.parts import ToolCallPart
+from foldline.reduction.state import HistoryReductionState, SummaryLayer, hash_of
+from foldline.reduction.version_1 import carried_over
+from foldline.testing.summarizer import ScriptedSummarizer
+
+
+CALL = ToolCallPart("call_1", "find", '{"n": 1.50}')
+SAID = (
+    Message.user("one", name="ada"),
+    Message.assistant("two", tool_calls=[CALL]),
+    Message.tool("call_1", "three", name="find"),
+    Message.assistant("four"),
+    Message.user("five"),
+    Message.assistant("six"),
+)
+
+
+def hash_1(messages: Iterable[Message]) -> str:
+    """Return what version 1 stored of *messages*."""
+    digest = EMPTY_DIGEST
+    for message in messages:
+        digest = chain_digest_1(digest, message)
+    return f"sha256-1:{digest.hex()}"
+
+
+def state_of(index: int, messages: tuple[Message, ...] = SAID) -> HistoryReductionState:
+    """Return a reduction of the first *index* of *messages*, as version 1 made it."""
+    return HistoryReductionState(
+        summarized_up_to_index=index,
+        message_count_at_reduction=len(messages),
+        summary_content="what was said",
+        created_at=datetime(2026, 11, 21, tzinfo=UTC),
+        message_hash=hash_1(messages[:index]),
+        target_count=2,
+        reduction_threshold=2,
+    )
+
+
+def test_a_reduction_is_carried_over() -> None:
+    """It stands for the same messages, under their digest of today."""
+    carried = carried_over(state_of(4), History(SAID))
+
+    assert carried == replace(state_of(4), message_hash=hash_of(SAID, 4))
+
+
+def test_layers_and_earlier_reductions_and_failures_are_carried_over() -> None:
+    """All that a reduction knows by a digest is known by that of today."""
+    layer = SummaryLayer(summary="what", start=0, end=3, message_hash=hash_1(SAID[:3]))
+    state = replace(
+        state_of(4),
+        layers=(layer,),
+        failed_index=5,
+        failed_hash=hash_1(SAID[:5]),
+        previous=state_of(3),
+    )
+    carried = carried_over(state, History(SAID))
+    earlier = carried.previous
+
+    assert carried.layers[0].message_hash == hash_of(SAID, 3)
+    assert carried.failed_hash == hash_of(SAID, 5)
+    assert earlier is not None
+    assert earlier.message_hash == hash_of(SAID, 3)
+
+
+def test_a_reduction_of_other_messages_stays_as_it_is() -> None:
+    """What was edited since is no longer what the reduction is of; neither is a shorter history."""
+    edited = History([Message.user("other"), *SAID[1:]])
+
+    assert carried_over(state_of(4), edited) == state_of(4)
+    assert carried_over(state_of(4), History(SAID[:3])) == state_of(4)
+
+
+def test_a_reduction_of_today_is_not_looked_at() -> None:
+    """Without a digest of version 1 there is nothing to carry over."""
+    state = carried_over(state_of(4), History(SAID))
+
+    assert carried_over(state, History(SAID)) is state
+
+
+def test_a_reducer_goes_on_with_a_reduction_of_version_1() -> None:
+    """The first call after the change is a hit: nobody writes a summary, and the next is one too."""
+    summarizer = ScriptedSummarizer()
+    config = HistoryReductionConfig(
+        enabled=True,
+        strategy="summarizing",
+        counting_unit="messages",
+        target_count=2,
+        summarization_threshold=2,
+    )
+    reducer = HistoryReducer(config, summarizer=summarizer)
+    given = replace(state_of(4), config_fingerprint=reducer.config_fingerprint)
+    first = asyncio.run(reducer.reduce(SAID, state=given))
+    second = asyncio.run(reducer.reduce(SAID, state=first.state))
+
+    assert first.event is not None
+    assert first.event.status == "cache_hit"
+    assert second.messages == first.messages
+    assert second.state is first.state
+    assert summarizer.requests == []
