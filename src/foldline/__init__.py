@@ -137,22 +137,19 @@ from foldline.reduction.request import SummaryRequest
 from foldline.reduction.run_config import AgentRunConfig
 from foldline.reduction.state import HistoryReductionState, SummaryLayer
 from foldline.reduction.verdict import Verdict
-from foldline.threads.checkpoint import Checkpoint
 from foldline.threads.checkpointer import ThreadCheckpointer
 from foldline.threads.cipher import AesCipher, Cipher
-from foldline.threads.loop_state import AgentLoopState
-from foldline.threads.message_store import MessageStore
-from foldline.threads.moment import ThreadMoment
+from foldline.threads.loop_state import AgentLoopState, Checkpoint
 from foldline.threads.read_only import ReadOnlyThread, ThreadWindow
 from foldline.threads.start import run_start
 from foldline.threads.storage import ThreadStorage
-from foldline.threads.store import ThreadStore
+from foldline.threads.store import MessageStore, ThreadStore
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.stores.postgres.store import PostgresStore
 from foldline.threads.stores.redis.store import RedisStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
-from foldline.threads.thread import ConversationThread
-from foldline.threads.tool_run import ToolRun
+from foldline.threads.thread import ConversationThread, ThreadMoment
+from foldline.threads.tools import ToolRun
 
 
 __all__ = [

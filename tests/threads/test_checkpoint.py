@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from foldline.errors import StoreCorruptError
-from foldline.threads.checkpoint import Checkpoint, decode_checkpoint, encode_checkpoint
+from foldline.threads.loop_state import Checkpoint, decode_checkpoint, encode_checkpoint
 from foldline.threads.loop_state import AgentLoopState
 
 

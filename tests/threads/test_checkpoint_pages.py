@@ -4,7 +4,7 @@ import asyncio
 from datetime import datetime, timedelta
 
 from foldline.history.messages import Message
-from foldline.threads.checkpoint import Checkpoint
+from foldline.threads.loop_state import Checkpoint
 from foldline.threads.checkpointer import ThreadCheckpointer
 from foldline.threads.key import ThreadKey
 from foldline.threads.step import Document, DocumentKind

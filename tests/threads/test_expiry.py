@@ -14,7 +14,7 @@ from foldline.errors import StoreVersionError, ThreadExistsError, ThreadNotFound
 from foldline.history.messages import Message
 from foldline.threads.checkpointer import ThreadCheckpointer
 from foldline.threads.key import ThreadKey
-from foldline.threads.record import close_head, decode_record
+from foldline.threads.head import close_head, decode_record
 from foldline.threads.step import Step, StoredThread
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStorage, MemoryStore

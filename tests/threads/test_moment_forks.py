@@ -16,7 +16,7 @@ from foldline.errors import (
 )
 from foldline.history.messages import Message
 from foldline.threads.checkpointer import ThreadCheckpointer
-from foldline.threads.moment import ThreadMoment
+from foldline.threads.thread import ThreadMoment
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.stores.postgres.store import PostgresStore

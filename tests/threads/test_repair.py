@@ -16,11 +16,11 @@ from foldline.errors import (
 from foldline.history.messages import Message
 from foldline.reduction.state import HistoryReductionState, hash_of
 from foldline.threads.cipher import AesCipher, Vault
-from foldline.threads.current import CurrentMessages
+from foldline.threads.loop_state import CurrentMessages
 from foldline.threads.head import HEAD_FORMAT
 from foldline.threads.key import ThreadKey
 from foldline.threads.loop_state import AgentLoopState
-from foldline.threads.record import close_head, decode_record, document
+from foldline.threads.head import close_head, decode_record, document
 from foldline.threads.repair import (
     WholeRows,
     carry_out,

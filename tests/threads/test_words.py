@@ -24,7 +24,7 @@ from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.stores.sqlite.words import IndexedSQLiteStorage
 from foldline.threads.thread import ConversationThread
-from foldline.threads.words import Query, text_of, words_of
+from foldline.threads.reader import Query, text_of, words_of
 
 
 T = TypeVar("T")

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
 from foldline.threads.key import ThreadKey
-from foldline.threads.old_storage import SteadyStorage, ThreadStorage
+from foldline.threads.storage import SteadyStorage, ThreadStorage
 from foldline.threads.step import Document, DocumentKind, Step, StoredRow, StoredThread
 
 

@@ -11,7 +11,7 @@ from foldline.errors import FoldlineError, StoreError
 from foldline.history.messages import Message
 from foldline.threads.stores.redis.store import RedisStore
 from foldline.threads.thread import ConversationThread
-from foldline.threads.tool_run import ToolRun
+from foldline.threads.tools import ToolRun
 from foldline.threads.verification import verify_store
 from tests.servers.redis import RedisServer
 from tests.threads.stores.redis_image import image, tell

@@ -9,7 +9,7 @@ import pytest
 from foldline.errors import StoreCorruptError, ThreadNotFoundError
 from foldline.history.messages import Message
 from foldline.threads.key import ThreadKey
-from foldline.threads.record import decode_record
+from foldline.threads.head import decode_record
 from foldline.threads.repair import whole_rows
 from foldline.threads.revision import forked as forked_from
 from foldline.threads.step import Step

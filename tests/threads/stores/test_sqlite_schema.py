@@ -16,7 +16,7 @@ from foldline.threads.stores.sqlite.file import APPLICATION_ID
 from foldline.threads.stores.sqlite.header import schema_of
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.stores.statements import migrations
-from foldline.threads.tool_run import ToolRun
+from foldline.threads.tools import ToolRun
 from foldline.threads.verification import Verified, verify_store
 
 
