@@ -176,3 +176,8 @@ class Change(Struct, frozen=True, kw_only=True):
 
     gone_at: float | None = None
     """When the thread expires, in seconds since 1970; None for never."""
+
+    @property
+    def current_epoch(self) -> bytes:
+        """The epoch of the thread after the commit."""
+        return self.epoch if self.opens is None else self.opens.id

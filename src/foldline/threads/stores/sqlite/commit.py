@@ -7,10 +7,10 @@ from typing import Final
 from msgspec import UNSET, UnsetType
 
 from foldline.errors import ThreadConflictError, ThreadNotFoundError
-from foldline.threads.change import Change, Copy, Epoch
+from foldline.threads.change import Change, Copy, Document, DocumentKind, Epoch
 from foldline.threads.key import ThreadKey
 from foldline.threads.row import StoredRow
-from foldline.threads.storage import Document, DocumentKind, StoredThread
+from foldline.threads.storage import StoredThread
 from foldline.threads.stores.sqlite.migration import SEQ_BITS, SEQ_MASK
 
 
@@ -48,13 +48,19 @@ def commit_change(
             live = _open_epoch(connection, sql, pk, live, change.opens, clears=change.clears)
         _move(connection, sql, pk, change)
     if change.rows:
-        base = live << SEQ_BITS
-        rows = [(base + row.seq, row.system, row.data) for row in change.rows]
-        connection.executemany(sql["add_row"], rows)
+        _add_rows(connection, sql, live, change.rows)
     if change.drop or change.put:
         _change_documents(connection, sql, pk, change)
     if change.keeps is not None:
         _forget(connection, sql, pk, {*change.keeps, change.current_epoch})
+
+
+def _add_rows(
+    connection: sqlite3.Connection, sql: _Sql, live: int, rows: Sequence[StoredRow]
+) -> None:
+    base = live << SEQ_BITS
+    values = [(base + row.seq, row.system, row.data) for row in rows]
+    connection.executemany(sql["add_row"], values)
 
 
 def _make(
@@ -63,14 +69,18 @@ def _make(
     state = _state_of(change)
     times = (change.active_at, change.gone_at)
     new = (key.tenant, key.id, change.epoch, change.head, *times, None if state is UNSET else state)
-    source = None if change.copies is None else _source(connection, sql, key, change.copies)
+    copied = None if change.copies is None else _source(connection, sql, key, change.copies)
     connection.execute(sql["add_thread"], new)
     pk = _last_id(connection)
     connection.execute(sql["add_epoch"], (pk, change.epoch))
     live = _last_id(connection)
     connection.execute(sql["set_epoch"], (live, change.epoch, pk))
-    if source is not None and change.copies is not None:
-        _copy(connection, sql, key, change.copies, source, live)
+    if isinstance(copied, int) and change.copies is not None:
+        base = copied << SEQ_BITS
+        shift = (live - copied) << SEQ_BITS
+        connection.execute(sql["copy_rows"], (shift, base, base + change.copies.count))
+    elif copied:
+        _add_rows(connection, sql, live, copied)
     return pk, live
 
 
@@ -81,39 +91,26 @@ def _last_id(connection: sqlite3.Connection) -> int:
 
 def _source(
     connection: sqlite3.Connection, sql: _Sql, key: ThreadKey, copies: Copy
-) -> tuple[int, int, bytes]:
-    """Return number, live rows and current epoch of the thread that is forked."""
-    name = (copies.source.tenant, copies.source.id)
-    found = connection.execute(sql["find"], name).fetchone()
-    if found is None or copies.source.tenant != key.tenant:
-        raise ThreadNotFoundError(thread_id=copies.source.id)
-    return found[0], found[2], found[3]
+) -> int | list[StoredRow]:
+    """
+    Return where the rows of a fork lie now, or, of an earlier epoch, the rows.
 
-
-def _copy(
-    connection: sqlite3.Connection,
-    sql: _Sql,
-    key: ThreadKey,
-    copies: Copy,
-    source: tuple[int, int, bytes],
-    live: int,
-) -> None:
-    pk, from_live, epoch = source
-    if copies.epoch == epoch:
-        base = from_live << SEQ_BITS
-        shift = (live - from_live) << SEQ_BITS
-        span = (base, base + copies.count)
-        copied = connection.execute(sql["copy_rows"], (shift, *span)).rowcount
-    else:
-        rows = _at_epoch(connection, sql, (pk, from_live), copies.epoch, (0, copies.count), "rows")
-        base = live << SEQ_BITS
-        connection.executemany(
-            sql["add_row"], [(base + row.seq, row.system, row.data) for row in rows]
-        )
-        copied = len(rows)
-    if copied != copies.count:
-        # It was cleared, or rewound and written again, since it was read.
-        raise ThreadNotFoundError(thread_id=key.id)
+    Raises:
+        ThreadNotFoundError: The thread was deleted, cleared, or rewound and pruned since it was read.
+    """
+    span = (0, copies.count)
+    found = connection.execute(sql["find"], (key.tenant, copies.source.id)).fetchone()
+    if found is not None:
+        pk, _, live, epoch, _ = found
+        if copies.epoch != epoch:
+            rows = _at_epoch(connection, sql, (pk, live), copies.epoch, span)
+            if rows is not None and len(rows) == copies.count:
+                return rows
+        elif not copies.count or _in_span(
+            connection, sql["rows"], live, (copies.count - 1, copies.count)
+        ):
+            return int(live)
+    raise ThreadNotFoundError(thread_id=copies.source.id)
 
 
 def _open_epoch(
@@ -145,16 +142,16 @@ def _move(connection: sqlite3.Connection, sql: _Sql, pk: int, change: Change) ->
 
 def _state_of(change: Change) -> bytes | UnsetType | None:
     """Return the execution state that *change* puts beside the head; None if it drops it."""
-    is_dropped = any(kind == _STATE for kind, _ in change.drop)
+    is_dropped = any(kind == _STATE and not name for kind, name in change.drop)
     state: bytes | UnsetType | None = None if is_dropped else UNSET
     for one in change.put:
-        if one.kind == _STATE:
+        if one.kind == _STATE and not one.name:
             state = one.data
     return state
 
 
 def _change_documents(connection: sqlite3.Connection, sql: _Sql, pk: int, change: Change) -> None:
-    put = [one for one in change.put if one.kind != _STATE]
+    put = [one for one in change.put if one.kind != _STATE or one.name]
     gone = {*change.drop}
     for kind, name in change.drop:
         heir = _heir(gone, put, kind, name)
@@ -245,11 +242,10 @@ def read_rows(
     if found is None:
         return []
     pk, _, live, current, _ = found
-    select = "system_rows" if system else "rows"
     if epoch == current:
-        return _in_span(connection, sql[select], live, span)
-    rows = _at_epoch(connection, sql, (pk, live), epoch, span, "rows")
-    return [row for row in rows if row.system] if system else rows
+        return _in_span(connection, sql["system_rows" if system else "rows"], live, span)
+    rows = _at_epoch(connection, sql, (pk, live), epoch, span)
+    return [row for row in rows or () if row.system or not system]
 
 
 def _in_span(
@@ -266,17 +262,16 @@ def _at_epoch(
     thread: tuple[int, int],
     epoch: bytes,
     span: tuple[int, int],
-    select: str,
-) -> list[StoredRow]:
-    """Return rows as they were at an earlier epoch: those replaced since, and the live ones."""
+) -> list[StoredRow] | None:
+    """Return rows as they were at *epoch*: those replaced since, and the live ones; None if unknown."""
     pk, live = thread
     epochs = connection.execute(sql["epochs"], (pk,)).fetchall()
     places = [place for place, (_, id) in enumerate(epochs) if id == epoch]
     if not places:
-        return []
-    later = [number for number, _ in epochs[places[0] + 1 :]]
-    rows = {row.seq: row for row in _in_span(connection, sql[select], live, span)}
+        return None
+    select = sql["rows"]
+    rows = {row.seq: row for row in _in_span(connection, select, live, span)}
     # The first epoch that replaced a row replaced the one of that time.
-    for number in reversed(later):
-        rows.update((row.seq, row) for row in _in_span(connection, sql[select], number, span))
+    for number, _ in reversed(epochs[places[0] + 1 :]):
+        rows.update((row.seq, row) for row in _in_span(connection, select, number, span))
     return [rows[seq] for seq in sorted(rows)]

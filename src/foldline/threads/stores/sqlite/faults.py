@@ -7,27 +7,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from foldline.errors import FoldlineError, StoreBusyError, StoreCorruptError, StoreError
+from foldline.errors import StoreBusyError, StoreCorruptError, StoreError
 
 
-__all__ = ["FAILURES", "SQLITE_ERRORS", "place_error", "primary_code", "store_error"]
+__all__ = ["SQLITE_ERRORS", "place_error", "primary_code", "store_error"]
 
-
-FAILURES: Final = (
-    sqlite3.Error,
-    FoldlineError,
-    OSError,
-    ValueError,
-    OverflowError,
-    MemoryError,
-    TypeError,
-)
-"""
-What a job on a connection may raise.
-
-Values that SQLite refuses are a ValueError (a lone surrogate) or an OverflowError; a damaged file may
-return a value of the wrong type, which is a TypeError.
-"""
 
 SQLITE_ERRORS: Final = (sqlite3.Error, UnicodeDecodeError)
 """

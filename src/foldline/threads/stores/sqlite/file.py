@@ -3,7 +3,7 @@
 import os
 import sqlite3
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Literal, TypeAlias

@@ -230,7 +230,8 @@ def has_log(path: Path) -> bool:
     except FileNotFoundError:
         return False
     except OSError as error:
-        raise place_error(f"the log {log.name} cannot be looked at", error) from error
+        what = f"the log {log.name} cannot be looked at"
+        raise place_error(what, error) from error
 
 
 def _has_content(path: Path) -> bool:

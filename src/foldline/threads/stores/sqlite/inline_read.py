@@ -9,7 +9,6 @@ from typing import Final, TypeVar
 
 from foldline.errors import StoreError
 from foldline.threads.stores.home import Home
-from foldline.threads.stores.sqlite.faults import FAILURES
 from foldline.threads.stores.sqlite.file import StoreFile
 
 
@@ -123,7 +122,7 @@ class InlineReader:
             found = job(connection)
             # A commit would report damage again that the job has met and handled.
             connection.rollback()
-        except FAILURES as error:
+        except Exception as error:  # noqa: BLE001 - the reader thread raises it
             self._recover(connection, error)
             return None
         finally:

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from foldline.errors import CommitUnknownError, StoreError
-from foldline.threads.change import Change
+from foldline.threads.change import Change, Document, DocumentKind
 from foldline.threads.key import ThreadKey, listed_key, name_of
 from foldline.threads.row import StoredRow
-from foldline.threads.storage import Document, DocumentKind, StoredThread
+from foldline.threads.storage import StoredThread
 from foldline.threads.stores.sqlite.commit import commit_change, delete_thread, read_rows
 from foldline.threads.stores.sqlite.faults import SQLITE_ERRORS, store_error
 from foldline.threads.stores.sqlite.file import Durability, StoreFile

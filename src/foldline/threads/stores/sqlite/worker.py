@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 
 from foldline.errors import CommitUnknownError, FoldlineError, StoreCorruptError, StoreError
 from foldline.threads.stores.home import Home
-from foldline.threads.stores.sqlite.faults import FAILURES, SQLITE_ERRORS, place_error, store_error
+from foldline.threads.stores.sqlite.faults import SQLITE_ERRORS, place_error, store_error
 from foldline.threads.stores.sqlite.identity import number_in, set_number
 
 
@@ -195,7 +195,7 @@ class Worker:
             try:
                 connection = connection or self._connect()
                 self._run_all(connection, jobs)
-            except FAILURES as error:
+            except Exception as error:  # noqa: BLE001 - a waiting task must get it, whatever it is
                 # The thread must not end: tasks wait for it. What a failed flush left in memory
                 # cannot be trusted, so the next job gets a new connection.
                 _close(connection)
@@ -242,7 +242,7 @@ class Worker:
         try:
             for waiting in jobs:
                 _run(connection, waiting)
-        except FAILURES:
+        except Exception:
             connection.rollback()
             if len(jobs) == 1:
                 raise
@@ -255,7 +255,7 @@ class Worker:
         waiting.error = None
         try:
             self._transact(connection, [waiting])
-        except FAILURES as error:
+        except Exception as error:  # noqa: BLE001 - a waiting task must get it, whatever it is
             waiting.error = _known(error)
 
     def _commit(self, connection: sqlite3.Connection) -> None:
