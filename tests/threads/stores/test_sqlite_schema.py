@@ -7,13 +7,13 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
+from foldline.threads.stores.sqlite.header import schema_of
 from msgspec import structs
 
 from foldline.errors import StoreError, StoreVersionError
 from foldline.history.messages import Message
 from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.stores.sqlite.file import APPLICATION_ID
-from foldline.threads.stores.sqlite.header import schema_of
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.stores.statements import migrations
 from foldline.threads.tool_run import ToolRun
