@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from foldline.threads.stores.sqlite.lost_end import way_without_end
 
 from foldline.history.messages import Message
-from foldline.threads.stores.sqlite.lost_end import way_without_end
 from foldline.threads.stores.sqlite.store import SQLiteStore
 
 

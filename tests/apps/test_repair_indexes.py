@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from foldline.threads.stores.sqlite.header import number_in, schema_of
 
 from foldline.apps.cli.stores import COPY_TABLES
 from foldline.history.messages import Message
 from foldline.threads.stores.sqlite.file import APPLICATION_ID
-from foldline.threads.stores.sqlite.header import number_in, schema_of
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.stores.statements import migrations
 from tests.apps.pages import empty_page, fragment, pages_of

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from foldline.threads.stores.sqlite.header import numbered, set_number
 
 from foldline.apps.cli.stores import KeyOptions, with_store
 from foldline.apps.cli.threads_damage import way_forward
@@ -18,7 +19,6 @@ from foldline.history.messages import Message
 from foldline.threads.cipher import AesCipher
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.sqlite.file import APPLICATION_ID
-from foldline.threads.stores.sqlite.header import numbered, set_number
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.stores.statements import migrations
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import pytest
+from foldline.threads.stores.sqlite.words import IndexedSQLiteStorage
 
 from foldline.errors import ConfigError, ThreadConflictError
 from foldline.history.messages import Message
@@ -19,12 +20,11 @@ from foldline.history.parts import (
     ToolCallResponsePart,
 )
 from foldline.threads.key import ThreadKey
+from foldline.threads.reader import Query, text_of, words_of
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
-from foldline.threads.stores.sqlite.words import IndexedSQLiteStorage
 from foldline.threads.thread import ConversationThread
-from foldline.threads.reader import Query, text_of, words_of
 
 
 T = TypeVar("T")

@@ -191,6 +191,11 @@ class Change(Struct, frozen=True, kw_only=True):
     gone_at: float | None = None
     """When the thread expires, in seconds since 1970; None for never."""
 
+    @property
+    def current_epoch(self) -> bytes:
+        """The epoch of the thread after the commit."""
+        return self.epoch if self.opens is None else self.opens.id
+
 
 _ROLES: Final = get_args(Role)
 _PARTS: Final = frozenset(get_args(Part))

@@ -4,9 +4,9 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from foldline.threads.stores.sqlite.frames import unread_commits
 from msgspec import structs
 
-from foldline.threads.stores.sqlite.frames import unread_commits
 from tests.faults.kill import Moment, endings
 from tests.faults.power import cuts
 from tests.faults.scratch import scratch

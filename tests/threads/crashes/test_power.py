@@ -4,10 +4,10 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from foldline.threads.stores.sqlite.header import check_log
 from msgspec import structs
 
 from foldline.errors import StoreError
-from foldline.threads.stores.sqlite.header import check_log
 from tests.faults.power import cuts
 from tests.faults.scratch import scratch
 from tests.faults.trace import Trace, record

@@ -9,12 +9,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from foldline.threads.stores.sqlite.diagnosis import diagnose_file, diagnose_library
 
 from foldline.errors import StoreError
 from foldline.threads.finding import Finding
 from foldline.threads.stores.postgres.diagnosis import diagnose_postgres
 from foldline.threads.stores.redis.diagnosis import diagnose_redis
-from foldline.threads.stores.sqlite.diagnosis import diagnose_file, diagnose_library
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from tests.faults.rights import without_privileges
 from tests.threads.sample import fill

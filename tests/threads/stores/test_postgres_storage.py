@@ -13,8 +13,8 @@ from foldline.history.parts import ToolCallPart
 from foldline.testing.storage import StorageCheck, StorageConformance
 from foldline.threads.key import ThreadKey
 from foldline.threads.loop_state import AgentLoopState
-from foldline.threads.storage import ThreadStorage, WordIndex
 from foldline.threads.step import Branch, Document, Step, StoredRow
+from foldline.threads.storage import ThreadStorage, WordIndex
 from foldline.threads.stores.postgres.storage import PostgresStorage
 from foldline.threads.stores.postgres.store import PostgresStore
 from foldline.threads.thread import ConversationThread

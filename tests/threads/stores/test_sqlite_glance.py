@@ -7,10 +7,10 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from foldline.threads.stores.sqlite.glance import Glance
 
 from foldline.errors import StoreCorruptError
 from foldline.threads.stores.sqlite.file import StoreFile
-from foldline.threads.stores.sqlite.glance import Glance
 
 
 class Clock:

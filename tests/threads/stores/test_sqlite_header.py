@@ -8,11 +8,6 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-
-from foldline.apps.cli.main import main
-from foldline.errors import StoreCorruptError
-from foldline.history.messages import Message
-from foldline.threads.stores.sqlite.backup import back_up
 from foldline.threads.stores.sqlite.diagnosis import diagnose_file
 from foldline.threads.stores.sqlite.header import (
     is_named,
@@ -21,6 +16,11 @@ from foldline.threads.stores.sqlite.header import (
     schema_of,
     set_number,
 )
+
+from foldline.apps.cli.main import main
+from foldline.errors import StoreCorruptError
+from foldline.history.messages import Message
+from foldline.threads.stores.sqlite.backup import back_up
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from tests.faults.rights import without_privileges
 

@@ -9,10 +9,10 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from foldline.threads.stores.sqlite.diagnosis import diagnose_file
 
 from foldline.errors import StoreBusyError, StoreError
 from foldline.history.messages import Message
-from foldline.threads.stores.sqlite.diagnosis import diagnose_file
 from foldline.threads.stores.sqlite.faults import place_error
 from foldline.threads.stores.sqlite.file import StoreFile
 from foldline.threads.stores.sqlite.storage import SQLiteStorage

@@ -4,10 +4,10 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from foldline.threads.stores.sqlite.glance import Glance
 
 from foldline.history.messages import Message
 from foldline.threads.stores.sqlite.file import StoreFile
-from foldline.threads.stores.sqlite.glance import Glance
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.thread import ConversationThread
 

@@ -1,4 +1,4 @@
-"""Small reads, made at once by whoever asks."""
+"""Small reads, made in the thread of the caller."""
 
 import sqlite3
 import threading
@@ -9,11 +9,10 @@ from typing import Final, TypeVar
 
 from foldline.errors import StoreError
 from foldline.threads.stores.home import Home
-from foldline.threads.stores.sqlite.faults import FAILURES
 from foldline.threads.stores.sqlite.file import StoreFile
 
 
-__all__ = ["Glance"]
+__all__ = ["InlineReader"]
 
 
 _Result = TypeVar("_Result")
@@ -22,14 +21,14 @@ _Result = TypeVar("_Result")
 _STEPS: Final = 1_000
 _MOST_STEPS: Final = 10
 _MOST_BYTES: Final = 65_536
-# What takes so long came from the disk, not from memory; one alone may have been the scheduler.
+# So long a read came from the disk, not from memory; one alone may have been the scheduler.
 _LONG: Final = 0.002
 _MOST_LONG: Final = 2
 _REST: Final = 1.0
-# An answer lets nobody else run, so that between two turns of an event loop there are no more.
+# An inline read lets no other task run, so there are no more between two turns of the loop.
 _MOST_ANSWERS: Final = 32
 _MOST_SECONDS: Final = 0.001
-# Nothing is wrong with the connection behind these.
+# Nothing is wrong with the connection after these.
 _HARMLESS = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_TOOBIG})
 
 
@@ -41,15 +40,15 @@ class _Answered(threading.local):
         self.seconds = 0.0
 
 
-class Glance:
+class InlineReader:
     """
-    Reads what is small on a connection of its own, in the thread of whoever asks.
+    Reads what is small on a connection of its own, in the thread of the caller.
 
-    What a turn reads lies in memory and takes some twenty microseconds; to ask another thread for
-    it and to be answered takes as long again. It does not hold the event loop up: nobody waits for
-    a lock here, the steps and the size of a value are limited, and a disk that was slow twice in a
-    row is left alone for a second. Where a read cannot be made so, or fails, there is no answer,
-    and the thread that reads is asked instead: it may wait, and tells what is wrong.
+    What a turn reads is in memory and takes some twenty microseconds; asking another thread takes as
+    long again. It does not block the event loop: it waits for no lock, the steps and the size of a
+    value are limited, and a disk that was slow twice in a row is left alone for a second. If a read
+    cannot be made so, or fails, there is no answer, and the reader thread is asked instead: it may
+    wait, and reports what is wrong.
     """
 
     def __init__(self, file: StoreFile, *, clock: Callable[[], float] = time.perf_counter) -> None:
@@ -58,7 +57,7 @@ class Glance:
 
         Args:
             file: The file.
-            clock: What tells how long a read takes.
+            clock: Measures how long a read takes.
         """
         self._file = file
         self._clock = clock
@@ -72,10 +71,10 @@ class Glance:
 
     def connect(self) -> sqlite3.Connection:
         """
-        Return a connection for the thread that reads, and get ready beside it.
+        Return a connection for the reader thread, and open one for inline reads.
 
-        That thread then holds this object for ever in a forked process, which must not close what
-        was opened before.
+        The reader thread keeps this object alive in a forked process, which must not close what was
+        opened before.
         """
         connection = self._file.reader()
         with self._one_at_a_time:
@@ -84,7 +83,7 @@ class Glance:
         return connection
 
     def _open(self) -> None:
-        # Where it fails there are no answers.
+        # If it fails there are no inline reads.
         with suppress(sqlite3.Error, StoreError):
             connection = self._file.reader(waits=False)
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MOST_BYTES)
@@ -97,7 +96,7 @@ class Glance:
 
     def answer(self, job: Callable[[sqlite3.Connection], _Result]) -> tuple[_Result] | None:
         """
-        Return what *job* returns, in a tuple; None where it is not to be had at once.
+        Return what *job* returns, in a tuple; None if it cannot be read at once.
 
         All of *job* sees the file as of one moment.
         """
@@ -121,9 +120,9 @@ class Glance:
         try:
             connection.execute("BEGIN")
             found = job(connection)
-            # To commit would tell of damage once more that the job has met and passed over.
+            # A commit would report damage again that the job has met and handled.
             connection.rollback()
-        except FAILURES as error:
+        except Exception as error:  # noqa: BLE001 - the reader thread raises it
             self._recover(connection, error)
             return None
         finally:
@@ -137,10 +136,10 @@ class Glance:
 
     def take_turn(self) -> bool:
         """
-        Whether the event loop of this thread is to have its turn now; it is asked once for it.
+        Whether the event loop of this thread should run other tasks now.
 
-        A task that is answered does not suspend, so that one that reads in a loop would keep all
-        others, and its own timeout, from ever running.
+        An inline read does not suspend, so a task that reads in a loop would keep all others, and its
+        own timeout, from running.
         """
         answered = self._answered
         if answered.number < _MOST_ANSWERS and answered.seconds < _MOST_SECONDS:
@@ -159,7 +158,7 @@ class Glance:
             connection.rollback()
             if getattr(error, "sqlite_errorcode", sqlite3.SQLITE_BUSY) in _HARMLESS:
                 return
-        # What a failure has left in memory is not to be trusted.
+        # What a failure left in memory cannot be trusted.
         self._close()
 
     def close(self) -> None:

@@ -1,11 +1,11 @@
 """
-The number in the header of a SQLite file: how far its tables are, and which file it is.
+Which file a log belongs to.
 
 SQLite leaves 32 bits of the header to the program (`PRAGMA user_version`). The lower eight are the
-version of the tables. Those above are drawn for each file, and stand in the lock file as well, which
-a restored copy does not replace: so a log that was written beside another file is known. SQLite
-itself would fold it into this one. A backup has a number that says so, until it is opened as a
-store: it may take that place more than once, and is another file each time.
+version of the tables. The others are drawn for each file and noted in the lock file as well, which
+a restored copy does not replace: so a log that was written beside another file is recognized.
+SQLite itself would fold it into this one. A backup is marked as a copy until it is opened as a
+store, since it may take a store's place more than once.
 """
 
 import errno
@@ -19,7 +19,6 @@ from typing import Final
 
 from foldline.errors import StoreCorruptError
 from foldline.threads.stores.sqlite.faults import SQLITE_ERRORS, place_error
-from foldline.threads.stores.sqlite.frames import numbers_logged
 
 
 __all__ = [
@@ -41,7 +40,7 @@ __all__ = [
 
 
 _SCHEMA_BITS: Final = 8
-# The number is signed, and stays above zero.
+# The number is signed and stays above zero.
 _COPY: Final = 1 << 30
 _FILES: Final = _COPY >> _SCHEMA_BITS
 _NOTE: Final = re.compile(rb"(\d{1,10})\n")
@@ -78,7 +77,7 @@ def numbered(schema: int, *, file: int = 0) -> int:
 
     Args:
         schema: The version.
-        file: The number that the file has; it stays the same file, or else becomes a new one.
+        file: The number that the file has so far; without one it gets a new one.
     """
     return (_file_of(file) or 1 + secrets.randbelow(_FILES - 1)) << _SCHEMA_BITS | schema
 
@@ -92,12 +91,11 @@ def name_copy(path: Path) -> None:
     """
     Give a copy at *path* that is opened for the first time a number of its own.
 
-    It has no log yet, so that the number stands in the file before anything is in one. What may not
-    be written to keeps its number.
+    It has no log yet, so the number is in the file before anything else is written.
     """
     if has_log(path):
         return
-    # Whatever is wrong with the file, who opens it behind this is told.
+    # If something is wrong with the file, opening it reports that.
     with suppress(*SQLITE_ERRORS):
         if not _number(path, "immutable=1") & _COPY:
             return
@@ -105,7 +103,7 @@ def name_copy(path: Path) -> None:
             connection.execute("BEGIN IMMEDIATE")
             number = number_in(connection)
             (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
-            # Somebody else may have been faster.
+            # Another process may have been faster.
             if number & _COPY and mode != "wal":
                 set_number(connection, numbered(schema_of(number)))
             connection.execute("COMMIT")
@@ -124,7 +122,7 @@ def number_in(connection: sqlite3.Connection) -> int:
 
 def set_number(connection: sqlite3.Connection, number: int) -> None:
     """
-    Give the file *number*; this writes its first page, also where the number stays the same.
+    Write *number* into the file's first page, even if it is there already.
 
     Raises:
         sqlite3.Error: It cannot be written.
@@ -134,9 +132,9 @@ def set_number(connection: sqlite3.Connection, number: int) -> None:
 
 def remember(path: Path, number: int) -> None:
     """
-    Note in the lock file that the log beside the file at *path* is of the file with *number*.
+    Note in the lock file that the log beside the file at *path* belongs to the file with *number*.
 
-    A number of 0 is no file. Who may not write there goes without the note.
+    A number of 0 is no file. Without permission to write there, nothing is noted.
 
     Raises:
         StoreError: It cannot be written.
@@ -156,9 +154,7 @@ def remember(path: Path, number: int) -> None:
 
 
 def is_remembered(path: Path, number: int) -> bool:
-    """
-    Whether the lock file says that the log beside the file at *path* is of the file with *number*.
-    """
+    """Whether the lock file at *path* names the file with *number* as the owner of the log."""
     return _remembered(path) == _file_of(number)
 
 
@@ -167,58 +163,56 @@ def _remembered(path: Path) -> int:
         text = lock_of(path).read_bytes()
     except OSError:
         return 0
-    # What a crash has cut off has no end of line.
+    # A note cut off by a crash has no end of line.
     found = _NOTE.fullmatch(text)
     return int(found[1]) if found else 0
 
 
 def check_size(path: Path) -> None:
     """
-    Refuse an empty file at *path* where a store has been.
+    Refuse an empty file at *path* if a store was there before.
 
-    A store that was only just begun is never empty behind the note in the lock file; what is left
-    of a copy that failed is, and an agent would begin with it as if nothing had ever been said.
+    A copy that failed leaves such a file, and an agent would start as if nothing had ever been said.
 
     Raises:
-        StoreCorruptError: There is such a file.
-        OSError: It cannot be looked at.
+        StoreCorruptError: The file is empty, and the lock file says that a store was there.
+        OSError: The file cannot be looked at.
     """
     if path.stat().st_size == 0 and _remembered(path):
         message = (
-            f"{path.name} is empty, and a store was in its place: restore a backup, or move "
-            f"{lock_of(path).name} away to begin anew"
+            f"{path.name} is empty, but a store was there before: restore a backup, or move "
+            f"{lock_of(path).name} away to start a new store"
         )
         raise StoreCorruptError(message)
 
 
 def check_log(path: Path) -> None:
     """
-    Refuse a log beside the file at *path* that was written beside another one.
+    Refuse a log beside the file at *path* that was written beside another file.
 
-    It is what stays where a backup is put in the place of a store whose program was killed, and
-    where that is lost itself: SQLite deletes the log of a file that is empty.
+    It stays there when a backup takes the place of a store whose program was killed, or when the
+    file itself is lost: SQLite deletes the log of an empty file.
 
     Raises:
-        StoreCorruptError: There is such a log; nothing was changed.
-        StoreError: Nobody lets us look.
+        StoreCorruptError: The log belongs to another file; nothing was changed.
+        StoreError: The log cannot be looked at.
     """
     if not has_log(path):
         return
-    log = log_of(path)
+    log = log_of(path).name
     # The note is read first, since it is written last.
     note = _remembered(path)
-    problem = _no_database(path)
-    if problem is not None:
+    if not _has_content(path):
         message = (
-            f"{path.name} {problem}, and the log {log.name} of a store lies beside it: put the "
-            f"file of that store back, or move {log.name} away to go on without what it holds"
+            f"{path.name} is missing or empty, but the log {log} of a store is beside it: put the "
+            f"file back, or move {log} away to lose what it holds"
         )
         raise StoreCorruptError(message)
-    if _is_foreign(path, log, note):
+    if _is_foreign(path, note):
         message = (
-            f"the log {log.name} was written beside another file, of which {path.name} took the "
-            f"place: move it and {path.name}-shm away; or {lock_of(path).name} alone, where log and "
-            "file were copied here together"
+            f"the log {log} belongs to another file than {path.name}: move it and {path.name}-shm "
+            f"away (`foldline restore` does), or, if file and log were copied here together, move "
+            f"{lock_of(path).name} away"
         )
         raise StoreCorruptError(message)
 
@@ -228,10 +222,9 @@ def has_log(path: Path) -> bool:
     Whether there is anything in the log of the file at *path*.
 
     Raises:
-        StoreError: Nobody lets us look.
+        StoreError: The log cannot be looked at.
     """
     log = log_of(path)
-    # At once: whoever closes the store last deletes its log.
     try:
         return log.stat().st_size > 0
     except FileNotFoundError:
@@ -241,61 +234,38 @@ def has_log(path: Path) -> bool:
         raise place_error(what, error) from error
 
 
-def _no_database(path: Path) -> str | None:
-    """Return why there is no database at *path*; None where there may be one."""
+def _has_content(path: Path) -> bool:
     try:
-        if path.stat().st_size == 0:
-            return "is empty"
+        return path.stat().st_size > 0
     except FileNotFoundError:
-        return "is not there"
-    except OSError:
-        return None
-    try:
-        _number(path, "immutable=1")
-    except SQLITE_ERRORS as error:
-        code = getattr(error, "sqlite_errorcode", None)
-        is_none = code == sqlite3.SQLITE_NOTADB and not _is_whole(path)
-        return "is no SQLite database" if is_none else None
-    return None
-
-
-def _is_whole(path: Path) -> bool:
-    """
-    Whether file and log are whole together, as where the power went when the file was written to.
-    """
-    try:
-        with _opened(path, "mode=ro") as connection:
-            return bool(connection.execute("PRAGMA quick_check(1)").fetchone() == ("ok",))
-    except SQLITE_ERRORS:
         return False
+    except OSError:
+        # Opening the file says why.
+        return True
 
 
-def _is_foreign(path: Path, log: Path, note: int) -> bool:
-    """
-    Whether *log* is of another file than that at *path*; *note* is what the lock file says of it.
-    """
+def _is_foreign(path: Path, note: int) -> bool:
+    """Whether the log is of another file than that at *path*; *note* is the owner noted for it."""
     try:
         own = _file_of(_number(path, "immutable=1"))
-        # As the log has it, where that has changed the first page.
+        # As the log has it, if it has changed the first page.
         logged = _file_of(_number(path, "mode=ro"))
     except SQLITE_ERRORS:
-        # Whoever opens the store behind this is told what SQLite has against it.
+        # Opening the store reports what is wrong.
         return False
     if not own:
-        # One from before there were numbers gets its own in the log, which is folded back before the
-        # note is written.
+        # A file from before there were numbers gets one in the log, which is folded back before
+        # the note is written.
         return note != 0
-    if logged != own:
-        return True
-    return note not in {0, own} and own not in map(_file_of, numbers_logged(log))
+    return logged != own or note not in {0, own}
 
 
 def _number(path: Path, how: str) -> int:
     """
-    Return the number of the file; without its log where it is opened as immutable.
+    Return the number of the file; without its log if it is opened as immutable.
 
-    A connection that cannot write folds no log back when it is closed. The file is never opened
-    past SQLite: to close it would drop the locks that this process has on it.
+    A read-only connection folds no log back when it is closed. The file is never opened past
+    SQLite: closing it would drop the locks that this process has on it.
     """
     with _opened(path, how) as connection:
         return number_in(connection)
