@@ -1,46 +1,76 @@
-"""Writes `docs/names.md`: every public name of `foldline`, with what its docstring says first."""
+"""Writes `docs/names.md`, every public name with its first sentence, and the stub of the face."""
 
 import ast
 import sys
+from collections.abc import Mapping
+from itertools import groupby
 from pathlib import Path
+
+from foldline import HOMES, __all__
 
 
 ROOT = Path(__file__).parent.parent
-PAGE = ROOT / "docs" / "names.md"
 SOURCES = ROOT / "src"
+PAGE = ROOT / "docs" / "names.md"
+STUB = SOURCES / "foldline" / "__init__.pyi"
+MODULES = ("events", "messages", "formats", "models", "storage", "errors")
 FRONT = """\
 <!-- Made by `make docs` from the docstrings; edit those instead. -->
 
-# Every name of `foldline`
+# Every public name
 
-| name | what it is |
-|---|---|
+A first program needs `from foldline import …`; the other modules hold what fewer programs need.
 """
 
 
 def page() -> str:
     """Return the page, in Markdown."""
-    face = ast.parse((SOURCES / "foldline" / "__init__.py").read_text(encoding="utf-8"))
-    homes = {
+    tables = [_table("foldline", HOMES)]
+    tables += [_table(f"foldline.{name}", _imported(name)) for name in MODULES]
+    return FRONT + "".join(tables)
+
+
+def stub() -> str:
+    """Return what type checkers read in place of the lazy face."""
+    lines = ["# Made by `make docs`: what `foldline.__getattr__` loads, for type checkers.\n"]
+    lines.append("from collections.abc import Mapping\n\n")
+    ordered = sorted(HOMES.items(), key=lambda item: (item[1], item[0]))
+    for home, names in groupby(ordered, key=lambda item: item[1]):
+        lines.append(f"from {home} import (\n")
+        lines += [f"    {name} as {name},\n" for name, _ in names]
+        lines.append(")\n")
+    face = "".join(f'    "{name}",\n' for name in __all__)
+    return "".join([*lines, f"\n__all__ = [\n{face}]\n\nHOMES: Mapping[str, str]\n__version__: str\n"])
+
+
+def _table(module: str, homes: Mapping[str, str]) -> str:
+    rows = "".join(f"| `{name}` | {_summary(homes[name], name)} |\n" for name in sorted(homes))
+    return f"\n## `{module}`\n\n| name | what it is |\n|---|---|\n{rows}"
+
+
+def _imported(name: str) -> dict[str, str]:
+    tree = ast.parse((SOURCES / "foldline" / f"{name}.py").read_text(encoding="utf-8"))
+    imported = {
         alias.name: str(node.module)
-        for node in face.body
-        if isinstance(node, ast.ImportFrom)
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom) and str(node.module).startswith("foldline.")
         for alias in node.names
     }
-    return FRONT + "".join(f"| `{name}` | {_said(homes[name], name)} |\n" for name in sorted(homes))
+    own = {node.name: f"foldline.{name}" for node in tree.body if isinstance(node, ast.ClassDef)}
+    return imported | own
 
 
-def _said(module: str, name: str) -> str:
+def _summary(module: str, name: str) -> str:
     place = SOURCES.joinpath(*module.split("."))
     path = place.with_suffix(".py") if not place.is_dir() else place / "__init__.py"
     tree = ast.parse(path.read_text(encoding="utf-8"))
     for node, following in zip(tree.body, [*tree.body[1:], None], strict=True):
         if isinstance(node, ast.ImportFrom) and name in {one.name for one in node.names}:
-            return _said(str(node.module), name)
+            return _summary(str(node.module), name)
         if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == name:
-            said = ast.get_docstring(node)
-            if said:  # an overload has none
-                return said.splitlines()[0]
+            text = ast.get_docstring(node)
+            if text:  # an overload has none
+                return text.splitlines()[0]
         target = getattr(node, "target", None)
         if isinstance(target, ast.Name) and target.id == name:
             assert isinstance(following, ast.Expr)
@@ -50,6 +80,8 @@ def _said(module: str, name: str) -> str:
 
 
 if __name__ == "__main__":
+    made = {PAGE: page(), STUB: stub()}
     if "--check" in sys.argv:
-        sys.exit(PAGE.read_text(encoding="utf-8") != page())
-    PAGE.write_text(page(), encoding="utf-8")
+        sys.exit(any(path.read_text(encoding="utf-8") != text for path, text in made.items()))
+    for path, text in made.items():
+        path.write_text(text, encoding="utf-8")

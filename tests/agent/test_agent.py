@@ -11,18 +11,19 @@ from foldline import (
     AgentConfig,
     AgentOptions,
     AgentRunConfig,
-    BlockingCallError,
     ConfigError,
-    FormatError,
     HistoryReductionConfig,
     Message,
     ModelSummarizer,
     ProviderConfig,
     SQLiteStore,
+)
+from foldline.agent.config import (
     agent_config_from_json,
     agent_config_from_mapping,
     agent_config_from_toml,
 )
+from foldline.errors import BlockingCallError, FormatError
 from foldline.testing.model import ScriptedModel
 
 

@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 
-from foldline import Agent, DecisionEvent, Message
+from foldline import Agent, Message
+from foldline.events import DecisionEvent
 from foldline.providers.model import ChatResponse, FinishReason
 from foldline.testing.model import ScriptedModel
 

@@ -7,16 +7,15 @@ import pytest
 from foldline import (
     Agent,
     AgentOptions,
-    CheckpointStaleError,
     ConversationThread,
     MemoryStore,
     Message,
     ThreadConflictError,
     ToolContext,
-    ToolDecisionError,
     TurnResult,
 )
 from foldline.agent.tools import Tool, tool
+from foldline.errors import CheckpointStaleError, ToolDecisionError
 from foldline.testing.model import ScriptedModel, calls
 from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.tool_run import INTERRUPTED, ToolPolicy, ToolRun

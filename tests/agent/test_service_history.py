@@ -14,10 +14,10 @@ from foldline import (
     HistoryReductionConfig,
     MemoryStore,
     Message,
-    RequestSentEvent,
     ThreadCheckpointer,
 )
 from foldline.errors import ModelError, ServiceThreadLostError
+from foldline.events import RequestSentEvent
 from foldline.providers.model import ChatRequest, ChatResponse
 from foldline.testing.model import calls
 from foldline.testing.summarizer import ScriptedSummarizer

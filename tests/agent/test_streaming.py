@@ -5,17 +5,9 @@ from collections.abc import AsyncGenerator, Sequence
 
 import pytest
 
-from foldline import (
-    Agent,
-    AgentEvent,
-    AgentOptions,
-    MemoryStore,
-    Message,
-    StreamingTurnResult,
-    TextDeltaEvent,
-    TurnStoppedError,
-)
-from foldline.errors import ModelError
+from foldline import Agent, AgentOptions, MemoryStore, Message, StreamingTurnResult
+from foldline.errors import ModelError, TurnStoppedError
+from foldline.events import AgentEvent, TextDeltaEvent
 from foldline.providers.model import ChatRequest, ChatResponse, TextDelta
 from foldline.testing.model import ScriptedModel, calls
 

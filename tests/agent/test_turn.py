@@ -6,22 +6,15 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from foldline import (
-    Agent,
-    AgentOptions,
+from foldline import Agent, AgentOptions, MemoryStore, Message, ToolContext, TurnResult, Usage
+from foldline.agent.decision import repeated_call, termination
+from foldline.errors import ModelError, RunStartError
+from foldline.events import (
     DecisionEvent,
     IterationStartedEvent,
-    MemoryStore,
-    Message,
     RepeatBreakerEvent,
-    RunStartError,
-    ToolContext,
     ToolResultEvent,
-    TurnResult,
-    Usage,
 )
-from foldline.agent.decision import repeated_call, termination
-from foldline.errors import ModelError
 from foldline.history.messages import Native, NativeFormat
 from foldline.history.parts import ToolCallPart
 from foldline.providers.model import ChatModel, ChatRequest, ChatResponse

@@ -1,7 +1,6 @@
 """What the package promises: every public name, found, sorted and described."""
 
 import ast
-import inspect
 from collections.abc import Iterator, Mapping
 from types import ModuleType
 
@@ -46,27 +45,27 @@ def _is_overload(node: ast.stmt) -> bool:
 
 
 def test_the_face_shows_what_it_promises() -> None:
-    """`foldline.__all__` is sorted and equals the public names of the package."""
-    public = {
-        name
-        for name, value in vars(foldline).items()
-        if not name.startswith("_") and not inspect.ismodule(value)
-    }
+    """Every name of `foldline.__all__` can be loaded, and they are sorted."""
+    assert foldline.__all__ == sorted(foldline.__all__)
+    assert set(foldline.__all__) <= set(dir(foldline))
+    assert all(getattr(foldline, name) is not None for name in foldline.__all__)
 
-    assert list(foldline.__all__) == sorted(foldline.__all__, key=_order)
-    assert {name for name in foldline.__all__ if not name.startswith("_")} == public
+
+def test_the_face_is_small() -> None:
+    """The top of the package has the names that a first program needs, at most 66."""
+    assert len(foldline.__all__) <= 66
 
 
 def test_every_module_lists_its_names(
     trees: Mapping[str, ast.Module], modules: Mapping[str, ModuleType]
 ) -> None:
-    """Every module has an `__all__` that holds its public definitions and no others."""
+    """A module that defines anything has an `__all__` of its public definitions and no others."""
     wrong = {
         path: names ^ set(getattr(modules[_dotted(path)], "__all__", ()))
         for path, tree in trees.items()
         if not path.endswith(("__init__.py", "__main__.py"))
         for names in [{name for name, _, _ in _public(tree)}]
-        if names ^ set(getattr(modules[_dotted(path)], "__all__", ()))
+        if names and names ^ set(getattr(modules[_dotted(path)], "__all__", ()))
     }
 
     assert wrong == {}

@@ -8,17 +8,15 @@ import pytest
 
 from foldline import (
     Agent,
-    CheckpointStaleError,
     HistoryReductionEvent,
-    IterationStartedEvent,
     MemoryStore,
     Message,
     ModelSummarizer,
-    RunStartError,
     SQLiteStore,
     TurnResult,
 )
-from foldline.errors import ModelError
+from foldline.errors import CheckpointStaleError, ModelError, RunStartError
+from foldline.events import IterationStartedEvent
 from foldline.providers.model_summarizer import FIRST_LINE
 from foldline.reduction.reason import Reason
 from foldline.testing.model import ModelStep, ScriptedModel, calls

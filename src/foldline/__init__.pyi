@@ -1,0 +1,232 @@
+# Made by `make docs`: what `foldline.__getattr__` loads, for type checkers.
+from collections.abc import Mapping
+
+from foldline.agent.agent import (
+    Agent as Agent,
+)
+from foldline.agent.background import (
+    BackgroundFold as BackgroundFold,
+)
+from foldline.agent.cache import (
+    ReductionCache as ReductionCache,
+)
+from foldline.agent.config import (
+    AgentConfig as AgentConfig,
+)
+from foldline.agent.input import (
+    TurnInput as TurnInput,
+)
+from foldline.agent.options import (
+    AgentOptions as AgentOptions,
+)
+from foldline.agent.reducer import (
+    HistoryReducer as HistoryReducer,
+    ReducedHistory as ReducedHistory,
+)
+from foldline.agent.result import (
+    ReductionMetadata as ReductionMetadata,
+    TurnResult as TurnResult,
+)
+from foldline.agent.streaming import (
+    StreamingTurnResult as StreamingTurnResult,
+)
+from foldline.agent.telemetry import (
+    Telemetry as Telemetry,
+)
+from foldline.agent.tools import (
+    Tool as Tool,
+    ToolAnswer as ToolAnswer,
+    ToolContext as ToolContext,
+    tool as tool,
+)
+from foldline.conversation.blocking import (
+    call_sync as call_sync,
+)
+from foldline.conversation.conversation import (
+    Conversation as Conversation,
+)
+from foldline.conversation.model_router import (
+    ModelRouter as ModelRouter,
+)
+from foldline.conversation.orchestrated_agent import (
+    OrchestratedAgent as OrchestratedAgent,
+)
+from foldline.conversation.orchestration import (
+    OrchestrationOptions as OrchestrationOptions,
+    OrchestrationResult as OrchestrationResult,
+)
+from foldline.conversation.orchestrator import (
+    Orchestrator as Orchestrator,
+)
+from foldline.conversation.round_robin import (
+    RoundRobin as RoundRobin,
+)
+from foldline.conversation.single_agent import (
+    SingleAgent as SingleAgent,
+)
+from foldline.errors import (
+    ConfigError as ConfigError,
+    FoldlineError as FoldlineError,
+    StoreError as StoreError,
+    ThreadConflictError as ThreadConflictError,
+    ThreadNotFoundError as ThreadNotFoundError,
+    UsageError as UsageError,
+)
+from foldline.history.history import (
+    History as History,
+)
+from foldline.history.messages import (
+    Message as Message,
+    NativeFormat as NativeFormat,
+    Usage as Usage,
+)
+from foldline.history.tokens import (
+    TokenCounter as TokenCounter,
+    TokenEstimator as TokenEstimator,
+)
+from foldline.providers.digest import (
+    DigestSummarizer as DigestSummarizer,
+)
+from foldline.providers.model import (
+    ChatModel as ChatModel,
+)
+from foldline.providers.model_summarizer import (
+    ModelSummarizer as ModelSummarizer,
+)
+from foldline.providers.summarizer import (
+    Summarizer as Summarizer,
+)
+from foldline.providers.vendors.opening import (
+    open_model as open_model,
+)
+from foldline.reduction.config import (
+    HistoryReductionConfig as HistoryReductionConfig,
+    ProviderConfig as ProviderConfig,
+)
+from foldline.reduction.config_reader import (
+    config_from_json as config_from_json,
+    config_from_mapping as config_from_mapping,
+    config_from_toml as config_from_toml,
+)
+from foldline.reduction.event import (
+    HistoryReductionEvent as HistoryReductionEvent,
+)
+from foldline.reduction.reason import (
+    Reason as Reason,
+)
+from foldline.reduction.request import (
+    SummaryRequest as SummaryRequest,
+)
+from foldline.reduction.run_config import (
+    AgentRunConfig as AgentRunConfig,
+)
+from foldline.reduction.state import (
+    HistoryReductionState as HistoryReductionState,
+)
+from foldline.reduction.verdict import (
+    Verdict as Verdict,
+)
+from foldline.threads.checkpointer import (
+    ThreadCheckpointer as ThreadCheckpointer,
+)
+from foldline.threads.cipher import (
+    AesCipher as AesCipher,
+)
+from foldline.threads.loop_state import (
+    AgentLoopState as AgentLoopState,
+)
+from foldline.threads.message_store import (
+    MessageStore as MessageStore,
+)
+from foldline.threads.read_only import (
+    ThreadWindow as ThreadWindow,
+)
+from foldline.threads.store import (
+    ThreadStore as ThreadStore,
+)
+from foldline.threads.stores.memory import (
+    MemoryStore as MemoryStore,
+)
+from foldline.threads.stores.postgres.store import (
+    PostgresStore as PostgresStore,
+)
+from foldline.threads.stores.redis.store import (
+    RedisStore as RedisStore,
+)
+from foldline.threads.stores.sqlite.store import (
+    SQLiteStore as SQLiteStore,
+)
+from foldline.threads.thread import (
+    ConversationThread as ConversationThread,
+)
+
+__all__ = [
+    "AesCipher",
+    "Agent",
+    "AgentConfig",
+    "AgentLoopState",
+    "AgentOptions",
+    "AgentRunConfig",
+    "BackgroundFold",
+    "ChatModel",
+    "ConfigError",
+    "Conversation",
+    "ConversationThread",
+    "DigestSummarizer",
+    "FoldlineError",
+    "History",
+    "HistoryReducer",
+    "HistoryReductionConfig",
+    "HistoryReductionEvent",
+    "HistoryReductionState",
+    "MemoryStore",
+    "Message",
+    "MessageStore",
+    "ModelRouter",
+    "ModelSummarizer",
+    "NativeFormat",
+    "OrchestratedAgent",
+    "OrchestrationOptions",
+    "OrchestrationResult",
+    "Orchestrator",
+    "PostgresStore",
+    "ProviderConfig",
+    "Reason",
+    "RedisStore",
+    "ReducedHistory",
+    "ReductionCache",
+    "ReductionMetadata",
+    "RoundRobin",
+    "SQLiteStore",
+    "SingleAgent",
+    "StoreError",
+    "StreamingTurnResult",
+    "Summarizer",
+    "SummaryRequest",
+    "Telemetry",
+    "ThreadCheckpointer",
+    "ThreadConflictError",
+    "ThreadNotFoundError",
+    "ThreadStore",
+    "ThreadWindow",
+    "TokenCounter",
+    "TokenEstimator",
+    "Tool",
+    "ToolAnswer",
+    "ToolContext",
+    "TurnInput",
+    "TurnResult",
+    "Usage",
+    "UsageError",
+    "Verdict",
+    "__version__",
+    "call_sync",
+    "config_from_json",
+    "config_from_mapping",
+    "config_from_toml",
+    "open_model",
+    "tool",
+]
+
+HOMES: Mapping[str, str]
+__version__: str

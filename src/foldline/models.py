@@ -1,0 +1,36 @@
+"""What a model or a summarizer of your own implements, receives and returns."""
+
+from foldline.providers.digest import DigestSummarizer
+from foldline.providers.model import (
+    ChatDelta,
+    ChatModel,
+    ChatRequest,
+    ChatResponse,
+    ReasoningDelta,
+    StreamingChatModel,
+    TextDelta,
+    ToolCallDelta,
+)
+from foldline.providers.model_summarizer import ModelSummarizer
+from foldline.providers.summarizer import Summarizer
+from foldline.providers.tool_definition import ToolDefinition
+from foldline.providers.vendors.opening import open_model
+from foldline.reduction.request import SummaryRequest
+
+
+__all__ = [
+    "ChatDelta",
+    "ChatModel",
+    "ChatRequest",
+    "ChatResponse",
+    "DigestSummarizer",
+    "ModelSummarizer",
+    "ReasoningDelta",
+    "StreamingChatModel",
+    "Summarizer",
+    "SummaryRequest",
+    "TextDelta",
+    "ToolCallDelta",
+    "ToolDefinition",
+    "open_model",
+]
