@@ -40,7 +40,9 @@ def stub() -> str:
         lines += [f"    {name} as {name},\n" for name, _ in names]
         lines.append(")\n")
     face = "".join(f'    "{name}",\n' for name in __all__)
-    return "".join([*lines, f"\n__all__ = [\n{face}]\n\nHOMES: Mapping[str, str]\n__version__: str\n"])
+    return "".join(
+        [*lines, f"\n__all__ = [\n{face}]\n\nHOMES: Mapping[str, str]\n__version__: str\n"]
+    )
 
 
 def _table(module: str, homes: Mapping[str, str]) -> str:
