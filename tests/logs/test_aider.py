@@ -104,8 +104,8 @@ def test_sessions_may_be_json_lines() -> None:
 @pytest.mark.parametrize(
     ("record", "message"),
     [
-        ("[]", "line 2: the session is not an object"),
-        ("{}", "line 2: messages is not a list"),
+        ("7", "line 2: the conversation is not an object"),
+        ("{}", "line 2: no list of messages under messages"),
         ('{"messages": [1]}', "line 2: message 0: the message is not an object"),
         ('{"messages": [{"role": "me"}]}', "line 2: message 0: role 'me' is not one of"),
         ('{"messages": [{"role": "user"}]}', "line 2: message 0: content is not a string"),

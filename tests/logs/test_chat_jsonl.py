@@ -175,7 +175,7 @@ def test_other_vendors_messages_in_a_log_are_read_as_theirs() -> None:
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        ({"other": 1}, "line 2: none of the fields messages, traj, "),
+        ({"other": 1}, "line 2: no list of messages under messages, traj, "),
         (7, "line 2: the conversation is not an object"),
         ({"messages": [*HI, 7]}, "line 2: message 2: the message is not an object"),
         ({"messages": [{"role": "me", "content": ""}]}, "line 2: message 0: role 'me' is not"),

@@ -160,8 +160,8 @@ def test_a_compaction_puts_nothing_aside() -> None:
     assert [message.text for message in session.messages] == ["Hi.", "Go on."]
     assert session.messages[0].metadata == {"compaction": {"summary": "We said hi."}}
     assert session.notes == (
-        "behind message 0 the agent compacted its context; the messages it put aside are all here",
-        "records that hold no message were left out: 1 system",
+        "after message 0 the agent compacted its context; all messages are here",
+        "records left out: system (1)",
     )
 
 
@@ -197,7 +197,7 @@ def test_the_sdk_streams_the_same_lines() -> None:
     )
 
     assert [session.id for session in sessions] == ["s", "s/t1"]
-    assert sessions[0].notes == ("records that hold no message were left out: 1 result",)
+    assert sessions[0].notes == ("records left out: result (1)",)
 
 
 def linked(uuid: str, parent: str | None, kind: str = "user", **fields: Any) -> dict[str, Any]:
@@ -221,7 +221,7 @@ def test_what_the_user_took_back_is_left_out() -> None:
     )
 
     assert [message.id for message in session.messages] == ["u1", "a1", "u4", "a4"]
-    assert session.notes[0].startswith("3 messages of branches that were left")
+    assert session.notes == ("records left out: message of a left branch (3), system (1)",)
 
 
 def test_parallel_calls_are_all_read() -> None:
@@ -276,4 +276,4 @@ def test_errors_of_the_api_are_no_answers() -> None:
     )
 
     assert [message.id for message in session.messages] == ["u", "a"]
-    assert session.notes == ("1 message about an error of the API: left out",)
+    assert session.notes == ("records left out: error of the API (1)",)

@@ -50,9 +50,7 @@ def test_items_become_messages() -> None:
     assert call.parts == (ToolCallPart("c", "ls", "{}"),)
     assert answer.parts == (ToolCallResponsePart("c", "a"),)
     assert compaction.parts == (CompactionPart(""),)
-    assert session.notes == (
-        "records that hold no message were left out: 1 ghost_snapshot, 1 turn_context",
-    )
+    assert session.notes == ("records left out: ghost_snapshot (1), turn_context (1)",)
 
 
 def test_instructions_that_were_said_are_not_repeated() -> None:
@@ -128,7 +126,7 @@ def test_older_logs_hold_bare_items() -> None:
         "assistant",
         "assistant",
     ]
-    assert session.notes == ("records that hold no message were left out: 1 state",)
+    assert session.notes == ("records left out: state (1)",)
 
 
 @pytest.mark.parametrize(

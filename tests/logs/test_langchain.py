@@ -213,7 +213,7 @@ def test_an_answer_may_be_more_than_text(content: Any, response: Any) -> None:
             [{"type": "ai", "content": "", "tool_calls": [{"id": "c"}]}],
             "document: message 0: name is not a string",
         ),
-        ({"other": []}, "document: messages is not a list"),
+        ({"other": []}, "document: role '' is not one of"),
     ],
 )
 def test_a_wrong_shape_is_named(data: Any, message: str) -> None:

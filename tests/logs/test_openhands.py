@@ -134,9 +134,7 @@ def test_silent_events_are_counted() -> None:
     )
 
     assert len(session.messages) == 1
-    assert session.notes == (
-        "records that hold no message were left out: 1 agent_state_changed, 1 recall",
-    )
+    assert session.notes == ("records left out: agent_state_changed (1), recall (1)",)
 
 
 @pytest.mark.parametrize("separator", ["[", "\n"])
@@ -156,7 +154,7 @@ def test_a_run_may_be_a_list_or_lines_of_events(separator: str) -> None:
         ("1", "line 2: event 1: the event is not an object"),
         (
             '{"source": "agent", "action": "run", "tool_call_metadata": {"model_response": {"id": "r"}}}',
-            "line 2: event 1: the message of the model's response is not an object",
+            "line 2: event 1: choices is not a list",
         ),
     ],
 )
@@ -175,5 +173,5 @@ def test_a_record_without_history_is_named() -> None:
     """Every record of a file needs its events."""
     good = '{"history": [{"source": "user", "action": "message"}]}'
 
-    with pytest.raises(FormatError, match="line 2: history is not a list"):
+    with pytest.raises(FormatError, match="line 2: no list of events under history"):
         read_sessions(f"{good}\n{{}}".encode())

@@ -164,9 +164,9 @@ def test_a_compaction_puts_nothing_aside() -> None:
             "firstKeptMessage": 1,
         }
     }
-    compacted, left_out = session.notes
-    assert compacted.startswith("behind message 1 the agent compacted its context of 1,200 tok")
-    assert left_out == "records that hold no message were left out: 1 model_change"
+    compacted, skipped = session.notes
+    assert compacted.startswith("after message 1 the agent compacted its context of 1,200 tok")
+    assert skipped == "records left out: model_change (1)"
 
 
 def test_a_compaction_without_a_message_before_it_is_noted() -> None:

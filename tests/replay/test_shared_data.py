@@ -9,7 +9,7 @@ from foldline.reduction.config import HistoryReductionConfig
 from foldline.replay.comparison import compare
 from foldline.replay.record import CallRecord
 from foldline.replay.tape import Tape
-from tests.replay.recordings import recorded_sessions
+from tests.servers.recordings import recorded_sessions
 
 
 SUFFIXES = {".json", ".jsonl", ".yaml"}

@@ -9,18 +9,15 @@ Anthropic's. How the lines become sessions:
 - The program writes a line per content block; neighbours with the same message id are one
   message, whose usage is the newest that was reported.
 - A compaction's summary repeats what is in the file: it goes to the metadata of the message
-  before it. Where nothing is before it, the file continues another one and it stays a message.
+  before it. If nothing is before it, the file continues another one and it stays a message.
 - `summary` lines name sessions: they become titles.
-- Where the user went back and said something else, the log forks (`parentUuid`): what stands on
-  a branch that was left is counted in a note. What is a fork is said in `logs.branches`.
-- What the program says about an error of the API is no answer; it is counted in a note.
-- Notices of the program (`system` and others) are never sent to a model; they are counted in a
-  note, and so is every line that cannot be read, since such logs have them.
+- When the user goes back and says something else, the log forks (`parentUuid`, see
+  `logs.branches`): messages on a branch that was left are counted in a note.
+- Notices of the program (`system` and others) are never sent to a model, and what it says about
+  an error of the API is no answer; they are counted in a note.
+- A line that cannot be read is named in a note; such logs have them.
 """
 
-from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 from msgspec.structs import replace
@@ -41,7 +38,7 @@ from foldline.history.formats.wire import as_object
 from foldline.history.messages import Message
 from foldline.logs.branches import Line, abandoned
 from foldline.logs.document import Document, Record
-from foldline.logs.importer import Importer, Session, left_out
+from foldline.logs.importer import Importer, Reading, Session
 
 
 __all__ = ["CLAUDE_CODE"]
@@ -52,43 +49,27 @@ _IDENTITY = ("sessionId", "session_id", "uuid", "parentUuid")
 _KEPT = ("requestId", "isMeta")
 
 
-@dataclass
-class _Thread:
-    """What was read of one session so far."""
-
-    title: str = ""
-    messages: list[Message] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    skipped: Counter[str] = field(default_factory=Counter)
-    lines: list[Line] = field(default_factory=list)
-    """The lines that have an identity, as far as branches depend on them."""
-
-    left: set[str] = field(default_factory=set)
-    """The messages on branches that were left, each by the vendor's id or else its own."""
-
-    failures: int = 0
-    """How many errors of the API the program told of."""
-
-    open_id: str = ""
-    """The id of the vendor's message that the newest message was read from."""
-
-    open_content: list[Any] = field(default_factory=list)
-    """The content blocks of that message so far."""
-
-    reported: dict[str, int] = field(default_factory=dict)
-    """Where the usage of each of the vendor's messages is, by its id."""
+class _Thread(Reading):
+    def __init__(self, id: str) -> None:
+        super().__init__(id)
+        # The lines that have an identity, as far as branches depend on them.
+        self.lines: list[Line] = []
+        # The messages on branches that were left, each by the vendor's id or else its own.
+        self.left: set[str] = set()
+        # The id of the vendor's message that the newest message was read from, and its blocks.
+        self.open_id = ""
+        self.open_content: list[Any] = []
+        # Where the usage of each of the vendor's messages is, by its id.
+        self.reported: dict[str, int] = {}
 
 
-@dataclass
 class _Log:
-    """What was read of the whole log so far."""
-
-    threads: dict[str, _Thread] = field(default_factory=dict)
-    owners: dict[str, str] = field(default_factory=dict)
-    """The session that each line belongs to, by the id of the line."""
-
-    session: str = ""
-    """The session that the newest line named."""
+    def __init__(self) -> None:
+        self.threads: dict[str, _Thread] = {}
+        # The session that each line belongs to, by the id of the line.
+        self.owners: dict[str, str] = {}
+        # The session that the newest line named.
+        self.session = ""
 
 
 def _matches(document: Document) -> bool:
@@ -119,41 +100,19 @@ def _read(document: Document) -> tuple[Session, ...]:
         _take(log.threads[owner], line, record, left[owner])
     for leaf, title in titles.items():
         # A summary may name a session that another file holds.
-        thread = log.threads.get(log.owners.get(leaf, ""))
-        if thread is not None:
-            thread.title = title
-    return tuple(_session(id, thread) for id, thread in log.threads.items())
-
-
-def _session(id: str, thread: _Thread) -> Session:
-    return Session(
-        id=id,
-        format=CLAUDE_CODE.name,
-        title=thread.title,
-        messages=tuple(thread.messages),
-        notes=(*thread.notes, *_absences(thread), *left_out(thread.skipped)),
-    )
-
-
-def _absences(thread: _Thread) -> Iterator[str]:
-    if thread.left:
-        yield (
-            f"{_counted(len(thread.left), 'message')} of branches that were left when the user "
-            "went back: left out"
-        )
-    if thread.failures:
-        yield f"{_counted(thread.failures, 'message')} about an error of the API: left out"
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}{'s' * (count != 1)}"
+        if leaf in log.owners:
+            log.threads[log.owners[leaf]].title = title
+    for thread in log.threads.values():
+        if thread.left:
+            thread.skipped["message of a left branch"] = len(thread.left)
+    return tuple(thread.session(CLAUDE_CODE.name) for thread in log.threads.values())
 
 
 def _place(log: _Log, line: Object) -> str:
-    """Return the id of the session that *line* belongs to, and note where in it the line stands."""
+    """Return the id of the session that *line* belongs to, and record its place there."""
     log.session = first_text(line, "sessionId", "session_id") or log.session
     owner = _owner(log, line)
-    thread = log.threads.setdefault(owner, _Thread())
+    thread = log.threads.setdefault(owner, _Thread(owner))
     uuid = first_text(line, "uuid")
     if uuid:
         log.owners[uuid] = owner
@@ -185,19 +144,15 @@ def _take(thread: _Thread, line: Object, record: Record, left: frozenset[str]) -
     if kind and kind not in _SPOKEN:
         thread.skipped[kind] += 1
     elif line.get("isApiErrorMessage") is True:
-        thread.failures += 1
+        thread.skipped["error of the API"] += 1
     elif uuid in left:
         thread.left.add(first_text(maybe_object(line.get("message")), "id") or uuid)
     else:
-        _try_to_say(thread, line, record)
-
-
-def _try_to_say(thread: _Thread, line: Object, record: Record) -> None:
-    try:
-        _say(thread, line)
-    except FormatError:
-        # Not an error for the whole log: such logs are known to hold odd lines.
-        thread.notes.append(f"{record.place} is no message that could be read; left out")
+        try:
+            _say(thread, line)
+        except FormatError:
+            # Not an error for the whole log: such logs are known to hold odd lines.
+            thread.notes.append(f"{record.place} is no message that could be read; left out")
 
 
 def _owner(log: _Log, line: Object) -> str:
@@ -216,7 +171,8 @@ def _owner(log: _Log, line: Object) -> str:
 def _say(thread: _Thread, line: Object) -> None:
     said = as_object(line.get("message"), "message")
     if line.get("isCompactSummary") is True and thread.messages:
-        _compact(thread, said)
+        summary = message_from_anthropic({"role": "user", "content": said.get("content")}).text
+        thread.compact({"summary": summary})
         return
     id = first_text(said, "id")
     content = said.get("content")
@@ -231,7 +187,9 @@ def _say(thread: _Thread, line: Object) -> None:
         usage = message.usage or first.usage
         message = replace(message, id=first.id, created_at=first.created_at, usage=usage)
     elif id in thread.reported:
-        _report_once(thread, thread.reported[id])
+        # The rest of a message, which comes after other messages, reports its usage again.
+        index = thread.reported[id]
+        thread.messages[index] = replace(thread.messages[index], usage=None)
     if id:
         thread.reported[id] = len(thread.messages)
     thread.messages.append(message)
@@ -248,13 +206,6 @@ def _plain(content: Any) -> Any:
             return content
 
 
-def _report_once(thread: _Thread, index: int) -> None:
-    """
-    Take the usage from a message whose rest comes behind other messages: the rest reports it too.
-    """
-    thread.messages[index] = replace(thread.messages[index], usage=None)
-
-
 def _message(line: Object, said: Object, message: Message) -> Message:
     if not message.parts:
         error = "the message has no content"
@@ -266,17 +217,6 @@ def _message(line: Object, said: Object, message: Message) -> Message:
         created_at=maybe_time(line.get("timestamp")),
         metadata=metadata or None,
         usage=anthropic_usage(maybe_object(said.get("usage"))),
-    )
-
-
-def _compact(thread: _Thread, said: Object) -> None:
-    summary = message_from_anthropic({"role": "user", "content": said.get("content")}).text
-    last = thread.messages.pop()
-    metadata = {**(last.metadata or {}), "compaction": {"summary": summary}}
-    thread.messages.append(replace(last, metadata=metadata))
-    thread.notes.append(
-        f"behind message {len(thread.messages) - 1} the agent compacted its context; the "
-        "messages it put aside are all here"
     )
 
 

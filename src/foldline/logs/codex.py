@@ -14,15 +14,13 @@ the other lines are to a history:
 - `turn_context` and snapshots of the working tree say nothing to a model.
 """
 
-from collections import Counter
-from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
 
 from foldline.history.formats.fields import (
     Object,
-    at,
     first_text,
     maybe_object,
     maybe_text,
@@ -30,10 +28,9 @@ from foldline.history.formats.fields import (
 )
 from foldline.history.formats.openai_responses import message_from_openai_responses
 from foldline.history.formats.usage import openai_usage
-from foldline.history.formats.wire import as_object
 from foldline.history.messages import Message, Usage
 from foldline.logs.document import Document
-from foldline.logs.importer import Importer, Session, left_out
+from foldline.logs.importer import Importer, Reading, Session, read_each
 
 
 __all__ = ["CODEX"]
@@ -43,15 +40,8 @@ _LINES = frozenset({"session_meta", "response_item", "event_msg", "turn_context"
 _SNAPSHOT = "ghost_snapshot"
 
 
-@dataclass
-class _Log:
-    """What was read so far."""
-
-    id: str = ""
-    instructions: str = ""
-    messages: list[Message] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    skipped: Counter[str] = field(default_factory=Counter)
+class _Log(Reading):
+    instructions = ""
 
 
 def _matches(document: Document) -> bool:
@@ -74,22 +64,11 @@ def _is_header(value: Any) -> bool:
 
 def _read(document: Document) -> tuple[Session, ...]:
     log = _Log()
-    for record in document.records:
-        with at(record.place):
-            line = as_object(record.value, "the line")
-            if not _is_line(line):
-                line = _wrapped(line)
-            _take(log, line)
+    read_each(document.records, partial(_take, log), "the line")
     said = any(log.instructions in message.text for message in log.messages)
     if log.instructions and not said:
         log.messages.insert(0, Message.system(log.instructions))
-    session = Session(
-        id=log.id,
-        format=CODEX.name,
-        messages=tuple(log.messages),
-        notes=(*log.notes, *left_out(log.skipped)),
-    )
-    return (session,)
+    return (log.session(CODEX.name),)
 
 
 def _wrapped(payload: Object) -> Object:
@@ -101,6 +80,7 @@ def _wrapped(payload: Object) -> Object:
 
 
 def _take(log: _Log, line: Object) -> None:
+    line = line if _is_line(line) else _wrapped(line)
     payload = maybe_object(line.get("payload"))
     kind = maybe_text(line.get("type"))
     match kind:
@@ -111,7 +91,11 @@ def _take(log: _Log, line: Object) -> None:
             created_at = maybe_time(line.get("timestamp"))
             log.messages.append(replace(message, created_at=created_at))
         case "compacted":
-            _compact(log, maybe_text(payload.get("message")))
+            summary = maybe_text(payload.get("message"))
+            if log.messages:
+                log.compact({"summary": summary})
+            else:
+                log.messages.append(Message.user(summary))
         case "event_msg":
             _report(log, payload)
         case _:
@@ -132,19 +116,6 @@ def _item(payload: Object) -> Object:
     if isinstance(output.get("content"), str):
         return {**payload, "output": output["content"]}
     return payload
-
-
-def _compact(log: _Log, summary: str) -> None:
-    if not log.messages:
-        log.messages.append(Message.user(summary))
-        return
-    last = log.messages.pop()
-    metadata = {**(last.metadata or {}), "compaction": {"summary": summary}}
-    log.messages.append(replace(last, metadata=metadata))
-    log.notes.append(
-        f"behind message {len(log.messages) - 1} the agent compacted its context; the messages "
-        "it put aside are all here"
-    )
 
 
 def _report(log: _Log, payload: Object) -> None:

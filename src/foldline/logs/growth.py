@@ -38,9 +38,7 @@ class Recording(Struct, frozen=True, kw_only=True):
 
 
 def joined(recordings: Iterable[Recording]) -> tuple[Session, ...]:
-    """
-    Return one session for each conversation that *recordings* go through, in order of appearance.
-    """
+    """Return a session for each conversation in *recordings*, in order of appearance."""
     chains: list[list[tuple[int, Recording]]] = []
     ends: dict[bytes, int] = {}
     marks: list[tuple[bytes, bytes]] = []
