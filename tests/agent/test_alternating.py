@@ -10,8 +10,7 @@ from foldline.agent.cache import ReductionCache
 from foldline.agent.reducer import HistoryReducer
 from foldline.history.history import History
 from foldline.history.messages import Message
-from foldline.reduction.config import HistoryReductionConfig
-from foldline.reduction.run_config import AgentRunConfig
+from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
 from foldline.reduction.state import MAX_PREVIOUS, HistoryReductionState
 from foldline.testing.summarizer import ScriptedSummarizer
 

@@ -15,7 +15,7 @@ from foldline import (
     TurnResult,
 )
 from foldline.agent.reducer import DEFAULT_TIMEOUT
-from foldline.reduction.reason import Reason
+from foldline.reduction.event import Reason
 from foldline.reduction.request import SummaryRequest
 from foldline.testing.model import ScriptedModel
 

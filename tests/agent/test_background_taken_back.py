@@ -20,7 +20,7 @@ from foldline import (
 from foldline.agent.background import FoldKey
 from foldline.agent.events import IterationStartedEvent
 from foldline.errors import ModelError
-from foldline.reduction.reason import Reason
+from foldline.reduction.event import Reason
 from foldline.testing.model import ScriptedModel
 from tests.agent.test_background import CONFIG, TALK, GatedSummarizer, told
 

@@ -13,10 +13,9 @@ from foldline.agent.portal import PORTAL
 from foldline.agent.reducer import HistoryReducer
 from foldline.history.history import History
 from foldline.history.messages import Message
-from foldline.reduction.config import HistoryReductionConfig
-from foldline.reduction.reason import Reason
+from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
+from foldline.reduction.event import Reason
 from foldline.reduction.request import SummaryRequest
-from foldline.reduction.run_config import AgentRunConfig
 from foldline.testing.summarizer import ScriptedSummarizer
 
 

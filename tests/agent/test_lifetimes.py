@@ -24,7 +24,7 @@ from foldline import (
 from foldline.agent.reducer import HistoryReducer
 from foldline.errors import ContextOverflowError
 from foldline.providers.model import ChatRequest, ChatResponse
-from foldline.reduction.reason import Reason
+from foldline.reduction.event import Reason
 from foldline.testing.model import ScriptedModel
 from foldline.threads.thread import ConversationThread
 

@@ -11,10 +11,9 @@ from foldline.agent.reducer import HistoryReducer
 from foldline.errors import BlockingCallError, FormatError
 from foldline.history.history import History
 from foldline.history.messages import Message, NativeFormat
-from foldline.reduction.config import HistoryReductionConfig
-from foldline.reduction.reason import CIRCUIT_BREAKER_TERMINATION, Reason
+from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
+from foldline.reduction.event import CIRCUIT_BREAKER_TERMINATION, Reason
 from foldline.reduction.request import SummaryRequest
-from foldline.reduction.run_config import AgentRunConfig
 from foldline.testing.summarizer import ScriptedSummarizer
 
 

@@ -13,8 +13,8 @@ from foldline.conversation.single_agent import SingleAgent
 from foldline.errors import ConfigError, RunStartError, ThreadConflictError
 from foldline.history.messages import Message
 from foldline.providers.model import ChatRequest
-from foldline.reduction.reason import CIRCUIT_BREAKER_TERMINATION
-from foldline.reduction.run_config import AgentRunConfig
+from foldline.reduction.config import AgentRunConfig
+from foldline.reduction.event import CIRCUIT_BREAKER_TERMINATION
 from foldline.testing.model import ScriptedModel, calls
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.stores.sqlite.store import SQLiteStore

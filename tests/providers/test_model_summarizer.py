@@ -13,10 +13,15 @@ from foldline.providers.model import ChatRequest, ChatResponse
 from foldline.providers.model_summarizer import FIRST_LINE, ModelSummarizer
 from foldline.providers.summarizer import Summarizer
 from foldline.reduction.config import HistoryReductionConfig
-from foldline.reduction.flow import Flow, Reply, run_flow
-from foldline.reduction.prompt import DEFAULT_PROMPT
-from foldline.reduction.reason import Reason
-from foldline.reduction.request import SummaryFailure, SummaryRequest
+from foldline.reduction.event import Reason
+from foldline.reduction.request import (
+    DEFAULT_PROMPT,
+    Flow,
+    Reply,
+    SummaryFailure,
+    SummaryRequest,
+    run_flow,
+)
 from foldline.reduction.state import HistoryReductionState
 from foldline.testing.model import ModelStep, ScriptedModel, calls
 

@@ -4,8 +4,7 @@ import msgspec
 import pytest
 
 from foldline.errors import ConfigError
-from foldline.reduction.config import HistoryReductionConfig, Limits, ProviderConfig
-from foldline.reduction.run_config import AgentRunConfig
+from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig, Limits, ProviderConfig
 
 
 def test_defaults_are_those_of_the_original() -> None:

@@ -3,8 +3,7 @@
 import msgspec
 import pytest
 
-from foldline.reduction.config import HistoryReductionConfig, ProviderConfig
-from foldline.reduction.fingerprint import fingerprint
+from foldline.reduction.config import HistoryReductionConfig, ProviderConfig, fingerprint
 
 
 BASE = HistoryReductionConfig(enabled=True, strategy="summarizing")

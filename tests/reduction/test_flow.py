@@ -5,8 +5,7 @@ import asyncio
 import pytest
 
 from foldline.history.messages import Message
-from foldline.reduction.flow import Flow, Reply, run_flow, run_flow_async
-from foldline.reduction.request import SummaryFailure, SummaryRequest
+from foldline.reduction.request import Flow, Reply, SummaryFailure, SummaryRequest, run_flow
 
 
 def request(number: int) -> SummaryRequest:
@@ -38,13 +37,13 @@ def test_both_drivers_send_each_answer_in() -> None:
     wanted = ["text 1", SummaryFailure("Timeout")]
 
     assert run_flow(two_steps(), answer) == wanted
-    assert asyncio.run(run_flow_async(two_steps(), answer_later)) == wanted
+    assert asyncio.run(run_flow(two_steps(), answer_later)) == wanted
 
 
 def test_a_flow_without_requests_just_ends() -> None:
     """Neither driver asks anything when nothing is asked."""
     assert run_flow(nothing(), answer) == "done"
-    assert asyncio.run(run_flow_async(nothing(), answer_later)) == "done"
+    assert asyncio.run(run_flow(nothing(), answer_later)) == "done"
 
 
 def test_an_error_of_the_driver_passes_through() -> None:

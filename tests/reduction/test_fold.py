@@ -10,18 +10,21 @@ import pytest
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
-from foldline.reduction.config import HistoryReductionConfig
-from foldline.reduction.flow import Reply, run_flow
+from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
+from foldline.reduction.event import Reason
 from foldline.reduction.fold import FoldOptions, FoldResult, fold
-from foldline.reduction.prompt import DEFAULT_PROMPT
-from foldline.reduction.reason import Reason
-from foldline.reduction.request import SummaryFailure, SummaryRequest
-from foldline.reduction.run_config import AgentRunConfig
+from foldline.reduction.request import (
+    DEFAULT_PROMPT,
+    Reply,
+    SummaryFailure,
+    SummaryRequest,
+    run_flow,
+)
 from foldline.reduction.state import HistoryReductionState
-from foldline.reduction.strategies.summarizing import MERGE_WIDTH
-from foldline.reduction.strategies.writing import ATTEMPTS, budget_for
+from foldline.reduction.strategies import MERGE_WIDTH
 from foldline.reduction.verdict import decide
 from foldline.reduction.view import view_of, view_tokens
+from foldline.reduction.writing import ATTEMPTS, budget_for
 
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)

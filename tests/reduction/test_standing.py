@@ -7,8 +7,8 @@ import msgspec
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.prefix import Prefix
-from foldline.reduction.standing import in_force, known_of, use_of
 from foldline.reduction.state import HistoryReductionState, hash_of, linked
+from foldline.reduction.verdict import in_force, known_of, use_of
 
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)

@@ -10,9 +10,8 @@ import pytest
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
-from foldline.reduction.config import HistoryReductionConfig
-from foldline.reduction.reason import Reason
-from foldline.reduction.run_config import AgentRunConfig
+from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
+from foldline.reduction.event import Reason
 from foldline.reduction.state import HistoryReductionState, SummaryLayer, hash_of
 from foldline.reduction.verdict import MAX_ATTEMPTS, VERDICTS, Fact, Verdict, decide
 

@@ -26,8 +26,7 @@ from foldline.providers.model import ChatModel
 from foldline.providers.model_summarizer import ModelSummarizer
 from foldline.providers.summarizer import Summarizer
 from foldline.providers.vendors.opening import open_model
-from foldline.reduction.config import HistoryReductionConfig, ProviderConfig
-from foldline.reduction.run_config import AgentRunConfig
+from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig, ProviderConfig
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.thread import ConversationThread
 

@@ -11,8 +11,7 @@ from foldline.errors import ConfigError
 from foldline.history.tokens import TokenCounter
 from foldline.providers.model import ChatModel
 from foldline.providers.summarizer import Summarizer
-from foldline.reduction.config import HistoryReductionConfig
-from foldline.reduction.run_config import AgentRunConfig
+from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
 from foldline.reduction.state import HistoryReductionState
 
 

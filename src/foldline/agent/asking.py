@@ -19,7 +19,7 @@ from foldline.errors import (
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.providers.model import ChatRequest, ChatResponse
-from foldline.reduction.run_config import AgentRunConfig
+from foldline.reduction.config import AgentRunConfig
 from foldline.reduction.state import HistoryReductionState
 from foldline.reduction.view import view_of, view_tokens
 from foldline.threads.loop_state import AgentLoopState
@@ -153,8 +153,7 @@ class Asking:
             )
             verdict, limits = held.verdict, reducer.config.limits
             if verdict.kind == "fold" and verdict.units <= limits.ceiling + limits.threshold:
-                branch = self._progress.thread.head.branch
-                ahead.start(self._flight, partial(self._fold_behind, window, branch))
+                ahead.start(self._flight, partial(self._fold_behind, window))
                 return held
             if not verdict.folds:
                 return held
@@ -176,20 +175,17 @@ class Asking:
         thread = self._progress.thread
         return thread.storage, thread.tenant, thread.id, self._setup.reducer.config_fingerprint
 
-    async def _fold_behind(self, window: ThreadWindow, branch: bytes) -> ReductionMetadata | None:
+    async def _fold_behind(self, window: ThreadWindow) -> ReductionMetadata | None:
         reducer, thread = self._setup.reducer, self._progress.thread
         reduced = await reducer.reduce(window.history, state=window.reduction)
         state, event = reduced.state, reduced.event
-        if state is None or event is None or not _changed(reduced):
-            return None
-        if not _performed(reduced) and thread.head.branch != branch:
-            # A note of a failure has no digest that a commit compares.
+        if state is None or event is None or not _performed(reduced):
             return None
         if not await self._is_stored(window.reduction):
             # Somebody has taken back what it goes on from.
             return None
         try:
-            await thread.save_reduction(state, archive=self._archives and _performed(reduced))
+            await thread.save_reduction(state, archive=self._archives)
         except ThreadConflictError:
             # Somebody else has folded; theirs stands.
             return None
@@ -200,7 +196,7 @@ class Asking:
         if ground is None:
             return True
         stored = await self._progress.thread.reductions()
-        return any(ground.is_noted_on(one) for one in stored)
+        return any(ground.is_same_as(one) for one in stored)
 
     @property
     def _archives(self) -> bool:
@@ -209,11 +205,10 @@ class Asking:
     async def _keep(self, reduced: ReducedHistory[Message]) -> None:
         """Store what a fold has made; where it ends the turn, in the commit that ends it."""
         state, event = reduced.state, reduced.event
-        if state is None or event is None or not _changed(reduced):
+        if state is None or event is None or not _performed(reduced):
             return
-        archive = self._archives and _performed(reduced)
-        if _performed(reduced):
-            self.reduction = ReductionMetadata(state=state, event=event)
+        archive = self._archives
+        self.reduction = ReductionMetadata(state=state, event=event)
         reason = reduced.termination_reason
         try:
             if reason is None:
@@ -322,10 +317,6 @@ class Asking:
             reduction=_in_force(reduced),
             instructions=self._setup.instructions,
         )
-
-
-def _changed(reduced: ReducedHistory[Message]) -> bool:
-    return reduced.event is not None and reduced.event.is_attempt
 
 
 def _performed(reduced: ReducedHistory[Message]) -> bool:

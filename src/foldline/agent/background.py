@@ -91,7 +91,7 @@ class BackgroundFold:
             reduction: The newest reduction of the thread, as the caller has read it.
         """
         made = self._landed.get(key)
-        if made is None or not made.state.is_noted_on(reduction):
+        if made is None or not made.state.is_same_as(reduction):
             return None
         return self._landed.pop(key)
 

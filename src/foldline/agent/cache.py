@@ -58,15 +58,11 @@ class ReductionCache:
         return None
 
     def put(self, state: HistoryReductionState, *, scope: str = "") -> None:
-        """
-        Remember *state*, in place of an older one of the same prefix.
-
-        A state that only notes failures is remembered by the prefix that could not be folded.
-        """
-        key = (scope, state.config_fingerprint, _identity(state)[1])
+        """Remember *state*, in place of an older one of the same prefix."""
+        key = (scope, state.config_fingerprint, state.message_hash)
         with self._lock:
             if key not in self._entries:
-                self._index(key, _identity(state)[0])
+                insort(self._indexes.setdefault(key[:2], []), state.summarized_up_to_index)
             self._entries[key] = state
             self._entries.move_to_end(key)
             while len(self._entries) > self._max_entries:
@@ -78,19 +74,9 @@ class ReductionCache:
             self._entries.clear()
             self._indexes.clear()
 
-    def _index(self, key: tuple[str, str, str], index: int) -> None:
-        insort(self._indexes.setdefault(key[:2], []), index)
-
     def _forget_oldest(self) -> None:
         key, state = self._entries.popitem(last=False)
         indexes = self._indexes[key[:2]]
-        indexes.remove(_identity(state)[0])
+        indexes.remove(state.summarized_up_to_index)
         if not indexes:
             del self._indexes[key[:2]]
-
-
-def _identity(state: HistoryReductionState) -> tuple[int, str]:
-    """Return the length and the digest of the prefix that *state* is known by."""
-    if state.summarized_up_to_index:
-        return state.summarized_up_to_index, state.message_hash
-    return state.failed_index, state.failed_hash

@@ -6,13 +6,15 @@ from time import perf_counter
 from msgspec import Struct
 
 from foldline.agent.wire import Items
-from foldline.reduction.config import HistoryReductionConfig
-from foldline.reduction.event import HistoryReductionEvent, ReductionStatus
-from foldline.reduction.reason import Reason
-from foldline.reduction.run_config import AgentRunConfig
-from foldline.reduction.standing import EarlierReduction, use_of
+from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
+from foldline.reduction.event import (
+    EarlierReduction,
+    HistoryReductionEvent,
+    Reason,
+    ReductionStatus,
+)
 from foldline.reduction.state import HistoryReductionState
-from foldline.reduction.verdict import Verdict
+from foldline.reduction.verdict import Verdict, outcome_of
 from foldline.reduction.view import view_tokens
 
 
@@ -46,7 +48,7 @@ class Call(Struct, frozen=True, kw_only=True):
 
 def event_of(
     call: Call,
-    standing: HistoryReductionState | None,
+    active: HistoryReductionState | None,
     *,
     shown: int,
     status: ReductionStatus,
@@ -57,16 +59,16 @@ def event_of(
 
     Args:
         call: The call.
-        standing: The reduction that the view was made with, where there is one.
+        active: The reduction that the view was made with, if there is one.
         shown: The messages of the view.
         status: What became of the history.
         cache_age: With a cache hit: the age of the reduction.
     """
     history, verdict, config = call.items.history, call.verdict, call.config
     removed, summary, before = 0, None, verdict.state
-    if standing is not None:
-        removed = standing.summarized_up_to_index - (standing.pinned_index is not None)
-        summary = standing.summary_content or None
+    if active is not None:
+        removed = active.summarized_up_to_index - (active.pinned_index is not None)
+        summary = active.summary_content or None
     return HistoryReductionEvent(
         status=status,
         reason=verdict.reason,
@@ -77,7 +79,7 @@ def event_of(
         reduced_count=shown,
         removed_count=removed,
         original_tokens=history.system_tokens + history.tokens(),
-        reduced_tokens=view_tokens(history, standing),
+        reduced_tokens=view_tokens(history, active),
         summary=summary,
         earlier="used" if before and before is call.given else _unlike_given(call),
         cache_age=cache_age,
@@ -89,7 +91,8 @@ def _unlike_given(call: Call) -> EarlierReduction:
     given, verdict = call.given, call.verdict
     if given is None or verdict.reason is Reason.SKIPPED_BY_RUN:
         return "none"
-    return use_of(call.items.history, given, verdict.state, unit=call.config.counting_unit)
+    unit = call.config.counting_unit
+    return outcome_of(call.items.history, given, verdict.state, unit=unit)
 
 
 def age(made: datetime, now: datetime) -> float:

@@ -32,14 +32,15 @@ from foldline.history.tokens import TokenCounter
 from foldline.providers.digest import DigestSummarizer
 from foldline.providers.spending import metered
 from foldline.providers.summarizer import Summarizer
-from foldline.reduction.config import HistoryReductionConfig
-from foldline.reduction.event import HistoryReductionEvent, ReductionStatus
-from foldline.reduction.fingerprint import fingerprint
-from foldline.reduction.flow import Reply, run_flow_async
+from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig, fingerprint
+from foldline.reduction.event import (
+    CIRCUIT_BREAKER_TERMINATION,
+    HistoryReductionEvent,
+    Reason,
+    ReductionStatus,
+)
 from foldline.reduction.fold import DEFAULT_SUMMARY_BUDGET, FoldOptions, FoldResult, fold
-from foldline.reduction.reason import CIRCUIT_BREAKER_TERMINATION, Reason
-from foldline.reduction.request import SummaryFailure, SummaryRequest
-from foldline.reduction.run_config import AgentRunConfig
+from foldline.reduction.request import Reply, SummaryFailure, SummaryRequest, run_flow
 from foldline.reduction.state import HistoryReductionState, hash_of
 from foldline.reduction.verdict import Verdict, decide
 from foldline.reduction.version_1 import carried_over
@@ -351,11 +352,12 @@ class HistoryReducer:
 
     def _looked_up(self, call: Call, cache: ReductionCache) -> Call:
         """Return *call* as it is decided with what *cache* knows, where that is more."""
-        history, standing = call.items.history, call.verdict.state
-        if standing is not None and not call.verdict.folds:
+        history, active = call.items.history, call.verdict.state
+        if active is not None and not call.verdict.folds:
             return call
         found = cache.find(history, config_fingerprint=self._fingerprint, scope=call.scope)
-        if found is None or not _knows_more(found, standing):
+        reached = 0 if active is None else active.summarized_up_to_index
+        if found is None or found.summarized_up_to_index <= reached:
             return call
         verdict = self._decided(history, found, call.overrides)
         return structs.replace(call, given=found, verdict=verdict)
@@ -399,7 +401,7 @@ class HistoryReducer:
             window=self._window,
         )
         flow = fold(history, call.verdict, self.config, options, given=call.given)
-        return await run_flow_async(flow, partial(self._ask, chain))
+        return await run_flow(flow, partial(self._ask, chain))
 
     async def _ask(self, chain: Sequence[Summarizer], request: SummaryRequest) -> Reply:
         summarizer = chain[request.summarizer]
@@ -429,31 +431,31 @@ class HistoryReducer:
                 messages=call.items.given(), state=call.given, event=None, verdict=verdict
             )
         status: ReductionStatus = "skipped"
-        # A reduction in force is shown, also where `without_folding` puts a fold off.
-        standing, cache_age = verdict.state, None
-        if standing is not None:
+        # An active reduction is shown, also if `without_folding` puts a fold off.
+        active, cache_age = verdict.state, None
+        if active is not None:
             status = "cache_hit"
-            cache_age = age(standing.created_at, self._clock())
-        view = view_of(call.items.history, standing)
+            cache_age = age(active.created_at, self._clock())
+        view = view_of(call.items.history, active)
         return ReducedHistory(
             messages=call.items.write(view),
             state=verdict.state or call.given,
-            event=event_of(call, standing, shown=len(view), status=status, cache_age=cache_age),
+            event=event_of(call, active, shown=len(view), status=status, cache_age=cache_age),
             verdict=verdict,
         )
 
     def _folded(self, call: Call, result: FoldResult) -> ReducedHistory[Any]:
-        standing = result.state if result.performed else call.verdict.state
-        if self._cache is not None:
+        active = result.state or call.verdict.state
+        if self._cache is not None and result.state is not None:
             self._cache.put(result.state, scope=call.scope)
-        view = view_of(call.items.history, standing)
-        status: ReductionStatus = "performed" if result.performed else "failed"
+        view = view_of(call.items.history, active)
+        status: ReductionStatus = "failed" if result.state is None else "performed"
         writing = result.writing
         if writing.failures:
             _LOG.warning("summarizing went wrong (fold %s): %s", status, writing.failures)
         wrote = writing.summarizer
         event = structs.replace(
-            event_of(call, standing, shown=len(view), status=status),
+            event_of(call, active, shown=len(view), status=status),
             reason=result.reason,
             summarizer=None if wrote is None else self._summarizers[wrote].name,
             summarizer_calls=writing.calls,
@@ -462,17 +464,7 @@ class HistoryReducer:
         )
         return ReducedHistory(
             messages=call.items.write(view),
-            state=result.state,
+            state=active or call.given,
             event=event,
             verdict=call.verdict,
         )
-
-
-def _knows_more(found: HistoryReductionState, standing: HistoryReductionState | None) -> bool:
-    if standing is None:
-        return True
-    reached = standing.summarized_up_to_index
-    return (found.summarized_up_to_index, found.failed_attempts) > (
-        reached,
-        standing.failed_attempts,
-    )

@@ -45,7 +45,7 @@ from foldline.errors import StoreError, ThreadConflictError, UsageError
 from foldline.history.messages import Message, total_usage
 from foldline.history.parts import ToolCallPart
 from foldline.providers.model import ChatResponse, FinishReason
-from foldline.reduction.run_config import AgentRunConfig
+from foldline.reduction.config import AgentRunConfig
 from foldline.threads.loop_state import COMPLETED
 from foldline.threads.start import RunStart, run_start
 from foldline.threads.thread import ConversationThread

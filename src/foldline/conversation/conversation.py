@@ -16,7 +16,7 @@ from foldline.conversation.sending import Sending, is_waiting
 from foldline.conversation.streaming import ConversationStream
 from foldline.errors import ConfigError, RunStartError
 from foldline.history.messages import Message
-from foldline.reduction.run_config import AgentRunConfig
+from foldline.reduction.config import AgentRunConfig
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.thread import ConversationThread
 

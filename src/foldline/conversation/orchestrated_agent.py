@@ -13,7 +13,7 @@ from foldline.agent.streaming import StreamingTurnResult
 from foldline.conversation.events import AgentSelectedEvent, ConversationEvent
 from foldline.errors import ThreadConflictError
 from foldline.history.messages import Message
-from foldline.reduction.run_config import AgentRunConfig
+from foldline.reduction.config import AgentRunConfig
 from foldline.reduction.state import HistoryReductionState
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.thread import ConversationThread

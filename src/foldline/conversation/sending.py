@@ -47,7 +47,7 @@ from foldline.conversation.response import (
 from foldline.conversation.single_agent import SINGLE_AGENT
 from foldline.errors import ConfigError, IntegrityError, RunStartError
 from foldline.history.messages import Message, total_usage
-from foldline.reduction.run_config import AgentRunConfig
+from foldline.reduction.config import AgentRunConfig
 from foldline.reduction.state import HistoryReductionState
 from foldline.threads.loop_state import COMPLETED
 from foldline.threads.start import run_start

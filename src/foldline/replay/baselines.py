@@ -12,9 +12,9 @@ from msgspec import Struct
 from foldline.history.boundaries import safe_cut
 from foldline.history.history import History
 from foldline.reduction.config import HistoryReductionConfig
+from foldline.reduction.event import Reason
 from foldline.reduction.fold import DEFAULT_SUMMARY_BUDGET
-from foldline.reduction.reason import Reason
-from foldline.reduction.strategies.writing import budget_for
+from foldline.reduction.writing import budget_for
 from foldline.replay.record import (
     CallRecord,
     ConfigRecord,

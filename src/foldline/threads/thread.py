@@ -276,7 +276,7 @@ class ConversationThread(ReadOnlyThread):
             raise IntegrityError(index=index)
         return structs.replace(
             change,
-            is_new_fold=not reduction.is_noted_on(self._record.reduction),
+            is_new_fold=not reduction.is_same_as(self._record.reduction),
             archived=max(index, self.archived) if archive else None,
         )
 

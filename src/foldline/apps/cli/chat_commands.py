@@ -15,8 +15,8 @@ from foldline.apps.cli.terminal import clean
 from foldline.apps.cli.threads_counts import counted, folded_in
 from foldline.apps.cli.viewing import show_view
 from foldline.errors import UsageError
+from foldline.reduction.config import AgentRunConfig
 from foldline.reduction.event import HistoryReductionEvent
-from foldline.reduction.run_config import AgentRunConfig
 from foldline.threads.thread import ConversationThread
 
 

@@ -11,8 +11,7 @@ from foldline.apps.cli.sources import configured, one_session, read_config, read
 from foldline.errors import UsageError
 from foldline.history.history import History
 from foldline.logs.importer import Session
-from foldline.reduction.config import HistoryReductionConfig
-from foldline.reduction.run_config import AgentRunConfig
+from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
 from foldline.reduction.state import HistoryReductionState
 
 

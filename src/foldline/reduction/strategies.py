@@ -1,34 +1,65 @@
 """
-Summarizing: one rolling summary, or layers that each stand for a span of their own.
+What replaces the messages that are folded away: nothing, one summary, or layers of summaries.
 
-Either way each newly aged message is given to a summarizer once. A rolling summary is written of
-the summary before it and the newly aged messages. A layer is written of the newly aged messages
-alone; the layers before it stay as they are, byte for byte, until `MERGE_WIDTH` of one level stand
-at the end and are merged into one of the next level. So a message passes through a number of
-summaries that grows with the logarithm of the history's length.
+With either kind of summary each newly aged message is given to a summarizer once. A rolling summary
+is written from the summary before it and the newly aged messages. A layer is written from the newly
+aged messages alone; the layers before it stay byte-identical until there are `MERGE_WIDTH` of one
+level at the end, which are merged into one of the next level. So a message passes through a number
+of summaries that grows with the logarithm of the history's length.
 
 A span that is longer than a summarizer can read is given to it piece by piece, each piece together
 with the summary of the pieces before.
 """
 
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
 import msgspec
+from msgspec import Struct
 
-from foldline.reduction.flow import Flow
-from foldline.reduction.request import SummaryRequest
+from foldline.reduction.request import Flow, SummaryRequest
 from foldline.reduction.state import SummaryLayer, hash_of, join_layers
-from foldline.reduction.strategies.draft import Draft, Task, Writing
-from foldline.reduction.strategies.writing import write
+from foldline.reduction.writing import Task, Writing, write
 
 
-__all__ = ["MERGE_WIDTH", "add_layer", "roll"]
+__all__ = ["MERGE_WIDTH", "STRATEGIES", "Draft"]
 
 
 MERGE_WIDTH = 6
 """How many layers of one level are merged into one of the next."""
 
 
-def roll(task: Task) -> Flow[Draft]:
-    """Write one summary of the summary in force and the newly aged messages."""
+class Draft(Struct, frozen=True, kw_only=True):
+    """What replaces the messages."""
+
+    written: bool = True
+    """Whether there is a draft at all; False if every summarizer failed."""
+
+    summary: str = ""
+    """The summary; empty if messages are dropped."""
+
+    tokens: int = 0
+    """Its estimated tokens."""
+
+    layers: tuple[SummaryLayer, ...] = ()
+    """The summaries one by one, if there are layers."""
+
+    merged: bool = False
+    """Whether layers were merged, so that the layers before are no longer part of these."""
+
+    writing: Writing = Writing()
+    """What it cost, the text of the last call, and the summarizer that wrote it."""
+
+
+def _drop(task: Task) -> Flow[Draft]:
+    """Return an empty draft: no summarizer is asked."""
+    del task
+    return Draft()
+    yield
+
+
+def _roll(task: Task) -> Flow[Draft]:
+    """Write one summary of the active summary and the newly aged messages."""
     base = task.base
     before = (
         None if base is None else Writing(text=base.summary_content, tokens=base.summary_tokens)
@@ -39,8 +70,8 @@ def roll(task: Task) -> Flow[Draft]:
     return Draft(summary=writing.text, tokens=writing.tokens, writing=writing)
 
 
-def add_layer(task: Task) -> Flow[Draft]:
-    """Write one summary of the newly aged messages alone, behind the layers in force."""
+def _add_layer(task: Task) -> Flow[Draft]:
+    """Write one summary of the newly aged messages alone, after the active layers."""
     writing = yield from _write_span(task, None)
     if writing.text is None:
         return Draft(written=False, writing=writing)
@@ -61,6 +92,17 @@ def add_layer(task: Task) -> Flow[Draft]:
         merged=len(merged) < len(layers),
         writing=writing,
     )
+
+
+STRATEGIES: Mapping[tuple[str, bool], Callable[[Task], Flow[Draft]]] = MappingProxyType(
+    {
+        ("message_counting", True): _drop,
+        ("message_counting", False): _drop,
+        ("summarizing", True): _roll,
+        ("summarizing", False): _add_layer,
+    }
+)
+"""The strategies by name and by whether there is a single summary."""
 
 
 def _write_span(task: Task, before: Writing | None) -> Flow[Writing]:
@@ -89,7 +131,7 @@ def _write_span(task: Task, before: Writing | None) -> Flow[Writing]:
 
 def _piece_end(task: Task, start: int, earlier: int) -> int:
     """
-    Return how far a summarizer can read from *start* on, the summary before and the prompt too.
+    Return how far a summarizer can read from *start* on, beside the summary before and the prompt.
     """
     if task.window is None:
         return task.cut
@@ -115,7 +157,7 @@ def _merge(
         writing = yield from write(task, request, room=source, source=source)
         total = msgspec.structs.replace(_added(total, writing), summarizer=total.summarizer)
         if writing.text is None:
-            # The layers stand for everything as they are; the next fold tries again.
+            # The layers cover everything as they are; the next fold tries again.
             return layers, total
         layers = (*layers[:-MERGE_WIDTH], _merged_layer(group, writing))
 
@@ -131,14 +173,11 @@ def _merged_layer(group: tuple[SummaryLayer, ...], writing: Writing) -> SummaryL
 
 
 def _added(total: Writing, writing: Writing) -> Writing:
+    one, other = total.summarizer, writing.summarizer
     return msgspec.structs.replace(
         writing,
         calls=total.calls + writing.calls,
         tokens_read=total.tokens_read + writing.tokens_read,
         failures=total.failures + writing.failures,
-        summarizer=_worse(total.summarizer, writing.summarizer),
+        summarizer=other if one is None or other is None else max(one, other),
     )
-
-
-def _worse(one: int | None, other: int | None) -> int | None:
-    return other if one is None or other is None else max(one, other)
