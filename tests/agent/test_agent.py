@@ -97,12 +97,12 @@ def test_toml_says_the_same() -> None:
         ({"Naame": "x"}, "nearest known one is 'name'"),
         ({"options": {"max_iteration": 3}}, "nearest known one is 'max_iterations'"),
         ({"options": {"max_iterations": 0}}, "max_iterations=0"),
-        ({"options": []}, "options is an object of fields, not list"),
-        ({"provider": "openai"}, "provider is an object of fields, not str"),
+        ({"options": []}, "options must be an object with fields, got list"),
+        ({"provider": "openai"}, "provider must be an object with fields, got str"),
         ({"history_reduction": {"target_count": -1}}, "target_count=-1"),
-        ({"history_reduction": 7}, "history_reduction is an object of fields, not int"),
+        ({"history_reduction": 7}, "history_reduction must be an object with fields, got int"),
         ({"name": 7}, "name=7"),
-        ([], "an agent is an object of fields, not list"),
+        ([], "an agent must be an object with fields, got list"),
     ],
 )
 def test_a_wrong_description_is_refused(data: object, says: str) -> None:

@@ -388,21 +388,6 @@ def test_a_stale_state_does_not_hide_the_cache() -> None:
     assert one.plan(talk(9), state=stale).kind == "hit"
 
 
-def test_a_broken_fold_is_not_tried_for_ever() -> None:
-    """While every fold fails, three are tried, and then one in each interval between folds."""
-    scripted = ScriptedSummarizer(repeat=ValueError())
-    one = reducer(scripted, cache=ReductionCache())
-    # Without the digest behind it there is nobody who can write.
-    one._summarizers = one._summarizers[:1]  # pyright: ignore[reportPrivateUsage]
-    asked = []
-    for count in range(7, 31):
-        before = len(scripted.requests)
-        one.reduce_sync(talk(count))
-        asked.append(len(scripted.requests) - before)
-
-    assert asked == [2, 2, 2, *([0, 0, 2] * 7)]
-
-
 def test_a_summarizer_that_gives_up_by_itself_does_not_end_the_turn() -> None:
     """A cancellation that nobody asked for is a failure like any other."""
 

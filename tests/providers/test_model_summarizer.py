@@ -217,9 +217,9 @@ def test_a_model_is_told_how_to_begin() -> None:
     model = ScriptedModel(["Safe travels!", GOOD])
     summarizer = ModelSummarizer(model)
 
-    def ask(request: SummaryRequest) -> Reply:
+    async def ask(request: SummaryRequest) -> Reply:
         try:
-            return asyncio.run(summarizer.summarize(request))
+            return await summarizer.summarize(request)
         except SummarizerError as error:
             return SummaryFailure("SummarizerError", defect=error.defect)
 
@@ -228,7 +228,7 @@ def test_a_model_is_told_how_to_begin() -> None:
         assert isinstance(failure, SummaryFailure)
         return (yield structs.replace(REQUEST, defects=(failure.defect,)))
 
-    assert run_flow(twice(), ask) == "The weather was spoken of."
+    assert asyncio.run(run_flow(twice(), ask)) == "The weather was spoken of."
     assert f"- The reply did not begin with the line '{FIRST_LINE}'" in (
         model.requests[1].messages[-1].text
     )

@@ -132,8 +132,7 @@ class Asking:
         landed = None if ahead is None else ahead.landed(self._flight, window.reduction)
         if landed is not None:
             self._progress.tell(landed.event)
-            if landed.event.status == "performed":
-                self.reduction = landed
+            self.reduction = landed
         return window
 
     async def _reduced(self, window: ThreadWindow) -> ReducedHistory[Message]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from types import MappingProxyType
-from typing import Literal, TypeAlias, get_args, get_origin
+from typing import Literal, TypeAlias, get_args
 
 from msgspec import Struct
 
@@ -218,9 +218,9 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True):
 
 CHOICES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
-        name: get_args(kind)
+        name: choices
         for name, kind in HistoryReductionConfig.__annotations__.items()
-        if get_origin(kind) is Literal
+        if (choices := get_args(kind)) and isinstance(choices[0], str)
     }
 )
 """The fields of a `HistoryReductionConfig` that take one of several names, with those names."""

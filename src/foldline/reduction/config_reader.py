@@ -87,7 +87,7 @@ def read_toml(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        message = f"not valid TOML: {error}"
+        message = f"not TOML: {error}"
         raise ConfigError(message) from error
 
 

@@ -147,9 +147,8 @@ async def _folded(
         overrides=AgentRunConfig(trigger_history_reduction=True),
     )
     state, event = reduced.state, reduced.event
-    if state is not None and event is not None and event.is_attempt:
-        archive = config.retention == "reduced" and event.status == "performed"
-        await thread.save_reduction(state, archive=archive)
+    if state is not None and event is not None and event.status == "performed":
+        await thread.save_reduction(state, archive=config.retention == "reduced")
     return event
 
 
