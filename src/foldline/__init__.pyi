@@ -100,6 +100,7 @@ from foldline.providers.vendors.opening import (
     open_model as open_model,
 )
 from foldline.reduction.config import (
+    AgentRunConfig as AgentRunConfig,
     HistoryReductionConfig as HistoryReductionConfig,
     ProviderConfig as ProviderConfig,
 )
@@ -110,15 +111,10 @@ from foldline.reduction.config_reader import (
 )
 from foldline.reduction.event import (
     HistoryReductionEvent as HistoryReductionEvent,
-)
-from foldline.reduction.reason import (
     Reason as Reason,
 )
 from foldline.reduction.request import (
     SummaryRequest as SummaryRequest,
-)
-from foldline.reduction.run_config import (
-    AgentRunConfig as AgentRunConfig,
 )
 from foldline.reduction.state import (
     HistoryReductionState as HistoryReductionState,

@@ -11,7 +11,7 @@ from foldline.history.messages import Message
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.fold import FoldOptions, fold
 from foldline.reduction.request import SummaryRequest, run_flow
-from foldline.reduction.state import HistoryReductionState
+from foldline.reduction.state import HistoryReductionState, is_kept
 from foldline.reduction.verdict import decide
 
 
@@ -83,3 +83,43 @@ def test_the_record_stays_small() -> None:
 
     assert state.number >= 290
     assert len(list(state.chain())) <= 16 + 15 + 1
+
+
+def record(index: int) -> HistoryReductionState:
+    return HistoryReductionState(
+        summarized_up_to_index=index,
+        message_count_at_reduction=index,
+        summary_content="Summary",
+        created_at=NOW,
+        message_hash=f"sha256-2:{index}",
+        target_count=1,
+        reduction_threshold=1,
+    )
+
+
+def test_earlier_reductions_are_thinned() -> None:
+    """The last 16 are carried, of those before every 16th, of the oldest every 256th."""
+    state = record(1).carrying([])
+    for index in range(2, 600):
+        state = record(index).carrying([*state.chain()])
+
+    assert [one.number for one in state.chain()] == [
+        *range(599, 583, -1),
+        *range(576, 343, -16),
+        256,
+    ]
+
+
+def test_a_record_that_was_not_counted_leaves_after_sixteen() -> None:
+    """Records of earlier versions have no number: they are the first to go."""
+    old = record(1)
+    state = old
+    for index in range(2, 18):
+        state = record(index).carrying([*state.chain()])
+        assert (old in state.chain()) is (index < 17)
+
+
+@pytest.mark.parametrize(("newest", "kept"), [(1, 2), (16, 16), (256, 31), (5000, 46)])
+def test_few_earlier_reductions_are_kept_of_any_number(newest: int, kept: int) -> None:
+    """There are 16, and 15 more for each further power of 16."""
+    assert sum(is_kept(number, newest) for number in range(newest + 1)) == kept

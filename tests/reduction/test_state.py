@@ -17,7 +17,6 @@ from foldline.reduction.state import (
     HistoryReductionState,
     SummaryLayer,
     hash_of,
-    is_kept,
     join_layers,
 )
 
@@ -276,36 +275,6 @@ def test_a_newer_format_is_refused() -> None:
     newer = msgspec.structs.replace(reduction(talk(3), 2), format=STATE_FORMAT + 1)
     with pytest.raises(FormatError, match="newer than 1"):
         HistoryReductionState.from_json(newer.to_json())
-
-
-def test_earlier_reductions_are_thinned() -> None:
-    """The last 16 are carried, of those before every 16th, of the oldest every 256th."""
-    messages = talk(600)
-    state = reduction(messages, 1).carrying([])
-    for index in range(2, 600):
-        state = reduction(messages, index).carrying([*state.chain()])
-
-    assert [one.number for one in state.chain()] == [
-        *range(599, 583, -1),
-        *range(576, 343, -16),
-        256,
-    ]
-
-
-def test_a_record_that_was_not_counted_leaves_after_sixteen() -> None:
-    """Records of earlier versions have no number: they are the first to go."""
-    messages = talk(40)
-    old = reduction(messages, 1)
-    state = old
-    for index in range(2, 18):
-        state = reduction(messages, index).carrying([*state.chain()])
-        assert (old in state.chain()) is (index < 17)
-
-
-@pytest.mark.parametrize(("newest", "kept"), [(1, 2), (16, 16), (256, 31), (5000, 46)])
-def test_few_earlier_reductions_are_kept_of_any_number(newest: int, kept: int) -> None:
-    """There are 16, and 15 more for each further power of 16."""
-    assert sum(is_kept(number, newest) for number in range(newest + 1)) == kept
 
 
 def test_going_back_is_known_among_reductions_made_alike() -> None:

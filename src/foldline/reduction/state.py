@@ -357,7 +357,8 @@ def _check_cut(messages: Sequence[Message], index: int) -> None:
         for place, one in enumerate(messages):
             expect(f"messages[{place}]", one, Message)
         messages = History(messages)
-    if messages.start < index < len(messages) and not any(messages.whole_indexes(index, index - 1)):
+    after = range(max(index, messages.start), len(messages))
+    if any(messages.reach(place) < index for place in after):
         message = f"summarized_up_to_index={index} separates a tool call from its answer"
         raise ConfigError(message)
 

@@ -81,7 +81,7 @@ def _hash(reading: _Reading, index: int) -> str:
 
 def _with_present_cut(state: HistoryReductionState, reading: _Reading) -> HistoryReductionState:
     index, pinned = reading.indexes[state.summarized_up_to_index], state.pinned_index
-    carried = replace(
+    return replace(
         state,
         summarized_up_to_index=index,
         message_hash=_hash(reading, index),
@@ -89,8 +89,6 @@ def _with_present_cut(state: HistoryReductionState, reading: _Reading) -> Histor
         pinned_index=None if pinned is None else reading.indexes[pinned + 1] - 1,
         layers=tuple(_layer(layer, reading) for layer in state.layers),
     )
-    # Of a damaged one the hash of the summary stays the wrong one.
-    return carried.sealed() if state.is_whole else carried
 
 
 def _layer(layer: SummaryLayer, reading: _Reading) -> SummaryLayer:
