@@ -29,7 +29,7 @@ _TOO_LARGE = 413
 _UNRELATED = frozenset({401, 402, 403, 404, 429})
 """Statuses of other failures; a rate limit in tokens is one, however large the request is."""
 
-_N = r"(?:about )?([\d,]+)"
+_N = r"(?:about )?(\d[\d,]{0,14})"
 _TOKENS_FIRST = tuple(
     re.compile(text, re.IGNORECASE | re.DOTALL)
     for text in (
