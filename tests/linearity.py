@@ -92,18 +92,14 @@ def _choices(kind: str, value: Any) -> list[list[str]]:
     match kind:
         case "BRANCH":
             return [one for branch in value[1] for one in samples(branch)]
-        case "SUBPATTERN":
-            return samples(value[3])
-        case "ATOMIC_GROUP":
-            return samples(value)
+        case "SUBPATTERN" | "ATOMIC_GROUP":
+            return samples(value[3] if kind == "SUBPATTERN" else value)
         case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":
             return [one * max(value[0], 1) for one in samples(value[2])]
         case "IN":
             return [[_member(value)]]
-        case "ANY" | "NOT_LITERAL":
-            return [["a"]]
         case _:
-            return [[]]
+            return [["a"] if kind in {"ANY", "NOT_LITERAL"} else []]
 
 
 def _member(members: list[tuple[Any, Any]]) -> str:
@@ -113,15 +109,14 @@ def _member(members: list[tuple[Any, Any]]) -> str:
 
 
 def _holds(member: tuple[Any, Any], char: str) -> bool:
-    match (str(member[0]), member[1]):
-        case "LITERAL", code:
-            return ord(char) == code
-        case "RANGE", (low, high):
-            return bool(low <= ord(char) <= high)
-        case "CATEGORY", category:
-            _, *negated, name = str(category).split("_")
-            return CATEGORIES[name](char) != bool(negated)
-    return False
+    kind, value = str(member[0]), member[1]
+    if kind == "RANGE":
+        low, high = value
+        return low <= ord(char) <= high  # type: ignore[no-any-return]
+    if kind == "CATEGORY":
+        _, *negated, name = str(value).split("_")
+        return CATEGORIES[name](char) != bool(negated)
+    return kind == "LITERAL" and chr(value) == char
 
 
 def pumps(sample: list[str]) -> Iterator[tuple[str, str]]:
@@ -158,8 +153,8 @@ def slow_pumps(found: Any) -> list[tuple[str, str]]:
 
     A pattern is tried with `finditer`, whatever it is used for.
     """
-    pattern = found if isinstance(found, re.Pattern) else found.__self__
-    use = (lambda text: sum(1 for _ in found.finditer(text))) if found is pattern else found
+    pattern = getattr(found, "__self__", found)
+    use: Use = (lambda text: sum(1 for _ in found.finditer(text))) if pattern is found else found
     tree = re._parser.parse(pattern.pattern, pattern.flags)  # type: ignore[attr-defined]
     tried = dict.fromkeys(pump for sample in samples(tree) for pump in pumps(sample) if pump[1])
     assert tried

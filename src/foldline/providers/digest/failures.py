@@ -90,7 +90,9 @@ _END = re.compile(
     )
 ).match
 _TRACE = "Traceback (most recent call last):"
-_RAISED = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt|Warning)(?:: .*)?").fullmatch
+_RAISED = re.compile(
+    r"[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt|Warning)(?:: .*)?"
+).fullmatch
 # In a text that is code, the line behind one of these goes on.
 _CODE_ENDINGS = (",", ";", "{", "(", "[")
 _HINT = re.compile(r'"(?:is_error|isError|error|exit_code|exitCode|returncode)"')

@@ -39,6 +39,7 @@ _TOKENS_FIRST = tuple(
         rf"prompt \(length {_N}\) is longer than the maximum model length of {_N}",
         rf"prompt contains {_N} tokens.{{0,60}} too large for model with {_N} maximum",
         rf"current length is {_N} while limit is {_N}",
+        rf"keep the first {_N} tokens when context.{{0,120}}context length of only {_N}",
     )
 )
 _WINDOW_FIRST = tuple(
