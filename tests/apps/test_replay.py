@@ -125,7 +125,7 @@ def test_a_disabled_configuration_is_obeyed(run: Run, chat: Path, tmp_path: Path
         "replays"
     ]
 
-    assert shown.err.startswith("note: off says that reduction is disabled")
+    assert shown.err.startswith("note: off disables reduction")
     assert "off: disabled: the full history at every call" in shown.out
     assert off["totals"]["sent_tokens"] == full["totals"]["sent_tokens"]
     assert off["totals"]["folds"] == 0

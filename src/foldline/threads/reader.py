@@ -291,7 +291,7 @@ class ThreadReader:
     def _damaged(self, seq: int) -> StoreCorruptError:
         return StoreCorruptError(
             f"message row {seq} of thread {self._key.id!r} is damaged: "
-            "`foldline repair` shows what can be saved"
+            "`foldline verify` shows what is damaged"
         )
 
     async def _known(self, start: int, stop: int) -> list[KnownRow]:

@@ -220,7 +220,7 @@ def read_rows(rows: Iterable[StoredRow], vault: Vault) -> list[KnownRow]:
         if (message.role == "system") is not row.system:
             text = (
                 f"message row {row.seq} is marked as another role than its own: "
-                "`foldline repair` shows what can be saved"
+                "`foldline verify` shows what is damaged"
             )
             raise StoreCorruptError(text)
         found.append(KnownRow(row, counts, message))

@@ -265,7 +265,7 @@ class ThreadStore:
         """
         Delete every thread that has expired, of all tenants, and return how many there were.
 
-        A damaged thread stays, for `foldline repair`, and one that a newer foldline wrote, for that.
+        A damaged thread stays, for `foldline verify`, and one that a newer foldline wrote, for that.
         """
         deleted = 0
         for tenant in await self.tenants():

@@ -10,8 +10,8 @@ from msgspec import Struct
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from foldline.apps.cli.documents import json_document, replay_document
-from foldline.apps.cli.files import check_targets, print_document, write_files
+from foldline.apps.cli.documents import replay_document
+from foldline.apps.cli.files import check_targets, print_json, write_files
 from foldline.apps.cli.options import JsonOption, takes
 from foldline.apps.cli.tables import picture, replay_table
 from foldline.apps.cli.terminal import command_name, output_console, progress
@@ -46,10 +46,8 @@ class DemoOptions(Struct, frozen=True, kw_only=True):
     html: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write a page with pictures to this file.")
     ] = None
-    """The file of the page."""
 
     json: JsonOption = False
-    """Whether to print JSON."""
 
 
 @takes(DemoOptions)
@@ -65,7 +63,7 @@ def demo(options: DemoOptions) -> None:
     if options.html is not None:
         write_files({options.html: html_page(sessions, title="foldline demo").encode()})
     if options.json:
-        print_document(json_document(replay_document(sessions)))
+        print_json(replay_document(sessions))
         return
     console = output_console()
     for element in _shown(comparison, console):

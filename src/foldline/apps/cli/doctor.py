@@ -1,4 +1,4 @@
-"""`foldline doctor`: what endangers a store."""
+"""`foldline doctor`: the environment of a store."""
 
 import asyncio
 import platform
@@ -10,14 +10,12 @@ from importlib.util import find_spec
 from typing import Any
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
-from foldline.apps.cli.documents import json_document
-from foldline.apps.cli.files import print_document
+from foldline.apps.cli.files import print_json
 from foldline.apps.cli.options import JsonOption, takes
 from foldline.apps.cli.stores import StoreOptions, address_of, file_of
-from foldline.apps.cli.terminal import clean, output_console
+from foldline.apps.cli.terminal import clean, output_console, plain_table
 from foldline.threads.finding import Finding
 from foldline.threads.stores.sqlite.diagnosis import diagnose_file, diagnose_library
 
@@ -26,7 +24,7 @@ __all__ = ["DoctorOptions", "doctor"]
 
 
 _DANGER = 1
-# The package that tells whether an extra is installed.
+# The package that shows whether an extra is installed.
 _EXTRAS = {"cli": "typer", "crypto": "cryptography", "postgres": "psycopg", "redis": "redis"}
 _STYLES = {"fine": "", "note": "yellow", "danger": "bold red"}
 
@@ -35,30 +33,28 @@ class DoctorOptions(StoreOptions, frozen=True, kw_only=True):
     """Which store to look at."""
 
     json: JsonOption = False
-    """Whether to print JSON."""
 
 
 @takes(DoctorOptions)
 def doctor(options: DoctorOptions) -> None:
     """
-    Tell what a store stands on: versions, modes, locks, sizes, the disk, and what endangers it.
+    Check a store's environment: versions, modes, locks, sizes and the disk.
 
-    Nothing is changed. Each line is fine, a note, or a danger: something by which data may be lost.
-    The exit code is 1 where there is one. Of a SQLite file that is also what its quick check finds;
-    `foldline verify` looks at the data itself.
+    Nothing is changed. Each line is fine, a note, or a danger, which may lose data and makes the
+    exit code 1. Of a SQLite file the quick check is run too; `foldline verify` checks the data.
 
     With --json: an object with "findings", each with "name", "value", "weight" and "advice".
     """
     findings = [*_programs(), *_store(options)]
     if options.json:
-        print_document(json_document({"findings": findings}))
+        print_json({"findings": findings})
     else:
-        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
+        table = plain_table()
         for one in findings:
-            told = clean(f"{one.value}: {one.advice}" if one.advice else one.value)
+            text = clean(f"{one.value}: {one.advice}" if one.advice else one.value)
             weight = "" if one.weight == "fine" else one.weight
             style = _STYLES[one.weight]
-            table.add_row(one.name, Text(weight, style=style), Text(told, style=style))
+            table.add_row(one.name, Text(weight, style=style), Text(text, style=style))
         output_console().print(table)
     if any(one.weight == "danger" for one in findings):
         raise typer.Exit(_DANGER)
@@ -85,7 +81,7 @@ def _version(package: str) -> str:
 
 
 def _store(options: StoreOptions) -> list[Finding]:
-    path = file_of(options, may_be_newer=True)
+    path = file_of(options)
     if path is not None:
         return [*diagnose_library(), *diagnose_file(path)]
     address = address_of(options)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 from urllib.parse import urlsplit
 
 from foldline.errors import ConfigError, MissingExtraError
-from foldline.providers.vendors.failure import limit_waits
 from foldline.reduction.config import ProviderConfig
 
 
@@ -84,9 +83,7 @@ def model_maker(config: ProviderConfig) -> "Callable[[], Model[Any]]":
             _check_vendor(config.provider_key)
             _check_address(config)
             spec = f"{config.provider_key}:{config.model_name}"
-            model = infer_model(spec, provider_factory=lambda _: _provider(config))
-            limit_waits(getattr(model, "client", None))
-            return model
+            return infer_model(spec, provider_factory=lambda _: _provider(config))
 
     return make
 

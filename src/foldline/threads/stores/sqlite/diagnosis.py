@@ -181,7 +181,7 @@ def _words(connection: sqlite3.Connection) -> Iterator[Finding]:
             name="index of words",
             value="not as it was written: searches may miss messages",
             weight="danger",
-            advice="`foldline repair --write` drops what is damaged, and searches make it anew",
+            advice="searches may miss messages; reading does not",
         )
 
 
