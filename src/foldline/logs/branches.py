@@ -11,7 +11,7 @@ follows a line that was taken back goes with it.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -51,9 +51,7 @@ def abandoned(lines: Sequence[Line]) -> frozenset[str]:
     children = Counter(filter(None, parents.values()))
     if max(children.values(), default=0) < 2:  # noqa: PLR2004 - two children make a fork
         return frozenset()
-    roots: dict[str, str] = {}
-    for id in parents:
-        _find_root(id, parents, roots)
+    roots = _nearest(parents, {id for id, parent in parents.items() if not parent})
     newest = {roots[line.id]: line.id for line in lines if line.is_message}
     kept = {id for leaf in newest.values() for id in _path(leaf, parents)}
     _keep_pieces(lines, kept)
@@ -71,14 +69,17 @@ def _path(id: str, parents: Mapping[str, str]) -> Iterable[str]:
     return path
 
 
-def _find_root(id: str, parents: Mapping[str, str], roots: dict[str, str]) -> None:
-    path: dict[str, None] = {}
-    while id not in path and id not in roots and parents[id]:
-        path[id] = None
-        id = parents[id]
-    root = roots.setdefault(id, id)
-    for one in path:
-        roots[one] = root
+def _nearest(parents: Mapping[str, str], ends: Container[str]) -> dict[str, str]:
+    """Return for each line the nearest of *ends* on the way to its root, itself or else a root."""
+    found: dict[str, str] = {}
+    for start in parents:
+        id, path = start, dict[str, None]()
+        while id not in path and id not in found and id not in ends and parents[id]:
+            path[id] = None
+            id = parents[id]
+        end = found.setdefault(id, id)
+        found.update(dict.fromkeys(path, end))
+    return found
 
 
 def _keep_pieces(lines: Sequence[Line], kept: set[str]) -> None:
@@ -101,11 +102,14 @@ def _followers(
 ) -> set[str]:
     """Return the messages of the trees that follow a message that was left."""
     said = {line.id for line in lines if line.is_message}
+    before = _nearest(parents, said)
+    trees: dict[str, set[str]] = {}
+    for id in said:
+        trees.setdefault(roots[id], set()).add(id)
     gone: set[str] = set()
     for line in lines:
         if line.follows not in parents or parents[line.id]:
             continue
-        before = next((id for id in _path(line.follows, parents) if id in said), "")
-        if before in left or before in gone:
-            gone.update(id for id in said if roots[id] == roots[line.id])
+        if before[line.follows] in left or before[line.follows] in gone:
+            gone |= trees.get(line.id, set())
     return gone

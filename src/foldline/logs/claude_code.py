@@ -34,7 +34,7 @@ from foldline.history.formats.fields import (
     scalars,
 )
 from foldline.history.formats.usage import anthropic_usage
-from foldline.history.formats.wire import as_object
+from foldline.history.formats.wire import as_object, json_text
 from foldline.history.messages import Message
 from foldline.logs.branches import Line, abandoned
 from foldline.logs.document import Document, Record
@@ -56,11 +56,20 @@ class _Thread(Reading):
         self.lines: list[Line] = []
         # The messages on branches that were left, each by the vendor's id or else its own.
         self.left: set[str] = set()
-        # The id of the vendor's message that the newest message was read from, and its blocks.
+        # The vendor's message that the newest message was read from: its id, how many lines it
+        # came in, and its blocks by their JSON, since a line may repeat those of earlier ones.
         self.open_id = ""
-        self.open_content: list[Any] = []
+        self.open_lines = 0
+        self.open_blocks: dict[str, Any] = {}
         # Where the usage of each of the vendor's messages is, by its id.
         self.reported: dict[str, int] = {}
+
+    def close(self) -> None:
+        if self.open_lines > 1:
+            item = {"role": "assistant", "content": list(self.open_blocks.values())}
+            whole = message_from_anthropic(item)
+            last = self.messages[-1]
+            self.messages[-1] = replace(last, parts=whole.parts, native=whole.native)
 
 
 class _Log:
@@ -103,6 +112,7 @@ def _read(document: Document) -> tuple[Session, ...]:
         if leaf in log.owners:
             log.threads[log.owners[leaf]].title = title
     for thread in log.threads.values():
+        thread.close()
         if thread.left:
             thread.skipped["message of a left branch"] = len(thread.left)
     return tuple(thread.session(CLAUDE_CODE.name) for thread in log.threads.values())
@@ -174,27 +184,26 @@ def _say(thread: _Thread, line: Object) -> None:
         summary = message_from_anthropic({"role": "user", "content": said.get("content")}).text
         thread.compact({"summary": summary})
         return
-    id = first_text(said, "id")
-    content = said.get("content")
-    again = bool(id) and id == thread.open_id
-    if again:
-        new = [block for block in maybe_list(content) if block not in thread.open_content]
-        content = [*thread.open_content, *new]
+    id, content = first_text(said, "id"), said.get("content")
     item = {"role": said.get("role"), "content": _plain(content)}
     message = _message(line, said, message_from_anthropic(item))
-    if again:
+    blocks = {json_text(block): block for block in maybe_list(content)} if id else {}
+    if id and id == thread.open_id:
         first = thread.messages.pop()
         usage = message.usage or first.usage
         message = replace(message, id=first.id, created_at=first.created_at, usage=usage)
-    elif id in thread.reported:
-        # The rest of a message, which comes after other messages, reports its usage again.
-        index = thread.reported[id]
-        thread.messages[index] = replace(thread.messages[index], usage=None)
+        thread.open_lines += 1
+        thread.open_blocks |= blocks
+    else:
+        thread.close()
+        thread.open_id, thread.open_lines, thread.open_blocks = id, 1, blocks
+        if id in thread.reported:
+            # The rest of a message, which comes after other messages, reports its usage again.
+            index = thread.reported[id]
+            thread.messages[index] = replace(thread.messages[index], usage=None)
     if id:
         thread.reported[id] = len(thread.messages)
     thread.messages.append(message)
-    thread.open_id = id
-    thread.open_content = maybe_list(content)
 
 
 def _plain(content: Any) -> Any:

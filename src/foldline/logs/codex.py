@@ -42,6 +42,8 @@ _SNAPSHOT = "ghost_snapshot"
 
 class _Log(Reading):
     instructions = ""
+    answer: int | None = None
+    """Where the newest message of the assistant is."""
 
 
 def _matches(document: Document) -> bool:
@@ -88,6 +90,8 @@ def _take(log: _Log, line: Object) -> None:
             _meet(log, payload)
         case "response_item" if payload.get("type") != _SNAPSHOT:
             message = message_from_openai_responses(_item(payload))
+            if message.role == "assistant":
+                log.answer = len(log.messages)
             created_at = maybe_time(line.get("timestamp"))
             log.messages.append(replace(message, created_at=created_at))
         case "compacted":
@@ -122,12 +126,9 @@ def _report(log: _Log, payload: Object) -> None:
     """Give the counts of a `token_count` event to the message that closed the call."""
     info = maybe_object(payload.get("info"))
     usage = _usage(maybe_object(info.get("last_token_usage")))
-    for index in reversed(range(len(log.messages)) if usage else ()):
-        message = log.messages[index]
-        if message.role == "assistant":
-            # An event that comes again reports the same call again.
-            log.messages[index] = replace(message, usage=usage)
-            return
+    if usage and log.answer is not None:
+        # An event that comes again reports the same call again.
+        log.messages[log.answer] = replace(log.messages[log.answer], usage=usage)
 
 
 def _usage(report: Object) -> Usage | None:

@@ -7,6 +7,7 @@ damaged, which is noted; a damaged line before it is an error.
 
 import zlib
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
+from collections.abc import Iterator
 from typing import Any
 
 from msgspec import Struct
@@ -22,6 +23,7 @@ MAX_SIZE = 1 << 30
 """How many bytes compressed data may expand to; what is larger is refused."""
 
 _GZIP = b"\x1f\x8b"
+_PIECE = 1 << 14
 
 
 class Record(Struct, frozen=True):
@@ -75,27 +77,32 @@ def read_document(data: bytes, *, max_size: int = MAX_SIZE) -> Document:
 
 
 def _decompressed(data: bytes, *, max_size: int) -> bytes:
-    chunks: list[bytes] = []
-    room = max_size
-    # A gzip file may hold several members, one after the other.
-    while data.startswith(_GZIP):
+    try:
+        return b"".join(_members(data, max_size))
+    except zlib.error as error:
+        message = "damaged gzip: fetch or write the file again"
+        raise FormatError(message) from error
+
+
+def _members(data: bytes, room: int) -> Iterator[bytes]:
+    """Give the contents of the members of a gzip file, of which there may be several."""
+    view, position = memoryview(data), 0
+    while data.startswith(_GZIP, position):
         member = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
-        try:
-            chunks.append(member.decompress(data, room + 1))
-        except zlib.error as error:
-            message = "damaged gzip: fetch or write the file again"
-            raise FormatError(message) from error
-        room -= len(chunks[-1])
-        if room < 0:
-            message = (
-                f"gzip: expands to more than {max_size:,} bytes: decompress and split it first"
-            )
-            raise FormatError(message)
-        if not member.eof:
-            message = "truncated gzip: it ends early, so fetch or write the file again"
-            raise FormatError(message)
-        data = member.unused_data
-    return b"".join(chunks)
+        while not member.eof:
+            # What is behind a member is copied, so a piece is all that is handed over at once.
+            piece = view[position : position + _PIECE]
+            if not piece:
+                message = "truncated gzip: it ends early, so fetch or write the file again"
+                raise FormatError(message)
+            position += len(piece)
+            chunk = member.decompress(piece, room + 1)
+            room -= len(chunk)
+            if room < 0:
+                message = "gzip: expands to more than the limit: decompress and split it first"
+                raise FormatError(message)
+            yield chunk
+        position -= len(member.unused_data)
 
 
 def _utf8(data: bytes) -> bytes:
