@@ -19,9 +19,8 @@ from foldline.apps.cli.viewing import show_view
 from foldline.logs import read_sessions
 from foldline.logs.importer import Session
 from foldline.reduction.config import HistoryReductionConfig
-from foldline.replay.baselines import NO_MEMORY, NO_REDUCTION
 from foldline.replay.columns import rows, short_number
-from foldline.replay.comparison import USUAL, Comparison, compare
+from foldline.replay.comparison import NO_MEMORY, NO_REDUCTION, USUAL, Comparison, compare
 from foldline.replay.record import Totals
 from foldline.replay.report import html_page
 from foldline.replay.tape import Tape

@@ -5,9 +5,8 @@ import pytest
 from foldline.history.messages import Message
 from foldline.logs.importer import Session
 from foldline.reduction.config import HistoryReductionConfig
-from foldline.replay.calls import model_calls
 from foldline.replay.comparison import compare
-from foldline.replay.tape import Tape
+from foldline.replay.tape import Tape, model_calls
 
 
 USER, REPLY = Message.user("ask"), Message.assistant("say")

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from foldline.replay.curve import MOST_POINTS, mark_of, strip, thinned
+from foldline.replay.picture import MOST_POINTS, mark_of, strip, thinned
 from foldline.replay.record import CallRecord
 
 
