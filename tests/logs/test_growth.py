@@ -33,7 +33,7 @@ def test_growing_requests_are_one_session() -> None:
     (session,) = sessions
     assert (session.id, session.messages) == ("x", (U, A, V, B, W, A))
     assert session.calls == (1, 3, 5)
-    assert session.notes[0].startswith("3 records")
+    assert session.notes[0].startswith("this session is 3 records")
 
 
 def test_conversations_may_be_mixed() -> None:

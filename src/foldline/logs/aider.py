@@ -4,7 +4,7 @@ Sessions of the pair programmer aider.
 Aider writes one Markdown transcript for all its sessions (`.aider.chat.history.md`): a heading
 opens a session, `#### ` starts a line of the user, `> ` a line that aider printed, and all else
 is the model. Neighbouring lines of one speaker are one message. A model's own line that starts
-in one of these ways cannot be told from theirs. The same sessions as JSON lines (`id`,
+in one of these ways looks like theirs. The same sessions as JSON lines (`id`,
 `started_at`, `messages`) are read too; there the role `tool` marks what aider printed.
 """
 

@@ -1,13 +1,13 @@
 """
-Logs whose lines name the line before them, and so may branch where somebody went back.
+Logs whose lines name the line before them, and so branch when the user goes back.
 
-The conversation goes through the lines that lead to the newest one; what was said on other
-branches was taken back. Not every fork is one, though. A program that calls several tools at once
-writes a line per call and lets each result follow its own call: pieces of a message that the
-conversation goes through belong to it, and so do the first results of the calls in it. A line
-whose parent is not there starts a tree of its own, and every tree is judged for itself: damaged
-logs and those that start anew behind a compaction keep what they hold. Only a tree that says it
-follows a line that was taken back goes with it.
+The conversation is the lines that lead to the newest one; what was said on other branches was
+taken back. Not every fork is one, though. A program that calls several tools at once writes a
+line per call and lets each result follow its own call: pieces of a message in the conversation
+belong to it, and so do the first results of the calls in it. A line whose parent is missing
+starts a tree of its own, and every tree is judged alone: damaged logs, and those that start again
+after a compaction, keep what they hold. Only a tree that follows a line that was taken back goes
+with it.
 """
 
 from collections import Counter
@@ -26,16 +26,16 @@ class Line(Struct, frozen=True, kw_only=True):
     """Its identity."""
 
     parent: str = ""
-    """The line before it; empty where there is none."""
+    """The line before it; empty if there is none."""
 
     follows: str = ""
-    """The line that it follows though a new tree starts with it, as behind a compaction."""
+    """The line that it follows although it starts a new tree, for example after a compaction."""
 
     is_message: bool = True
     """Whether it holds something that was said."""
 
     message: str = ""
-    """The identity of the message that it is a piece of; empty where it has none."""
+    """The identity of the message that it is a piece of; empty if it has none."""
 
     calls: tuple[str, ...] = ()
     """The ids of the tool calls in it."""
@@ -45,7 +45,7 @@ class Line(Struct, frozen=True, kw_only=True):
 
 
 def abandoned(lines: Sequence[Line]) -> frozenset[str]:
-    """Return the ids of those messages among *lines* that stand on branches that were left."""
+    """Return the ids of the messages in *lines* that are on branches that were left."""
     by_id = {line.id: line for line in reversed(lines)}
     parents = {id: line.parent if line.parent in by_id else "" for id, line in by_id.items()}
     children = Counter(filter(None, parents.values()))

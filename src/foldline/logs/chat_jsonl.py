@@ -5,11 +5,12 @@ Plain chat logs: messages with `role` and `content`, one way or another.
   `conversation_id`, `thread_id` or `session_id` of the lines.
 - JSON lines, or one JSON document, of objects with a message list under `messages`, `traj`,
   `conversation`, `conversations`, `history` or `items`: one session each, but one for those that
-  go on from each other (`logs.growth`).
+  continue each other (`logs.growth`).
 - ShareGPT's `from` and `value` in place of `role` and `content`.
 
-The fields of an OpenAI Chat message go through its converter (Anthropic's and the Responses API's
-items through theirs, where a log holds such); all others stay in the metadata. Logs that give their calls no ids answer them in order, and so they are read.
+The fields of an OpenAI Chat message go through its converter (items of Anthropic and of the
+Responses API through theirs); all others stay in the metadata. Calls without ids are answered in
+order.
 A message of the role `tool` that answers no call keeps its place as what a program printed.
 """
 

@@ -126,7 +126,7 @@ def _place(log: _Log, line: Object) -> str:
     uuid = first_text(line, "uuid")
     if uuid:
         log.owners[uuid] = owner
-        # Agents are not talked back to: a fork among their lines is none of the user's.
+        # Users go back in a session, not in an agent: a fork among its lines is none of theirs.
         if owner == log.session:
             thread.lines.append(_linked(line, uuid))
     return owner
@@ -207,7 +207,7 @@ def _say(thread: _Thread, line: Object) -> None:
 
 
 def _plain(content: Any) -> Any:
-    """Return *content* as text where it is a single text: the vendor takes both for the same."""
+    """Return *content* as a string if it is one text block: to the vendor both are the same."""
     match content:
         case [{"type": "text", "text": str(text), **rest}] if not rest:
             return text

@@ -1,16 +1,16 @@
 """
 Sessions of Codex, its `rollout` files.
 
-JSON lines of `timestamp`, `type` and `payload`; older versions wrote the payloads alone, behind a
+JSON lines of `timestamp`, `type` and `payload`; older versions wrote the payloads alone, after a
 header with `id` and `timestamp`. A `response_item` is an item of OpenAI's Responses API. What
 the other lines are to a history:
 
-- `session_meta` names the session; its instructions are the system message, unless they stand
+- `session_meta` names the session; its instructions are the system message, unless they are
   in the history anyway.
 - `event_msg` lines repeat for the screen what the items say, except the token counts: they go
   to the assistant's newest message.
 - `compacted` lines replace the history by a summary. All messages are here, so the summary goes
-  to the metadata of the message before it, and is a message only where nothing is before it.
+  to the metadata of the message before it, and is a message only if nothing is before it.
 - `turn_context` and snapshots of the working tree say nothing to a model.
 """
 
@@ -107,7 +107,7 @@ def _take(log: _Log, line: Object) -> None:
 
 
 def _meet(log: _Log, payload: Object) -> None:
-    # A session that continues another one repeats that one's line behind its own.
+    # A session that continues another one repeats that one's line after its own.
     log.id = log.id or first_text(payload, "id")
     base = maybe_object(payload.get("base_instructions"))
     instructions = maybe_text(base.get("text")) or maybe_text(payload.get("instructions"))

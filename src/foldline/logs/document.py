@@ -1,8 +1,9 @@
 """
 From bytes to records: compression, encoding and syntax, before any format is known.
 
-JSON documents, JSON lines and plain transcripts are read, each also compressed by gzip. A log whose writer was killed ends in half a line: the last line may be
-damaged, which is noted; a damaged line before it is an error.
+JSON documents, JSON lines and plain transcripts are read, each also compressed by gzip. A log
+whose writer was killed ends in half a line: the last line may be damaged, which is noted; a
+damaged line before it is an error.
 """
 
 import zlib
@@ -90,7 +91,7 @@ def _members(data: bytes, room: int) -> Iterator[bytes]:
     while data.startswith(_GZIP, position):
         member = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
         while not member.eof:
-            # What is behind a member is copied, so a piece is all that is handed over at once.
+            # zlib copies what follows a member, so it gets one piece at a time.
             piece = view[position : position + _PIECE]
             if not piece:
                 message = "truncated gzip: it ends early, so fetch or write the file again"

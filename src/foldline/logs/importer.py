@@ -115,9 +115,8 @@ def printed_message(
     """
     Return the message for what a program put into a conversation without being called.
 
-    It answers no call, so as a tool's response it would be an orphan and fall out of every view;
-    as the user's it would open an exchange; as the system's it would be kept for ever. So it is a
-    tool message of plain text: it keeps its place, and vendors are shown it as user text.
+    It is a tool message of plain text, which vendors are shown as user text: as a tool's response
+    it would have no call, as the user's it would open an exchange, and the system's are never cut.
     """
     return Message(role="tool", parts=(TextPart(text),), id=id, name=name, created_at=created_at)
 

@@ -1,11 +1,11 @@
 """
 Messages of LangChain and LangGraph.
 
-Three forms: as `messages_to_dict` gives them (`type` and `data`), as `dumpd` gives them (`lc`, `id`
-and `kwargs`), and plain (`type` and `content`). They come as a list, as an object with `messages`, or
-as JSON lines of either; a list and lines of messages are one session, an object is one each.
-Tool calls are read from `tool_calls`, from `invalid_tool_calls` (arguments that were no JSON) and,
-where both are empty, from the vendor's own in `additional_kwargs`.
+Three forms: as `messages_to_dict` gives them (`type` and `data`), as `dumpd` gives them (`lc`,
+`id` and `kwargs`), and plain (`type` and `content`). They come as a list, as an object with
+`messages`, or as JSON lines of either; a list and lines of messages are one session, an object is
+one each. Tool calls are read from `tool_calls`, from `invalid_tool_calls` (arguments that were no
+JSON) and, if both are empty, from the vendor's own in `additional_kwargs`.
 """
 
 from collections.abc import Iterator

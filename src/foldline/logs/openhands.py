@@ -54,8 +54,8 @@ class _Run(Reading):
         super().__init__(id)
         # The ids of the model's responses that were read.
         self.responses: set[str] = set()
-        # The call that was made of each action, by the id of the event.
-        self.calls: dict[int, str] = {}
+        # The ids of the calls that were made of actions.
+        self.calls: set[str] = set()
 
 
 def _matches(document: Document) -> bool:
@@ -127,12 +127,10 @@ def _responded(response: Object, run: _Run) -> tuple[Message, ...]:
 
 
 def _called(event: Object, kind: str, arguments: Object, run: _Run) -> Message:
-    """Make the call that an action of a model without tool calls stands for."""
+    """Return the call for an action of a model that was given no tools."""
     thought = maybe_text(arguments.get("thought"))
-    number = event.get("id")
-    id = f"action-{number}"
-    if isinstance(number, int):
-        run.calls[number] = id
+    id = f"action-{first_text(event, 'id')}"
+    run.calls.add(id)
     given = {key: value for key, value in arguments.items() if key != "thought"}
     return Message.assistant(thought, tool_calls=[ToolCallPart(id, kind, json_text(given))])
 
@@ -141,19 +139,15 @@ def _observed(event: Object, run: _Run) -> tuple[Message, ...]:
     kind = first_text(event, "observation")
     text = _text(event)
     metadata = maybe_object(event.get("tool_call_metadata"))
-    call = maybe_text(metadata.get("tool_call_id")) or _caused(event, run)
-    if call:
+    caused = f"action-{first_text(event, 'cause')}"
+    call = maybe_text(metadata.get("tool_call_id")) or caused
+    if call != caused or call in run.calls:
         name = maybe_text(metadata.get("function_name")) or kind
         return (Message.tool(call, text, name=name),)
     if not text:
         run.skipped[kind] += 1
         return ()
     return (printed_message(text, name=first_text(event, "source")),)
-
-
-def _caused(event: Object, run: _Run) -> str:
-    cause = event.get("cause")
-    return run.calls.get(cause, "") if isinstance(cause, int) else ""
 
 
 def _text(event: Object) -> str:

@@ -2,7 +2,7 @@
 Sessions of the coding agent pi.
 
 JSON lines: a `session` header, then `message` lines beside changes of model and level. Messages
-stand in the order of the file, those that a compaction or a branch of the session tree put aside
+are in the order of the file, those that a compaction or a branch of the session tree left out
 included. What a compaction wrote is kept in the metadata of the message before it. A thinking
 signature belongs to the vendor's request that made it and is left out.
 """
@@ -158,9 +158,7 @@ def _content(block: Object) -> ResponseContent:
 
 
 def _bash(said: Object) -> str:
-    """
-    Write a command that the user ran in the session, which pi shows the model as the user's words.
-    """
+    """Return a command of the user, which pi shows the model as the user's words."""
     code = said.get("exitCode")
     remarks = [f"exit code {code}"] if code else []
     remarks += [word for word in ("cancelled", "truncated") if said.get(word) is True]
@@ -169,7 +167,7 @@ def _bash(said: Object) -> str:
 
 
 def _plain(said: Object) -> str:
-    """Return the text of a message that an extension of pi or pi itself put in."""
+    """Return the text of a message that pi or an extension of it added."""
     blocks = [
         maybe_text(maybe_object(block).get("text")) for block in maybe_list(said.get("content"))
     ]

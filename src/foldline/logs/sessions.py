@@ -68,17 +68,13 @@ def read_sessions(data: bytes, *, format: str | None = None, name: str = "") -> 
     return _identified(sessions, name)
 
 
-def _known() -> str:
-    return ", ".join(sorted(importer.name for importer in FORMATS))
-
-
 def _named(format: str) -> Importer:
     by_name = {importer.name: importer for importer in FORMATS}
     if format in by_name:
         return by_name[format]
     near = get_close_matches(format.lower(), by_name, n=1)
     hint = f"did you mean {near[0]!r}? Known formats:" if near else "known formats:"
-    message = f"unknown format {format!r}: {hint} {_known()}"
+    message = f"unknown format {format!r}: {hint} {', '.join(sorted(by_name))}"
     raise UnknownFormatError(message)
 
 
@@ -90,7 +86,8 @@ def _detected(document: Document) -> Importer:
         message = "no conversation inside: the input is empty JSON"
         raise FormatError(message)
     reason = "no known format fits" if document.text is None else "not JSON: line 1 is plain text"
-    message = f"{reason}: choose one with --format: {_known()}"
+    known = ", ".join(sorted(importer.name for importer in FORMATS))
+    message = f"{reason}: choose one with --format: {known}"
     raise UnknownFormatError(message)
 
 

@@ -118,7 +118,7 @@ def _body_format(body: Object) -> NativeFormat | None:
 
 
 def exchange(value: Any) -> tuple[Object | None, Any]:
-    """Return the request body and the response in a proxy's record; no body if it is none."""
+    """Return the request body and the response in a proxy's record, if it is one."""
     fields = maybe_object(value)
     request, response = maybe_object(fields.get("request")), fields.get("response")
     request = request if _is_body(request) else maybe_object(request.get("body"))

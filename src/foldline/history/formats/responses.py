@@ -46,7 +46,7 @@ def read_response(response: Any, native: NativeFormat) -> tuple[Message, ...]:
     Read what a vendor answered to a request in the wire format *native*.
 
     Raises:
-        FormatError: *response* is no such answer; an error that the vendor sent is none.
+        FormatError: *response* is no such answer, for example an error of the vendor.
     """
     fields = as_object(response, "the response")
     usage = maybe_object(fields.get("usage"))
@@ -86,7 +86,7 @@ def _kind(value: Any) -> str:
 
 def joined_stream(text: str, native: NativeFormat) -> Object:
     """
-    Put the events of a stream together into the object that stands for all of them.
+    Return the response that a stream gives in pieces.
 
     Raises:
         FormatError: *text* is no stream of such events.
@@ -96,7 +96,7 @@ def joined_stream(text: str, native: NativeFormat) -> Object:
 
 def joined_events(events: list[Object], native: NativeFormat) -> Object:
     """
-    Put *events* of a stream together into the object that stands for all of them.
+    Return the response that the *events* of a stream give in pieces.
 
     Raises:
         FormatError: They are no events of a whole response.
@@ -111,7 +111,7 @@ def joined_events(events: list[Object], native: NativeFormat) -> Object:
 
 
 def _events(text: str) -> Iterator[Object]:
-    # Lines end as the standard of server-sent events says; a text may hold other separators.
+    # Lines end as the standard of server-sent events says; a string may hold other separators.
     for line in re.split(r"\r\n|\n|\r", text):
         data = line.removeprefix("data:").strip()
         if line.startswith("data:") and data != "[DONE]":
