@@ -3,9 +3,6 @@
 import json
 from datetime import UTC, datetime
 
-import pytest
-
-from foldline.errors import FormatError
 from foldline.history.messages import Message
 from foldline.logs import read_sessions
 from foldline.logs.importer import Session
@@ -99,23 +96,3 @@ def test_sessions_may_be_json_lines() -> None:
     assert [session.id for session in sessions] == ["s0", "s1"]
     assert sessions[0].messages[1] == Message.user("user")
     assert sessions[0].messages[0].created_at == datetime(2031, 2, 3, 4, 5, 6, tzinfo=UTC)
-
-
-@pytest.mark.parametrize(
-    ("record", "message"),
-    [
-        ("7", "line 2: the conversation is not an object"),
-        ("{}", "line 2: no list of messages under messages"),
-        ('{"messages": [1]}', "line 2: message 0: the message is not an object"),
-        ('{"messages": [{"role": "me"}]}', "line 2: message 0: role 'me' is not one of"),
-        ('{"messages": [{"role": "user"}]}', "line 2: message 0: content is not a string"),
-    ],
-)
-def test_a_wrong_shape_is_named(record: str, message: str) -> None:
-    """The error names the line, the message and the field."""
-    good = '{"id": "a", "started_at": "", "messages": [{"role": "user", "content": "x"}]}'
-
-    with pytest.raises(FormatError) as caught:
-        read_sessions(f"{good}\n{record}\n{good}".encode())
-
-    assert message in str(caught.value)

@@ -4,9 +4,6 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
-import pytest
-
-from foldline.errors import FormatError
 from foldline.history.messages import Usage
 from foldline.history.parts import CompactionPart, ToolCallPart, ToolCallResponsePart
 from foldline.logs import read_sessions
@@ -127,21 +124,3 @@ def test_older_logs_hold_bare_items() -> None:
         "assistant",
     ]
     assert session.notes == ("records left out: state (1)",)
-
-
-@pytest.mark.parametrize(
-    ("bad", "message"),
-    [
-        ([], "line 2: the line is not an object"),
-        (line("response_item", role="user"), "line 2: "),
-        (line("response_item"), "line 2: type and role are both missing"),
-    ],
-)
-def test_a_wrong_shape_is_named(bad: Any, message: str) -> None:
-    """The error names the line and the field."""
-    if bad == line("response_item", role="user"):
-        bad["payload"]["content"] = 7
-    with pytest.raises(FormatError) as caught:
-        read(line("response_item", **said("user", "Hi.")), bad)
-
-    assert str(caught.value).startswith(message)

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from foldline.errors import FormatError
 from foldline.history.messages import Usage
 from foldline.history.parts import (
     BlobPart,
@@ -175,23 +174,3 @@ def test_a_compaction_without_a_message_before_it_is_noted() -> None:
 
     assert len(session.messages) == 1
     assert session.messages[0].metadata is None
-
-
-@pytest.mark.parametrize(
-    ("bad", "message"),
-    [
-        (7, "line 2: the line is not an object"),
-        ({}, "line 2: type is not a string"),
-        ({"type": "message"}, "line 2: message is not an object"),
-        (line(), "line 2: role is not a string"),
-        (line(role="user"), "line 2: content is not a list"),
-        (line(role="user", content=[1]), "line 2: the block is not an object"),
-        (line(role="toolResult", content=[]), "line 2: toolCallId is not a string"),
-    ],
-)
-def test_a_wrong_shape_is_named(bad: Any, message: str) -> None:
-    """The error names the line and the field."""
-    with pytest.raises(FormatError) as caught:
-        read(line(role="user", content="Hi."), bad)
-
-    assert str(caught.value) == message

@@ -1,6 +1,7 @@
 """Conversations of any format, from bytes."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -93,6 +94,13 @@ def test_every_format_has_a_sample() -> None:
 
     assert sorted(names) == sorted({format for format, _ in SAMPLES})
     assert len(set(names)) == len(names)
+
+
+def test_every_format_is_documented(root: Path) -> None:
+    """The page of the library lists the formats."""
+    page = (root / "docs" / "library.md").read_text("utf-8")
+
+    assert [one.name for one in FORMATS if f"`{one.name}`" not in page] == []
 
 
 @pytest.mark.parametrize(
