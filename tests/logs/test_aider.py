@@ -38,7 +38,7 @@ def said(session: Session) -> list[tuple[str, str]]:
 
 def test_a_transcript_is_cut_into_sessions() -> None:
     """
-    Every heading of aider opens a session, and the lines between are told apart by their marks.
+    Every heading of aider opens a session, and the marks of the lines between say who speaks.
 
     A session in which nothing was said is none.
     """
@@ -66,7 +66,7 @@ def test_what_aider_printed_keeps_its_place() -> None:
 
 
 def test_lines_before_the_first_heading_are_a_session() -> None:
-    """What stands before the first heading was said in a session whose start is lost."""
+    """Lines before the first heading are of a session whose start is lost."""
     first, second = read_sessions(b"#### go on\n# aider chat started at now\nYes.\n", name="log")
 
     assert said(first) == [("user", "go on")]

@@ -51,7 +51,7 @@ def test_items_become_messages() -> None:
 
 
 def test_instructions_that_were_said_are_not_repeated() -> None:
-    """Instructions that stand in the history are not put in front of it again."""
+    """Instructions that are in the history are not added before it."""
     session = read(
         line("session_meta", id="s", instructions="Use tabs."),
         line("response_item", **said("user", "<doc>Use tabs.</doc>")),
@@ -102,7 +102,7 @@ def test_a_compaction_puts_nothing_aside() -> None:
 
 
 def test_a_summary_with_nothing_before_it_is_a_message() -> None:
-    """Where nothing is before a summary, it is all there is of what was said."""
+    """A summary that starts the log is all that is known of what was said."""
     assert read(line("compacted", message="We said hi.")).messages[0].text == "We said hi."
 
 

@@ -156,7 +156,7 @@ def test_blocks_become_parts(block: Any, part: Any) -> None:
 
 
 def test_a_call_stands_once() -> None:
-    """A call that stands among the blocks as well is read from `tool_calls`."""
+    """A call that is among the blocks as well is read from `tool_calls`."""
     block = {"type": "tool_use", "id": "c", "name": "look", "input": {"at": 1}}
 
     assert ai(content=[block], tool_calls=[CALL]).parts == (ToolCallPart("c", "look", '{"at":1}'),)

@@ -38,7 +38,7 @@ def read(*events: dict[str, Any]) -> Session:
 
 
 def test_a_response_is_one_message_however_many_actions_it_led_to() -> None:
-    """Parallel calls stand in the one message of the response that made them."""
+    """Parallel calls are in the one message of the response that made them."""
     session = read(
         {
             "action": "run",

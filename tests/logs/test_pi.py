@@ -91,7 +91,7 @@ def test_an_assistant_message_keeps_its_blocks_and_counts() -> None:
     ],
 )
 def test_a_result_answers_its_call(content: Any, response: Any) -> None:
-    """A tool's result is text where it is one text, else its parts."""
+    """A tool's result is a string if it is one text block, else its parts."""
     (message,) = read(
         line(role="toolResult", toolCallId="c", toolName="read", content=content, isError=False)
     ).messages

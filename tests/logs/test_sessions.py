@@ -160,7 +160,7 @@ def test_text_that_is_no_transcript_is_not_json() -> None:
 
 
 def test_a_text_is_not_read_as_another_format() -> None:
-    """Naming a format of JSON does not make JSON of a text."""
+    """Naming a format of JSON does not make JSON of plain text."""
     with pytest.raises(FormatError, match="not JSON: line 1 is plain text, and codex is JSON"):
         read_sessions(b"Dear diary", format="codex")
 
@@ -186,7 +186,7 @@ def test_a_cut_off_log_says_so() -> None:
 
 
 def test_no_two_sessions_share_an_id() -> None:
-    """Equal ids and missing ones are told apart, also from those that look so already."""
+    """Equal and missing ids get numbers, which no given id has."""
     given = ["a", "a", "a#2", "", ""]
     sessions = read_sessions(lines(*({"id": id, "messages": [HI]} for id in given)), name="log")
 

@@ -51,7 +51,7 @@ def recorded_exchanges(path: Path) -> Iterator[tuple[NativeFormat, Any, Any]]:
 
 
 def _meetings(path: Path) -> Iterator[Session]:
-    """Read QMSum's meetings: whoever opens one is its user, and all others answer."""
+    """Read QMSum's meetings: the first speaker is the user, all others answer."""
     for line in path.read_text("utf-8").splitlines():
         meeting = json.loads(line)
         turns = meeting["meeting_transcripts"]
