@@ -4,6 +4,9 @@ from collections.abc import Mapping
 from foldline.agent.agent import (
     Agent as Agent,
 )
+from foldline.agent.arguments import (
+    TurnInput as TurnInput,
+)
 from foldline.agent.background import (
     BackgroundFold as BackgroundFold,
 )
@@ -12,12 +15,10 @@ from foldline.agent.cache import (
 )
 from foldline.agent.config import (
     AgentConfig as AgentConfig,
-)
-from foldline.agent.input import (
-    TurnInput as TurnInput,
-)
-from foldline.agent.options import (
     AgentOptions as AgentOptions,
+)
+from foldline.agent.event_stream import (
+    StreamingTurnResult as StreamingTurnResult,
 )
 from foldline.agent.reducer import (
     HistoryReducer as HistoryReducer,
@@ -26,9 +27,6 @@ from foldline.agent.reducer import (
 from foldline.agent.result import (
     ReductionMetadata as ReductionMetadata,
     TurnResult as TurnResult,
-)
-from foldline.agent.streaming import (
-    StreamingTurnResult as StreamingTurnResult,
 )
 from foldline.agent.telemetry import (
     Telemetry as Telemetry,

@@ -45,7 +45,7 @@ class Scene:
 
     async def land(self) -> None:
         """Let the fold under way be written, and wait for it."""
-        assert self.ahead.is_under_way(self.key)
+        assert self.ahead.is_running(self.key)
         self.summarizer.gate.set()
         await self.ahead.wait(self.key)
         self.summarizer.gate.clear()

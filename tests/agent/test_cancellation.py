@@ -17,9 +17,9 @@ from msgspec import Struct, structs
 
 from foldline.agent.agent import Agent
 from foldline.agent.background import BackgroundFold
-from foldline.agent.options import AgentOptions
+from foldline.agent.config import AgentOptions
+from foldline.agent.event_stream import StreamingTurnResult
 from foldline.agent.result import TurnResult
-from foldline.agent.streaming import StreamingTurnResult
 from foldline.agent.tools import tool
 from foldline.errors import TurnStoppedError
 from foldline.testing.model import ScriptedModel, calls

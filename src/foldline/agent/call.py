@@ -1,4 +1,4 @@
-"""One call of a reducer, and the event that tells of it."""
+"""One call of a reducer, and its event."""
 
 from datetime import UTC, datetime
 from time import perf_counter
@@ -34,13 +34,13 @@ class Call(Struct, frozen=True, kw_only=True):
     """The reduction that was passed in, or found in the cache."""
 
     overrides: AgentRunConfig | None
-    """What the run changes."""
+    """Overrides for the run."""
 
     scope: str
     """The tenant."""
 
     started: float
-    """When the call began, by the clock that only measures."""
+    """When the call began, by the performance counter."""
 
     verdict: Verdict
     """The decision."""
@@ -55,14 +55,14 @@ def event_of(
     cache_age: float | None = None,
 ) -> HistoryReductionEvent:
     """
-    Return the event of *call*, but for what a fold has to add.
+    Return the event of *call*, without what a fold adds.
 
     Args:
         call: The call.
-        active: The reduction that the view was made with, if there is one.
-        shown: The messages of the view.
-        status: What became of the history.
-        cache_age: With a cache hit: the age of the reduction.
+        active: The reduction that the view was made with, if any.
+        shown: The number of messages in the view.
+        status: What was done.
+        cache_age: The age of the reduction on a cache hit.
     """
     history, verdict, config = call.items.history, call.verdict, call.config
     removed, summary, before = 0, None, verdict.state
@@ -96,11 +96,11 @@ def _unlike_given(call: Call) -> EarlierReduction:
 
 
 def age(made: datetime, now: datetime) -> float:
-    """Return the seconds from *made* to *now*; a time without zone is taken as UTC."""
+    """Return the seconds from *made* to *now*; a time without a zone is taken as UTC."""
     try:
         return (now - made).total_seconds()
     except TypeError:
-        # One of the two has no zone.
+        # One of the two has no time zone.
         return (_zoned(now) - _zoned(made)).total_seconds()
 
 
