@@ -303,16 +303,16 @@ def test_a_cache_keeps_tenants_apart() -> None:
 def test_mixed_kinds_are_refused(messages: list[object], said: str) -> None:
     """The error names the place and the kind."""
     with pytest.raises(FormatError, match=said):
-        reducer().reduce_sync(messages)  # type: ignore[arg-type]
+        reducer().reduce_sync(messages)  # type: ignore[type-var]
 
 
 def test_a_format_may_be_named() -> None:
     """The name of a format does as well as the member, and an unknown one is refused."""
-    named = reducer().reduce_sync(chat(9), format="openai-chat")  # type: ignore[call-overload]
+    named = reducer().reduce_sync(chat(9), format="openai-chat")  # type: ignore[arg-type]
 
     assert named.messages[0]["role"] == "assistant"
     with pytest.raises(FormatError, match="format 'chat' is not known"):
-        reducer().reduce_sync(chat(9), format="chat")  # type: ignore[call-overload]
+        reducer().reduce_sync(chat(9), format="chat")  # type: ignore[arg-type]
 
 
 def test_what_went_wrong_is_logged_without_content(caplog: pytest.LogCaptureFixture) -> None:
@@ -334,12 +334,12 @@ def test_a_format_that_is_never_sent_is_refused() -> None:
 def test_what_is_no_list_of_messages_is_refused(messages: object) -> None:
     """A text, one message alone or nothing at all is a mistake that is named."""
     with pytest.raises(FormatError, match="allowed is a list of messages"):
-        reducer().reduce_sync(messages)  # type: ignore[call-overload]
+        reducer().reduce_sync(messages)  # type: ignore[arg-type]
 
 
 def test_messages_may_come_from_a_generator() -> None:
     """What can be read only once is read once, and whole."""
-    reduced = reducer().reduce_sync(m for m in talk(9))  # type: ignore[call-overload]
+    reduced = reducer().reduce_sync(m for m in talk(9))  # type: ignore[arg-type]
 
     assert reduced.messages == reducer().reduce_sync(talk(9)).messages
 

@@ -28,6 +28,7 @@ from foldline.threads.read_only import ThreadWindow
 __all__ = ["Asking"]
 
 
+_NO_OVERRIDES = AgentRunConfig()
 _FOLD_NOW = AgentRunConfig(
     trigger_history_reduction=True, history_reduction_behavior_override="continue"
 )
@@ -54,7 +55,7 @@ class Asking:
         self._progress = progress
         self._overrides = overrides
         self._streams = streams
-        given = overrides or AgentRunConfig()
+        given = overrides or _NO_OVERRIDES
         self._is_forced = given.trigger_history_reduction
         self._may_fold = setup.reducer.config.enabled and not given.skip_history_reduction
         self.response: ChatResponse | None = None

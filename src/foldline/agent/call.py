@@ -65,7 +65,7 @@ def event_of(
         cache_age: The age of the reduction on a cache hit.
     """
     history, verdict, config = call.items.history, call.verdict, call.config
-    removed, summary, before = 0, None, verdict.state
+    removed, summary = 0, None
     if active is not None:
         removed = active.summarized_up_to_index - (active.pinned_index is not None)
         summary = active.summary_content or None
@@ -81,18 +81,19 @@ def event_of(
         original_tokens=history.system_tokens + history.tokens(),
         reduced_tokens=view_tokens(history, active),
         summary=summary,
-        earlier="used" if before and before is call.given else _unlike_given(call),
+        earlier=_outcome_of_given(call, call.given) if call.given is not None else "none",
         cache_age=cache_age,
         duration=perf_counter() - call.started,
     )
 
 
-def _unlike_given(call: Call) -> EarlierReduction:
-    given, verdict = call.given, call.verdict
-    if given is None or verdict.reason is Reason.SKIPPED_BY_RUN:
+def _outcome_of_given(call: Call, given: HistoryReductionState) -> EarlierReduction:
+    if given is call.verdict.state:
+        return "used"
+    if call.verdict.reason is Reason.SKIPPED_BY_RUN:
         return "none"
     unit = call.config.counting_unit
-    return outcome_of(call.items.history, given, verdict.state, unit=unit)
+    return outcome_of(call.items.history, given, call.verdict.state, unit=unit)
 
 
 def age(made: datetime, now: datetime) -> float:

@@ -262,7 +262,7 @@ class HistoryReducer:
 
     def _begin(
         self,
-        messages: Sequence[Message] | Sequence[Mapping[str, Any]],
+        messages: Sequence[Message | Mapping[str, Any]],
         state: HistoryReductionState | None,
         overrides: AgentRunConfig | None,
         format: NativeFormat | None,

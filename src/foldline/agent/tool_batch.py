@@ -154,13 +154,10 @@ class ToolBatch:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
         finally:
             await ended([*tasks])
-        errors = [task.exception() for task in tasks if not task.cancelled()]
-        for error in errors:
-            if error is not None:
-                raise error
-        if len(errors) < len(tasks):
-            # A tool has cancelled its own task: the turn ends, as it does with a single tool.
-            raise asyncio.CancelledError
+        for task in tasks:
+            if not task.cancelled():
+                # Raise what it has raised.
+                task.result()
 
     async def _run_and_save(self, job: _Job) -> None:
         await self._run(job)

@@ -100,6 +100,7 @@ async def _in_thread(function: Callable[[], _Result], *, name: str) -> _Result:
 
 
 def _work(call: Callable[[], _Result], future: asyncio.Future[Outcome[_Result]]) -> None:
+    outcome: Outcome[_Result]
     try:
         outcome = Outcome(value=call())
     except BaseException as error:  # noqa: BLE001 - the caller raises whatever it is
