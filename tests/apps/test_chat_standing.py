@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from foldline.agent.agent import Agent
-from foldline.agent.options import AgentOptions
+from foldline.agent.config import AgentOptions
 from foldline.apps.cli.chat.screen import place_line
 from foldline.errors import ModelError
 from foldline.history.messages import Message

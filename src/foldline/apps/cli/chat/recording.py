@@ -7,8 +7,7 @@ from typing import TypeAlias
 from msgspec import structs
 
 from foldline.agent.agent import Agent
-from foldline.agent.config import AgentConfig
-from foldline.agent.options import AgentOptions
+from foldline.agent.config import AgentConfig, AgentOptions
 from foldline.agent.reducer import HistoryReducer
 from foldline.agent.tools import Tool, ToolAnswer, ToolContext
 from foldline.agent.tools.arguments import ArgumentReader
