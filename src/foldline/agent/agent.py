@@ -35,6 +35,7 @@ __all__ = ["Agent"]
 
 
 _OPTIONS = AgentOptions()
+_NO_REDUCTION = HistoryReductionConfig()
 # The share of a summarizer's window for what it reads. The rest is for what it writes, and for the
 # difference between our estimate and its count.
 _READING_SHARE = 0.6
@@ -69,7 +70,7 @@ class Agent:
         Answer with *model*.
 
         Args:
-            model: The model: `vendor:model`, a provider, or any object with the protocol.
+            model: `vendor:model`, a provider, or any object with the protocol.
             name: The name of the agent.
             instructions: The system prompt: sent before every view, not stored with a thread.
             tools: What the model may call: typed functions or `Tool` objects.
@@ -83,23 +84,17 @@ class Agent:
             ConfigError: An argument is wrong.
             MissingExtraError: The model needs a package that is not installed.
         """
-        config = HistoryReductionConfig() if history_reduction is None else history_reduction
-        expect("name", name, str)
-        expect("instructions", instructions, str)
-        expect("history_reduction", config, HistoryReductionConfig)
-        expect("options", options, AgentOptions)
-        expect("background_fold", background_fold, BackgroundFold | None)
-        expect("telemetry", telemetry, Observer)
+        config = _NO_REDUCTION if history_reduction is None else history_reduction
+        _check_texts(name, instructions)
+        _check_parts(config, options, background_fold, telemetry)
         chat = check_model(open_model(model))
         chain, writer = _summarizers(summarizer, config, chat, telemetry)
         self._opened = [one for one in (chat, writer) if one is not None and one is not model]
-        by_name = tools_by_name(tools)
         self._setup = TurnSetup(
             agent=name,
             model=chat,
             reducer=_reducer(config, chain, options).observed_by(telemetry),
-            tools=by_name,
-            definitions=tuple(tool.definition for tool in by_name.values()),
+            tools=tools_by_name(tools),
             instructions=instructions,
             instruction_tokens=_tokens(instructions),
             options=options,
@@ -267,6 +262,18 @@ class Agent:
 def _check_run(thread: object, config: object) -> None:
     expect("thread", thread, ConversationThread | None, hint="`await store.thread(id)` gives one")
     expect("config", config, AgentRunConfig | None)
+
+
+def _check_texts(name: object, instructions: object) -> None:
+    expect("name", name, str)
+    expect("instructions", instructions, str)
+
+
+def _check_parts(config: object, options: object, background: object, telemetry: object) -> None:
+    expect("history_reduction", config, HistoryReductionConfig)
+    expect("options", options, AgentOptions)
+    expect("background_fold", background, BackgroundFold | None)
+    expect("telemetry", telemetry, Observer)
 
 
 def _tokens(instructions: str) -> int:

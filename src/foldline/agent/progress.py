@@ -42,9 +42,6 @@ class TurnSetup(Struct, frozen=True, kw_only=True):
     tools: Mapping[str, Tool]
     """The tools by name."""
 
-    definitions: tuple[ToolDefinition, ...]
-    """The tools as the model sees them."""
-
     instructions: str
     """The system prompt."""
 
@@ -62,6 +59,11 @@ class TurnSetup(Struct, frozen=True, kw_only=True):
 
     new_id: Callable[[], str]
     """Makes ids of runs and calls."""
+
+    @property
+    def definitions(self) -> tuple[ToolDefinition, ...]:
+        """The tools as the model sees them."""
+        return tuple([tool.definition for tool in self.tools.values()])
 
 
 class Progress:

@@ -100,21 +100,19 @@ class HistoryReducer:
 
         Args:
             config: How and when to reduce.
-            summarizer: What writes summaries. Several are tried in order; the offline digest is the
-                last resort.
+            summarizer: What writes summaries; several are tried in order, the offline digest last.
             cache: Where to look if no state is passed in, or a fold is due; a fold that several
                 calls need at once is made once.
             counter: Counts tokens; an estimator by default. A `History` has its own.
-            summary_budget: How many tokens a summary may have; one that is over a quarter longer is
-                rejected.
+            summary_budget: How many tokens a summary may have, give or take a quarter.
             summarizer_window: How many tokens a summarizer can read at once, including prompt and
                 earlier summary; longer spans are split. A single longer message is not.
             timeout: How many seconds a summarizer may take for one summary.
             clock: Gives the creation time of reductions.
 
         Raises:
-            ConfigError: An argument has the wrong type or is not positive, or the configuration
-                names a model and no summarizer is given.
+            ConfigError: An argument is wrong, or the configuration names a model and no summarizer
+                is given.
         """
         expect("config", config, HistoryReductionConfig, hint="see config_from_mapping")
         expect_whole("summary_budget", summary_budget, 1)
