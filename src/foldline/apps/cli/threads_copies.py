@@ -164,10 +164,10 @@ async def _is_there(
 
 async def _make(store: ThreadStore, key: ThreadKey, snapshot: ThreadSnapshot) -> int:
     """Make a thread of *snapshot* and return how many messages it has."""
-    planned = plan_restore(store.backing, key, snapshot)
-    await make_room(store.backing, key)
+    planned = plan_restore(store.context, key, snapshot)
+    await make_room(store.context, key)
     try:
-        await store.backing.storage.commit(key, planned.step)
+        await store.context.storage.commit(key, planned.change)
     except ThreadConflictError:
         raise ThreadExistsError(thread_id=key.id) from None
     return planned.record.head.count
@@ -315,7 +315,7 @@ async def _exported(store: ThreadStore, options: ExportOptions) -> _Export:
             return _Export(thread.count, await thread.to_snapshot())
         messages = await thread.get_messages()
         return _of_messages(messages, messages, options.to)
-    found = await whole_rows(store.backing, ThreadKey(options.tenant, options.id))
+    found = await whole_rows(store.context, ThreadKey(options.tenant, options.id))
     damage = _damage(found)
     if not found.messages and found.total != 0:
         raise StoreCorruptError(damage)
