@@ -242,7 +242,7 @@ def test_an_edit_behind_the_cut_keeps_the_fold_under_way() -> None:
     async def live() -> None:
         async with MemoryStore() as store, BackgroundFold(patience=1) as ahead:
             scene = await begun(ahead, store)
-            await scene.thread.rewind(scene.thread.length - 2)
+            await scene.thread.rewind(scene.thread.head.length - 2)
             await scene.land()
             result = await scene.agent.run("question 5, in other words", thread=scene.thread)
             assert [status for status, _ in told(result)] == ["performed", "cache_hit"]

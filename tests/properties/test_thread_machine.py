@@ -32,6 +32,7 @@ from foldline.history.units import COUNTING_UNITS, CountingUnit
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.state import HistoryReductionState
 from foldline.testing.histories import damaged_history, legal_history
+from foldline.threads.change import Change
 from foldline.threads.head import ThreadRecord
 from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.reader import Query, text_of, words_of
@@ -135,9 +136,9 @@ class Threads(RuleBasedStateMachine):
         plain = pair.plain
         for thread, store in zip(pair.both, self.stores, strict=True):
             assert await thread.get_messages() == plain.messages
-            assert (thread.count, thread.length) == (len(plain.messages), len(plain.visible))
+            assert (thread.count, thread.head.length) == (len(plain.messages), len(plain.visible))
             assert (thread.metadata, thread.display_name) == (plain.metadata, plain.name)
-            assert (thread.archived, thread.revision) == (plain.archived, plain.commits)
+            assert (thread.head.archived, thread.head.revision) == (plain.archived, plain.commits)
             assert {run.call_id: run for run in thread.pending_tools} == plain.tools
             assert thread.last_reduction == plain.newest
             state = thread.execution_state
@@ -185,7 +186,8 @@ class Threads(RuleBasedStateMachine):
             run_id="run", conversation_id="c", started_at=START, iteration=plain.iteration
         )
         self._do(
-            pair, lambda thread: thread.commit(messages=[message], execution=state, tools=tools)
+            pair,
+            lambda thread: thread.commit(Change(messages=[message], execution=state, tools=tools)),
         )
         plain.add([message])
         plain.tools |= {run.call_id: run for run in tools}
@@ -205,7 +207,9 @@ class Threads(RuleBasedStateMachine):
         execution = None if not has_state else pair.memory.execution_state
         self._do(
             pair,
-            lambda thread: thread.commit(messages=messages, tools=[done], execution=execution),
+            lambda thread: thread.commit(
+                Change(messages=messages, tools=[done], execution=execution)
+            ),
         )
         plain.tools[run.call_id] = done
         plain.add(messages)

@@ -106,7 +106,7 @@ def test_a_branch_without_a_name_is_told_and_its_messages_are_saved(forked: Path
         thread = await store.thread("t")
         with pytest.raises(StoreCorruptError, match="branch of thread 't'"):
             await thread.add_message(Message.user("late"))
-        saved = await whole_rows(store.backing, thread.key)
+        saved = await whole_rows(store.context, thread.key)
         return list(saved.messages.values()), await damaged(store)
 
     assert use(forked, look) == (SAID, ["f", "t"])
@@ -122,7 +122,7 @@ def test_who_shares_a_branch_without_a_name_keeps_rows_of_its_own(forked: Path) 
             StoreCorruptError, match="a branch of thread 'f' has a name that is none"
         ):
             await thread.get_messages()
-        saved = await whole_rows(store.backing, thread.key)
+        saved = await whole_rows(store.context, thread.key)
         return list(saved.messages.values())
 
     assert use(forked, look) == SAID[20:]
@@ -130,10 +130,10 @@ def test_who_shares_a_branch_without_a_name_keeps_rows_of_its_own(forked: Path) 
 
 async def planned_fork(store: SQLiteStore, at: int) -> Step:
     """Return the commit that makes a fork of the thread `t` that shares its first *at* messages."""
-    stored = await store.backing.storage.load(ThreadKey("default", "t"))
+    stored = await store.context.storage.load(ThreadKey("default", "t"))
     assert stored is not None
-    record = decode_record(stored, store.backing.vault)
-    return (await forked_from(store.backing, record, NEW, at)).step
+    record = decode_record(stored, store.context.vault)
+    return (await forked_from(store.context, record, NEW, at)).step
 
 
 @pytest.mark.parametrize("at", [0, 5, 20])
@@ -147,7 +147,7 @@ def test_what_nobody_owns_is_shared_no_more(forked: Path, way: str, at: int) -> 
         thread, planned = await store.thread("t"), await planned_fork(store, at)
         await (store.delete("t") if way == "delete" else thread.clear())
         with pytest.raises(ThreadNotFoundError):
-            await store.backing.storage.commit(NEW, planned)
+            await store.context.storage.commit(NEW, planned)
         assert await store.find("new") is None
         return await (await store.thread("f")).get_messages()
 
@@ -160,7 +160,7 @@ def test_a_thread_owns_the_branches_that_it_has_left(forked: Path) -> None:
     async def live(store: SQLiteStore) -> int:
         thread, planned = await store.thread("t"), await planned_fork(store, 25)
         await thread.rewind(3)
-        await store.backing.storage.commit(NEW, planned)
+        await store.context.storage.commit(NEW, planned)
         return (await store.thread("new")).count
 
     assert use(forked, live) == 25

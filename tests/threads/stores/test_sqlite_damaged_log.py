@@ -39,7 +39,7 @@ async def _say(path: Path, turns: int, *, before: int = 0) -> None:
             await thread.add_message(Message.user(f"before {number} " + "x" * 6_000))
         if before:
             # What is said next begins a new round of the log.
-            await store.backing.storage.writer.run(  # type: ignore[attr-defined]
+            await store.context.storage.writer.run(  # type: ignore[attr-defined]
                 lambda connection: connection.execute("PRAGMA wal_checkpoint(RESTART)").fetchall(),
                 is_outside=True,
             )

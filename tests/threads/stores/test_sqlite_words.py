@@ -61,7 +61,7 @@ async def faults(store: SQLiteStore) -> list[Fault]:
 
 async def repaired(store: SQLiteStore) -> None:
     """Drop what is damaged of the index of *store*."""
-    storage = store.backing.storage
+    storage = store.context.storage
     assert isinstance(storage, IndexedSQLiteStorage)
     await storage.writer.run(lambda connection: drop_broken_words(connection, storage.sql))
 
@@ -135,7 +135,7 @@ def test_an_index_is_not_mended_in_a_file_that_is_broken(searched: Path) -> None
     fragment(searched)
 
     async def mend(store: SQLiteStore) -> tuple[list[Fault], list[Fault], list[Fault]]:
-        storage = store.backing.storage
+        storage = store.context.storage
         assert isinstance(storage, IndexedSQLiteStorage)
         return await storage.inspect(), await storage.mend(), await storage.inspect()
 
@@ -193,7 +193,7 @@ def test_a_search_needs_no_room(tmp_path: Path) -> None:
 
     async def fill(store: SQLiteStore) -> tuple[list[int], list[Fault]]:
         await (await store.thread("t")).add_messages(SAID)
-        storage = store.backing.storage
+        storage = store.context.storage
         assert isinstance(storage, IndexedSQLiteStorage)
         await storage.writer.run(lambda c: c.execute("PRAGMA max_page_count = 1").fetchone())
         with pytest.raises(StoreError, match="SQLITE_FULL"):
@@ -208,7 +208,7 @@ def test_an_index_that_somebody_drops_meanwhile_hides_nothing(searched: Path) ->
 
     async def race(store: SQLiteStore) -> tuple[int, list[int], list[Fault]]:
         thread = await store.thread("t")
-        storage = store.backing.storage
+        storage = store.context.storage
         assert isinstance(storage, IndexedSQLiteStorage)
         branch = await storage.branch_of(thread.key)
         assert branch is not None
