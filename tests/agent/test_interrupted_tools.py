@@ -182,7 +182,7 @@ def test_a_result_that_is_stored_is_not_stored_again() -> None:
         with pytest.raises(ThreadConflictError):
             await agent.run(thread=thread)
         left = await store.thread("t")
-        revisions.append(left.revision)
+        revisions.append(left.head.revision)
         return [run.result for run in left.pending_tools]
 
     assert asyncio.run(live()) == ["paid at the counter", "paid 6"]

@@ -110,7 +110,8 @@ class ConversationThread(ReadOnlyThread):
             StoreError: The store failed; nothing was written.
             CommitUnknownError: It failed, and whether it was written is unknown.
         """
-        if isinstance(change, Change) and change.commit_id is None:
+        expect("change", change, Change)
+        if change.commit_id is None:
             # Named by an error, so that the caller can repeat it.
             commit_id = self._context.random_bytes(COMMIT_ID_SIZE)
             change = structs.replace(change, commit_id=commit_id)
