@@ -35,7 +35,7 @@ from foldline.testing.histories import damaged_history, legal_history
 from foldline.threads.change import Change
 from foldline.threads.head import ThreadRecord
 from foldline.threads.loop_state import AgentLoopState
-from foldline.threads.reader import Query, text_of, words_of
+from foldline.threads.reader import Query, text_of
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
@@ -146,7 +146,7 @@ class Threads(RuleBasedStateMachine):
             stored = await store.find(thread.id)
             assert stored is not None
             assert _without_tail(stored) == _without_tail(thread)
-        assert pair.memory.tokens == pair.sqlite.tokens
+        assert pair.memory.head.tokens == pair.sqlite.head.tokens
 
     @initialize()
     def begin(self) -> None:
@@ -263,9 +263,7 @@ class Threads(RuleBasedStateMachine):
         pair = self._pair(number)
         query = Query.parse(text)
         wanted = [
-            at
-            for at, message in enumerate(pair.plain.messages)
-            if query.fits(words_of(text_of(message)))
+            at for at, message in enumerate(pair.plain.messages) if query.fits(text_of(message))
         ]
         found = self._do(pair, lambda thread: thread.search(text, limit=limit))
         assert [match.number for match in found] == wanted[::-1][:limit]

@@ -401,6 +401,55 @@ def test_old_checkpoints_go_and_new_ones_stay(tell: Teller) -> None:
     tell(story)
 
 
+def test_pruning_deletes_what_no_checkpoint_needs(tell: Teller) -> None:
+    """Replaced messages stay readable as long as a checkpoint shows them, and no longer."""
+
+    async def story(checkpointer: ThreadCheckpointer, store: ThreadStore) -> None:
+        thread = await saved(checkpointer, store, 2)
+        shown = await checkpointer.history("chat")
+        await thread.abandon_run()
+        await thread.rewind(1)
+        epochs = [thread.head.epoch]
+        await checkpointer.save(thread, open_state(thread, "note"))
+        moment = await checkpointer.load_at("chat", shown[0].id)
+
+        assert moment is not None
+        before = await moment.get_messages()
+        epochs.append(moment.head.epoch)
+
+        await checkpointer.prune("chat", keep_latest=3)
+
+        assert await moment.get_messages() == before
+        assert await checkpointer.prune("chat", keep_latest=1) > 0
+
+        stored = [await store.context.storage.rows(thread.key, one, 0, 99) for one in epochs]
+
+        assert [len(rows) for rows in stored] == [thread.head.count, 0]
+        with pytest.raises(ThreadConflictError):
+            await moment.get_messages()
+        await thread.refresh()
+
+        assert thread.head.rewinds == 0
+        assert len(await thread.get_messages()) == thread.count
+
+    tell(story)
+
+
+def test_pruning_deletes_replaced_messages_of_the_last_checkpoint_alone(tell: Teller) -> None:
+    """A store that keeps the last checkpoint only deletes replaced messages when pruned."""
+
+    async def story(checkpointer: ThreadCheckpointer, store: ThreadStore) -> None:
+        thread = await store.thread("chat")
+        await thread.add_messages([Message.user("one"), Message.user("two")])
+        left = thread.head.epoch
+        await thread.rewind(1)
+
+        assert await checkpointer.prune("chat") == 0
+        assert await store.context.storage.rows(thread.key, left, 0, 9) == []
+
+    tell(story, "latest")
+
+
 def test_removing_checkpoints_is_no_activity(tell: Teller) -> None:
     """A thread whose checkpoints are pruned is as inactive as before."""
 

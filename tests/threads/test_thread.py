@@ -221,6 +221,33 @@ def test_a_reduction_of_other_messages_is_refused(store: ThreadStore) -> None:
     _tell(store, story)
 
 
+@pytest.mark.parametrize("way", ["rewind", "edit", "clear"])
+def test_a_reduction_of_an_earlier_epoch_is_refused(store: ThreadStore, way: str) -> None:
+    """
+    A fold that began before a rewind, an edit or a clear never lands after it, whatever it covers.
+    """
+
+    async def story(thread: ConversationThread, store: ThreadStore) -> None:
+        await thread.add_messages(TALK)
+        began = thread.head.epoch
+        other = await store.thread(thread.id)
+        if way == "rewind":
+            await other.rewind(3)
+        elif way == "edit":
+            await other.edit(3, Message.assistant("another"))
+        else:
+            await other.clear()
+            await other.add_messages(TALK)
+        for target in (thread, other):
+            with pytest.raises(ThreadConflictError):
+                await target.save_reduction(_reduction(TALK, 2), epoch=began)
+        await thread.refresh()
+        assert thread.last_reduction is None
+        await thread.save_reduction(_reduction(TALK, 2))
+
+    _tell(store, story)
+
+
 def test_undoing_gives_the_archived_messages_back(store: ThreadStore) -> None:
     """
     Archived messages leave the working history, stay in the full one, and come back unchanged.
