@@ -3,7 +3,7 @@
 import os
 import sqlite3
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Literal, TypeAlias
@@ -17,11 +17,9 @@ from foldline.threads.stores.sqlite.faults import (
 )
 from foldline.threads.stores.sqlite.identity import (
     check_log,
-    check_size,
     is_named,
     is_remembered,
     lock_of,
-    name_copy,
     number_in,
     numbered,
     remember,
@@ -113,7 +111,6 @@ class StoreFile:
                 if self._identity is None:
                     check_log(self.path)
                     self._make()
-                    name_copy(self.path)
                 connection = self._connect(timeout=self._busy_timeout)
                 _bring_up_to_date(connection, self.path, is_first=self._identity is None)
                 self._identity = self._identity or self._found()
@@ -149,9 +146,8 @@ class StoreFile:
             if not self.path.exists():
                 # The store was deleted: this starts another one.
                 remember(self.path, 0)
-            os.close(os.open(self.path, flags, 0o600))
-        except FileExistsError:
-            check_size(self.path)
+            with suppress(FileExistsError):
+                os.close(os.open(self.path, flags, 0o600))
         except OSError as error:
             what = f"the database file {self.path.name} cannot be made"
             raise place_error(what, error) from error

@@ -4,8 +4,7 @@ Which file a log belongs to.
 SQLite leaves 32 bits of the header to the program (`PRAGMA user_version`). The lower eight are the
 version of the tables. The others are drawn for each file and noted in the lock file as well, which
 a restored copy does not replace: so a log that was written beside another file is recognized.
-SQLite itself would fold it into this one. A backup is marked as a copy until it is opened as a
-store, since it may take a store's place more than once.
+SQLite itself would fold it into this one. A backup gets a number of its own when it is made.
 """
 
 import errno
@@ -13,7 +12,7 @@ import os
 import re
 import secrets
 import sqlite3
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 from typing import Final
 
@@ -23,14 +22,11 @@ from foldline.threads.stores.sqlite.faults import SQLITE_ERRORS, place_error
 
 __all__ = [
     "check_log",
-    "check_size",
-    "copied",
     "has_log",
     "is_named",
     "is_remembered",
     "lock_of",
     "log_of",
-    "name_copy",
     "number_in",
     "numbered",
     "remember",
@@ -41,8 +37,7 @@ __all__ = [
 
 _SCHEMA_BITS: Final = 8
 # The number is signed and stays above zero.
-_COPY: Final = 1 << 30
-_FILES: Final = _COPY >> _SCHEMA_BITS
+_FILES: Final = 1 << 30 - _SCHEMA_BITS
 _NOTE: Final = re.compile(rb"(\d{1,10})\n")
 _NOT_ALLOWED: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 
@@ -80,33 +75,6 @@ def numbered(schema: int, *, file: int = 0) -> int:
         file: The number that the file has so far; without one it gets a new one.
     """
     return (_file_of(file) or 1 + secrets.randbelow(_FILES - 1)) << _SCHEMA_BITS | schema
-
-
-def copied(number: int) -> int:
-    """Return the number of a copy of the file with *number*."""
-    return numbered(schema_of(number)) | _COPY
-
-
-def name_copy(path: Path) -> None:
-    """
-    Give a copy at *path* that is opened for the first time a number of its own.
-
-    It has no log yet, so the number is in the file before anything else is written.
-    """
-    if has_log(path):
-        return
-    # If something is wrong with the file, opening it reports that.
-    with suppress(*SQLITE_ERRORS):
-        if not _number(path, "immutable=1") & _COPY:
-            return
-        with _opened(path, "mode=rw") as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            number = number_in(connection)
-            (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
-            # Another process may have been faster.
-            if number & _COPY and mode != "wal":
-                set_number(connection, numbered(schema_of(number)))
-            connection.execute("COMMIT")
 
 
 def number_in(connection: sqlite3.Connection) -> int:
@@ -166,24 +134,6 @@ def _remembered(path: Path) -> int:
     # A note cut off by a crash has no end of line.
     found = _NOTE.fullmatch(text)
     return int(found[1]) if found else 0
-
-
-def check_size(path: Path) -> None:
-    """
-    Refuse an empty file at *path* if a store was there before.
-
-    A copy that failed leaves such a file, and an agent would start as if nothing had ever been said.
-
-    Raises:
-        StoreCorruptError: The file is empty, and the lock file says that a store was there.
-        OSError: The file cannot be looked at.
-    """
-    if path.stat().st_size == 0 and _remembered(path):
-        message = (
-            f"{path.name} is empty, but a store was there before: restore a backup, or move "
-            f"{lock_of(path).name} away to start a new store"
-        )
-        raise StoreCorruptError(message)
 
 
 def check_log(path: Path) -> None:
