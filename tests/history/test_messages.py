@@ -105,7 +105,7 @@ def test_equal_messages_are_equal_in_every_field() -> None:
         plain,
         created_at=datetime(2025, 5, 1, tzinfo=UTC),
         usage=Usage(input_tokens=3),
-        native=Native(NativeFormat.OTEL, "{}"),
+        native=Native(format=NativeFormat.OTEL, item="{}"),
     )
 
     assert plain == Message.user("hello")

@@ -224,7 +224,10 @@ def test_a_message_made_anew_keeps_everything_but_its_native_item() -> None:
     Identity and metadata survive the mending; the vendor's own item would still hold the damage.
     """
     call = msgspec.structs.replace(
-        _message("hi+c1"), id="m1", metadata={"a": 1}, native=Native(NativeFormat.OPENAI_CHAT, "{}")
+        _message("hi+c1"),
+        id="m1",
+        metadata={"a": 1},
+        native=Native(format=NativeFormat.OPENAI_CHAT, item="{}"),
     )
 
     assert repair([call])[0] == msgspec.structs.replace(call, native=None)

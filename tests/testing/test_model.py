@@ -311,7 +311,9 @@ RECORDED = [
     Message(
         role="assistant",
         parts=(TextPart("again"),),
-        native=Native(NativeFormat.OPENAI_CHAT, '{"role":"assistant","content":"again"}'),
+        native=Native(
+            format=NativeFormat.OPENAI_CHAT, item='{"role":"assistant","content":"again"}'
+        ),
     ),
 ]
 

@@ -1,20 +1,22 @@
 """The caller's own kind of messages: read on the way in, written on the way out."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import takewhile
+from itertools import chain, takewhile
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from msgspec import Struct
 
 from foldline.errors import FormatError
-from foldline.history.formats.anthropic import from_anthropic
+from foldline.history.formats.anthropic import ANTHROPIC
+from foldline.history.formats.converter import Converter
 from foldline.history.formats.detect import detect_items
-from foldline.history.formats.openai_chat import from_openai_chat
-from foldline.history.formats.openai_responses import from_openai_responses
+from foldline.history.formats.openai_chat import OPENAI_CHAT
+from foldline.history.formats.openai_responses import OPENAI_RESPONSES
 from foldline.history.formats.renderings.anthropic import render_anthropic
 from foldline.history.formats.renderings.openai_chat import render_openai_chat
 from foldline.history.formats.renderings.openai_responses import render_openai_responses
+from foldline.history.formats.wire import is_list
 from foldline.history.history import History
 from foldline.history.messages import Message, NativeFormat
 from foldline.history.tokens import TokenCounter
@@ -24,14 +26,14 @@ __all__ = ["Items", "read_items"]
 
 
 _Dict: TypeAlias = dict[str, Any]
-_Original: TypeAlias = Callable[[Message], _Dict | None]
+_Original: TypeAlias = Callable[[Message], Sequence[_Dict] | None]
 
 
 def _anthropic_messages(view: Sequence[Message], original: _Original) -> list[_Dict]:
     rendered = render_anthropic(view, original=original)
     # The vendor wants them in a field of their own; a caller who has them here gets them here.
-    front = [original(message) for message in view if message.role == "system"]
-    return [*(item for item in front if item is not None), *rendered.messages]
+    front = [original(message) or () for message in view if message.role == "system"]
+    return [*chain.from_iterable(front), *rendered.messages]
 
 
 def _chat_messages(view: Sequence[Message], original: _Original) -> list[_Dict]:
@@ -56,20 +58,16 @@ def _detected_chat_messages(view: Sequence[Message], original: _Original) -> lis
 def _is_either(message: Message, original: _Original) -> bool:
     if message.is_summary:
         return True
-    item = original(message)
-    return item is not None and detect_items([item]) is NativeFormat.ANTHROPIC
+    items = original(message)
+    return items is not None and detect_items(items) is NativeFormat.ANTHROPIC
 
 
 def _responses_items(view: Sequence[Message], original: _Original) -> list[_Dict]:
     return render_openai_responses(view, original=original)
 
 
-_READERS: Mapping[NativeFormat, Callable[[Iterable[_Dict]], Sequence[Message]]] = MappingProxyType(
-    {
-        NativeFormat.ANTHROPIC: from_anthropic,
-        NativeFormat.OPENAI_CHAT: from_openai_chat,
-        NativeFormat.OPENAI_RESPONSES: from_openai_responses,
-    }
+_CONVERTERS: Mapping[NativeFormat, Converter] = MappingProxyType(
+    {one.format: one for one in (ANTHROPIC, OPENAI_CHAT, OPENAI_RESPONSES)}
 )
 _WRITERS: Mapping[NativeFormat, Callable[[Sequence[Message], _Original], list[_Dict]]] = (
     MappingProxyType(
@@ -94,8 +92,8 @@ class Items(Struct, frozen=True, kw_only=True):
     writer: Callable[[Sequence[Message], _Original], list[_Dict]] | None = None
     """What writes a view in the format that was given; None where messages were."""
 
-    messages: Sequence[Message] = ()
-    """Those messages that were read from dictionaries, one for each."""
+    pairs: Sequence[tuple[Message, Sequence[_Dict]]] = ()
+    """Those messages that were read from dictionaries, with what each was read from."""
 
     def given(self) -> list[Any]:
         """Return what was given, as it was."""
@@ -107,9 +105,13 @@ class Items(Struct, frozen=True, kw_only=True):
         """Return *view* in the caller's kind; what stayed as it was is the caller's own object."""
         if self.writer is None:
             return view
-        pairs = zip(self.messages, self.kept, strict=True)
-        originals = {id(message): item for message, item in pairs}
-        return self.writer(view, lambda message: originals.get(id(message)))
+        originals = {id(message): items for message, items in self.pairs}
+        written = self.writer(view, lambda message: originals.get(id(message)))
+        if not any(message.native is not None and message.native.continues for message in view):
+            return written
+        # An item that was read as several messages is the caller's own if all of them are here.
+        own = {_first_block(item): item for item in self.kept}
+        return [_same(item, own.get(_first_block(item))) for item in written]
 
 
 def read_items(
@@ -143,7 +145,7 @@ def _format(format: object) -> NativeFormat:
     try:
         return NativeFormat(format)
     except ValueError:
-        known = ", ".join(one.value for one in _READERS)
+        known = ", ".join(one.value for one in _CONVERTERS)
         text = f"format {format!r} is not known; known are {known}"
         raise FormatError(text) from None
 
@@ -165,14 +167,24 @@ def _read_dicts(
             text = f"message {index} is a {kind}, not a dictionary (an SDK's object has model_dump)"
             raise FormatError(text)
     wire = detect_items(items) if format is None else _format(format)
-    reader = _READERS.get(wire)
-    if reader is None:
-        known = ", ".join(sorted(one.value for one in _READERS))
+    converter = _CONVERTERS.get(wire)
+    if converter is None:
+        known = ", ".join(sorted(one.value for one in _CONVERTERS))
         text = f"format {wire.value!r} cannot be sent to a model; known are {known}"
         raise FormatError(text)
-    messages = reader(items)
+    pairs = converter.pairs(items)
     # Who names a format knows what is to come.
     is_detected = format is None and wire is NativeFormat.OPENAI_CHAT
     writer = _detected_chat_messages if is_detected else _WRITERS[wire]
-    history = History(messages, counter=counter)
-    return Items(history=history, kept=items, writer=writer, messages=messages)
+    history = History((message for message, _ in pairs), counter=counter)
+    return Items(history=history, kept=items, writer=writer, pairs=pairs)
+
+
+def _first_block(item: _Dict) -> int:
+    """Return the identity of the first block of *item*, or of *item* if it has no blocks."""
+    content = item.get("content")
+    return id(content[0]) if is_list(content) and content else id(item)
+
+
+def _same(item: _Dict, own: _Dict | None) -> _Dict:
+    return item if own is None or own != item else own

@@ -44,14 +44,20 @@ class NativeFormat(Enum):
     """OpenTelemetry GenAI messages."""
 
 
-class Native(Struct, frozen=True, gc=False):
-    """A vendor's own item, kept where the parts alone could not write it again byte for byte."""
+class Native(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
+    """A vendor's own items, kept if the parts alone could not write them again byte for byte."""
 
     format: NativeFormat
-    """The wire format that the item is written in."""
+    """The wire format that the items are written in."""
 
     item: str
-    """The item as JSON text, verbatim."""
+    """
+    The item as JSON text, verbatim; a JSON list if the message is several items; empty if the parts
+    say it all.
+    """
+
+    continues: bool = False
+    """Whether the item is a piece of the one that the message before ends with."""
 
 
 class Usage(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
@@ -111,7 +117,7 @@ class Message(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """What the vendor reported for the call that produced it."""
 
     native: Native | None = None
-    """The vendor's item, where the parts alone could not write it again byte for byte."""
+    """The vendor's items, if the parts alone could not write them again byte for byte."""
 
     @classmethod
     def user(cls, text: str, *, id: str | None = None, name: str | None = None) -> "Message":

@@ -6,6 +6,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from foldline.history.digest import EMPTY_DIGEST, chain_digest_1
+from foldline.history.formats.anthropic import ANTHROPIC
+from foldline.history.formats.converter import Converter
+from foldline.history.formats.fields import Object
+from foldline.history.formats.openai_chat import OPENAI_CHAT
+from foldline.history.formats.openai_responses import OPENAI_RESPONSES
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.reduction.state import HistoryReductionState, SummaryLayer, hash_text
@@ -51,7 +56,33 @@ def _is_old(state: HistoryReductionState) -> bool:
 
 
 def _readings(history: History) -> Iterator[_Reading]:
+    """
+    Give every way in which version 1 could have read *history*: message by message, or items.
+
+    To version 1 each item of a wire format was one message.
+    """
     yield _reading(history, ((message, index + 1) for index, message in enumerate(history)))
+    for converter in (OPENAI_CHAT, OPENAI_RESPONSES, ANTHROPIC):
+        yield _reading(history, _said(history, converter))
+
+
+def _said(history: History, converter: Converter) -> Iterator[tuple[Message, int]]:
+    """Give what each item says, and how many messages of now end with it."""
+    pieces: list[Message] = []
+    for index, message in enumerate(history):
+        native = message.native
+        if pieces and not (native is not None and native.continues):
+            yield from _of_items(converter.items(pieces), converter, index - 1, index)
+            pieces = []
+        pieces.append(message)
+    yield from _of_items(converter.items(pieces), converter, len(history) - 1, len(history))
+
+
+def _of_items(
+    items: Sequence[Object], converter: Converter, before: int, behind: int
+) -> Iterator[tuple[Message, int]]:
+    for place, item in enumerate(items, 1):
+        yield converter.message(item), behind if place == len(items) else before
 
 
 def _reading(history: History, said: Iterable[tuple[Message, int]]) -> _Reading:

@@ -148,7 +148,7 @@ def _with_reasoning(message: Message, given: Object) -> Message:
     item = {
         key: given.get(key) for key in _SENT_BACK if key == "content" or given.get(key) is not None
     }
-    return replace(message, native=Native(NativeFormat.OPENAI_CHAT, json_text(item)))
+    return replace(message, native=Native(format=NativeFormat.OPENAI_CHAT, item=json_text(item)))
 
 
 class _ChatReader:
