@@ -198,7 +198,7 @@ def test_a_log_is_never_written_over(run: Run, chat: Path, option: str) -> None:
     done = run("reduce", str(chat), *SMALL, option, str(chat))
 
     assert done.code == 2
-    assert "it is the conversation itself" in done.err
+    assert "this command reads it" in done.err
     assert chat.read_bytes() == before
 
 

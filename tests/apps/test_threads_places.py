@@ -141,15 +141,8 @@ def test_a_folder_that_is_missing_is_named(run: Run, tmp_path: Path, command: li
 
 
 COMMANDS: dict[str, tuple[str, ...]] = {
-    "list": ("threads", "list"),
     "show": ("threads", "show", "a"),
-    "search": ("threads", "search", "a", "Hello"),
-    "export": ("threads", "export", "a"),
     "import": ("threads", "import", "-", "--id", "a"),
-    "fork": ("threads", "fork", "a", "b"),
-    "undo": ("threads", "undo", "a"),
-    "delete": ("threads", "delete", "a", "--yes"),
-    "verify": ("verify",),
     "backup": ("backup", "copy.db"),
     "doctor": ("doctor",),
     "chat": ("chat", "--message", "Hello", "--model", "scripted:demo"),

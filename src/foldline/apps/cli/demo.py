@@ -26,7 +26,7 @@ from foldline.replay.report import html_page
 from foldline.replay.tape import Tape
 
 
-__all__ = ["DEMO_CONFIGS", "DemoOptions", "demo", "recorded_session"]
+__all__ = ["DEMO_CONFIGS", "demo", "recorded_session"]
 
 
 DEMO_CONFIGS: Mapping[str, HistoryReductionConfig] = MappingProxyType(
@@ -39,9 +39,7 @@ _VIEW_LINES = 14
 _SUMMARY_LINES = 12
 
 
-class DemoOptions(Struct, frozen=True, kw_only=True):
-    """How to show it."""
-
+class _DemoOptions(Struct, frozen=True, kw_only=True):
     html: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write a page with pictures to this file.")
     ] = None
@@ -49,8 +47,8 @@ class DemoOptions(Struct, frozen=True, kw_only=True):
     json: JsonOption = False
 
 
-@takes(DemoOptions)
-def demo(options: DemoOptions) -> None:
+@takes(_DemoOptions)
+def demo(options: _DemoOptions) -> None:
     """
     Replay a recorded session that comes with foldline; no key, no network and no file is needed.
     """

@@ -20,7 +20,7 @@ from foldline.threads.finding import Finding
 from foldline.threads.stores.sqlite.diagnosis import diagnose_file, diagnose_library
 
 
-__all__ = ["DoctorOptions", "doctor"]
+__all__ = ["doctor"]
 
 
 _DANGER = 1
@@ -29,14 +29,12 @@ _EXTRAS = {"cli": "typer", "crypto": "cryptography", "postgres": "psycopg", "red
 _STYLES = {"fine": "", "note": "yellow", "danger": "bold red"}
 
 
-class DoctorOptions(StoreOptions, frozen=True, kw_only=True):
-    """Which store to look at."""
-
+class _DoctorOptions(StoreOptions, frozen=True, kw_only=True):
     json: JsonOption = False
 
 
-@takes(DoctorOptions)
-def doctor(options: DoctorOptions) -> None:
+@takes(_DoctorOptions)
+def doctor(options: _DoctorOptions) -> None:
     """
     Check a store's environment: versions, modes, locks, sizes and the disk.
 

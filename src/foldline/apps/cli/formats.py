@@ -17,12 +17,10 @@ from foldline.logs.importer import Session
 from foldline.logs.sessions import FORMATS
 
 
-__all__ = ["FormatsOptions", "formats"]
+__all__ = ["formats"]
 
 
-class FormatsOptions(Struct, frozen=True, kw_only=True):
-    """What to list."""
-
+class _FormatsOptions(Struct, frozen=True, kw_only=True):
     file: Annotated[
         str | None,
         typer.Argument(metavar="[FILE]", help="List the sessions of this file instead."),
@@ -34,8 +32,8 @@ class FormatsOptions(Struct, frozen=True, kw_only=True):
     json: JsonOption = False
 
 
-@takes(FormatsOptions)
-def formats(options: FormatsOptions) -> None:
+@takes(_FormatsOptions)
+def formats(options: _FormatsOptions) -> None:
     """List the formats that can be read, or the sessions in a file."""
     if options.file is None:
         _list_formats(as_json=options.json)

@@ -28,15 +28,13 @@ from foldline.replay.report import html_page
 from foldline.replay.tape import Tape
 
 
-__all__ = ["ReplayOptions", "replay"]
+__all__ = ["replay"]
 
 
 _MOST_VIOLATIONS = 5
 
 
-class ReplayOptions(ConfigOptions, frozen=True, kw_only=True):
-    """What to play, and with which configurations."""
-
+class _ReplayOptions(ConfigOptions, frozen=True, kw_only=True):
     config: Annotated[
         list[str] | None,
         typer.Option(metavar="FILE", help="A configuration in JSON or TOML; may be given again."),
@@ -60,8 +58,8 @@ class ReplayOptions(ConfigOptions, frozen=True, kw_only=True):
     json: JsonOption = False
 
 
-@takes(ReplayOptions)
-def replay(options: ReplayOptions) -> None:
+@takes(_ReplayOptions)
+def replay(options: _ReplayOptions) -> None:
     """
     Play a recorded session, message by message, and show what each configuration costs.
 
@@ -69,7 +67,7 @@ def replay(options: ReplayOptions) -> None:
     played and their figures added up. Notes on the standard error say what in FILE is not a
     message. With --json: an object with "sessions", and in each "session" and its "replays".
     """
-    check_targets({"--html": options.html}, source=options.file, configs=options.config or ())
+    check_targets({"--html": options.html}, reads=(options.file, *(options.config or ())))
     configs = _configs(options)
     recorded = sessions_of(options)
     note_sessions(recorded)
@@ -90,7 +88,7 @@ def replay(options: ReplayOptions) -> None:
         _print(output_console(), sessions)
 
 
-def _configs(options: ReplayOptions) -> Mapping[str, HistoryReductionConfig]:
+def _configs(options: _ReplayOptions) -> Mapping[str, HistoryReductionConfig]:
     configs: dict[str, HistoryReductionConfig] = {}
     for name in options.config or ():
         config = configured(options, read_config(name))

@@ -163,13 +163,7 @@ def with_store(
     *,
     may_make: bool = False,
 ) -> _Result:
-    """
-    Do *work* on the store that *options* name and return the result; see `opened_store`.
-
-    Raises:
-        UsageError: The store cannot be used.
-        StoreError: It cannot be opened.
-    """
+    """Do *work* on the store that *options* name and return the result; see `opened_store`."""
 
     async def _worked(store: ThreadStore) -> _Result:
         return await work(store)
@@ -214,12 +208,7 @@ def _cipher(name: str) -> AesCipher:
 
 
 def address_of(options: StoreOptions) -> str:
-    """
-    Return what names the store: a path, or an address, which may hold a password.
-
-    Raises:
-        UsageError: Nothing does.
-    """
+    """Return what names the store: a path, or an address, which may hold a password."""
     if not options.store:
         message = (
             "no store is named: give --store PATH or a postgresql:// or redis:// address, or set "
@@ -244,10 +233,6 @@ def file_of(options: StoreOptions, *, may_make: bool = False) -> Path | None:
     Args:
         options: The store.
         may_make: Whether a file that does not exist, or is empty, will do.
-
-    Raises:
-        UsageError: There is no such file, it cannot be read, or it is not a store.
-        StoreCorruptError: There is no such file, but the log of one.
     """
     address = address_of(options)
     scheme = _scheme(address)
@@ -323,13 +308,7 @@ def tenants_note(tenants: Sequence[str]) -> str:
 
 
 async def found_thread(store: ThreadStore, options: TenantOptions, id: str) -> ConversationThread:
-    """
-    Return the thread of that id.
-
-    Raises:
-        ThreadNotFoundError: There is none, or it has expired.
-        StoreCorruptError: It is damaged.
-    """
+    """Return the thread of that id."""
     thread = await store.find(id, tenant=options.tenant)
     if thread is None:
         raise ThreadNotFoundError(thread_id=id)

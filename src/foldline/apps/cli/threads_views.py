@@ -34,9 +34,6 @@ from foldline.threads.words import Match
 
 __all__ = [
     "IdArgument",
-    "ListOptions",
-    "SearchOptions",
-    "ShowOptions",
     "list_threads",
     "search_thread",
     "show_thread",
@@ -59,17 +56,15 @@ class _Listed(Struct):
     others: list[str]
 
 
-class ListOptions(TenantOptions, frozen=True, kw_only=True):
-    """Whose threads to list."""
-
+class _ListOptions(TenantOptions, frozen=True, kw_only=True):
     limit: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="List only the first N threads.")
     ] = None
     json: JsonOption = False
 
 
-@takes(ListOptions)
-def list_threads(options: ListOptions) -> None:
+@takes(_ListOptions)
+def list_threads(options: _ListOptions) -> None:
     """
     List the threads of a store, in order of their ids.
 
@@ -118,7 +113,7 @@ def _print_list(console: Console, listed: _Listed, tenant: str) -> None:
     console.print(text)
 
 
-async def _listed(store: ThreadStore, options: ListOptions) -> _Listed:
+async def _listed(store: ThreadStore, options: _ListOptions) -> _Listed:
     keys = await list_keys(store, tenant=options.tenant)
     others = [] if keys else await store.tenants()
     if not keys and options.tenant != DEFAULT_TENANT:
@@ -176,9 +171,7 @@ def _facts(thread: ReadOnlyThread) -> dict[str, Any]:
     }
 
 
-class ShowOptions(TenantOptions, frozen=True, kw_only=True):
-    """What to show."""
-
+class _ShowOptions(TenantOptions, frozen=True, kw_only=True):
     id: IdArgument
     last: Annotated[
         int, typer.Option(metavar="N", min=0, help="How many of the newest messages to show.")
@@ -191,8 +184,8 @@ class _Shown(Struct):
     messages: list[Message]
 
 
-@takes(ShowOptions)
-def show_thread(options: ShowOptions) -> None:
+@takes(_ShowOptions)
+def show_thread(options: _ShowOptions) -> None:
     """Show a thread: its counts, its newest messages, how far it is folded, and its last run."""
 
     async def _read(store: ThreadStore) -> _Shown:
@@ -273,9 +266,7 @@ def _lines(thread: ReadOnlyThread) -> dict[str, str]:
     return lines
 
 
-class SearchOptions(TenantOptions, frozen=True, kw_only=True):
-    """What to look for, and where."""
-
+class _SearchOptions(TenantOptions, frozen=True, kw_only=True):
     id: IdArgument
     text: Annotated[
         str,
@@ -290,8 +281,8 @@ class SearchOptions(TenantOptions, frozen=True, kw_only=True):
     json: JsonOption = False
 
 
-@takes(SearchOptions)
-def search_thread(options: SearchOptions) -> None:
+@takes(_SearchOptions)
+def search_thread(options: _SearchOptions) -> None:
     """Find the messages of a thread that contain every word of TEXT, the newest first."""
 
     async def _search(store: ThreadStore) -> list[Match]:

@@ -14,12 +14,10 @@ from foldline.threads.store import ThreadStore
 from foldline.threads.verification import Verified, count_threads, verify_one, verify_store
 
 
-__all__ = ["VerifyOptions", "verify"]
+__all__ = ["verify"]
 
 
-class VerifyOptions(KeyOptions, frozen=True, kw_only=True):
-    """What to verify."""
-
+class _VerifyOptions(KeyOptions, frozen=True, kw_only=True):
     id: Annotated[str | None, typer.Argument(metavar="[ID]", help="Verify only this thread.")] = (
         None
     )
@@ -30,8 +28,8 @@ class VerifyOptions(KeyOptions, frozen=True, kw_only=True):
     json: JsonOption = False
 
 
-@takes(VerifyOptions)
-def verify(options: VerifyOptions) -> None:
+@takes(_VerifyOptions)
+def verify(options: _VerifyOptions) -> None:
     """
     Recompute the chain hashes of everything stored, and name what is not as it was written.
 
@@ -68,7 +66,7 @@ def verify(options: VerifyOptions) -> None:
         raise typer.Exit(DAMAGED)
 
 
-async def _verified(store: ThreadStore, options: VerifyOptions) -> list[Verified]:
+async def _verified(store: ThreadStore, options: _VerifyOptions) -> list[Verified]:
     if options.id is not None:
         key = ThreadKey(options.tenant or DEFAULT_TENANT, options.id)
         one = await verify_one(store.backing, key)

@@ -15,12 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from foldline.apps.cli.chat.options import (
-    DEFAULT_STORE,
-    ChatConfigOptions,
-    ChatOptions,
-    speaker_of,
-)
+from foldline.apps.cli.chat.options import DEFAULT_STORE, ChatOptions, speaker_of
 from foldline.apps.cli.chat.recording import Recording, Speaker
 from foldline.apps.cli.chat.screen import (
     Display,
@@ -30,7 +25,7 @@ from foldline.apps.cli.chat.screen import (
     place_line,
     print_failure,
 )
-from foldline.apps.cli.options import takes
+from foldline.apps.cli.options import ConfigOptions, takes
 from foldline.apps.cli.stores import file_of, folded_in, opened_store
 from foldline.apps.cli.terminal import clean, counted, error_console, first_line, output_console
 from foldline.apps.cli.viewing import show_view
@@ -83,12 +78,7 @@ class Chat:
         return state is not None and state.is_open
 
     def say(self, text: str) -> bool:
-        """
-        Say *text*, and leave a run that was interrupted; False if Ctrl-C stopped the turn.
-
-        Raises:
-            FoldlineError: The turn failed; everything stored is kept.
-        """
+        """Say *text*, and leave a run that was interrupted; False if Ctrl-C stopped the turn."""
         return self.do(lambda: self._say(text))
 
     def resume(self) -> bool:
@@ -97,10 +87,6 @@ class Chat:
 
         Returns:
             False if Ctrl-C stopped the turn.
-
-        Raises:
-            UsageError: There is nothing to resume.
-            FoldlineError: The turn failed; everything stored is kept.
         """
         return self.do(self._resume)
 
@@ -137,12 +123,7 @@ class Chat:
         return not was_stopped
 
     def place(self) -> str:
-        """
-        Return the last question and how far its turn came; empty without one.
-
-        Raises:
-            StoreError: The thread cannot be read.
-        """
+        """Return the last question and how far its turn came; empty without one."""
         return self._runner.run(place_line(self.thread))
 
     async def _say(self, text: str) -> None:
@@ -302,8 +283,8 @@ _COMMANDS: Mapping[str, _Command] = MappingProxyType(
 )
 
 
-@takes(ChatOptions, ChatConfigOptions, without={"file"})
-def chat(options: ChatOptions, flags: ChatConfigOptions) -> None:
+@takes(ChatOptions, ConfigOptions, fixed={"file": ""})
+def chat(options: ChatOptions, flags: ConfigOptions) -> None:
     """
     Talk with a model; the conversation is kept in a store, and folded as it grows.
 
@@ -319,6 +300,10 @@ def chat(options: ChatOptions, flags: ChatConfigOptions) -> None:
 
     With scripted:FILE tools repeat their recorded results, the offline digest writes the
     summaries, and an empty line says what the user said next in the recording.
+
+    A chat is kept in the file chat.db of this folder unless a store is named. It counts messages and
+    folds at 60 down to 40, since an exchange may hold hundreds of tool calls; with --unit or a
+    --config that reduces, the defaults of the other commands apply.
     """
     opened: list[Chat] = []
     try:
@@ -335,7 +320,7 @@ def chat(options: ChatOptions, flags: ChatConfigOptions) -> None:
         raise typer.Exit(code)
 
 
-def _chat(options: ChatOptions, flags: ChatConfigOptions, opened: list[Chat]) -> int:
+def _chat(options: ChatOptions, flags: ConfigOptions, opened: list[Chat]) -> int:
     message = _message(options)
     speaker = speaker_of(options, flags)
     ThreadKey(options.tenant, options.thread)
