@@ -20,7 +20,7 @@ Run = Callable[..., Any]
         ((), "no model is named: give --model vendor:model, or try --model scripted:demo"),
         (("--model", "gpt"), "--model 'gpt': write vendor:model"),
         (("--model", "opnai:gpt-5"), "unknown vendor 'opnai': did you mean 'openai' or "),
-        (("--model", "openai:gpt-5-mini"), "lacks OPENAI_API_KEY: set it in the environment"),
+        (("--model", "openai:gpt-5-mini"), "needs OPENAI_API_KEY: set it in the environment"),
         (("--model", "scripted:"), "name a file (scripted:session.json), or"),
         (("--model", "scripted:none.json"), "cannot read none.json: No such file"),
         (("--model", "scripted:text.txt"), "text.txt: "),
@@ -64,12 +64,12 @@ def test_what_cannot_be_used_is_one_line(
 
 def test_a_missing_package_is_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the packages of a vendor the line says how to install them."""
-    monkeypatch.setitem(sys.modules, "pydantic_ai.models", None)
+    monkeypatch.setitem(sys.modules, "openai", None)
 
     outcome = run("chat", "--model", "openai:gpt-5-mini", "--message", "x")
 
     assert outcome.code == 2
-    assert outcome.err.endswith("is not installed: pip install 'foldline[llm]'\n")
+    assert outcome.err.endswith("is not installed: pip install 'foldline[openai]'\n")
 
 
 STREAM = [

@@ -51,7 +51,7 @@ _WORDS_PER_TOKEN = 0.75
 _BEGINNING = re.compile(
     r"(?:[^\n]{0,120}\n)?[\s*_#>`\"]*+" + re.escape(FIRST_LINE.rstrip(":")) + r"[*_#`\":.]*+",
     re.IGNORECASE,
-)
+).match
 # What the model is told when it is asked again.
 _CUT_OFF = "The reply stopped before the summary was complete: write a shorter one, to its end."
 _CALLED = "The reply called a tool: call nothing, and write the summary as text."
@@ -165,7 +165,7 @@ def _read(response: ChatResponse, *, name: str) -> str:
         message = f"{name} called a tool instead of writing a summary"
         raise _refusal(message, _CALLED)
     said = "\n".join(message.text for message in response.messages).strip()
-    beginning = _BEGINNING.match(said)
+    beginning = _BEGINNING(said)
     if said and beginning is None:
         message = f"{name} gave {len(said)} characters that do not begin as a summary has to"
         raise _refusal(message, _NO_FIRST_LINE)

@@ -100,7 +100,7 @@ _HEADER = re.compile(
     r"Digest of (\d{1,12}) messages?"
     r"(?: \((?:user (\d{1,12}))?(?:,? ?assistant (\d{1,12}))?"
     r"(?:,? ?tool (\d{1,12}))?(?:,? ?system (\d{1,12}))?\))?\."
-)
+).fullmatch
 _HEADING = "## "
 _ITEM = "- "
 _BY_TITLE = {section.value: section for section in Section}
@@ -133,7 +133,7 @@ def heading(section: Section) -> str:
 def parse(text: str) -> Document | None:
     """Read what `render` wrote; None where *text* is anything else."""
     first, *lines = text.split("\n")
-    match = _HEADER.fullmatch(first)
+    match = _HEADER(first)
     if match is None:
         return None
     total, user, assistant, tool, system = (int(count or 0) for count in match.groups())

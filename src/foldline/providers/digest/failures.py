@@ -31,7 +31,7 @@ def _any_of(*forms: str) -> str:
 
 # Empty lines, three spaces at most, and what tools put in front. A first line that is indented
 # further is the middle of a file.
-_OPENING = r"(?:[ \t]*\r?\n)* {0,3}(?:\[|<(?:error|tool_use_error|stderr)>\s{0,4}|[❌✗]\s?)?"
+_OPENING = r"(?:[ \t]*+\r?\n)*+ {0,3}(?:\[|<(?:error|tool_use_error|stderr)>\s{0,4}|[❌✗]\s?)?"
 _PLACE = r"[^\s:(]{1,200}(?:\(\d+,\d+\)|:\d+:\d+): (?:fatal )?error\b"
 _BEGIN = re.compile(
     _OPENING
@@ -54,7 +54,7 @@ _BEGIN = re.compile(
         r"|502 Bad Gateway|503 Service Unavailable|504 Gateway Time)",
         _PLACE,
     )
-)
+).match
 # What counts only where little else is said: the rest may be what the tool was asked for.
 _SHORT = 600
 _SHORT_LINES = 8
@@ -73,25 +73,26 @@ _COMPLAINT = re.compile(
         r"|[Pp]ermission denied|(?:command )?not found|cannot |can't |[Nn]ot a directory"
         r"|[Ii]s a directory|unrecognized |invalid |illegal |missing )",
     )
-)
+).match
 _EXIT = re.compile(
     r"[\[(<]?(?:[A-Za-z]{1,20} ){0,5}(?:[Ee]xit(?:ed with)?[ _]?(?:code|status)|[Rr]eturn ?code)"
     r"(?: of|:|>)? ?(-?\d{1,10})(?:[.\])]{0,2}|</returncode>)"
-)
+).fullmatch
 _EXIT_LINES = 4
-_LONGEST_END = 300
 _END = re.compile(
     _any_of(
         _PLACE,
         r"make(?:\[\d+\])?: \*\*\* ",
         r"npm (?:error|ERR!) ",
-        r"=+ (?:.* )?\d+ (?:failed|errors?)\b.* in \d",
+        r"=++(?= )(?>.*? \d++ (?:failed|errors?)\b)(?>.*? in \d)",
         r"FAILED \((?:failures|errors)=",
         r"Command (?:aborted|cancelled|timed out)\b",
     )
-)
+).match
 _TRACE = "Traceback (most recent call last):"
-_RAISED = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt|Warning)(?:: .*)?")
+_RAISED = re.compile(
+    r"[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt|Warning)(?:: .*)?"
+).fullmatch
 # In a text that is code, the line behind one of these goes on.
 _CODE_ENDINGS = (",", ";", "{", "(", "[")
 _HINT = re.compile(r'"(?:is_error|isError|error|exit_code|exitCode|returncode)"')
@@ -127,9 +128,9 @@ def _exit(lines: Sequence[str]) -> str | None:
     Return what was wrong where an exit code tells so, empty where it is zero, None without one.
     """
     for line in (*lines[-1:], *lines[:_EXIT_LINES]):
-        match = _EXIT.fullmatch(line)
+        match = _EXIT(line)
         if match:
-            told = next(filter(_BEGIN.match, lines), line)
+            told = next(filter(_BEGIN, lines), line)
             said = line if told == line else f"{line}{_JOINED}{told}"
             return said if int(match[1]) else ""
     return None
@@ -158,12 +159,12 @@ def _field(text: str) -> str:
 
 def _begin(text: str, lines: Sequence[str]) -> str:
     is_short = len(text) <= _SHORT and len(lines) <= _SHORT_LINES
-    if not lines or not (_BEGIN.match(text) or (is_short and _COMPLAINT.match(text))):
+    if not lines or not (_BEGIN(text) or (is_short and _COMPLAINT(text))):
         return ""
     first, *others = lines
     if others and first.endswith(_CODE_ENDINGS):
         return ""
-    if _TRACE in first and _RAISED.fullmatch(lines[-1]):
+    if _TRACE in first and _RAISED(lines[-1]):
         return lines[-1]
     # A line such as `ERROR:` alone says nothing.
     return f"{first} {others[0]}" if others and first.endswith(":") else first
@@ -172,6 +173,6 @@ def _begin(text: str, lines: Sequence[str]) -> str:
 def _end(lines: Sequence[str]) -> str:
     # Compilers explain an error in lines that are indented.
     last = next((line for line in reversed(lines) if not line[0].isspace()), "")
-    if _END.match(last[:_LONGEST_END]) or (_TRACE in lines and _RAISED.fullmatch(last)):
+    if _END(last) or (_TRACE in lines and _RAISED(last)):
         return last
     return ""

@@ -45,7 +45,7 @@ _TOKEN = re.compile(
     r")"
 )
 _SPECIAL = re.compile(rf"[0-9@_/#]|\.(?:{_FILE})$")
-_SOLID = re.compile(r"(?=\S*?[^\W_]\S*?[^\W_])\S+")
+_SOLID = re.compile(r"(?=\S*?[^\W_]\S*?[^\W_])\S+").fullmatch
 _LEFT_EDGE = ",:;!?+-"
 _RIGHT_EDGE = ".,:;!?~+-"
 _SHORTEST = 2
@@ -61,20 +61,20 @@ _KIND = re.compile(
     r"|[~.@]{0,2}/[\w@.+~-]+/[\w@.+~/-]+)"
     r"|(?P<number>[\d.,:x#+-]+)"
     r"|(?P<code>(?=.*[A-Za-z])(?=.*\d)[\w.#@-]+)"
-)
+).fullmatch
 
 
 def kind_of(value: str) -> str:
     """
     Return the kind of *value*: `url`, `email`, `date`, ... or `name` where no typed shape fits.
     """
-    match = _KIND.fullmatch(value)
+    match = _KIND(value)
     return (match and match.lastgroup) or "name"
 
 
 def is_identifier(value: str) -> bool:
     """Whether *value*, standing alone in a named place, is worth keeping as an identifier."""
-    if not _SHORTEST <= len(value) <= _LONGEST or not _SOLID.fullmatch(value):
+    if not _SHORTEST <= len(value) <= _LONGEST or not _SOLID(value):
         return False
     return bool(_SPECIAL.search(value)) or value.isupper()
 
@@ -99,4 +99,4 @@ def find_identifiers(text: str) -> Iterator[Identifier]:
 def _is_token(value: str) -> bool:
     if len(value) > _LONGEST or not _SPECIAL.search(value):
         return False
-    return " " in value or bool(_SOLID.fullmatch(value))
+    return " " in value or bool(_SOLID(value))

@@ -70,7 +70,7 @@ _MOST = 600
 _MENTIONED = 400
 _NUMBER_LENGTH = 4
 _SEPARATOR = ", "
-_LABEL = re.compile(r"[\w.-]{1,40}")
+_LABEL = re.compile(r"[\w.-]{1,40}").fullmatch
 _KIND_LABELS = {
     "url": "urls",
     "email": "emails",
@@ -198,7 +198,7 @@ def _entry(kind: str, value: str, label: str) -> Entry:
     if kind == "path" and "/" in value.rstrip("/"):
         folder, slash, _ = value.rstrip("/").rpartition("/")
         return Entry(value, folder + slash)
-    return Entry(value, label if _LABEL.fullmatch(label) else _KIND_LABELS[kind])
+    return Entry(value, label if _LABEL(label) else _KIND_LABELS[kind])
 
 
 def _take_in_turn(old: Iterable[Entry], new: Iterable[Entry], kinds: KindOf) -> list[Entry]:

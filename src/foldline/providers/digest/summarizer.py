@@ -5,6 +5,7 @@ Messages become a transcript, earlier digests become documents again; every sect
 items by rank, and the budget is shared out among them.
 """
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from functools import cache
 
@@ -49,17 +50,22 @@ _ESTIMATOR = TokenEstimator()
 
 
 class DigestSummarizer(Struct, frozen=True, kw_only=True):
-    """The summarizer that needs no model, network or key."""
+    """
+    The summarizer that needs no model, network or key.
+
+    It works in a thread, so the event loop stays free. Of each text longer than 100,000 characters
+    it reads the beginning and the end, so the work for one message has a limit.
+    """
 
     name: str = "digest"
     """The identity of the summarizer."""
 
     counter: TokenCounter = _ESTIMATOR
-    """Counts tokens; the budget of a request is kept by this count."""
+    """Counts tokens, in a worker thread; the budget of a request is kept by this count."""
 
     async def summarize(self, request: SummaryRequest) -> str:
         """Return the digest of *request*; the same request always gives the same text."""
-        return write_digest(request, count=self.counter.count)
+        return await asyncio.to_thread(write_digest, request, count=self.counter.count)
 
 
 def write_digest(request: SummaryRequest, *, count: Counter = _ESTIMATOR.count) -> str:

@@ -18,7 +18,7 @@ from foldline.history.parts import (
     ToolCallPart,
     ToolCallResponsePart,
 )
-from foldline.providers.digest.text import clean
+from foldline.providers.digest.text import clean, ends
 
 
 __all__ = ["Argument", "Call", "Result", "Speech", "Transcript", "read_transcript"]
@@ -125,7 +125,7 @@ def read_transcript(messages: Iterable[Message]) -> Transcript:
 
 
 def _read_speech(message: Message, position: int) -> Iterator[Speech]:
-    text = clean(_said(message))
+    text = clean(ends(_said(message)))
     if text.strip():
         yield Speech(position, message.role, text)
 
@@ -133,11 +133,11 @@ def _read_speech(message: Message, position: int) -> Iterator[Speech]:
 def _read_results(message: Message, position: int) -> Iterator[Result]:
     is_error = (message.metadata or {}).get(_MARKED) is True
     for part in message.tool_call_responses:
-        text = clean(_response_text(part))
+        text = clean(ends(_response_text(part)))
         yield Result(position, part.id, text, is_error or is_failed(part))
     if message.role == "tool" and message.text:
         # Text beside, or instead of, an answer to a known call is what a tool answered as well.
-        yield Result(position, "", clean(message.text))
+        yield Result(position, "", clean(ends(message.text)))
 
 
 def _said(message: Message) -> str:
@@ -147,7 +147,7 @@ def _said(message: Message) -> str:
 
 def _read_call(part: ToolCallPart, position: int) -> Call:
     # Once as JSON, where a secret stands beside its name, and once more without escapes.
-    written = clean(part.arguments)
+    written = clean(ends(part.arguments))
     try:
         leaves = tuple(_leaves("", decode_json(written)))
     except (FormatError, RecursionError):

@@ -8,8 +8,10 @@ codes are kept, its text is read for the numbers of an overflow and then left be
 import re
 import ssl
 import sys
+import time
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
+from email.utils import mktime_tz, parsedate_tz
 from socket import gaierror
 from types import MappingProxyType
 from typing import Any, cast
@@ -19,7 +21,18 @@ from foldline.history.formats.fields import Object, maybe_object, maybe_text
 from foldline.providers.vendors.overflow import read_overflow
 
 
-__all__ = ["error_of", "model_error", "raise_if_failed", "sdk_errors"]
+__all__ = [
+    "LONGEST_WAIT",
+    "error_of",
+    "limit_waits",
+    "model_error",
+    "raise_if_failed",
+    "sdk_errors",
+]
+
+
+LONGEST_WAIT = 60.0
+"""How many seconds a client waits at a vendor's request (`Retry-After`) before it asks again."""
 
 
 _FAILURE = 400
@@ -105,7 +118,9 @@ def _status_of(codes: tuple[str, ...]) -> int | None:
 
 
 def error_of(body: object) -> Object:
-    """Return the object in *body* that says what went wrong; empty where there is none."""
+    """Return the object in *body* that says what went wrong; empty if there is none."""
+    if isinstance(body, str):
+        return {"message": body}
     fields = maybe_object(body)
     inner = fields.get("error") or maybe_object(fields.get("response")).get("error")
     if inner:
@@ -191,8 +206,8 @@ def sdk_errors(name: str) -> Generator[None]:
         yield
     except _raised("APIStatusError") as error:
         said: Any = error
-        body = maybe_object(said.body)
-        raise model_error(name, status=said.status_code, error=error_of(body) or body) from None
+        body = error_of(said.body) or maybe_object(said.body)
+        raise model_error(name, status=said.status_code, error=body) from None
     except _raised("APITimeoutError", also=(httpx2.TimeoutException,)) as error:
         message = f"{name} did not answer in time{_where(error)}"
         if any(isinstance(one, httpx2.ConnectTimeout) for one in _causes(error)):
@@ -207,3 +222,36 @@ def sdk_errors(name: str) -> Generator[None]:
     except FormatError:
         message = f"{name} broke off its answer, or gave one that cannot be read"
         raise ModelError(message) from None
+
+
+def limit_waits(client: Any) -> None:
+    """
+    Let *client*, an SDK, fail at once where the vendor asks it to wait longer than `LONGEST_WAIT`.
+
+    Clients that do not use httpx2 are unchanged.
+    """
+    import httpx2  # noqa: PLC0415
+
+    http = getattr(client, "_client", None)
+    if isinstance(http, httpx2.AsyncClient):
+        hooks = http.event_hooks
+        http.event_hooks = {**hooks, "response": [*hooks["response"], _refuse_long_wait]}
+
+
+async def _refuse_long_wait(response: Any) -> None:
+    # A number that is no time, as `nan`, is not at most anything.
+    if not _wait_asked(response.headers) <= LONGEST_WAIT:
+        response.headers["x-should-retry"] = "false"
+
+
+def _wait_asked(headers: Mapping[str, str]) -> float:
+    for key, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        try:
+            return float(headers[key]) * unit
+        except (KeyError, ValueError):
+            pass
+    try:
+        date = parsedate_tz(headers.get("retry-after", ""))
+        return mktime_tz(date) - time.time() if date else 0.0
+    except (ValueError, OverflowError):
+        return 0.0

@@ -29,7 +29,7 @@ _TOO_LARGE = 413
 _UNRELATED = frozenset({401, 402, 403, 404, 429})
 """Statuses of other failures; a rate limit in tokens is one, however large the request is."""
 
-_N = r"(?:about )?([\d,]+)"
+_N = r"(?:about )?(\d[\d,]{0,14})"
 _TOKENS_FIRST = tuple(
     re.compile(text, re.IGNORECASE | re.DOTALL)
     for text in (
@@ -39,6 +39,7 @@ _TOKENS_FIRST = tuple(
         rf"prompt \(length {_N}\) is longer than the maximum model length of {_N}",
         rf"prompt contains {_N} tokens.{{0,60}} too large for model with {_N} maximum",
         rf"current length is {_N} while limit is {_N}",
+        rf"keep the first {_N} tokens when context.{{0,120}}context length of only {_N}",
     )
 )
 _WINDOW_FIRST = tuple(

@@ -15,8 +15,7 @@ from foldline.errors import ConfigError, ModelError
 from foldline.history.messages import Message
 from foldline.history.parts import ResponseContent
 from foldline.logs.importer import Session
-from foldline.providers.vendors.pydantic_model import PydanticModel
-from foldline.providers.vendors.wire_model import WireModel
+from foldline.providers.vendors.vendor_model import VendorModel
 from foldline.testing.model import ScriptedModel
 from foldline.threads.read_only import ReadOnlyThread
 
@@ -66,7 +65,7 @@ class Speaker:
     async def close(self) -> None:
         """Close the connections to the vendor."""
         model = self._agent.model
-        if isinstance(model, WireModel | PydanticModel):
+        if isinstance(model, VendorModel):
             await model.close()
 
 
