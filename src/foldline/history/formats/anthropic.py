@@ -212,10 +212,15 @@ def _media_block(part: Part) -> dict[str, Any] | None:
     return {"type": part.modality, "source": source}
 
 
+def _id_key(block: dict[str, Any]) -> str | None:
+    return {"tool_use": "id", "tool_result": "tool_use_id"}.get(block.get("type", ""))
+
+
 ANTHROPIC = Converter(
     format=NativeFormat.ANTHROPIC,
     parse=_message,
     build=_built,
+    id_key=_id_key,
     plain_roles=["user", "assistant"],
     list_key="content",
     result_type="tool_result",

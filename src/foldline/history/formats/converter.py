@@ -10,7 +10,7 @@ is written again from its parts, and only if that gives other bytes, the items t
 beside the parts as JSON text.
 """
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
@@ -22,13 +22,14 @@ from foldline.history.codec import decode_json
 from foldline.history.formats.fields import Object
 from foldline.history.formats.wire import as_object, is_list, json_text
 from foldline.history.messages import Message, Native, NativeFormat
-from foldline.history.parts import TextPart
+from foldline.history.parts import Part, TextPart, ToolCallPart, ToolCallResponsePart
 
 
 __all__ = ["Converter"]
 
 
 _PLAIN_KEYS = ["role", "content"]
+_TOOL_PARTS = (ToolCallPart, ToolCallResponsePart)
 
 
 class Converter(Struct, frozen=True, kw_only=True):
@@ -46,11 +47,14 @@ class Converter(Struct, frozen=True, kw_only=True):
     plain_roles: Collection[str] = ()
     """The roles whose items of a text alone are written as they were read; that needs no proof."""
 
+    id_key: Callable[[Object], str | None]
+    """Names the field with the id of a call in what is a call or a result; None for all else."""
+
     list_key: str = ""
-    """The field of an item that holds results beside other things, if the format has one."""
+    """The field of an item that holds calls or results, if they are no items of their own."""
 
     result_type: str = ""
-    """The type of a result in that field."""
+    """The type of a result in that field, if it may stand beside other things."""
 
     def messages(self, items: object) -> tuple[Message, ...]:
         """
@@ -152,6 +156,49 @@ class Converter(Struct, frozen=True, kw_only=True):
         speaker = {key: item[key] for key in ("role", "name") if key in item}
         first = {**item, self.list_key: groups[0]}
         return [first, *({**speaker, self.list_key: group} for group in groups[1:])]
+
+    def with_parts(self, message: Message, parts: Sequence[Part | None]) -> Message:
+        """
+        Return *message* with other calls and results, and all else that its items hold.
+
+        Args:
+            message: A message that keeps items of this format.
+            parts: For each of its parts what takes its place: itself, a call or a result with
+                another id, or None to leave it out. Of parts that are neither, all or none.
+        """
+        said = tuple(part for part in parts if part is not None)
+        bare = replace(message, parts=said, native=None)
+        ids = [
+            new.id if isinstance(new, _TOOL_PARTS) else None
+            for old, new in zip(message.parts, parts, strict=True)
+            if isinstance(old, _TOOL_PARTS)
+        ]
+        keeps_rest = len(ids) == len(parts) or not all(isinstance(p, _TOOL_PARTS) for p in said)
+        items = self._edited(self.native_items(message) or (), iter(ids), keeps_rest=keeps_rest)
+        try:
+            read = tuple(part for item in items for part in self.parse(item).parts)
+        except FormatError:
+            return bare
+        # What cannot be said by changing ids has to be built from the parts.
+        return self._kept(bare, items) if read == said else bare
+
+    def _edited(
+        self, items: Iterable[Object], ids: Iterator[str | None], *, keeps_rest: bool
+    ) -> list[Object]:
+        """Return *items* with *ids* in their calls and results; one whose id is None goes."""
+        edited: list[Object] = []
+        for item in items:
+            key, blocks = self.id_key(item), item.get(self.list_key)
+            if key is not None:
+                new = next(ids, None)
+                edited += [] if new is None else [{**item, key: new}]
+            elif is_list(blocks) and "role" in item:
+                left = self._edited(blocks, ids, keeps_rest=keeps_rest)
+                rest = {name: value for name, value in item.items() if name != self.list_key}
+                edited.append({**item, self.list_key: left} if left else rest)
+            elif keeps_rest:
+                edited.append(item)
+        return edited
 
     def _pieces(self, item: Any) -> list[tuple[Message, Object]]:
         first, *others = self.split(as_object(item, "the message"))

@@ -240,10 +240,18 @@ def _media(part: Part) -> dict[str, Any] | None:
             return None
 
 
+def _id_key(item: dict[str, Any]) -> str | None:
+    if item.get("role") == "tool":
+        return "tool_call_id"
+    return None if "role" in item else "id"
+
+
 OPENAI_CHAT = Converter(
     format=NativeFormat.OPENAI_CHAT,
     parse=_message,
     build=_built,
+    id_key=_id_key,
+    list_key="tool_calls",
     plain_roles=["user", "assistant", "system"],
 )
 """The converter of this format."""

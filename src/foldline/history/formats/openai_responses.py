@@ -65,6 +65,7 @@ _ROLES: dict[str, Role] = {
 _TEXT_KINDS = frozenset({"input_text", "output_text", "text", "summary_text", "refusal"})
 _MEDIA = {"image": "input_image", "document": "input_file"}
 _CALL_IDS = {"function_call": "call_id", "mcp_approval_request": "id"}
+_PAIR_IDS = {"mcp_approval_request": "id", "mcp_approval_response": "approval_request_id"}
 _COMPACTIONS = frozenset({"compaction", "compaction_summary", "context_compaction"})
 
 
@@ -256,10 +257,21 @@ def _media(part: Part) -> dict[str, Any] | None:
     return {"type": kind, "filename": "document", "file_data": data_url(part)}
 
 
+def _id_key(item: dict[str, Any]) -> str | None:
+    kind = item.get("type")
+    if kind in _PAIR_IDS:
+        return _PAIR_IDS[kind]
+    if isinstance(kind, str) and kind.endswith(("_call", "_call_output")):
+        # The output of a local shell call repeats the call's id under its own key.
+        return "call_id" if "call_id" in item else "id" if kind.endswith("_output") else None
+    return None
+
+
 OPENAI_RESPONSES = Converter(
     format=NativeFormat.OPENAI_RESPONSES,
     parse=_message,
     build=_built,
+    id_key=_id_key,
     plain_roles=["user", "assistant", "system"],
 )
 """The converter of this format."""

@@ -186,10 +186,15 @@ def _generic(kind: str, data: str) -> dict[str, Any]:
     return {"type": kind, "data": value}
 
 
+def _id_key(block: dict[str, Any]) -> str | None:
+    return "id" if block.get("type") in {"tool_call", "tool_call_response"} else None
+
+
 OTEL = Converter(
     format=NativeFormat.OTEL,
     parse=_message,
     build=_built,
+    id_key=_id_key,
     list_key="parts",
     result_type="tool_call_response",
 )
