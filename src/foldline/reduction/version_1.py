@@ -116,7 +116,7 @@ def _with_present_cut(state: HistoryReductionState, reading: _Reading) -> Histor
         state,
         summarized_up_to_index=index,
         message_hash=_hash(reading, index),
-        # The words of a user stand last in what was one message with results before them.
+        # The words of a user come last in what was one message with results before them.
         pinned_index=None if pinned is None else reading.indexes[pinned + 1] - 1,
         layers=tuple(_layer(layer, reading) for layer in state.layers),
     )
