@@ -92,7 +92,7 @@ def test_token_fields_change_nothing_in_other_units() -> None:
         ),
         ({"behavior": "stop"}, "behavior must be 'continue' or 'circuit_breaker', got 'stop'"),
         ({"counting_unit": "words"}, "counting_unit must be 'messages' or 'exchanges' or 'tokens'"),
-        ({"trigger": "balance"}, "trigger must be 'count', got 'balance'"),
+        ({"trigger": "balance"}, "trigger must be 'count'"),
         ({"retention": "half"}, "retention must be 'full' or 'reduced', got 'half'"),
         ({"target_count": 0}, "target_count must be a whole number of at least 1, got 0"),
         ({"target_count": -10}, "target_count must be a whole number of at least 1, got -10"),
