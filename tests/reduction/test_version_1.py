@@ -156,3 +156,11 @@ def test_a_pinned_message_moves_with_its_item() -> None:
     )
 
     assert (carried.summarized_up_to_index, carried.pinned_index) == (5, 3)
+
+
+def test_a_layer_of_other_messages_stays_as_it_is() -> None:
+    """Its digest fits nothing, before and after."""
+    layer = SummaryLayer(summary="what", start=0, end=3, message_hash="sha256-1:other")
+    carried = carried_over(replace(state_of(4), layers=(layer,)), History(SAID))
+
+    assert carried.layers == (layer,)

@@ -163,7 +163,7 @@ class Screen:
                 self.note(f"→ {first_line(name)} {said}", style="cyan")
             case ToolResultEvent():
                 self.note(_result_line(event), style="red" if event.is_error else "green")
-            case HistoryReductionEvent() if event.is_attempt:
+            case HistoryReductionEvent(status="performed" | "failed"):
                 self.note(
                     _fold_line(event), style="yellow" if event.status == "performed" else "red"
                 )

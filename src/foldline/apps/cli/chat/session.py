@@ -216,7 +216,7 @@ async def _fold(chat: Chat, argument: str, console: Console) -> None:
         return
     target = config.limits.target
     kept = f"the target is {counted(target, event.counting_unit.removesuffix('s'))}"
-    if event.is_attempt:
+    if event.status in {"performed", "failed"}:
         if state is not None and event.status == "performed":
             await thread.save_reduction(state, archive=config.retention == "reduced")
         chat.display.hear(event)
