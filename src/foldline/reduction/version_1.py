@@ -88,10 +88,9 @@ def _of_items(
 def _reading(history: History, said: Iterable[tuple[Message, int]]) -> _Reading:
     digest, digests, indexes = EMPTY_DIGEST, [_PREFIX + EMPTY_DIGEST.hex()], [0]
     for message, index in said:
-        if message.role != "system":
-            digest = chain_digest_1(digest, message)
-            digests.append(_PREFIX + digest.hex())
-            indexes.append(index)
+        digest = chain_digest_1(digest, message)
+        digests.append(_PREFIX + digest.hex())
+        indexes.append(index)
     return _Reading(history, digests, indexes)
 
 
