@@ -8,8 +8,7 @@ import pytest
 from foldline.history.messages import Message
 from foldline.history.parts import GenericPart, TextPart, ToolCallPart, ToolCallResponsePart
 from foldline.logs import read_sessions
-from foldline.providers.digest.failures import failure_of
-from foldline.providers.digest.tools_log import offer_calls
+from foldline.providers.digest.tools import failure_of, offer_calls
 from foldline.providers.digest.transcript import Result, read_transcript
 
 

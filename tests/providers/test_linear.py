@@ -11,10 +11,10 @@ from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
 from foldline.providers.digest import write_digest
 from foldline.providers.digest.document import parse
-from foldline.providers.digest.failures import failure_of
 from foldline.providers.digest.identifiers import find_identifiers
 from foldline.providers.digest.redaction import redact
 from foldline.providers.digest.sentences import split_sentences
+from foldline.providers.digest.tools import failure_of
 from foldline.providers.transcript import write_transcript
 from foldline.providers.vendors.dialect import read_events
 from foldline.providers.vendors.overflow import read_overflow

@@ -1,8 +1,8 @@
 """
 Secrets taken out of text before any of it can enter a digest.
 
-A rule is tried only where one of its hints, a literal that every match contains, occurs in the
-text; so text without secrets costs a few substring searches.
+A rule is tried only if one of its hints, a literal that every match contains, is in the text; so
+text without secrets costs a few substring searches.
 """
 
 import re
