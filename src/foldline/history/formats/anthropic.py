@@ -221,7 +221,7 @@ ANTHROPIC = Converter(
     parse=_message,
     build=_built,
     id_key=_id_key,
-    plain_roles=["user", "assistant"],
+    plain_roles=("user", "assistant"),
     list_key="content",
     result_type="tool_result",
 )

@@ -252,7 +252,7 @@ OPENAI_CHAT = Converter(
     build=_built,
     id_key=_id_key,
     list_key="tool_calls",
-    plain_roles=["user", "assistant", "system"],
+    plain_roles=("user", "assistant", "system"),
 )
 """The converter of this format."""
 

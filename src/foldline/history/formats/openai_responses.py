@@ -272,7 +272,7 @@ OPENAI_RESPONSES = Converter(
     parse=_message,
     build=_built,
     id_key=_id_key,
-    plain_roles=["user", "assistant", "system"],
+    plain_roles=("user", "assistant", "system"),
 )
 """The converter of this format."""
 
