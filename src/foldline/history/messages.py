@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from foldline.checks import expect
 from foldline.history.parts import Part, TextPart, ToolCallPart, ToolCallResponsePart
 
 
@@ -87,6 +88,14 @@ def total_usage(usages: Iterable[Usage | None]) -> Usage:
     )
 
 
+def _plain(name: str, value: str) -> str:
+    """Return *value* as a mere str: JSON cannot be written of a framework's subclass of it."""
+    if type(value) is str:
+        return value
+    expect(name, value, str)
+    return str.__str__(value)
+
+
 class Message(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """
     One message of a history, immutable.
@@ -122,12 +131,12 @@ class Message(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     @classmethod
     def user(cls, text: str, *, id: str | None = None, name: str | None = None) -> "Message":
         """Make a user message of *text*."""
-        return cls(role="user", parts=(TextPart(text),), id=id, name=name)
+        return cls(role="user", parts=(TextPart(_plain("text", text)),), id=id, name=name)
 
     @classmethod
     def system(cls, text: str, *, id: str | None = None) -> "Message":
         """Make a system message of *text*."""
-        return cls(role="system", parts=(TextPart(text),), id=id)
+        return cls(role="system", parts=(TextPart(_plain("text", text)),), id=id)
 
     @classmethod
     def assistant(
@@ -139,7 +148,7 @@ class Message(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
         name: str | None = None,
     ) -> "Message":
         """Make an assistant message of *text*, then *tool_calls*; an empty *text* makes no part."""
-        said = (TextPart(text),) if text else ()
+        said = (TextPart(_plain("text", text)),) if text else ()
         return cls(role="assistant", parts=(*said, *tool_calls), id=id, name=name)
 
     @classmethod
@@ -147,7 +156,7 @@ class Message(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
         cls, call_id: str, response: str, *, id: str | None = None, name: str | None = None
     ) -> "Message":
         """Make the answer *response* of a tool to the call with the id *call_id*."""
-        part = ToolCallResponsePart(call_id, response)
+        part = ToolCallResponsePart(_plain("call_id", call_id), _plain("response", response))
         return cls(role="tool", parts=(part,), id=id, name=name)
 
     @property
