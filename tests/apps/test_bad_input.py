@@ -1,4 +1,4 @@
-"""What cannot be used ends in one line, and leaves nothing behind."""
+"""A wrong call is one line, and changes nothing."""
 
 import gzip
 from collections.abc import Callable

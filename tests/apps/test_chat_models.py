@@ -48,7 +48,7 @@ Run = Callable[..., Any]
 def test_what_cannot_be_used_is_one_line(
     run: Run, tmp_path: Path, arguments: tuple[str, ...], told: str
 ) -> None:
-    """Whatever cannot be used is told in one line that says what to do, with the exit code 2."""
+    """A wrong call is one line that says what to do, with the exit code 2."""
     (tmp_path / "text.txt").write_text("no conversation = at all =\n" * 9, encoding="utf-8")
     (tmp_path / "agent.json").write_text('{"Name": 7}', encoding="utf-8")
     (tmp_path / "bytes").write_bytes(b"name = '\xff'")
@@ -176,7 +176,7 @@ def test_a_key_goes_nowhere_without_its_address(
 
 
 def test_what_is_piped_is_text(run: Run) -> None:
-    """Bytes that are no text are refused, and the line names the place."""
+    """Invalid UTF-8 is refused, and the line names the place."""
     outcome = run("chat", "--model", "scripted:demo", stdin=b"abc\xff")
 
     assert outcome.code == 2
@@ -184,7 +184,7 @@ def test_what_is_piped_is_text(run: Run) -> None:
 
 
 def test_nothing_is_made_where_nobody_answers(run: Run, tmp_path: Path) -> None:
-    """A chat that cannot begin leaves no store behind."""
+    """A chat that cannot begin makes no store."""
     run("chat", "--model", "openai:gpt-5-mini", "--message", "x")
 
     assert not (tmp_path / "chat.db").exists()

@@ -1,4 +1,4 @@
-"""A chat on a terminal: what Ctrl-C, Ctrl-D and a kill leave behind."""
+"""A chat on a terminal: Ctrl-C, Ctrl-D and a kill."""
 
 import asyncio
 import io

@@ -89,7 +89,7 @@ def test_every_end_has_its_code(
     ],
 )
 def test_a_closed_stream_is_no_fault(tmp_path: Path, command: str, code: int, told: str) -> None:
-    """Without an output, or an input, a command ends as it does with one that nobody reads."""
+    """A command without an output or an input ends like one that nobody reads."""
     done = subprocess.run(
         ["sh", "-c", f'exec "$0" -m foldline {command}', sys.executable],
         cwd=tmp_path,
@@ -119,7 +119,7 @@ def test_a_traceback_is_there_for_the_asking(
 
 
 def test_help_is_what_comes_without_a_command(run: Run) -> None:
-    """The command alone lists its commands, and that is no error."""
+    """The command alone lists its commands, and succeeds."""
     outcome = run()
 
     assert outcome.code == 0
@@ -128,7 +128,7 @@ def test_help_is_what_comes_without_a_command(run: Run) -> None:
 
 @pytest.mark.parametrize("name", [one.__name__ for one in COMMANDS])
 def test_every_command_has_help_and_json(run: Run, name: str) -> None:
-    """Each command tells what it does, and has the option `--json`."""
+    """Each command has a help text and the option `--json`."""
     outcome = run(name, "--help")
 
     assert outcome.code == 0

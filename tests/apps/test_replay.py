@@ -52,7 +52,7 @@ def test_the_document_has_totals_and_calls(run: Run, short: Path) -> None:
 
 
 def test_the_table_has_a_line_for_each(run: Run, short: Path) -> None:
-    """For people there is one line per configuration, and what it stands for."""
+    """For people there is one line per configuration, and its description."""
     outcome = run("replay", short, *SMALL)
 
     assert outcome.code == 0

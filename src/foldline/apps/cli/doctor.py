@@ -20,7 +20,7 @@ from foldline.threads.finding import Finding
 from foldline.threads.stores.sqlite.diagnosis import diagnose_file, diagnose_library
 
 
-__all__ = ["doctor"]
+__all__ = ["doctor", "version_of"]
 
 
 _DANGER = 1
@@ -62,16 +62,17 @@ def _programs() -> list[Finding]:
     missing = sorted(name for name, package in _EXTRAS.items() if find_spec(package) is None)
     there = sorted(set(_EXTRAS) - set(missing))
     return [
-        Finding(name="foldline", value=_version("foldline")),
+        Finding(name="foldline", value=version_of("foldline")),
         Finding(name="Python", value=f"{platform.python_version()} on {sys.platform}"),
-        Finding(name="msgspec", value=_version("msgspec")),
+        Finding(name="msgspec", value=version_of("msgspec")),
         Finding(
             name="extras", value=f"{', '.join(there)}; missing: {', '.join(missing) or 'none'}"
         ),
     ]
 
 
-def _version(package: str) -> str:
+def version_of(package: str) -> str:
+    """Return the version of an installed package."""
     try:
         return version(package)
     except PackageNotFoundError:

@@ -1,6 +1,5 @@
 """Reading what the command line names, and writing so that a failure leaves nothing behind."""
 
-import errno
 import os
 import shutil
 import sys
@@ -28,8 +27,6 @@ STANDARD_INPUT = "-"
 """The name of the standard input."""
 
 _CALLERS = (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)
-# Names that lead nowhere, for which Python has no class.
-_NOWHERE = frozenset({errno.ELOOP, errno.ENAMETOOLONG})
 
 
 def read_file(name: str) -> bytes:
@@ -37,8 +34,8 @@ def read_file(name: str) -> bytes:
     try:
         return sys.stdin.buffer.read() if name == STANDARD_INPUT else Path(name).read_bytes()
     except (OSError, ValueError) as error:
-        what = f"read {name}"
-        raise _failure(what, error) from error
+        message = f"cannot read {name}: {_reason(error)}"
+        raise UsageError(message) from error
 
 
 def check_targets(targets: Mapping[str, str | None], *, reads: Iterable[str] = ()) -> None:
@@ -96,8 +93,9 @@ def write_files(contents: Mapping[str, bytes]) -> None:
             name = str(target)
             draft.replace(target)
     except OSError as error:
-        what = f"write {name}"
-        raise _failure(what, error) from error
+        message = f"cannot write {name}: {_reason(error)}"
+        kind = UsageError if isinstance(error, _CALLERS) else ExternalError
+        raise kind(message) from error
     finally:
         for draft in drafts.values():
             draft.unlink(missing_ok=True)
@@ -131,9 +129,5 @@ def print_json(value: Any) -> None:
     print_document(encode_json(value))
 
 
-def _failure(what: str, error: Exception) -> UsageError | ExternalError:
-    reason = getattr(error, "strerror", None) or "the name is not allowed"
-    message = f"cannot {what}: {reason}"
-    if isinstance(error, (*_CALLERS, ValueError)) or getattr(error, "errno", None) in _NOWHERE:
-        return UsageError(message)
-    return ExternalError(message)
+def _reason(error: Exception) -> str:
+    return getattr(error, "strerror", None) or "no file can have this name"

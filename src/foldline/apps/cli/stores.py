@@ -43,7 +43,6 @@ __all__ = [
     "file_of",
     "folded_in",
     "found_thread",
-    "no_threads_of",
     "opened_store",
     "path_of",
     "tenants_note",
@@ -294,14 +293,10 @@ def path_of(name: str) -> Path:
     return path
 
 
-def no_threads_of(tenant: str, others: Sequence[str] = ()) -> UsageError:
-    """Return the error for a *tenant* without threads; *others* have some."""
-    more = f"; {tenants_note(others)}" if others else ""
-    return UsageError(f"no threads of tenant {tenant!r}: check the name{more}")
-
-
 def tenants_note(tenants: Sequence[str]) -> str:
     """Return how many *tenants* have threads, the names of the first, and how to name one."""
+    if not tenants:
+        return "the store has none"
     named = ", ".join(tenants[:_MOST_TENANTS]) + ", …" * (len(tenants) > _MOST_TENANTS)
     has = "1 tenant has" if len(tenants) == 1 else f"{len(tenants):,} tenants have"
     return f"{has} threads ({named}): name one with --tenant"

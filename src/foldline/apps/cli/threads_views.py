@@ -16,13 +16,20 @@ from foldline.apps.cli.stores import (
     TenantOptions,
     folded_in,
     found_thread,
-    no_threads_of,
     tenants_note,
     with_store,
 )
-from foldline.apps.cli.terminal import clean, counted, first_line, note, output_console, progress
+from foldline.apps.cli.terminal import (
+    clean,
+    counted,
+    first_line,
+    note,
+    output_console,
+    plain_table,
+    progress,
+)
 from foldline.apps.cli.viewing import show_view
-from foldline.errors import StoreCorruptError, StoreVersionError
+from foldline.errors import StoreCorruptError, StoreVersionError, UsageError
 from foldline.history.codec import decode_json, encode_message
 from foldline.history.messages import Message
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey
@@ -45,7 +52,7 @@ IdArgument = Annotated[str, typer.Argument(metavar="ID", help="The id of the thr
 
 _USUAL_LAST = 20
 _TITLE = 48
-_COLUMNS = ("id", "messages", "tokens", "folded", "last activity", "title")
+_COLUMNS = ("id", "messages", "tokens", "folded", "last activity")
 _NUMBERS = frozenset({"messages", "tokens", "folded"})
 
 
@@ -93,16 +100,8 @@ def list_threads(options: _ListOptions) -> None:
 
 
 def _print_list(console: Console, listed: _Listed, tenant: str) -> None:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for title in _COLUMNS:
-        is_title = title == "title"
-        table.add_column(
-            title,
-            justify="right" if title in _NUMBERS else "left",
-            header_style="bold",
-            overflow="ellipsis" if is_title else "fold",
-            no_wrap=is_title,
-        )
+    table = plain_table(*_COLUMNS, numbers=_NUMBERS)
+    table.add_column("title", header_style="bold", overflow="ellipsis", no_wrap=True)
     for row in listed.rows:
         table.add_row(*_cells(row), style="red" if "error" in row else "")
     if listed.rows:
@@ -117,7 +116,8 @@ async def _listed(store: ThreadStore, options: _ListOptions) -> _Listed:
     keys = await list_keys(store, tenant=options.tenant)
     others = [] if keys else await store.tenants()
     if not keys and options.tenant != DEFAULT_TENANT:
-        raise no_threads_of(options.tenant, others)
+        message = f"no threads of tenant {options.tenant!r}: {tenants_note(others)}"
+        raise UsageError(message)
     rows: list[dict[str, Any]] = []
     expired = 0
     wanted = len(keys) if options.limit is None else min(options.limit, len(keys))

@@ -6,9 +6,9 @@ import typer
 
 from foldline.apps.cli.files import print_json
 from foldline.apps.cli.options import JsonOption, takes
-from foldline.apps.cli.stores import DAMAGED, WAY_FORWARD, KeyOptions, no_threads_of, with_store
+from foldline.apps.cli.stores import DAMAGED, WAY_FORWARD, KeyOptions, tenants_note, with_store
 from foldline.apps.cli.terminal import counted, progress, say
-from foldline.errors import ThreadNotFoundError
+from foldline.errors import ThreadNotFoundError, UsageError
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey
 from foldline.threads.store import ThreadStore
 from foldline.threads.verification import Verified, count_threads, verify_one, verify_store
@@ -80,7 +80,8 @@ async def _verified(store: ThreadStore, options: _VerifyOptions) -> list[Verifie
             found.append(one)
             advance()
     if options.tenant is not None and not found:
-        raise no_threads_of(options.tenant, await store.tenants())
+        message = f"no threads of tenant {options.tenant!r}: {tenants_note(await store.tenants())}"
+        raise UsageError(message)
     return found
 
 

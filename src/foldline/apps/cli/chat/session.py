@@ -10,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 import typer
-from msgspec import Struct, structs
+from msgspec import structs
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -159,10 +159,10 @@ class Chat:
             self.display.note("that was the last answer of the recording")
 
 
-async def _help(_: Chat, _argument: str, console: Console) -> None:
+async def _help(_chat: Chat, _: str, console: Console) -> None:
     grid = Table.grid(padding=(0, 2, 0, 0))
-    for name, command in _COMMANDS.items():
-        grid.add_row(Text(f"{name} {command.argument}"), Text(command.meaning))
+    for name, (argument, meaning, _run) in _COMMANDS.items():
+        grid.add_row(Text(f"{name} {argument}"), Text(meaning))
     grid.add_row(Text(_QUIT), Text("Leave; Ctrl-D does too."))
     console.print(grid)
 
@@ -262,24 +262,19 @@ def _number(argument: str, example: str, *, noun: str = "messages") -> int:
     return int(argument)
 
 
-class _Command(Struct, frozen=True):
-    argument: str
-    meaning: str
-    run: Callable[[Chat, str, Console], Awaitable[None]]
-
-
-_COMMANDS: Mapping[str, _Command] = MappingProxyType(
-    {
-        "/help": _Command("", "Show this.", _help),
-        "/history": _Command("[N]", "Show the last messages, 20 by default.", _history),
-        "/summary": _Command("", "Show the summary of what is folded.", _summary),
-        "/fold": _Command(
-            "[N]", "Fold now, down to the usual target, or for once to N units.", _fold
-        ),
-        "/undo": _Command("", "Take back the newest fold.", _undo),
-        "/rewind": _Command("N", "Keep the first N messages, and take back the rest.", _rewind),
-        "/fork": _Command("ID", "Continue in a new thread with everything so far.", _fork),
-    }
+# The argument of each slash command, what it does, and how.
+_COMMANDS: Mapping[str, tuple[str, str, Callable[[Chat, str, Console], Awaitable[None]]]] = (
+    MappingProxyType(
+        {
+            "/help": ("", "Show this.", _help),
+            "/history": ("[N]", "Show the last messages, 20 by default.", _history),
+            "/summary": ("", "Show the summary of what is folded.", _summary),
+            "/fold": ("[N]", "Fold now, to the usual target, or for once to N units.", _fold),
+            "/undo": ("", "Take back the newest fold.", _undo),
+            "/rewind": ("N", "Keep the first N messages, and take back the rest.", _rewind),
+            "/fork": ("ID", "Continue in a new thread with everything so far.", _fork),
+        }
+    )
 )
 
 
@@ -466,6 +461,6 @@ def _obeyed(talk: Chat, line: str, console: Console) -> bool:
         raise UsageError(message)
 
     async def _work() -> None:
-        await command.run(talk, argument.strip(), console)
+        await command[-1](talk, argument.strip(), console)
 
     return talk.do(_work)
