@@ -17,8 +17,8 @@ from foldline.providers.model import (
     StreamingChatModel,
     TextDelta,
     ToolCallDelta,
+    ToolDefinition,
 )
-from foldline.providers.tool_definition import ToolDefinition
 from foldline.testing.model import ScriptedModel, calls
 
 

@@ -10,7 +10,7 @@ from foldline.agent.agent import Agent
 from foldline.agent.tools.tool import Tool, as_tool, tool, tools_by_name
 from foldline.errors import ConfigError
 from foldline.history.codec import encode_json
-from foldline.providers.tool_definition import ToolDefinition
+from foldline.providers.model import ToolDefinition
 from foldline.testing.model import ScriptedModel
 
 

@@ -118,7 +118,7 @@ def test_answers_that_are_none(vendor: VendorServer, spec: str, body: bytes) -> 
     """An answer that is no response is an error that does not quote it."""
     error = failure(vendor, spec, Answer(body=body))
 
-    assert f"{error}" == f"{spec} broke off its answer, or gave one that cannot be read"
+    assert f"{error}" == f"{spec} broke off its answer, or sent one that cannot be read"
 
 
 @pytest.mark.parametrize("spec", SPECS)
@@ -323,11 +323,14 @@ def caused(error: openai.APIConnectionError, cause: BaseException) -> openai.API
 @pytest.mark.parametrize(
     ("cause", "told"),
     [
-        (gaierror(-2, "no"), "its name was not found"),
+        (gaierror(-2, "no"), "the host name was not found"),
         (httpx2.ProxyError("no"), "the proxy failed"),
-        (httpx2.RemoteProtocolError("no"), "the connection was dropped, or it speaks no HTTP"),
+        (
+            httpx2.RemoteProtocolError("no"),
+            "the connection was dropped, or the server does not speak HTTP",
+        ),
         (httpx2.ReadError("no"), "the connection was dropped"),
-        (ssl.SSLCertVerificationError(1, "no"), "TLS failed: its certificate is not trusted"),
+        (ssl.SSLCertVerificationError(1, "no"), "TLS failed: the certificate is not trusted"),
         (
             ExceptionGroup("all", [OSError("no"), ConnectionRefusedError()]),
             "the connection was refused",

@@ -14,7 +14,7 @@ from foldline.agent.tools.schema import schema_of
 from foldline.agent.tools.signature import ToolFunction, read_signature, without_partial
 from foldline.checks import expect_choice, expect_seconds, expect_whole
 from foldline.errors import ConfigError
-from foldline.providers.tool_definition import ToolDefinition
+from foldline.providers.model import ToolDefinition
 from foldline.threads.arguments import several
 from foldline.threads.tool_run import ToolPolicy
 

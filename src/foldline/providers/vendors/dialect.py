@@ -10,8 +10,13 @@ from foldline.history.codec import decode_json
 from foldline.history.formats.fields import Object, maybe_list, maybe_object, maybe_text
 from foldline.history.formats.wire import as_object, is_object
 from foldline.history.messages import Message, Usage
-from foldline.providers.model import ChatDelta, ChatRequest, ChatResponse, FinishReason
-from foldline.providers.tool_definition import ToolDefinition
+from foldline.providers.model import (
+    ChatDelta,
+    ChatRequest,
+    ChatResponse,
+    FinishReason,
+    ToolDefinition,
+)
 
 
 __all__ = [

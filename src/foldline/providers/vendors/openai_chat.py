@@ -30,8 +30,8 @@ from foldline.providers.model import (
     ReasoningDelta,
     TextDelta,
     ToolCallDelta,
+    ToolDefinition,
 )
-from foldline.providers.tool_definition import ToolDefinition
 from foldline.providers.vendors.dialect import (
     END,
     Dialect,

@@ -26,8 +26,8 @@ from foldline.providers.model import (
     ReasoningDelta,
     TextDelta,
     ToolCallDelta,
+    ToolDefinition,
 )
-from foldline.providers.tool_definition import ToolDefinition
 from foldline.providers.vendors.dialect import (
     Dialect,
     StreamReader,

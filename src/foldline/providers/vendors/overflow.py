@@ -1,8 +1,8 @@
 """
 How vendors say that a request is longer than the window.
 
-Source: the error references of the vendors, and the texts of vLLM, llama.cpp and Ollama. A number
-that stands in the text is read from it; the text itself goes no further.
+Source: the error references of the vendors, and the texts of vLLM, llama.cpp, LM Studio and Ollama.
+Numbers are read from the text; the text itself is not kept.
 """
 
 import re
@@ -27,7 +27,7 @@ _CODES = frozenset(
 )
 _TOO_LARGE = 413
 _UNRELATED = frozenset({401, 402, 403, 404, 429})
-"""Statuses of other failures; a rate limit in tokens is one, however large the request is."""
+"""Statuses of other failures, such as a rate limit in tokens."""
 
 _N = r"(?:about )?(\d[\d,]{0,14})"
 _TOKENS_FIRST = tuple(
@@ -63,19 +63,17 @@ _NUMBERLESS = re.compile(
 
 
 class Overflow(Struct, frozen=True, kw_only=True):
-    """What a vendor said of a request that was too long."""
+    """What a vendor said about a request that was too long."""
 
     window: int | None = None
-    """The window in tokens, where it said that."""
+    """The context window in tokens, if it said so."""
 
     tokens: int | None = None
-    """The size of the request in tokens, where it said that."""
+    """The size of the request in tokens, if it said so."""
 
 
 def read_overflow(*, status: int | None, codes: tuple[str, ...], error: Object) -> Overflow | None:
-    """
-    Return what *error*, the vendor's own, says of a request that was too long; None for others.
-    """
+    """Return what *error*, the vendor's own, says about an overflow; None for other failures."""
     if status in _UNRELATED:
         return None
     message = error.get("message")

@@ -38,8 +38,8 @@ from foldline.providers.model import (
     ReasoningDelta,
     TextDelta,
     ToolCallDelta,
+    ToolDefinition,
 )
-from foldline.providers.tool_definition import ToolDefinition
 from foldline.providers.vendors.failure import error_of, model_error
 from foldline.providers.vendors.vendor_model import VendorModel
 
