@@ -46,7 +46,7 @@ async def held(
     """
     Give a connection that has made *change* and not ended it, and a deletion that waits for it.
     """
-    storage = store.backing.storage
+    storage = store.context.storage
     stored = await storage.load(KEY)
     assert stored is not None
     async with await psycopg.AsyncConnection.connect(dsn) as other:
@@ -70,7 +70,7 @@ def test_damaged_ids_hide_no_thread(postgres_dsn: str) -> None:
     async def live() -> tuple[list[str], list[str]]:
         await prepare(postgres_dsn, damage)
         async with PostgresStore(postgres_dsn) as store:
-            page = await store.backing.storage.threads("default", limit=2)
+            page = await store.context.storage.threads("default", limit=2)
             return [one.key.id for one in page], [one.id async for one in store.threads()]
 
     assert asyncio.run(live()) == (["a", "t"], ["a", "t", "z"])
@@ -127,7 +127,7 @@ def test_every_name_is_told(
     async def live() -> None:
         await prepare(postgres_dsn, damage)
         async with PostgresStore(postgres_dsn) as store:
-            storage = store.backing.storage
+            storage = store.context.storage
             assert isinstance(storage, PostgresStorage)
             found = {
                 one.key.id if one.key else "": bool(one.faults) async for one in verify_store(store)
@@ -147,7 +147,7 @@ def test_names_are_told_in_order(postgres_dsn: str) -> None:
         async with PostgresStore(postgres_dsn) as store:
             for tenant, name in (("b", "x"), ("a", "y"), ("B", "x"), ("a", "Y")):
                 await store.thread(name, tenant=tenant)
-            storage = store.backing.storage
+            storage = store.context.storage
             assert isinstance(storage, PostgresStorage)
             return await storage.names()
 
@@ -194,6 +194,6 @@ def test_a_deletion_that_waited_in_vain_is_made(postgres_dsn: str) -> None:
             change = "UPDATE threads SET head = 'other' WHERE id = 't'"
             async with held(postgres_dsn, store, change) as (other, deleting):
                 await other.rollback()
-            return await deleting and await store.backing.storage.load(KEY) is None
+            return await deleting and await store.context.storage.load(KEY) is None
 
     assert asyncio.run(live())

@@ -185,7 +185,7 @@ def test_deadlock_is_tried_again(postgres_dsn: str) -> None:
     async def live() -> int:
         async with PostgresStore(postgres_dsn) as store:
             thread = await store.thread("t")
-            link = store.backing.storage.link  # type: ignore[attr-defined]
+            link = store.context.storage.link  # type: ignore[attr-defined]
             with psycopg.connect(postgres_dsn) as other:
                 other.execute(
                     "CREATE TABLE foldline.trouble (at timestamptz DEFAULT clock_timestamp());"
@@ -232,7 +232,7 @@ def test_cancelled_calls_return_their_connections(postgres_dsn: str) -> None:
     async def live() -> int:
         async with PostgresStore(postgres_dsn, pool_size=2, timeout=2.0) as store:
             thread = await store.thread("t")
-            link = store.backing.storage.link  # type: ignore[attr-defined]
+            link = store.context.storage.link  # type: ignore[attr-defined]
             link.sql = {**link.sql, "sleep": b"SELECT pg_sleep(60)"}
             for _ in range(4):
                 reading = asyncio.create_task(link.read("sleep", {}))

@@ -98,9 +98,9 @@ def test_a_wrong_owner_is_found_and_mended(postgres_dsn: str, damage: str) -> No
             ]
             assert await texts(store, ONE.id) == said
             for key in (ONE, TWO):
-                repair = await plan_repair(store.backing, key)
+                repair = await plan_repair(store.context, key)
                 assert repair.lost == 0
-                await carry_out(store.backing, repair)
+                await carry_out(store.context, repair)
             assert not {ONE.id, TWO.id} & set(await faulty(store))
             await (await store.thread(ONE.id)).add_message(Message.user("new"))
             await store.delete(TWO.id)
@@ -118,11 +118,11 @@ def test_a_head_that_is_lost_with_its_owner_is_told(postgres_dsn: str) -> None:
         async with PostgresStore(postgres_dsn) as store:
             await fill(store)
             execute(postgres_dsn, f"UPDATE threads SET head = 'x' {THREAD}")
-            repair = await plan_repair(store.backing, ONE)
+            repair = await plan_repair(store.context, ONE)
             assert repair.kept == COUNT
             execute(postgres_dsn, OF_NOBODY)
             with pytest.raises(StoreCorruptError, match="does not know without it"):
-                await plan_repair(store.backing, ONE)
+                await plan_repair(store.context, ONE)
 
     asyncio.run(live())
 
@@ -180,7 +180,7 @@ def test_what_is_stray_is_told(postgres_dsn: str, stray: str, problem: str) -> N
     async def live() -> tuple[list[str], list[str]]:
         async with PostgresStore(postgres_dsn, checkpoints="full") as store:
             await fill(store)
-            storage = store.backing.storage
+            storage = store.context.storage
             assert isinstance(storage, Salvage)
             whole = await faulty(store)
             execute(postgres_dsn, stray)
@@ -253,8 +253,8 @@ def test_a_branch_that_leads_in_a_circle(postgres_dsn: str) -> None:
             assert found[ONE.id] == ["row 0: rows 0 to 4 are missing"]
             with pytest.raises(StoreCorruptError, match="has 37 of the rows"):
                 await thread.get_messages()
-            parent = thread.head.branch
-            storage = store.backing.storage
+            parent = thread.head.epoch
+            storage = store.context.storage
             assert isinstance(storage, PostgresStorage)
             values = {"tenant": "default", "parent": parent}
             ask = (

@@ -219,7 +219,7 @@ def test_durability(postgres_dsn: str, durability: str, shown: str, default: str
 
     async def live() -> str:
         async with PostgresStore(postgres_dsn, durability=durability) as store:  # type: ignore[arg-type]
-            link = store.backing.storage.link  # type: ignore[attr-defined]
+            link = store.context.storage.link  # type: ignore[attr-defined]
             link.sql = {**link.sql, "ask": b"SELECT current_setting('synchronous_commit')"}
             ((value,),) = await link.read("ask", {})
             return str(value)

@@ -116,8 +116,8 @@ def test_odd_settings_change_nothing_that_is_stored(odd_dsn: str) -> None:
             thread = await store.find(ONE.id)
             assert thread is not None
             await thread.clear()
-            left = await store.backing.storage.documents(ONE, "reduction")
-            left += await store.backing.storage.documents(ONE, "checkpoint")
+            left = await store.context.storage.documents(ONE, "reduction")
+            left += await store.context.storage.documents(ONE, "checkpoint")
             again = await store.thread(ONE.id)
             return [*faults], again.last_reduction, [one.name for one in left]
 

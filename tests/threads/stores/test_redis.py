@@ -230,7 +230,7 @@ def test_odd_tenants_have_no_threads(redis_url: str, odd: str) -> None:
     async def live() -> tuple[int, int, list[str]]:
         async with RedisStore(redis_url) as store:
             await store.thread("t", tenant="acme")
-            storage = store.backing.storage
+            storage = store.context.storage
             foreign = await storage.threads(odd)
             behind = await storage.threads("acme", after=odd)
             return len(foreign), len(behind) <= 1, await store.tenants()

@@ -109,7 +109,7 @@ def test_the_others_expire(redis_url: str, damage: str) -> None:
         async with RedisStore(redis_url, clock=lambda: NOW + 2 * DAY) as store:
             idle = await store.delete_inactive(DAY, dry_run=True)
             purged = await store.purge_expired()
-            left = await store.backing.storage.threads("default")
+            left = await store.context.storage.threads("default")
             return idle, purged, [stored.key.id for stored in left]
 
     assert asyncio.run(live()) == (2, 2, ["b"])
@@ -138,7 +138,7 @@ def test_documents_beside_another_key_are_refused(redis_url: str, damage: str) -
         await prepare(redis_url, DAMAGE[damage])
         async with RedisStore(redis_url) as store:
             with pytest.raises(StoreCorruptError):
-                await store.backing.storage.documents(ThreadKey("default", "b"), "checkpoint")
+                await store.context.storage.documents(ThreadKey("default", "b"), "checkpoint")
 
     asyncio.run(live())
 
@@ -326,7 +326,7 @@ def test_every_name_is_told(redis_url: str) -> None:
     async def live() -> tuple[list[tuple[str, str]], list[str], list[str], list[str]]:
         await prepare(redis_url, odd)
         async with RedisStore(redis_url) as store:
-            storage = store.backing.storage
+            storage = store.context.storage
             assert isinstance(storage, RedisStorage)
             listed = [stored.key.id for stored in await storage.threads("default", limit=3)]
             faults = [str(fault) async for one in verify_store(store) for fault in one.faults]

@@ -97,7 +97,7 @@ async def faults(store: RedisStore) -> list[Fault]:
 
 async def mend(store: RedisStore) -> list[Fault]:
     """Mend what can be."""
-    storage = store.backing.storage
+    storage = store.context.storage
     assert isinstance(storage, RedisStorage)
     return await storage.mend()
 
@@ -108,7 +108,7 @@ def test_a_whole_store_is_whole(redis_url: str) -> None:
     async def live() -> tuple[list[Fault], list[Fault], bool]:
         async with RedisStore(redis_url) as store:
             await fill(store)
-            assert isinstance(store.backing.storage, Salvage)
+            assert isinstance(store.context.storage, Salvage)
             before = await image(redis_url)
             return await faults(store), await mend(store), await image(redis_url) == before
 
@@ -162,7 +162,7 @@ def test_what_is_deleted_meanwhile_is_neither_told_nor_mended(
             await fill(store)
             is_over, told = asyncio.Event(), list[Fault]()
             writers = [asyncio.create_task(write(beside, n, is_over)) for n in range(4)]
-            storage = store.backing.storage
+            storage = store.context.storage
             assert isinstance(storage, RedisStorage)
             for _ in range(40):
                 told += await (storage.mend() if mends else storage.inspect())
@@ -240,8 +240,8 @@ def test_a_lost_branch_name_is_repaired(redis_url: str) -> None:
         async with RedisStore(redis_url) as store:
             await fill(store)
             await tell(redis_url, "HSET", ONE, "branch", "ff" * 16)
-            repair = await plan_repair(store.backing, ThreadKey("default", "one"))
-            await carry_out(store.backing, repair)
+            repair = await plan_repair(store.context, ThreadKey("default", "one"))
+            await carry_out(store.context, repair)
             thread = await store.thread("one")
             await thread.add_message(Message.user("on"))
             return repair.deeds, thread.count, await faults(store)

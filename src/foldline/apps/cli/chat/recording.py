@@ -15,8 +15,7 @@ from foldline.errors import ConfigError, ModelError
 from foldline.history.messages import Message
 from foldline.history.parts import ResponseContent
 from foldline.logs.importer import Session
-from foldline.providers.vendors.pydantic_model import PydanticModel
-from foldline.providers.vendors.wire_model import WireModel
+from foldline.providers.vendors.vendor_model import VendorModel
 from foldline.testing.model import ScriptedModel
 from foldline.threads.read_only import ReadOnlyThread
 
@@ -52,12 +51,7 @@ class Speaker:
         return self._agent.reducer
 
     async def agent(self, thread: ReadOnlyThread) -> Agent:  # noqa: ARG002 - a recording needs it
-        """
-        Return the agent that answers next on *thread*.
-
-        Raises:
-            ModelError: It is a recording, and has ended.
-        """
+        """Return the agent that answers next on *thread*."""
         return self._agent
 
     async def request(self, thread: ReadOnlyThread) -> str:  # noqa: ARG002 - a recording needs it
@@ -71,7 +65,7 @@ class Speaker:
     async def close(self) -> None:
         """Close the connections to the vendor."""
         model = self._agent.model
-        if isinstance(model, WireModel | PydanticModel):
+        if isinstance(model, VendorModel):
             await model.close()
 
 
@@ -86,18 +80,7 @@ class Recording(Speaker):
     def __init__(
         self, config: AgentConfig, session: Session, *, name: str, delay: float | None = None
     ) -> None:
-        """
-        Play *session*.
-
-        Args:
-            config: The agent; its provider is ignored.
-            session: The recorded conversation.
-            name: The identity of the model.
-            delay: How many seconds to wait before each answer and each piece of it.
-
-        Raises:
-            ConfigError: The assistant says nothing in it.
-        """
+        """Play *session* as *config* says, with *delay* seconds before each piece of an answer."""
         self._messages = session.messages
         self._name = name
         self._delay = delay
@@ -107,12 +90,7 @@ class Recording(Speaker):
         super().__init__(self._agent_at(0, most=1))
 
     async def agent(self, thread: ReadOnlyThread) -> Agent:
-        """
-        Return the agent that gives the next answer on *thread*, and only those that are left.
-
-        Raises:
-            ModelError: All answers were given.
-        """
+        """Return the agent that gives the next answer on *thread*, and only those that are left."""
         messages = await thread.get_messages()
         place = _answers_in(messages)
         count = len(self._requests)
@@ -137,18 +115,11 @@ class Recording(Speaker):
         """Return how many answers are left."""
         return max(0, len(self._requests) - _answers_in(await thread.get_messages()))
 
-    def _model_at(self, place: int) -> ScriptedModel:
-        """Return the model whose first answer is that of *place*, from 0."""
-        try:
-            return ScriptedModel.from_messages(
-                self._messages, skip=place, name=self._name, delay=self._delay
-            )
-        except ConfigError as error:
-            message = f"{self._name}: {error}"
-            raise ConfigError(message) from None
-
     def _agent_at(self, place: int, *, most: int) -> Agent:
-        config, model = self._config, self._model_at(place)
+        config = self._config
+        model = ScriptedModel.from_messages(
+            self._messages, skip=place, name=self._name, delay=self._delay
+        )
         options = _AS_RECORDED if config.options == AgentOptions() else config.options
         by_itself = config.history_reduction.summarizer_provider is None
         return Agent(
@@ -163,13 +134,7 @@ class Recording(Speaker):
         )
 
     def _tools(self, model: ScriptedModel, place: int) -> list[Tool]:
-        """
-        Return tools that repeat the recorded results.
-
-        Args:
-            model: The model whose calls they answer, which shows how far it has come.
-            place: The first answer that it gave.
-        """
+        """Return tools that repeat the results of *model*, whose first answer was *place*."""
         names = {call.name for message in self._messages for call in message.tool_calls}
         tools: list[Tool] = []
         for name in sorted(names):

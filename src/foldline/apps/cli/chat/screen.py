@@ -1,6 +1,6 @@
 """What a chat shows while a turn runs: for people, and as JSON lines for programs."""
 
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import msgspec
 from rich.console import Console
@@ -48,26 +48,6 @@ _ADVICE = {
     404: "check the model's name and the address (servers with Chat Completions are openai-chat:)",
     429: "wait a while",
 }
-
-
-class Display(Protocol):
-    """Shows a turn."""
-
-    def hear(self, event: AgentEvent) -> None:
-        """Show *event*."""
-        ...
-
-    def end(self, result: TurnResult) -> None:
-        """Show the result of the turn."""
-        ...
-
-    def note(self, text: str, *, style: str = "dim") -> None:
-        """Show *text* beside the answer."""
-        ...
-
-    def close(self) -> None:
-        """End the line that is being written."""
-        ...
 
 
 class JsonLines:
@@ -119,14 +99,7 @@ class Screen:
     """Shows the answer as it comes, and one line for everything else."""
 
     def __init__(self, answer: Console, notes: Console, *, is_recorded: bool = False) -> None:
-        """
-        Show a turn.
-
-        Args:
-            answer: Where the text of the model goes.
-            notes: Where everything else goes; it may be the same.
-            is_recorded: Whether a recording answers, which caches nothing.
-        """
+        """Show the answer on one console and all notes on another, which may be the same."""
         self._answer = answer
         self._notes = notes
         self._is_recorded = is_recorded
@@ -182,7 +155,7 @@ class Screen:
                 self.note(f"→ {first_line(name)} {said}", style="cyan")
             case ToolResultEvent():
                 self.note(_result_line(event), style="red" if event.is_error else "green")
-            case HistoryReductionEvent() if event.is_attempt:
+            case HistoryReductionEvent(status="performed" | "failed"):
                 self.note(
                     _fold_line(event), style="yellow" if event.status == "performed" else "red"
                 )
@@ -190,6 +163,10 @@ class Screen:
                 self.note(text, style="yellow")
             case _:
                 pass
+
+
+Display: TypeAlias = Screen | JsonLines
+"""What shows a turn."""
 
 
 def _result_line(event: ToolResultEvent) -> str:
@@ -230,10 +207,6 @@ def _usage_line(usage: Usage, *, calls: int, is_recorded: bool) -> str:
 async def place_line(thread: ReadOnlyThread) -> str:
     """
     Return the last question on *thread* and how far its turn came, as one line; empty without one.
-
-    Raises:
-        StoreCorruptError: A message is missing or damaged.
-        ThreadConflictError: Somebody has cleared the thread since it was read.
     """
     messages = await _since_question(thread)
     if not messages:
@@ -248,15 +221,12 @@ async def _since_question(thread: ReadOnlyThread) -> list[Message]:
     while True:
         messages = await thread.get_messages(last=last)
         for at in reversed(range(len(messages))):
-            if _is_question(messages[at]):
+            one = messages[at]
+            if one.role == "user" and not one.is_summary and one.text.strip():
                 return messages[at:]
         if last >= thread.count:
             return []
         last *= 8
-
-
-def _is_question(message: Message) -> bool:
-    return message.role == "user" and not message.is_summary and bool(message.text.strip())
 
 
 def _progress(thread: ReadOnlyThread, messages: list[Message]) -> str:

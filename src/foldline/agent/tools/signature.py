@@ -1,0 +1,317 @@
+"""What a function wants and says of itself: its annotations and its docstring."""
+
+import inspect
+import re
+import typing
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, time
+from functools import partial
+from itertools import pairwise
+from types import MappingProxyType, NoneType, UnionType
+from typing import Annotated, Any, TypeAlias, Union, cast
+
+from msgspec import UNSET, Meta, Struct
+
+from foldline.errors import ConfigError
+
+
+__all__ = [
+    "Docstring",
+    "Parameter",
+    "Signature",
+    "ToolContext",
+    "ToolFunction",
+    "read_docstring",
+    "read_signature",
+    "without_partial",
+]
+
+
+ToolFunction: TypeAlias = Callable[..., object]
+"""A function, a method, a partial or a callable object; async or not."""
+
+_REFUSED: Mapping[object, str] = MappingProxyType(
+    {
+        inspect.Parameter.POSITIONAL_ONLY: "positional-only",
+        inspect.Parameter.VAR_POSITIONAL: "*args",
+        inspect.Parameter.VAR_KEYWORD: "**kwargs",
+    }
+)
+_INSTEAD: Mapping[object, Any] = MappingProxyType(
+    {
+        object: Any,
+        Iterable: Sequence,
+        # msgspec calls these strings, without a format.
+        datetime: Annotated[datetime, Meta(extra_json_schema={"format": "date-time"})],
+        time: Annotated[time, Meta(extra_json_schema={"format": "time"})],
+    }
+)
+_GOOGLE = re.compile(
+    r"(?P<parameters>Args|Arguments|Params|Parameters|(?:Keyword|Other) (?:Args|Arguments|Parameters))"
+    r":\s*|(?:Attributes|Examples?|Notes?|Raises|References|Returns?|See Also|Todo|Warnings?|Warns"
+    r"|Yields?):\s*"
+)
+_UNDERLINE = re.compile(r"-{3,}\s*")
+_NUMPY = re.compile(r"(?:Other )?Parameters\s*")
+_FIELD = re.compile(r":(?:[a-z]+)(?: [^:\n]*)?:")
+_GOOGLE_ENTRY = re.compile(r"\*{0,2}(\w+)(?:\s*\(.*?\))?\s*:(?:\s+|$)(.*)")
+_NUMPY_ENTRY = re.compile(r"(\*{0,2}\w+(?:\s*,\s*\*{0,2}\w+)*)\s*(?::.*)?")
+_SPHINX_ENTRY = re.compile(
+    r":(?:param|parameter|arg|argument|key|keyword)\s[^:]*?(?<!\w)(\w++)\s*+:\s*(.*)"
+)
+
+
+class ToolContext(Struct, frozen=True, kw_only=True):
+    """
+    The call that a tool answers.
+
+    A parameter with this annotation is filled in by the agent; the model does not see it.
+    """
+
+    call_id: str
+    """The id of the call."""
+
+    name: str
+    """The name that the tool was called by."""
+
+    idempotency_key: str = ""
+    """The same whenever this call runs again: what it does twice under one key should count once."""
+
+    thread_id: str = ""
+    """The thread of the conversation."""
+
+    tenant: str = ""
+    """The tenant of the thread."""
+
+    run_id: str = ""
+    """The run that calls."""
+
+    iteration: int = 0
+    """The number of the model call that the call is from."""
+
+    attempt: int = 1
+    """How often this call has started, including this time: more than 1 after a crash."""
+
+
+class Parameter(Struct, frozen=True, kw_only=True):
+    """A parameter that the model fills in."""
+
+    name: str
+    """Its name."""
+
+    annotation: Any
+    """Its type; `Any` if the function does not say."""
+
+    default: object = UNSET
+    """Its default; UNSET if the model must give it."""
+
+    description: str = ""
+    """Its description for the model."""
+
+
+class Signature(Struct, frozen=True, kw_only=True):
+    """The parameters and the description of a function."""
+
+    parameters: tuple[Parameter, ...]
+    """The parameters that the model fills in, in order."""
+
+    contexts: tuple[str, ...]
+    """The names of the parameters that get the `ToolContext`."""
+
+    description: str
+    """The docstring up to its first section."""
+
+
+def without_partial(function: ToolFunction) -> ToolFunction:
+    """Return the function or method in *function*, without bound arguments."""
+    plain: object = function
+    while isinstance(plain, partial):
+        plain = cast("partial[object]", plain).func
+    if not inspect.isroutine(plain):
+        plain = getattr(plain, "__call__", plain)  # noqa: B004 - the method itself is wanted
+    return cast("ToolFunction", plain)
+
+
+def read_signature(function: ToolFunction, *, name: str) -> Signature:
+    """
+    Read the parameters of *function*, for the tool *name*.
+
+    Arguments that a `partial` binds by name are no parameters: the model neither sees nor sets them.
+
+    Raises:
+        ConfigError: It is not a function, has a parameter that cannot be given by name, or an
+            annotation that cannot be resolved.
+    """
+    _check(function, name)
+    plain = without_partial(function)
+    hints = _hints(plain, name)
+    told = read_docstring(_docstring(plain))
+    wanted = [(one, hints.get(one.name, Any)) for one in _parameters(function, name)]
+    return Signature(
+        parameters=tuple(
+            Parameter(
+                name=one.name,
+                annotation=_readable(hint),
+                default=UNSET if one.default is inspect.Parameter.empty else one.default,
+                description=_own_description(hint) or told.parameters.get(one.name, ""),
+            )
+            for one, hint in wanted
+            if not _is_context(hint)
+        ),
+        contexts=tuple(one.name for one, hint in wanted if _is_context(hint)),
+        description=told.description,
+    )
+
+
+def _check(function: object, name: str) -> None:
+    if isinstance(function, type) or not callable(function):
+        what = function.__name__ if isinstance(function, type) else type(function).__name__
+        message = f"tool {name!r} must be a function, a method or a callable object, got {what}"
+        raise ConfigError(message)
+
+
+def _parameters(function: ToolFunction, name: str) -> Iterator[inspect.Parameter]:
+    try:
+        found = inspect.signature(function).parameters
+    except (TypeError, ValueError) as error:
+        message = f"tool {name!r} has no readable signature: {error}"
+        raise ConfigError(message) from error
+    bound = _bound(function)
+    for place, one in enumerate(found.values()):
+        if one.kind in _REFUSED:
+            kind = _REFUSED[one.kind]
+            message = f"parameter {one.name!r} of tool {name!r} must have a plain name, got {kind}"
+            raise ConfigError(message)
+        if not place and one.name in {"self", "cls"} and one.annotation is one.empty:
+            message = f"tool {name!r} must be a method of an instance, got one of a class"
+            raise ConfigError(message)
+        if one.name not in bound:
+            yield one
+
+
+def _bound(function: ToolFunction) -> frozenset[str]:
+    if isinstance(function, partial):
+        return frozenset(cast("partial[object]", function).keywords)
+    return frozenset()
+
+
+def _hints(plain: ToolFunction, name: str) -> Mapping[str, object]:
+    target: object = getattr(plain, "__func__", plain)
+    try:
+        return typing.get_type_hints(target, include_extras=True)
+    except (NameError, TypeError, AttributeError, SyntaxError) as error:
+        message = (
+            f"an annotation of tool {name!r} must be defined at the top of its module: {error}"
+        )
+        raise ConfigError(message) from error
+
+
+def _docstring(plain: ToolFunction) -> str:
+    said = plain.__doc__ or ""
+    if not said and getattr(plain, "__name__", "") == "__call__":
+        # A callable object may have its description in its class.
+        said = type(cast("object", getattr(plain, "__self__", None))).__doc__ or ""
+    return said
+
+
+def _is_context(hint: object) -> bool:
+    if typing.get_origin(hint) is Annotated:
+        hint = typing.get_args(hint)[0]
+    inner = typing.get_args(hint) if typing.get_origin(hint) in {Union, UnionType} else (hint,)
+    return ToolContext in inner and all(one in {ToolContext, NoneType} for one in inner)
+
+
+def _own_description(hint: object) -> str:
+    """Return the description in an `Annotated`: a string, a `Meta` or a field of another library."""
+    if typing.get_origin(hint) is not Annotated:
+        return ""
+    for extra in typing.get_args(hint)[1:]:
+        said = extra if isinstance(extra, str) else getattr(extra, "description", None)
+        if isinstance(said, str) and said:
+            return said
+    return ""
+
+
+def _readable(hint: Any) -> Any:
+    """Return *hint* with types that msgspec can read, or describes better."""
+    if isinstance(hint, type) and hint in _INSTEAD:
+        return _INSTEAD[hint]
+    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if origin is Annotated:
+        return Annotated[(_readable(inner[0]), *inner[1:])]
+    if origin is None or origin is typing.Literal or not inner:
+        return hint
+    changed = tuple(map(_readable, inner))
+    if origin in {Union, UnionType}:
+        return Union[changed]  # noqa: UP007 - the kinds are not known
+    return _INSTEAD.get(origin, origin)[changed]
+
+
+class Docstring(Struct, frozen=True, kw_only=True):
+    """The parts of a docstring."""
+
+    description: str
+    """The text before the first section."""
+
+    parameters: Mapping[str, str]
+    """The description of each parameter, in one line."""
+
+
+def read_docstring(text: str) -> Docstring:
+    """Return the parts of *text*: Google, NumPy or Sphinx style."""
+    lines = inspect.cleandoc(text).splitlines()
+    starts = [place for place in range(len(lines)) if _begins_section(lines, place)]
+    end = starts[0] if starts else len(lines)
+    parameters: dict[str, str] = {}
+    for start, stop in pairwise([*starts, len(lines)]):
+        for names, said in _entries(lines[start:stop]):
+            parameters.update(dict.fromkeys(names, said))
+    return Docstring(description="\n".join(lines[:end]).strip(), parameters=parameters)
+
+
+def _begins_section(lines: Sequence[str], place: int) -> bool:
+    line = lines[place]
+    after = lines[place + 1] if place + 1 < len(lines) else ""
+    if _UNDERLINE.fullmatch(after):
+        return bool(line.strip())
+    return bool(_GOOGLE.fullmatch(line) or _FIELD.match(line))
+
+
+def _entries(section: Sequence[str]) -> Iterator[tuple[list[str], str]]:
+    """Yield the names and the text of each entry of *section*, if it is one of parameters."""
+    first, *rest = section
+    google = _GOOGLE.fullmatch(first)
+    if _FIELD.match(first):
+        yield from _read([first, *(line.strip() for line in rest)], _SPHINX_ENTRY)
+    elif google is not None and google["parameters"]:
+        yield from _read(_indented(rest), _GOOGLE_ENTRY)
+    elif _NUMPY.fullmatch(first):
+        yield from _read(rest[1:], _NUMPY_ENTRY)
+
+
+def _indented(lines: Sequence[str]) -> list[str]:
+    """Return the lines indented like the first, up to one that is not."""
+    filled = [line for line in lines if line.strip()]
+    depth = len(filled[0]) - len(filled[0].lstrip()) if filled else 0
+    inside: list[str] = []
+    for line in filled:
+        if not depth or line[:depth].strip():
+            break
+        inside.append(line[depth:])
+    return inside
+
+
+def _read(lines: Sequence[str], entry: re.Pattern[str]) -> Iterator[tuple[list[str], str]]:
+    names: list[str] = []
+    said: list[str] = []
+    for line in lines:
+        begun = entry.fullmatch(line)
+        if begun is None:
+            said.append(line.strip())
+            continue
+        if names:
+            yield names, " ".join(filter(None, said))
+        names = re.findall(r"\w+", begun[1])
+        said = [begun[2].strip()] if entry.groups > 1 else []
+    if names:
+        yield names, " ".join(filter(None, said))

@@ -1,0 +1,255 @@
+"""
+What was called: counts for each tool, the last calls, and the calls that failed.
+
+Whether a call failed is judged by how its result begins and ends: only its first and its last lines
+are a tool"s own words. The middle may be a file that was read, where `except Error as error:` says
+nothing about the call; so an error named inside a text never counts. What the record itself marks
+as an error is one, whatever its text says.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeAlias
+
+from foldline.errors import FormatError
+from foldline.history.codec import decode_json
+from foldline.providers.digest.budget import Item
+from foldline.providers.digest.text import one_line, shorten
+from foldline.providers.digest.transcript import Call, Transcript
+
+
+__all__ = ["failure_of", "offer_calls"]
+
+
+_MOST = 40
+_COUNTS = "counts: "
+_FAILED = "failed: "
+_ARROW = " -> "
+_VALUE_LENGTH = 100
+_CALL_LENGTH = 200
+
+
+def offer_calls(transcript: Transcript, *, prior: Sequence[str]) -> list[Item]:
+    """
+    Offer the counts, then last calls and failures alternately, the newest first.
+
+    Args:
+        prior: The lines of the absorbed tool sections, oldest first.
+    """
+    counts = _prior_counts(prior) + Counter(call.name for call in transcript.calls)
+    failed = [line for line in prior if line.startswith(_FAILED)]
+    failed += _failures(transcript)
+    known = [line for line in prior if not line.startswith((_FAILED, _COUNTS))]
+    called = known + [_describe(call) for call in transcript.calls[-_MOST:]]
+    lines = _interleave(_newest(called), _newest(failed))
+    items = [Item(line, _MOST * 2 - rank) for rank, line in enumerate(lines)]
+    if not counts:
+        return items
+    return [Item(_write_counts(counts), 0), *items]
+
+
+def _newest(lines: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(reversed([line for line in lines if line])))[: _MOST // 2]
+
+
+def _interleave(first: Sequence[str], second: Sequence[str]) -> list[str]:
+    pairs = zip(first, second, strict=False)
+    shorter = min(len(first), len(second))
+    return [*(line for pair in pairs for line in pair), *first[shorter:], *second[shorter:]]
+
+
+def _write_counts(counts: Counter[str]) -> str:
+    ranked = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+    return _COUNTS + ", ".join(f"{name} {count}" for name, count in ranked)
+
+
+def _prior_counts(prior: Iterable[str]) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for line in prior:
+        if line.startswith(_COUNTS):
+            for pair in line.removeprefix(_COUNTS).split(", "):
+                name, _, count = pair.rpartition(" ")
+                counts[name] += int(count) if count.isdecimal() else 0
+    return counts
+
+
+def _describe(call: Call) -> str:
+    pairs = (
+        f"{argument.label}: {shorten(one_line(argument.value), limit=_VALUE_LENGTH)}"
+        for argument in call.arguments
+    )
+    return shorten(one_line(f"{call.name} {'; '.join(pairs)}"), limit=_CALL_LENGTH)
+
+
+def _failures(transcript: Transcript) -> Iterator[str]:
+    calls = iter(transcript.calls)
+    coming = next(calls, None)
+    open_calls: dict[str, Call] = {}
+    for result in transcript.results:
+        # An id may come again: a result answers the last call with its id before it.
+        while coming is not None and coming.position < result.position:
+            open_calls[coming.id] = coming
+            coming = next(calls, None)
+        error = failure_of(result.text, is_marked=result.is_error)
+        if error:
+            call = open_calls.get(result.id) if result.id else None
+            yield f"{_FAILED}{_describe(call)}{_ARROW}{error}" if call else _FAILED + error
+
+
+_Json: TypeAlias = "dict[str, _Json] | list[_Json] | str | float | bool | None"
+
+_LENGTH = 160
+_EDGE = 4_000
+_JOINED = " … "
+
+
+def _any_of(*forms: str) -> str:
+    return f"(?:{'|'.join(forms)})"
+
+
+# Empty lines, three spaces at most, and what tools put in front. A first line that is indented
+# further is the middle of a file.
+_OPENING = r"(?:[ \t]*+\r?\n)*+ {0,3}(?:\[|<(?:error|tool_use_error|stderr)>\s{0,4}|[❌✗]\s?)?"
+_PLACE = r"[^\s:(]{1,200}(?:\(\d+,\d+\)|:\d+:\d+): (?:fatal )?error\b"
+_BEGIN = re.compile(
+    _OPENING
+    + _any_of(
+        # Error: …, ValueError: …, some.module.OddException: …, error[E0308]: …
+        r"(?:[A-Za-z_][\w.]{0,80}?)?(?:[Ee]rror|ERROR|Exception)(?:\[\w{1,20}\])?:(?=\s|$)",
+        r"Error (?:calling|executing|running|reading|writing|opening|parsing|fetching|while|during"
+        r"|code)\b",
+        r"(?:Unexpected|Fatal|Internal|Unknown|Runtime|Syntax|System|Server|Tool|API|Validation"
+        r"|Network|Connection)(?: [a-z]+)? [Ee]rror:",
+        r"An? (?:\w+ )?(?:error|exception) occurred",
+        r"Traceback \(most recent call last\)",
+        r"(?:fatal|FATAL|panic|Uncaught [\w.]{1,80}):\s",
+        r"npm (?:error|ERR!) ",
+        r"Your proposed edit has introduced new syntax error",
+        r"HTTP(?:/\d(?:\.\d)?)?(?: [Ee]rror)?:? [45]\d\d\b",
+        r"[Ss]tatus(?: [Cc]ode)?: [45]\d\d\b",
+        r"(?:400 Bad Request|401 Unauthorized|403 Forbidden|404 Not Found|405 Method Not Allowed"
+        r"|409 Conflict|422 Unprocessable|429 Too Many Requests|500 Internal Server Error"
+        r"|502 Bad Gateway|503 Service Unavailable|504 Gateway Time)",
+        _PLACE,
+    )
+).match
+# What counts only in a short text: a longer one may be what the tool was asked for.
+_SHORT = 600
+_SHORT_LINES = 8
+_COMPLAINT = re.compile(
+    _OPENING
+    + _any_of(
+        r"(?:[Cc]ould not|[Cc]annot|[Cc]an['’]t|[Uu]nable to|[Ff]ailed to)\b",
+        r"(?:[A-Z][a-z]+ )?(?:[Cc]ommand|[Oo]peration|[Rr]equest|[Tt]ool|[Pp]rocess|[Ee]xecution)"
+        r" (?:was |has |call )?(?:aborted|cancelled|failed|interrupted|killed|rejected|timed out"
+        r"|denied|not found)\b",
+        r"(?:[Pp]ermission|[Aa]ccess) denied|[Nn]o such file|[Tt]imed out\b",
+        r"(?:File|Path|Directory|Module|Tool) (?:does not exist|not found)\b",
+        r"No (?:changes made to|replacement was performed)\b",
+        # bash: ponyc: command not found, ls: cannot access 'x': No such file or directory
+        r"[\w./+-]{1,120}: (?:[^\s:][^\n:]{0,200}: ){0,3}(?:[Nn]o such file or directory"
+        r"|[Pp]ermission denied|(?:command )?not found|cannot |can't |[Nn]ot a directory"
+        r"|[Ii]s a directory|unrecognized |invalid |illegal |missing )",
+    )
+).match
+_EXIT = re.compile(
+    r"[\[(<]?(?:[A-Za-z]{1,20} ){0,5}(?:[Ee]xit(?:ed with)?[ _]?(?:code|status)|[Rr]eturn ?code)"
+    r"(?: of|:|>)? ?(-?\d{1,10})(?:[.\])]{0,2}|</returncode>)"
+).fullmatch
+_EXIT_LINES = 4
+_END = re.compile(
+    _any_of(
+        _PLACE,
+        r"make(?:\[\d+\])?: \*\*\* ",
+        r"npm (?:error|ERR!) ",
+        r"=++(?= )(?>.*? \d++ (?:failed|errors?)\b)(?>.*? in \d)",
+        r"FAILED \((?:failures|errors)=",
+        r"Command (?:aborted|cancelled|timed out)\b",
+    )
+).match
+_TRACE = "Traceback (most recent call last):"
+_RAISED = re.compile(
+    r"[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt|Warning)(?:: .*)?"
+).fullmatch
+# In code, a line with one of these at its end continues.
+_CODE_ENDINGS = (",", ";", "{", "(", "[")
+_HINT = re.compile(r'"(?:is_error|isError|error|exit_code|exitCode|returncode)"')
+_MARKS = ("is_error", "isError")
+_CODES = ("exit_code", "exitCode", "returncode")
+_UNSAID = "error"
+
+
+def failure_of(text: str, *, is_marked: bool = False) -> str:
+    """
+    Return the line in which a result says that its call failed; empty if it does not.
+
+    Args:
+        text: What the tool returned.
+        is_marked: Whether the record itself calls the result an error.
+    """
+    lines = _edge_lines(text)
+    said = _exit(lines)
+    if said is None:
+        said = _field(text) or _begin(text, lines) or _end(lines)
+    if not said and not is_marked:
+        return ""
+    return shorten(one_line(said or "".join(lines[:1])), limit=_LENGTH) or _UNSAID
+
+
+def _edge_lines(text: str) -> list[str]:
+    edges = text if len(text) <= 2 * _EDGE else f"{text[:_EDGE]}\n{text[-_EDGE:]}"
+    return [line.rstrip() for line in edges.splitlines() if line.strip()]
+
+
+def _exit(lines: Sequence[str]) -> str | None:
+    """Return the line of an exit code that is not zero, empty if it is zero, None without one."""
+    for line in (*lines[-1:], *lines[:_EXIT_LINES]):
+        match = _EXIT(line)
+        if match:
+            error = next(filter(_BEGIN, lines), line)
+            said = line if error == line else f"{line}{_JOINED}{error}"
+            return said if int(match[1]) else ""
+    return None
+
+
+def _field(text: str) -> str:
+    """Return *text* if it is a JSON object with a field that says that the call failed."""
+    if not text.lstrip().startswith(("{", "[")) or not _HINT.search(text):
+        return ""
+    try:
+        value: _Json = decode_json(text)
+    except FormatError:
+        return ""
+    if not isinstance(value, dict):
+        return ""
+    about = value.get("metadata")
+    fields = about | value if isinstance(about, dict) else value
+    is_failure = (
+        any(value.get(name) is True for name in _MARKS)
+        or any(isinstance(code, int | float) and code for code in map(fields.get, _CODES))
+        # A long object with a field of this name may be anything.
+        or (len(text) <= _SHORT and isinstance(value.get("error"), str | dict) and value["error"])
+    )
+    return text[:_EDGE] if is_failure else ""
+
+
+def _begin(text: str, lines: Sequence[str]) -> str:
+    is_short = len(text) <= _SHORT and len(lines) <= _SHORT_LINES
+    if not lines or not (_BEGIN(text) or (is_short and _COMPLAINT(text))):
+        return ""
+    first, *others = lines
+    if others and first.endswith(_CODE_ENDINGS):
+        return ""
+    if _TRACE in first and _RAISED(lines[-1]):
+        return lines[-1]
+    # A line such as `ERROR:` alone says nothing.
+    return f"{first} {others[0]}" if others and first.endswith(":") else first
+
+
+def _end(lines: Sequence[str]) -> str:
+    # Compilers explain an error in lines that are indented.
+    last = next((line for line in reversed(lines) if not line[0].isspace()), "")
+    if _END(last) or (_TRACE in lines and _RAISED(last)):
+        return last
+    return ""
