@@ -25,7 +25,7 @@ from foldline.errors import TurnStoppedError
 from foldline.testing.model import ScriptedModel, calls
 from foldline.threads.stores.memory import MemoryStorage, MemoryStore
 from foldline.threads.thread import ConversationThread
-from foldline.threads.tool_run import INTERRUPTED
+from foldline.threads.tools import INTERRUPTED
 from tests.agent.crashes.book import Book
 from tests.agent.crashes.case import Ground, Grounds, in_file, in_memory
 from tests.agent.crashes.judge import Model, broken_between, broken_in_the_end, model_of, sight_of

@@ -18,7 +18,7 @@ from foldline.agent.tools import Tool, tool
 from foldline.errors import CheckpointStaleError, ToolDecisionError
 from foldline.testing.model import ScriptedModel, calls
 from foldline.threads.loop_state import AgentLoopState
-from foldline.threads.tool_run import INTERRUPTED, ToolPolicy, ToolRun
+from foldline.threads.tools import INTERRUPTED, ToolPolicy, ToolRun
 
 
 async def interrupted(policy: ToolPolicy, thread: ConversationThread) -> None:

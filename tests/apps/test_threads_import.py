@@ -13,7 +13,7 @@ from foldline.history.parts import ToolCallPart
 from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
-from foldline.threads.tool_run import ToolRun
+from foldline.threads.tools import ToolRun
 from tests.threads.sample import when
 
 

@@ -32,14 +32,14 @@ from foldline.history.units import COUNTING_UNITS, CountingUnit
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.state import HistoryReductionState
 from foldline.testing.histories import damaged_history, legal_history
+from foldline.threads.head import ThreadRecord
 from foldline.threads.loop_state import AgentLoopState
-from foldline.threads.record import ThreadRecord
+from foldline.threads.reader import Query, text_of, words_of
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.thread import ConversationThread
-from foldline.threads.tool_run import ToolRun
-from foldline.threads.words import Query, text_of, words_of
+from foldline.threads.tools import ToolRun
 from tests.properties.agreement import agree, is_decided_alike
 from tests.properties.plain_thread import Plain
 

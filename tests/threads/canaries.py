@@ -10,7 +10,7 @@ from foldline.reduction.state import HistoryReductionState
 from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.store import ThreadStore
 from foldline.threads.thread import ConversationThread
-from foldline.threads.tool_run import ToolRun
+from foldline.threads.tools import ToolRun
 
 
 __all__ = [

@@ -8,7 +8,7 @@ from foldline.reduction.state import HistoryReductionState
 from foldline.threads.key import ThreadKey
 from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.store import ThreadStore
-from foldline.threads.tool_run import ToolRun
+from foldline.threads.tools import ToolRun
 
 
 __all__ = ["COUNT", "ONE", "OTHER", "TWO", "fill", "said", "when"]

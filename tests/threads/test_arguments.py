@@ -24,7 +24,7 @@ from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.thread import ConversationThread
-from foldline.threads.tool_run import ToolRun
+from foldline.threads.tools import ToolRun
 
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)

@@ -6,6 +6,8 @@ from random import Random
 
 import msgspec
 import pytest
+from foldline.threads.chain import Chain
+from foldline.threads.verification import verify_store
 
 from foldline.agent.reducer import HistoryReducer
 from foldline.errors import ConfigError
@@ -14,13 +16,11 @@ from foldline.history.messages import Message
 from foldline.history.tokens import TokenEstimator
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.testing.histories import damaged_history
-from foldline.threads.chain import Chain
 from foldline.threads.cipher import Vault
 from foldline.threads.head import SEAL_SIZE, Head
 from foldline.threads.old_row import MessageRow, append_rows, read_row, seal_of
 from foldline.threads.step import StoredRow
 from foldline.threads.stores.memory import MemoryStore
-from foldline.threads.verification import verify_store
 from tests.threads.canaries import reduction_of
 from tests.threads.sample import said, when
 

@@ -5,8 +5,12 @@ from datetime import UTC, datetime
 import pytest
 
 from foldline.errors import StoreCorruptError
-from foldline.threads.checkpoint import Checkpoint, decode_checkpoint, encode_checkpoint
-from foldline.threads.loop_state import AgentLoopState
+from foldline.threads.loop_state import (
+    AgentLoopState,
+    Checkpoint,
+    decode_checkpoint,
+    encode_checkpoint,
+)
 
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)

@@ -11,8 +11,8 @@ import pytest
 
 from foldline.errors import CheckpointError, ConfigError, ThreadConflictError, ThreadIdError
 from foldline.history.messages import Message
-from foldline.threads.checkpoint import Checkpoint, CheckpointRetention
 from foldline.threads.checkpointer import ThreadCheckpointer
+from foldline.threads.loop_state import Checkpoint, CheckpointRetention
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.stores.sqlite.store import SQLiteStore

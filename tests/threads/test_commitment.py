@@ -14,7 +14,7 @@ from foldline.threads.step import Step, StoredThread
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStorage
 from foldline.threads.thread import ConversationThread
-from foldline.threads.tool_run import ToolRun
+from foldline.threads.tools import ToolRun
 from tests.threads.canaries import open_state, reduction_of
 
 

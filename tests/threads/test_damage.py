@@ -16,7 +16,7 @@ from foldline.reduction.state import HistoryReductionState
 from foldline.threads.checkpointer import ThreadCheckpointer
 from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.stores.sqlite.store import SQLiteStore
-from foldline.threads.tool_run import ToolRun
+from foldline.threads.tools import ToolRun
 
 
 Damage = Callable[[sqlite3.Connection, Random], None]

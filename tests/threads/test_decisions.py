@@ -14,7 +14,7 @@ from foldline.reduction.state import HistoryReductionState
 from foldline.threads.loop_state import COMPLETED, AgentLoopState
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.thread import ConversationThread
-from foldline.threads.tool_run import ToolRun
+from foldline.threads.tools import ToolRun
 
 
 CALL = Message.assistant(tool_calls=[ToolCallPart("c1", "pay", "{}")])

@@ -8,7 +8,7 @@ import pytest
 
 from foldline.errors import ThreadNotFoundError
 from foldline.history.messages import Message
-from foldline.threads.checkpoint import CheckpointRetention
+from foldline.threads.storage import CheckpointRetention
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.stores.sqlite.store import SQLiteStore

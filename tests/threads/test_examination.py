@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 import pytest
+from foldline.threads.verification import verify_store, verify_thread
 
 from foldline.errors import StoreBusyError, StoreKeyError
 from foldline.history.messages import Message
@@ -13,7 +14,6 @@ from foldline.threads.key import ThreadKey
 from foldline.threads.step import StoredRow
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStorage
-from foldline.threads.verification import verify_store, verify_thread
 
 
 Deed = Callable[[ThreadStore, str], Awaitable[object]]

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from foldline.errors import StoreVersionError, ThreadExistsError, ThreadNotFoundError
 from foldline.history.messages import Message
 from foldline.threads.checkpointer import ThreadCheckpointer
+from foldline.threads.head import close_head, decode_record
 from foldline.threads.key import ThreadKey
-from foldline.threads.record import close_head, decode_record
 from foldline.threads.step import Step, StoredThread
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStorage, MemoryStore

@@ -7,6 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from foldline.threads.verification import verify_thread
 
 from foldline.errors import ThreadExistsError, ThreadNotFoundError
 from foldline.history.messages import Message
@@ -17,7 +18,6 @@ from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.thread import ConversationThread
-from foldline.threads.verification import verify_thread
 from tests.threads.canaries import NOW
 from tests.threads.clock import DAY, Clock, Story
 

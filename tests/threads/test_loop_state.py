@@ -16,8 +16,7 @@ from foldline.errors import (
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.reduction.state import HistoryReductionState
-from foldline.threads.current import CurrentMessages
-from foldline.threads.loop_state import COMPLETED, AgentLoopState
+from foldline.threads.loop_state import COMPLETED, AgentLoopState, CurrentMessages
 
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)

@@ -6,6 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from foldline.threads.verification import verify_thread
 
 from foldline.errors import (
     ConfigError,
@@ -16,14 +17,12 @@ from foldline.errors import (
 )
 from foldline.history.messages import Message
 from foldline.threads.checkpointer import ThreadCheckpointer
-from foldline.threads.moment import ThreadMoment
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.stores.postgres.store import PostgresStore
 from foldline.threads.stores.redis.store import RedisStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
-from foldline.threads.thread import ConversationThread
-from foldline.threads.verification import verify_thread
+from foldline.threads.thread import ConversationThread, ThreadMoment
 from tests.threads.canaries import NOW, open_state, reduction_of
 from tests.threads.clock import DAY, Clock
 

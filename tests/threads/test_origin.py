@@ -12,7 +12,7 @@ from foldline.history.parts import ToolCallPart
 from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.thread import ConversationThread
-from foldline.threads.tool_run import INTERRUPTED, ToolRun
+from foldline.threads.tools import INTERRUPTED, ToolRun
 
 
 STATE = AgentLoopState(

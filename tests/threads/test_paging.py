@@ -6,6 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 from foldline.threads.paging import stored_threads
+
 from foldline.threads.step import StoredThread
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStorage, MemoryStore

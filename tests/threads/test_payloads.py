@@ -12,7 +12,7 @@ from foldline.history.messages import Message
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
-from foldline.threads.tool_run import ToolRun
+from foldline.threads.tools import ToolRun
 
 
 PLAIN = "canary"

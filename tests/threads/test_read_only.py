@@ -17,7 +17,7 @@ from foldline.threads.stores.postgres.store import PostgresStore
 from foldline.threads.stores.redis.store import RedisStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.thread import ConversationThread
-from foldline.threads.tool_run import ToolRun
+from foldline.threads.tools import ToolRun
 from tests.threads.canaries import open_state
 
 

@@ -5,6 +5,14 @@ from collections.abc import Callable
 
 import msgspec
 import pytest
+from foldline.threads.repair import (
+    WholeRows,
+    carry_out,
+    find_last_good,
+    plan_repair,
+    whole_rows,
+)
+from foldline.threads.verification import verify_store, verify_thread
 from msgspec.structs import replace
 
 from foldline.errors import (
@@ -16,24 +24,14 @@ from foldline.errors import (
 from foldline.history.messages import Message
 from foldline.reduction.state import HistoryReductionState, hash_of
 from foldline.threads.cipher import AesCipher, Vault
-from foldline.threads.current import CurrentMessages
-from foldline.threads.head import HEAD_FORMAT
+from foldline.threads.head import HEAD_FORMAT, close_head, decode_record, document
 from foldline.threads.key import ThreadKey
-from foldline.threads.loop_state import AgentLoopState
-from foldline.threads.record import close_head, decode_record, document
-from foldline.threads.repair import (
-    WholeRows,
-    carry_out,
-    find_last_good,
-    plan_repair,
-    whole_rows,
-)
+from foldline.threads.loop_state import AgentLoopState, CurrentMessages
 from foldline.threads.step import Document, DocumentKind, Step, StoredRow
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStorage, MemoryStore
 from foldline.threads.stores.postgres.store import PostgresStore
 from foldline.threads.stores.redis.store import RedisStore
-from foldline.threads.verification import verify_store, verify_thread
 from tests.threads.sample import COUNT, ONE, fill, said, when
 
 

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 
 import pytest
+from foldline.threads.verification import verify_thread
 
 from foldline.history.history import History
 from foldline.history.messages import Message
@@ -13,7 +14,6 @@ from foldline.reduction.state import HistoryReductionState
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.thread import ConversationThread
-from foldline.threads.verification import verify_thread
 
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)

@@ -23,7 +23,7 @@ from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.thread import ConversationThread
-from foldline.threads.tool_run import ToolRun
+from foldline.threads.tools import ToolRun
 from tests.threads.canaries import NOW, hide, open_state, reduction_of, secrets_at, told
 
 

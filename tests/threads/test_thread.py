@@ -21,12 +21,11 @@ from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
 from foldline.reduction.state import HistoryReductionState
 from foldline.threads.loop_state import AgentLoopState
-from foldline.threads.message_store import MessageStore
-from foldline.threads.store import ThreadStore
+from foldline.threads.store import MessageStore, ThreadStore
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.thread import ConversationThread
-from foldline.threads.tool_run import INTERRUPTED, ToolRun
+from foldline.threads.tools import INTERRUPTED, ToolRun
 
 
 T = TypeVar("T")

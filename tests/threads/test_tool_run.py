@@ -8,7 +8,7 @@ import pytest
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
 from foldline.threads.stores.memory import MemoryStore
-from foldline.threads.tool_run import ToolRun, idempotency_key
+from foldline.threads.tools import ToolRun, idempotency_key
 
 
 def test_a_run_is_finished_with_its_result() -> None:

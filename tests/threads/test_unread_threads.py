@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from foldline.threads.verification import verify_store, verify_thread
 
 from foldline.errors import StoreError
 from foldline.history.messages import Message
@@ -11,7 +12,6 @@ from foldline.threads.key import ThreadKey
 from foldline.threads.step import StoredRow, StoredThread
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStorage
-from foldline.threads.verification import verify_store, verify_thread
 
 
 BAD = ThreadKey("default", "b")

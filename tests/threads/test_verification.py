@@ -6,17 +6,17 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from foldline.threads.repair import Repair, carry_out, find_last_good, plan_repair
 from foldline.threads.stores.sqlite.inspection import Inspection, look_into
+from foldline.threads.verification import Verified, verify_store, verify_thread
 
 from foldline.errors import FoldlineError, StoreCorruptError
 from foldline.history.messages import Message
 from foldline.threads.fault import Fault
 from foldline.threads.key import ThreadKey
-from foldline.threads.repair import Repair, carry_out, find_last_good, plan_repair
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.stores.sqlite.storage import SQLiteStorage
 from foldline.threads.stores.sqlite.store import SQLiteStore
-from foldline.threads.verification import Verified, verify_store, verify_thread
 from tests.threads.sample import COUNT, ONE, OTHER, TWO, fill, said
 
 

@@ -8,9 +8,9 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from foldline.threads.verification import Verified, verify_store
 
 from foldline.threads.stores.sqlite.store import SQLiteStore
-from foldline.threads.verification import Verified, verify_store
 from tests.threads.sample import ONE, OTHER, TWO, fill
 
 

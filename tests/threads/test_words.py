@@ -20,11 +20,11 @@ from foldline.history.parts import (
     ToolCallResponsePart,
 )
 from foldline.threads.key import ThreadKey
+from foldline.threads.reader import Query, text_of, words_of
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.thread import ConversationThread
-from foldline.threads.words import Query, text_of, words_of
 
 
 T = TypeVar("T")

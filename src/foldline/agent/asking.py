@@ -153,8 +153,8 @@ class Asking:
             )
             verdict, limits = held.verdict, reducer.config.limits
             if verdict.kind == "fold" and verdict.units <= limits.ceiling + limits.threshold:
-                branch = self._progress.thread.head.branch
-                ahead.start(self._flight, partial(self._fold_behind, window, branch))
+                epoch = self._progress.thread.head.epoch
+                ahead.start(self._flight, partial(self._fold_behind, window, epoch))
                 return held
             if not verdict.folds:
                 return held
@@ -176,22 +176,20 @@ class Asking:
         thread = self._progress.thread
         return thread.storage, thread.tenant, thread.id, self._setup.reducer.config_fingerprint
 
-    async def _fold_behind(self, window: ThreadWindow, branch: bytes) -> ReductionMetadata | None:
+    async def _fold_behind(self, window: ThreadWindow, epoch: bytes) -> ReductionMetadata | None:
         reducer, thread = self._setup.reducer, self._progress.thread
         reduced = await reducer.reduce(window.history, state=window.reduction)
         state, event = reduced.state, reduced.event
         if state is None or event is None or not _changed(reduced):
             return None
-        if not _performed(reduced) and thread.head.branch != branch:
-            # A note of a failure has no digest that a commit compares.
-            return None
         if not await self._is_stored(window.reduction):
             # Somebody has taken back what it goes on from.
             return None
         try:
-            await thread.save_reduction(state, archive=self._archives and _performed(reduced))
+            archive = self._archives and _performed(reduced)
+            await thread.save_reduction(state, archive=archive, epoch=epoch)
         except ThreadConflictError:
-            # Somebody else has folded; theirs stands.
+            # Somebody else has folded, or the thread was rewound since the fold began.
             return None
         return ReductionMetadata(state=state, event=event)
 

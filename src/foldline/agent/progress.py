@@ -1,30 +1,21 @@
 """How far a turn has come: its thread, its state, and the commits that move both."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
-from typing import Protocol
+from collections.abc import Callable, Sequence
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, UnsetType, structs
 
 from foldline.agent.events import AgentEvent, CheckpointEvent, CheckpointOperation
 from foldline.errors import CommitUnknownError, ThreadConflictError
 from foldline.history.messages import Message
 from foldline.reduction.state import HistoryReductionState
-from foldline.threads.checkpoint import CheckpointSource
-from foldline.threads.loop_state import AgentLoopState
+from foldline.threads.change import Change
+from foldline.threads.loop_state import AgentLoopState, CheckpointSource
 from foldline.threads.thread import ConversationThread
-from foldline.threads.tool_run import ToolRun
+from foldline.threads.tools import ToolRun
 
 
 __all__ = ["Progress"]
-
-
-_ATTEMPTS = 8
-
-
-class _Write(Protocol):
-    def __call__(self, *, expected: int) -> Awaitable[None]: ...
 
 
 class Progress:
@@ -53,7 +44,7 @@ class Progress:
         self.messages = list(messages)
         self._lock = asyncio.Lock()
         # What the turn knows of the thread; its object may be refreshed by others who hold it.
-        self._revision, self._known = thread.revision, self._place()
+        self._revision, self._known = thread.head.revision, self._place()
 
     def check(self) -> None:
         """
@@ -63,8 +54,9 @@ class Progress:
             ThreadConflictError: Somebody does.
         """
         if self._place() != self._known:
+            actual = self.thread.head.revision
             raise ThreadConflictError(
-                thread_id=self.thread.id, expected=self._revision, actual=self.thread.revision
+                thread_id=self.thread.id, expected=self._revision, actual=actual
             )
 
     async def commit(
@@ -95,8 +87,7 @@ class Progress:
             StoreError: The store failed; nothing was written.
             CommitUnknownError: It failed in a way that leaves open whether it was written.
         """
-        write = partial(
-            self.thread.commit,
+        change = Change(
             messages=messages,
             execution=UNSET if state is None else state,
             reduction=reduction,
@@ -107,32 +98,26 @@ class Progress:
         )
         # One at a time: parallel tools store their results through the same object.
         async with self._lock:
-            await self._insist(write)
-            self._revision, self._known = self.thread.revision, self._place()
+            await self._insist(change)
+            self._revision, self._known = self.thread.head.revision, self._place()
             if state is not None:
                 self.state = self.thread.execution_state or state
             self.messages.extend(messages)
 
-    async def _insist(self, write: _Write) -> None:
-        attempts = _ATTEMPTS
-        while True:
-            try:
-                await write(expected=self._revision)
-            except ThreadConflictError:
-                await self.thread.refresh()
-                attempts -= 1
-                if self._place() != self._known or not attempts:
-                    raise
-                self._revision = self.thread.revision
-            except CommitUnknownError as error:
-                message = (
-                    f"a step of the turn on thread {self.thread.id!r} may be there or not. Refresh "
-                    "it: where what was said is not there, say it again; where it has no answer, run "
-                    "(or `resume`) without a message; else it has ended"
-                )
-                raise CommitUnknownError(message) from error
-            else:
-                return
+    async def _insist(self, change: Change) -> None:
+        def _decide(thread: ConversationThread) -> Change:
+            self.check()
+            return structs.replace(change, expected=thread.head.revision)
+
+        try:
+            await self.thread.retry(_decide)
+        except CommitUnknownError as error:
+            message = (
+                f"a step of the turn on thread {self.thread.id!r} may have been stored or not. "
+                "Refresh the thread: if the message is missing, send it again; if it has no answer, "
+                "run (or `resume`) without a message; otherwise the turn has ended"
+            )
+            raise CommitUnknownError(message) from error
 
     def _place(self) -> object:
         """Return what only somebody changes who goes on with the thread."""

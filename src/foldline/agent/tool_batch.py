@@ -21,7 +21,8 @@ from foldline.agent.tools import Tool, ToolAnswer, ToolContext, run_tool, unknow
 from foldline.errors import ThreadConflictError, ToolDecisionError
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
-from foldline.threads.tool_run import INTERRUPTED, ToolRun, answer_of, idempotency_key
+from foldline.threads.change import Change
+from foldline.threads.tools import INTERRUPTED, ToolRun, answer_of, idempotency_key
 
 
 __all__ = ["ToolBatch"]
@@ -195,7 +196,7 @@ class ToolBatch:
             if not runs:
                 return
             try:
-                await thread.commit(tools=runs)
+                await thread.commit(Change(tools=runs))
             except ThreadConflictError:
                 if attempt == 1:
                     raise

@@ -275,7 +275,7 @@ class Sending:
 
 async def is_waiting(thread: ConversationThread) -> bool:
     """Whether the last message of *thread* has no answer yet."""
-    said = await thread.get_range(max(0, thread.length - 1))
+    said = await thread.get_range(max(0, thread.head.length - 1))
     last = [message for message in said if message.role != "system"][-1:]
     return any(one.role != "assistant" or one.tool_calls for one in last)
 

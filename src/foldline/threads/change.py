@@ -5,30 +5,47 @@ A caller fills in what is said, `commit.plan` adds what a storage needs: the byt
 documents and head, and what they follow. A storage looks at nothing else.
 """
 
-from collections.abc import Mapping, Sequence
-from datetime import datetime
-from typing import Final, Literal, TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Final, Literal, TypeAlias, TypeVar, get_args
 
-from msgspec import UNSET, Struct, UnsetType
+import msgspec
+from msgspec import UNSET, Struct, UnsetType, structs
 
-from foldline.history.messages import Message
+from foldline.checks import expect, expect_choice, expect_whole
+from foldline.errors import ConfigError, FormatError
+from foldline.history.codec import without_values
+from foldline.history.messages import Message, Native, Role, Usage
+from foldline.history.parts import Part, ResponseContent, TextPart, ToolCallResponsePart
 from foldline.reduction.state import HistoryReductionState
 from foldline.threads.key import ThreadKey
-from foldline.threads.loop_state import AgentLoopState
+from foldline.threads.loop_state import (
+    LOOP_FORMAT,
+    AgentLoopState,
+    CheckpointSource,
+    CurrentMessages,
+)
 from foldline.threads.row import StoredRow
-from foldline.threads.tool_run import ToolRun
+from foldline.threads.tools import ToolRun
 
 
 __all__ = [
     "COMMIT_ID_SIZE",
     "EPOCH_SIZE",
     "Change",
-    "CheckpointSource",
     "Copy",
     "Document",
     "DocumentKind",
     "Epoch",
+    "check_change",
+    "check_fields",
+    "check_messages",
+    "expect_moment",
+    "several",
 ]
+
+
+_Value = TypeVar("_Value")
 
 
 EPOCH_SIZE: Final = 16
@@ -45,9 +62,6 @@ What a document is.
 `reduction`: one for each fold that is kept. `tool`: the intent or the result of a call whose answer
 is not yet a message. `checkpoint`: one of the kept moments, where all are kept.
 """
-
-CheckpointSource: TypeAlias = Literal["root", "input", "loop", "fork"]
-"""What a checkpoint was made after: nothing yet, an input, a step of the loop, a fork."""
 
 
 class Document(Struct, frozen=True, gc=False):
@@ -181,3 +195,185 @@ class Change(Struct, frozen=True, kw_only=True):
     def current_epoch(self) -> bytes:
         """The epoch of the thread after the commit."""
         return self.epoch if self.opens is None else self.opens.id
+
+
+_ROLES: Final = get_args(Role)
+_PARTS: Final = frozenset(get_args(Part))
+_CONTENTS: Final = frozenset(get_args(ResponseContent))
+_SOURCES: Final = get_args(CheckpointSource)
+# Left as they are, so that none of them passes for a string.
+_NO_STRINGS: Final = (bytes, datetime)
+
+
+def check_change(change: Change) -> None:
+    """
+    Check that what *change* stores can be read again.
+
+    Raises:
+        ConfigError: Something is of another type, or a field of it is; the message says which.
+    """
+    expect("change", change, Change)
+    if change.opens or change.copies or change.clears or change.put:
+        message = "a commit takes no epochs, copies or documents: use rewind, edit, clear or fork"
+        raise ConfigError(message)
+    check_messages(change.messages)
+    if change.execution is not UNSET and change.execution is not None:
+        expect("execution", change.execution, AgentLoopState)
+        # The reduction is stored by itself.
+        check_fields("execution", change.execution.with_reduction(None), AgentLoopState)
+        if change.execution.format != LOOP_FORMAT:
+            message = f"execution must have format {LOOP_FORMAT}, got {change.execution.format}"
+            raise ConfigError(message)
+    if change.reduction is not UNSET:
+        _check_reduction(change.reduction)
+    for place, run in enumerate(several("tools", change.tools)):
+        check_fields(f"tools[{place}]", run, ToolRun)
+    for place, call_id in enumerate(several("settled", change.settled)):
+        expect(f"settled[{place}]", call_id, str)
+    expect("archive", change.archive, bool)
+    expect_choice("source", change.source, _SOURCES)
+    _check_names(change)
+    expect("commit_id", change.commit_id, bytes | None)
+    if change.commit_id is not None and len(change.commit_id) != COMMIT_ID_SIZE:
+        message = f"commit_id must be {COMMIT_ID_SIZE} bytes, got {len(change.commit_id)}"
+        raise ConfigError(message)
+    expect_whole("expected", change.expected, 0, optional=True)
+    if change.expires_at is not UNSET and change.expires_at is not None:
+        expect_moment("expires_at", change.expires_at)
+
+
+def _check_names(change: Change) -> None:
+    expect("display_name", change.display_name, str | None)
+    expect("metadata", change.metadata, Mapping | None)
+    for key in change.metadata or ():
+        expect("a key of metadata", key, str)
+        if not key.strip():
+            message = "a key of metadata must not be blank"
+            raise ConfigError(message)
+
+
+def _check_reduction(reduction: HistoryReductionState) -> None:
+    expect("reduction", reduction, HistoryReductionState)
+    # The store keeps those before it by themselves.
+    alone = structs.replace(reduction, previous=None)
+    check_fields("reduction", alone, HistoryReductionState)
+    try:
+        # What one field says about another is judged when a reduction is read.
+        HistoryReductionState.from_json(alone.to_json())
+    except UnicodeError:
+        message = "reduction cannot be stored: a string has a lone surrogate"
+    except FormatError as error:
+        message = f"reduction cannot be stored: {error}"
+    else:
+        return
+    raise ConfigError(message)
+
+
+def check_fields(name: str, value: object, kind: type) -> None:
+    """
+    Check that every field of *value* has its type: what is stored otherwise could not be read.
+
+    Args:
+        name: What it is, for the message.
+        value: The object.
+        kind: Its class.
+
+    Raises:
+        ConfigError: It is something else, or a field is; the message says which, and no value.
+    """
+    expect(name, value, kind)
+    try:
+        # Strings are not copied, so that a long one costs no more than a short one.
+        kept = (*_NO_STRINGS, CurrentMessages)
+        plain = msgspec.to_builtins(value, builtin_types=kept, str_keys=True)
+        msgspec.convert(plain, kind, builtin_types=_NO_STRINGS)
+    except msgspec.MsgspecError as error:
+        reason = without_values(error)
+    except UnicodeError:
+        reason = "a string is where a name of ours should be"
+    except RecursionError:
+        reason = "it is nested too deeply"
+    except (TypeError, ValueError, OverflowError, NotImplementedError) as error:
+        reason = f"a value cannot be written as JSON: {type(error).__name__}"
+    else:
+        return
+    # Outside the handlers, since an error of msgspec may quote text of a conversation.
+    message = f"{name} cannot be stored: {reason}"
+    raise ConfigError(message)
+
+
+def check_messages(messages: Iterable[object]) -> None:
+    """
+    Check that *messages* are messages, and that each can be read again.
+
+    Raises:
+        ConfigError: One is something else, or a field of one is; the message says which.
+    """
+    for place, message in enumerate(several("messages", messages)):
+        name = f"messages[{place}]"
+        expect(name, message, Message)
+        if isinstance(message, Message) and not _is_one_text(message):
+            check_fields(name, message, Message)
+            _check_parts(name, message)
+
+
+def _is_one_text(message: Message) -> bool:
+    """Whether *message* is what most messages are, one text and nothing else, and typed so."""
+    parts = message.parts
+    return (
+        type(parts) is tuple
+        and len(parts) == 1
+        and type(parts[0]) is TextPart
+        and type(parts[0].content) is str
+        and message.role in _ROLES
+        and message == Message(role=message.role, parts=parts)
+    )
+
+
+def _check_parts(name: str, message: Message) -> None:
+    """Check that no part of *message* is a dict that merely looks like one."""
+    expect(f"{name}.usage", message.usage, Usage | None)
+    expect(f"{name}.native", message.native, Native | None)
+    for place, part in enumerate(message.parts):
+        kinds = [(f"{name}.parts[{place}]", part, _PARTS)]
+        if isinstance(part, ToolCallResponsePart) and not isinstance(part.response, str):
+            where = f"{name}.parts[{place}].response"
+            kinds += [(where, content, _CONTENTS) for content in part.response]
+        for where, found, known in kinds:
+            if type(found) not in known:
+                text = f"{where} must be a message part, got {type(found).__name__}"
+                raise ConfigError(text)
+
+
+def several(name: str, values: Iterable[_Value]) -> tuple[_Value, ...]:
+    """
+    Return *values* as a tuple.
+
+    Raises:
+        ConfigError: It is a single value, a string or a mapping; the message says *name*.
+    """
+    expect(name, values, Iterable)
+    # A string and a mapping can be iterated too, but the result was not meant.
+    if isinstance(values, str | bytes | Mapping):
+        message = f"{name} must be a list, got {type(values).__name__}"
+        raise ConfigError(message)
+    return tuple(values)
+
+
+def expect_moment(name: str, value: object) -> None:
+    """
+    Check that *value* is a datetime with a time zone.
+
+    Raises:
+        ConfigError: It is not, or UTC has no such year; the message says *name*.
+    """
+    expect(name, value, datetime)
+    if isinstance(value, datetime):
+        if value.utcoffset() is None:
+            message = f"{name} must have a time zone, got {value.isoformat()}"
+            raise ConfigError(message)
+        try:
+            value.astimezone(UTC)
+        except OverflowError:
+            message = f"{name} must be between year 1 and 9999 in UTC, got {value.isoformat()}"
+            raise ConfigError(message) from None

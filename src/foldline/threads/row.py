@@ -76,6 +76,11 @@ class StoredRow(Struct, frozen=True, gc=False):
     data: bytes
     """Its origin, chain hash and payload."""
 
+    @property
+    def seal(self) -> bytes:
+        """Its chain hash."""
+        return self.data[ORIGIN_SIZE:_HEADER]
+
 
 class MessageRow(Struct, frozen=True, gc=False, array_like=True, kw_only=True):
     """The payload of a row."""

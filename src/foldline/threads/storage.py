@@ -1,16 +1,27 @@
 """What a store implements, and what the threads of one store have in common."""
 
-from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+import os
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from msgspec import Struct
 
+from foldline.history.tokens import TokenCounter, TokenEstimator
 from foldline.threads.change import Change, Document, DocumentKind
+from foldline.threads.cipher import Vault
 from foldline.threads.key import ThreadKey
 from foldline.threads.row import StoredRow
 
 
-__all__ = ["LOADED_KINDS", "StoredThread", "ThreadStorage"]
+__all__ = [
+    "LOADED_KINDS",
+    "CheckpointRetention",
+    "StoreContext",
+    "StoredThread",
+    "ThreadStorage",
+    "now_utc",
+]
 
 
 LOADED_KINDS: tuple[DocumentKind, ...] = ("metadata", "execution", "tool")
@@ -100,7 +111,8 @@ class ThreadStorage(Protocol):
 
         Args:
             key: The thread.
-            epoch: The epoch to read at: the current one, or an earlier one.
+            epoch: The epoch to read at: the current one, or an earlier one; empty for the current
+                one of a thread whose head is damaged.
             start: The first number.
             stop: The number after the last.
             system: Whether only system messages are wanted.
@@ -144,3 +156,34 @@ class ThreadStorage(Protocol):
     async def check(self) -> list[str]:
         """Return what the database itself finds wrong, one line each; empty if it cannot tell."""
         ...
+
+
+CheckpointRetention: TypeAlias = Literal["latest", "full"]
+"""Whether only the last checkpoint is kept, or every one."""
+
+
+def now_utc() -> datetime:
+    """Return the time."""
+    return datetime.now(UTC)
+
+
+class StoreContext(Struct, frozen=True, kw_only=True):
+    """What the threads of one store have in common."""
+
+    storage: ThreadStorage
+    """Where they are stored."""
+
+    counter: TokenCounter = TokenEstimator()
+    """Counts the tokens of their messages."""
+
+    vault: Vault = Vault()
+    """Protects their bytes."""
+
+    clock: Callable[[], datetime] = now_utc
+    """Returns the time, with a time zone."""
+
+    random_bytes: Callable[[int], bytes] = os.urandom
+    """Makes the ids of epochs and commits."""
+
+    checkpoints: CheckpointRetention = "latest"
+    """Which checkpoints are kept."""

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from random import Random
 from typing import TypeAlias
 
-from foldline.threads.old_storage import ThreadStorage
+from foldline.threads.storage import ThreadStorage
 from foldline.threads.stores.memory import MemoryStorage
 from foldline.threads.stores.sqlite.storage import SQLiteStorage
 from tests.agent.crashes.book import Book

@@ -14,9 +14,9 @@ from foldline.history.parts import ToolCallResponsePart
 from foldline.reduction.state import HistoryReductionState, hash_of
 from foldline.threads.checkpointer import ThreadCheckpointer
 from foldline.threads.loop_state import COMPLETED
-from foldline.threads.old_storage import ThreadStorage
+from foldline.threads.storage import ThreadStorage
 from foldline.threads.stores.memory import MemoryStorage
-from foldline.threads.tool_run import INTERRUPTED
+from foldline.threads.tools import INTERRUPTED
 from tests.agent.crashes.book import Book, Entry
 from tests.agent.crashes.life import Life
 from tests.agent.crashes.play import DECIDED, NAME, live, store_on

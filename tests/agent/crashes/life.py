@@ -4,8 +4,8 @@ from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
 from foldline.threads.key import ThreadKey
-from foldline.threads.old_storage import SteadyStorage, ThreadStorage
 from foldline.threads.step import Document, DocumentKind, Step, StoredRow, StoredThread
+from foldline.threads.storage import SteadyStorage, ThreadStorage
 
 
 __all__ = ["Killed", "Life", "Meeting", "MortalStorage"]

@@ -12,7 +12,7 @@ from foldline.agent.background import BackgroundFold
 from foldline.agent.events import AgentEvent, CheckpointEvent
 from foldline.errors import ToolDecisionError
 from foldline.reduction.reason import CIRCUIT_BREAKER_TERMINATION
-from foldline.threads.old_storage import ThreadStorage
+from foldline.threads.storage import ThreadStorage
 from foldline.threads.store import ThreadStore
 from foldline.threads.thread import ConversationThread
 from tests.agent.crashes.book import Book

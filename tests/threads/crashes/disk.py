@@ -10,10 +10,15 @@ from msgspec import Struct
 from foldline.errors import FoldlineError
 from foldline.threads.checkpoint import decode_checkpoint
 from foldline.threads.cipher import Vault
-from foldline.threads.head import SEAL_SIZE
+from foldline.threads.head import (
+    SEAL_SIZE,
+    ThreadRecord,
+    decode_record,
+    decode_reduction,
+    open_document,
+)
 from foldline.threads.key import ThreadKey
 from foldline.threads.old_row import check_chain, read_body, read_row
-from foldline.threads.record import ThreadRecord, decode_record, decode_reduction, open_document
 from foldline.threads.step import Document, StoredRow, StoredThread
 from tests.threads.crashes.sight import Parts, ThreadSight, sight_of
 

@@ -8,7 +8,7 @@ from foldline.reduction.state import HistoryReductionState
 from foldline.threads.loop_state import COMPLETED, AgentLoopState
 from foldline.threads.start import run_start
 from foldline.threads.thread import ConversationThread
-from foldline.threads.tool_run import ToolPolicy, ToolRun
+from foldline.threads.tools import ToolPolicy, ToolRun
 from tests.threads.crashes.batch import MARK, answers, asked, called, said
 from tests.threads.crashes.script import ONCE, Act, Script, Stage
 

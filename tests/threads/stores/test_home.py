@@ -11,7 +11,7 @@ import pytest
 
 from foldline.errors import StoreError
 from foldline.threads.key import ThreadKey
-from foldline.threads.old_storage import ThreadStorage
+from foldline.threads.storage import ThreadStorage
 from foldline.threads.stores.postgres.storage import PostgresStorage
 from foldline.threads.stores.redis.storage import RedisStorage
 from foldline.threads.stores.sqlite.storage import SQLiteStorage

@@ -6,13 +6,13 @@ from contextlib import asynccontextmanager
 
 import psycopg
 import pytest
+from foldline.threads.verification import verify_store
 
 from foldline.errors import ThreadConflictError, ThreadIdError
 from foldline.history.messages import Message
 from foldline.threads.key import ThreadKey
 from foldline.threads.stores.postgres.storage import PostgresStorage
 from foldline.threads.stores.postgres.store import PostgresStore
-from foldline.threads.verification import verify_store
 
 
 # More than a page of a list has.

@@ -8,15 +8,15 @@ from datetime import UTC, datetime, timedelta
 
 import psycopg
 import pytest
+from foldline.threads.repair import carry_out, plan_repair
+from foldline.threads.salvage import Salvage
+from foldline.threads.verification import verify_store
 
 from foldline.errors import StoreCorruptError, ThreadConflictError, ThreadNotFoundError
 from foldline.history.messages import Message
-from foldline.threads.repair import carry_out, plan_repair
-from foldline.threads.salvage import Salvage
 from foldline.threads.stores.postgres.storage import PostgresStorage
 from foldline.threads.stores.postgres.store import PostgresStore
 from foldline.threads.thread import ConversationThread
-from foldline.threads.verification import verify_store
 from tests.threads.sample import COUNT, ONE, OTHER, TWO, fill
 
 

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 import psycopg
 import pytest
+from foldline.threads.verification import verify_store
 
 from foldline.errors import StoreError
 from foldline.history.messages import Message
@@ -13,7 +14,6 @@ from foldline.testing.storage import StorageCheck, StorageConformance
 from foldline.threads.stores.postgres.storage import PostgresStorage
 from foldline.threads.stores.postgres.store import PostgresStore
 from foldline.threads.thread import ConversationThread
-from foldline.threads.verification import verify_store
 from tests.servers.postgres import PostgresServer
 from tests.threads.sample import ONE, fill
 

@@ -13,12 +13,12 @@ from foldline.history.parts import ToolCallPart
 from foldline.testing.storage import StorageCheck, StorageConformance
 from foldline.threads.key import ThreadKey
 from foldline.threads.loop_state import AgentLoopState
-from foldline.threads.old_storage import ThreadStorage, WordIndex
 from foldline.threads.step import Branch, Document, Step, StoredRow
+from foldline.threads.storage import ThreadStorage, WordIndex
 from foldline.threads.stores.postgres.storage import PostgresStorage
 from foldline.threads.stores.postgres.store import PostgresStore
 from foldline.threads.thread import ConversationThread
-from foldline.threads.tool_run import ToolRun
+from foldline.threads.tools import ToolRun
 from tests.servers.postgres import PostgresServer
 
 

@@ -12,7 +12,7 @@ from foldline.reduction.state import HistoryReductionState
 from foldline.testing.histories import legal_history
 from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.stores.redis.store import RedisStore
-from foldline.threads.tool_run import ToolRun
+from foldline.threads.tools import ToolRun
 from tests.threads.stores.redis_image import image, tell
 
 

@@ -5,13 +5,13 @@ from datetime import timedelta
 from typing import cast
 
 import pytest
+from foldline.threads.verification import verify_store
 
 from foldline.errors import StoreCorruptError, StoreError
 from foldline.history.messages import Message
 from foldline.threads.key import ThreadKey
 from foldline.threads.stores.redis.storage import RedisStorage
 from foldline.threads.stores.redis.store import RedisStore
-from foldline.threads.verification import verify_store
 from tests.threads.canaries import NOW
 from tests.threads.stores.redis_image import image, tell
 

@@ -7,16 +7,16 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 import pytest
+from foldline.threads.repair import carry_out, plan_repair
+from foldline.threads.salvage import Salvage
+from foldline.threads.verification import verify_store
 
 from foldline.errors import FoldlineError, StoreCorruptError
 from foldline.history.messages import Message
 from foldline.threads.fault import Fault, FaultKind
 from foldline.threads.key import ThreadKey
-from foldline.threads.repair import carry_out, plan_repair
-from foldline.threads.salvage import Salvage
 from foldline.threads.stores.redis.storage import RedisStorage
 from foldline.threads.stores.redis.store import RedisStore
-from foldline.threads.verification import verify_store
 from tests.servers.redis import RedisServer
 from tests.threads.stores.redis_image import image, tell
 

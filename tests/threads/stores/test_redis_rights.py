@@ -6,13 +6,13 @@ from importlib.resources import files
 from typing import Final
 
 import pytest
+from foldline.threads.verification import verify_store
 
 from foldline.errors import FoldlineError, StoreError
 from foldline.history.messages import Message
 from foldline.threads.stores.redis.store import RedisStore
 from foldline.threads.thread import ConversationThread
-from foldline.threads.tool_run import ToolRun
-from foldline.threads.verification import verify_store
+from foldline.threads.tools import ToolRun
 from tests.servers.redis import RedisServer
 from tests.threads.stores.redis_image import image, tell
 

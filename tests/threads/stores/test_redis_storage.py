@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from foldline.errors import FoldlineError, StoreCorruptError, StoreError, ThreadNotFoundError
 from foldline.testing.storage import StorageCheck, StorageConformance
 from foldline.threads.key import ThreadKey
-from foldline.threads.old_storage import ThreadStorage, WordIndex
 from foldline.threads.step import Branch, Document, DocumentKind, Step, StoredRow, StoredThread
+from foldline.threads.storage import ThreadStorage, WordIndex
 from foldline.threads.stores.memory import MemoryStorage
 from foldline.threads.stores.redis.storage import RedisStorage
 from tests.threads.stores.redis_image import image, tell

@@ -7,6 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from foldline.threads.verification import verify_store
 
 from foldline.errors import StoreError, UsageError
 from foldline.history.messages import Message
@@ -15,7 +16,6 @@ from foldline.threads.stores.sqlite.backup import back_up
 from foldline.threads.stores.sqlite.file import APPLICATION_ID
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.stores.statements import migrations
-from foldline.threads.verification import verify_store
 from tests.threads.sample import fill
 from tests.threads.stores.test_sqlite_schema import PACKAGE, execute, header, recorded
 

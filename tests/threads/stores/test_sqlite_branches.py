@@ -5,16 +5,16 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from foldline.threads.repair import whole_rows
+from foldline.threads.revision import forked as forked_from
+from foldline.threads.verification import verify_store
 
 from foldline.errors import StoreCorruptError, ThreadNotFoundError
 from foldline.history.messages import Message
+from foldline.threads.head import decode_record
 from foldline.threads.key import ThreadKey
-from foldline.threads.record import decode_record
-from foldline.threads.repair import whole_rows
-from foldline.threads.revision import forked as forked_from
 from foldline.threads.step import Step
 from foldline.threads.stores.sqlite.store import SQLiteStore
-from foldline.threads.verification import verify_store
 from tests.threads.stores.opened import use
 
 

@@ -15,6 +15,7 @@ from threading import Thread
 import pytest
 from foldline.threads.stores.sqlite.frames import Unread, looks_unread, unread_commits
 from foldline.threads.stores.sqlite.header import lock_of
+from foldline.threads.verification import verify_store
 
 from foldline.errors import StoreBusyError
 from foldline.history.messages import Message
@@ -23,7 +24,6 @@ from foldline.threads.stores.sqlite.backup import back_up
 from foldline.threads.stores.sqlite.file import StoreFile
 from foldline.threads.stores.sqlite.lock import FileLock
 from foldline.threads.stores.sqlite.store import SQLiteStore
-from foldline.threads.verification import verify_store
 from tests.faults.rights import without_privileges
 
 

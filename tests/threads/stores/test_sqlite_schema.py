@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from foldline.threads.stores.sqlite.header import schema_of
+from foldline.threads.verification import Verified, verify_store
 from msgspec import structs
 
 from foldline.errors import StoreError, StoreVersionError
@@ -16,8 +17,7 @@ from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.stores.sqlite.file import APPLICATION_ID
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.stores.statements import migrations
-from foldline.threads.tool_run import ToolRun
-from foldline.threads.verification import Verified, verify_store
+from foldline.threads.tools import ToolRun
 
 
 PACKAGE = "foldline.threads.stores.sqlite"

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 from foldline.threads.stores.sqlite.glance import Glance
+from foldline.threads.verification import verify_store
 
 from foldline.errors import StoreCorruptError
 from foldline.history.messages import Message
 from foldline.threads.stores.sqlite.file import StoreFile
 from foldline.threads.stores.sqlite.store import SQLiteStore
-from foldline.threads.verification import verify_store
 
 
 PAGE = 4096

@@ -11,6 +11,7 @@ import pytest
 from foldline.threads.stores.sqlite.inspection import look_into
 from foldline.threads.stores.sqlite.postings import add_words, drop_broken_words, find_rows, indexed
 from foldline.threads.stores.sqlite.words import IndexedSQLiteStorage
+from foldline.threads.verification import verify_store
 
 from foldline.errors import StoreError, ThreadConflictError
 from foldline.history.messages import Message
@@ -21,7 +22,6 @@ from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.stores.sqlite.commit import delete_thread
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.stores.statements import statements
-from foldline.threads.verification import verify_store
 from tests.apps.pages import empty_page, fragment
 from tests.threads.stores.opened import use
 

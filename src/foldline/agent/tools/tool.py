@@ -15,8 +15,8 @@ from foldline.agent.tools.schema import schema_of
 from foldline.checks import expect_seconds, expect_whole
 from foldline.errors import ConfigError
 from foldline.providers.tool_definition import ToolDefinition
-from foldline.threads.arguments import several
-from foldline.threads.tool_run import ToolPolicy
+from foldline.threads.change import several
+from foldline.threads.tools import ToolPolicy
 
 
 __all__ = ["Tool", "as_tool", "tool", "tools_by_name"]

@@ -14,7 +14,7 @@ from foldline.apps.cli.files import print_document
 from foldline.apps.cli.notes import tell
 from foldline.errors import FoldlineError
 from foldline.reduction.event import HistoryReductionEvent
-from foldline.threads.current import CurrentMessages
+from foldline.threads.loop_state import CurrentMessages
 
 
 __all__ = ["STOPPED", "Failure", "JsonLines"]

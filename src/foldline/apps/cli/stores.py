@@ -23,8 +23,8 @@ from foldline.errors import (
     UsageError,
 )
 from foldline.threads.cipher import AesCipher
+from foldline.threads.head import decode_record
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey
-from foldline.threads.record import decode_record
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.sqlite.file import APPLICATION_ID
 from foldline.threads.stores.sqlite.header import check_log

@@ -27,11 +27,10 @@ from foldline.errors import (
 )
 from foldline.history.codec import decode_json
 from foldline.logs.importer import Session
-from foldline.threads.expiry import make_room
+from foldline.threads.head import as_stored
 from foldline.threads.key import ThreadKey
-from foldline.threads.origin import plan_restore
-from foldline.threads.record import as_stored
 from foldline.threads.snapshot import ThreadSnapshot, decode_snapshot
+from foldline.threads.start import make_room, plan_restore
 from foldline.threads.store import ThreadStore
 
 

@@ -31,10 +31,10 @@ from foldline.history.codec import decode_json, encode_message
 from foldline.history.messages import Message
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey
 from foldline.threads.read_only import ReadOnlyThread
+from foldline.threads.reader import Match
 from foldline.threads.repair import find_last_good
 from foldline.threads.store import ThreadStore
 from foldline.threads.verification import list_keys
-from foldline.threads.words import Match
 
 
 __all__ = [

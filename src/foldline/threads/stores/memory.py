@@ -8,11 +8,10 @@ from msgspec import Struct, field
 from foldline.errors import ThreadConflictError, ThreadNotFoundError
 from foldline.history.tokens import TokenCounter
 from foldline.threads.change import Change, Copy, Document, DocumentKind
-from foldline.threads.checkpoint import CheckpointRetention
 from foldline.threads.cipher import Cipher
 from foldline.threads.key import ThreadKey
 from foldline.threads.row import StoredRow
-from foldline.threads.storage import LOADED_KINDS, StoredThread
+from foldline.threads.storage import LOADED_KINDS, CheckpointRetention, StoredThread
 from foldline.threads.store import ThreadStore
 
 
@@ -36,10 +35,10 @@ class _Thread(Struct):
 
     def at(self, epoch: bytes) -> list[StoredRow]:
         """Return the rows at *epoch*."""
+        if not epoch or epoch == self.epoch:
+            return self.rows
         if epoch not in self.epochs:
             return []
-        if epoch == self.epoch:
-            return self.rows
         found = {row.seq: row for row in self.rows}
         for number in sorted(self.replaced, reverse=True):
             # The first epoch to replace a row is the last to be applied.

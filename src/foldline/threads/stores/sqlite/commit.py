@@ -242,7 +242,7 @@ def read_rows(
     if found is None:
         return []
     pk, _, live, current, _ = found
-    if epoch == current:
+    if not epoch or epoch == current:
         return _in_span(connection, sql["system_rows" if system else "rows"], live, span)
     rows = _at_epoch(connection, sql, (pk, live), epoch, span)
     return [row for row in rows or () if row.system or not system]

@@ -6,7 +6,6 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from foldline.errors import ConfigError
 from foldline.history.messages import Message
 from foldline.history.parts import ResponseContent, ToolCallPart, ToolCallResponsePart
 
@@ -16,7 +15,6 @@ __all__ = [
     "ToolPolicy",
     "ToolRun",
     "answer_of",
-    "check_kinds",
     "document_name",
     "idempotency_key",
 ]
@@ -24,7 +22,7 @@ __all__ = [
 
 ToolPolicy: TypeAlias = Literal["at_most_once", "idempotent", "manual"]
 """
-What becomes of a tool that a crash interrupted.
+What to do with a tool call that a crash interrupted.
 
 `at_most_once`: it never runs again; its answer says that its outcome is unknown. `idempotent`: it
 runs again under the same key. `manual`: the run waits for a decision.
@@ -35,16 +33,16 @@ INTERRUPTED = (
     "[interrupted: this tool was running when the program stopped, so whether it took effect is "
     "unknown]"
 )
-"""What stands as the answer of a tool that a crash interrupted and that may run only once."""
+"""The answer of a tool that a crash interrupted and that may run only once."""
 
 
 class ToolRun(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """
     The intent to run a tool and, once it has run, its result.
 
-    The intent is committed before the tool runs and the result as soon as it is there. Both go
-    when the answer is committed as a message. Its stored form has no number of its own: it never
-    outlives its run, whose execution state has one.
+    The intent is committed before the tool runs and the result as soon as it is known. Both are
+    deleted when the answer is committed as a message. Its stored form has no format number: it
+    never outlives its run, whose execution state has one.
     """
 
     call_id: str
@@ -54,7 +52,7 @@ class ToolRun(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The tool."""
 
     policy: ToolPolicy = "at_most_once"
-    """What becomes of it after a crash."""
+    """What to do with it after a crash."""
 
     key: str = ""
     """The idempotency key, the same each time that this call runs."""
@@ -66,15 +64,10 @@ class ToolRun(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Its place among the calls that wait, from the oldest."""
 
     result: str | tuple[ResponseContent, ...] | None = None
-    """What it answered; None while it has not."""
+    """What it answered; None before that."""
 
     is_error: bool = False
-    """Whether that tells of a failure."""
-
-    def __post_init__(self) -> None:
-        check_kinds("a tool run", str, self.call_id, self.name, self.key)
-        if self.result is not None and not isinstance(self.result, tuple):
-            check_kinds("a tool run", str, self.result)
+    """Whether that is a failure."""
 
     @property
     def is_finished(self) -> bool:
@@ -84,7 +77,7 @@ class ToolRun(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 def answer_of(run: ToolRun, moment: datetime) -> Message:
     """
-    Return the answer of *run* as a message of *moment*; without a result it says that it is unknown.
+    Return the answer of *run* as a message; without a result it says that the outcome is unknown.
     """
     result = INTERRUPTED if run.result is None else run.result
     return Message(
@@ -95,24 +88,11 @@ def answer_of(run: ToolRun, moment: datetime) -> Message:
     )
 
 
-def check_kinds(name: str, kind: type, *values: object) -> None:
-    """
-    See that each of *values* is a *kind*: what is stored otherwise could not be read again.
-
-    Raises:
-        ConfigError: One is not; the message says *name*.
-    """
-    for value in values:
-        if not isinstance(value, kind):
-            message = f"{name} has a field that is a {type(value).__name__}, not a {kind.__name__}"
-            raise ConfigError(message)
-
-
 def document_name(call_id: str) -> str:
     """
     Return the name under which the call *call_id* is stored.
 
-    An id comes from a model and may hold anything; its name is plain in every store.
+    An id comes from a model and may contain anything; a hash of it is plain in every store.
     """
     return sha256(call_id.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
@@ -121,8 +101,8 @@ def idempotency_key(*, thread_id: str, run_id: str, call: ToolCallPart) -> str:
     """
     Return the key under which *call* has one effect, however often it runs.
 
-    It is made of the thread, the run, the call's id and its arguments, and not of a place in the
-    program, so that it holds when the program changes between a crash and the resume.
+    It depends on the thread, the run, the call's id and its arguments and not on the program, so
+    that it is the same if the program changes between a crash and the resume.
     """
     arguments = sha256(call.arguments.encode("utf-8", "surrogatepass")).hexdigest()
     named = repr((thread_id, run_id, call.id, call.name, arguments))
