@@ -162,12 +162,14 @@ class PostgresStorage:
             "stop": self._number(stop),
         }
         found = await self.link.read("system_rows" if system else "rows", values)
-        if not found and start < stop:
+        if not found:
+            # The epoch is not the current one.
             found = await self.link.read("rows_at", values)
-        rows = [StoredRow(number, is_system, data) for number, is_system, data in found]
+            found = [row for row in found if row[1] or not system]
+        rows = [StoredRow(*row) for row in found if row[0] is not None]
         # The server would sort whole rows, and to its disk if there are many.
         rows.sort(key=attrgetter("seq"))
-        return [row for row in rows if row.system] if system else rows
+        return rows
 
     async def documents(
         self, key: ThreadKey, kind: DocumentKind, *, limit: int | None = None

@@ -110,16 +110,15 @@ BEGIN
     INSERT INTO epochs (thread, id) VALUES (thread_pk, p_epoch) RETURNING pk INTO live_pk;
     UPDATE threads t SET live = live_pk WHERE t.pk = thread_pk;
     IF p_source IS NOT NULL THEN
-        -- Nobody clears or deletes the source meanwhile.
-        PERFORM 1 FROM threads t JOIN epochs e ON e.thread = t.pk AND e.id = p_source_epoch
-        WHERE t.tenant = p_tenant AND t.id = p_source FOR SHARE OF t;
-        IF FOUND THEN
-            INSERT INTO rows (id, system, data)
-            SELECT (live_pk << 32) + r.number, r.system, r.data
-            FROM rows_at(p_tenant, p_source, p_source_epoch, 0, p_count) r;
-            GET DIAGNOSTICS copied = ROW_COUNT;
-        END IF;
-        IF copied IS DISTINCT FROM p_count THEN
+        -- One statement sees one moment: what others do to the source meanwhile does not count.
+        INSERT INTO rows (id, system, data)
+        SELECT (live_pk << 32) + r.number, r.system, r.data
+        FROM rows_at(p_tenant, p_source, p_source_epoch, 0, p_count) r;
+        GET DIAGNOSTICS copied = ROW_COUNT;
+        IF copied < p_count OR NOT EXISTS (
+            SELECT FROM threads t JOIN epochs e ON e.thread = t.pk AND e.id = p_source_epoch
+            WHERE t.tenant = p_tenant AND t.id = p_source
+        ) THEN
             PERFORM drop_epochs(thread_pk, NULL);
             DELETE FROM threads t WHERE t.pk = thread_pk;
             RETURN -1;

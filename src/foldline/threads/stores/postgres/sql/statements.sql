@@ -87,24 +87,24 @@ WHERE t.tenant = %(tenant)s AND t.id = %(id)s AND d.kind = %(kind)s
 ORDER BY d.name DESC LIMIT %(limit)s;
 
 -- name: rows
--- Live rows, if the epoch is the current one; the caller asks for earlier ones otherwise.
+-- Live rows, if the epoch is the current one; if there are none, one row of nulls says that it is.
 SELECT r.number, r.system, r.data
-FROM threads t CROSS JOIN LATERAL (
+FROM threads t LEFT JOIN LATERAL (
     SELECT o.id & 4294967295 AS number, o.system, o.data FROM rows o
     WHERE o.id >= (t.live << 32) + %(start)s AND o.id < (t.live << 32) + %(stop)s
     OFFSET 0
-) r
-WHERE t.tenant = %(tenant)s AND t.id = %(id)s AND t.epoch = %(epoch)s;
+) r ON true
+WHERE t.tenant = %(tenant)s AND t.id = %(id)s AND (t.epoch = %(epoch)s OR %(epoch)s = ''::bytea);
 
 -- name: system_rows
 -- The same, of system messages alone.
 SELECT r.number, r.system, r.data
-FROM threads t CROSS JOIN LATERAL (
+FROM threads t LEFT JOIN LATERAL (
     SELECT o.id & 4294967295 AS number, o.system, o.data FROM rows o
     WHERE o.id >= (t.live << 32) + %(start)s AND o.id < (t.live << 32) + %(stop)s AND o.system
     OFFSET 0
-) r
-WHERE t.tenant = %(tenant)s AND t.id = %(id)s AND t.epoch = %(epoch)s;
+) r ON true
+WHERE t.tenant = %(tenant)s AND t.id = %(id)s AND (t.epoch = %(epoch)s OR %(epoch)s = ''::bytea);
 
 -- name: rows_at
 -- Rows as they were at any epoch of the thread.
