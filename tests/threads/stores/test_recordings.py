@@ -1,0 +1,87 @@
+"""Stores that earlier versions wrote: opened with this one, they answer as they did then."""
+
+import asyncio
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from tests.threads.stores.recorded import (
+    POSTGRES,
+    REDIS,
+    SQLITE,
+    Json,
+    expected,
+    materialize_postgres,
+    materialize_redis,
+    materialize_sqlite,
+    open_store,
+)
+from tests.threads.stores.recorded_answers import answers, comparable, consequences
+
+
+async def _check(name: str, place: str | Path) -> None:
+    """Read all of *place*, which brings it up to date; then open it again, and use it."""
+    wanted = expected(name)
+    async with open_store(name, place) as store:
+        found = await answers(store)
+    _compare(found, wanted["answers"])
+    async with open_store(name, place) as store:
+        found = await consequences(store)
+    _compare(found, wanted["consequences"])
+
+
+def _compare(found: dict[str, Json], wanted: Json) -> None:
+    """Compare piece by piece, so that a failure names the thread."""
+    old = _pieces(wanted)
+    new = _pieces(found)
+    assert new.keys() == old.keys()
+    for place, value in old.items():
+        assert comparable(new[place]) == comparable(value), place
+
+
+def _pieces(value: Json) -> dict[str, Json]:
+    """Return what is two levels deep in *value*, by the way to it."""
+    found: dict[str, Json] = {}
+    for name, one in cast("dict[str, Json]", value).items():
+        inner = one if isinstance(one, dict) else {"": one}
+        found |= {f"{name}: {key}": piece for key, piece in inner.items()}
+    return found
+
+
+@pytest.mark.parametrize("name", SQLITE)
+def test_a_file_is_what_it_was(name: str, tmp_path: Path) -> None:
+    """A recorded file answers as it did, and its runs, reductions and forks continue as they did."""
+    path = tmp_path / "a.db"
+    materialize_sqlite(name, path)
+
+    asyncio.run(_check(name, path))
+
+
+@pytest.mark.parametrize("name", POSTGRES)
+def test_a_schema_is_what_it_was(name: str, postgres_dsn: str) -> None:
+    """A recorded schema of PostgreSQL answers and continues as it did."""
+    materialize_postgres(name, postgres_dsn)
+
+    asyncio.run(_check(name, postgres_dsn))
+
+
+@pytest.mark.parametrize("name", REDIS)
+def test_a_redis_is_what_it_was(name: str, redis_url: str) -> None:
+    """A recorded Redis answers and continues as it did."""
+
+    async def live() -> None:
+        await materialize_redis(name, redis_url)
+        await _check(name, redis_url)
+
+    asyncio.run(live())
+
+
+@pytest.mark.parametrize("name", ["sqlite-1", "sqlite-2", "sqlite-3"])
+def test_no_recorded_run_asks_a_summarizer(name: str) -> None:
+    """What is expected of the runs holds no call of a summarizer, and each sends something."""
+    used = cast("dict[str, Json]", expected(name)["consequences"])
+    runs = cast("dict[str, dict[str, Json]]", used["runs"])
+
+    assert [one["summarizer_calls"] for one in runs.values()] == [0] * len(runs)
+    assert all(one["requests"] for one in runs.values())
