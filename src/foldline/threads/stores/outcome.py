@@ -1,8 +1,8 @@
-"""What became of a commit whose answer was lost."""
+"""The outcome of a commit whose answer was lost."""
 
 from foldline.errors import CommitUnknownError, StoreError, ThreadConflictError
-from foldline.threads.key import ThreadKey
 from foldline.threads.change import Change
+from foldline.threads.key import ThreadKey
 
 
 __all__ = ["judge"]
@@ -10,7 +10,7 @@ __all__ = ["judge"]
 
 def judge(key: ThreadKey, change: Change, *, revision: int, head: bytes, reason: str) -> None:
     """
-    Check that *change*, which is not in progress any more, was made.
+    Check that *change*, which has ended one way or the other, was made.
 
     Args:
         key: The thread.

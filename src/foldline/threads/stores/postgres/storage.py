@@ -58,10 +58,10 @@ class PostgresStorage:
             schema: The schema of the tables.
             pool_size: How many connections are open at most.
             timeout: How many seconds a call may take, waiting and connecting included.
-            durability: What a crash of the server may take.
+            durability: What a crash of the server may lose.
 
         Raises:
-            ConfigError: An argument is not allowed.
+            ConfigError: An argument is invalid.
             MissingExtraError: The `postgres` extra is not installed.
         """
         self.link = PostgresLink(
@@ -69,7 +69,7 @@ class PostgresStorage:
         )
         from psycopg.types.numeric import Int8  # noqa: PLC0415 - an optional package
 
-        # Numbers of one width, so that a statement is prepared once and not for every size.
+        # Numbers of one type, so that a statement is prepared once and not for each size.
         self._int8 = Int8
 
     async def open(self) -> None:
@@ -78,7 +78,7 @@ class PostgresStorage:
 
         Raises:
             StoreError: The database cannot be reached or used.
-            StoreVersionError: A newer foldline has written there.
+            StoreVersionError: The tables were made by a newer foldline.
         """
         await self.link.open()
 
@@ -87,17 +87,17 @@ class PostgresStorage:
         await self.link.close()
 
     async def load(self, key: ThreadKey) -> StoredThread | None:
-        """Return a thread as one moment saw it, or None if there is none."""
+        """Return a thread as of one moment, or None if there is none."""
         found = await self.link.read("load", {"tenant": key.tenant, "id": key.id})
         return _stored(key, found) if found else None
 
     async def commit(self, key: ThreadKey, change: Change) -> None:
         """
-        Do all of *change*, durably, or nothing.
+        Do everything in *change*, durably, or nothing.
 
         Raises:
-            ThreadConflictError: The thread has another revision.
-            ThreadNotFoundError: The thread was made again, or the thread to copy is gone.
+            ThreadConflictError: The thread is at another revision.
+            ThreadNotFoundError: It was made again, or there is nothing to copy.
             StoreError: The server failed; nothing was written.
             CommitUnknownError: The connection broke, and the server cannot be asked.
         """
@@ -126,7 +126,7 @@ class PostgresStorage:
             "source": None if copies is None else copies.source.id,
             "source_epoch": None if copies is None else copies.epoch,
             "count": None if copies is None else self._int8(copies.count),
-            # An epoch has no empty id: it keeps the array from having no type.
+            # No epoch has an empty id; an empty array would have no type.
             "keeps": None if change.keeps is None else [b"", *change.keeps],
             "numbers": _some([self._int8(row.seq) for row in change.rows]),
             "systems": _some([row.system for row in change.rows]),
@@ -141,7 +141,7 @@ class PostgresStorage:
         }
 
     async def _settle(self, key: ThreadKey, change: Change, broken: Broken) -> None:
-        """Find out whether a commit without an answer was made; raise if it was not."""
+        """Check that a commit whose answer was lost was made."""
         values = {"tenant": key.tenant, "id": key.id}
         found = await self.link.settle(broken, "outcome", values)
         reason = f"the connection broke in a commit: {broken.reason}"
@@ -167,7 +167,7 @@ class PostgresStorage:
             found = await self.link.read("rows_at", values)
             found = [row for row in found if row[1] or not system]
         rows = [StoredRow(*row) for row in found if row[0] is not None]
-        # The server would sort whole rows, and to its disk if there are many.
+        # The server would sort whole rows, on its disk if there are many.
         rows.sort(key=attrgetter("seq"))
         return rows
 
@@ -205,17 +205,17 @@ class PostgresStorage:
         return [name_of(tenant) for (tenant,) in await self.link.read("tenants", {})]
 
     async def check(self) -> list[str]:
-        """Return nothing: PostgreSQL reports damage where it is read."""
+        """Find nothing: PostgreSQL reports damage when it reads it."""
         return []
 
     async def delete(self, key: ThreadKey, *, expected: StoredThread | None = None) -> bool:
         """
-        Delete a thread with everything that belongs to it; False if there is none.
+        Delete a thread with everything stored for it; False if there is none.
 
-        The server reuses the space when it has vacuumed.
+        The server reuses the space after a vacuum.
 
         Raises:
-            ThreadConflictError: It is not the thread *expected* any more, if that is given.
+            ThreadConflictError: It is not as *expected*.
             CommitUnknownError: The connection broke, and the server cannot be asked.
         """
         place = {"tenant": key.tenant, "id": key.id}
@@ -236,7 +236,7 @@ class PostgresStorage:
             return True
         ((revision, is_expected),) = answer
         if expected is not None and not is_expected:
-            # At the same revision it was deleted and made again.
+            # At the same revision, it was deleted and made again.
             actual = 0 if revision == expected.revision else revision
             raise ThreadConflictError(thread_id=key.id, expected=expected.revision, actual=actual)
         return bool(revision)
@@ -246,7 +246,7 @@ class PostgresStorage:
 
 
 def _some(values: Sequence[object]) -> Sequence[object] | None:
-    # An array without a value has no type that the driver could tell.
+    # The driver cannot tell the type of an empty array.
     return values or None
 
 
@@ -263,7 +263,7 @@ def _text_of(name: bytes) -> str:
     try:
         return name.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:
-        # A document is bound to its name, so that under another one it is refused.
+        # The name is part of what is verified, so a changed one is refused.
         return name_of(name)
 
 

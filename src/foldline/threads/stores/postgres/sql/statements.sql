@@ -33,7 +33,9 @@ SELECT EXISTS (
 );
 
 -- name: lock_migrations
-SELECT pg_advisory_xact_lock(hashtextextended('foldline ' || %(schema)s, 0));
+-- From here on it may take as long as it needs.
+SELECT pg_advisory_xact_lock(hashtextextended('foldline ' || %(schema)s, 0)),
+    set_config('statement_timeout', '0', true);
 
 -- name: make_migrations
 CREATE TABLE migrations (
@@ -146,7 +148,7 @@ SELECT pk, live FROM threads ORDER BY pk;
 
 -- name: old_branches
 -- The branches of such a database, the oldest first, and the number after the last row of each.
-SELECT b.pk, b.thread, b.parent, b.at, coalesce(
+SELECT b.pk, b.thread, b.parent, greatest(b.at, 0), coalesce(
     (SELECT max(r.id) & 4294967295 FROM old_rows r
      WHERE r.id >= b.pk << 32 AND r.id < (b.pk + 1) << 32) + 1, b.at
 ), b.id
