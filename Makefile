@@ -19,7 +19,7 @@ export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-long teeth check lint types rooms words fix bench docs lock clean
+.PHONY: help demo test test-all test-rest test-long teeth check lint types rooms words fix bench dist docs lock clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) \
@@ -28,14 +28,20 @@ help: ## Show this list
 demo: $(VENV)/.demo ## Replay a recorded session; needs no key, no network and no data
 	@$(BIN)/foldline demo
 
-test: $(VENV)/.dev ## Run every check and every test but the long ones
-	@$(MAKE) --no-print-directory --jobs=2 check
-	@$(both)
+test: $(VENV)/.dev ## Run the checks and the tests that fit into three minutes on two cores
+	@$(MAKE) --no-print-directory check
+	@$(call both,-m "not slow and not long",)
+
+test-all: check test-rest ## Run every check, and every test with coverage; takes ten minutes
+
+test-rest: $(VENV)/.dev ## Run what `make test` leaves out: the other type checker, slow tests, coverage
+	@$(RUN) mypy
+	@$(call both,-m "not long",--cov --cov-report=)
 	@$(RUN) coverage report
 	@$(RUN) coverage report --include='src/foldline/history/*,src/foldline/reduction/*' \
 		--fail-under=100
 
-test-long: $(VENV)/.dev ## Run the tests that take minutes
+test-long: $(VENV)/.dev ## Run the tests that take minutes each
 	@HYPOTHESIS_PROFILE=long $(RUN) pytest -m long --timeout=3600
 
 teeth: $(VENV)/.dev ## Plant bugs one by one and see that a test fails for each
@@ -48,7 +54,6 @@ lint: $(VENV)/.dev
 	@$(RUN) ruff format --check
 
 types: $(VENV)/.dev
-	@$(RUN) mypy
 	@$(BIN)/basedpyright
 
 rooms: $(VENV)/.dev
@@ -58,13 +63,17 @@ words: $(VENV)/.dev
 	@$(BIN)/interrogate src
 	@$(BIN)/interrogate --whitelist-regex '^test_' tests
 	@$(BIN)/codespell
+	@$(BIN)/python tools/plain_words.py
 
-fix: $(VENV)/.dev ## Mend style and format where a tool can
+fix: $(VENV)/.dev ## Correct style and format, as far as a tool can
 	@$(RUN) ruff check --fix
 	@$(RUN) ruff format
 
 bench: $(VENV)/.dev ## Measure speed and memory
 	@$(RUN) bench
+
+dist: $(VENV)/.dev ## Build the wheel and the sdist
+	@$(BIN)/hatchling build -d dist
 
 docs: $(VENV)/.dev ## Write the pages that are made from the code
 	@mkdir -p docs
@@ -86,19 +95,20 @@ clean: ## Delete everything that make made
 
 # Two processes, since the smallest machine has two cores. The first, whose output comes last, runs
 # what starts and ends processes by the thousand and what goes over the same lines by the thousand,
-# so that lines are counted in the other one alone. What failed in either is named once more at the
-# very end, where a log that was cut still shows it.
+# so that coverage is measured in the other one alone. Failures of both are named once more at the
+# very end, where a log that was cut still shows them.
 APART := tests/faults tests/properties tests/threads/crashes tests/threads/concurrency \
 	tests/agent/crashes tests/agent/test_cancellation.py tests/replay/test_shared_data.py \
 	tests/scenarios tests/threads/stores/test_network.py
 PYTEST := $(RUN) pytest
 
+# both,ARGUMENTS,COVERAGE
 define both
-$(PYTEST) $(APART) > $(VENV)/apart.log 2>&1 & \
+$(PYTEST) $(1) $(APART) > $(VENV)/apart.log 2>&1 & \
 apart=$$!; \
 trap 'kill $$apart; exit 130' INT TERM; \
 status=0; \
-{ $(PYTEST) --cov --cov-report= $(APART:%=--ignore=%) 2>&1; echo $$? > $(VENV)/rest.status; } \
+{ $(PYTEST) $(1) $(2) $(APART:%=--ignore=%) 2>&1; echo $$? > $(VENV)/rest.status; } \
 	| tee $(VENV)/rest.log; \
 read status < $(VENV)/rest.status; \
 wait $$apart || status=$$?; \

@@ -104,7 +104,7 @@ class Kept:
             for message in messages:
                 digest = chain_digest(digest, message)
         reduction = structs.replace(
-            REDUCTION, summarized_up_to_index=thread.length, message_hash=hash_text(digest)
+            REDUCTION, summarized_up_to_index=thread.head.length, message_hash=hash_text(digest)
         )
         await thread.commit(execution=STATE, reduction=reduction)
 

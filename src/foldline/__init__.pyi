@@ -4,6 +4,9 @@ from collections.abc import Mapping
 from foldline.agent.agent import (
     Agent as Agent,
 )
+from foldline.agent.arguments import (
+    TurnInput as TurnInput,
+)
 from foldline.agent.background import (
     BackgroundFold as BackgroundFold,
 )
@@ -12,12 +15,10 @@ from foldline.agent.cache import (
 )
 from foldline.agent.config import (
     AgentConfig as AgentConfig,
-)
-from foldline.agent.input import (
-    TurnInput as TurnInput,
-)
-from foldline.agent.options import (
     AgentOptions as AgentOptions,
+)
+from foldline.agent.event_stream import (
+    StreamingTurnResult as StreamingTurnResult,
 )
 from foldline.agent.reducer import (
     HistoryReducer as HistoryReducer,
@@ -26,9 +27,6 @@ from foldline.agent.reducer import (
 from foldline.agent.result import (
     ReductionMetadata as ReductionMetadata,
     TurnResult as TurnResult,
-)
-from foldline.agent.streaming import (
-    StreamingTurnResult as StreamingTurnResult,
 )
 from foldline.agent.telemetry import (
     Telemetry as Telemetry,
@@ -100,6 +98,7 @@ from foldline.providers.vendors.opening import (
     open_model as open_model,
 )
 from foldline.reduction.config import (
+    AgentRunConfig as AgentRunConfig,
     HistoryReductionConfig as HistoryReductionConfig,
     ProviderConfig as ProviderConfig,
 )
@@ -110,15 +109,10 @@ from foldline.reduction.config_reader import (
 )
 from foldline.reduction.event import (
     HistoryReductionEvent as HistoryReductionEvent,
-)
-from foldline.reduction.reason import (
     Reason as Reason,
 )
 from foldline.reduction.request import (
     SummaryRequest as SummaryRequest,
-)
-from foldline.reduction.run_config import (
-    AgentRunConfig as AgentRunConfig,
 )
 from foldline.reduction.state import (
     HistoryReductionState as HistoryReductionState,

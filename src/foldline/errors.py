@@ -343,7 +343,7 @@ class StoreBusyError(StoreError):
 
 
 class StoreCorruptError(StoreError):
-    """Stored data is damaged; `foldline repair` shows what can be saved."""
+    """Stored data is damaged; `foldline verify` shows what."""
 
     code = "store_corrupt"
 

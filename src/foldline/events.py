@@ -25,8 +25,7 @@ from foldline.agent.events import (
 )
 from foldline.agent.telemetry import Observer
 from foldline.conversation.events import AgentSelectedEvent, ConversationEvent
-from foldline.reduction.event import HistoryReductionEvent
-from foldline.reduction.reason import Reason
+from foldline.reduction.event import HistoryReductionEvent, Reason
 
 
 __all__ = [

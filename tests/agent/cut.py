@@ -10,8 +10,8 @@ __all__ = ["ADVICE", "Cut"]
 
 
 ADVICE = (
-    "Refresh it: where what was said is not there, say it again; where it has no answer, run "
-    "(or `resume`) without a message; else it has ended"
+    "Refresh the thread: if your message is missing, send it again; if it has no answer, run "
+    "(or `resume`) without a message; otherwise the turn has ended"
 )
 """What an error about a step of a turn says to do."""
 

@@ -10,9 +10,8 @@ from foldline.agent.cache import ReductionCache
 from foldline.agent.reducer import HistoryReducer
 from foldline.history.history import History
 from foldline.history.messages import Message
-from foldline.reduction.config import HistoryReductionConfig
-from foldline.reduction.run_config import AgentRunConfig
-from foldline.reduction.state import MAX_PREVIOUS, HistoryReductionState
+from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
+from foldline.reduction.state import FOLD_STRIDE, HistoryReductionState
 from foldline.testing.summarizer import ScriptedSummarizer
 
 
@@ -72,7 +71,7 @@ def test_two_reducers_in_turn_read_nothing_twice(
     assert read_by(asked) == cut[0]
     assert read_by(other) == cut[1]
     assert state is not None
-    assert len(list(state.chain())) <= MAX_PREVIOUS + 1
+    assert len(list(state.chain())) <= 2 * FOLD_STRIDE
 
 
 def test_what_no_longer_stands_is_not_carried_along() -> None:
@@ -92,20 +91,19 @@ def test_what_no_longer_stands_is_not_carried_along() -> None:
 
 
 def test_a_failed_fold_keeps_what_another_configuration_made() -> None:
-    """The failure is noted, and the other reducer still finds its reduction."""
+    """The full history is sent, and the other reducer still finds its reduction."""
     one, asked = reducer(CONFIG, "one")
     failing = HistoryReducer(CONFIG, summarizer=ScriptedSummarizer(repeat="", name="failing"))
     failing._summarizers = failing._summarizers[:1]  # pyright: ignore[reportPrivateUsage]
     state = one.reduce_sync(talk(5)).state
     failed = failing.reduce_sync(talk(5), state=state)
-    again = one.reduce_sync(talk(5), state=failed.state)
 
     assert failed.event is not None
     assert (failed.event.status, failed.event.earlier) == ("failed", "other_configuration")
+    assert failed.event.is_attempt
     assert failed.messages == talk(5)
-    assert again.verdict.kind == "hit"
-    assert again.event is not None
-    assert again.event.earlier == "used"
+    assert failed.state is state
+    assert one.reduce_sync(talk(5), state=failed.state).verdict.kind == "hit"
     assert len(asked.requests) == 1
 
 

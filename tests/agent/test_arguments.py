@@ -1,20 +1,29 @@
 """What a caller without a type checker gets wrong is said in one line."""
 
 from functools import partial, wraps
+from typing import Any
 
 import msgspec
 import pytest
 
+from foldline import Agent, AgentConfig, AgentOptions, ReductionCache
+from foldline.agent.arguments import messages_of
+from foldline.agent.config import agent_config_from_json, agent_config_from_toml
 from foldline.agent.reducer import HistoryReducer
 from foldline.errors import ConfigError
+from foldline.history.formats.openai_chat import from_openai_chat
 from foldline.history.messages import Message
+from foldline.providers.model import ChatRequest, ChatResponse
 from foldline.reduction.config import HistoryReductionConfig, ProviderConfig
+from foldline.reduction.config_reader import config_from_json, config_from_toml
 from foldline.reduction.request import SummaryRequest
+from foldline.testing.model import ScriptedModel
 from foldline.testing.summarizer import ScriptedSummarizer
 
 
 CONFIG = HistoryReductionConfig(enabled=True, strategy="summarizing", counting_unit="messages")
 TALK = [Message.user("a"), Message.assistant("b")]
+ITEM = {"role": "user", "content": "secret"}
 
 
 class Named:
@@ -33,10 +42,19 @@ class Calling:
 
 
 class Opaque:
-    """A wrapper of which nobody can tell."""
+    """A wrapper that does not show whether it awaits."""
 
     def __call__(self, request: SummaryRequest) -> object:
         return write(request)
+
+
+class Blocking:
+    """A model that cannot be awaited."""
+
+    name = "blocking"
+
+    def respond(self, request: ChatRequest) -> ChatResponse:
+        return ChatResponse(messages=())
 
 
 async def write(request: SummaryRequest) -> str:
@@ -55,34 +73,123 @@ def wrapped(request: SummaryRequest) -> object:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"summarizer": print}, "summarizer is a builtin"),
-        ({"summarizer": "model"}, "summarizer is a str"),
-        ({"summarizer": [1]}, "summarizer holds a int"),
-        ({"summarizer": ScriptedSummarizer}, "summarizer is the class ScriptedSummarizer: pass"),
-        ({"summarizer": [Named]}, "summarizer holds the class Named: pass an instance"),
-        ({"summarizer": Named(7, write)}, "the name of the Named is a int"),
+        ({"config": {"enabled": True}}, "config must be a HistoryReductionConfig, got dict: see"),
+        ({"summarizer": print}, "summarizer must be a Summarizer, got builtin_function_or_method"),
+        ({"summarizer": [1]}, r"summarizer\[0\] must be a Summarizer, got int: it needs a name"),
+        ({"summarizer": ScriptedSummarizer}, "must be an instance, got the class Scripted"),
+        ({"summarizer": [Named]}, r"summarizer\[0\] must be an instance, got the class Named"),
+        ({"summarizer": Named(7, write)}, r"summarizer.name must be a str, got int"),
         ({"summarizer": Named("n", blocking)}, "summarize must be async"),
         ({"summarizer": [Named("n", partial(blocking))]}, "summarize must be async"),
         ({"summarizer": Named("n", "text")}, "summarize must be async"),
-        ({"summary_budget": 0}, "summary_budget=0"),
-        ({"summary_budget": 1.5}, "summary_budget=1.5"),
-        ({"summary_budget": True}, "summary_budget=True"),
-        ({"summarizer_window": -1}, "summarizer_window=-1"),
-        ({"timeout": 0.0}, "timeout=0.0"),
-        ({"timeout": float("nan")}, "timeout=nan"),
-        ({"timeout": "60"}, "timeout='60': allowed is a number of seconds"),
-        ({"timeout": True}, "timeout=True"),
-        ({"timeout": None}, "timeout=None"),
-        ({"counter": len}, "counter is a builtin"),
-        ({"cache": {}}, "cache is a dict: allowed is a ReductionCache"),
+        ({"summary_budget": 0}, "summary_budget must be a whole number of at least 1, got 0"),
+        ({"summary_budget": True}, "summary_budget must be .*, got True"),
+        ({"summarizer_window": -1}, "summarizer_window must be .*, got -1"),
+        ({"timeout": 0.0}, r"timeout must be a number of seconds above 0, got 0\.0"),
+        ({"timeout": float("nan")}, "timeout must be .*, got nan"),
+        ({"timeout": None}, "timeout must be .*, got None"),
+        ({"counter": len}, "counter must be a TokenCounter or None, got builtin"),
+        ({"cache": {}}, "cache must be a ReductionCache or None, got dict"),
     ],
 )
-def test_arguments_of_another_kind_are_refused(arguments: dict[str, object], said: str) -> None:
+def test_wrong_arguments_of_a_reducer_are_refused(arguments: dict[str, Any], said: str) -> None:
     """The error names the argument and what it was, in one line."""
     with pytest.raises(ConfigError, match=said) as caught:
-        HistoryReducer(CONFIG, **arguments)  # type: ignore[arg-type]
+        HistoryReducer(**{"config": CONFIG, **arguments})
 
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"options": {}}, "options must be an AgentOptions, got dict"),
+        ({"history_reduction": {}}, "history_reduction must be a HistoryReductionConfig, got dict"),
+        ({"instructions": None}, "instructions must be a str, got None"),
+        ({"name": 7}, "name must be a str, got int"),
+        ({"background_fold": 5}, "background_fold must be a BackgroundFold or None, got int"),
+        ({"telemetry": 5}, "telemetry must be an Observer, got int"),
+        ({"model": Blocking()}, r"Blocking\.respond must be async"),
+    ],
+)
+def test_wrong_arguments_of_an_agent_are_refused(arguments: dict[str, Any], said: str) -> None:
+    """The error names the argument when the agent is made, and not in the first turn."""
+    with pytest.raises(ConfigError, match=f"^{said}$"):
+        Agent(**{"model": ScriptedModel(), **arguments})
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"max_iterations": 0}, "max_iterations must be a whole number of at least 1, got 0"),
+        ({"max_consecutive_failures": 0}, "max_consecutive_failures must be .*, got 0"),
+        ({"max_identical_calls": 1}, "max_identical_calls must be .* at least 2, got 1"),
+        ({"max_duration": 0}, "max_duration must be a number of seconds above 0, got 0"),
+        ({"max_duration": "long"}, "max_duration must be .*, got 'long'"),
+        ({"settings": 3}, "settings must be a Mapping, got int"),
+        ({"max_overflow_folds": -1}, "max_overflow_folds must be .*, got -1"),
+        ({"parallel_tool_calls": 1}, "parallel_tool_calls must be a bool, got int"),
+        (
+            {"terminate_on_unknown_tools": "no"},
+            "terminate_on_unknown_tools must be a bool, got str",
+        ),
+    ],
+)
+def test_wrong_options_are_refused(options: dict[str, Any], said: str) -> None:
+    """The error names the field and the value."""
+    with pytest.raises(ConfigError, match=f"^{said}$"):
+        AgentOptions(**options)
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        ([ITEM], r"message\[0\] must be a Message, got dict"),
+        ((Message.user("a"), "b"), r"message\[1\] must be a Message, got str"),
+        (ITEM, "message must be a Message or Sequence, got dict"),
+        (b"text", r"message\[0\] must be a Message, got int"),
+        (7, "message must be a Message or Sequence, got int"),
+    ],
+)
+def test_a_wrong_input_is_refused(message: Any, said: str) -> None:
+    """The error says where it is and how to convert a vendor's items."""
+    for run in (Agent(ScriptedModel([])).run_sync, Agent(ScriptedModel([])).run_stream):
+        with pytest.raises(ConfigError, match=f"^{said}: convert .* `from_openai_chat`") as caught:
+            run(message)
+        assert "secret" not in str(caught.value)
+
+
+def test_converted_items_are_an_input() -> None:
+    """The items of a vendor are an input once they were converted as the error says."""
+    assert [one.text for one in messages_of(from_openai_chat([ITEM]))] == ["secret"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"config": {}}, "config must be an AgentRunConfig or None, got dict"),
+        ({"thread": "support-42"}, "thread must be a ConversationThread or None, got str"),
+    ],
+)
+def test_wrong_arguments_of_a_turn_are_refused(arguments: dict[str, Any], said: str) -> None:
+    """They are refused before anything runs."""
+    with pytest.raises(ConfigError, match=f"^{said}"):
+        Agent(ScriptedModel()).run_sync("hi", **arguments)
+    with pytest.raises(ConfigError, match=f"^{said}"):
+        Agent(ScriptedModel()).run_stream("hi", **arguments)
+
+
+def test_a_description_without_a_model_makes_no_agent() -> None:
+    """The error says which field is missing."""
+    with pytest.raises(ConfigError, match="provider must name a model, got None"):
+        Agent.from_config(AgentConfig())
+
+
+@pytest.mark.parametrize("entries", [0, -1, 1.5, "x", True, None])
+def test_a_cache_has_a_bound(entries: Any) -> None:
+    """A cache for no entries is a mistake, and so is a bound that is not a number."""
+    with pytest.raises(ConfigError, match=f"max_entries must be .* at least 1, got {entries!r}"):
+        ReductionCache(max_entries=entries)
 
 
 @pytest.mark.parametrize(
@@ -90,31 +197,49 @@ def test_arguments_of_another_kind_are_refused(arguments: dict[str, object], sai
     [write, wrapped, partial(write), Calling(), Opaque()],
     ids=["plain", "wrapped", "partial", "calling", "opaque"],
 )
-def test_whatever_may_be_awaited_is_a_summarizer(method: object) -> None:
-    """Wrappers of all kinds are taken, also those that nobody can look into."""
-    assert HistoryReducer(CONFIG, summarizer=Named("n", method)).plan(TALK).kind == "skip"  # type: ignore[arg-type]
+def test_anything_that_may_be_awaited_is_a_summarizer(method: Any) -> None:
+    """Wrappers of all kinds are accepted, also those that do not show what they return."""
+    reducer = HistoryReducer(CONFIG, summarizer=Named("n", method))  # type: ignore[arg-type]
+
+    assert reducer.plan(TALK).kind == "skip"
 
 
 @pytest.mark.parametrize("overrides", [{}, {"skip_history_reduction": True}, CONFIG, True])
-def test_overrides_have_to_be_what_a_run_changes(overrides: object) -> None:
-    """An empty dictionary is not taken for no overrides either."""
-    with pytest.raises(ConfigError, match="allowed is an AgentRunConfig"):
-        HistoryReducer(CONFIG).plan(TALK, overrides=overrides)  # type: ignore[arg-type]
+def test_overrides_have_their_own_type(overrides: Any) -> None:
+    """An empty dictionary does not pass for no overrides either."""
+    with pytest.raises(ConfigError, match="overrides must be an AgentRunConfig, got"):
+        HistoryReducer(CONFIG).plan(TALK, overrides=overrides)
 
 
-def test_a_configuration_has_to_be_one() -> None:
-    """A dictionary is not taken for a configuration, nor JSON for a state."""
-    with pytest.raises(ConfigError, match="see config_from_mapping"):
-        HistoryReducer({"enabled": True})  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match=r"see HistoryReductionState\.from_json"):
-        HistoryReducer(CONFIG).reduce_sync(TALK, state=b"{}")  # type: ignore[call-overload]
+def test_json_is_no_state() -> None:
+    """The error says how to read it."""
+    with pytest.raises(ConfigError, match=r"with HistoryReductionState\.from_json"):
+        HistoryReducer(CONFIG).reduce_sync(TALK, state=b"{}")  # type: ignore[arg-type]
 
 
 def test_a_model_by_name_needs_its_summarizer() -> None:
-    """A provider that nobody stands for is not silently left out."""
+    """A configured provider without a summarizer is not silently ignored."""
     provider = ProviderConfig(provider_key="openai", model_name="m")
     config = msgspec.structs.replace(CONFIG, summarizer_provider=provider)
 
     with pytest.raises(ConfigError, match="pass the summarizer"):
         HistoryReducer(config)
     assert HistoryReducer(config, summarizer=ScriptedSummarizer()).plan(TALK).kind == "skip"
+
+
+@pytest.mark.parametrize(
+    ("read", "expected"),
+    [
+        (config_from_json, "str or bytes"),
+        (agent_config_from_json, "str or bytes"),
+        (config_from_toml, "str"),
+        (agent_config_from_toml, "str"),
+    ],
+)
+@pytest.mark.parametrize("given", [None, 5, {"enabled": True}], ids=repr)
+def test_a_description_is_text(read: Any, expected: str, given: object) -> None:
+    """Anything else is named by its type."""
+    kind = "None" if given is None else type(given).__name__
+
+    with pytest.raises(ConfigError, match=f"^text must be a {expected}, got {kind}$"):
+        read(given)

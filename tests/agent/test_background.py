@@ -15,7 +15,7 @@ from foldline import (
     TurnResult,
 )
 from foldline.agent.reducer import DEFAULT_TIMEOUT
-from foldline.reduction.reason import Reason
+from foldline.reduction.event import Reason
 from foldline.reduction.request import SummaryRequest
 from foldline.testing.model import ScriptedModel
 
@@ -90,7 +90,7 @@ def test_a_turn_goes_on_while_the_summary_is_written() -> None:
     assert (first.reduction, second.reduction is None) == (None, False)
 
 
-def test_one_fold_is_under_way_at_a_time() -> None:
+def test_one_fold_is_running_at_a_time() -> None:
     """Turns that go on meanwhile start no second fold of the same thread."""
 
     async def live() -> int:
@@ -139,7 +139,7 @@ def test_a_turn_waits_where_too_much_has_gathered() -> None:
     assert requests == 1
 
 
-def test_leaving_waits_for_what_is_under_way() -> None:
+def test_leaving_waits_for_what_is_running() -> None:
     """A fold that began in the last turn is stored when the context has ended."""
 
     async def live() -> bool:

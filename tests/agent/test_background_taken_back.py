@@ -20,7 +20,7 @@ from foldline import (
 from foldline.agent.background import FoldKey
 from foldline.agent.events import IterationStartedEvent
 from foldline.errors import ModelError
-from foldline.reduction.reason import Reason
+from foldline.reduction.event import Reason
 from foldline.testing.model import ScriptedModel
 from tests.agent.test_background import CONFIG, TALK, GatedSummarizer, told
 
@@ -45,7 +45,7 @@ class Scene:
 
     async def land(self) -> None:
         """Let the fold under way be written, and wait for it."""
-        assert self.ahead.is_under_way(self.key)
+        assert self.ahead.is_running(self.key)
         self.summarizer.gate.set()
         await self.ahead.wait(self.key)
         self.summarizer.gate.clear()
@@ -66,17 +66,6 @@ async def set_up(
 async def begun(ahead: BackgroundFold, store: MemoryStore) -> Scene:
     """Return the scene behind that turn."""
     scene = await set_up(ahead, store)
-    await scene.agent.run("question 5", thread=scene.thread)
-    return scene
-
-
-async def failing(ahead: BackgroundFold, store: MemoryStore) -> Scene:
-    """Return the scene behind that turn, with nobody who can write a summary."""
-    scene = await set_up(ahead, store)
-    scene.summarizer.text = ""
-    reducer = scene.agent.reducer
-    # The digest is the last that is asked.
-    reducer._summarizers = reducer._summarizers[:1]  # pyright: ignore[reportPrivateUsage]
     await scene.agent.run("question 5", thread=scene.thread)
     return scene
 
@@ -242,39 +231,9 @@ def test_an_edit_behind_the_cut_keeps_the_fold_under_way() -> None:
     async def live() -> None:
         async with MemoryStore() as store, BackgroundFold(patience=1) as ahead:
             scene = await begun(ahead, store)
-            await scene.thread.rewind(scene.thread.length - 2)
+            await scene.thread.rewind(scene.thread.head.length - 2)
             await scene.land()
             result = await scene.agent.run("question 5, in other words", thread=scene.thread)
             assert [status for status, _ in told(result)] == ["performed", "cache_hit"]
-
-    asyncio.run(live())
-
-
-def test_a_failure_is_told_and_is_no_fold_of_the_turn() -> None:
-    """The next turn hears that the fold has failed, and has no reduction."""
-
-    async def live() -> None:
-        async with MemoryStore() as store, BackgroundFold(patience=1) as ahead:
-            scene = await failing(ahead, store)
-            await scene.land()
-            result = await scene.agent.run("question 6", thread=scene.thread)
-            scene.summarizer.gate.set()
-            assert [status for status, _ in told(result)] == ["failed", "skipped"]
-            assert result.reduction is None
-
-    asyncio.run(live())
-
-
-def test_a_failure_is_not_noted_in_a_thread_that_was_cleared() -> None:
-    """What could not be folded is gone, so nothing is stored and nobody is told."""
-
-    async def live() -> None:
-        async with MemoryStore() as store, BackgroundFold(patience=1) as ahead:
-            scene = await failing(ahead, store)
-            await scene.thread.clear()
-            await scene.land()
-            result = await scene.agent.run("another question", thread=scene.thread)
-            assert [status for status, _ in told(result)] == ["skipped"]
-            assert scene.thread.last_reduction is None
 
     asyncio.run(live())

@@ -17,15 +17,14 @@ from msgspec import Struct, structs
 
 from foldline.agent.agent import Agent
 from foldline.agent.background import BackgroundFold
-from foldline.agent.options import AgentOptions
+from foldline.agent.config import AgentOptions
+from foldline.agent.event_stream import StreamingTurnResult
 from foldline.agent.result import TurnResult
-from foldline.agent.streaming import StreamingTurnResult
 from foldline.agent.tools import tool
 from foldline.errors import TurnStoppedError
 from foldline.testing.model import ScriptedModel, calls
 from foldline.threads.stores.memory import MemoryStorage, MemoryStore
 from foldline.threads.thread import ConversationThread
-from foldline.threads.tools import INTERRUPTED
 from tests.agent.crashes.book import Book
 from tests.agent.crashes.case import Ground, Grounds, in_file, in_memory
 from tests.agent.crashes.judge import Model, broken_between, broken_in_the_end, model_of, sight_of
@@ -400,8 +399,8 @@ async def read(stream: StreamingTurnResult) -> int:
 
 
 @pytest.mark.parametrize("parallel", [False, True])
-def test_a_tool_that_cancels_its_task_ends_the_turn(parallel: bool) -> None:
-    """Where a tool cancels the task that it runs in the turn is cancelled, and can be resumed."""
+def test_a_tool_that_cancels_its_task_fails_alone(parallel: bool) -> None:
+    """A tool runs in a task of its own: cancelling it ends neither the turn nor other tools."""
 
     @tool
     async def leave() -> None:
@@ -416,21 +415,13 @@ def test_a_tool_that_cancels_its_task_ends_the_turn(parallel: bool) -> None:
     async def stay() -> str:
         return "there"
 
-    async def run() -> tuple[bool, TurnResult]:
-        thread = await MemoryStore().thread("talk")
-        model = ScriptedModel([calls(("leave", {}), ("stay", {})), "done"])
-        options = AgentOptions(parallel_tool_calls=parallel)
-        agent = Agent(model, tools=[leave, stay], options=options)
-        turn = asyncio.create_task(agent.run("leave", thread=thread))
-        await asyncio.wait([turn])
-        return turn.cancelled(), await agent.run(thread=thread)
+    model = ScriptedModel([calls(("leave", {}), ("stay", {})), "done"])
+    options = AgentOptions(parallel_tool_calls=parallel)
+    result = asyncio.run(Agent(model, tools=[leave, stay], options=options).run("leave"))
 
-    was_cancelled, result = asyncio.run(run())
-
-    assert was_cancelled
     assert result.is_complete
     assert [one.response for message in result.messages for one in message.tool_call_responses] == [
-        INTERRUPTED,
+        "Error: CancelledError",
         "there",
     ]
 

@@ -143,7 +143,7 @@ def test_a_handle_that_has_lost_its_calls_writes_nothing() -> None:
         await other.append([Message.user("by the way")])
         await other.abandon_run()
         await other.append([Message.user("and another thing")])
-        revisions.append(other.revision)
+        revisions.append(other.head.revision)
         return "paid"
 
     async def live() -> None:
@@ -169,7 +169,7 @@ def test_a_result_that_is_stored_is_not_stored_again() -> None:
         other = await store.thread("t")
         await other.append([Message.user("by the way")])
         await other.answer_tool("call_1", "paid at the counter")
-        revisions.append(other.revision)
+        revisions.append(other.head.revision)
         return f"paid {amount}"
 
     async def live() -> list[object]:
@@ -179,7 +179,7 @@ def test_a_result_that_is_stored_is_not_stored_again() -> None:
         with pytest.raises(ThreadConflictError):
             await agent.run(thread=thread)
         left = await store.thread("t")
-        revisions.append(left.revision)
+        revisions.append(left.head.revision)
         return [run.result for run in left.pending_tools]
 
     assert asyncio.run(live()) == ["paid at the counter", "paid 6"]

@@ -23,8 +23,8 @@ from foldline import (
 )
 from foldline.agent.reducer import HistoryReducer
 from foldline.errors import ContextOverflowError
-from foldline.providers.model import ChatRequest, ChatResponse
-from foldline.reduction.reason import Reason
+from foldline.providers.model import ChatRequest
+from foldline.reduction.event import Reason
 from foldline.testing.model import ScriptedModel
 from foldline.threads.thread import ConversationThread
 
@@ -228,42 +228,6 @@ def test_a_summarizer_has_the_time_that_the_options_give() -> None:
 
     assert (event.status, event.summarizer) == ("performed", "digest")
     assert set(event.failures) == {"TimeoutError"}
-
-
-@pytest.mark.parametrize(
-    ("parts", "says"),
-    [
-        ({"options": {}}, "options is a dict: allowed is AgentOptions"),
-        ({"history_reduction": {}}, "config is a dict"),
-        ({"instructions": None}, "instructions is a NoneType: allowed is str"),
-        ({"name": 7}, "name is a int: allowed is str"),
-        ({"background_fold": 5}, "background_fold is a int"),
-        ({"telemetry": 5}, "telemetry is a int"),
-    ],
-)
-def test_wrong_parts_are_refused(parts: dict[str, object], says: str) -> None:
-    """The error names the argument and what is allowed, before anything runs."""
-    with pytest.raises(ConfigError, match=says):
-        Agent(ScriptedModel(), **parts)  # type: ignore[arg-type]
-
-
-def test_a_model_that_cannot_be_awaited_is_refused() -> None:
-    """It says so when the agent is made, and not in the first turn."""
-
-    class Blocking:
-        name = "blocking"
-
-        def respond(self, request: ChatRequest) -> ChatResponse:
-            return ChatResponse(messages=())
-
-    with pytest.raises(ConfigError, match="respond must be async"):
-        Agent(Blocking())  # type: ignore[arg-type]
-
-
-def test_a_thread_is_no_name() -> None:
-    """The id in place of the thread is named as what it is."""
-    with pytest.raises(ConfigError, match="thread is a str"):
-        Agent(ScriptedModel()).run_sync("hi", thread="support-42")  # type: ignore[arg-type]
 
 
 def test_a_reducer_keeps_its_own_observer() -> None:

@@ -150,7 +150,7 @@ _Back = Callable[[ConversationThread], Awaitable[ConversationThread | None]]
 
 
 async def _rewound(thread: ConversationThread) -> None:
-    await thread.rewind(thread.length - 1)
+    await thread.rewind(thread.head.length - 1)
 
 
 async def _edited(thread: ConversationThread) -> None:

@@ -295,8 +295,8 @@ def test_a_model_that_says_nothing_ends_the_turn() -> None:
 @pytest.mark.parametrize(
     ("answer", "says"),
     [
-        ("text", "answered with a str"),
-        (ChatResponse(messages=(Message.user("hi"),)), "not of the assistant"),
+        ("text", "must return a ChatResponse, got str"),
+        (ChatResponse(messages=(Message.user("hi"),)), "must return assistant messages, got role"),
     ],
 )
 def test_a_model_that_answers_nonsense_is_named(answer: object, says: str) -> None:

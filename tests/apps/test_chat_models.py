@@ -21,7 +21,7 @@ Run = Callable[..., Any]
         (("--model", "gpt"), "--model 'gpt': write vendor:model"),
         (("--model", "opnai:gpt-5"), "unknown vendor 'opnai': did you mean 'openai' or "),
         (("--model", "openai:gpt-5-mini"), "lacks OPENAI_API_KEY: set it in the environment"),
-        (("--model", "scripted:"), "name a file, as in scripted:session.json"),
+        (("--model", "scripted:"), "name a file (scripted:session.json), or"),
         (("--model", "scripted:none.json"), "cannot read none.json: No such file"),
         (("--model", "scripted:text.txt"), "text.txt: "),
         (("--model", "scripted:mute.json"), "has no message of the assistant"),
@@ -33,11 +33,14 @@ Run = Callable[..., Any]
         (("--model", "scripted:demo", "--thread", "a b"), "thread id of 3 characters"),
         (("--model", "scripted:demo", "--config", "none.toml"), "cannot read none.toml"),
         (("--model", "scripted:demo", "--config", "text.txt"), "text.txt: not TOML"),
-        (("--model", "scripted:demo", "--config", "-"), "the standard input is for what you say"),
-        (("--model", "scripted:demo", "--config", "bytes"), "bytes: no text in UTF-8"),
+        (("--model", "scripted:demo", "--config", "-"), "the standard input is for your messages"),
+        (
+            ("--model", "scripted:demo", "--config", "bytes"),
+            "bytes: neither JSON nor TOML in UTF-8",
+        ),
         (("--model", "scripted:demo", "--config", "agent.json"), "agent.json: "),
         (("--model", "scripted:demo", "--instructions", "@none"), "cannot read none"),
-        (("--model", "scripted:demo", "--target", "0"), "target_count=0"),
+        (("--model", "scripted:demo", "--target", "0"), "target_count must be"),
         (("--model", "scripted:demo", "--message", " "), "there is nothing to say"),
         (("--model", "scripted:demo", "--message", "", "--resume"), "has no interrupted run"),
     ],
@@ -121,7 +124,7 @@ def test_a_refusal_says_what_to_do(run: Run, monkeypatch: pytest.MonkeyPatch) ->
 
     assert (outcome.code, outcome.out, outcome.err.count("\n")) == (1, "", 1)
     assert "status 401" in outcome.err
-    assert "check the key in the environment; --resume goes on with it" in outcome.err
+    assert "check the key in the environment; --resume resumes it" in outcome.err
     shown = run("threads", "show", "chat", "--store", "chat.db", "--json").json()
     assert (shown["messages"], shown["has_open_run"]) == (1, True)
 
@@ -133,8 +136,8 @@ def test_another_address_may_be_wrong(run: Run, monkeypatch: pytest.MonkeyPatch)
     outcome, _ = vendor_says(run, monkeypatch, Answer(body=b"not here", status=404))
 
     assert (
-        "status 404; check the model's name and the address; servers that speak Chat Completions "
-        "are `openai-chat:`; --resume goes on with it"
+        "status 404; check the model's name and the address (servers with Chat Completions are "
+        "openai-chat:); --resume resumes it"
     ) in outcome.err
 
 
@@ -177,7 +180,7 @@ def test_what_is_piped_is_text(run: Run) -> None:
     outcome = run("chat", "--model", "scripted:demo", stdin=b"abc\xff")
 
     assert outcome.code == 2
-    assert "the standard input is no text in UTF-8, at byte 3" in outcome.err
+    assert "the standard input is not UTF-8 text, at byte 3" in outcome.err
 
 
 def test_nothing_is_made_where_nobody_answers(run: Run, tmp_path: Path) -> None:

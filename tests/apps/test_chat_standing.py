@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from foldline.agent.agent import Agent
-from foldline.agent.options import AgentOptions
-from foldline.apps.cli.chat_standing import standing_line
+from foldline.agent.config import AgentOptions
+from foldline.apps.cli.chat.screen import place_line
 from foldline.errors import ModelError
 from foldline.history.messages import Message
 from foldline.testing.model import ModelStep, ScriptedModel, calls
@@ -29,7 +29,7 @@ def left_behind(*steps: ModelStep, question: str = "Where is it?") -> str:
             await agent.run(question, thread=thread)
         except ModelError:
             await thread.refresh()
-        return await standing_line(thread)
+        return await place_line(thread)
 
     return asyncio.run(run())
 
@@ -40,7 +40,7 @@ def told_of(*messages: Message) -> str:
     async def run() -> str:
         thread: ConversationThread = await MemoryStore().thread("t")
         await thread.add_messages(messages)
-        return await standing_line(thread)
+        return await place_line(thread)
 
     return asyncio.run(run())
 
@@ -85,7 +85,7 @@ def test_tools_that_were_interrupted(count: int, told: str) -> None:
         with pytest.raises(asyncio.CancelledError):
             await turn
         await thread.refresh()
-        return await standing_line(thread)
+        return await place_line(thread)
 
     expected = f"interrupted in model call 1, 0 tool results stored, {told}"
     assert asyncio.run(run()) == f"last question: Where is it? ({expected})"
@@ -99,7 +99,7 @@ def test_a_turn_that_was_ended() -> None:
         model = ScriptedModel([calls(("look_up", {"number": 1}))])
         agent = Agent(model, tools=[look_up], options=AgentOptions(max_iterations=1))
         await agent.run("Where is it?", thread=thread)
-        return await standing_line(thread)
+        return await place_line(thread)
 
     expected = "last question: Where is it? (ended: Maximum iterations (1) reached)"
     assert asyncio.run(run()) == expected

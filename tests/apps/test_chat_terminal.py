@@ -5,15 +5,19 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Generator
 from pathlib import Path
 from typing import TypeVar
 
 import pytest
 
-from foldline.apps.cli.chat_interrupts import stoppable
+from foldline.agent.agent import Agent
+from foldline.apps.cli.chat.recording import Speaker
+from foldline.apps.cli.chat.screen import JsonLines
+from foldline.apps.cli.chat.session import Chat
 from foldline.errors import UsageError
+from foldline.testing.model import ScriptedModel
+from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.thread import ConversationThread
 from tests.apps.chat_terminal import on_terminal
@@ -22,7 +26,7 @@ from tests.apps.chat_terminal import on_terminal
 _Value = TypeVar("_Value")
 
 PROMPT = "\n> "
-WAY_ON = "an empty line goes on with it, anything else leaves it"
+WAY_ON = "an empty line resumes it, anything else leaves it"
 SLOW = ("--delay", "0.02")
 ANSWER = "Parcel 0 is on its way. " * 4
 
@@ -81,7 +85,7 @@ def test_a_stopped_turn_is_left(tmp_path: Path, model: tuple[str, ...]) -> None:
         terminal.interrupt()
         terminal.expect(f"stopped: {WAY_ON}{PROMPT}")
         terminal.type("second")
-        terminal.expect("the interrupted run is left; what it had stored stays")
+        terminal.expect("the interrupted run is left; everything it stored is kept")
         terminal.expect("tokens in")
         terminal.expect(PROMPT)
         code = terminal.leave()
@@ -99,7 +103,7 @@ def test_a_killed_chat_goes_on(tmp_path: Path, model: tuple[str, ...]) -> None:
         terminal.expect("Parcel 0 ")
         terminal.kill()
     with on_terminal(tmp_path, *model) as terminal:
-        terminal.expect(f"an interrupted run waits: {WAY_ON}{PROMPT}")
+        terminal.expect(f"a run was interrupted: {WAY_ON}{PROMPT}")
         terminal.type("")
         terminal.expect(f"{ANSWER}\n")
         terminal.expect(PROMPT)
@@ -139,7 +143,7 @@ def test_a_stopped_message_says_how_to_go_on(tmp_path: Path, model: tuple[str, .
         return thread.execution_state is not None and thread.execution_state.is_open
 
     assert code == 130
-    assert terminal.shown.endswith("--resume goes on with it\n")
+    assert terminal.shown.endswith("--resume resumes it\n")
     assert "Traceback" not in terminal.shown
     assert looked_at(tmp_path, is_open)
 
@@ -188,31 +192,50 @@ def test_a_terminal_has_colours(tmp_path: Path, model: tuple[str, ...]) -> None:
     assert f"\n{ANSWER}\n" in terminal.raw
 
 
+@pytest.fixture
+def talk() -> Generator[Chat]:
+    """Return a chat in which any work can be done, on a thread in memory."""
+    with asyncio.Runner() as runner:
+        thread = runner.run(MemoryStore().thread("t"))
+        speaker = Speaker(Agent(ScriptedModel()))
+        yield Chat(runner, thread, speaker, JsonLines())
+
+
 async def _stubborn() -> None:
-    """Go on when cancelled for the first time."""
-    with suppress(asyncio.CancelledError):
+    """Ignore the first cancellation, and interrupt again."""
+    try:
+        signal.raise_signal(signal.SIGINT)
         await asyncio.sleep(60)
-    await asyncio.sleep(60)
+    except asyncio.CancelledError:
+        signal.raise_signal(signal.SIGINT)
 
 
-def test_a_second_interrupt_does_not_wait() -> None:
-    """Where work does not stop, Ctrl-C a second time leaves."""
+def test_an_interrupt_stops_the_work(talk: Chat) -> None:
+    """Ctrl-C cancels the work, and the chat can be used again."""
+    done: list[int] = []
+
+    async def interrupted() -> None:
+        signal.raise_signal(signal.SIGINT)
+        await asyncio.sleep(60)
+
+    async def work() -> None:
+        done.append(1)
+
+    assert (talk.do(interrupted), talk.do(work), done) == (False, True, [1])
+
+
+def test_a_second_interrupt_does_not_wait(talk: Chat) -> None:
+    """If the work does not stop, Ctrl-C a second time leaves."""
     before = signal.getsignal(signal.SIGINT)
 
-    async def leave() -> None:
-        loop = asyncio.get_running_loop()
-        loop.call_later(0.05, signal.raise_signal, signal.SIGINT)
-        loop.call_later(0.5, signal.raise_signal, signal.SIGINT)
-        await stoppable(_stubborn())
-
     with pytest.raises(KeyboardInterrupt):
-        asyncio.run(leave())
+        talk.do(_stubborn)
 
     assert signal.getsignal(signal.SIGINT) is before
 
 
-def test_work_that_is_ignored_by_ctrl_c() -> None:
-    """Where Ctrl-C is ignored, as in the background of a shell, work goes on to its end."""
+def test_work_goes_on_where_interrupts_are_ignored(talk: Chat) -> None:
+    """If Ctrl-C is ignored, as in the background of a shell, work continues to its end."""
     done: list[int] = []
 
     async def work() -> None:
@@ -221,14 +244,14 @@ def test_work_that_is_ignored_by_ctrl_c() -> None:
 
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        finished = asyncio.run(_done(work))
+        finished = talk.do(work)
     finally:
         signal.signal(signal.SIGINT, before)
 
     assert (finished, done) == (True, [1])
 
 
-def test_an_error_of_stoppable_work_is_raised() -> None:
+def test_an_error_of_the_work_is_raised(talk: Chat) -> None:
     """What goes wrong in the work is the caller's."""
 
     async def work() -> None:
@@ -236,11 +259,4 @@ def test_an_error_of_stoppable_work_is_raised() -> None:
         raise UsageError(message)
 
     with pytest.raises(UsageError, match="no"):
-        asyncio.run(_done(work))
-
-
-async def _done(work: Callable[[], Awaitable[None]]) -> bool:
-    async def run() -> None:
-        await work()
-
-    return await stoppable(run())
+        talk.do(work)

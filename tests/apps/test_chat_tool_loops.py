@@ -12,8 +12,7 @@ import pytest
 
 from foldline.agent.config import AgentConfig
 from foldline.agent.events import ToolStartedEvent
-from foldline.apps.cli.chat_recording import Recording
-from foldline.apps.cli.chat_speaker import Speaker
+from foldline.apps.cli.chat.recording import Recording
 from foldline.apps.cli.main import main
 from foldline.history.messages import Message
 from foldline.logs import read_sessions
@@ -92,7 +91,7 @@ def test_why_nothing_was_folded(typed: Callable[..., str], loop: tuple[str, ...]
 
     assert (
         "nothing was folded: Nothing worth cutting: hardly anything lies beyond the target; the "
-        "target is 90 messages, and 82 have gathered; /fold N folds down to N this once"
+        "target is 90 messages, and 82 have gathered; /fold N folds down to N now"
     ) in out
 
 
@@ -102,7 +101,7 @@ def test_a_fold_down_to_a_number(typed: Callable[..., str], loop: tuple[str, ...
 
     _, _, behind = out.partition("fold performed: Explicitly triggered")
     assert "; 82 messages → 13; " in behind
-    assert "the target is 11 messages this once" in behind
+    assert "the target is 11 messages for this fold" in behind
     assert "71 messages folded into" in behind
     assert "the target is 90 messages, and 11 have gathered" in behind
 
@@ -117,8 +116,8 @@ def test_a_fold_tells_its_target(typed: Callable[..., str], loop: tuple[str, ...
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("/fold much", "a number of messages is missing, as in /fold 10"),
-        ("/fold 0", "a fold keeps something: allowed is a number from 1 up, as in /fold 10"),
+        ("/fold much", "give a number of messages, for example /fold 10"),
+        ("/fold 0", "/fold must keep at least 1, for example /fold 10"),
     ],
 )
 def test_a_wrong_target(
@@ -147,7 +146,7 @@ def results_of(messages: list[Message]) -> list[object]:
 
 async def played(session: Session) -> list[Message]:
     """Return the thread that a chat with *session* up to its end leaves."""
-    speaker = Speaker(AgentConfig(), Recording(session, name="recorded"))
+    speaker = Recording(AgentConfig(), session, name="recorded")
     thread = await MemoryStore().thread("t")
     while await speaker.left(thread):
         agent = await speaker.agent(thread)
@@ -178,7 +177,7 @@ def test_an_interrupted_call_of_a_repeated_id(tmp_path: Path) -> None:
     session = read_sessions(tool_loop(tmp_path / "same.json", 3, id="same").read_bytes())[0]
 
     async def run() -> list[Message]:
-        speaker = Speaker(AgentConfig(), Recording(session, name="recorded"))
+        speaker = Recording(AgentConfig(), session, name="recorded")
         thread = await MemoryStore().thread("t")
         stream = (await speaker.agent(thread)).run_stream("Look.", thread=thread)
         async with stream:

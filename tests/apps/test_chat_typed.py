@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from foldline.apps.cli.chat_prompt import advised
+from foldline.apps.cli.chat.screen import advised
 from foldline.apps.cli.main import main
 from foldline.errors import (
     FoldlineError,
@@ -61,7 +61,7 @@ def test_an_open_turn_is_resumed_first(run: Run, chat: Path, typed: Run) -> None
     _, again = typed(options=("--resume",))
 
     assert FIRST in out
-    assert "there is no interrupted run to go on with" in again
+    assert "there is no interrupted run to resume" in again
 
 
 def test_a_typed_chat(typed: Run) -> None:
@@ -128,9 +128,9 @@ def test_an_open_turn_is_told_at_the_start(run: Run, chat: Path, typed: Run) -> 
     _, again = typed()
 
     greeting, question, way_on, *_ = out.splitlines()
-    assert greeting.endswith("thread chat in chat.db, 3 messages; /help lists what can be typed")
+    assert greeting.endswith("thread chat in chat.db, 3 messages; /help lists the commands")
     assert question.startswith("last question: Where is it? (interrupted in model call 2, ")
-    assert way_on.startswith("an interrupted run waits: ")
+    assert way_on.startswith("a run was interrupted: ")
     assert "last question: Where is it? (answered)" in again
 
 
@@ -153,7 +153,7 @@ def test_a_fork_goes_on_by_itself(typed: Run, run: Run) -> None:
     _, out = typed("one", "/fork other", "two", "/fork")
 
     assert "this is thread other now; chat stays as it is" in out
-    assert "error: name the new thread, as in /fork other" in out
+    assert "error: name the new thread, for example /fork other" in out
     listed = run("threads", "list", "--store", "chat.db", "--json").json()
     assert [(one["id"], one["messages"]) for one in listed["threads"]] == [
         ("chat", 4),
@@ -164,13 +164,13 @@ def test_a_fork_goes_on_by_itself(typed: Run, run: Run) -> None:
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("/hlep", "no command '/hlep': did you mean /help?"),
-        ("/x", "no command '/x': /help lists what there is"),
-        ("/rewind", "a number of messages is missing, as in /rewind 4"),
-        ("/rewind all", "a number of messages is missing"),
+        ("/hlep", "unknown command '/hlep': did you mean /help?"),
+        ("/x", "unknown command '/x': /help lists them"),
+        ("/rewind", "give a number of messages, for example /rewind 4"),
+        ("/rewind all", "give a number of messages"),
         ("/rewind 99", "allowed is 0 to 4"),
         ("/fork chat", "thread 'chat' is there already"),
-        ("/history -1", "a number of messages is missing, as in /history 20"),
+        ("/history -1", "give a number of messages, for example /history 20"),
     ],
 )
 def test_a_wrong_command_is_one_line(typed: Run, line: str, told: str) -> None:
@@ -195,7 +195,7 @@ def test_an_empty_line_without_anything_to_say(typed: Run, tmp_path: Path) -> No
     short = recording(tmp_path / "short.json", "One.")
     _, out = typed("one", "", options=("--model", f"scripted:{short}"))
 
-    assert "error: there is nothing to go on with: type something" in out
+    assert "error: there is nothing to resume: type something" in out
 
 
 def test_a_circuit_breaker_lets_somebody_look(typed: Run) -> None:
@@ -222,13 +222,16 @@ def test_json_needs_a_message(
     [
         (
             ThreadConflictError(thread_id="one", expected=1, actual=2),
-            "somebody else has gone on with thread 'one': look at it, then say it again, or fork it",
+            "somebody else has continued thread 'one': look at it, then say it again, or fork it",
         ),
         (
             ToolDecisionError(thread_id="one", call_ids=["a", "b"]),
-            "the interrupted tool calls a, b wait for their program: go on",
+            "the interrupted tool calls a, b need a decision: go on",
         ),
-        (ModelError("m failed", status=404), "m failed; check the name of the model; go on"),
+        (
+            ModelError("m failed", status=404),
+            "m failed; check the model's name and the address (servers with Chat Completions are openai-chat:); go on",
+        ),
         (ModelError("m failed"), "m failed; go on"),
         (ModelError("m failed", status=429), "m failed; wait a while; go on"),
         (StoreError("the disk is full"), "the disk is full"),
@@ -269,7 +272,7 @@ def test_what_is_no_text_is_told(
     code = main(["chat", "--model", f"scripted:{chat}"])
 
     assert code == 0
-    assert "error: that is no text in this terminal's encoding" in capsys.readouterr().out
+    assert "error: not valid in this terminal's encoding" in capsys.readouterr().out
 
 
 def test_the_packaged_session_is_played_to_its_end(typed: Run) -> None:
@@ -282,7 +285,7 @@ def test_the_packaged_session_is_played_to_its_end(typed: Run) -> None:
     assert out.count("fold performed: Count above target and threshold") == 7
     assert "fold failed" not in out
     _, _, behind = out.partition("that was the last answer of the recording")
-    assert "error: there is nothing to go on with: type something" in behind
+    assert "error: there is nothing to resume: type something" in behind
 
 
 def test_a_repeated_call_ends_the_turn(typed: Run, tmp_path: Path) -> None:

@@ -69,9 +69,7 @@ def test_a_disabled_configuration_is_obeyed(
     outcome = run("plan", chat, "--config", name, *SMALL, "--json")
 
     assert (outcome.json()["verdict"], outcome.json()["cut"]) == ("skip", 0)
-    assert (
-        outcome.err == f"note: {name} says that reduction is disabled: the full history is sent\n"
-    )
+    assert outcome.err == f"note: {name} disables reduction: the full history is sent\n"
 
 
 def test_a_configuration_is_enabled_unless_it_says_otherwise(

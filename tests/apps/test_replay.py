@@ -112,7 +112,7 @@ def test_a_log_of_growing_requests_is_one_session(run: Run, chat: Path, tmp_path
         one["totals"] for one in whole.json()["sessions"][0]["replays"]
     ]
     assert grown.err == (
-        "note: log: 60 records, each of which goes on from one before, are this one session\n"
+        "note: log: this session is 60 records, each of which continues an earlier one\n"
     )
 
 
@@ -125,7 +125,7 @@ def test_a_disabled_configuration_is_obeyed(run: Run, chat: Path, tmp_path: Path
         "replays"
     ]
 
-    assert shown.err.startswith("note: off says that reduction is disabled")
+    assert shown.err.startswith("note: off disables reduction")
     assert "off: disabled: the full history at every call" in shown.out
     assert off["totals"]["sent_tokens"] == full["totals"]["sent_tokens"]
     assert off["totals"]["folds"] == 0

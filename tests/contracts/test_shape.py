@@ -15,10 +15,9 @@ VAGUE_NAMES = {"base", "common", "helper", "helpers", "manager", "misc", "util",
 
 CATCHERS = {
     "agent/background.py",  # a fold that nobody waits for must not be told to nobody
-    "agent/reducer.py",  # a summarizer may fail in any way and must not fail the turn
     "agent/telemetry/spans.py",  # marks the span of what has failed, and raises again
     "agent/tools/running.py",  # a tool may fail in any way, and the model is told
-    "agent/tools/worker.py",  # carries what a thread raises to whoever waits for it
+    "agent/bounded.py",  # hands what any work raises to its caller
     "apps/cli/main.py",  # a program ends with one line, not with a traceback
     "threads/store.py",  # closes what it has opened, and raises again
     "threads/stores/sqlite/file.py",  # undoes what it began, and raises again

@@ -13,8 +13,8 @@ from foldline.conversation.single_agent import SingleAgent
 from foldline.errors import ConfigError, RunStartError, ThreadConflictError
 from foldline.history.messages import Message
 from foldline.providers.model import ChatRequest
-from foldline.reduction.reason import CIRCUIT_BREAKER_TERMINATION
-from foldline.reduction.run_config import AgentRunConfig
+from foldline.reduction.config import AgentRunConfig
+from foldline.reduction.event import CIRCUIT_BREAKER_TERMINATION
 from foldline.testing.model import ScriptedModel, calls
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
@@ -141,9 +141,9 @@ def test_a_wrong_message_is_refused(message: object) -> None:
     """A message is a text or messages, and nothing is stored of anything else."""
     conversation = Conversation(agent_named("a"))
 
-    with pytest.raises(ConfigError, match=r"^message.* is a .*: allowed are "):
+    with pytest.raises(ConfigError, match=r"^message.* must be a Message"):
         asyncio.run(conversation.send(message))  # type: ignore[arg-type]  # what is refused
-    with pytest.raises(ConfigError, match=r"^message.* is a .*: allowed are "):
+    with pytest.raises(ConfigError, match=r"^message.* must be a Message"):
         conversation.send_stream(message)  # type: ignore[arg-type]  # what is refused
     assert conversation.thread is None
 

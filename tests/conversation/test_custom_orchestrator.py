@@ -15,7 +15,7 @@ from foldline.conversation.orchestrator import Orchestrator
 from foldline.conversation.response import answered_by
 from foldline.errors import ConfigError, ThreadConflictError
 from foldline.history.messages import Message
-from foldline.reduction.run_config import AgentRunConfig
+from foldline.reduction.config import AgentRunConfig
 from foldline.testing.model import ScriptedModel
 from tests.conversation.orchestrators import (
     Act,

@@ -154,5 +154,5 @@ def test_a_name_is_found_in_what_the_model_says(text: str, name: str | None) -> 
 
 def test_it_shows_at_least_one_message() -> None:
     """A router that is shown nothing could not choose."""
-    with pytest.raises(ConfigError, match="last=0"):
+    with pytest.raises(ConfigError, match="last must be a whole number of at least 1, got 0"):
         ModelRouter(ScriptedModel(), last=0)

@@ -3,9 +3,6 @@
 import json
 from datetime import UTC, datetime
 
-import pytest
-
-from foldline.errors import FormatError
 from foldline.history.messages import Message
 from foldline.logs import read_sessions
 from foldline.logs.importer import Session
@@ -41,7 +38,7 @@ def said(session: Session) -> list[tuple[str, str]]:
 
 def test_a_transcript_is_cut_into_sessions() -> None:
     """
-    Every heading of aider opens a session, and the lines between are told apart by their marks.
+    Every heading of aider opens a session, and the marks of the lines between say who speaks.
 
     A session in which nothing was said is none.
     """
@@ -69,7 +66,7 @@ def test_what_aider_printed_keeps_its_place() -> None:
 
 
 def test_lines_before_the_first_heading_are_a_session() -> None:
-    """What stands before the first heading was said in a session whose start is lost."""
+    """Lines before the first heading are of a session whose start is lost."""
     first, second = read_sessions(b"#### go on\n# aider chat started at now\nYes.\n", name="log")
 
     assert said(first) == [("user", "go on")]
@@ -99,23 +96,3 @@ def test_sessions_may_be_json_lines() -> None:
     assert [session.id for session in sessions] == ["s0", "s1"]
     assert sessions[0].messages[1] == Message.user("user")
     assert sessions[0].messages[0].created_at == datetime(2031, 2, 3, 4, 5, 6, tzinfo=UTC)
-
-
-@pytest.mark.parametrize(
-    ("record", "message"),
-    [
-        ("[]", "line 2: the session is not an object"),
-        ("{}", "line 2: messages is not a list"),
-        ('{"messages": [1]}', "line 2: message 0: the message is not an object"),
-        ('{"messages": [{"role": "me"}]}', "line 2: message 0: role 'me' is not one of"),
-        ('{"messages": [{"role": "user"}]}', "line 2: message 0: content is not a string"),
-    ],
-)
-def test_a_wrong_shape_is_named(record: str, message: str) -> None:
-    """The error names the line, the message and the field."""
-    good = '{"id": "a", "started_at": "", "messages": [{"role": "user", "content": "x"}]}'
-
-    with pytest.raises(FormatError) as caught:
-        read_sessions(f"{good}\n{record}\n{good}".encode())
-
-    assert message in str(caught.value)

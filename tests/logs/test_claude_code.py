@@ -89,7 +89,7 @@ def test_lines_of_one_message_are_one_message() -> None:
 
 
 def test_the_usage_of_a_message_counts_once() -> None:
-    """Where results stand between the lines of one message, only the last line keeps the usage."""
+    """If results come between the lines of one message, only the last line keeps the usage."""
     (session,) = read(
         line("assistant", [use("a")], id="m", usage={"output_tokens": 9}),
         line("user", [result("a")]),
@@ -104,7 +104,7 @@ def test_the_usage_of_a_message_counts_once() -> None:
 
 
 def test_subagents_have_sessions_of_their_own() -> None:
-    """Side chains are told apart by their agent, or by the line that started them."""
+    """A side chain is a session of its agent, or of the line that started it."""
     sessions = read(
         line("user", "Main.", uuid="1"),
         line("user", "Side.", uuid="2", isSidechain=True, parentUuid=None),
@@ -160,13 +160,13 @@ def test_a_compaction_puts_nothing_aside() -> None:
     assert [message.text for message in session.messages] == ["Hi.", "Go on."]
     assert session.messages[0].metadata == {"compaction": {"summary": "We said hi."}}
     assert session.notes == (
-        "behind message 0 the agent compacted its context; the messages it put aside are all here",
-        "records that hold no message were left out: 1 system",
+        "after message 0 the agent compacted its context; all messages are here",
+        "records left out: system (1)",
     )
 
 
 def test_a_continued_session_starts_with_its_summary() -> None:
-    """Where nothing is before a compaction's summary, it is all there is of what was said."""
+    """A compaction's summary with nothing before it is a message."""
     (session,) = read(line("user", "We said hi.", isCompactSummary=True))
 
     assert session.messages[0].text == "We said hi."
@@ -197,11 +197,11 @@ def test_the_sdk_streams_the_same_lines() -> None:
     )
 
     assert [session.id for session in sessions] == ["s", "s/t1"]
-    assert sessions[0].notes == ("records that hold no message were left out: 1 result",)
+    assert sessions[0].notes == ("records left out: result (1)",)
 
 
 def linked(uuid: str, parent: str | None, kind: str = "user", **fields: Any) -> dict[str, Any]:
-    """Return a line *uuid* behind the line *parent*."""
+    """Return a line *uuid* after the line *parent*."""
     content = fields.pop("content", uuid)
     return line(kind, content, **fields) | {"uuid": uuid, "parentUuid": parent}
 
@@ -221,7 +221,7 @@ def test_what_the_user_took_back_is_left_out() -> None:
     )
 
     assert [message.id for message in session.messages] == ["u1", "a1", "u4", "a4"]
-    assert session.notes[0].startswith("3 messages of branches that were left")
+    assert session.notes == ("records left out: message of a left branch (3), system (1)",)
 
 
 def test_parallel_calls_are_all_read() -> None:
@@ -246,7 +246,7 @@ def test_parallel_calls_are_all_read() -> None:
 
 
 def test_agents_and_compactions_make_no_fork() -> None:
-    """An agent's lines behind a line of the session, and a new start, leave the session whole."""
+    """An agent's lines after a line of the session, and a new start, leave the session whole."""
     first, second = read(
         linked("u1", None),
         linked("a1", "u1", "assistant"),
@@ -276,4 +276,4 @@ def test_errors_of_the_api_are_no_answers() -> None:
     )
 
     assert [message.id for message in session.messages] == ["u", "a"]
-    assert session.notes == ("1 message about an error of the API: left out",)
+    assert session.notes == ("records left out: error of the API (1)",)

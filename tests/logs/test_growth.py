@@ -33,11 +33,11 @@ def test_growing_requests_are_one_session() -> None:
     (session,) = sessions
     assert (session.id, session.messages) == ("x", (U, A, V, B, W, A))
     assert session.calls == (1, 3, 5)
-    assert session.notes[0].startswith("3 records")
+    assert session.notes[0].startswith("this session is 3 records")
 
 
 def test_conversations_may_be_mixed() -> None:
-    """Each request goes on from the conversation that it holds, in order of appearance."""
+    """Each request continues the conversation that it holds, in order of appearance."""
     other = Message.user("other")
 
     sessions = joined([recording(U), recording(other), recording(U, A, V), recording(other, B, W)])
@@ -46,7 +46,7 @@ def test_conversations_may_be_mixed() -> None:
 
 
 def test_equal_requests_stay_apart() -> None:
-    """Copies that nothing goes on from are sessions of their own, in their places."""
+    """Copies that nothing continues are sessions of their own, in their places."""
     sessions = joined([recording(U, id="a"), recording(V), recording(U, id="b")])
 
     assert [session.messages for session in sessions] == [(U,), (V,), (U,)]
@@ -62,7 +62,7 @@ def test_a_request_sent_again_is_a_call_of_its_session() -> None:
 
 @pytest.mark.parametrize("system", [(), (Message.system("rule"),)])
 def test_another_branch_is_another_session(system: tuple[Message, ...]) -> None:
-    """A request that goes on from what another one went on from already does not join them."""
+    """Two requests that continue the same one are two sessions."""
     sessions = joined(
         [recording(*system, *said) for said in ((U,), (U, A, V), (U, A, W), (U, A, W, A, V))]
     )
@@ -74,7 +74,7 @@ def test_another_branch_is_another_session(system: tuple[Message, ...]) -> None:
 
 
 def test_the_time_may_stand_in_the_system_messages() -> None:
-    """Where they change with every request it is still one session, and the last ones are its."""
+    """If they change with every request it is still one session, which has the last ones."""
     times = [Message.system(f"It is {hour}.") for hour in range(4)]
     said = [(U,), (U, A, V), (U, A, V), (U, A, V, B, W)]
 
@@ -105,7 +105,7 @@ def test_the_same_system_messages_are_preferred() -> None:
 
 
 def test_records_that_end_in_an_answer_tell_no_calls() -> None:
-    """Where the records are no requests, the calls follow from who speaks."""
+    """If the records are no requests, the calls follow from who speaks."""
     (session,) = joined([recording(U, A), recording(U, A, V, B)])
 
     assert (session.messages, session.calls) == ((U, A, V, B), ())

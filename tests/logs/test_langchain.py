@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from foldline.errors import FormatError
 from foldline.history.messages import Message, Usage
 from foldline.history.parts import (
     BlobPart,
@@ -157,7 +156,7 @@ def test_blocks_become_parts(block: Any, part: Any) -> None:
 
 
 def test_a_call_stands_once() -> None:
-    """A call that stands among the blocks as well is read from `tool_calls`."""
+    """A call that is among the blocks as well is read from `tool_calls`."""
     block = {"type": "tool_use", "id": "c", "name": "look", "input": {"at": 1}}
 
     assert ai(content=[block], tool_calls=[CALL]).parts == (ToolCallPart("c", "look", '{"at":1}'),)
@@ -201,24 +200,3 @@ def test_an_answer_may_be_more_than_text(content: Any, response: Any) -> None:
 
     assert message.parts == (ToolCallResponsePart("c", response),)
     assert message.metadata == {"status": "error"}
-
-
-@pytest.mark.parametrize(
-    ("data", "message"),
-    [
-        ([{"type": "human", "content": "x"}, 1], "document: message 1: the message is not"),
-        ([{"type": "human", "content": 1}], "document: message 0: content is not a list"),
-        ([{"type": "chat", "role": "x", "content": ""}], "document: message 0: role 'x' is not"),
-        (
-            [{"type": "ai", "content": "", "tool_calls": [{"id": "c"}]}],
-            "document: message 0: name is not a string",
-        ),
-        ({"other": []}, "document: messages is not a list"),
-    ],
-)
-def test_a_wrong_shape_is_named(data: Any, message: str) -> None:
-    """The error names the message and the field."""
-    with pytest.raises(FormatError) as caught:
-        read_sessions(json.dumps(data).encode(), format="langchain")
-
-    assert str(caught.value).startswith(message)

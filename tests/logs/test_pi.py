@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from foldline.errors import FormatError
 from foldline.history.messages import Usage
 from foldline.history.parts import (
     BlobPart,
@@ -92,7 +91,7 @@ def test_an_assistant_message_keeps_its_blocks_and_counts() -> None:
     ],
 )
 def test_a_result_answers_its_call(content: Any, response: Any) -> None:
-    """A tool's result is text where it is one text, else its parts."""
+    """A tool's result is a string if it is one text block, else its parts."""
     (message,) = read(
         line(role="toolResult", toolCallId="c", toolName="read", content=content, isError=False)
     ).messages
@@ -164,9 +163,9 @@ def test_a_compaction_puts_nothing_aside() -> None:
             "firstKeptMessage": 1,
         }
     }
-    compacted, left_out = session.notes
-    assert compacted.startswith("behind message 1 the agent compacted its context of 1,200 tok")
-    assert left_out == "records that hold no message were left out: 1 model_change"
+    compacted, skipped = session.notes
+    assert compacted.startswith("after message 1 the agent compacted its context of 1,200 tok")
+    assert skipped == "records left out: model_change (1)"
 
 
 def test_a_compaction_without_a_message_before_it_is_noted() -> None:
@@ -175,23 +174,3 @@ def test_a_compaction_without_a_message_before_it_is_noted() -> None:
 
     assert len(session.messages) == 1
     assert session.messages[0].metadata is None
-
-
-@pytest.mark.parametrize(
-    ("bad", "message"),
-    [
-        (7, "line 2: the line is not an object"),
-        ({}, "line 2: type is not a string"),
-        ({"type": "message"}, "line 2: message is not an object"),
-        (line(), "line 2: role is not a string"),
-        (line(role="user"), "line 2: content is not a list"),
-        (line(role="user", content=[1]), "line 2: the block is not an object"),
-        (line(role="toolResult", content=[]), "line 2: toolCallId is not a string"),
-    ],
-)
-def test_a_wrong_shape_is_named(bad: Any, message: str) -> None:
-    """The error names the line and the field."""
-    with pytest.raises(FormatError) as caught:
-        read(line(role="user", content="Hi."), bad)
-
-    assert str(caught.value) == message

@@ -4,186 +4,120 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from foldline.errors import FormatError
-from foldline.history.codec import canonical_json, encode_json
+from foldline.history.codec import encode_json
+from foldline.history.formats.anthropic import from_anthropic, to_anthropic
+from foldline.history.formats.openai_chat import from_openai_chat, to_openai_chat
+from foldline.history.formats.openai_responses import from_openai_responses, to_openai_responses
 from foldline.history.formats.renderings import (
     render_anthropic,
     render_openai_chat,
     render_openai_responses,
 )
-from foldline.history.messages import Message, NativeFormat
-from foldline.logs.request import read_request, write_request
-from foldline.testing.grammars import (
-    check_anthropic,
-    check_openai_chat,
-    check_openai_responses,
-)
+from foldline.history.formats.responses import read_response
+from foldline.history.messages import NativeFormat
+from foldline.logs.wire_logs import read_request
+from foldline.testing.grammars import check_anthropic, check_openai_chat, check_openai_responses
+from tests.servers.recordings import recorded_exchanges
 
-
-CASSETTES = Path(__file__).resolve().parents[2] / "../shared/data/provider-cassettes"
-ENDPOINTS = {
-    "chat/completions": NativeFormat.OPENAI_CHAT,
-    "v1/responses": NativeFormat.OPENAI_RESPONSES,
-    "v1/messages": NativeFormat.ANTHROPIC,
-}
 
 CHAT, RESPONSES = NativeFormat.OPENAI_CHAT, NativeFormat.OPENAI_RESPONSES
 ANTHROPIC = NativeFormat.ANTHROPIC
-
-BODIES: list[tuple[NativeFormat, dict[str, Any], int]] = [
-    (CHAT, {"model": "m", "messages": [{"role": "user", "content": "x"}], "n": 1}, 1),
-    (CHAT, {"messages": []}, 0),
-    (ANTHROPIC, {"messages": [], "system": "be brief", "model": "m"}, 1),
-    (ANTHROPIC, {"system": "", "messages": [{"role": "user", "content": "x"}]}, 2),
-    (ANTHROPIC, {"system": None, "messages": []}, 0),
-    (ANTHROPIC, {"system": [], "messages": []}, 1),
-    (ANTHROPIC, {"system": [{"type": "text", "text": "x", "zz": 1}], "messages": []}, 1),
-    (ANTHROPIC, {"messages": [{"role": "system", "content": "x"}]}, 1),
-    (RESPONSES, {"input": "x", "model": "m"}, 1),
-    (RESPONSES, {"input": "", "instructions": "be brief"}, 2),
-    (RESPONSES, {"instructions": None, "input": [{"role": "user", "content": "x"}]}, 1),
-    (RESPONSES, {"input": []}, 0),
-    (RESPONSES, {"input": None, "previous_response_id": "r"}, 0),
-    (RESPONSES, {"model": "m", "instructions": ""}, 1),
-]
-
-
-@pytest.mark.parametrize(("wire_format", "body", "count"), BODIES)
-def test_bodies_round_trip(wire_format: NativeFormat, body: dict[str, Any], count: int) -> None:
-    """A body comes out as the same bytes, with the conversation taken from its fields."""
-    request = read_request(body, wire_format)
-
-    assert len(request.messages) == count
-    assert encode_json(write_request(request)) == encode_json(body)
+HI = {"role": "user", "content": "Hi."}
 
 
 @pytest.mark.parametrize(
-    ("wire_format", "body", "error"),
+    ("native", "body", "said"),
+    [
+        (CHAT, {"model": "m", "messages": [HI], "n": 1}, ["Hi."]),
+        (CHAT, {"messages": []}, []),
+        (ANTHROPIC, {"messages": [], "system": "Be good."}, ["Be good."]),
+        (ANTHROPIC, {"system": "", "messages": [HI]}, ["", "Hi."]),
+        (ANTHROPIC, {"system": None, "messages": []}, []),
+        (ANTHROPIC, {"system": [{"type": "text", "text": "S"}], "messages": [HI]}, ["S", "Hi."]),
+        (RESPONSES, {"input": "Hi.", "model": "m"}, ["Hi."]),
+        (RESPONSES, {"input": "Hi.", "instructions": "Be good."}, ["Be good.", "Hi."]),
+        (RESPONSES, {"instructions": None, "input": [HI]}, ["Hi."]),
+        (RESPONSES, {"input": None, "previous_response_id": "r"}, []),
+        (RESPONSES, {"model": "m", "instructions": "S"}, ["S"]),
+    ],
+)
+def test_a_body_is_read(native: NativeFormat, body: dict[str, Any], said: list[str]) -> None:
+    """The conversation comes from its fields, system instructions first."""
+    assert [message.text for message in read_request(body, native)] == said
+
+
+@pytest.mark.parametrize(
+    ("native", "body", "error"),
     [
         (CHAT, [], "request body is not an object"),
         (CHAT, {}, "messages is not a list"),
         (CHAT, {"messages": [{"role": "user", "content": 1}]}, "message 0: content"),
         (ANTHROPIC, {"messages": "x"}, "messages is not a list"),
-        (ANTHROPIC, {"messages": [], "system": 5}, "system: content"),
+        (ANTHROPIC, {"messages": [], "system": 5}, "system: .*content"),
         (RESPONSES, {"input": {}}, "not a list"),
         (RESPONSES, {"input": 0}, "not a list"),
         (RESPONSES, {"input": "x", "instructions": []}, "instructions is not a string"),
-        (NativeFormat.OTEL, {}, "otel has no request bodies"),
     ],
 )
-def test_wrong_bodies_are_named(wire_format: NativeFormat, body: Any, error: str) -> None:
+def test_wrong_bodies_are_named(native: NativeFormat, body: Any, error: str) -> None:
     """A body of the wrong shape is refused with the field that is wrong."""
     with pytest.raises(FormatError, match=error):
-        read_request(body, wire_format)
+        read_request(body, native)
 
 
-@pytest.mark.parametrize(
-    ("wire_format", "body", "messages", "expected"),
-    [
-        (
-            CHAT,
-            {"messages": [], "model": "m"},
-            [Message.user("y")],
-            {"messages": [{"role": "user", "content": "y"}], "model": "m"},
-        ),
-        (
-            ANTHROPIC,
-            {"system": "x", "messages": []},
-            [Message.user("y")],
-            {"messages": [{"role": "user", "content": "y"}]},
-        ),
-        (ANTHROPIC, {"system": "x", "messages": []}, [], {"messages": []}),
-        (
-            RESPONSES,
-            {"input": "x", "instructions": "i"},
-            [Message.user("y")],
-            {"input": "y"},
-        ),
-        (
-            RESPONSES,
-            {"input": "x"},
-            [Message.assistant("y")],
-            {"input": [{"role": "assistant", "content": "y"}]},
-        ),
-        (
-            RESPONSES,
-            {"input": "x"},
-            [Message.user("y"), Message.user("z")],
-            {"input": [{"role": "user", "content": "y"}, {"role": "user", "content": "z"}]},
-        ),
-        (
-            RESPONSES,
-            {"model": "m"},
-            [Message.user("y")],
-            {"model": "m", "input": [{"role": "user", "content": "y"}]},
-        ),
-        (
-            RESPONSES,
-            {"input": "x"},
-            [Message(role="user")],
-            {"input": [{"role": "user", "content": ""}]},
-        ),
-    ],
-)
-def test_other_messages_can_be_written(
-    wire_format: NativeFormat,
-    body: dict[str, Any],
-    messages: list[Message],
-    expected: dict[str, Any],
-) -> None:
-    """An envelope takes another conversation than the one it came with."""
-    read = read_request(body, wire_format)
-    request = type(read)(format=wire_format, messages=tuple(messages), envelope=read.envelope)
-
-    assert write_request(request) == expected
+@pytest.fixture(scope="module")
+def exchanges(shared_data: Path) -> list[tuple[NativeFormat, Any, Any]]:
+    """Return every recorded exchange with a vendor."""
+    paths = sorted((shared_data / "provider-cassettes").glob("*.yaml"))
+    return [exchange for path in paths for exchange in recorded_exchanges(path)]
 
 
-def recorded_bodies() -> list[tuple[NativeFormat, dict[str, Any]]]:
-    """Return every request body in the shared recordings, with its wire format."""
-    if not CASSETTES.exists():
-        pytest.skip("the shared data is not beside the checkout")
-    bodies: list[tuple[NativeFormat, dict[str, Any]]] = []
-    for path in sorted(CASSETTES.glob("*.yaml")):
-        document = yaml.load(path.read_text("utf-8"), yaml.CSafeLoader)
-        for interaction in document["interactions"]:
-            asked = interaction["request"]
-            wire_format = next(ENDPOINTS[end] for end in ENDPOINTS if end in asked["uri"])
-            bodies.append((wire_format, asked["parsed_body"]))
-    return bodies
+def test_recorded_items_round_trip(exchanges: list[tuple[NativeFormat, Any, Any]]) -> None:
+    """Every recorded item comes out as the same bytes, order of keys included."""
+    assert len(exchanges) == 26
+    for native, body, _ in exchanges:
+        items = body["input" if native is RESPONSES else "messages"]
+        written: Any
+        if native is CHAT:
+            written = to_openai_chat(from_openai_chat(items))
+        elif native is ANTHROPIC:
+            written = to_anthropic(from_anthropic(items))
+        else:
+            written = to_openai_responses(from_openai_responses(items))
+
+        assert encode_json(written) == encode_json(items)
 
 
-def test_recorded_bodies_round_trip() -> None:
-    """Every recorded body comes out as the same bytes, in canonical form and with keys in order."""
-    bodies = recorded_bodies()
-    written = [write_request(read_request(body, kind)) for kind, body in bodies]
-
-    assert len(bodies) == 26
-    assert {kind for kind, _ in bodies} == set(ENDPOINTS.values())
-    assert [encode_json(body) for body in written] == [encode_json(body) for _, body in bodies]
-    assert [canonical_json(body) for body in written] == [
-        canonical_json(body) for _, body in bodies
-    ]
-
-
-def test_recorded_bodies_are_valid() -> None:
-    """Every recorded conversation, which a vendor accepted, breaks no rule of its judge."""
-    for kind, body in recorded_bodies():
-        if kind is CHAT:
+def test_recorded_bodies_are_valid(exchanges: list[tuple[NativeFormat, Any, Any]]) -> None:
+    """Every recorded conversation, which a vendor accepted, breaks no rule of its grammar."""
+    for native, body, _ in exchanges:
+        if native is CHAT:
             assert check_openai_chat(body["messages"]) == ()
-        elif kind is ANTHROPIC:
+        elif native is ANTHROPIC:
             assert check_anthropic(body.get("system"), body["messages"]) == ()
         else:
             assert check_openai_responses(body["input"]) == ()
 
 
-def test_recorded_conversations_cross_over() -> None:
+def test_recorded_conversations_cross_over(
+    exchanges: list[tuple[NativeFormat, Any, Any]],
+) -> None:
     """Every recorded conversation is a valid request for each of the other vendors, too."""
-    for kind, body in recorded_bodies():
-        messages = read_request(body, kind).messages
+    for native, body, _ in exchanges:
+        messages = read_request(body, native)
         anthropic = render_anthropic(messages)
 
         assert check_openai_chat(render_openai_chat(messages)) == ()
         assert check_openai_responses(render_openai_responses(messages)) == ()
         assert check_anthropic(anthropic.system, anthropic.messages) == ()
+
+
+def test_recorded_answers_are_read(exchanges: list[tuple[NativeFormat, Any, Any]]) -> None:
+    """Every recorded answer, streamed ones included, ends in the assistant's message and its use."""
+    for native, _, answer in exchanges:
+        last = read_response(answer, native)[-1]
+
+        assert last.role == "assistant"
+        assert last.usage

@@ -1,27 +1,28 @@
 """Real recordings import whole, with the counts that their own records give."""
 
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from foldline.logs.document import read_document
-from foldline.logs.importer import Session
-from foldline.logs.sessions import FORMATS, read_sessions
+from foldline.logs import Session, read_sessions
 
 
-DATA = Path(__file__).resolve().parents[2] / "../shared/data"
-
-pytestmark = pytest.mark.skipif(
-    not DATA.is_dir(), reason="the shared recordings are not beside this checkout"
-)
+Read = Callable[[str, str], list[Session]]
 
 
-def read(folder: str) -> list[Session]:
-    """Read every file of *folder*."""
-    paths = sorted((DATA / folder).glob("*.json*"))
-    assert paths
-    return [session for path in paths for session in read_sessions(path.read_bytes())]
+@pytest.fixture
+def read(shared_data: Path) -> Read:
+    """Return what reads every file of a folder, which has to be recognized."""
+
+    def read_folder(folder: str, format: str) -> list[Session]:
+        paths = sorted((shared_data / folder).glob("*.json*"))
+        sessions = [one for path in paths for one in read_sessions(path.read_bytes())]
+        assert {session.format for session in sessions} == {format}
+        return sessions
+
+    return read_folder
 
 
 def counts(sessions: list[Session]) -> dict[str, int]:
@@ -34,18 +35,9 @@ def counts(sessions: list[Session]) -> dict[str, int]:
     return {key: count for key, count in found.items() if count}
 
 
-def test_every_file_matches_one_format() -> None:
-    """No recording is taken for two formats."""
-    paths = [path for path in DATA.glob("*/*.json*") if path.parent.name != "qmsum-meetings"]
-    assert len(paths) == 13
-    for path in paths:
-        document = read_document(path.read_bytes())
-        assert len([format for format in FORMATS if format.matches(document)]) == 1
-
-
-def test_pi() -> None:
+def test_pi(read: Read) -> None:
     """990 messages, three of the user's being commands that he ran, and the vendor's own counts."""
-    (session,) = read("pi-coding-agent")
+    (session,) = read("pi-coding-agent", "pi")
     usages = [message.usage for message in session.messages if message.usage]
 
     assert counts([session]) == {
@@ -63,9 +55,9 @@ def test_pi() -> None:
     assert [note.split()[2] for note in session.notes[:2]] == ["353", "621"]
 
 
-def test_tau() -> None:
+def test_tau(read: Read) -> None:
     """Every call of the 50 conversations is answered, and nothing is held twice."""
-    sessions = read("tau-airline")
+    sessions = read("tau-airline", "chat-jsonl")
 
     assert len(sessions) == 50
     assert counts(sessions) == {
@@ -80,27 +72,27 @@ def test_tau() -> None:
     assert not any(message.native for session in sessions for message in session.messages)
 
 
-def test_aider() -> None:
+def test_aider(read: Read) -> None:
     """What aider printed is neither the user's nor an answer to a call."""
-    sessions = read("aider-pair")
+    sessions = read("aider-pair", "aider")
 
     assert len(sessions) == 56
     assert counts(sessions) == {"messages": 1103, "user": 347, "assistant": 272, "tool": 484}
     assert all(session.messages[0].created_at for session in sessions)
 
 
-def test_swe_agent() -> None:
+def test_swe_agent(read: Read) -> None:
     """The seven trajectories keep their 172 messages, and every call its answer."""
-    sessions = read("swe-agent")
+    sessions = read("swe-agent", "swe-agent")
 
     assert len(sessions) == 7
     assert counts(sessions)["messages"] == 172
     assert counts(sessions)["calls"] == counts(sessions)["responses"] == 29
 
 
-def test_openhands() -> None:
+def test_openhands(read: Read) -> None:
     """Of 119 events two are requests to the program; two calls finish and are never answered."""
-    sessions = read("openhands")
+    sessions = read("openhands", "openhands")
 
     assert [len(session.messages) for session in sessions] == [49 - 1, 70 - 1]
     assert counts(sessions) == {
@@ -114,9 +106,9 @@ def test_openhands() -> None:
     }
 
 
-def test_claude_code() -> None:
+def test_claude_code(read: Read) -> None:
     """Whole sessions import with their titles, and odd lines are named instead of refused."""
-    edge, *rest = read("claude-code-sessions")
+    edge, *rest = read("claude-code-sessions", "claude-code")
     sessions = [edge, *rest]
 
     assert counts(sessions) == {

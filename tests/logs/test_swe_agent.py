@@ -3,9 +3,6 @@
 import json
 from typing import Any
 
-import pytest
-
-from foldline.errors import FormatError
 from foldline.history.messages import Message
 from foldline.history.parts import ReasoningPart, TextPart, ToolCallPart, ToolCallResponsePart
 from foldline.logs import read_sessions
@@ -84,22 +81,3 @@ def test_an_observation_without_call_is_printed() -> None:
     (message,) = read({"role": "tool", "content": "ready"}).messages
 
     assert message == Message(role="tool", parts=(TextPart("ready"),), metadata={"agent": "main"})
-
-
-@pytest.mark.parametrize(
-    ("item", "message"),
-    [
-        ({"role": "nobody"}, "document: message 0: role 'nobody' is not one of"),
-        ({"role": "assistant", "tool_calls": 1}, "document: message 0: tool_calls is not a list"),
-        (
-            {"role": "assistant", "tool_calls": [{"id": "a"}]},
-            "document: message 0: tool_calls[0].function is not an object",
-        ),
-    ],
-)
-def test_a_wrong_shape_is_named(item: dict[str, Any], message: str) -> None:
-    """The error names the message and the field."""
-    with pytest.raises(FormatError) as caught:
-        read(item)
-
-    assert str(caught.value).startswith(message)

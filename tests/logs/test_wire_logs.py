@@ -174,24 +174,3 @@ def test_what_foldline_wrote_comes_back(data: bytes) -> None:
     (session,) = read_sessions(data)
 
     assert (session.format, session.messages) == ("foldline", OWN)
-
-
-@pytest.mark.parametrize(
-    ("values", "format", "message"),
-    [
-        ([{"model": "t", "messages": [HI]}, 7], None, "line 2: the request body is not an object"),
-        ([{"type": "message", **HI}, 7], None, "line 2: the item is not an object"),
-        ([[OTEL, 7]], None, "document: message 1: the message is not an object"),
-        ([{"gen_ai.input.messages": "["}], None, "document: gen_ai.input.messages: not JSON"),
-        ([{"gen_ai.input.messages": 7}], None, "document: gen_ai.input.messages: the value is not"),
-        ([{"format": 9, "messages": []}], None, "document: history format 9 is newer than 1"),
-        ([{"role": "user", "parts": []}, {"role": "me"}], None, "line 2: not a foldline message"),
-        ([{"messages": 7}], "openai-chat", "document: messages is not a list"),
-    ],
-)
-def test_a_wrong_shape_is_named(values: list[Any], format: str | None, message: str) -> None:
-    """The error names the line and the field."""
-    with pytest.raises(FormatError) as caught:
-        read(*values, format=format)
-
-    assert str(caught.value).startswith(message)

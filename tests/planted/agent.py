@@ -37,8 +37,8 @@ BUGS = (
     Bug(
         "a failed fold shows what was not in force",
         "agent/reducer.py",
-        "result.state if result.performed else call.verdict.state",
-        "result.state if result.performed else call.given",
+        "active = result.state or call.verdict.state",
+        "active = result.state or call.given",
         "agent/test_folding.py",
     ),
     Bug(
@@ -51,8 +51,8 @@ BUGS = (
     Bug(
         "tenants share a cache",
         "agent/cache.py",
-        "key = (scope, state.config_fingerprint, _identity(state)[1])",
-        'key = ("", state.config_fingerprint, _identity(state)[1])',
+        "key = (scope, state.config_fingerprint, state.message_hash)",
+        'key = ("", state.config_fingerprint, state.message_hash)',
         "agent/test_cache.py",
     ),
 )

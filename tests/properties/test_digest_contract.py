@@ -14,7 +14,7 @@ from foldline.providers.digest import DigestSummarizer, write_digest
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.contract import cleaned, defects
 from foldline.reduction.request import SummaryRequest
-from foldline.reduction.strategies.writing import budget_for
+from foldline.reduction.writing import budget_for
 from foldline.testing.histories import damaged_history, legal_history
 
 

@@ -135,9 +135,12 @@ class Threads(RuleBasedStateMachine):
         plain = pair.plain
         for thread, store in zip(pair.both, self.stores, strict=True):
             assert await thread.get_messages() == plain.messages
-            assert (thread.count, thread.length) == (len(plain.messages), len(plain.visible))
+            assert (thread.count, thread.head.length) == (len(plain.messages), len(plain.visible))
             assert (thread.metadata, thread.display_name) == (plain.metadata, plain.name)
-            assert (thread.archived, thread.revision) == (plain.archived, plain.commits)
+            assert (thread.head.archived, thread.head.revision) == (
+                plain.head.archived,
+                plain.commits,
+            )
             assert {run.call_id: run for run in thread.pending_tools} == plain.tools
             assert thread.last_reduction == plain.newest
             state = thread.execution_state
@@ -145,7 +148,9 @@ class Threads(RuleBasedStateMachine):
             stored = await store.find(thread.id)
             assert stored is not None
             assert _without_tail(stored) == _without_tail(thread)
-        assert pair.memory.tokens == pair.sqlite.tokens
+        assert (pair.memory.head.tokens + pair.memory.head.system_tokens) == (
+            pair.sqlite.head.tokens + pair.sqlite.head.system_tokens
+        )
 
     @initialize()
     def begin(self) -> None:

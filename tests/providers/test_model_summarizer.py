@@ -13,10 +13,15 @@ from foldline.providers.model import ChatRequest, ChatResponse
 from foldline.providers.model_summarizer import FIRST_LINE, ModelSummarizer
 from foldline.providers.summarizer import Summarizer
 from foldline.reduction.config import HistoryReductionConfig
-from foldline.reduction.flow import Flow, Reply, run_flow
-from foldline.reduction.prompt import DEFAULT_PROMPT
-from foldline.reduction.reason import Reason
-from foldline.reduction.request import SummaryFailure, SummaryRequest
+from foldline.reduction.event import Reason
+from foldline.reduction.request import (
+    DEFAULT_PROMPT,
+    Flow,
+    Reply,
+    SummaryFailure,
+    SummaryRequest,
+    run_flow,
+)
 from foldline.reduction.state import HistoryReductionState
 from foldline.testing.model import ModelStep, ScriptedModel, calls
 
@@ -212,9 +217,9 @@ def test_a_model_is_told_how_to_begin() -> None:
     model = ScriptedModel(["Safe travels!", GOOD])
     summarizer = ModelSummarizer(model)
 
-    def ask(request: SummaryRequest) -> Reply:
+    async def ask(request: SummaryRequest) -> Reply:
         try:
-            return asyncio.run(summarizer.summarize(request))
+            return await summarizer.summarize(request)
         except SummarizerError as error:
             return SummaryFailure("SummarizerError", defect=error.defect)
 
@@ -223,7 +228,7 @@ def test_a_model_is_told_how_to_begin() -> None:
         assert isinstance(failure, SummaryFailure)
         return (yield structs.replace(REQUEST, defects=(failure.defect,)))
 
-    assert run_flow(twice(), ask) == "The weather was spoken of."
+    assert asyncio.run(run_flow(twice(), ask)) == "The weather was spoken of."
     assert f"- The reply did not begin with the line '{FIRST_LINE}'" in (
         model.requests[1].messages[-1].text
     )

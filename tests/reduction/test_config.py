@@ -4,8 +4,20 @@ import msgspec
 import pytest
 
 from foldline.errors import ConfigError
-from foldline.reduction.config import HistoryReductionConfig, Limits, ProviderConfig
-from foldline.reduction.run_config import AgentRunConfig
+from foldline.reduction.config import (
+    AgentRunConfig,
+    HistoryReductionConfig,
+    Limits,
+    ProviderConfig,
+    fingerprint,
+)
+
+
+BASE = HistoryReductionConfig(enabled=True, strategy="summarizing")
+
+
+def provider(name: str, key: str | None = None) -> ProviderConfig:
+    return ProviderConfig(provider_key="openai", model_name=name, api_key=key)
 
 
 def test_defaults_are_those_of_the_original() -> None:
@@ -74,26 +86,41 @@ def test_token_fields_change_nothing_in_other_units() -> None:
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"strategy": "shrink"}, "strategy='shrink': allowed is 'message_counting' or 'summ"),
-        ({"behavior": "stop"}, "behavior='stop': allowed is 'continue' or 'circuit_breaker'"),
-        ({"counting_unit": "words"}, "counting_unit='words': allowed is 'messages' or"),
-        ({"trigger": "balance"}, "trigger='balance': allowed is 'count'"),
-        ({"retention": "half"}, "retention='half': allowed is 'full' or 'reduced'"),
-        ({"target_count": 0}, "target_count=0: allowed is a whole number from 1 up"),
-        ({"target_count": -10}, "target_count=-10: allowed is a whole number from 1 up"),
-        ({"target_count": True}, "target_count=True: allowed is a whole number"),
-        ({"target_count": 2.5}, "target_count=2.5: allowed is a whole number"),
-        ({"summarization_threshold": -1}, "summarization_threshold=-1: allowed is a whole "),
-        ({"target_token_budget": 0}, "target_token_budget=0"),
-        ({"token_budget_threshold": -1}, "token_budget_threshold=-1"),
+        (
+            {"strategy": "shrink"},
+            "strategy must be 'message_counting' or 'summarizing', got 'shrink'",
+        ),
+        ({"behavior": "stop"}, "behavior must be 'continue' or 'circuit_breaker', got 'stop'"),
+        ({"counting_unit": "words"}, "counting_unit must be 'messages' or 'exchanges' or 'tokens'"),
+        ({"trigger": "balance"}, "trigger must be 'count', got 'balance'"),
+        ({"retention": "half"}, "retention must be 'full' or 'reduced', got 'half'"),
+        ({"target_count": 0}, "target_count must be a whole number of at least 1, got 0"),
+        ({"target_count": -10}, "target_count must be a whole number of at least 1, got -10"),
+        ({"target_count": True}, "target_count must be a whole number of at least 1, got True"),
+        ({"target_count": 2.5}, "target_count must be a whole number of at least 1, got 2.5"),
+        (
+            {"summarization_threshold": -1},
+            "summarization_threshold must be a whole number of at least 0 or None, got -1",
+        ),
+        ({"target_token_budget": 0}, "target_token_budget must be"),
+        ({"token_budget_threshold": -1}, "token_budget_threshold must be"),
         (
             {"counting_unit": "tokens", "max_token_budget": 10},
-            "max_token_budget=10 is below target_token_budget=4000",
+            "max_token_budget=10 must be at least target_token_budget=4000",
         ),
-        ({"context_window_size": 0}, "context_window_size=0"),
-        ({"token_budget_trigger_percentage": 1.5}, "token_budget_trigger_percentage=1.5: allowed"),
-        ({"token_budget_preserve_percentage": 0}, "token_budget_preserve_percentage=0: allowed"),
-        ({"token_budget_preserve_percentage": "a"}, "token_budget_preserve_percentage='a'"),
+        ({"context_window_size": 0}, "context_window_size must be"),
+        (
+            {"token_budget_trigger_percentage": 1.5},
+            "token_budget_trigger_percentage must be above 0 and at most 1, got 1.5",
+        ),
+        (
+            {"token_budget_preserve_percentage": 0},
+            "token_budget_preserve_percentage must be above 0",
+        ),
+        (
+            {"token_budget_preserve_percentage": "a"},
+            "token_budget_preserve_percentage must be above 0",
+        ),
     ],
 )
 def test_a_value_that_is_not_allowed_is_named(fields: dict[str, object], said: str) -> None:
@@ -107,10 +134,16 @@ def test_a_value_that_is_not_allowed_is_named(fields: dict[str, object], said: s
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"enabled": "false"}, "enabled is a str: allowed is bool"),
-        ({"use_single_summary": 1}, "use_single_summary is a int: allowed is bool"),
-        ({"custom_summarization_prompt": 3}, "custom_summarization_prompt is a int"),
-        ({"summarizer_provider": "openai"}, "summarizer_provider is a str"),
+        ({"enabled": "false"}, "enabled must be a bool, got str"),
+        ({"use_single_summary": 1}, "use_single_summary must be a bool, got int"),
+        (
+            {"custom_summarization_prompt": 3},
+            "custom_summarization_prompt must be a str or None, got int",
+        ),
+        (
+            {"summarizer_provider": "openai"},
+            "summarizer_provider must be a ProviderConfig or None, got str",
+        ),
     ],
 )
 def test_a_value_of_another_kind_is_refused(fields: dict[str, object], said: str) -> None:
@@ -146,7 +179,7 @@ def test_a_share_of_an_unknown_window_is_refused() -> None:
 
 def test_keeping_more_than_the_trigger_is_refused() -> None:
     """A fold that kept more than calls for it would never end."""
-    with pytest.raises(ConfigError, match="must keep less"):
+    with pytest.raises(ConfigError, match="must be at most token_budget_trigger_percentage="):
         HistoryReductionConfig(
             token_budget_trigger_percentage=0.2,
             token_budget_preserve_percentage=0.3,
@@ -162,7 +195,9 @@ def test_a_changed_copy_is_checked_too() -> None:
 
 def test_an_override_is_checked() -> None:
     """A run cannot ask for a behavior that does not exist."""
-    with pytest.raises(ConfigError, match="history_reduction_behavior_override='stop'"):
+    with pytest.raises(
+        ConfigError, match="history_reduction_behavior_override must be 'continue' or"
+    ):
         AgentRunConfig(history_reduction_behavior_override="stop")  # type: ignore[arg-type]
 
 
@@ -170,7 +205,7 @@ def test_an_override_is_checked() -> None:
 @pytest.mark.parametrize("value", ["no", 1, None])
 def test_a_switch_of_a_run_is_true_or_false(field: str, value: object) -> None:
     """A text that says no would otherwise count as yes."""
-    with pytest.raises(ConfigError, match=f"{field} is a {type(value).__name__}: allowed is bool"):
+    with pytest.raises(ConfigError, match=f"{field} must be a bool, got"):
         AgentRunConfig(**{field: value})  # type: ignore[arg-type]
 
 
@@ -182,3 +217,51 @@ def test_a_key_is_never_shown() -> None:
     assert "sk-1" not in secret
     assert "api_key='***'" in secret
     assert "api_key=None" in without
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"strategy": "message_counting"},
+        {"counting_unit": "messages"},
+        {"use_single_summary": False},
+        {"custom_summarization_prompt": "in French"},
+        {"summarizer_provider": provider("small")},
+    ],
+)
+def test_what_shapes_a_summary_changes_it(changes: dict[str, object]) -> None:
+    """Strategy, unit, layering, prompt and provider make another fingerprint."""
+    assert fingerprint(BASE) != fingerprint(msgspec.structs.replace(BASE, **changes))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"target_count": 3},
+        {"summarization_threshold": 9},
+        {"behavior": "circuit_breaker"},
+        {"enabled": False},
+        {"custom_summarization_prompt": ""},
+    ],
+)
+def test_what_only_decides_when_does_not(changes: dict[str, object]) -> None:
+    """Target, threshold and behavior leave it as it is; an empty prompt is the built-in one."""
+    assert fingerprint(BASE) == fingerprint(msgspec.structs.replace(BASE, **changes))
+
+
+def test_the_names_of_summarizers_count_and_keys_do_not() -> None:
+    """Who writes is part of the shape; the key that pays for it is not."""
+    one = msgspec.structs.replace(BASE, summarizer_provider=provider("m", "key-1"))
+    two = msgspec.structs.replace(BASE, summarizer_provider=provider("m", "key-2"))
+
+    assert fingerprint(BASE, ["a"]) != fingerprint(BASE, ["b"])
+    assert fingerprint(one) == fingerprint(two)
+
+
+def test_message_counting_knows_no_summarizer() -> None:
+    """Where nothing is written, prompt and summarizer do not matter."""
+    counting = HistoryReductionConfig(enabled=True)
+    other = msgspec.structs.replace(counting, custom_summarization_prompt="x")
+
+    assert fingerprint(counting, ["a"]) == fingerprint(other, ["b"])
+    assert len(fingerprint(counting)) == 16

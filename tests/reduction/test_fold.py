@@ -1,8 +1,10 @@
-"""Making reductions: what is asked, in which order, and what comes of failures."""
+"""Making reductions: what is asked, in which order, and what happens after failures."""
 
+import asyncio
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from itertools import cycle, pairwise
+from typing import NamedTuple
 
 import msgspec
 import pytest
@@ -10,18 +12,21 @@ import pytest
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
-from foldline.reduction.config import HistoryReductionConfig
-from foldline.reduction.flow import Reply, run_flow
+from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
+from foldline.reduction.event import Reason
 from foldline.reduction.fold import FoldOptions, FoldResult, fold
-from foldline.reduction.prompt import DEFAULT_PROMPT
-from foldline.reduction.reason import Reason
-from foldline.reduction.request import SummaryFailure, SummaryRequest
-from foldline.reduction.run_config import AgentRunConfig
+from foldline.reduction.request import (
+    DEFAULT_PROMPT,
+    Reply,
+    SummaryFailure,
+    SummaryRequest,
+    run_flow,
+)
 from foldline.reduction.state import HistoryReductionState
-from foldline.reduction.strategies.summarizing import MERGE_WIDTH
-from foldline.reduction.strategies.writing import ATTEMPTS, budget_for
+from foldline.reduction.strategies import MERGE_WIDTH
 from foldline.reduction.verdict import decide
 from foldline.reduction.view import view_of, view_tokens
+from foldline.reduction.writing import ATTEMPTS, Writing, budget_for
 
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -44,7 +49,7 @@ class Asked:
         self.requests: list[SummaryRequest] = []
         self._answer = answer
 
-    def __call__(self, request: SummaryRequest) -> Reply:
+    async def __call__(self, request: SummaryRequest) -> Reply:
         self.requests.append(request)
         if self._answer is not None:
             return self._answer(request)
@@ -59,10 +64,18 @@ def talk(pairs: int) -> History:
     return History(message for number in range(pairs) for message in pair(number))
 
 
-def make(
+class Made(NamedTuple):
+    """A fold that was performed."""
+
+    state: HistoryReductionState
+    reason: Reason
+    writing: Writing
+
+
+def attempt(
     history: History,
     config: HistoryReductionConfig,
-    ask: Callable[[SummaryRequest], Reply],
+    ask: Asked,
     state: HistoryReductionState | None = None,
     *,
     force: bool = False,
@@ -76,8 +89,22 @@ def make(
         "config_fingerprint": "f",
         "summarizers": 1,
     }
-    made = FoldOptions(**(fields | options))  # type: ignore[arg-type]
-    return run_flow(fold(history, verdict, config, made, given=state), ask)
+    given = FoldOptions(**(fields | options))  # type: ignore[arg-type]
+    return asyncio.run(run_flow(fold(history, verdict, config, given, given=state), ask))
+
+
+def make(
+    history: History,
+    config: HistoryReductionConfig,
+    ask: Asked,
+    state: HistoryReductionState | None = None,
+    *,
+    force: bool = False,
+    **options: object,
+) -> Made:
+    result = attempt(history, config, ask, state, force=force, **options)
+    assert result.state is not None
+    return Made(result.state, result.reason, result.writing)
 
 
 def texts(messages: Iterable[Message]) -> list[str]:
@@ -150,7 +177,6 @@ def test_a_failing_merge_leaves_the_layers() -> None:
         history.extend(talk(2))
         result = make(history, LAYERED, Asked(answer), result.state)
 
-    assert result.performed
     assert [layer.level for layer in result.state.layers] == [0] * MERGE_WIDTH
     assert result.writing.summarizer == 0
 
@@ -161,7 +187,6 @@ def test_message_counting_asks_nobody() -> None:
     result = make(history, COUNTING, asked)
 
     assert asked.requests == []
-    assert result.performed
     assert result.state.summary_content == ""
     assert result.state.validate_integrity(history)
     assert texts(view_of(history, result.state)) == ["u2", "a2", "u3", "a3"]
@@ -246,54 +271,29 @@ def test_the_next_summarizer_is_asked_after_two_failures() -> None:
         2
     ]
     assert result.reason is Reason.FOLDED_BY_FALLBACK
-    assert result.performed
 
 
 @pytest.mark.parametrize("config", [ROLLING, LAYERED])
-def test_when_all_fail_what_was_in_force_stays(config: HistoryReductionConfig) -> None:
-    """The old reduction is kept, the failure is noted in it, and its view is the same."""
+def test_when_all_fail_there_is_no_reduction(config: HistoryReductionConfig) -> None:
+    """The result says why, and how often a summarizer was asked."""
     history = talk(4)
     first = make(history, config, Asked()).state
     history.extend(talk(2))
-    result = make(history, config, Asked(lambda _: SummaryFailure("ValueError")), first)
+    result = attempt(history, config, Asked(lambda _: SummaryFailure("ValueError")), first)
 
-    assert not result.performed
+    assert result.state is None
     assert result.reason is Reason.SUMMARIZERS_FAILED
     assert result.writing.calls == ATTEMPTS
-    assert result.state.failed_attempts == 1
-    assert view_of(history, result.state) == view_of(history, first)
 
 
-def test_failures_add_up_while_the_history_grows() -> None:
-    """Each failed fold counts, through JSON too, whether its cut is the same or further on."""
-    history, state = talk(4), None
-    fail = Asked(lambda _: SummaryFailure("ValueError"))
-    for wanted in (1, 2, 3):
-        state = make(history, ROLLING, fail, state).state
-        state = HistoryReductionState.from_json(state.to_json())
-        history.extend(talk(1))
+def test_an_error_of_the_caller_passes_through() -> None:
+    """What the function that asks raises is not swallowed."""
 
-        assert (state.summarized_up_to_index, state.failed_attempts) == (0, wanted)
-        assert (state.failed_index, state.failed_units) == (4, 6 + 2 * wanted)
-    assert not decide(history, ROLLING, state, config_fingerprint="f").folds
+    def broken(request: SummaryRequest) -> Reply:
+        raise KeyError(request.budget)
 
-
-def test_a_success_forgets_the_failures() -> None:
-    """After a fold that worked there is nothing left of those that did not."""
-    history = talk(4)
-    failed = make(history, ROLLING, Asked(lambda _: SummaryFailure("ValueError"))).state
-    good = make(history, ROLLING, Asked(), failed).state
-
-    assert (good.failed_attempts, good.failed_hash, good.previous) == (0, "", None)
-
-
-def test_failures_of_another_conversation_are_not_counted() -> None:
-    """A state that does not belong to the history starts a count of its own."""
-    fail = Asked(lambda _: SummaryFailure("ValueError"))
-    other = make(talk(6), ROLLING, fail).state
-    state = make(History([Message.user("new"), *talk(4)]), ROLLING, fail, other).state
-
-    assert state.failed_attempts == 1
+    with pytest.raises(KeyError):
+        make(talk(4), ROLLING, Asked(broken))
 
 
 def test_a_summary_has_to_be_smaller_than_what_leaves_the_view() -> None:
@@ -301,9 +301,9 @@ def test_a_summary_has_to_be_smaller_than_what_leaves_the_view() -> None:
     history = History([Message.user(TEXT * 5), Message.assistant("yes indeed " * 20)])
     history.extend(Message.assistant(f"{number}", name=f"{number}") for number in range(5))
     asked = Asked(lambda _: TEXT)
-    result = make(history, ROLLING, asked)
+    result = attempt(history, ROLLING, asked)
 
-    assert not result.performed
+    assert result.state is None
     assert result.reason is Reason.SUMMARIZERS_FAILED
     assert asked.requests[0].budget < history.tokens(1, 3)
     assert "has to be shorter than the" in asked.requests[1].defects[0]
@@ -320,10 +320,10 @@ def test_every_fold_makes_the_view_smaller(config: HistoryReductionConfig) -> No
         if not verdict.folds:
             continue
         before = view_tokens(history, verdict.state)
-        result = make(history, config, asked, state)
-        state = result.state
-        folds += result.performed
-        assert not result.performed or view_tokens(history, state) < before
+        made = attempt(history, config, asked, state).state
+        state = made or state
+        folds += made is not None
+        assert made is None or view_tokens(history, made) < before
 
     assert folds > 20
 

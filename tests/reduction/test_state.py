@@ -13,7 +13,6 @@ from foldline.history.messages import SUMMARY_KEY, Message
 from foldline.history.parts import ToolCallPart
 from foldline.history.prefix import Prefix
 from foldline.reduction.state import (
-    MAX_PREVIOUS,
     STATE_FORMAT,
     HistoryReductionState,
     SummaryLayer,
@@ -186,7 +185,7 @@ def test_applying_changes_nothing() -> None:
 
 def test_a_pinned_message_stands_behind_the_summary() -> None:
     """The last user message of a fold stays, also where the cut has passed it."""
-    state = msgspec.structs.replace(reduction(talk(10), 8), pinned_index=7)
+    state = msgspec.structs.replace(reduction(talk(10), 8), pinned_index=7).sealed()
 
     assert [m.text for m in state.apply_to_messages(talk(10))] == [
         "Summary",
@@ -237,9 +236,8 @@ def test_json_keeps_every_field() -> None:
         summary_tokens=7,
         config_fingerprint="f",
         previous=reduction(messages, 2),
-        failed_hash="h",
-        failed_attempts=2,
-    )
+        number=3,
+    ).sealed()
 
     assert HistoryReductionState.from_json(state.to_json()) == state
     assert b'"format":1' in state.to_json()
@@ -252,10 +250,10 @@ def test_what_is_no_reduction_is_refused(data: bytes) -> None:
         HistoryReductionState.from_json(data)
 
 
-@pytest.mark.parametrize("data", [None, 7, {"format": 1}])
+@pytest.mark.parametrize("data", [None, 7, True, {"format": 1}])
 def test_what_is_neither_bytes_nor_text_is_refused(data: object) -> None:
     """A store that gives nothing back is a format error that says what it was."""
-    with pytest.raises(FormatError, match=f"a {type(data).__name__} is neither bytes nor text"):
+    with pytest.raises(FormatError, match=f"expected bytes or str, got {type(data).__name__}"):
         HistoryReductionState.from_json(data)  # type: ignore[arg-type]
 
 
@@ -279,23 +277,26 @@ def test_a_newer_format_is_refused() -> None:
         HistoryReductionState.from_json(newer.to_json())
 
 
-def test_earlier_reductions_are_bounded() -> None:
-    """However often a history is folded, a record carries at most `MAX_PREVIOUS` others."""
-    messages = talk(40)
-    state = reduction(messages, 1)
-    for index in range(2, 30):
-        state = reduction(messages, index).behind(state)
-    known = [one.summarized_up_to_index for one in state.earlier()]
+def test_going_back_is_known_among_reductions_made_alike() -> None:
+    """A shorter reduction goes back from a longer one of the same unit and configuration."""
+    messages = talk(9)
+    short, long = reduction(messages, 3), reduction(messages, 6)
 
-    assert known == list(range(29, 29 - MAX_PREVIOUS - 1, -1))
+    assert short.goes_back_from(long)
+    assert not long.goes_back_from(short)
+    assert not short.goes_back_from(None)
+    assert not short.goes_back_from(reduction(messages, 6, counting_unit="exchanges"))
 
 
-def test_a_record_of_nothing_is_no_earlier_reduction() -> None:
-    """A placeholder that only notes failures is not carried along."""
-    older = reduction(talk(3), 1)
+def test_the_same_fold_is_recognized() -> None:
+    """Another pin is no other fold; another time is."""
+    state = reduction(talk(9), 3)
+    pinned = msgspec.structs.replace(state, pinned_index=1).sealed()
+    later = reduction(talk(9), 3, created_at=NOW.replace(year=2027))
 
-    assert reduction(talk(3), 2).behind(reduction([], 0)).previous is None
-    assert reduction(talk(3), 2).behind(reduction([], 0).behind(older)).previous == older
+    assert pinned.is_same_as(state)
+    assert not later.is_same_as(state)
+    assert not state.is_same_as(None)
 
 
 def test_layers_are_earlier_reductions() -> None:
@@ -313,7 +314,7 @@ def test_layers_are_earlier_reductions() -> None:
     )
     state = msgspec.structs.replace(
         reduction(messages, 9), layers=layers, summary_content=join_layers(layers)
-    )
+    ).sealed()
     known = list(state.earlier())
 
     assert [one.summarized_up_to_index for one in known] == [9, 6, 3]
@@ -324,21 +325,19 @@ def test_layers_are_earlier_reductions() -> None:
 
 def test_a_negative_index_is_refused() -> None:
     """A reduction of less than nothing is a mistake of the caller."""
-    with pytest.raises(
-        ConfigError, match="summarized_up_to_index=-3: allowed is a whole number from 0 up"
-    ):
+    with pytest.raises(ConfigError, match=r"up_to_index must be a whole .* got -3"):
         reduction(talk(3), -3)
 
 
 @pytest.mark.parametrize(
     ("messages", "index", "told"),
     [
-        (talk(3), 1.5, "summarized_up_to_index=1.5: "),
-        (talk(3), "1", "summarized_up_to_index='1': "),
-        (talk(3), True, "summarized_up_to_index=True: "),
-        (["one", "two"], 1, r"messages\[0\] is a str: "),
-        (None, 1, "messages is a NoneType: "),
-        (iter(talk(3)), 1, "messages is a .*iterator: "),
+        (talk(3), 1.5, "summarized_up_to_index must be a whole .* got 1.5"),
+        (talk(3), "1", "summarized_up_to_index must be a whole .* got '1'"),
+        (talk(3), True, "summarized_up_to_index must be a whole .* got True"),
+        (["one", "two"], 1, r"messages\[0\] must be a Message, got str"),
+        (None, 1, "messages must be a Sequence, got None"),
+        (iter(talk(3)), 1, "messages must be a Sequence, got .*iterator"),
     ],
 )
 def test_what_is_no_history_or_no_index_is_refused(messages: Any, index: Any, told: str) -> None:
@@ -369,28 +368,28 @@ def spoken(words: str) -> list[Message]:
 
 
 @pytest.mark.parametrize(
-    ("words", "index", "call"),
-    [("ua1", 2, "a"), ("uabw12", 4, "a"), ("uab12w", 4, "b"), ("ua1a1", 4, "a"), ("a1u", 1, "a")],
+    ("words", "index"),
+    [("ua1", 2), ("uabw12", 4), ("uab12w", 4), ("ua1a1", 4), ("a1u", 1), ("uau1", 2)],
 )
 @pytest.mark.parametrize("kind", [list, History])
 def test_a_cut_between_a_call_and_its_answer_is_refused(
-    kind: Callable[[list[Message]], Sequence[Message]], words: str, index: int, call: str
+    kind: Callable[[list[Message]], Sequence[Message]], words: str, index: int
 ) -> None:
-    """What is left behind it would be no valid request; the index and the call are named."""
-    text = f"^summarized_up_to_index={index}: it parts call '{call}' from its answer$"
+    """What is left after it would not be a valid request."""
+    text = f"^summarized_up_to_index={index} separates a tool call from its answer$"
     with pytest.raises(ConfigError, match=text):
         reduction(kind(spoken(words)), index)
 
 
 @pytest.mark.parametrize(
     ("words", "index"),
-    [("ua1w", 3), ("ua1w", 1), ("ua1a1", 3), ("uau1", 2), ("uau1", 3), ("u1a", 1), ("ua", 2)],
+    [("ua1w", 3), ("ua1w", 1), ("ua1a1", 3), ("u1a", 1), ("ua", 2), ("uau", 2), ("ua1", 9)],
 )
 @pytest.mark.parametrize("kind", [list, History])
-def test_a_cut_beside_calls_and_answers_is_taken(
+def test_a_cut_beside_calls_and_answers_is_accepted(
     kind: Callable[[list[Message]], Sequence[Message]], words: str, index: int
 ) -> None:
-    """A call that the user has spoken over was given up, and nobody's answer belongs to no call."""
+    """A call without an answer may be cut off, and so may an answer to no call."""
     assert reduction(kind(spoken(words)), index).summarized_up_to_index == index
 
 
@@ -427,6 +426,50 @@ def test_an_error_never_quotes_what_was_read() -> None:
 
     assert "secret" not in str(caught.value)
     assert caught.value.__cause__ is None
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"summary_content": "Another summary"},
+        {"pinned_index": 1},
+        {"summarized_up_to_index": 2},
+        {"layers": (SummaryLayer(summary="new", start=0, end=3, message_hash="x"),)},
+    ],
+)
+def test_a_changed_summary_is_not_applied(changes: dict[str, object]) -> None:
+    """The record's hash covers what it shows, through JSON too."""
+    state = msgspec.structs.replace(reduction(talk(5), 3), **changes)
+    again = HistoryReductionState.from_json(state.to_json())
+
+    assert not again.is_whole
+    assert not again.validate_integrity(talk(5))
+    with pytest.raises(IntegrityError):
+        again.apply_to_messages(talk(5))
+
+
+def test_the_layers_of_a_changed_record_are_not_whole() -> None:
+    """An earlier reduction that is a part of a damaged one is damaged as well."""
+    messages = talk(4)
+    layers = tuple(
+        SummaryLayer(summary=f"{n}", start=n, end=n + 1, message_hash=hash_of(messages, n + 1))
+        for n in range(3)
+    )
+    state = msgspec.structs.replace(reduction(messages, 3), layers=layers)
+
+    assert [one.is_whole for one in state.sealed().earlier()] == [True] * 3
+    assert [one.is_whole for one in state.earlier()] == [False] * 3
+
+
+def test_a_record_without_a_hash_of_its_summary_is_read() -> None:
+    """Records of earlier versions have none, and what they noted of failures is ignored."""
+    data = msgspec.json.decode(reduction(talk(5), 3).to_json())
+    del data["summary_hash"], data["number"]
+    data |= {"failed_hash": "h", "failed_index": 2, "failed_attempts": 3, "failed_units": 9}
+    state = HistoryReductionState.from_json(msgspec.json.encode(data))
+
+    assert state.is_whole
+    assert state.apply_to_messages(talk(5))[0].text == "Summary"
 
 
 def test_a_reduction_nested_too_deeply_is_refused() -> None:

@@ -1,5 +1,6 @@
 """The table of verdicts, row by row and as a whole."""
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from itertools import chain, combinations
 from typing import get_args
@@ -10,11 +11,19 @@ import pytest
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
-from foldline.reduction.config import HistoryReductionConfig
-from foldline.reduction.reason import Reason
-from foldline.reduction.run_config import AgentRunConfig
+from foldline.history.prefix import Prefix
+from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
+from foldline.reduction.event import Reason
 from foldline.reduction.state import HistoryReductionState, SummaryLayer, hash_of
-from foldline.reduction.verdict import MAX_ATTEMPTS, VERDICTS, Fact, Verdict, decide
+from foldline.reduction.verdict import (
+    VERDICTS,
+    Fact,
+    Verdict,
+    active_reduction,
+    decide,
+    known_of,
+    outcome_of,
+)
 
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -40,7 +49,7 @@ def state_of(history: History, index: int, **changes: object) -> HistoryReductio
         created_at=NOW,
         config_fingerprint="f",
     )
-    return msgspec.structs.replace(state, **changes)
+    return msgspec.structs.replace(state, **changes).sealed()
 
 
 def judge(
@@ -138,12 +147,14 @@ def test_the_live_threshold_decides() -> None:
         {"summarized_up_to_index": -1},
         {"pinned_index": 12},
         {"pinned_index": -1},
+        {"summary_hash": "of another text"},
     ],
 )
 def test_what_does_not_fit_is_a_miss(changes: dict[str, object]) -> None:
-    """A wrong digest, fingerprint, unit or index is a miss, never an error."""
+    """A wrong digest, fingerprint, unit, index or text is a miss, never an error."""
     history = talk(16)
-    verdict = judge(history, state_of(history, 10, **changes))
+    state = msgspec.structs.replace(state_of(history, 10), **changes)
+    verdict = judge(history, state if "summary_hash" in changes else state.sealed())
 
     assert said(verdict) == ("fold", Reason.THRESHOLD_EXCEEDED)
     assert verdict.state is None
@@ -160,8 +171,8 @@ def test_a_shorter_history_is_a_miss() -> None:
 def test_the_longest_earlier_reduction_is_used() -> None:
     """Where the newest does not fit, the one before it does."""
     history = talk(16)
-    older = state_of(history, 12).behind(state_of(history, 4))
-    newest = state_of(history, 14, message_hash="wrong").behind(older)
+    older = state_of(history, 12).carrying([state_of(history, 4)])
+    newest = state_of(history, 14, message_hash="wrong").carrying([*older.chain()])
     verdict = judge(history, newest)
 
     assert (verdict.kind, verdict.cut) == ("hit", 12)
@@ -228,36 +239,6 @@ def test_the_question_alone_is_not_folded() -> None:
     assert (judge(history, config=config).kind, judge(history, config=config).cut) == ("fold", 2)
 
 
-def test_after_three_failures_a_fold_waits_for_more() -> None:
-    """The reduction in force, or the full history, is used until a fold's worth has gathered."""
-    history = talk(9)
-    failed = {
-        "failed_hash": hash_of(history, 5),
-        "failed_index": 5,
-        "failed_attempts": MAX_ATTEMPTS,
-        "failed_units": 9,
-    }
-    state, bare = state_of(history, 2, **failed), state_of(history, 0, **failed)
-
-    assert said(judge(history, state)) == ("hit", Reason.ATTEMPTS_EXHAUSTED)
-    assert said(judge(history, bare)) == ("cannot", Reason.ATTEMPTS_EXHAUSTED)
-    assert judge(history, msgspec.structs.replace(state, failed_attempts=2)).kind == "fold"
-    assert judge(history, state, trigger_history_reduction=True).kind == "fold"
-    history.extend(talk(2))
-    assert judge(history, bare).kind == "cannot"
-    history.extend(talk(1))
-    assert judge(history, bare).kind == "fold"
-
-
-def test_failures_of_another_conversation_hold_nothing_up() -> None:
-    """A noted failure counts only where the prefix that could not be folded is the same."""
-    failed = {"failed_hash": "other", "failed_index": 5, "failed_attempts": 9, "failed_units": 99}
-    history = talk(9)
-
-    assert judge(history, state_of(history, 0, **failed)).kind == "fold"
-    assert judge(history, state_of(history, 0, **(failed | {"failed_index": 99}))).kind == "fold"
-
-
 def test_a_history_that_ends_at_the_cut_needs_a_question() -> None:
     """Rewound to the very cut, a reduction is used if there is a user message to show with it."""
     asked, silent = talk(10), History(Message.assistant(f"a{n}") for n in range(10))
@@ -312,3 +293,83 @@ def test_the_question_is_pinned_where_the_history_was_rewound() -> None:
     assert rewound is not None
     assert rewound.pinned_index == 1
     assert judge(again, rewound).state is rewound
+
+
+def users(count: int) -> History:
+    return History(Message.user(f"m{n}") for n in range(count))
+
+
+def made(history: History, index: int, by: str = "f", **changes: object) -> HistoryReductionState:
+    changes = {"config_fingerprint": by} | changes
+    return state_of(history, index, **changes)
+
+
+def carrying(first: HistoryReductionState, *others: HistoryReductionState) -> HistoryReductionState:
+    return first.carrying(others)
+
+
+def active(
+    history: History, state: HistoryReductionState | None, by: str = "f"
+) -> HistoryReductionState | None:
+    return active_reduction(history, state, unit="messages", config_fingerprint=by)
+
+
+def cuts(states: Iterable[HistoryReductionState]) -> list[tuple[str, int]]:
+    return [(one.config_fingerprint, one.summarized_up_to_index) for one in states]
+
+
+def test_each_candidate_is_judged_by_itself() -> None:
+    """Unit and fingerprint are those of each earlier reduction, not of the newest alone."""
+    history = users(9)
+    tokens = made(history, 7, "b", counting_unit="tokens")
+    state = carrying(tokens, made(history, 5, "c"), made(history, 3))
+    here, there = active(history, state), active(history, state, "c")
+
+    assert here is not None
+    assert there is not None
+    assert cuts(here.chain()) == [("f", 3), ("b", 7), ("c", 5)]
+    assert cuts(there.chain()) == [("c", 5), ("b", 7), ("f", 3)]
+    assert active(history, state, "b") is None
+
+
+def test_what_fits_is_returned_unchanged() -> None:
+    """The newest reduction, if it is active, is the very object, whatever it carries."""
+    history = users(9)
+    state = carrying(made(history, 7), made(history, 5, message_hash="other"))
+
+    assert active(history, state) is state
+    assert active(history, None) is None
+
+
+def test_only_what_fits_the_history_is_kept() -> None:
+    """What was made from other messages is left out, wherever in the chain it is."""
+    history = users(9)
+    other = made(history, 6, message_hash="other")
+    state = carrying(other, made(history, 5), other, made(history, 3))
+
+    assert cuts(known_of(history, state)) == [("f", 5), ("f", 3)]
+    assert known_of(history, other) == []
+    assert known_of(history, None) == []
+
+
+def test_what_is_not_in_memory_is_kept_unchecked() -> None:
+    """An earlier reduction whose prefix cannot be compared may still fit; it is not used."""
+    whole = users(9)
+    prefix = Prefix(length=4, digest=whole.digest(4), tokens=whole.tokens(0, 4), users=4)
+    part = History(whole[4:], prefix=prefix)
+    state = carrying(made(whole, 6, message_hash="other"), made(whole, 2))
+
+    assert cuts(known_of(part, state)) == [("f", 2)]
+    assert active(part, state) is None
+
+
+def test_the_outcome_for_the_previous_reduction() -> None:
+    """Used, or what it differs in."""
+    history = users(9)
+    given = made(history, 5)
+
+    assert outcome_of(history, given, made(history, 5), unit="messages") == "used"
+    assert outcome_of(history, given, made(history, 3), unit="messages") == "older_used"
+    assert outcome_of(history, given, None, unit="tokens") == "other_unit"
+    assert outcome_of(history, given, None, unit="messages") == "other_configuration"
+    assert outcome_of(users(3), given, None, unit="messages") == "other_messages"

@@ -55,21 +55,18 @@ def test_a_reduction_is_carried_over() -> None:
     assert carried == replace(state_of(4), message_hash=hash_of(SAID, 4))
 
 
-def test_layers_and_earlier_reductions_and_failures_are_carried_over() -> None:
+def test_layers_and_earlier_reductions_are_carried_over() -> None:
     """All that a reduction knows by a digest is known by that of today."""
     layer = SummaryLayer(summary="what", start=0, end=3, message_hash=hash_1(SAID[:3]))
     state = replace(
         state_of(4),
         layers=(layer,),
-        failed_index=5,
-        failed_hash=hash_1(SAID[:5]),
         previous=state_of(3),
     )
     carried = carried_over(state, History(SAID))
     earlier = carried.previous
 
     assert carried.layers[0].message_hash == hash_of(SAID, 3)
-    assert carried.failed_hash == hash_of(SAID, 5)
     assert earlier is not None
     assert earlier.message_hash == hash_of(SAID, 3)
 

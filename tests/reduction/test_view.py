@@ -25,7 +25,7 @@ def reduced(history: History, index: int, **changes: object) -> HistoryReduction
         message_count_at_reduction=len(history),
         created_at=NOW,
     )
-    return msgspec.structs.replace(state, **changes)
+    return msgspec.structs.replace(state, **changes).sealed()
 
 
 def test_all_system_messages_stand_in_front_in_order() -> None:

@@ -51,7 +51,7 @@ def _tool_turn(random: Random, number: int) -> list[Message]:
     return [Message.user(_text(random, 40)), asked, *answers, Message.assistant(_text(random, 30))]
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def chat_tape() -> MakeTape:
     """Return a maker of sessions with so many turns of so many messages, one model call a turn."""
 
@@ -64,7 +64,7 @@ def chat_tape() -> MakeTape:
     return make
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def tool_tape() -> MakeTape:
     """Return a maker of sessions whose turns call two tools at once."""
 

@@ -4,8 +4,7 @@ from collections.abc import Callable
 from itertools import pairwise
 
 from foldline.reduction.config import HistoryReductionConfig
-from foldline.replay.baselines import no_memory, no_reduction
-from foldline.replay.comparison import USUAL, compare
+from foldline.replay.comparison import USUAL, compare, no_memory, no_reduction
 from foldline.replay.tape import Tape
 
 

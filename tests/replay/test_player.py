@@ -1,5 +1,6 @@
 """A session on its way through a reducer."""
 
+import asyncio
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
@@ -11,8 +12,10 @@ from foldline.agent.reducer import HistoryReducer
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.logs.importer import Session
+from foldline.providers.digest import DigestSummarizer
 from foldline.reduction.config import HistoryReductionConfig
-from foldline.replay.player import play
+from foldline.reduction.request import SummaryRequest
+from foldline.replay.player import ReadingLog, play, spans
 from foldline.replay.record import ReplayReport
 from foldline.replay.tape import Tape
 
@@ -79,22 +82,25 @@ def test_a_message_is_read_once(tool_tape: MakeTape, name: str) -> None:
 
 @pytest.mark.parametrize("name", CONFIGS)
 def test_the_prefix_breaks_at_folds_and_nowhere_else(tool_tape: MakeTape, name: str) -> None:
-    """Between two folds each request begins with the whole of the one before."""
+    """Between two folds each request begins with the whole of the one before, and all are valid."""
     report = play(tool_tape(25), CONFIGS[name], name=name).report
 
     broke = [call.number for call in report.calls if call.prefix_broke]
     assert broke == [call.number for call in report.calls if call.status == "performed"]
     assert report.totals.prefix_breaks == report.totals.folds > 1
+    assert report.totals.invalid_requests == 0
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-def test_every_request_is_valid(tool_tape: MakeTape, name: str) -> None:
-    """
-    No request breaks a rule of a vendor or has lost a system message or the last user's words.
-    """
-    report = play(tool_tape(25), CONFIGS[name], name=name).report
+def test_a_system_message_in_the_middle_is_valid(tool_tape: MakeTape, name: str) -> None:
+    """It stays in its place until a fold puts it in front; no request is called invalid for it."""
+    said = list(tool_tape(25).messages)
+    for place in range(len(said) - 1, 0, -5):
+        said.insert(place - (place - 1) % 5, Message.system(f"Rule {place}."))
+    tape = Tape(Session(id="rules", format="test", messages=tuple(said)))
+    totals = play(tape, CONFIGS[name], name=name).report.totals
 
-    assert report.totals.invalid_requests == 0
+    assert (totals.folds > 1, totals.invalid_requests) == (True, 0)
 
 
 @pytest.mark.parametrize("name", CONFIGS)
@@ -191,3 +197,39 @@ def test_without_reduction_nothing_happens(tool_tape: MakeTape) -> None:
     assert (replay.report.totals.folds, replay.state) == (0, None)
     assert all(call.view_tokens == call.full_tokens for call in replay.report.calls)
     assert replay.report.totals.invalid_requests == 0
+
+
+@pytest.mark.parametrize(
+    ("positions", "ranges"),
+    [
+        ([], ()),
+        ([3], ((3, 4),)),
+        ([0, 1, 2], ((0, 3),)),
+        ([2, 0, 1, 1], ((0, 3),)),
+        ([0, 1, 5, 7, 8], ((0, 2), (5, 6), (7, 9))),
+    ],
+)
+def test_positions_become_ranges(positions: list[int], ranges: tuple[tuple[int, int], ...]) -> None:
+    """Neighbours make one range, in any order and however often they are named."""
+    assert spans(positions) == ranges
+
+
+def test_the_log_counts_every_reading() -> None:
+    """A message that is read in two requests was read twice; system messages have no position."""
+    log = ReadingLog(DigestSummarizer())
+    messages = tuple(Message.user(f"Please call number {one}.") for one in range(3))
+    for message in (Message.system("rule"), *messages):
+        log.follow(message)
+
+    for given in (messages[:2], messages[1:]):
+        request = SummaryRequest(messages=given, prompt="", budget=100)
+        asyncio.run(log.summarize(request))
+
+    assert log.most == 2
+    assert spans(log.take()) == ((0, 3),)
+    assert log.take() == ()
+
+
+def test_the_log_keeps_the_name() -> None:
+    """A logged summarizer is not another one: its summaries stay valid without the log."""
+    assert ReadingLog(DigestSummarizer()).name == DigestSummarizer().name

@@ -41,11 +41,13 @@ def test_every_vendor_judges() -> None:
 
 
 def test_a_lost_system_message_is_noticed() -> None:
-    """All system messages stand in front of a request, in order."""
-    history = History([Message.system("rule"), *GOOD])
+    """All system messages are in a request, in order, wherever they are."""
+    history = History([Message.system("rule"), *GOOD, Message.system("more")])
+    one, two = history.system
 
-    assert losses([*history.system, *GOOD], history) == ()
-    assert losses(GOOD, history) == ("view: a system message is missing or moved",)
+    assert losses([one, two, *GOOD], history) == losses([*GOOD, one, two], history) == ()
+    for request in (GOOD, [one, *GOOD], [two, one, *GOOD]):
+        assert losses(request, history) == ("view: a system message is missing or out of order",)
 
 
 def test_a_changed_last_user_message_is_noticed() -> None:

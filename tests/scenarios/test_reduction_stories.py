@@ -14,7 +14,7 @@ from foldline import (
     TurnResult,
 )
 from foldline.providers.model import ChatRequest
-from foldline.reduction.reason import CIRCUIT_BREAKER_TERMINATION, Reason
+from foldline.reduction.event import CIRCUIT_BREAKER_TERMINATION, Reason
 from foldline.testing.model import ScriptedModel, calls
 from foldline.testing.summarizer import ScriptedSummarizer, Step
 from tests.scenarios.stories import TALK, config, events, filled, said, texts, told

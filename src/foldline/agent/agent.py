@@ -1,33 +1,32 @@
-"""The agent: a model, its tools and a way to reduce, for any number of threads at once."""
+"""The agent: a model, its tools and a reducer, for any number of threads at once."""
 
 import os
 from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import Protocol, Self, runtime_checkable
 
-from foldline.agent.arguments import check_config, check_model, check_overrides, check_parts
+from foldline.agent.arguments import TurnInput, check_model, messages_of
 from foldline.agent.background import BackgroundFold
-from foldline.agent.config import AgentConfig
+from foldline.agent.config import AgentConfig, AgentOptions
+from foldline.agent.event_stream import StreamingTurnResult
 from foldline.agent.events import AgentEvent
-from foldline.agent.input import TurnInput, messages_of
-from foldline.agent.options import DEFAULT_OPTIONS, AgentOptions
 from foldline.agent.portal import PORTAL
+from foldline.agent.progress import TurnSetup
 from foldline.agent.reducer import HistoryReducer
 from foldline.agent.result import TurnResult
-from foldline.agent.setup import TurnSetup
-from foldline.agent.streaming import StreamingTurnResult
 from foldline.agent.telemetry import UNOBSERVED, ObservedModel, Observer
 from foldline.agent.tools import Tool, tools_by_name
 from foldline.agent.tools.parameters import ToolFunction
 from foldline.agent.turn import Turn
+from foldline.checks import expect
 from foldline.errors import ConfigError
 from foldline.history.messages import Message
+from foldline.history.tokens import TokenEstimator, count_message
 from foldline.providers.model import ChatModel
 from foldline.providers.model_summarizer import ModelSummarizer
 from foldline.providers.summarizer import Summarizer
 from foldline.providers.vendors.opening import open_model
-from foldline.reduction.config import HistoryReductionConfig, ProviderConfig
-from foldline.reduction.run_config import AgentRunConfig
+from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig, ProviderConfig
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.thread import ConversationThread
 
@@ -35,7 +34,9 @@ from foldline.threads.thread import ConversationThread
 __all__ = ["Agent"]
 
 
-# Of a summarizer's window, so much is for what it reads; the rest is for what it writes, and for the
+_OPTIONS = AgentOptions()
+_NO_REDUCTION = HistoryReductionConfig()
+# The share of a summarizer's window for what it reads. The rest is for what it writes, and for the
 # difference between our estimate and its count.
 _READING_SHARE = 0.6
 
@@ -47,12 +48,12 @@ class _Closing(Protocol):
 
 class Agent:
     """
-    Answers on threads, with tools, and keeps what the model sees inside a budget.
+    Answers on threads, with tools, and keeps what the model sees within a budget.
 
-    An agent holds no conversation: one instance serves any number of threads and tasks at once.
+    An agent has no conversation of its own: one instance serves any number of threads and tasks.
     """
 
-    def __init__(  # noqa: PLR0913 - one name for each thing that an agent is made of
+    def __init__(  # noqa: PLR0913 - one name for each part of an agent
         self,
         model: str | ProviderConfig | ChatModel,
         *,
@@ -61,7 +62,7 @@ class Agent:
         tools: Iterable[Tool | ToolFunction] = (),
         history_reduction: HistoryReductionConfig | None = None,
         summarizer: Summarizer | Sequence[Summarizer] | None = None,
-        options: AgentOptions = DEFAULT_OPTIONS,
+        options: AgentOptions = _OPTIONS,
         background_fold: BackgroundFold | None = None,
         telemetry: Observer = UNOBSERVED,
     ) -> None:
@@ -69,25 +70,23 @@ class Agent:
         Answer with *model*.
 
         Args:
-            model: Who answers: `vendor:model`, a provider, or any object with the protocol.
+            model: `vendor:model`, a provider, or any object with the protocol.
             name: The name of the agent.
-            instructions: What stands in front of every view; it is not stored with a thread.
-            tools: What the model may call: typed functions, or tools.
-            history_reduction: How and when to reduce; not at all by default.
-            summarizer: Who writes summaries; the `summarizer_provider`, else the model, by default.
-            options: What bounds a turn.
-            background_fold: What makes folds in the background; a turn waits for them by default.
-            telemetry: Who watches, as a `Telemetry` does.
+            instructions: The system prompt: sent before every view, not stored with a thread.
+            tools: What the model may call: typed functions or `Tool` objects.
+            history_reduction: How and when to reduce; by default not at all.
+            summarizer: What writes summaries; by default the `summarizer_provider`, or the model.
+            options: Limits of a turn.
+            background_fold: Makes folds in the background; by default turns wait for them.
+            telemetry: Receives what the agent does; see `Telemetry`.
 
         Raises:
-            ConfigError: An argument is not allowed.
+            ConfigError: An argument is wrong.
             MissingExtraError: The model needs a package that is not installed.
         """
-        config = HistoryReductionConfig() if history_reduction is None else history_reduction
-        check_config(config)
-        check_parts(name=(name, str), instructions=(instructions, str))
-        check_parts(options=(options, AgentOptions), telemetry=(telemetry, Observer))
-        check_parts(background_fold=(background_fold, BackgroundFold | None))
+        config = _NO_REDUCTION if history_reduction is None else history_reduction
+        _check_texts(name, instructions)
+        _check_parts(config, options, background_fold, telemetry)
         chat = check_model(open_model(model))
         chain, writer = _summarizers(summarizer, config, chat, telemetry)
         self._opened = [one for one in (chat, writer) if one is not None and one is not model]
@@ -97,8 +96,9 @@ class Agent:
             reducer=_reducer(config, chain, options).observed_by(telemetry),
             tools=tools_by_name(tools),
             instructions=instructions,
+            instruction_tokens=_tokens(instructions),
             options=options,
-            ahead=background_fold,
+            background=background_fold,
             observer=telemetry,
             new_id=_new_id,
         )
@@ -118,16 +118,16 @@ class Agent:
         Args:
             config: The description.
             tools: What the model may call.
-            background_fold: What makes folds in the background.
-            telemetry: Who watches.
+            background_fold: Makes folds in the background.
+            telemetry: Receives what the agent does.
 
         Raises:
-            ConfigError: It names no model, or one that is not known.
+            ConfigError: It names no model, or an unknown one.
             MissingExtraError: The model needs a package that is not installed.
         """
-        check_parts(config=(config, AgentConfig))
+        expect("config", config, AgentConfig)
         if config.provider is None:
-            message = "provider=None: an agent needs a model, as in Provider.ProviderKey"
+            message = "provider must name a model, got None"
             raise ConfigError(message)
         return cls(
             config.provider,
@@ -147,12 +147,12 @@ class Agent:
 
     @property
     def instructions(self) -> str:
-        """What stands in front of every view."""
+        """The system prompt."""
         return self._setup.instructions
 
     @property
     def model(self) -> ChatModel:
-        """Who answers."""
+        """The model."""
         return self._setup.model
 
     @property
@@ -162,9 +162,9 @@ class Agent:
 
     async def close(self) -> None:
         """
-        Close the connections of the models that the agent has opened, as leaving its context does.
+        Close the connections of the models that the agent has opened, like leaving its context.
 
-        Models that were given to it stay as they are.
+        Models that were passed in stay open.
         """
         for model in self._opened:
             if isinstance(model, _Closing):
@@ -192,18 +192,18 @@ class Agent:
         Run a turn to its end.
 
         Args:
-            message: What the turn begins with. Without it the turn goes on from what is stored: a
-                run that did not come to its end is resumed.
-            thread: The thread; a new one in memory by default, which the result holds.
-            config: What this run changes.
+            message: The input. Without it the turn continues from what is stored: an interrupted
+                run is resumed.
+            thread: The thread; by default a new one in memory, which is in the result.
+            config: Overrides for this run.
 
         Raises:
-            RunStartError: There is nothing to start from, or an open run and new messages.
-            CheckpointStaleError: The open run belongs to a history of another length.
-            ThreadConflictError: Somebody else goes on with the thread, or has said something.
-            ToolDecisionError: A crash interrupted a tool that waits for a decision then.
+            RunStartError: There is nothing to start from, or both an open run and new messages.
+            CheckpointStaleError: The open run does not match the length of the history.
+            ThreadConflictError: Another run continues the thread, or has added a message.
+            ToolDecisionError: A crash interrupted a tool that needs a decision then.
             ModelError: The model failed; the turn stays open and can be resumed.
-            StoreError: The store failed; what was not acknowledged is not there.
+            StoreError: The store failed; what was not acknowledged is not stored.
         """
         return await self._run(messages_of(message), thread, config, None)
 
@@ -215,18 +215,18 @@ class Agent:
         config: AgentRunConfig | None = None,
     ) -> StreamingTurnResult:
         """
-        Return a turn whose events can be watched; it begins when somebody does.
+        Return a turn as a stream of events; it starts with the first iteration.
 
         Args:
-            message: What the turn begins with, as in `run`.
-            thread: The thread; a new one in memory by default.
-            config: What this run changes.
+            message: The input; see `run`.
+            thread: The thread; by default a new one in memory.
+            config: Overrides for this run.
 
         Raises:
-            ConfigError: An argument is of another kind.
+            ConfigError: An argument has the wrong type.
         """
         given = messages_of(message)
-        check_overrides(config)
+        _check_run(thread, config)
         return StreamingTurnResult(lambda listen: self._run(given, thread, config, listen))
 
     def run_sync(
@@ -237,9 +237,9 @@ class Agent:
         config: AgentRunConfig | None = None,
     ) -> TurnResult:
         """
-        Do what `run` does, for callers without an event loop.
+        Run a turn like `run`, for callers without an event loop.
 
-        All blocking turns of a process run in one loop, and so does a store that they share.
+        All blocking turns of a process run in one loop, so they can share a store.
 
         Raises:
             BlockingCallError: An event loop is running in this thread.
@@ -253,13 +253,33 @@ class Agent:
         config: AgentRunConfig | None,
         listen: Callable[[AgentEvent], None] | None,
     ) -> TurnResult:
-        check_overrides(config)
-        check_parts(thread=(thread, ConversationThread | None))
+        _check_run(thread, config)
         if thread is None:
             thread = await MemoryStore().thread(self._setup.new_id())
-        turn = Turn(self._setup, thread, given, overrides=config, listen=listen)
-        await turn.run()
-        return turn.result()
+        return await Turn(self._setup, thread, given, overrides=config, listen=listen).run()
+
+
+def _check_run(thread: object, config: object) -> None:
+    expect("thread", thread, ConversationThread | None, hint="`await store.thread(id)` gives one")
+    expect("config", config, AgentRunConfig | None)
+
+
+def _check_texts(name: object, instructions: object) -> None:
+    expect("name", name, str)
+    expect("instructions", instructions, str)
+
+
+def _check_parts(config: object, options: object, background: object, telemetry: object) -> None:
+    expect("history_reduction", config, HistoryReductionConfig)
+    expect("options", options, AgentOptions)
+    expect("background_fold", background, BackgroundFold | None)
+    expect("telemetry", telemetry, Observer)
+
+
+def _tokens(instructions: str) -> int:
+    if not instructions:
+        return 0
+    return count_message(Message.system(instructions), TokenEstimator())
 
 
 def _reducer(
@@ -282,7 +302,7 @@ def _summarizers(
     model: ChatModel,
     observer: Observer,
 ) -> tuple[Summarizer | Sequence[Summarizer], ChatModel | None]:
-    """Return who writes summaries, and the model that was opened for it, if one was."""
+    """Return what writes summaries, and the model that was opened for it, if any."""
     if given is not None:
         return given, None
     if not config.enabled or config.strategy != "summarizing":
@@ -295,9 +315,7 @@ def _summarizers(
 
 
 def _window_of(chain: Summarizer | Sequence[Summarizer]) -> int | None:
-    """
-    Return how many tokens each of *chain* can be given to read; None where none of them says so.
-    """
+    """Return how many tokens each summarizer of *chain* can read; None if none of them says."""
     summarizers = chain if isinstance(chain, Sequence) else (chain,)
     windows = [one.context_window for one in summarizers if isinstance(one, ModelSummarizer)]
     known = [window for window in windows if window is not None]

@@ -1,158 +1,97 @@
-"""What a caller without a type checker may get wrong, said in one line."""
+"""What callers pass in, checked once: one line says what is wrong with it."""
 
+from collections.abc import Sequence
 from functools import partial
 from inspect import iscoroutinefunction, isfunction, ismethod, unwrap
-from types import UnionType
-from typing import cast
+from typing import TypeAlias, cast
 
-from foldline.agent.cache import ReductionCache
 from foldline.checks import expect
 from foldline.errors import ConfigError
-from foldline.history.tokens import TokenCounter
+from foldline.history.messages import Message
 from foldline.providers.model import ChatModel
 from foldline.providers.summarizer import Summarizer
 from foldline.reduction.config import HistoryReductionConfig
-from foldline.reduction.run_config import AgentRunConfig
-from foldline.reduction.state import HistoryReductionState
 
 
-__all__ = [
-    "check_cache",
-    "check_config",
-    "check_counter",
-    "check_model",
-    "check_overrides",
-    "check_parts",
-    "check_state",
-    "summarizer_chain",
-]
+__all__ = ["TurnInput", "check_model", "messages_of", "summarizer_chain"]
 
 
-def check_config(config: object) -> None:
+TurnInput: TypeAlias = str | Message | Sequence[Message] | None
+"""The user's text, messages, or None to continue from what is stored."""
+
+_HINT = "convert a vendor's items with `from_openai_chat` or its like in foldline.formats"
+
+
+def messages_of(given: object) -> list[Message]:
     """
-    See that *config* is a configuration.
+    Return *given*, a `TurnInput`, as messages.
 
     Raises:
-        ConfigError: It is something else, as a dictionary.
+        ConfigError: It is something else.
     """
-    if not isinstance(config, HistoryReductionConfig):
-        message = f"config is a {type(config).__name__}: see config_from_mapping"
-        raise ConfigError(message)
-
-
-def check_state(state: object) -> None:
-    """
-    See that *state* is a reduction, or None.
-
-    Raises:
-        ConfigError: It is something else, as the JSON of one.
-    """
-    if state is not None and not isinstance(state, HistoryReductionState):
-        message = f"state is a {type(state).__name__}: see HistoryReductionState.from_json"
-        raise ConfigError(message)
-
-
-def check_overrides(overrides: object) -> None:
-    """
-    See that *overrides* is what one run changes, or None.
-
-    Raises:
-        ConfigError: It is something else, as a dictionary.
-    """
-    if overrides is not None and not isinstance(overrides, AgentRunConfig):
-        message = f"overrides is a {type(overrides).__name__}: allowed is an AgentRunConfig"
-        raise ConfigError(message)
-
-
-def check_cache(cache: object) -> None:
-    """
-    See that *cache* holds reductions, or is None.
-
-    Raises:
-        ConfigError: It is something else, as a dictionary.
-    """
-    if cache is not None and not isinstance(cache, ReductionCache):
-        message = f"cache is a {type(cache).__name__}: allowed is a ReductionCache"
-        raise ConfigError(message)
-
-
-def check_counter(counter: object) -> None:
-    """
-    See that *counter* counts tokens, or is None.
-
-    Raises:
-        ConfigError: It has no method `count`.
-    """
-    if counter is not None and not isinstance(counter, TokenCounter):
-        message = f"counter is a {type(counter).__name__}: it needs a method count(text)"
-        raise ConfigError(message)
-
-
-def check_parts(**parts: tuple[object, type | UnionType]) -> None:
-    """
-    See that each argument is of its kind, both given under its name.
-
-    Raises:
-        ConfigError: One is not.
-    """
-    for name, (given, kind) in parts.items():
-        expect(name, given, kind)
+    if given is None:
+        return []
+    if isinstance(given, str):
+        return [Message.user(given)]
+    if isinstance(given, Message):
+        return [given]
+    expect("message", given, Message | Sequence, hint=_HINT)
+    messages = list(cast("Sequence[Message]", given))
+    for place, one in enumerate(messages):
+        expect(f"message[{place}]", one, Message, hint=_HINT)
+    return messages
 
 
 def check_model(model: ChatModel) -> ChatModel:
     """
-    Return *model*, which can be awaited.
+    Return *model*.
 
     Raises:
         ConfigError: Its `respond` is not async.
     """
     if _is_blocking(model.respond):
-        message = f"{type(model).__name__}.respond is not async: respond must be async"
+        message = f"{type(model).__name__}.respond must be async"
         raise ConfigError(message)
     return model
 
 
 def summarizer_chain(given: object, config: HistoryReductionConfig) -> tuple[Summarizer, ...]:
     """
-    Return the summarizers of *given*, one or several.
+    Return the summarizers in *given*, one or several.
 
     Raises:
-        ConfigError: Something in it is no summarizer, or *config* names a model and there is none.
+        ConfigError: An item is not a summarizer, or *config* names a model and there is none.
     """
-    if not isinstance(given, (list, tuple)):
-        return (_summarizer(given, "summarizer is"),)
-    chain = [_summarizer(one, "summarizer holds") for one in cast("list[object]", given)]
+    if not isinstance(given, list | tuple):
+        return (_summarizer(given, "summarizer"),)
+    items = enumerate(cast("list[object]", given))
+    chain = [_summarizer(one, f"summarizer[{place}]") for place, one in items]
     if config.summarizer_provider is not None and not chain:
-        message = "summarizer_provider is set: pass the summarizer that it stands for"
+        message = "summarizer_provider is set: pass the summarizer for it as `summarizer`"
         raise ConfigError(message)
     return tuple(chain)
 
 
-def _summarizer(given: object, place: str) -> Summarizer:
+def _summarizer(given: object, name: str) -> Summarizer:
     if isinstance(given, type):
-        message = f"{place} the class {given.__name__}: pass an instance of it"
+        message = f"{name} must be an instance, got the class {given.__name__}"
         raise ConfigError(message)
-    kind = type(given).__name__
-    if not isinstance(given, Summarizer):
-        message = f"{place} a {kind}: it needs a name and async summarize()"
+    expect(name, given, Summarizer, hint="it needs a name and async summarize()")
+    summarizer = cast("Summarizer", given)
+    expect(f"{name}.name", summarizer.name, str)
+    if _is_blocking(summarizer.summarize):
+        message = f"{type(given).__name__}.summarize must be async"
         raise ConfigError(message)
-    name = cast("object", given.name)
-    if not isinstance(name, str):
-        message = f"the name of the {kind} is a {type(name).__name__}: allowed is a text"
-        raise ConfigError(message)
-    if _is_blocking(given.summarize):
-        message = f"{kind}.summarize is not async: summarize must be async"
-        raise ConfigError(message)
-    return given
+    return summarizer
 
 
 def _is_blocking(method: object) -> bool:
-    """Whether *method* cannot be awaited, as far as can be told without calling it."""
+    """Whether *method* cannot be awaited, as far as one can see without calling it."""
     if not callable(method):
         return True
     while isinstance(method, partial):
         method = cast("partial[object]", method).func
     if not isfunction(method) and not ismethod(method):
-        # An object that is called, as a wrapper: its class may tell.
+        # A callable object, such as a wrapper, may return anything.
         return False
     return not iscoroutinefunction(unwrap(method))

@@ -1,4 +1,4 @@
-"""Folds that are made in the background, so that no turn waits for a summary."""
+"""Folds in the background, so that no turn waits for a summary."""
 
 import asyncio
 import logging
@@ -17,7 +17,7 @@ __all__ = ["BackgroundFold", "FoldKey"]
 
 
 FoldKey: TypeAlias = tuple[object, str, str, str]
-"""What one flight is for: the storage, the tenant, the thread, the fingerprint of the configuration."""
+"""What a fold belongs to: the storage, the tenant, the thread, the fingerprint of the configuration."""
 
 _LOG = logging.getLogger("foldline")
 
@@ -26,23 +26,23 @@ _MOST_LANDED = 1024
 
 class BackgroundFold:
     """
-    Makes folds beside the turns that need them; one at a time for each thread.
+    Makes folds while turns continue; one at a time for each thread.
 
-    A turn in which a fold is due goes on with the view that it has, and a later model call finds
-    the reduction stored. Use it as an asynchronous context manager around the agents that share it:
-    leaving waits for the folds under way. It belongs to the event loop that it was entered in.
+    A turn in which a fold is due continues with the view it has, and a later model call finds the
+    reduction stored. Use it as an asynchronous context manager around the agents that share it:
+    leaving waits for running folds. It belongs to the event loop it was entered in.
     """
 
     def __init__(self, *, patience: float | None = 60.0) -> None:
         """
-        Make no fold yet.
+        Wait *patience* seconds for running folds when left.
 
         Args:
-            patience: How many seconds leaving waits for folds under way before it cancels them;
-                None for as long as they take. A fold that is cancelled leaves nothing behind.
+            patience: After how many seconds leaving cancels running folds; None for no limit. A
+                fold that is cancelled stores nothing.
 
         Raises:
-            ConfigError: *patience* is no number above 0.
+            ConfigError: *patience* is not a number above 0.
         """
         if patience is not None:
             expect_seconds("patience", patience)
@@ -54,20 +54,20 @@ class BackgroundFold:
     def __len__(self) -> int:
         return len(self._flights)
 
-    def is_under_way(self, key: FoldKey) -> bool:
+    def is_running(self, key: FoldKey) -> bool:
         """Whether a fold of *key* is being made."""
         return key in self._flights
 
     def start(self, key: FoldKey, fold: Callable[[], Awaitable[ReductionMetadata | None]]) -> None:
         """
-        Make a fold with *fold* unless one of *key* is under way.
+        Make a fold with *fold*, unless one of *key* is running.
 
         Args:
-            key: What it is for.
-            fold: Makes and stores the reduction, and gives it with the event that tells of it.
+            key: What it belongs to.
+            fold: Makes and stores the reduction, and returns it with its event.
 
         Raises:
-            ConfigError: It was not entered, or in another event loop.
+            ConfigError: This was not entered, or in another event loop.
         """
         if self._loop is not asyncio.get_running_loop():
             message = "enter BackgroundFold with `async with`, in the event loop of the turns, before them"
@@ -81,25 +81,25 @@ class BackgroundFold:
         self, key: FoldKey, reduction: HistoryReductionState | None
     ) -> ReductionMetadata | None:
         """
-        Return the last fold of *key* that has ended, once, where it has made *reduction*.
+        Return the last finished fold of *key*, once, if *reduction* came from it.
 
-        One that was taken back, or whose thread was cleared or deleted, is told to nobody; one that
-        the caller cannot see yet is kept for whoever does.
+        A fold that was undone, or whose thread was cleared or deleted, is never returned; one that
+        the caller does not see yet is kept for later.
 
         Args:
-            key: What it is for.
+            key: What it belongs to.
             reduction: The newest reduction of the thread, as the caller has read it.
         """
         made = self._landed.get(key)
-        if made is None or not made.state.is_noted_on(reduction):
+        if made is None or not made.state.is_same_as(reduction):
             return None
         return self._landed.pop(key)
 
     async def wait(self, key: FoldKey) -> None:
-        """Wait for the fold of *key*, if one is under way."""
+        """Wait for the fold of *key*, if one is running."""
         flight = self._flights.get(key)
         if flight is not None:
-            # Somebody who stops waiting does not end what others wait for too.
+            # One caller that stops waiting must not end what others wait for.
             await asyncio.wait([flight])
 
     async def _fly(
@@ -107,15 +107,15 @@ class BackgroundFold:
     ) -> None:
         try:
             made = await fold()
-        except Exception as error:  # noqa: BLE001 - nobody waits; the turn folds by itself instead
-            _LOG.warning("a fold in the background failed: %s", type(error).__name__)
-            _LOG.debug("a fold in the background failed", exc_info=error)
+        except Exception as error:  # noqa: BLE001 - nobody waits; a later turn folds instead
+            _LOG.warning("a background fold failed: %s", type(error).__name__)
+            _LOG.debug("a background fold failed", exc_info=error)
             return
         if made is not None:
             self._landed.pop(key, None)
             self._landed[key] = made
             if len(self._landed) > _MOST_LANDED:
-                # Of a thread that nobody has come back to.
+                # Its thread has not been used since.
                 del self._landed[next(iter(self._landed))]
 
     async def __aenter__(self) -> Self:
@@ -128,7 +128,7 @@ class BackgroundFold:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        # From here on no fold begins, so that there is an end to wait for.
+        # No fold starts from here on, so that there is an end to wait for.
         self._loop = None
         flights = list(self._flights.values())
         try:

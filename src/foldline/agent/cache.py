@@ -1,4 +1,4 @@
-"""Reductions for callers who keep nothing."""
+"""Reductions for callers who store nothing."""
 
 from bisect import insort
 from collections import OrderedDict
@@ -15,20 +15,20 @@ __all__ = ["ReductionCache"]
 
 class ReductionCache:
     """
-    A bounded memory of reductions that knows a growing conversation by its prefix.
+    A bounded store of reductions that recognizes a growing conversation by its prefix.
 
-    A caller who sends the whole history each time and keeps no state still gets hits: of all
-    reductions in the cache the longest one is found whose digest is that of a prefix of the
-    history. One cache may serve any number of conversations, threads and event loops. Give each
-    tenant a *scope* of its own: two scopes never share a reduction.
+    Callers who send the whole history each time and keep no state still get hits: the cache finds the
+    longest reduction whose digest is that of a prefix of the history. One cache can serve any number
+    of conversations, threads and event loops. Give each tenant its own *scope*: scopes never share
+    a reduction.
     """
 
     def __init__(self, *, max_entries: int = 1024) -> None:
         """
-        Hold at most *max_entries* reductions; the one unused for longest leaves first.
+        Keep at most *max_entries* reductions; the least recently used is dropped first.
 
         Raises:
-            ConfigError: *max_entries* is not a whole number from 1 up.
+            ConfigError: *max_entries* is not a whole number of at least 1.
         """
         expect_whole("max_entries", max_entries, 1)
         self._max_entries = max_entries
@@ -36,7 +36,7 @@ class ReductionCache:
         self._indexes: dict[tuple[str, str], list[int]] = {}
         self._lock = Lock()
         self.folds = SingleFlight()
-        """Where a fold waits while another one of the same prefix is being made."""
+        """Makes a fold wait while the same one is being made."""
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -44,7 +44,7 @@ class ReductionCache:
     def find(
         self, history: History, *, config_fingerprint: str, scope: str = ""
     ) -> HistoryReductionState | None:
-        """Return the longest reduction that stands for a prefix of *history*, or None."""
+        """Return the longest reduction that covers a prefix of *history*, or None."""
         with self._lock:
             indexes = self._indexes.get((scope, config_fingerprint), [])
             for index in reversed(indexes):
@@ -58,39 +58,25 @@ class ReductionCache:
         return None
 
     def put(self, state: HistoryReductionState, *, scope: str = "") -> None:
-        """
-        Remember *state*, in place of an older one of the same prefix.
-
-        A state that only notes failures is remembered by the prefix that could not be folded.
-        """
-        key = (scope, state.config_fingerprint, _identity(state)[1])
+        """Keep *state* in place of an older one of the same prefix."""
+        key = (scope, state.config_fingerprint, state.message_hash)
         with self._lock:
             if key not in self._entries:
-                self._index(key, _identity(state)[0])
+                insort(self._indexes.setdefault(key[:2], []), state.summarized_up_to_index)
             self._entries[key] = state
             self._entries.move_to_end(key)
             while len(self._entries) > self._max_entries:
-                self._forget_oldest()
+                self._drop_oldest()
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Drop everything."""
         with self._lock:
             self._entries.clear()
             self._indexes.clear()
 
-    def _index(self, key: tuple[str, str, str], index: int) -> None:
-        insort(self._indexes.setdefault(key[:2], []), index)
-
-    def _forget_oldest(self) -> None:
+    def _drop_oldest(self) -> None:
         key, state = self._entries.popitem(last=False)
         indexes = self._indexes[key[:2]]
-        indexes.remove(_identity(state)[0])
+        indexes.remove(state.summarized_up_to_index)
         if not indexes:
             del self._indexes[key[:2]]
-
-
-def _identity(state: HistoryReductionState) -> tuple[int, str]:
-    """Return the length and the digest of the prefix that *state* is known by."""
-    if state.summarized_up_to_index:
-        return state.summarized_up_to_index, state.message_hash
-    return state.failed_index, state.failed_hash

@@ -1,4 +1,4 @@
-"""One call of a reducer, and the event that tells of it."""
+"""One call of a reducer, and its event."""
 
 from datetime import UTC, datetime
 from time import perf_counter
@@ -6,13 +6,15 @@ from time import perf_counter
 from msgspec import Struct
 
 from foldline.agent.wire import Items
-from foldline.reduction.config import HistoryReductionConfig
-from foldline.reduction.event import HistoryReductionEvent, ReductionStatus
-from foldline.reduction.reason import Reason
-from foldline.reduction.run_config import AgentRunConfig
-from foldline.reduction.standing import EarlierReduction, use_of
+from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
+from foldline.reduction.event import (
+    EarlierReduction,
+    HistoryReductionEvent,
+    Reason,
+    ReductionStatus,
+)
 from foldline.reduction.state import HistoryReductionState
-from foldline.reduction.verdict import Verdict
+from foldline.reduction.verdict import Verdict, outcome_of
 from foldline.reduction.view import view_tokens
 
 
@@ -32,13 +34,13 @@ class Call(Struct, frozen=True, kw_only=True):
     """The reduction that was passed in, or found in the cache."""
 
     overrides: AgentRunConfig | None
-    """What the run changes."""
+    """Overrides for the run."""
 
     scope: str
     """The tenant."""
 
     started: float
-    """When the call began, by the clock that only measures."""
+    """When the call began, by the performance counter."""
 
     verdict: Verdict
     """The decision."""
@@ -46,27 +48,27 @@ class Call(Struct, frozen=True, kw_only=True):
 
 def event_of(
     call: Call,
-    standing: HistoryReductionState | None,
+    active: HistoryReductionState | None,
     *,
     shown: int,
     status: ReductionStatus,
     cache_age: float | None = None,
 ) -> HistoryReductionEvent:
     """
-    Return the event of *call*, but for what a fold has to add.
+    Return the event of *call*, without what a fold adds.
 
     Args:
         call: The call.
-        standing: The reduction that the view was made with, where there is one.
-        shown: The messages of the view.
-        status: What became of the history.
-        cache_age: With a cache hit: the age of the reduction.
+        active: The reduction that the view was made with, if any.
+        shown: The number of messages in the view.
+        status: What was done.
+        cache_age: The age of the reduction on a cache hit.
     """
     history, verdict, config = call.items.history, call.verdict, call.config
-    removed, summary, before = 0, None, verdict.state
-    if standing is not None:
-        removed = standing.summarized_up_to_index - (standing.pinned_index is not None)
-        summary = standing.summary_content or None
+    removed, summary = 0, None
+    if active is not None:
+        removed = active.summarized_up_to_index - (active.pinned_index is not None)
+        summary = active.summary_content or None
     return HistoryReductionEvent(
         status=status,
         reason=verdict.reason,
@@ -77,27 +79,29 @@ def event_of(
         reduced_count=shown,
         removed_count=removed,
         original_tokens=history.system_tokens + history.tokens(),
-        reduced_tokens=view_tokens(history, standing),
+        reduced_tokens=view_tokens(history, active),
         summary=summary,
-        earlier="used" if before and before is call.given else _unlike_given(call),
+        earlier=_outcome_of_given(call, call.given) if call.given is not None else "none",
         cache_age=cache_age,
         duration=perf_counter() - call.started,
     )
 
 
-def _unlike_given(call: Call) -> EarlierReduction:
-    given, verdict = call.given, call.verdict
-    if given is None or verdict.reason is Reason.SKIPPED_BY_RUN:
+def _outcome_of_given(call: Call, given: HistoryReductionState) -> EarlierReduction:
+    if given is call.verdict.state:
+        return "used"
+    if call.verdict.reason is Reason.SKIPPED_BY_RUN:
         return "none"
-    return use_of(call.items.history, given, verdict.state, unit=call.config.counting_unit)
+    unit = call.config.counting_unit
+    return outcome_of(call.items.history, given, call.verdict.state, unit=unit)
 
 
 def age(made: datetime, now: datetime) -> float:
-    """Return the seconds from *made* to *now*; a time without zone is taken as UTC."""
+    """Return the seconds from *made* to *now*; a time without a zone is taken as UTC."""
     try:
         return (now - made).total_seconds()
     except TypeError:
-        # One of the two has no zone.
+        # One of the two has no time zone.
         return (_zoned(now) - _zoned(made)).total_seconds()
 
 

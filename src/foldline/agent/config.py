@@ -1,4 +1,4 @@
-"""An agent as JSON or TOML describes it."""
+"""The options of an agent, and an agent as JSON or TOML describes it."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -6,7 +6,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from foldline.agent.options import AgentOptions
+from foldline.agent.reducer import DEFAULT_TIMEOUT
+from foldline.checks import expect, expect_seconds, expect_whole
 from foldline.reduction.config import HistoryReductionConfig, ProviderConfig
 from foldline.reduction.config_reader import (
     as_fields,
@@ -17,10 +18,12 @@ from foldline.reduction.config_reader import (
     read_json,
     read_toml,
 )
+from foldline.reduction.fold import DEFAULT_SUMMARY_BUDGET
 
 
 __all__ = [
     "AgentConfig",
+    "AgentOptions",
     "agent_config_from_json",
     "agent_config_from_mapping",
     "agent_config_from_toml",
@@ -33,6 +36,59 @@ _OLD_NAMES = MappingProxyType(
 _OLD_OPTIONS = MappingProxyType({"maxagenticiterations": "max_iterations"})
 
 
+class AgentOptions(Struct, frozen=True, kw_only=True):
+    """
+    Limits of a turn, and how its tools run.
+
+    Raises:
+        ConfigError: A value is wrong; the message names the field and what is expected.
+    """
+
+    max_iterations: int = 25
+    """The maximum number of model calls in one turn."""
+
+    max_consecutive_failures: int = 3
+    """The maximum number of model calls in a row whose tool calls all fail."""
+
+    max_identical_calls: int = 3
+    """The turn ends when a tool is called this many times in a row with the same arguments; the last
+    of these calls does not run."""
+
+    max_duration: float | None = None
+    """After how many seconds a turn makes no further model call; None for no limit."""
+
+    max_overflow_folds: int = 3
+    """How often a model call is retried with a smaller view if the vendor refuses it as too long."""
+
+    parallel_tool_calls: bool = True
+    """Whether the tool calls of one response run at the same time."""
+
+    terminate_on_unknown_tools: bool = False
+    """Whether a call of an unknown tool ends the turn; otherwise the model gets an error."""
+
+    summarizer_timeout: float = DEFAULT_TIMEOUT
+    """How many seconds a summarizer may take for one summary."""
+
+    summary_budget: int = DEFAULT_SUMMARY_BUDGET
+    """How many tokens a summary may have."""
+
+    settings: Mapping[str, object] = {}
+    """Further settings of each request, such as `temperature`, as the vendor names them."""
+
+    def __post_init__(self) -> None:
+        expect_whole("max_iterations", self.max_iterations, 1)
+        expect_whole("max_consecutive_failures", self.max_consecutive_failures, 1)
+        expect_whole("max_identical_calls", self.max_identical_calls, 2)
+        expect_whole("max_overflow_folds", self.max_overflow_folds, 0)
+        expect("parallel_tool_calls", self.parallel_tool_calls, bool)
+        expect("terminate_on_unknown_tools", self.terminate_on_unknown_tools, bool)
+        expect_whole("summary_budget", self.summary_budget, 1)
+        expect("settings", self.settings, Mapping)
+        if self.max_duration is not None:
+            expect_seconds("max_duration", self.max_duration)
+        expect_seconds("summarizer_timeout", self.summarizer_timeout)
+
+
 class AgentConfig(Struct, frozen=True, kw_only=True):
     """What `Agent.from_config` builds an agent from."""
 
@@ -40,16 +96,16 @@ class AgentConfig(Struct, frozen=True, kw_only=True):
     """The name of the agent."""
 
     system_instructions: str = ""
-    """What stands in front of every view."""
+    """The system prompt: sent before every view, not stored with a thread."""
 
     provider: ProviderConfig | None = None
-    """Who answers."""
+    """The model."""
 
     history_reduction: HistoryReductionConfig = HistoryReductionConfig()
     """How and when to reduce."""
 
     options: AgentOptions = AgentOptions()
-    """What bounds a turn."""
+    """Limits of a turn."""
 
 
 def agent_config_from_json(text: str | bytes) -> AgentConfig:
@@ -59,7 +115,7 @@ def agent_config_from_json(text: str | bytes) -> AgentConfig:
     Keys may be written in snake_case, camelCase or PascalCase.
 
     Raises:
-        ConfigError: A key is unknown (the nearest known one is named) or a value is not allowed.
+        ConfigError: A key is unknown (the nearest known one is named) or a value is wrong.
         FormatError: *text* is not JSON.
     """
     return agent_config_from_mapping(read_json(text))
@@ -71,17 +127,17 @@ def agent_config_from_toml(text: str) -> AgentConfig:
 
     Raises:
         ConfigError: *text* is not TOML, a key is unknown (the nearest known one is named) or a
-            value is not allowed.
+            value is wrong.
     """
     return agent_config_from_mapping(read_toml(text))
 
 
 def agent_config_from_mapping(data: Mapping[str, Any]) -> AgentConfig:
     """
-    Read the description of an agent from a mapping, as `agent_config_from_json` does.
+    Read the description of an agent from a mapping; see `agent_config_from_json`.
 
     Raises:
-        ConfigError: A key is unknown (the nearest known one is named) or a value is not allowed.
+        ConfigError: A key is unknown (the nearest known one is named) or a value is wrong.
     """
     fields = read_fields(as_fields(data, "an agent"), AgentConfig, "agent", old_names=_OLD_NAMES)
     if fields.get("provider") is not None:

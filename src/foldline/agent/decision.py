@@ -1,10 +1,10 @@
-"""What comes next in a turn: one pure function, and the texts of its ends."""
+"""What comes next in a turn: pure functions, and the reasons a turn ends for."""
 
 from collections.abc import Sequence
 
 from msgspec import Struct
 
-from foldline.agent.options import AgentOptions
+from foldline.agent.config import AgentOptions
 from foldline.agent.tools import call_signature
 from foldline.history.parts import ToolCallPart
 from foldline.threads.loop_state import AgentLoopState
@@ -14,17 +14,17 @@ __all__ = ["Repeat", "repeated_call", "termination", "unknown_tools"]
 
 
 class Repeat(Struct, frozen=True):
-    """A call that is asked for once too often."""
+    """A call that was repeated once too often."""
 
     name: str
     """The tool."""
 
     count: int
-    """How often it would have been called in a row."""
+    """How many times in a row it would have been called."""
 
     @property
     def text(self) -> str:
-        """What is said instead of an answer."""
+        """The final message of the turn."""
         return (
             f"Circuit breaker triggered: Function '{self.name}' with same arguments would be called "
             f"{self.count} times consecutively. Stopping to prevent infinite loop."
@@ -33,11 +33,11 @@ class Repeat(Struct, frozen=True):
 
 def termination(state: AgentLoopState, options: AgentOptions, *, elapsed: float) -> str | None:
     """
-    Return why no further model call is made; None where one is.
+    Return why there is no further model call; None if there is one.
 
     Args:
-        state: Where the run stands.
-        options: What bounds it.
+        state: The state of the run.
+        options: Its limits.
         elapsed: How many seconds it has taken.
     """
     if state.is_terminated:
@@ -57,7 +57,7 @@ def repeated_call(
     """
     Return the first of *calls* that would be one repetition too many.
 
-    The ids of calls and the order of arguments make no difference.
+    The ids of calls and the order of arguments do not matter.
     """
     for call in calls:
         state = state.with_tool_call(call.name, call_signature(call.arguments))
@@ -70,7 +70,7 @@ def repeated_call(
 def unknown_tools(
     calls: Sequence[ToolCallPart], known: Sequence[str], options: AgentOptions
 ) -> str | None:
-    """Return why the turn ends over tools that do not exist; None where it goes on."""
+    """Return why the turn ends because of unknown tools; None if it continues."""
     unknown = sorted({call.name for call in calls}.difference(known))
     if not unknown or not options.terminate_on_unknown_tools:
         return None

@@ -1,6 +1,7 @@
-"""What a model says while it says it, as events."""
+"""The output of a model as events, while it arrives."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import TypeAlias
 
 from foldline.agent.events import (
@@ -27,71 +28,68 @@ from foldline.providers.model import (
 __all__ = ["Deltas"]
 
 
-_Kind: TypeAlias = type[TextDelta | ReasoningDelta]
+_Block: TypeAlias = (
+    tuple[type[TextStartEvent], type[TextDeltaEvent], type[TextEndEvent]]
+    | tuple[type[ReasoningStartEvent], type[ReasoningDeltaEvent], type[ReasoningEndEvent]]
+)
+
+_BLOCKS: Mapping[type[ChatDelta], _Block] = MappingProxyType(
+    {
+        TextDelta: (TextStartEvent, TextDeltaEvent, TextEndEvent),
+        ReasoningDelta: (ReasoningStartEvent, ReasoningDeltaEvent, ReasoningEndEvent),
+    }
+)
 
 
 class Deltas:
-    """Turns the pieces of one response into events that open, go on and close."""
+    """Turns the pieces of one response into events that start, continue and end."""
 
-    def __init__(self, iteration: int, tell: Callable[[AgentEvent], None]) -> None:
-        """Begin the response of the model call *iteration*; *tell* is given the events."""
+    def __init__(self, iteration: int, emit: Callable[[AgentEvent], None]) -> None:
         self._iteration = iteration
-        self._tell = tell
-        self._open: _Kind | None = None
+        self._emit = emit
+        self._open: _Block | None = None
         self._calls: set[int] = set()
         self.has_begun = False
-        """Whether anything was heard."""
+        """Whether any piece has arrived."""
 
     def add(self, piece: ChatDelta) -> None:
-        """Tell of *piece*."""
+        """Emit the events of *piece*."""
         self.has_begun = True
         if isinstance(piece, ToolCallDelta):
             self.close()
             self._call(piece)
         elif piece.text:
-            if self._open is not type(piece):
+            block = _BLOCKS[type(piece)]
+            if block is not self._open:
                 self.close()
-                self._begin(piece)
-            self._go_on(piece)
-
-    def _begin(self, piece: TextDelta | ReasoningDelta) -> None:
-        self._open = type(piece)
-        if isinstance(piece, TextDelta):
-            self._tell(TextStartEvent(iteration=self._iteration))
-        else:
-            self._tell(ReasoningStartEvent(iteration=self._iteration))
-
-    def _go_on(self, piece: TextDelta | ReasoningDelta) -> None:
-        if isinstance(piece, TextDelta):
-            self._tell(TextDeltaEvent(iteration=self._iteration, text=piece.text))
-        else:
-            self._tell(ReasoningDeltaEvent(iteration=self._iteration, text=piece.text))
+                self._emit(block[0](iteration=self._iteration))
+                self._open = block
+            self._emit(block[1](iteration=self._iteration, text=piece.text))
 
     def _call(self, piece: ToolCallDelta) -> None:
         iteration, index = self._iteration, piece.index
         if index not in self._calls:
             self._calls.add(index)
-            self._tell(ToolCallStartEvent(iteration=iteration, index=index, name=piece.name))
+            self._emit(ToolCallStartEvent(iteration=iteration, index=index, name=piece.name))
         if piece.arguments:
             event = ToolCallArgumentsEvent(iteration=iteration, index=index, delta=piece.arguments)
-            self._tell(event)
+            self._emit(event)
 
     def close(self) -> None:
-        """Tell that what is open has ended, if something is."""
-        if self._open is TextDelta:
-            self._tell(TextEndEvent(iteration=self._iteration))
-        elif self._open is ReasoningDelta:
-            self._tell(ReasoningEndEvent(iteration=self._iteration))
+        """Emit the end of the open block, if there is one."""
+        if self._open is not None:
+            self._emit(self._open[2](iteration=self._iteration))
         self._open = None
 
     def add_all(self, response: ChatResponse) -> None:
-        """Tell of a response that came at once."""
+        """Emit the events of a response that arrived as a whole."""
         calls = 0
-        for part in (part for message in response.messages for part in message.parts):
-            piece = _piece(part, calls)
-            if piece is not None:
-                calls += isinstance(piece, ToolCallDelta)
-                self.add(piece)
+        for message in response.messages:
+            for part in message.parts:
+                piece = _piece(part, calls)
+                if piece is not None:
+                    calls += isinstance(piece, ToolCallDelta)
+                    self.add(piece)
 
 
 def _piece(part: Part, index: int) -> ChatDelta | None:

@@ -1,4 +1,4 @@
-"""Work that is watched while it runs."""
+"""A turn, or other work, whose events are read while it runs."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
@@ -6,10 +6,13 @@ from contextvars import ContextVar, copy_context
 from types import TracebackType
 from typing import Generic, Self, TypeVar
 
+from foldline.agent.events import AgentEvent
+from foldline.agent.result import ReductionMetadata, TurnResult
 from foldline.errors import TurnStoppedError
+from foldline.history.messages import Message
 
 
-__all__ = ["EventStream", "Later", "ended"]
+__all__ = ["EventStream", "Later", "StreamingTurnResult", "ended"]
 
 
 _Value = TypeVar("_Value")
@@ -17,15 +20,14 @@ _Event = TypeVar("_Event")
 _Outcome = TypeVar("_Outcome")
 
 
-# The streams whose work is being done, in the tasks that do it.
+# In the tasks of a stream: the streams that they work for.
 _INSIDE: ContextVar[frozenset[object]] = ContextVar("foldline_streams", default=frozenset())
 
 
 class Later(Generic[_Value]):
-    """A value that is there once the work has ended; awaiting it runs the work to its end."""
+    """A value that is known once the work has ended; awaiting it runs the work to its end."""
 
     def __init__(self, read: Callable[[], Awaitable[_Value]]) -> None:
-        """Be what *read* gives."""
         self._read = read
 
     def __await__(self) -> Generator[object, None, _Value]:
@@ -34,15 +36,15 @@ class Later(Generic[_Value]):
 
 class EventStream(Generic[_Event, _Outcome]):
     """
-    The events of some work as they happen, and what comes of it.
+    The events of some work as they happen, and its result.
 
-    It begins when somebody iterates, or awaits one of the values, which runs it to its end. Leaving
-    it early, by `aclose` or the end of its context, stops it where it is: what was stored stays, and
-    it can be resumed. It belongs to the event loop that it is used in.
+    The work starts with the first iteration, or when one of the values is awaited, which runs it to
+    its end. `aclose`, or leaving the context, stops it where it is: what was stored stays, and it can
+    be resumed. A stream belongs to the event loop it is used in.
     """
 
     def __init__(self, run: Callable[[Callable[[_Event], None]], Awaitable[_Outcome]]) -> None:
-        """Watch *run*, which gives its events to the function it is given."""
+        """Stream *run*, which passes its events to the function it is given."""
         self._run = run
         self._events = self._watched()
         self._lock = asyncio.Lock()
@@ -51,7 +53,7 @@ class EventStream(Generic[_Event, _Outcome]):
         self._token = object()
         self._error: BaseException | None = None
         self.final_result: Later[_Outcome] = Later(self._finish)
-        """What came of it."""
+        """The result."""
 
     def __aiter__(self) -> Self:
         return self
@@ -62,12 +64,12 @@ class EventStream(Generic[_Event, _Outcome]):
                 return await anext(self._events)
             except StopAsyncIteration:
                 if self._work is not None and self._work.cancelled() and not self._is_closed:
-                    # Whoever waited for an event was cancelled, as by a timeout, and the work with it.
+                    # A reader was cancelled while it waited, by a timeout perhaps, and so was the work.
                     raise TurnStoppedError from None
                 raise
 
     async def _watched(self) -> AsyncGenerator[_Event, None]:
-        """Run the work in a task of its own, and give its events."""
+        """Run the work in a task of its own, and yield its events."""
         queue: asyncio.Queue[_Event | None] = asyncio.Queue()
         context = copy_context()
         context.run(_INSIDE.set, _INSIDE.get() | {self._token})
@@ -81,7 +83,7 @@ class EventStream(Generic[_Event, _Outcome]):
         finally:
             await ended([work])
         if not work.cancelled():
-            # Raises what the work has raised.
+            # Raise what the work has raised.
             work.result()
         elif not self._is_closed:
             raise asyncio.CancelledError
@@ -95,10 +97,10 @@ class EventStream(Generic[_Event, _Outcome]):
         return self._work.result()
 
     async def aclose(self) -> None:
-        """Stop it where it is, unless it has ended; whoever reads it comes to its end."""
+        """Stop the work where it is, unless it has ended; readers get no further events."""
         self._is_closed = True
         if self._work is not None and self._token in _INSIDE.get():
-            # A tool of the turn, say, which cannot wait for its own end.
+            # A tool of the turn, for example, cannot wait for its own end.
             self._work.cancel()
             return
         if self._work is not None:
@@ -119,14 +121,14 @@ class EventStream(Generic[_Event, _Outcome]):
 
 
 async def _worked(
-    run: Callable[[Callable[[_Event], None]], Awaitable[_Outcome]], tell: Callable[[_Event], None]
+    run: Callable[[Callable[[_Event], None]], Awaitable[_Outcome]], emit: Callable[[_Event], None]
 ) -> _Outcome:
-    # Not a method: what runs must not keep alive a stream that nobody holds any longer.
-    return await run(tell)
+    # Not a method: the task must not keep a stream alive that nothing else refers to.
+    return await run(emit)
 
 
 async def ended(work: list[asyncio.Future[_Outcome]]) -> None:
-    """Cancel all of *work* that has not ended, and wait for its end also when cancelled again."""
+    """Cancel what of *work* has not ended, and wait for its end, even if cancelled again."""
     cancelled = None
     for one in work:
         one.cancel()
@@ -137,7 +139,27 @@ async def ended(work: list[asyncio.Future[_Outcome]]) -> None:
             cancelled = error
     for one in work:
         if not one.cancelled():
-            # Looked at, so that nobody is told of it a second time.
+            # Marks it as retrieved, so that asyncio does not log it.
             one.exception()
     if cancelled is not None:
         raise cancelled
+
+
+class StreamingTurnResult(EventStream[AgentEvent, TurnResult]):
+    """The events of a turn as they happen, and its result; see `EventStream`."""
+
+    def __init__(
+        self, run: Callable[[Callable[[AgentEvent], None]], Awaitable[TurnResult]]
+    ) -> None:
+        """Stream the turn that *run* runs."""
+        super().__init__(run)
+        self.final_history: Later[list[Message]] = Later(self._history)
+        """All messages of the thread after the turn."""
+        self.reduction: Later[ReductionMetadata | None] = Later(self._reduction)
+        """The newest fold of the turn; None if there was none, also on a cache hit."""
+
+    async def _history(self) -> list[Message]:
+        return await (await self.final_result).thread.get_messages()
+
+    async def _reduction(self) -> ReductionMetadata | None:
+        return (await self.final_result).reduction

@@ -1,12 +1,13 @@
 """
-What a turn tells while it runs, one event after the other.
+The events of a turn, in the order they happen.
 
-The order in a fresh turn: `TurnStartedEvent`, then for each model call `IterationStartedEvent`,
-`DecisionEvent`, one `HistoryReductionEvent` where reduction is enabled, `RequestSentEvent`, what the
-model says, what the tools answer and `IterationFinishedEvent`; in the end `TurnFinishedEvent` and
-`RunCompletedEvent`. A `CheckpointEvent` follows each commit that it tells of.
+A new turn begins with `TurnStartedEvent`. Each model call gives `IterationStartedEvent`,
+`DecisionEvent`, a `HistoryReductionEvent` if reduction is enabled, `RequestSentEvent`, the model's
+output, the tools' results and `IterationFinishedEvent`. The turn ends with `TurnFinishedEvent` and
+`RunCompletedEvent`. A `CheckpointEvent` follows the commits that a reader may want to know of.
 """
 
+from re import sub
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -49,14 +50,29 @@ __all__ = [
 CheckpointOperation: TypeAlias = Literal[
     "saved", "restored", "pending_saved", "pending_loaded", "pending_deleted"
 ]
-"""What was done with the checkpoint, or with tool calls whose answers are not yet messages."""
+"""What happened to the checkpoint, or to tool calls whose results are not messages yet."""
 
 
 Decision: TypeAlias = Literal["call_model", "complete", "terminate"]
 """What comes next in a turn."""
 
 
-class TurnStartedEvent(Struct, frozen=True, kw_only=True, tag_field="type", tag="turn_started"):
+def _tag(name: str) -> str:
+    return sub(r"(?<!^)(?=[A-Z])", "_", name.removesuffix("Event")).lower()
+
+
+class _Event(Struct, frozen=True, kw_only=True, tag_field="type", tag=_tag):
+    """What all events have in common."""
+
+
+class _IterationEvent(_Event, frozen=True, kw_only=True):
+    """An event of one iteration."""
+
+    iteration: int
+    """The iteration, from 0."""
+
+
+class TurnStartedEvent(_Event, frozen=True, kw_only=True):
     """A turn has begun, and its input is stored."""
 
     agent: str
@@ -69,58 +85,47 @@ class TurnStartedEvent(Struct, frozen=True, kw_only=True, tag_field="type", tag=
     """The run."""
 
     start: RunStart
-    """How it begins."""
+    """Whether the run is fresh, continued or resumed."""
 
     message_count: int
-    """How many messages the thread holds, the input and system messages included."""
+    """How many messages the thread has, including the input and system messages."""
 
 
-class CheckpointEvent(Struct, frozen=True, kw_only=True, tag_field="type", tag="checkpoint"):
-    """A step was committed, or read back."""
+class CheckpointEvent(_Event, frozen=True, kw_only=True):
+    """A step was committed, or loaded."""
 
     operation: CheckpointOperation
-    """What was done."""
+    """What happened."""
 
     iteration: int
     """The iteration of the state."""
 
     message_count: int
-    """How many messages the thread holds."""
+    """How many messages the thread has."""
 
     pending: int = 0
-    """How many tool calls the operation is about."""
+    """How many tool calls it concerns."""
 
 
-class IterationStartedEvent(
-    Struct, frozen=True, kw_only=True, tag_field="type", tag="iteration_started"
-):
-    """An iteration begins; exactly one event of this kind comes of each."""
-
-    iteration: int
-    """Its number, from 0."""
+class IterationStartedEvent(_IterationEvent, frozen=True, kw_only=True):
+    """An iteration has begun; there is exactly one such event for each."""
 
     state: AgentLoopState
     """The execution state."""
 
 
-class DecisionEvent(Struct, frozen=True, kw_only=True, tag_field="type", tag="decision"):
-    """What comes next was decided."""
-
-    iteration: int
-    """The iteration."""
+class DecisionEvent(_IterationEvent, frozen=True, kw_only=True):
+    """The turn has decided what to do next."""
 
     decision: Decision
     """What comes next."""
 
     reason: str | None = None
-    """With `terminate`: why."""
+    """Why, if the decision is `terminate`."""
 
 
-class RequestSentEvent(Struct, frozen=True, kw_only=True, tag_field="type", tag="request_sent"):
-    """The model is asked."""
-
-    iteration: int
-    """The iteration."""
+class RequestSentEvent(_IterationEvent, frozen=True, kw_only=True):
+    """A request is sent to the model."""
 
     model: str
     """The model."""
@@ -129,102 +134,67 @@ class RequestSentEvent(Struct, frozen=True, kw_only=True, tag_field="type", tag=
     """How many messages are sent."""
 
     tokens: int
-    """How many tokens they have, by estimate."""
+    """The estimated number of tokens in them."""
 
     is_delta: bool = False
-    """Whether they continue a conversation that the vendor holds."""
+    """Whether they continue a conversation that the vendor stores."""
 
 
-class TextStartEvent(Struct, frozen=True, kw_only=True, tag_field="type", tag="text_start"):
-    """The model begins to say something."""
-
-    iteration: int
-    """The iteration."""
+class TextStartEvent(_IterationEvent, frozen=True, kw_only=True):
+    """The model has begun a text."""
 
 
-class TextDeltaEvent(Struct, frozen=True, kw_only=True, tag_field="type", tag="text_delta"):
-    """The model says more."""
-
-    iteration: int
-    """The iteration."""
+class TextDeltaEvent(_IterationEvent, frozen=True, kw_only=True):
+    """A piece of the model's text."""
 
     text: str
     """The new piece."""
 
 
-class TextEndEvent(Struct, frozen=True, kw_only=True, tag_field="type", tag="text_end"):
-    """The model has said it."""
-
-    iteration: int
-    """The iteration."""
+class TextEndEvent(_IterationEvent, frozen=True, kw_only=True):
+    """The model's text is complete."""
 
 
-class ReasoningStartEvent(
-    Struct, frozen=True, kw_only=True, tag_field="type", tag="reasoning_start"
-):
-    """The model begins to think."""
-
-    iteration: int
-    """The iteration."""
+class ReasoningStartEvent(_IterationEvent, frozen=True, kw_only=True):
+    """The model has begun a block of reasoning."""
 
 
-class ReasoningDeltaEvent(
-    Struct, frozen=True, kw_only=True, tag_field="type", tag="reasoning_delta"
-):
-    """The model thinks on."""
-
-    iteration: int
-    """The iteration."""
+class ReasoningDeltaEvent(_IterationEvent, frozen=True, kw_only=True):
+    """A piece of the model's reasoning."""
 
     text: str
     """The new piece."""
 
 
-class ReasoningEndEvent(Struct, frozen=True, kw_only=True, tag_field="type", tag="reasoning_end"):
-    """The model has thought."""
-
-    iteration: int
-    """The iteration."""
+class ReasoningEndEvent(_IterationEvent, frozen=True, kw_only=True):
+    """A block of reasoning is complete."""
 
 
-class ToolCallStartEvent(
-    Struct, frozen=True, kw_only=True, tag_field="type", tag="tool_call_start"
-):
-    """The model begins to write a call."""
-
-    iteration: int
-    """The iteration."""
+class ToolCallStartEvent(_IterationEvent, frozen=True, kw_only=True):
+    """The model has begun a tool call."""
 
     index: int
-    """Which call of the response it is, from 0."""
+    """The position of the call in the response, from 0."""
 
     name: str
     """The tool."""
 
 
-class ToolCallArgumentsEvent(
-    Struct, frozen=True, kw_only=True, tag_field="type", tag="tool_call_arguments"
-):
-    """The model writes more of the arguments."""
-
-    iteration: int
-    """The iteration."""
+class ToolCallArgumentsEvent(_IterationEvent, frozen=True, kw_only=True):
+    """A piece of the arguments of a tool call."""
 
     index: int
-    """Which call of the response it is, from 0."""
+    """The position of the call in the response, from 0."""
 
     delta: str
-    """The new piece of JSON text."""
+    """The new piece of JSON."""
 
 
-class ToolCallEndEvent(Struct, frozen=True, kw_only=True, tag_field="type", tag="tool_call_end"):
-    """The model has written a call."""
-
-    iteration: int
-    """The iteration."""
+class ToolCallEndEvent(_IterationEvent, frozen=True, kw_only=True):
+    """A tool call is complete."""
 
     index: int
-    """Which call of the response it is, from 0."""
+    """The position of the call in the response, from 0."""
 
     call_id: str
     """The id of the call, under which it is stored."""
@@ -233,14 +203,11 @@ class ToolCallEndEvent(Struct, frozen=True, kw_only=True, tag_field="type", tag=
     """The tool."""
 
     arguments: str
-    """The arguments as JSON text."""
+    """The arguments as JSON."""
 
 
-class ToolStartedEvent(Struct, frozen=True, kw_only=True, tag_field="type", tag="tool_started"):
-    """A tool begins to run; its intent is stored."""
-
-    iteration: int
-    """The iteration."""
+class ToolStartedEvent(_IterationEvent, frozen=True, kw_only=True):
+    """A tool starts; the intent to run it is stored."""
 
     call_id: str
     """The call."""
@@ -249,14 +216,11 @@ class ToolStartedEvent(Struct, frozen=True, kw_only=True, tag_field="type", tag=
     """The tool."""
 
     key: str
-    """The idempotency key, the same each time that this call runs."""
+    """The idempotency key: the same whenever this call runs again."""
 
 
-class ToolResultEvent(Struct, frozen=True, kw_only=True, tag_field="type", tag="tool_result"):
-    """A tool has answered."""
-
-    iteration: int
-    """The iteration."""
+class ToolResultEvent(_IterationEvent, frozen=True, kw_only=True):
+    """A tool has finished."""
 
     call_id: str
     """The call."""
@@ -265,79 +229,71 @@ class ToolResultEvent(Struct, frozen=True, kw_only=True, tag_field="type", tag="
     """The tool."""
 
     result: str | tuple[ResponseContent, ...]
-    """The answer, as the model gets it."""
+    """The result, as the model receives it."""
 
     is_error: bool = False
-    """Whether it tells of a failure."""
+    """Whether the tool failed."""
 
     is_stored: bool = False
-    """Whether it was stored before a crash, so that the tool did not run again."""
+    """Whether the result was stored before a crash, so the tool did not run again."""
 
     duration: float = 0.0
     """How long the tool ran, in seconds."""
 
 
-class RepeatBreakerEvent(Struct, frozen=True, kw_only=True, tag_field="type", tag="repeat_breaker"):
-    """The same call was asked for too often in a row; the turn ends."""
-
-    iteration: int
-    """The iteration."""
+class RepeatBreakerEvent(_IterationEvent, frozen=True, kw_only=True):
+    """The model repeated the same call too often; the turn ends."""
 
     name: str
     """The tool."""
 
     count: int
-    """How often it would have been called."""
+    """How many times it would have been called."""
 
     text: str
-    """What is said instead of an answer."""
+    """The final message of the turn."""
 
 
-class IterationFinishedEvent(
-    Struct, frozen=True, kw_only=True, tag_field="type", tag="iteration_finished"
-):
-    """An iteration is over, and what it said is stored."""
-
-    iteration: int
-    """Its number."""
+class IterationFinishedEvent(_IterationEvent, frozen=True, kw_only=True):
+    """An iteration is over, and its messages are stored."""
 
     finish_reason: FinishReason
     """Why the model stopped."""
 
     usage: Usage | None = None
-    """What the vendor counted."""
+    """The vendor's token counts."""
 
     model: str | None = None
-    """The model that answered, as the vendor names it."""
+    """The model that answered, by the vendor's name."""
 
     response_id: str | None = None
     """The vendor's id of the response."""
 
 
-class TurnFinishedEvent(Struct, frozen=True, kw_only=True, tag_field="type", tag="turn_finished"):
-    """The turn is over, and everything of it is stored."""
+class TurnFinishedEvent(_Event, frozen=True, kw_only=True):
+    """The turn is over, and all of it is stored."""
 
     termination_reason: str
     """Why it ended."""
 
     iterations: int
-    """How many model calls it took."""
+    """How many model calls it made."""
 
     message_count: int
-    """How many messages the thread holds now."""
+    """How many messages the thread has now."""
 
 
-class RunCompletedEvent(Struct, frozen=True, kw_only=True, tag_field="type", tag="run_completed"):
+class RunCompletedEvent(_Event, frozen=True, kw_only=True):
     """The last event of a turn."""
 
     run_id: str
     """The run."""
 
     usage: Usage
-    """What the vendor counted, in all."""
+    """The vendor's token counts for the turn."""
 
     duration: float
-    """How long the turn took, in seconds; of a resumed one, since it was resumed."""
+    """How long the turn took, in seconds; if resumed, since then."""
 
 
 AgentEvent: TypeAlias = (

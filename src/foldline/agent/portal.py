@@ -1,9 +1,9 @@
 """
-The blocking face: one event loop, in a thread of its own, for callers who have none.
+One event loop in a thread of its own, for blocking callers.
 
-What a summarizer or a model holds on to, as a pool of connections, belongs to the loop in which it
-was first used. So every blocking call of a process runs in the same loop, for as long as the
-process lives, whichever thread makes it. What the loop runs must not block: it would hold up all.
+A summarizer or a model may keep things that belong to the loop they were first used in, such as a
+pool of connections. So every blocking call of a process runs in the same loop for as long as the
+process lives, whichever thread makes it. What the loop runs must not block, or it blocks all callers.
 """
 
 import asyncio
@@ -25,12 +25,12 @@ __all__ = ["PORTAL", "Portal"]
 _Result = TypeVar("_Result")
 _Arguments = TypeVarTuple("_Arguments")
 
-# Where a wait cannot be interrupted, as on Windows, Ctrl-C gets out within so many seconds.
+# If a wait cannot be interrupted, as on Windows, Ctrl-C takes effect within so many seconds.
 _PATIENCE = 0.5
 
 
 class _Ended(Struct, frozen=True):
-    """What was run wants the process to end."""
+    """The work raised something that ends the process."""
 
     error: BaseException
 
@@ -39,12 +39,11 @@ class Portal:
     """
     Runs coroutine functions for callers without an event loop, all of them in one loop.
 
-    Any number of threads may call it at once. The thread behind it starts with the first call, and
-    anew in a process that was forked; it never keeps a process from ending.
+    Any number of threads may call it at once. Its own thread starts with the first call, and again
+    in a forked process; it never keeps a process from ending.
     """
 
     def __init__(self) -> None:
-        """Start nothing yet."""
         self._threads: dict[int, _LoopThread] = {}
 
     def run(
@@ -53,18 +52,18 @@ class Portal:
         *arguments: *_Arguments,
     ) -> _Result:
         """
-        Return what `await work(*arguments)` gives, or raise what it raises.
+        Return what `await work(*arguments)` returns, or raise what it raises.
 
-        The work sees the context variables of the caller. It is cancelled where the caller is
-        interrupted, as by Ctrl-C.
+        The work sees the context variables of the caller. It is cancelled if the caller is
+        interrupted, for example by Ctrl-C.
 
         Raises:
             BlockingCallError: An event loop is running in this thread.
         """
-        # The public function raises where there is no loop.
+        # The public function raises if there is no loop.
         if asyncio._get_running_loop() is not None:  # noqa: SLF001
             raise BlockingCallError
-        # By process, since a fork leaves the thread behind, and maybe a lock that nobody releases.
+        # By process: a fork has no such thread, and may have a lock that nothing releases.
         thread = self._threads.get(getpid()) or self._threads.setdefault(getpid(), _LoopThread())
         loop = thread.loop()
         future = asyncio.run_coroutine_threadsafe(_outcome(work, *arguments), loop)
@@ -80,14 +79,14 @@ class Portal:
 
 
 class _LoopThread:
-    """A daemon thread in which a loop runs for ever."""
+    """A daemon thread in which a loop runs forever."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def loop(self) -> asyncio.AbstractEventLoop:
-        """Return the loop; it runs."""
+        """Return the running loop."""
         with self._lock:
             if self._loop is None:
                 loop = asyncio.new_event_loop()
@@ -98,7 +97,7 @@ class _LoopThread:
 
 def _serve(loop: asyncio.AbstractEventLoop) -> None:
     while True:
-        # A task of somebody's own may raise these; whoever awaits it gets them too.
+        # A task may raise these; whatever awaits it gets them too.
         with suppress(KeyboardInterrupt, SystemExit):
             loop.run_forever()
 
@@ -109,9 +108,9 @@ async def _outcome(
     try:
         return await work(*arguments)
     except (KeyboardInterrupt, SystemExit) as error:
-        # Raised here, they would end the thread, and the caller would wait for ever.
+        # Raised here, they would end the thread, and the caller would wait forever.
         return _Ended(error)
 
 
 PORTAL = Portal()
-"""The one of this process; two would tear a summarizer that two reducers share."""
+"""The portal of this process; with two, reducers could not share a summarizer."""

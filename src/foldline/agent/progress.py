@@ -1,110 +1,122 @@
-"""How far a turn has come: its thread, its state, and the commits that move both."""
+"""What the turns of an agent share, and how far one of them has come."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from msgspec import UNSET, UnsetType, structs
+from msgspec import UNSET, Struct, UnsetType, structs
 
+from foldline.agent.background import BackgroundFold
+from foldline.agent.config import AgentOptions
 from foldline.agent.events import AgentEvent, CheckpointEvent, CheckpointOperation
+from foldline.agent.reducer import HistoryReducer
+from foldline.agent.telemetry import Observer
+from foldline.agent.tools import Tool
 from foldline.errors import CommitUnknownError, ThreadConflictError
 from foldline.history.messages import Message
+from foldline.providers.model import ChatModel
+from foldline.providers.tool_definition import ToolDefinition
 from foldline.reduction.state import HistoryReductionState
 from foldline.threads.change import Change
-from foldline.threads.loop_state import AgentLoopState, CheckpointSource
+from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.thread import ConversationThread
-from foldline.threads.tools import ToolRun
 
 
-__all__ = ["Progress"]
+__all__ = ["Progress", "TurnSetup"]
+
+
+_ATTEMPTS = 8
+
+
+class TurnSetup(Struct, frozen=True, kw_only=True):
+    """What the turns of an agent share."""
+
+    agent: str
+    """The name of the agent."""
+
+    model: ChatModel
+    """The model."""
+
+    reducer: HistoryReducer
+    """What makes views."""
+
+    tools: Mapping[str, Tool]
+    """The tools by name."""
+
+    instructions: str
+    """The system prompt."""
+
+    instruction_tokens: int
+    """The estimated number of tokens in the system prompt."""
+
+    options: AgentOptions
+    """Limits of a turn."""
+
+    background: BackgroundFold | None
+    """What folds in the background, if anything does."""
+
+    observer: Observer
+    """What receives the turns."""
+
+    new_id: Callable[[], str]
+    """Makes ids of runs and calls."""
+
+    @property
+    def definitions(self) -> tuple[ToolDefinition, ...]:
+        """The tools as the model sees them."""
+        return tuple([tool.definition for tool in self.tools.values()])
 
 
 class Progress:
-    """The thread of a turn, the state behind its last step, and the messages it has added."""
+    """The thread of a turn, its state after the last step, and the messages it has added."""
 
     def __init__(
         self,
         thread: ConversationThread,
         state: AgentLoopState,
-        tell: Callable[[AgentEvent], None],
-        *,
-        messages: Sequence[Message] = (),
+        emit: Callable[[AgentEvent], None],
     ) -> None:
-        """
-        Stand at *state*.
-
-        Args:
-            thread: The thread.
-            state: Where the run stands.
-            tell: Is given every event.
-            messages: What an earlier part of the turn has added.
-        """
         self.thread = thread
-        self.tell = tell
+        self.emit = emit
         self.state = state
-        self.messages = list(messages)
+        self.messages: list[Message] = []
         self._lock = asyncio.Lock()
-        # What the turn knows of the thread; its object may be refreshed by others who hold it.
-        self._revision, self._known = thread.head.revision, self._place()
+        # What the turn has seen of the thread; others may hold the object, and refresh it.
+        self._revision, self._seen = thread.head.revision, self._place()
 
     def check(self) -> None:
         """
-        See that nobody else goes on with the thread, as far as its object knows.
+        Check that no other run or message has been stored, as far as the thread object knows.
 
         Raises:
-            ThreadConflictError: Somebody does.
+            ThreadConflictError: One has.
         """
-        if self._place() != self._known:
+        if self._place() != self._seen:
             actual = self.thread.head.revision
             raise ThreadConflictError(
                 thread_id=self.thread.id, expected=self._revision, actual=actual
             )
 
-    async def commit(
-        self,
-        *,
-        messages: Sequence[Message] = (),
-        state: AgentLoopState | None = None,
-        reduction: HistoryReductionState | UnsetType = UNSET,
-        tools: Sequence[ToolRun] = (),
-        settled: Sequence[str] = (),
-        archive: bool = False,
-        source: CheckpointSource = "loop",
-    ) -> None:
+    async def commit(self, change: Change) -> None:
         """
-        Commit a step, also where somebody has stored a reduction or metadata in the meantime.
+        Commit *change*, even if another writer has stored a reduction or metadata meanwhile.
 
         Args:
-            messages: What was said.
-            state: The execution state behind the step; None where it stays.
-            reduction: The newest reduction.
-            tools: Intents and results.
-            settled: The ids of further calls that need not be remembered any more.
-            archive: Whether the messages that *reduction* stands for are archived.
-            source: What the step was made after.
+            change: The step.
 
         Raises:
-            ThreadConflictError: Somebody else goes on with the thread, or has said something.
+            ThreadConflictError: Another run continues the thread, or has added a message.
             StoreError: The store failed; nothing was written.
-            CommitUnknownError: It failed in a way that leaves open whether it was written.
+            CommitUnknownError: It failed, and the step may or may not have been written.
         """
-        change = Change(
-            messages=messages,
-            execution=UNSET if state is None else state,
-            reduction=reduction,
-            tools=tools,
-            settled=settled,
-            archive=archive,
-            source=source,
-        )
         # One at a time: parallel tools store their results through the same object.
         async with self._lock:
-            await self._insist(change)
-            self._revision, self._known = self.thread.head.revision, self._place()
-            if state is not None:
-                self.state = self.thread.execution_state or state
-            self.messages.extend(messages)
+            await self._write(change)
+            self._revision, self._seen = self.thread.head.revision, self._place()
+            if isinstance(change.execution, AgentLoopState):
+                self.state = self.thread.execution_state or change.execution
+            self.messages.extend(change.messages)
 
-    async def _insist(self, change: Change) -> None:
+    async def _write(self, change: Change) -> None:
         def _decide(thread: ConversationThread) -> Change:
             self.check()
             return structs.replace(change, expected=thread.head.revision)
@@ -113,19 +125,17 @@ class Progress:
             await self.thread.retry(_decide)
         except CommitUnknownError as error:
             message = (
-                f"a step of the turn on thread {self.thread.id!r} may have been stored or not. "
-                "Refresh the thread: if the message is missing, send it again; if it has no answer, "
-                "run (or `resume`) without a message; otherwise the turn has ended"
+                f"a step of the turn on thread {self.thread.id!r} may or may not be stored. "
+                "Refresh the thread: if your message is missing, send it again; if it has no "
+                "answer, run (or `resume`) without a message; otherwise the turn has ended"
             )
             raise CommitUnknownError(message) from error
 
     def _place(self) -> object:
-        """Return what only somebody changes who goes on with the thread."""
-        thread = self.thread
-        state = thread.execution_state
+        """Return what changes if another run or message is stored, and only then."""
+        thread, state = self.thread, self.thread.execution_state
         run = None if state is None else (state.run_id, state.iteration, state.is_open)
-        tools = tuple((tool.call_id, tool.result) for tool in thread.pending_tools)
-        return thread.created_at, thread.count, run, tools
+        return thread.created_at, thread.count, run, tuple(thread.pending_tools)
 
     async def end(
         self,
@@ -135,21 +145,23 @@ class Progress:
         reduction: HistoryReductionState | UnsetType = UNSET,
         archive: bool = False,
     ) -> None:
-        """Commit the end of the turn."""
-        await self.commit(
+        """Commit the end of the turn, for *reason*."""
+        change = Change(
             messages=messages,
-            state=self.state.terminated(reason),
+            execution=self.state.terminated(reason),
             reduction=reduction,
-            settled=[run.call_id for run in self.thread.pending_tools],
             archive=archive,
+            settled=[run.call_id for run in self.thread.pending_tools],
         )
+        await self.commit(change)
+        self.emit_checkpoint("saved")
 
-    def tell_checkpoint(self, operation: CheckpointOperation, *, pending: int = 0) -> None:
-        """Tell of *operation*."""
+    def emit_checkpoint(self, operation: CheckpointOperation, *, pending: int = 0) -> None:
+        """Emit the event of *operation*."""
         event = CheckpointEvent(
             operation=operation,
             iteration=self.state.iteration,
             message_count=self.thread.count,
             pending=pending,
         )
-        self.tell(event)
+        self.emit(event)

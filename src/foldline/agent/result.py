@@ -1,8 +1,9 @@
-"""What a turn leaves behind."""
+"""The result of a turn."""
 
+from datetime import datetime
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from foldline.agent.events import AgentEvent
 from foldline.history.messages import Message, Usage, total_usage
@@ -12,67 +13,67 @@ from foldline.threads.loop_state import COMPLETED
 from foldline.threads.thread import ConversationThread
 
 
-__all__ = ["AGENT_KEY", "ReductionMetadata", "TurnResult"]
+__all__ = ["AGENT_KEY", "ReductionMetadata", "TurnResult", "dated"]
 
 
 AGENT_KEY: Final = "agent"
-"""The metadata key under which a message holds the name of the agent that said it."""
+"""The metadata key for the name of the agent that produced a message."""
 
 
 class ReductionMetadata(Struct, frozen=True, kw_only=True):
-    """A fold that a turn has made."""
+    """A fold of a turn."""
 
     state: HistoryReductionState
-    """The reduction, as it is stored with the thread."""
+    """The reduction, as stored with the thread."""
 
     event: HistoryReductionEvent
-    """What was told of it."""
+    """Its event."""
 
     @property
     def summary_message(self) -> Message | None:
-        """The summary as the model is shown it; None where the messages were dropped."""
+        """The summary as the model sees it; None if the messages were dropped."""
         messages = self.state.summary_messages()
         return messages[-1] if messages else None
 
     @property
     def messages_removed_count(self) -> int:
-        """How many messages the view does not show as they are."""
+        """How many messages the view does not contain as they are."""
         return self.event.removed_count
 
 
 class TurnResult(Struct, frozen=True, kw_only=True):
-    """What came of a turn."""
+    """The result of a turn."""
 
     thread: ConversationThread
-    """The thread, with everything stored."""
+    """The thread; everything is stored."""
 
     messages: tuple[Message, ...]
-    """What the turn added to it: the input and all that was generated, in order."""
+    """What the turn added to the thread: the input and everything generated, in order."""
 
     termination_reason: str
     """Why it ended."""
 
     iterations: int
-    """How many model calls it took; of a resumed turn, since it was resumed."""
+    """How many model calls it made; if resumed, since then."""
 
     usage: Usage
-    """What the vendor counted for these, in all."""
+    """The vendor's token counts for them."""
 
     reduction: ReductionMetadata | None
-    """The newest fold that the turn has made; None without one, also on a cache hit."""
+    """The newest fold of the turn; None if there was none, also on a cache hit."""
 
     events: tuple[AgentEvent, ...]
-    """Everything that it told, in order."""
+    """All events of the turn, in order."""
 
     @property
     def summarizer_usage(self) -> Usage:
-        """What the vendors of the summarizers counted for the folds of the turn, in all."""
+        """The token counts of the summarizers for the folds of the turn."""
         folds = (event for event in self.events if isinstance(event, HistoryReductionEvent))
         return total_usage(event.summarizer_usage for event in folds)
 
     @property
     def response(self) -> Message | None:
-        """The last message of the assistant; None where it said nothing."""
+        """The last assistant message; None if there is none."""
         for message in reversed(self.messages):
             if message.role == "assistant":
                 return message
@@ -80,10 +81,15 @@ class TurnResult(Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """What the assistant said last; empty where it said nothing."""
+        """The text of the last assistant message; empty if there is none."""
         return "" if self.response is None else self.response.text
 
     @property
     def is_complete(self) -> bool:
-        """Whether the turn came to its own end, and was not stopped."""
+        """Whether the turn ended by itself, and was not stopped."""
         return self.termination_reason == COMPLETED
+
+
+def dated(message: Message, now: datetime) -> Message:
+    """Return *message* with a creation time: *now*, unless it has one."""
+    return message if message.created_at else structs.replace(message, created_at=now)

@@ -1,4 +1,4 @@
-"""One at a time: whoever wants to do what somebody else is doing already waits for it first."""
+"""One task at a time for the same work; others wait for it first."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Hashable
@@ -11,14 +11,12 @@ __all__ = ["SingleFlight"]
 
 class SingleFlight:
     """
-    Lets one task through at a time for each key; the next one goes when it comes out.
+    Lets one task at a time work on each key; the others wait for it.
 
-    Tasks of different event loops do not wait for each other. A key that nobody waits for and
-    nobody has passed with is forgotten.
+    Tasks of different event loops do not wait for each other. Unused keys are forgotten.
     """
 
     def __init__(self) -> None:
-        """Know no key yet."""
         self._locks: WeakValueDictionary[
             tuple[asyncio.AbstractEventLoop, Hashable], asyncio.Lock
         ] = WeakValueDictionary()
@@ -28,7 +26,7 @@ class SingleFlight:
 
     @asynccontextmanager
     async def alone(self, key: Hashable) -> AsyncGenerator[None, None]:
-        """Wait until no other task of this loop is inside with *key*, and be the one."""
+        """Wait until no other task of this loop works on *key*, and keep others out meanwhile."""
         place = (asyncio.get_running_loop(), key)
         lock = self._locks.get(place)
         if lock is None:

@@ -1,9 +1,9 @@
 """
 The tool calls of one response: run, stored as each finishes, answered in their order.
 
-Before a tool runs its intent is stored, and as soon as it has run its result is. What a crash left
-behind is taken up from there: a stored result is used, and a call whose intent alone is stored is
-settled by the policy of its tool.
+The intent to run a tool is stored before it runs, and its result as soon as it has run. After a crash
+a stored result is used, and a call of which only the intent is stored is settled by the policy of its
+tool.
 """
 
 import asyncio
@@ -15,13 +15,13 @@ from msgspec import Struct, structs
 
 from foldline.agent.event_stream import ended
 from foldline.agent.events import ToolResultEvent, ToolStartedEvent
-from foldline.agent.progress import Progress
-from foldline.agent.setup import TurnSetup
+from foldline.agent.progress import Progress, TurnSetup
 from foldline.agent.tools import Tool, ToolAnswer, ToolContext, run_tool, unknown_tool
 from foldline.errors import ThreadConflictError, ToolDecisionError
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
 from foldline.threads.change import Change
+from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.tools import INTERRUPTED, ToolRun, answer_of, idempotency_key
 
 
@@ -32,25 +32,32 @@ _ATTEMPTS = 8
 
 
 class _Job(Struct):
-    """One call on its way to its answer."""
+    """One call and its answer."""
 
     call: ToolCallPart
     run: ToolRun
     tool: Tool | None
+    is_stored: bool
+    """Whether its intent is stored."""
     attempt: int = 1
-    is_stored: bool = False
-    """Whether its intent is in the store."""
+    answer: ToolAnswer | None = None
+
+    @property
+    def finished(self) -> ToolRun:
+        """The run with its answer."""
+        assert self.answer is not None
+        return structs.replace(self.run, result=self.answer.content, is_error=self.answer.is_error)
 
 
 class ToolBatch:
-    """Runs the calls of one response; `answers` is whole once `run` has ended."""
+    """Runs the calls of one response; `answers` is complete after `run`."""
 
     def __init__(self, setup: TurnSetup, progress: Progress, calls: Sequence[ToolCallPart]) -> None:
         """
-        Take up *calls*, which no message answers, where the store says that they are.
+        Take *calls*, which have no answers yet, from where the store says they are.
 
         Raises:
-            ToolDecisionError: A crash interrupted a tool that waits for a decision then.
+            ToolDecisionError: A crash interrupted a tool that needs a decision then.
         """
         self._setup = setup
         self._progress = progress
@@ -59,17 +66,21 @@ class ToolBatch:
         self._jobs = [
             self._job(call, pending.get(call.id), place) for place, call in enumerate(calls)
         ]
-        undecided = [job.call.id for job in self._jobs if _is_undecided(job)]
+        undecided = [
+            job.call.id
+            for job in self._jobs
+            if job.is_stored and job.run.policy == "manual" and job.run.result is None
+        ]
         if undecided:
             raise ToolDecisionError(thread_id=progress.thread.id, call_ids=undecided)
-        self._answers: dict[str, ToolAnswer] = {}
-        self._settle()
+        for job in self._jobs:
+            job.answer = self._settled(job)
 
     def _job(self, call: ToolCallPart, found: ToolRun | None, place: int) -> _Job:
         tool, state = self._setup.tools.get(call.name), self._progress.state
         if found is not None:
-            return _Job(call, found, tool, attempt=2, is_stored=True)
-        # The iteration is named too: a vendor may number the calls of each response from one.
+            return _Job(call, found, tool, is_stored=True, attempt=2)
+        # The iteration is part of the key: a vendor may number the calls of each response from one.
         run_id = f"{state.run_id}:{state.iteration}"
         run = ToolRun(
             call_id=call.id,
@@ -79,26 +90,24 @@ class ToolBatch:
             iteration=state.iteration,
             place=place,
         )
-        return _Job(call, run, tool)
+        return _Job(call, run, tool, is_stored=False)
 
-    def _settle(self) -> None:
-        """Settle the calls that need not run: the stored, the interrupted and the unknown."""
-        for job in self._jobs:
-            if job.run.result is not None:
-                self._answers[job.call.id] = ToolAnswer(
-                    content=job.run.result, is_error=job.run.is_error
-                )
-            elif job.is_stored and job.run.policy == "at_most_once":
-                self._answers[job.call.id] = ToolAnswer(content=INTERRUPTED, is_error=True)
-            elif job.tool is None:
-                self._answers[job.call.id] = unknown_tool(job.call.name, tuple(self._setup.tools))
+    def _settled(self, job: _Job) -> ToolAnswer | None:
+        """Return the answer of a call that need not run: stored, interrupted or unknown."""
+        if job.run.result is not None:
+            return ToolAnswer(content=job.run.result, is_error=job.run.is_error)
+        if job.is_stored and job.run.policy == "at_most_once":
+            return ToolAnswer(content=INTERRUPTED, is_error=True)
+        if job.tool is None:
+            return unknown_tool(job.call.name, tuple(self._setup.tools))
+        return None
 
     @property
     def _waiting(self) -> list[_Job]:
-        return [job for job in self._jobs if job.call.id not in self._answers]
+        return [job for job in self._jobs if job.answer is None]
 
     def intents(self) -> list[ToolRun]:
-        """Return the intents to commit before `run` begins."""
+        """Return the intents to commit before `run`."""
         first = self._waiting if self._parallel else self._waiting[:1]
         intents = [job.run for job in first if not job.is_stored]
         for job in first:
@@ -109,34 +118,33 @@ class ToolBatch:
     def answers(self) -> list[Message]:
         """The answers as messages, in the order of the calls."""
         now = self._progress.thread.now()
-        return [answer_of(self._finished(job), now) for job in self._jobs]
+        return [answer_of(job.finished, now) for job in self._jobs]
 
-    @property
-    def has_failed(self) -> bool:
-        """Whether every call failed."""
-        return all(answer.is_error for answer in self._answers.values())
+    def next_state(self) -> AgentLoopState:
+        """Return the state of the next iteration."""
+        state = self._progress.state
+        has_failed = all(job.finished.is_error for job in self._jobs)
+        state = state.with_failure() if has_failed else state.with_success()
+        return state.with_completed(job.call.name for job in self._jobs).next_iteration()
 
     async def run(self) -> None:
         """
-        Run what has to run; being cancelled cancels what runs, and waits for its end.
+        Run the calls that have to run; if cancelled, cancel them and wait for their end.
 
         Raises:
             StoreError: A result could not be stored.
         """
-        for job in self._jobs:
-            if job.call.id in self._answers:
-                self._tell_result(job, is_stored=job.run.result is not None)
         waiting = self._waiting
+        for job in self._jobs:
+            if job.answer is not None:
+                self._emit_result(job, job.answer, is_stored=job.run.result is not None)
         if self._parallel and len(waiting) > 1:
             await self._run_at_once(waiting)
-        else:
-            await self._run_in_turn(waiting)
-
-    async def _run_in_turn(self, jobs: Sequence[_Job]) -> None:
-        for job, following in zip_longest(jobs, jobs[1:]):
+            return
+        for job, following in zip_longest(waiting, waiting[1:]):
             await self._run(job)
             if following is not None:
-                # One commit for what this one answered and for what the next is about to do.
+                # One commit for the result of this call and the intent of the next.
                 intents = [] if following.is_stored else [following.run]
                 await self._save(job, *intents)
 
@@ -146,13 +154,10 @@ class ToolBatch:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
         finally:
             await ended([*tasks])
-        errors = [task.exception() for task in tasks if not task.cancelled()]
-        for error in errors:
-            if error is not None:
-                raise error
-        if len(errors) < len(tasks):
-            # A tool has cancelled its own task: the turn ends as it does with one tool alone.
-            raise asyncio.CancelledError
+        for task in tasks:
+            if not task.cancelled():
+                # Raise what it has raised.
+                task.result()
 
     async def _run_and_save(self, job: _Job) -> None:
         await self._run(job)
@@ -161,23 +166,19 @@ class ToolBatch:
             await self._save(job)
 
     async def _save(self, job: _Job, *intents: ToolRun) -> None:
-        await self._progress.commit(tools=[self._finished(job), *intents])
+        await self._progress.commit(Change(tools=[job.finished, *intents]))
         pending = len(self._progress.thread.pending_tools)
-        self._progress.tell_checkpoint("pending_saved", pending=pending)
-
-    def _finished(self, job: _Job) -> ToolRun:
-        answer = self._answers[job.call.id]
-        return structs.replace(job.run, result=answer.content, is_error=answer.is_error)
+        self._progress.emit_checkpoint("pending_saved", pending=pending)
 
     async def keep(self) -> None:
         """
-        Store the results that are not stored, where somebody has spoken behind the run.
+        Store the results that are not stored, after another writer has added a message.
 
-        It cannot go on then, but what a tool has done is known to whoever ends it. Somebody who
-        goes on with the run itself settles its calls, and is left alone.
+        The run cannot continue then, but whoever ends it finds what the tools have done. If the other
+        writer continues this very run, it settles the calls itself, and nothing is stored.
 
         Raises:
-            ThreadConflictError: Others write all the while.
+            ThreadConflictError: Other writers do not stop.
             StoreError: The store failed; nothing was written.
         """
         thread = self._progress.thread
@@ -187,9 +188,9 @@ class ToolBatch:
             if state is None or len(state.current_messages) == thread.count:
                 return
             runs = [
-                self._finished(job)
+                job.finished
                 for job in self._jobs
-                if job.call.id in self._answers
+                if job.answer is not None
                 and not job.run.is_finished
                 and job.run in thread.pending_tools
             ]
@@ -210,7 +211,7 @@ class ToolBatch:
         begun = ToolStartedEvent(
             iteration=iteration, call_id=job.call.id, name=job.call.name, key=job.run.key
         )
-        progress.tell(begun)
+        progress.emit(begun)
         context = ToolContext(
             call_id=job.call.id,
             name=job.call.name,
@@ -224,11 +225,12 @@ class ToolBatch:
         with self._setup.observer.tool(job.tool, job.call) as answered:
             answer = await run_tool(job.tool, job.call.arguments, context)
             answered(answer)
-        self._answers[job.call.id] = answer
-        self._tell_result(job, duration=perf_counter() - started)
+        job.answer = answer
+        self._emit_result(job, answer, duration=perf_counter() - started)
 
-    def _tell_result(self, job: _Job, *, is_stored: bool = False, duration: float = 0.0) -> None:
-        answer = self._answers[job.call.id]
+    def _emit_result(
+        self, job: _Job, answer: ToolAnswer, *, is_stored: bool = False, duration: float = 0.0
+    ) -> None:
         event = ToolResultEvent(
             iteration=self._progress.state.iteration,
             call_id=job.call.id,
@@ -238,8 +240,4 @@ class ToolBatch:
             is_stored=is_stored,
             duration=duration,
         )
-        self._progress.tell(event)
-
-
-def _is_undecided(job: _Job) -> bool:
-    return job.is_stored and job.run.policy == "manual" and job.run.result is None
+        self._progress.emit(event)

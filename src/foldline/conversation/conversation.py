@@ -6,9 +6,9 @@ from types import MappingProxyType
 from typing import cast
 
 from foldline.agent.agent import Agent
-from foldline.agent.arguments import check_overrides
-from foldline.agent.input import TurnInput, messages_of
+from foldline.agent.arguments import TurnInput, messages_of
 from foldline.agent.portal import PORTAL
+from foldline.checks import expect
 from foldline.conversation.events import ConversationEvent
 from foldline.conversation.orchestration import OrchestrationResult
 from foldline.conversation.orchestrator import Orchestrator
@@ -16,7 +16,7 @@ from foldline.conversation.sending import Sending, is_waiting
 from foldline.conversation.streaming import ConversationStream
 from foldline.errors import ConfigError, RunStartError
 from foldline.history.messages import Message
-from foldline.reduction.run_config import AgentRunConfig
+from foldline.reduction.config import AgentRunConfig
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.thread import ConversationThread
 
@@ -150,7 +150,7 @@ class Conversation:
             ConfigError: An argument is of another kind.
         """
         given = messages_of(message)
-        check_overrides(config)
+        expect("config", config, AgentRunConfig | None)
         return ConversationStream(
             lambda listen: self._send(given, config, options, listen), self.messages
         )
@@ -182,7 +182,7 @@ class Conversation:
         options: Mapping[str, object] | None,
         listen: Callable[[ConversationEvent], None] | None,
     ) -> OrchestrationResult:
-        check_overrides(config)
+        expect("config", config, AgentRunConfig | None)
         if self._is_sending:
             message = "an answer is being given in this conversation: wait for its end"
             raise RunStartError(message)

@@ -6,14 +6,14 @@ from os import urandom
 from msgspec import UNSET, UnsetType
 
 from foldline.agent.agent import Agent
+from foldline.agent.arguments import TurnInput
+from foldline.agent.event_stream import StreamingTurnResult
 from foldline.agent.events import AgentEvent
-from foldline.agent.input import TurnInput
 from foldline.agent.result import TurnResult
-from foldline.agent.streaming import StreamingTurnResult
 from foldline.conversation.events import AgentSelectedEvent, ConversationEvent
 from foldline.errors import ThreadConflictError
 from foldline.history.messages import Message
-from foldline.reduction.run_config import AgentRunConfig
+from foldline.reduction.config import AgentRunConfig
 from foldline.reduction.state import HistoryReductionState
 from foldline.threads.change import Change
 from foldline.threads.stores.memory import MemoryStore

@@ -7,8 +7,8 @@ from msgspec import Struct
 
 from foldline.agent.result import ReductionMetadata, TurnResult
 from foldline.history.messages import Message, Usage
-from foldline.reduction.reason import CIRCUIT_BREAKER_TERMINATION
-from foldline.reduction.run_config import AgentRunConfig
+from foldline.reduction.config import AgentRunConfig
+from foldline.reduction.event import CIRCUIT_BREAKER_TERMINATION
 from foldline.reduction.state import HistoryReductionState
 from foldline.threads.loop_state import AgentLoopState
 

@@ -7,7 +7,7 @@ from typing import cast
 
 from msgspec import structs
 
-from foldline.agent.result import AGENT_KEY
+from foldline.agent.result import AGENT_KEY, dated
 from foldline.errors import ConfigError
 from foldline.history.digest import message_digest
 from foldline.history.messages import Message
@@ -16,7 +16,6 @@ from foldline.history.messages import Message
 __all__ = [
     "answered_by",
     "check_response",
-    "dated",
     "signed",
     "without_history",
     "without_stored",
@@ -66,11 +65,6 @@ def without_stored(response: Iterable[Message], stored: Iterable[Message]) -> li
         else:
             news.append(message)
     return news
-
-
-def dated(message: Message, now: datetime) -> Message:
-    """Return *message* with its time, which is *now* where it has none."""
-    return structs.replace(message, created_at=message.created_at or now)
 
 
 def signed(message: Message, agent: str, now: datetime) -> Message:

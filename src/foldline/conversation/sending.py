@@ -23,7 +23,7 @@ from msgspec import UNSET, UnsetType, structs
 from foldline.agent.agent import Agent
 from foldline.agent.events import AgentEvent
 from foldline.agent.progress import Progress
-from foldline.agent.result import ReductionMetadata
+from foldline.agent.result import ReductionMetadata, dated
 from foldline.agent.service import begun
 from foldline.conversation.events import ConversationEvent
 from foldline.conversation.orchestrated_agent import OrchestratedAgent, Stage
@@ -39,7 +39,6 @@ from foldline.conversation.orchestrator import (
 )
 from foldline.conversation.response import (
     check_response,
-    dated,
     signed,
     without_history,
     without_stored,
@@ -47,8 +46,9 @@ from foldline.conversation.response import (
 from foldline.conversation.single_agent import SINGLE_AGENT
 from foldline.errors import ConfigError, IntegrityError, RunStartError
 from foldline.history.messages import Message, total_usage
-from foldline.reduction.run_config import AgentRunConfig
+from foldline.reduction.config import AgentRunConfig
 from foldline.reduction.state import HistoryReductionState
+from foldline.threads.change import Change
 from foldline.threads.loop_state import COMPLETED
 from foldline.threads.start import run_start
 from foldline.threads.thread import ConversationThread
@@ -243,14 +243,15 @@ class Sending:
         bound = self._agents.get(agent or "")
         reduces = bound is not None and bound.agent.reducer.config.retention == "reduced"
         with thread.turn():
-            await Progress(thread, ended, _nobody).commit(
+            change = Change(
                 messages=messages,
-                state=ended if answers else None,
+                execution=ended if answers else UNSET,
                 reduction=reduction,
-                settled=[run.call_id for run in thread.pending_tools] if answers else (),
                 archive=reduces and reduction is not UNSET,
+                settled=[run.call_id for run in thread.pending_tools] if answers else (),
                 source="loop" if answers else "input",
             )
+            await Progress(thread, ended, _nobody).commit(change)
         self._stage.look()
 
     async def _filled(self, result: OrchestrationResult) -> OrchestrationResult:

@@ -4,7 +4,7 @@ Sessions of the pair programmer aider.
 Aider writes one Markdown transcript for all its sessions (`.aider.chat.history.md`): a heading
 opens a session, `#### ` starts a line of the user, `> ` a line that aider printed, and all else
 is the model. Neighbouring lines of one speaker are one message. A model's own line that starts
-in one of these ways cannot be told from theirs. The same sessions as JSON lines (`id`,
+in one of these ways looks like theirs. The same sessions as JSON lines (`id`,
 `started_at`, `messages`) are read too; there the role `tool` marks what aider printed.
 """
 
@@ -17,20 +17,20 @@ from typing import Any
 from msgspec.structs import replace
 
 from foldline.history.formats.fields import (
-    at,
+    Object,
     first_text,
     maybe_list,
     maybe_object,
     maybe_text,
     maybe_time,
 )
-from foldline.history.formats.wire import as_list, as_object, as_text, check_role
+from foldline.history.formats.wire import as_text, check_role
 from foldline.history.messages import Message
-from foldline.logs.document import Document, Record
-from foldline.logs.importer import Importer, Session, printed_message
+from foldline.logs.document import Document
+from foldline.logs.importer import Importer, Session, lists_in, printed_message, read_each
 
 
-__all__ = ["AIDER", "is_aider_record"]
+__all__ = ["AIDER"]
 
 
 _HEADING = re.compile(r"^# aider chat started at (.*)$", re.MULTILINE)
@@ -39,8 +39,7 @@ _MARKS = {"####": "user", ">": "tool"}
 _PRINTED = "aider"
 
 
-def is_aider_record(value: Any) -> bool:
-    """Whether *value* is a session that was read from a transcript before."""
+def _is_session(value: Any) -> bool:
     record = maybe_object(value)
     messages = maybe_list(record.get("messages"))
     return "started_at" in record and bool(messages) and all(map(_is_line, messages))
@@ -54,34 +53,31 @@ def _is_line(value: Any) -> bool:
 def _matches(document: Document) -> bool:
     if document.text is not None:
         return _HEADING.search(document.text) is not None
-    return is_aider_record(document.first)
+    return _is_session(document.first)
 
 
 def _read(document: Document) -> tuple[Session, ...]:
     if document.text is not None:
         return tuple(_transcript(document.text))
-    return tuple(map(_session, document.records))
-
-
-def _session(record: Record) -> Session:
-    messages: list[Message] = []
-    with at(record.place):
-        session = as_object(record.value, "the session")
-        for number, item in enumerate(as_list(session.get("messages"), "messages")):
-            with at(f"message {number}"):
-                line = as_object(item, "the message")
-                role = check_role(line.get("role"), _ROLES)
-                messages.append(_message(role, as_text(line.get("content"), "content")))
-    return _started(
-        first_text(session, "id"), maybe_text(session.get("started_at")), tuple(messages)
+    return tuple(
+        _started(
+            first_text(held, "id"),
+            maybe_text(held.get("started_at")),
+            read_each(items, _line, "the message"),
+        )
+        for held, items in lists_in(document, "messages")
     )
 
 
-def _started(id: str, started_at: str, messages: tuple[Message, ...]) -> Session:
-    if messages:
-        # The log knows when a session began, and nothing later.
-        messages = (replace(messages[0], created_at=maybe_time(started_at)), *messages[1:])
-    return Session(id=id, format=AIDER.name, messages=messages)
+def _line(line: Object) -> Message:
+    role = check_role(line.get("role"), _ROLES)
+    return _message(role, as_text(line.get("content"), "content"))
+
+
+def _started(id: str, started_at: str, messages: list[Message]) -> Session:
+    # The log knows when a session began, and nothing later.
+    first = [replace(one, created_at=maybe_time(started_at)) for one in messages[:1]]
+    return Session(id=id, format=AIDER.name, messages=(*first, *messages[1:]))
 
 
 def _message(role: str, text: str) -> Message:
@@ -93,10 +89,10 @@ def _message(role: str, text: str) -> Message:
 def _transcript(text: str) -> Iterator[Session]:
     before, *sessions = _HEADING.split(text)
     if before.strip():
-        yield _started("", "", tuple(_spoken(before)))
+        yield _started("", "", list(_spoken(before)))
     for heading, body in zip(sessions[::2], sessions[1::2], strict=True):
         started_at = heading.strip()
-        yield _started(started_at, started_at, tuple(_spoken(body)))
+        yield _started(started_at, started_at, list(_spoken(body)))
 
 
 def _spoken(body: str) -> Iterator[Message]:

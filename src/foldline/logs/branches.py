@@ -1,17 +1,17 @@
 """
-Logs whose lines name the line before them, and so may branch where somebody went back.
+Logs whose lines name the line before them, and so branch when the user goes back.
 
-The conversation goes through the lines that lead to the newest one; what was said on other
-branches was taken back. Not every fork is one, though. A program that calls several tools at once
-writes a line per call and lets each result follow its own call: pieces of a message that the
-conversation goes through belong to it, and so do the first results of the calls in it. A line
-whose parent is not there starts a tree of its own, and every tree is judged for itself: damaged
-logs and those that start anew behind a compaction keep what they hold. Only a tree that says it
-follows a line that was taken back goes with it.
+The conversation is the lines that lead to the newest one; what was said on other branches was
+taken back. Not every fork is one, though. A program that calls several tools at once writes a
+line per call and lets each result follow its own call: pieces of a message in the conversation
+belong to it, and so do the first results of the calls in it. A line whose parent is missing
+starts a tree of its own, and every tree is judged alone: damaged logs, and those that start again
+after a compaction, keep what they hold. Only a tree that follows a line that was taken back goes
+with it.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -26,16 +26,16 @@ class Line(Struct, frozen=True, kw_only=True):
     """Its identity."""
 
     parent: str = ""
-    """The line before it; empty where there is none."""
+    """The line before it; empty if there is none."""
 
     follows: str = ""
-    """The line that it follows though a new tree starts with it, as behind a compaction."""
+    """The line that it follows although it starts a new tree, for example after a compaction."""
 
     is_message: bool = True
     """Whether it holds something that was said."""
 
     message: str = ""
-    """The identity of the message that it is a piece of; empty where it has none."""
+    """The identity of the message that it is a piece of; empty if it has none."""
 
     calls: tuple[str, ...] = ()
     """The ids of the tool calls in it."""
@@ -45,15 +45,13 @@ class Line(Struct, frozen=True, kw_only=True):
 
 
 def abandoned(lines: Sequence[Line]) -> frozenset[str]:
-    """Return the ids of those messages among *lines* that stand on branches that were left."""
+    """Return the ids of the messages in *lines* that are on branches that were left."""
     by_id = {line.id: line for line in reversed(lines)}
     parents = {id: line.parent if line.parent in by_id else "" for id, line in by_id.items()}
     children = Counter(filter(None, parents.values()))
     if max(children.values(), default=0) < 2:  # noqa: PLR2004 - two children make a fork
         return frozenset()
-    roots: dict[str, str] = {}
-    for id in parents:
-        _find_root(id, parents, roots)
+    roots = _nearest(parents, {id for id, parent in parents.items() if not parent})
     newest = {roots[line.id]: line.id for line in lines if line.is_message}
     kept = {id for leaf in newest.values() for id in _path(leaf, parents)}
     _keep_pieces(lines, kept)
@@ -71,14 +69,17 @@ def _path(id: str, parents: Mapping[str, str]) -> Iterable[str]:
     return path
 
 
-def _find_root(id: str, parents: Mapping[str, str], roots: dict[str, str]) -> None:
-    path: dict[str, None] = {}
-    while id not in path and id not in roots and parents[id]:
-        path[id] = None
-        id = parents[id]
-    root = roots.setdefault(id, id)
-    for one in path:
-        roots[one] = root
+def _nearest(parents: Mapping[str, str], ends: Container[str]) -> dict[str, str]:
+    """Return for each line the nearest of *ends* on the way to its root, itself or else a root."""
+    found: dict[str, str] = {}
+    for start in parents:
+        id, path = start, dict[str, None]()
+        while id not in path and id not in found and id not in ends and parents[id]:
+            path[id] = None
+            id = parents[id]
+        end = found.setdefault(id, id)
+        found.update(dict.fromkeys(path, end))
+    return found
 
 
 def _keep_pieces(lines: Sequence[Line], kept: set[str]) -> None:
@@ -101,11 +102,14 @@ def _followers(
 ) -> set[str]:
     """Return the messages of the trees that follow a message that was left."""
     said = {line.id for line in lines if line.is_message}
+    before = _nearest(parents, said)
+    trees: dict[str, set[str]] = {}
+    for id in said:
+        trees.setdefault(roots[id], set()).add(id)
     gone: set[str] = set()
     for line in lines:
         if line.follows not in parents or parents[line.id]:
             continue
-        before = next((id for id in _path(line.follows, parents) if id in said), "")
-        if before in left or before in gone:
-            gone.update(id for id in said if roots[id] == roots[line.id])
+        if before[line.follows] in left or before[line.follows] in gone:
+            gone |= trees.get(line.id, set())
     return gone

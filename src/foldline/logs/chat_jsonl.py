@@ -5,14 +5,17 @@ Plain chat logs: messages with `role` and `content`, one way or another.
   `conversation_id`, `thread_id` or `session_id` of the lines.
 - JSON lines, or one JSON document, of objects with a message list under `messages`, `traj`,
   `conversation`, `conversations`, `history` or `items`: one session each, but one for those that
-  go on from each other (`logs.growth`).
+  continue each other (`logs.growth`).
 - ShareGPT's `from` and `value` in place of `role` and `content`.
 
-The fields of an OpenAI Chat message go through its converter (Anthropic's and the Responses API's
-items through theirs, where a log holds such); all others stay in the metadata. Logs that give their calls no ids answer them in order, and so they are read.
+The fields of an OpenAI Chat message go through its converter (items of Anthropic and of the
+Responses API through theirs); all others stay in the metadata. Calls without ids are answered in
+order.
 A message of the role `tool` that answers no call keeps its place as what a program printed.
 """
 
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
@@ -23,23 +26,26 @@ from foldline.history.formats.anthropic import message_from_anthropic
 from foldline.history.formats.chat_items import CHAT_FIELDS, chat_message
 from foldline.history.formats.fields import (
     Object,
-    at,
     first_text,
-    maybe_list,
     maybe_object,
     maybe_text,
     maybe_time,
 )
 from foldline.history.formats.openai_responses import message_from_openai_responses
-from foldline.history.formats.wire import as_object, as_text, check_role
+from foldline.history.formats.wire import as_text, check_role
 from foldline.history.messages import Message, NativeFormat
 from foldline.history.parts import ToolCallResponsePart
-from foldline.logs.aider import is_aider_record
 from foldline.logs.document import Document, Record
 from foldline.logs.growth import Recording, joined
-from foldline.logs.importer import Importer, Session, conversations
-from foldline.logs.swe_agent import is_trajectory
-from foldline.logs.wire_logs import vendor_format, wire_format
+from foldline.logs.importer import (
+    Importer,
+    Session,
+    first_item,
+    holds_lists,
+    lists_in,
+    read_each,
+)
+from foldline.logs.vendors import vendor_format
 
 
 __all__ = ["CHAT_JSONL"]
@@ -77,72 +83,42 @@ def _is_message(value: Any) -> bool:
 
 
 def _matches(document: Document) -> bool:
-    first = document.first
-    if is_aider_record(first) or is_trajectory(first) or wire_format(document) is not None:
-        return False
-    items = maybe_list(first) or _listed(maybe_object(first)) or [first]
-    return _is_message(items[0])
-
-
-def _listed(fields: Object) -> list[Any]:
-    return next(filter(None, (maybe_list(fields.get(key)) for key in _LISTS)), [])
+    return _is_message(first_item(document, *_LISTS))
 
 
 def _read(document: Document) -> tuple[Session, ...]:
-    if isinstance(document.first, list) or _holds_list(document.first):
-        return joined(map(_recording, document.records))
-    sessions: list[Session] = []
-    for id, records in conversations(document.records).items():
-        items = [(record.place, record.value) for record in records]
-        sessions.append(Session(id=id, format=CHAT_JSONL.name, messages=_messages(items)))
-    return tuple(sessions)
-
-
-def _recording(record: Record) -> Recording:
-    held: Object = {"messages": record.value}
-    with at(record.place):
-        if not isinstance(record.value, list):
-            held = as_object(record.value, "the conversation")
-        session = _session(held)
-    return Recording(session=session, sent=len(session.messages))
-
-
-def _holds_list(value: Any) -> bool:
-    return any(isinstance(maybe_object(value).get(key), list) for key in _LISTS)
-
-
-def _session(held: Object) -> Session:
-    items = _listed(held)
-    if not items and not _holds_list(held):
-        message = f"none of the fields {', '.join(_LISTS)} is a list of messages"
-        raise FormatError(message)
-    return Session(
-        id=first_text(held, "id", "session_id", "conversation_id", "thread_id", "task_id"),
-        format=CHAT_JSONL.name,
-        title=first_text(held, "title", "name"),
-        messages=_messages([(f"message {number}", item) for number, item in enumerate(items)]),
+    sessions = tuple(
+        Session(
+            id=first_text(held, "id", "session_id", "conversation_id", "thread_id", "task_id"),
+            format=CHAT_JSONL.name,
+            title=first_text(held, "title", "name"),
+            messages=_messages(items),
+        )
+        for held, items in lists_in(document, *_LISTS)
     )
+    if not holds_lists(document, *_LISTS):
+        return sessions
+    return joined(Recording(session=one, sent=len(one.messages)) for one in sessions)
 
 
-def _messages(items: list[tuple[str, Any]]) -> tuple[Message, ...]:
-    vendor = vendor_format(item for _, item in items)
+def _messages(items: Sequence[Record]) -> tuple[Message, ...]:
+    vendor = vendor_format(item.value for item in items)
     messages: list[Message] = []
     unanswered = 0
-    for place, item in items:
-        with at(place):
-            fields = _chat(as_object(item, "the message"))
-            message = _message(fields, vendor)
+    for message in read_each(items, partial(_message, vendor), "the message"):
         unanswered += sum(not call.id for call in message.tool_calls)
         if unanswered and message.role == "tool" and not message.tool_call_responses:
             # Calls without ids are answered in their order, by answers without ids.
             unanswered -= 1
             answer = ToolCallResponsePart("", message.text)
-            message = replace(message, parts=(answer,), native=None)
-        messages.append(message)
+            messages.append(replace(message, parts=(answer,), native=None))
+        else:
+            messages.append(message)
     return tuple(messages)
 
 
-def _message(fields: Object, vendor: NativeFormat | None) -> Message:
+def _message(vendor: NativeFormat | None, item: Object) -> Message:
+    fields = _chat(item)
     if vendor is NativeFormat.OPENAI_RESPONSES:
         return message_from_openai_responses(fields)
     sent = {key: value for key, value in fields.items() if key in CHAT_FIELDS}

@@ -9,18 +9,15 @@ Anthropic's. How the lines become sessions:
 - The program writes a line per content block; neighbours with the same message id are one
   message, whose usage is the newest that was reported.
 - A compaction's summary repeats what is in the file: it goes to the metadata of the message
-  before it. Where nothing is before it, the file continues another one and it stays a message.
+  before it. If nothing is before it, the file continues another one and it stays a message.
 - `summary` lines name sessions: they become titles.
-- Where the user went back and said something else, the log forks (`parentUuid`): what stands on
-  a branch that was left is counted in a note. What is a fork is said in `logs.branches`.
-- What the program says about an error of the API is no answer; it is counted in a note.
-- Notices of the program (`system` and others) are never sent to a model; they are counted in a
-  note, and so is every line that cannot be read, since such logs have them.
+- When the user goes back and says something else, the log forks (`parentUuid`, see
+  `logs.branches`): messages on a branch that was left are counted in a note.
+- Notices of the program (`system` and others) are never sent to a model, and what it says about
+  an error of the API is no answer; they are counted in a note.
+- A line that cannot be read is named in a note; such logs have them.
 """
 
-from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 from msgspec.structs import replace
@@ -37,11 +34,11 @@ from foldline.history.formats.fields import (
     scalars,
 )
 from foldline.history.formats.usage import anthropic_usage
-from foldline.history.formats.wire import as_object
+from foldline.history.formats.wire import as_object, json_text
 from foldline.history.messages import Message
 from foldline.logs.branches import Line, abandoned
 from foldline.logs.document import Document, Record
-from foldline.logs.importer import Importer, Session, left_out
+from foldline.logs.importer import Importer, Reading, Session
 
 
 __all__ = ["CLAUDE_CODE"]
@@ -52,43 +49,36 @@ _IDENTITY = ("sessionId", "session_id", "uuid", "parentUuid")
 _KEPT = ("requestId", "isMeta")
 
 
-@dataclass
-class _Thread:
-    """What was read of one session so far."""
+class _Thread(Reading):
+    def __init__(self, id: str) -> None:
+        super().__init__(id)
+        # The lines that have an identity, as far as branches depend on them.
+        self.lines: list[Line] = []
+        # The messages on branches that were left, each by the vendor's id or else its own.
+        self.left: set[str] = set()
+        # The vendor's message that the newest message was read from: its id, how many lines it
+        # came in, and its blocks by their JSON, since a line may repeat those of earlier ones.
+        self.open_id = ""
+        self.open_lines = 0
+        self.open_blocks: dict[str, Any] = {}
+        # Where the usage of each of the vendor's messages is, by its id.
+        self.reported: dict[str, int] = {}
 
-    title: str = ""
-    messages: list[Message] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    skipped: Counter[str] = field(default_factory=Counter)
-    lines: list[Line] = field(default_factory=list)
-    """The lines that have an identity, as far as branches depend on them."""
-
-    left: set[str] = field(default_factory=set)
-    """The messages on branches that were left, each by the vendor's id or else its own."""
-
-    failures: int = 0
-    """How many errors of the API the program told of."""
-
-    open_id: str = ""
-    """The id of the vendor's message that the newest message was read from."""
-
-    open_content: list[Any] = field(default_factory=list)
-    """The content blocks of that message so far."""
-
-    reported: dict[str, int] = field(default_factory=dict)
-    """Where the usage of each of the vendor's messages is, by its id."""
+    def close(self) -> None:
+        if self.open_lines > 1:
+            item = {"role": "assistant", "content": list(self.open_blocks.values())}
+            whole = message_from_anthropic(item)
+            last = self.messages[-1]
+            self.messages[-1] = replace(last, parts=whole.parts, native=whole.native)
 
 
-@dataclass
 class _Log:
-    """What was read of the whole log so far."""
-
-    threads: dict[str, _Thread] = field(default_factory=dict)
-    owners: dict[str, str] = field(default_factory=dict)
-    """The session that each line belongs to, by the id of the line."""
-
-    session: str = ""
-    """The session that the newest line named."""
+    def __init__(self) -> None:
+        self.threads: dict[str, _Thread] = {}
+        # The session that each line belongs to, by the id of the line.
+        self.owners: dict[str, str] = {}
+        # The session that the newest line named.
+        self.session = ""
 
 
 def _matches(document: Document) -> bool:
@@ -119,45 +109,24 @@ def _read(document: Document) -> tuple[Session, ...]:
         _take(log.threads[owner], line, record, left[owner])
     for leaf, title in titles.items():
         # A summary may name a session that another file holds.
-        thread = log.threads.get(log.owners.get(leaf, ""))
-        if thread is not None:
-            thread.title = title
-    return tuple(_session(id, thread) for id, thread in log.threads.items())
-
-
-def _session(id: str, thread: _Thread) -> Session:
-    return Session(
-        id=id,
-        format=CLAUDE_CODE.name,
-        title=thread.title,
-        messages=tuple(thread.messages),
-        notes=(*thread.notes, *_absences(thread), *left_out(thread.skipped)),
-    )
-
-
-def _absences(thread: _Thread) -> Iterator[str]:
-    if thread.left:
-        yield (
-            f"{_counted(len(thread.left), 'message')} of branches that were left when the user "
-            "went back: left out"
-        )
-    if thread.failures:
-        yield f"{_counted(thread.failures, 'message')} about an error of the API: left out"
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}{'s' * (count != 1)}"
+        if leaf in log.owners:
+            log.threads[log.owners[leaf]].title = title
+    for thread in log.threads.values():
+        thread.close()
+        if thread.left:
+            thread.skipped["message of a left branch"] = len(thread.left)
+    return tuple(thread.session(CLAUDE_CODE.name) for thread in log.threads.values())
 
 
 def _place(log: _Log, line: Object) -> str:
-    """Return the id of the session that *line* belongs to, and note where in it the line stands."""
+    """Return the id of the session that *line* belongs to, and record its place there."""
     log.session = first_text(line, "sessionId", "session_id") or log.session
     owner = _owner(log, line)
-    thread = log.threads.setdefault(owner, _Thread())
+    thread = log.threads.setdefault(owner, _Thread(owner))
     uuid = first_text(line, "uuid")
     if uuid:
         log.owners[uuid] = owner
-        # Agents are not talked back to: a fork among their lines is none of the user's.
+        # Users go back in a session, not in an agent: a fork among its lines is none of theirs.
         if owner == log.session:
             thread.lines.append(_linked(line, uuid))
     return owner
@@ -185,19 +154,15 @@ def _take(thread: _Thread, line: Object, record: Record, left: frozenset[str]) -
     if kind and kind not in _SPOKEN:
         thread.skipped[kind] += 1
     elif line.get("isApiErrorMessage") is True:
-        thread.failures += 1
+        thread.skipped["error of the API"] += 1
     elif uuid in left:
         thread.left.add(first_text(maybe_object(line.get("message")), "id") or uuid)
     else:
-        _try_to_say(thread, line, record)
-
-
-def _try_to_say(thread: _Thread, line: Object, record: Record) -> None:
-    try:
-        _say(thread, line)
-    except FormatError:
-        # Not an error for the whole log: such logs are known to hold odd lines.
-        thread.notes.append(f"{record.place} is no message that could be read; left out")
+        try:
+            _say(thread, line)
+        except FormatError:
+            # Not an error for the whole log: such logs are known to hold odd lines.
+            thread.notes.append(f"{record.place} is no message that could be read; left out")
 
 
 def _owner(log: _Log, line: Object) -> str:
@@ -216,43 +181,38 @@ def _owner(log: _Log, line: Object) -> str:
 def _say(thread: _Thread, line: Object) -> None:
     said = as_object(line.get("message"), "message")
     if line.get("isCompactSummary") is True and thread.messages:
-        _compact(thread, said)
+        summary = message_from_anthropic({"role": "user", "content": said.get("content")}).text
+        thread.compact({"summary": summary})
         return
-    id = first_text(said, "id")
-    content = said.get("content")
-    again = bool(id) and id == thread.open_id
-    if again:
-        new = [block for block in maybe_list(content) if block not in thread.open_content]
-        content = [*thread.open_content, *new]
+    id, content = first_text(said, "id"), said.get("content")
     item = {"role": said.get("role"), "content": _plain(content)}
     message = _message(line, said, message_from_anthropic(item))
-    if again:
+    blocks = {json_text(block): block for block in maybe_list(content)} if id else {}
+    if id and id == thread.open_id:
         first = thread.messages.pop()
         usage = message.usage or first.usage
         message = replace(message, id=first.id, created_at=first.created_at, usage=usage)
-    elif id in thread.reported:
-        _report_once(thread, thread.reported[id])
+        thread.open_lines += 1
+        thread.open_blocks |= blocks
+    else:
+        thread.close()
+        thread.open_id, thread.open_lines, thread.open_blocks = id, 1, blocks
+        if id in thread.reported:
+            # The rest of a message, which comes after other messages, reports its usage again.
+            index = thread.reported[id]
+            thread.messages[index] = replace(thread.messages[index], usage=None)
     if id:
         thread.reported[id] = len(thread.messages)
     thread.messages.append(message)
-    thread.open_id = id
-    thread.open_content = maybe_list(content)
 
 
 def _plain(content: Any) -> Any:
-    """Return *content* as text where it is a single text: the vendor takes both for the same."""
+    """Return *content* as a string if it is one text block: to the vendor both are the same."""
     match content:
         case [{"type": "text", "text": str(text), **rest}] if not rest:
             return text
         case _:
             return content
-
-
-def _report_once(thread: _Thread, index: int) -> None:
-    """
-    Take the usage from a message whose rest comes behind other messages: the rest reports it too.
-    """
-    thread.messages[index] = replace(thread.messages[index], usage=None)
 
 
 def _message(line: Object, said: Object, message: Message) -> Message:
@@ -266,17 +226,6 @@ def _message(line: Object, said: Object, message: Message) -> Message:
         created_at=maybe_time(line.get("timestamp")),
         metadata=metadata or None,
         usage=anthropic_usage(maybe_object(said.get("usage"))),
-    )
-
-
-def _compact(thread: _Thread, said: Object) -> None:
-    summary = message_from_anthropic({"role": "user", "content": said.get("content")}).text
-    last = thread.messages.pop()
-    metadata = {**(last.metadata or {}), "compaction": {"summary": summary}}
-    thread.messages.append(replace(last, metadata=metadata))
-    thread.notes.append(
-        f"behind message {len(thread.messages) - 1} the agent compacted its context; the "
-        "messages it put aside are all here"
     )
 
 

@@ -1,28 +1,26 @@
 """
 Sessions of Codex, its `rollout` files.
 
-JSON lines of `timestamp`, `type` and `payload`; older versions wrote the payloads alone, behind a
+JSON lines of `timestamp`, `type` and `payload`; older versions wrote the payloads alone, after a
 header with `id` and `timestamp`. A `response_item` is an item of OpenAI's Responses API. What
 the other lines are to a history:
 
-- `session_meta` names the session; its instructions are the system message, unless they stand
+- `session_meta` names the session; its instructions are the system message, unless they are
   in the history anyway.
 - `event_msg` lines repeat for the screen what the items say, except the token counts: they go
   to the assistant's newest message.
 - `compacted` lines replace the history by a summary. All messages are here, so the summary goes
-  to the metadata of the message before it, and is a message only where nothing is before it.
+  to the metadata of the message before it, and is a message only if nothing is before it.
 - `turn_context` and snapshots of the working tree say nothing to a model.
 """
 
-from collections import Counter
-from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
 
 from foldline.history.formats.fields import (
     Object,
-    at,
     first_text,
     maybe_object,
     maybe_text,
@@ -30,10 +28,9 @@ from foldline.history.formats.fields import (
 )
 from foldline.history.formats.openai_responses import message_from_openai_responses
 from foldline.history.formats.usage import openai_usage
-from foldline.history.formats.wire import as_object
 from foldline.history.messages import Message, Usage
 from foldline.logs.document import Document
-from foldline.logs.importer import Importer, Session, left_out
+from foldline.logs.importer import Importer, Reading, Session, read_each
 
 
 __all__ = ["CODEX"]
@@ -43,15 +40,10 @@ _LINES = frozenset({"session_meta", "response_item", "event_msg", "turn_context"
 _SNAPSHOT = "ghost_snapshot"
 
 
-@dataclass
-class _Log:
-    """What was read so far."""
-
-    id: str = ""
-    instructions: str = ""
-    messages: list[Message] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    skipped: Counter[str] = field(default_factory=Counter)
+class _Log(Reading):
+    instructions = ""
+    answer: int | None = None
+    """Where the newest message of the assistant is."""
 
 
 def _matches(document: Document) -> bool:
@@ -74,22 +66,11 @@ def _is_header(value: Any) -> bool:
 
 def _read(document: Document) -> tuple[Session, ...]:
     log = _Log()
-    for record in document.records:
-        with at(record.place):
-            line = as_object(record.value, "the line")
-            if not _is_line(line):
-                line = _wrapped(line)
-            _take(log, line)
+    read_each(document.records, partial(_take, log), "the line")
     said = any(log.instructions in message.text for message in log.messages)
     if log.instructions and not said:
         log.messages.insert(0, Message.system(log.instructions))
-    session = Session(
-        id=log.id,
-        format=CODEX.name,
-        messages=tuple(log.messages),
-        notes=(*log.notes, *left_out(log.skipped)),
-    )
-    return (session,)
+    return (log.session(CODEX.name),)
 
 
 def _wrapped(payload: Object) -> Object:
@@ -101,6 +82,7 @@ def _wrapped(payload: Object) -> Object:
 
 
 def _take(log: _Log, line: Object) -> None:
+    line = line if _is_line(line) else _wrapped(line)
     payload = maybe_object(line.get("payload"))
     kind = maybe_text(line.get("type"))
     match kind:
@@ -108,10 +90,16 @@ def _take(log: _Log, line: Object) -> None:
             _meet(log, payload)
         case "response_item" if payload.get("type") != _SNAPSHOT:
             message = message_from_openai_responses(_item(payload))
+            if message.role == "assistant":
+                log.answer = len(log.messages)
             created_at = maybe_time(line.get("timestamp"))
             log.messages.append(replace(message, created_at=created_at))
         case "compacted":
-            _compact(log, maybe_text(payload.get("message")))
+            summary = maybe_text(payload.get("message"))
+            if log.messages:
+                log.compact({"summary": summary})
+            else:
+                log.messages.append(Message.user(summary))
         case "event_msg":
             _report(log, payload)
         case _:
@@ -119,7 +107,7 @@ def _take(log: _Log, line: Object) -> None:
 
 
 def _meet(log: _Log, payload: Object) -> None:
-    # A session that continues another one repeats that one's line behind its own.
+    # A session that continues another one repeats that one's line after its own.
     log.id = log.id or first_text(payload, "id")
     base = maybe_object(payload.get("base_instructions"))
     instructions = maybe_text(base.get("text")) or maybe_text(payload.get("instructions"))
@@ -134,29 +122,13 @@ def _item(payload: Object) -> Object:
     return payload
 
 
-def _compact(log: _Log, summary: str) -> None:
-    if not log.messages:
-        log.messages.append(Message.user(summary))
-        return
-    last = log.messages.pop()
-    metadata = {**(last.metadata or {}), "compaction": {"summary": summary}}
-    log.messages.append(replace(last, metadata=metadata))
-    log.notes.append(
-        f"behind message {len(log.messages) - 1} the agent compacted its context; the messages "
-        "it put aside are all here"
-    )
-
-
 def _report(log: _Log, payload: Object) -> None:
     """Give the counts of a `token_count` event to the message that closed the call."""
     info = maybe_object(payload.get("info"))
     usage = _usage(maybe_object(info.get("last_token_usage")))
-    for index in reversed(range(len(log.messages)) if usage else ()):
-        message = log.messages[index]
-        if message.role == "assistant":
-            # An event that comes again reports the same call again.
-            log.messages[index] = replace(message, usage=usage)
-            return
+    if usage and log.answer is not None:
+        # An event that comes again reports the same call again.
+        log.messages[log.answer] = replace(log.messages[log.answer], usage=usage)
 
 
 def _usage(report: Object) -> Usage | None:

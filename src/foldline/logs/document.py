@@ -1,13 +1,14 @@
 """
 From bytes to records: compression, encoding and syntax, before any format is known.
 
-JSON documents, JSON lines and plain transcripts are read, each also compressed by gzip. A log whose writer was killed ends in half a line: the last line may be
-damaged, which is noted, while a damaged line before it is an error.
+JSON documents, JSON lines and plain transcripts are read, each also compressed by gzip. A log
+whose writer was killed ends in half a line: the last line may be damaged, which is noted; a
+damaged line before it is an error.
 """
 
 import zlib
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Callable
+from collections.abc import Iterator
 from typing import Any
 
 from msgspec import Struct
@@ -20,17 +21,17 @@ __all__ = ["MAX_SIZE", "Document", "Record", "read_document"]
 
 
 MAX_SIZE = 1 << 30
-"""How many bytes compressed data may grow to; what grows further is refused."""
+"""How many bytes compressed data may expand to; what is larger is refused."""
 
 _GZIP = b"\x1f\x8b"
-_STEP = 1 << 20
+_PIECE = 1 << 14
 
 
 class Record(Struct, frozen=True):
     """One JSON value of a document."""
 
     place: str
-    """Where it stands, for errors: `document`, or a line with its number."""
+    """Where it is, for errors: `document`, or a line with its number."""
 
     value: Any
     """The value."""
@@ -43,7 +44,7 @@ class Document(Struct, frozen=True, kw_only=True):
     """One record for a JSON document, one a line for JSON lines."""
 
     text: str | None = None
-    """The text, where the input is a plain transcript."""
+    """The input as a string, if it is a plain transcript."""
 
     notes: tuple[str, ...] = ()
     """What could not be read, one sentence each."""
@@ -69,7 +70,7 @@ def read_document(data: bytes, *, max_size: int = MAX_SIZE) -> Document:
     data = _utf8(data).rstrip(b"\x00 \t\r\n")
     start = data.lstrip()
     if not start:
-        message = "empty input: give a file that holds a recorded conversation"
+        message = "empty input: pass a file that holds a recorded conversation"
         raise FormatError(message)
     if start.startswith((b"{", b"[")):
         return _json(data)
@@ -77,35 +78,32 @@ def read_document(data: bytes, *, max_size: int = MAX_SIZE) -> Document:
 
 
 def _decompressed(data: bytes, *, max_size: int) -> bytes:
-    chunks: list[bytes] = []
-    size = 0
-    # A gzip file may hold several members, one after the other.
-    while data.startswith(_GZIP):
-        member = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
-        while not member.eof:
-            chunk = _inflated(member.decompress, data)
-            data = member.unconsumed_tail
-            if not chunk and not data and not member.eof:
-                message = "truncated gzip: it ends early, so fetch or write the file again"
-                raise FormatError(message)
-            size += len(chunk)
-            if size > max_size:
-                message = (
-                    f"gzip: decompresses to more than {max_size:,} bytes: decompress and "
-                    "split it first"
-                )
-                raise FormatError(message)
-            chunks.append(chunk)
-        data = member.unused_data
-    return b"".join(chunks)
-
-
-def _inflated(decompress: Callable[[bytes, int], bytes], data: bytes) -> bytes:
     try:
-        return decompress(data, _STEP)
+        return b"".join(_members(data, max_size))
     except zlib.error as error:
         message = "damaged gzip: fetch or write the file again"
         raise FormatError(message) from error
+
+
+def _members(data: bytes, room: int) -> Iterator[bytes]:
+    """Give the contents of the members of a gzip file, of which there may be several."""
+    view, position = memoryview(data), 0
+    while data.startswith(_GZIP, position):
+        member = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+        while not member.eof:
+            # zlib copies what follows a member, so it gets one piece at a time.
+            piece = view[position : position + _PIECE]
+            if not piece:
+                message = "truncated gzip: it ends early, so fetch or write the file again"
+                raise FormatError(message)
+            position += len(piece)
+            chunk = member.decompress(piece, room + 1)
+            room -= len(chunk)
+            if room < 0:
+                message = "gzip: expands to more than the limit: decompress and split it first"
+                raise FormatError(message)
+            yield chunk
+        position -= len(member.unused_data)
 
 
 def _utf8(data: bytes) -> bytes:
@@ -114,7 +112,9 @@ def _utf8(data: bytes) -> bytes:
     try:
         return data.decode("utf-16").encode()
     except UnicodeError as error:
-        message = "not UTF-16, though it starts as such: save the file as UTF-8"
+        message = (
+            "invalid UTF-16, though it starts with its byte order mark: save the file as UTF-8"
+        )
         raise FormatError(message) from error
 
 
@@ -122,7 +122,7 @@ def _text(data: bytes) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        message = f"not text: byte {error.start} is not UTF-8, so save the file as UTF-8"
+        message = f"byte {error.start} is not UTF-8: save the file as UTF-8"
         raise FormatError(message) from error
 
 
@@ -143,7 +143,7 @@ def _whole(data: bytes) -> Any:
     try:
         return decode_json(data)
     except FormatError as error:
-        message = f"{error}: give a complete JSON document, or one JSON object a line"
+        message = f"{error}: pass a complete JSON document, or one JSON object per line"
         raise FormatError(message) from error
 
 
@@ -158,7 +158,7 @@ def _json_lines(data: bytes) -> Document:
             records.append(Record(f"line {number}", decode_json(line)))
         except FormatError as error:
             if number < len(lines):
-                message = f"line {number} is not JSON: mend or remove that line"
+                message = f"line {number} is not valid JSON: fix or remove it"
                 raise FormatError(message) from error
-            notes = (f"line {number}, the last, is cut off or damaged and was left out",)
+            notes = (f"line {number}, the last, is incomplete or damaged and was left out",)
     return Document(records=tuple(records), notes=notes)

@@ -1,12 +1,12 @@
 """
 Logs of requests: each holds the whole conversation so far, so many of them are one session.
 
-A request goes on from an earlier one where the messages of that one, compared by digest, are its
-first ones. One under the same system messages is preferred, but they may have changed in between:
-programs write the time into them. Only where nothing else was said since, and no answer either,
-other system messages make another conversation: programs ask for a title or a summary of the same
-first message. A request that was sent again unchanged belongs to its session, too; copies that
-nothing goes on from stay sessions of their own.
+A request continues an earlier one if it starts with the messages of that one, compared by digest.
+One with the same system messages is preferred, but they may have changed in between: programs
+write the time into them. Only if nothing was said since, and no answer either, other system
+messages make another conversation: programs ask for a title or a summary of the same first
+message. A request that was sent again unchanged belongs to its session, too; copies that nothing
+continues stay sessions of their own.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ class Recording(Struct, frozen=True, kw_only=True):
     """One record of a log of requests."""
 
     session: Session
-    """What was said: the messages of the request, and the answer where it is recorded."""
+    """What was said: the messages of the request, and the answer if it is recorded."""
 
     sent: int
     """How many of these messages are the request's."""
@@ -38,9 +38,7 @@ class Recording(Struct, frozen=True, kw_only=True):
 
 
 def joined(recordings: Iterable[Recording]) -> tuple[Session, ...]:
-    """
-    Return one session for each conversation that *recordings* go through, in order of appearance.
-    """
+    """Return a session for each conversation in *recordings*, in order of appearance."""
     chains: list[list[tuple[int, Recording]]] = []
     ends: dict[bytes, int] = {}
     marks: list[tuple[bytes, bytes]] = []
@@ -53,7 +51,7 @@ def joined(recordings: Iterable[Recording]) -> tuple[Session, ...]:
             chain = len(chains)
             chains.append([])
             marks.append(mark)
-        # Another request that goes on from where this one does starts a session of its own.
+        # Another request that continues the same one as this starts a session of its own.
         for digest in marks[chain]:
             if ends.get(digest) == chain:
                 del ends[digest]
@@ -87,7 +85,7 @@ def _sessions(chain: Sequence[tuple[int, Recording]]) -> Iterator[tuple[int, Ses
         return
     recordings = [recording for _, recording in chain]
     last = recordings[-1].session
-    said = f"{len(chain):,} records, each of which goes on from one before, are this one session"
+    said = f"this session is {len(chain):,} records, each of which continues an earlier one"
     session = replace(
         last,
         id=next((one.session.id for one in recordings if one.session.id), ""),
@@ -104,7 +102,7 @@ def _spoken(messages: Iterable[Message]) -> int:
 def _calls(
     messages: Sequence[Message], recordings: Sequence[Recording], sizes: Sequence[int]
 ) -> tuple[int, ...]:
-    """Return where in *messages* each request was sent; nothing where some hold their answer."""
+    """Return where in *messages* each request was sent; nothing if some hold their answer."""
     if any(one.request[-1].role == "assistant" for one in recordings):
         return ()
     places = [index + 1 for index, message in enumerate(messages) if message.role != "system"]

@@ -1,20 +1,34 @@
-"""What an importer is, and what it makes: sessions."""
+"""What an importer is, the sessions that it makes, and the steps that importers share."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
+from typing import Any, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from foldline.history.formats.fields import first_text, maybe_object
+from foldline.errors import FormatError
+from foldline.history.formats.fields import Object, at, first_text, maybe_list, maybe_object
+from foldline.history.formats.wire import as_object
 from foldline.history.messages import Message
 from foldline.history.parts import TextPart
 from foldline.logs.document import Document, Record
 
 
-__all__ = ["Importer", "Session", "conversations", "left_out", "printed_message"]
+__all__ = [
+    "Importer",
+    "Reading",
+    "Session",
+    "first_item",
+    "holds_lists",
+    "lists_in",
+    "printed_message",
+    "read_each",
+]
 
 
+_T = TypeVar("_T")
 _CONVERSATION = ("conversation_id", "thread_id", "session_id")
 
 
@@ -28,7 +42,7 @@ class Session(Struct, frozen=True, kw_only=True):
     """The name of the format that it was read from."""
 
     title: str = ""
-    """What the log calls it; empty where it has no name for it."""
+    """What the log calls it; empty if it has no name."""
 
     messages: tuple[Message, ...]
     """Everything that was said, in the order of the log."""
@@ -37,8 +51,8 @@ class Session(Struct, frozen=True, kw_only=True):
     """What of the log is not among the messages, one sentence each."""
 
     calls: tuple[int, ...] = ()
-    """How many messages had been said before each model call, where the log tells; empty where
-    that follows from who speaks after whom."""
+    """How many messages had been said before each model call, if the log records it; else empty,
+    and it follows from who speaks after whom."""
 
 
 class Importer(Struct, frozen=True, kw_only=True):
@@ -51,32 +65,127 @@ class Importer(Struct, frozen=True, kw_only=True):
     """What the format is, in one line."""
 
     matches: Callable[[Document], bool]
-    """Whether a document is in the format, judged by its structure alone."""
+    """Whether a document is in the format, if it is in none that is tried before."""
 
     read: Callable[[Document], tuple[Session, ...]]
-    """Makes sessions of a document; raises `FormatError` where it has another shape."""
+    """Makes sessions of a document; raises `FormatError` if it has another shape."""
+
+
+class Reading:
+    """What was read of one session so far."""
+
+    def __init__(self, id: str = "") -> None:
+        self.id = id
+        self.title = ""
+        self.messages: list[Message] = []
+        self.notes: list[str] = []
+        # How many records of each kind were left out.
+        self.skipped = Counter[str]()
+
+    def compact(self, compaction: Object, size: str = "") -> None:
+        """
+        Keep what an agent's own *compaction* wrote, beside the message before it.
+
+        The log holds all messages anyway, so the summary is not one of them.
+        """
+        place = "before message 0"
+        if self.messages:
+            last = self.messages.pop()
+            metadata = {**(last.metadata or {}), "compaction": compaction}
+            self.messages.append(replace(last, metadata=metadata))
+            place = f"after message {len(self.messages) - 1}"
+        self.notes.append(f"{place} the agent compacted its context{size}; all messages are here")
+
+    def session(self, format: str) -> Session:
+        """Return the session that was read."""
+        kinds = [f"{kind} ({count:,})" for kind, count in sorted(self.skipped.items())]
+        skipped = [f"records left out: {', '.join(kinds)}"] if kinds else []
+        return Session(
+            id=self.id,
+            format=format,
+            title=self.title,
+            messages=tuple(self.messages),
+            notes=(*self.notes, *skipped),
+        )
 
 
 def printed_message(
     text: str, *, name: str, id: str | None = None, created_at: datetime | None = None
 ) -> Message:
     """
-    Make the message for what a program put into a conversation without being called.
+    Return the message for what a program put into a conversation without being called.
 
-    It answers no call, so as a tool's response it would be an orphan and fall out of every view;
-    as the user's it would open an exchange; as the system's it would be kept for ever. So it is a
-    tool message of plain text: it stays in its place, and vendors are shown it as user text.
+    It is a tool message of plain text, which vendors are shown as user text: as a tool's response
+    it would have no call, as the user's it would open an exchange, and the system's are never cut.
     """
     return Message(role="tool", parts=(TextPart(text),), id=id, name=name, created_at=created_at)
 
 
-def conversations(records: Sequence[Record]) -> dict[str, list[Record]]:
+def read_each(records: Iterable[Record], read: Callable[[Object], _T], what: str) -> list[_T]:
     """
-    Sort *records* of one message each by the conversation that they name.
+    Return what *read* makes of each of *records*.
 
-    A record that names none belongs to the same as the one before it. Where none does, all
-    belong to one conversation without a name.
+    Raises:
+        FormatError: A record is no object or *read* refuses it; the message names its place.
     """
+    made: list[_T] = []
+    for record in records:
+        with at(record.place):
+            made.append(read(as_object(record.value, what)))
+    return made
+
+
+def holds_lists(document: Document, *keys: str) -> bool:
+    """Whether *document* holds lists of messages, bare or under *keys*, not a message a record."""
+    first = document.first
+    fields = maybe_object(first)
+    return isinstance(first, list) or any(isinstance(fields.get(key), list) for key in keys)
+
+
+def first_item(document: Document, *keys: str) -> Any:
+    """Return the first message of *document*: in a list, in a list under *keys*, or bare."""
+    first = document.first
+    return (maybe_list(first) or _listed(maybe_object(first), keys) or [first])[0]
+
+
+def lists_in(
+    document: Document, *keys: str, item: str = "message"
+) -> Iterator[tuple[Object, Sequence[Record]]]:
+    """
+    Give every conversation in *document*: the fields around it, and its items with their places.
+
+    Records of one item each are sorted by the conversation that they name, which is the field
+    `id` then. One that names none belongs to the same as the one before it.
+
+    Raises:
+        FormatError: A record holds no list, though the first one does.
+    """
+    if not holds_lists(document, *keys):
+        for id, records in _by_conversation(document.records).items():
+            yield {"id": id}, records
+        return
+    for record in document.records:
+        held: Object = {keys[0]: record.value}
+        with at(record.place):
+            if not isinstance(record.value, list):
+                held = as_object(record.value, "the conversation")
+            if not any(isinstance(held.get(key), list) for key in keys):
+                message = f"no list of {item}s under {', '.join(keys)}"
+                raise FormatError(message)
+        yield (
+            held,
+            [
+                Record(f"{record.place}: {item} {number}", value)
+                for number, value in enumerate(_listed(held, keys))
+            ],
+        )
+
+
+def _listed(fields: Object, keys: Iterable[str]) -> list[Any]:
+    return next(filter(None, (maybe_list(fields.get(key)) for key in keys)), [])
+
+
+def _by_conversation(records: Sequence[Record]) -> dict[str, list[Record]]:
     named = [first_text(maybe_object(record.value), *_CONVERSATION) for record in records]
     name = next(filter(None, named), "")
     found: dict[str, list[Record]] = {}
@@ -84,13 +193,3 @@ def conversations(records: Sequence[Record]) -> dict[str, list[Record]]:
         name = given or name
         found.setdefault(name, []).append(record)
     return found
-
-
-def left_out(counts: Counter[str]) -> tuple[str, ...]:
-    """
-    Return the note that says which kinds of records hold no message; none where there are none.
-    """
-    if not counts:
-        return ()
-    kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items()))
-    return (f"records that hold no message were left out: {kinds}",)

@@ -1,11 +1,11 @@
 """
 Messages of LangChain and LangGraph.
 
-Three forms: as `messages_to_dict` gives them (`type` and `data`), as `dumpd` gives them (`lc`, `id`
-and `kwargs`), and plain (`type` and `content`). They come as a list, as an object with `messages`, or
-as JSON lines of either; a list and lines of messages are one session, an object is one each.
-Tool calls are read from `tool_calls`, from `invalid_tool_calls` (arguments that were no JSON) and,
-where both are empty, from the vendor's own in `additional_kwargs`.
+Three forms: as `messages_to_dict` gives them (`type` and `data`), as `dumpd` gives them (`lc`,
+`id` and `kwargs`), and plain (`type` and `content`). They come as a list, as an object with
+`messages`, or as JSON lines of either; a list and lines of messages are one session, an object is
+one each. Tool calls are read from `tool_calls`, from `invalid_tool_calls` (arguments that were no
+JSON) and, if both are empty, from the vendor's own in `additional_kwargs`.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,6 @@ from typing import Any
 
 from foldline.history.formats.fields import (
     Object,
-    at,
     first_text,
     maybe_count,
     maybe_list,
@@ -42,10 +41,10 @@ from foldline.history.parts import (
     ToolCallResponsePart,
 )
 from foldline.logs.document import Document
-from foldline.logs.importer import Importer, Session
+from foldline.logs.importer import Importer, Session, first_item, lists_in, read_each
 
 
-__all__ = ["LANGCHAIN", "is_langchain_message"]
+__all__ = ["LANGCHAIN"]
 
 
 _TYPES: dict[str, Role] = {
@@ -63,8 +62,7 @@ _CALL_BLOCKS = frozenset({"tool_use", "tool_call", "function_call"})
 _REASONING_BLOCKS = frozenset({"thinking", "reasoning"})
 
 
-def is_langchain_message(value: Any) -> bool:
-    """Whether *value* is a message in one of LangChain's forms."""
+def _is_message(value: Any) -> bool:
     fields = maybe_object(value)
     if fields.get("lc") == 1:
         return _class_name(fields).endswith(("Message", "MessageChunk"))
@@ -90,44 +88,25 @@ def _kind(fields: Object) -> str:
 
 
 def _matches(document: Document) -> bool:
-    first = document.first
-    items = maybe_list(first) or _listed(maybe_object(first)) or [first]
-    return is_langchain_message(items[0])
-
-
-def _listed(fields: Object) -> list[Any]:
-    return next(filter(None, (maybe_list(fields.get(key)) for key in _LISTS)), [])
+    return _is_message(first_item(document, *_LISTS))
 
 
 def _read(document: Document) -> tuple[Session, ...]:
-    if is_langchain_message(document.first):
-        items = [(record.place, record.value) for record in document.records]
-        return (_session("", items),)
-    sessions: list[Session] = []
-    for record in document.records:
-        held: Object = {"messages": record.value}
-        with at(record.place):
-            if not isinstance(record.value, list):
-                held = as_object(record.value, "the conversation")
-            said = _listed(held) or as_list(held.get("messages"), "messages")
-            numbered = [(f"message {number}", item) for number, item in enumerate(said)]
-            sessions.append(_session(first_text(held, "id", "thread_id"), numbered))
-    return tuple(sessions)
+    return tuple(
+        Session(
+            id=first_text(held, "id", "thread_id"),
+            format=LANGCHAIN.name,
+            messages=tuple(filter(None, read_each(items, _message, "the message"))),
+        )
+        for held, items in lists_in(document, *_LISTS)
+    )
 
 
-def _session(id: str, items: list[tuple[str, Any]]) -> Session:
-    messages: list[Message] = []
-    for place, item in items:
-        with at(place):
-            fields = as_object(item, "the message")
-            kind = _kind(fields)
-            if kind != "remove":
-                # A `remove` edits a state; what it removes was said all the same.
-                messages.append(_message(fields, kind))
-    return Session(id=id, format=LANGCHAIN.name, messages=tuple(messages))
-
-
-def _message(fields: Object, kind: str) -> Message:
+def _message(fields: Object) -> Message | None:
+    kind = _kind(fields)
+    if kind == "remove":
+        # It edits a state; what it removes was said all the same.
+        return None
     body = next(
         (fields[key] for key in ("kwargs", "data") if isinstance(fields.get(key), dict)), fields
     )
@@ -167,18 +146,13 @@ def _content(body: Object) -> Iterator[Part]:
         kind = maybe_text(block.get("type"))
         if kind in _CALL_BLOCKS:
             # Beside `tool_calls` it is the same call, as the vendor wrote it.
-            if first_text(block, "call_id", "id") not in called:
-                yield _call_of_block(block)
+            id, name = first_text(block, "call_id", "id"), first_text(block, "name")
+            if id not in called:
+                yield _call(id, name, block.get("input", block.get("arguments", {})))
         elif kind in _REASONING_BLOCKS:
             yield ReasoningPart(first_text(block, "thinking", "reasoning", "text"))
         else:
             yield _content_part(block)
-
-
-def _call_of_block(block: Object) -> ToolCallPart:
-    arguments = block.get("input", block.get("arguments", {}))
-    text = arguments if isinstance(arguments, str) else json_text(arguments)
-    return ToolCallPart(first_text(block, "call_id", "id"), first_text(block, "name"), text)
 
 
 def _content_part(block: Object) -> ResponseContent:
@@ -197,13 +171,17 @@ def _content_part(block: Object) -> ResponseContent:
             return GenericPart(maybe_text(block.get("type")), json_text(block))
 
 
+def _call(id: str, name: str, arguments: Any) -> ToolCallPart:
+    text = arguments if isinstance(arguments, str) else json_text(arguments)
+    return ToolCallPart(id, name, text)
+
+
 def _calls(body: Object) -> Iterator[ToolCallPart]:
     calls = maybe_list(body.get("tool_calls")) + maybe_list(body.get("invalid_tool_calls"))
     for item in calls:
         call = as_object(item, "the tool call")
-        arguments = call.get("args", {})
-        text = arguments if isinstance(arguments, str) else json_text(arguments)
-        yield ToolCallPart(maybe_text(call.get("id")), as_text(call.get("name"), "name"), text)
+        name = as_text(call.get("name"), "name")
+        yield _call(maybe_text(call.get("id")), name, call.get("args", {}))
     if not calls:
         yield from _vendor_calls(maybe_object(body.get("additional_kwargs")))
 

@@ -9,30 +9,35 @@ observation answers the call that its metadata or its `cause` names; one without
 by the environment. Times without a zone are read as UTC.
 """
 
-from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from functools import partial
 from itertools import chain
 from typing import Any
 
 from msgspec.structs import replace
 
-from foldline.history.formats.chat_items import chat_message
 from foldline.history.formats.fields import (
     Object,
-    at,
     first_text,
     maybe_list,
     maybe_object,
     maybe_text,
     maybe_time,
-    scalars,
 )
-from foldline.history.formats.usage import openai_usage
-from foldline.history.formats.wire import as_list, as_object, json_text, media_from_url
-from foldline.history.messages import Message
+from foldline.history.formats.responses import read_response
+from foldline.history.formats.wire import json_text, media_from_url
+from foldline.history.messages import Message, NativeFormat
 from foldline.history.parts import TextPart, ToolCallPart
-from foldline.logs.document import Document
-from foldline.logs.importer import Importer, Session, left_out, printed_message
+from foldline.logs.document import Document, Record
+from foldline.logs.importer import (
+    Importer,
+    Reading,
+    Session,
+    first_item,
+    lists_in,
+    printed_message,
+    read_each,
+)
 
 
 __all__ = ["OPENHANDS"]
@@ -44,23 +49,17 @@ _SILENT = frozenset({"null", "recall", "condensation", "change_agent_state", "ag
 _CONTEXT = ("repo_instructions", "additional_agent_instructions")
 
 
-@dataclass
-class _Run:
-    """What was read of one run so far."""
-
-    messages: list[Message] = field(default_factory=list)
-    skipped: Counter[str] = field(default_factory=Counter)
-    responses: set[str] = field(default_factory=set)
-    """The model's responses that have their message, by their ids."""
-
-    calls: dict[int, str] = field(default_factory=dict)
-    """The call that was made of each action, by the id of the event."""
+class _Run(Reading):
+    def __init__(self, id: str) -> None:
+        super().__init__(id)
+        # The ids of the model's responses that were read.
+        self.responses: set[str] = set()
+        # The ids of the calls that were made of actions.
+        self.calls: set[str] = set()
 
 
 def _matches(document: Document) -> bool:
-    first = document.first
-    events = maybe_list(first) or maybe_list(maybe_object(first).get("history")) or [first]
-    return _is_event(events[0])
+    return _is_event(first_item(document, "history"))
 
 
 def _is_event(value: Any) -> bool:
@@ -70,34 +69,22 @@ def _is_event(value: Any) -> bool:
 
 
 def _read(document: Document) -> tuple[Session, ...]:
-    if _is_event(document.first):
-        return (_session("", [(record.place, record.value) for record in document.records]),)
-    sessions: list[Session] = []
-    for record in document.records:
-        run: Object = {"history": record.value}
-        with at(record.place):
-            if not isinstance(record.value, list):
-                run = as_object(record.value, "the run")
-            history = as_list(run.get("history"), "history")
-            events = [(f"event {number}", event) for number, event in enumerate(history)]
-            sessions.append(_session(first_text(run, "instance_id"), events))
-    return tuple(sessions)
-
-
-def _session(id: str, events: list[tuple[str, Any]]) -> Session:
-    run = _Run()
-    for place, value in events:
-        with at(place):
-            event = as_object(value, "the event")
-            created_at = maybe_time(event.get("timestamp"))
-            for message in _messages(event, run):
-                run.messages.append(replace(message, created_at=created_at))
-    return Session(
-        id=id,
-        format=OPENHANDS.name,
-        messages=tuple(run.messages),
-        notes=left_out(run.skipped),
+    return tuple(
+        _session(first_text(held, "instance_id"), events)
+        for held, events in lists_in(document, "history", item="event")
     )
+
+
+def _session(id: str, events: Iterable[Record]) -> Session:
+    run = _Run(id)
+    read_each(events, partial(_take, run), "the event")
+    return run.session(OPENHANDS.name)
+
+
+def _take(run: _Run, event: Object) -> None:
+    created_at = maybe_time(event.get("timestamp"))
+    said = (replace(message, created_at=created_at) for message in _messages(event, run))
+    run.messages.extend(said)
 
 
 def _messages(event: Object, run: _Run) -> tuple[Message, ...]:
@@ -132,31 +119,18 @@ def _response(event: Object) -> Object:
 
 
 def _responded(response: Object, run: _Run) -> tuple[Message, ...]:
-    choices = maybe_list(response.get("choices"))
-    said = maybe_object(choices[0] if choices else None).get("message")
-    id = maybe_text(response.get("id"))
-    key = id or json_text(said)
+    key = maybe_text(response.get("id")) or json_text(response.get("choices"))
     if key in run.responses:
         return ()
     run.responses.add(key)
-    message = chat_message(as_object(said, "the message of the model's response"))
-    return (
-        replace(
-            message,
-            id=id or None,
-            metadata=scalars(response, ("model",)) or None,
-            usage=openai_usage(maybe_object(response.get("usage"))),
-        ),
-    )
+    return read_response(response, NativeFormat.OPENAI_CHAT)
 
 
 def _called(event: Object, kind: str, arguments: Object, run: _Run) -> Message:
-    """Make the call that an action of a model without tool calls stands for."""
+    """Return the call for an action of a model that was given no tools."""
     thought = maybe_text(arguments.get("thought"))
-    number = event.get("id")
-    id = f"action-{number}"
-    if isinstance(number, int):
-        run.calls[number] = id
+    id = f"action-{first_text(event, 'id')}"
+    run.calls.add(id)
     given = {key: value for key, value in arguments.items() if key != "thought"}
     return Message.assistant(thought, tool_calls=[ToolCallPart(id, kind, json_text(given))])
 
@@ -165,19 +139,15 @@ def _observed(event: Object, run: _Run) -> tuple[Message, ...]:
     kind = first_text(event, "observation")
     text = _text(event)
     metadata = maybe_object(event.get("tool_call_metadata"))
-    call = maybe_text(metadata.get("tool_call_id")) or _caused(event, run)
-    if call:
+    caused = f"action-{first_text(event, 'cause')}"
+    call = maybe_text(metadata.get("tool_call_id")) or caused
+    if call != caused or call in run.calls:
         name = maybe_text(metadata.get("function_name")) or kind
         return (Message.tool(call, text, name=name),)
     if not text:
         run.skipped[kind] += 1
         return ()
     return (printed_message(text, name=first_text(event, "source")),)
-
-
-def _caused(event: Object, run: _Run) -> str:
-    cause = event.get("cause")
-    return run.calls.get(cause, "") if isinstance(cause, int) else ""
 
 
 def _text(event: Object) -> str:

@@ -2,19 +2,15 @@
 Sessions of the coding agent pi.
 
 JSON lines: a `session` header, then `message` lines beside changes of model and level. Messages
-stand in the order of the file, those that a compaction or a branch of the session tree put aside
+are in the order of the file, those that a compaction or a branch of the session tree left out
 included. What a compaction wrote is kept in the metadata of the message before it. A thinking
 signature belongs to the vendor's request that made it and is left out.
 """
 
-from collections import Counter
-from dataclasses import dataclass, field
-
-from msgspec.structs import replace
+from functools import partial
 
 from foldline.history.formats.fields import (
     Object,
-    at,
     first_text,
     maybe_count,
     maybe_list,
@@ -37,7 +33,7 @@ from foldline.history.parts import (
     ToolCallResponsePart,
 )
 from foldline.logs.document import Document, Record
-from foldline.logs.importer import Importer, Session, left_out, printed_message
+from foldline.logs.importer import Importer, Reading, Session, printed_message, read_each
 
 
 __all__ = ["PI"]
@@ -53,16 +49,11 @@ _KEPT = ("api", "provider", "model", "stopReason", "errorMessage", "isError")
 _COMPACTION = ("summary", "tokensBefore", "firstKeptEntryIndex", "firstKeptEntryId")
 
 
-@dataclass
-class _Log:
-    """What was read so far."""
-
-    id: str = ""
-    messages: list[Message] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    skipped: Counter[str] = field(default_factory=Counter)
-    starts: list[int] = field(default_factory=list)
-    """For each line, how many messages stand before it."""
+class _Log(Reading):
+    def __init__(self) -> None:
+        super().__init__()
+        # For each line, how many messages there were before it.
+        self.starts: list[int] = []
 
 
 def _matches(document: Document) -> bool:
@@ -77,22 +68,13 @@ def _is_message(record: Record) -> bool:
 
 def _read(document: Document) -> tuple[Session, ...]:
     log = _Log()
-    for record in document.records:
-        with at(record.place):
-            line = as_object(record.value, "the line")
-            kind = as_text(line.get("type"), "type")
-            log.starts.append(len(log.messages))
-            _take(log, line, kind)
-    session = Session(
-        id=log.id,
-        format=PI.name,
-        messages=tuple(log.messages),
-        notes=(*log.notes, *left_out(log.skipped)),
-    )
-    return (session,)
+    read_each(document.records, partial(_take, log), "the line")
+    return (log.session(PI.name),)
 
 
-def _take(log: _Log, line: Object, kind: str) -> None:
+def _take(log: _Log, line: Object) -> None:
+    log.starts.append(len(log.messages))
+    kind = as_text(line.get("type"), "type")
     match kind:
         case "message":
             log.messages.append(_message(line))
@@ -109,15 +91,7 @@ def _compact(log: _Log, line: Object) -> None:
     first_kept = line.get("firstKeptEntryIndex")
     if isinstance(first_kept, int) and 0 <= first_kept < len(log.starts):
         compaction["firstKeptMessage"] = log.starts[first_kept]
-    if log.messages:
-        last = log.messages.pop()
-        metadata = {**(last.metadata or {}), "compaction": compaction}
-        log.messages.append(replace(last, metadata=metadata))
-    tokens = maybe_count(line.get("tokensBefore"))
-    log.notes.append(
-        f"behind message {len(log.messages) - 1} the agent compacted its context of "
-        f"{tokens:,} tokens; the messages it put aside are all here"
-    )
+    log.compact(compaction, f" of {maybe_count(line.get('tokensBefore')):,} tokens")
 
 
 def _message(line: Object) -> Message:
@@ -184,9 +158,7 @@ def _content(block: Object) -> ResponseContent:
 
 
 def _bash(said: Object) -> str:
-    """
-    Write a command that the user ran in the session, which pi shows the model as the user's words.
-    """
+    """Return a command of the user, which pi shows the model as the user's words."""
     code = said.get("exitCode")
     remarks = [f"exit code {code}"] if code else []
     remarks += [word for word in ("cancelled", "truncated") if said.get(word) is True]
@@ -195,7 +167,7 @@ def _bash(said: Object) -> str:
 
 
 def _plain(said: Object) -> str:
-    """Return the text of a message that an extension of pi or pi itself put in."""
+    """Return the text of a message that pi or an extension of it added."""
     blocks = [
         maybe_text(maybe_object(block).get("text")) for block in maybe_list(said.get("content"))
     ]

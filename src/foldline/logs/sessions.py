@@ -1,9 +1,8 @@
 """
 Recorded conversations of any known format, from bytes.
 
-The format is told by the structure of the input, never by its name. `FORMATS` is in the order in
-which formats are tried: logs of programs, then wire formats, then plain chat. What a program of
-theirs wrote matches one of them only; the order decides where somebody mixed two by hand.
+The format follows from the structure of the input, never from its name. The first of `FORMATS`
+that matches is it: logs of programs come first, then wire formats, then plain chat.
 """
 
 from collections import Counter
@@ -17,19 +16,13 @@ from foldline.logs.chat_jsonl import CHAT_JSONL
 from foldline.logs.claude_code import CLAUDE_CODE
 from foldline.logs.codex import CODEX
 from foldline.logs.document import Document, read_document
-from foldline.logs.foreign import check_vendor
 from foldline.logs.importer import Importer, Session
 from foldline.logs.langchain import LANGCHAIN
 from foldline.logs.openhands import OPENHANDS
 from foldline.logs.pi import PI
 from foldline.logs.swe_agent import SWE_AGENT
-from foldline.logs.wire_logs import (
-    ANTHROPIC,
-    FOLDLINE,
-    OPENAI_CHAT,
-    OPENAI_RESPONSES,
-    OTEL,
-)
+from foldline.logs.vendors import check_vendor
+from foldline.logs.wire_logs import FOLDLINE, WIRE_FORMATS
 
 
 __all__ = ["FORMATS", "read_sessions"]
@@ -44,21 +37,18 @@ FORMATS: tuple[Importer, ...] = (
     SWE_AGENT,
     OPENHANDS,
     LANGCHAIN,
-    OPENAI_CHAT,
-    OPENAI_RESPONSES,
-    ANTHROPIC,
-    OTEL,
+    *WIRE_FORMATS,
     CHAT_JSONL,
 )
-"""Every format that can be read."""
+"""Every format that can be read, in the order in which they are tried."""
 
 
 def read_sessions(data: bytes, *, format: str | None = None, name: str = "") -> tuple[Session, ...]:
     """
-    Read the conversations in *data*; *name* is what sessions without an identity are called.
+    Return the conversations in *data*; *name* is the id of sessions that have none.
 
     Raises:
-        UnknownFormatError: *format* is no format, or none was given and none fits.
+        UnknownFormatError: *format* is unknown, or none was given and none fits.
         FormatError: *data* cannot be read, has another shape, holds no conversation, or shows
             another vendor's shapes than *format* names.
     """
@@ -66,20 +56,16 @@ def read_sessions(data: bytes, *, format: str | None = None, name: str = "") -> 
     document = read_document(data)
     importer = named or _detected(document)
     if document.text is not None and importer is not AIDER:
-        message = f"not JSON: line 1 starts a text, and {importer.name} is JSON"
+        message = f"not JSON: line 1 is plain text, and {importer.name} is JSON"
         raise FormatError(message)
     if named is not None:
         check_vendor(document, named.name)
     sessions = [session for session in importer.read(document) if session.messages]
     if not sessions:
-        message = f"no conversation inside: the input is {importer.name}, but has no message"
+        message = f"no conversation inside: the input is {importer.name}, but it has no messages"
         raise FormatError(message)
     sessions[-1] = replace(sessions[-1], notes=(*sessions[-1].notes, *document.notes))
     return _identified(sessions, name)
-
-
-def _known() -> str:
-    return ", ".join(sorted(importer.name for importer in FORMATS))
 
 
 def _named(format: str) -> Importer:
@@ -87,8 +73,8 @@ def _named(format: str) -> Importer:
     if format in by_name:
         return by_name[format]
     near = get_close_matches(format.lower(), by_name, n=1)
-    hint = f"did you mean {near[0]!r}? Known are" if near else "known are"
-    message = f"unknown format {format!r}: {hint} {_known()}"
+    hint = f"did you mean {near[0]!r}? Known formats:" if near else "known formats:"
+    message = f"unknown format {format!r}: {hint} {', '.join(sorted(by_name))}"
     raise UnknownFormatError(message)
 
 
@@ -99,13 +85,14 @@ def _detected(document: Document) -> Importer:
     if document.first in ([], {}):
         message = "no conversation inside: the input is empty JSON"
         raise FormatError(message)
-    reason = "no known format fits" if document.text is None else "not JSON: line 1 starts a text"
-    message = f"{reason}: give one of {_known()}, and name it with --format if need be"
+    reason = "no known format fits" if document.text is None else "not JSON: line 1 is plain text"
+    known = ", ".join(sorted(importer.name for importer in FORMATS))
+    message = f"{reason}: choose one with --format: {known}"
     raise UnknownFormatError(message)
 
 
 def _identified(sessions: list[Session], name: str) -> tuple[Session, ...]:
-    """Give every session an id of its own."""
+    """Return *sessions* with ids of which no two are equal."""
     named = Counter[str]()
     taken: set[str] = set()
     identified: list[Session] = []

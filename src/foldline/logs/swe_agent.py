@@ -3,63 +3,47 @@ Trajectories of SWE-agent.
 
 One JSON object a file: `history`, a list of OpenAI Chat messages with `agent`, `thought`,
 `action` and `message_type` beside them; a tool's answer names its calls in `tool_call_ids`.
-Without function calling the model writes its action as text and is answered by the user, and so
-it stays here. Where one observation answers several calls, the first carries its text.
+Without function calling the model writes its action as text and is answered by the user, which
+stays so here. If one observation answers several calls, the first carries its text.
 """
-
-from typing import Any
 
 from msgspec.structs import replace
 
 from foldline.history.formats.chat_items import chat_message
 from foldline.history.formats.fields import (
     Object,
-    at,
     first_text,
     maybe_list,
     maybe_object,
     maybe_text,
     scalars,
 )
-from foldline.history.formats.wire import as_list, as_object
 from foldline.history.messages import Message
 from foldline.history.parts import ReasoningPart, ToolCallResponsePart
-from foldline.logs.document import Document, Record
-from foldline.logs.importer import Importer, Session
+from foldline.logs.document import Document
+from foldline.logs.importer import Importer, Session, first_item, lists_in, read_each
 
 
-__all__ = ["SWE_AGENT", "is_trajectory"]
+__all__ = ["SWE_AGENT"]
 
 
 _KEPT = ("agent", "message_type", "is_demo")
 
 
-def is_trajectory(value: Any) -> bool:
-    """Whether *value* is a trajectory of SWE-agent."""
-    history = maybe_list(maybe_object(value).get("history"))
-    return bool(history) and {"role", "content", "agent"} <= maybe_object(history[0]).keys()
-
-
 def _matches(document: Document) -> bool:
-    return is_trajectory(document.first)
+    item = maybe_object(first_item(document, "history"))
+    return "history" in maybe_object(document.first) and {"role", "content", "agent"} <= item.keys()
 
 
 def _read(document: Document) -> tuple[Session, ...]:
-    return tuple(map(_session, document.records))
-
-
-def _session(record: Record) -> Session:
-    messages: list[Message] = []
-    with at(record.place):
-        trajectory = as_object(record.value, "the trajectory")
-        for number, item in enumerate(as_list(trajectory.get("history"), "history")):
-            with at(f"message {number}"):
-                messages.append(_message(as_object(item, "the message")))
-    return Session(
-        id=first_text(trajectory, "instance_id"),
-        format=SWE_AGENT.name,
-        title=first_text(trajectory, "environment"),
-        messages=tuple(messages),
+    return tuple(
+        Session(
+            id=first_text(trajectory, "instance_id"),
+            format=SWE_AGENT.name,
+            title=first_text(trajectory, "environment"),
+            messages=tuple(read_each(items, _message, "the message")),
+        )
+        for trajectory, items in lists_in(document, "history")
     )
 
 
@@ -83,7 +67,7 @@ def _thinking(item: Object) -> tuple[ReasoningPart, ...]:
 
 
 def _unsaid(item: Object) -> Object:
-    """Return the thought and the action of a model's message where its content repeats neither."""
+    """Return the thought and the action of a model's message that its content does not repeat."""
     content = maybe_text(item.get("content"))
     keys = ["thought"] if item.get("tool_calls") else ["thought", "action"]
     found = scalars(item, keys)

@@ -1,205 +1,101 @@
 """
 Recorded conversations in the wire formats themselves, and in foldline's own.
 
-A file holds request bodies (one document, or one a line: each is a session, or goes on from an
-earlier one, see `logs.growth`), lists of messages (the same), or a message a line (one
-session, or one for each conversation that the lines name). A proxy's lines may hold the body
-under `request` and the answer under `response`. Plain text between user and assistant is the same
-in OpenAI Chat and Anthropic: without a sign of Anthropic, a body counts as OpenAI Chat, and a mere
-list of messages as a plain chat log (`logs.chat_jsonl`).
+A file holds request bodies (one document, or one a line: each is a session, or continues an
+earlier one, see `logs.growth`), lists of messages (the same), or a message a line (one session,
+or one for each conversation that the lines name). A proxy's lines may hold the body under
+`request` and the answer under `response`.
 """
 
 from collections.abc import Callable, Iterable
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from foldline.errors import FormatError
 from foldline.history.codec import decode_history, decode_json, decode_message
-from foldline.history.formats.anthropic import from_anthropic, message_from_anthropic
-from foldline.history.formats.fields import (
-    Object,
-    at,
-    first_text,
-    maybe_list,
-    maybe_object,
-    maybe_text,
-)
-from foldline.history.formats.openai_chat import from_openai_chat, message_from_openai_chat
-from foldline.history.formats.openai_responses import (
-    from_openai_responses,
-    message_from_openai_responses,
-)
-from foldline.history.formats.otel import from_otel, message_from_otel
+from foldline.history.formats.anthropic import from_anthropic
+from foldline.history.formats.fields import Object, at, first_text, maybe_object
+from foldline.history.formats.openai_chat import from_openai_chat
+from foldline.history.formats.openai_responses import from_openai_responses
+from foldline.history.formats.otel import from_otel
 from foldline.history.formats.responses import joined_stream, read_response
-from foldline.history.formats.wire import as_object, json_text
+from foldline.history.formats.wire import as_list, as_object, as_text, json_text
 from foldline.history.messages import Message, NativeFormat
 from foldline.logs.document import Document
 from foldline.logs.growth import Recording, joined
-from foldline.logs.importer import Importer, Session, conversations
-from foldline.logs.langchain import is_langchain_message
-from foldline.logs.request import read_request
+from foldline.logs.importer import Importer, Session, lists_in, read_each
+from foldline.logs.vendors import OTEL_MESSAGES, OTEL_SYSTEM, exchange, wire_format
 
 
-__all__ = [
-    "ANTHROPIC",
-    "FOLDLINE",
-    "OPENAI_CHAT",
-    "OPENAI_RESPONSES",
-    "OTEL",
-    "is_body",
-    "vendor_format",
-    "wire_format",
-]
+__all__ = ["FOLDLINE", "WIRE_FORMATS", "read_request"]
 
 
-_MESSAGE: dict[NativeFormat, Callable[[Any], Message]] = {
-    NativeFormat.OPENAI_CHAT: message_from_openai_chat,
-    NativeFormat.OPENAI_RESPONSES: message_from_openai_responses,
-    NativeFormat.ANTHROPIC: message_from_anthropic,
-    NativeFormat.OTEL: message_from_otel,
-}
 _MESSAGES: dict[NativeFormat, Callable[[Iterable[Any]], tuple[Message, ...]]] = {
     NativeFormat.OPENAI_CHAT: from_openai_chat,
     NativeFormat.OPENAI_RESPONSES: from_openai_responses,
     NativeFormat.ANTHROPIC: from_anthropic,
     NativeFormat.OTEL: from_otel,
 }
-_ANTHROPIC_FIELDS = frozenset({"system", "anthropic_version", "stop_sequences", "thinking"})
-_ANTHROPIC_BLOCKS = frozenset(
-    {
-        "compaction",
-        "document",
-        "image",
-        "redacted_thinking",
-        "server_tool_use",
-        "thinking",
-        "tool_result",
-        "tool_use",
-    }
-)
-_RESPONSES_BLOCKS = frozenset({"input_text", "output_text", "input_image", "input_file"})
-_RESPONSES_ITEMS = frozenset(
-    {
-        "compaction",
-        "compaction_summary",
-        "item_reference",
-        "mcp_approval_request",
-        "mcp_approval_response",
-        "reasoning",
-    }
-)
-_OTEL_SYSTEM = "gen_ai.system_instructions"
-_OTEL_MESSAGES = ("gen_ai.input.messages", "gen_ai.output.messages")
 
 
-def vendor_format(items: Iterable[Any]) -> NativeFormat | None:
-    """Return the wire format that *items* show signs of; None where they might be OpenAI Chat."""
-    signs = (_sign(maybe_object(item)) for item in items)
-    return next(filter(None, signs), None)
-
-
-def _sign(item: Object) -> NativeFormat | None:
-    if isinstance(item.get("parts"), list):
-        return NativeFormat.OTEL
-    kind = maybe_text(item.get("type"))
-    if kind in _RESPONSES_ITEMS or kind.endswith(("_call", "_call_output")):
-        return NativeFormat.OPENAI_RESPONSES
-    if kind == "message" and "role" in item:
-        return NativeFormat.OPENAI_RESPONSES
-    blocks = map(maybe_object, maybe_list(item.get("content")))
-    kinds = {maybe_text(block.get("type")) for block in blocks}
-    if kinds & _RESPONSES_BLOCKS:
-        return NativeFormat.OPENAI_RESPONSES
-    return NativeFormat.ANTHROPIC if kinds & _ANTHROPIC_BLOCKS else None
-
-
-def wire_format(document: Document) -> NativeFormat | None:
+def read_request(body: Any, native: NativeFormat) -> tuple[Message, ...]:
     """
-    Return the wire format of *document*; None where it is in none, or may be a plain chat log.
+    Return the conversation in a request *body*.
+
+    System instructions in a field of their own come first, as one system message.
+
+    Raises:
+        FormatError: *body* is no request body of the wire format *native*.
     """
-    first = document.first
-    fields = maybe_object(first)
-    if not fields.keys().isdisjoint((_OTEL_SYSTEM, *_OTEL_MESSAGES)):
-        return NativeFormat.OTEL
-    if is_body(first):
-        return _body_format(fields)
-    request, _ = _exchange(first)
-    if request is not None:
-        return _body_format(request) or NativeFormat.OPENAI_CHAT
-    listed = maybe_list(first)
-    items = listed or [record.value for record in document.records]
-    if not items or not _is_item(items[0]):
-        return None
-    found = vendor_format(items)
-    # A line of role and parts is foldline's own; OpenTelemetry writes lists.
-    return None if found is NativeFormat.OTEL and not listed else found
+    fields = as_object(body, "the request body")
+    if native is NativeFormat.OPENAI_RESPONSES:
+        return _responses_request(fields)
+    messages = _MESSAGES[native](as_list(fields.get("messages"), "messages"))
+    if native is NativeFormat.OPENAI_CHAT or fields.get("system") is None:
+        return messages
+    with at("system"):
+        return (*from_anthropic([{"role": "system", "content": fields["system"]}]), *messages)
 
 
-def is_body(value: Any) -> bool:
-    """Whether *value* has the shape of a request body, with its conversation in it."""
-    fields = maybe_object(value)
-    if "messages" in fields:
-        messages = maybe_list(fields["messages"])
-        return bool(messages) and _is_item(messages[0])
-    return isinstance(fields.get("input"), str | list) and "model" in fields
-
-
-def _is_item(value: Any) -> bool:
-    item = maybe_object(value)
-    if is_langchain_message(value) or "uuid" in item:
-        return False
-    return isinstance(item.get("role"), str) or _sign(item) is not None
-
-
-def _body_format(body: Object) -> NativeFormat | None:
-    if "messages" not in body:
-        return NativeFormat.OPENAI_RESPONSES
-    found = vendor_format(body["messages"])
-    if found is NativeFormat.OTEL:
-        return None
-    tools = [maybe_object(tool) for tool in maybe_list(body.get("tools"))]
-    signs = any("input_schema" in tool for tool in tools)
-    if found or signs or not body.keys().isdisjoint(_ANTHROPIC_FIELDS):
-        return NativeFormat.ANTHROPIC
-    return NativeFormat.OPENAI_CHAT if isinstance(body.get("model"), str) else None
+def _responses_request(body: Object) -> tuple[Message, ...]:
+    instructions, given = body.get("instructions"), body.get("input")
+    if isinstance(given, str):
+        given = [{"role": "user", "content": given}]
+    messages = from_openai_responses(() if given is None else given)
+    if instructions is None:
+        return messages
+    return (Message.system(as_text(instructions, "instructions")), *messages)
 
 
 def _matches(native: NativeFormat, document: Document) -> bool:
     return wire_format(document) is native
 
 
-def _exchange(value: Any) -> tuple[Object | None, Any]:
-    """
-    Return the request body and the response that a proxy's record holds; None where it is none.
-    """
-    fields = maybe_object(value)
-    request, response = maybe_object(fields.get("request")), fields.get("response")
-    request = request if is_body(request) else maybe_object(request.get("body"))
-    if not is_body(request):
-        return None, None
-    return request, maybe_object(response).get("body", response)
-
-
 def _read(native: NativeFormat, document: Document) -> tuple[Session, ...]:
     if isinstance(document.first, list) or _is_whole(document.first):
         return joined(_recording(native, record.place, record.value) for record in document.records)
-    sessions: list[Session] = []
-    for id, records in conversations(document.records).items():
-        messages: list[Message] = []
-        for record in records:
-            with at(record.place):
-                messages.append(_MESSAGE[native](record.value))
-        sessions.append(Session(id=id, format=native.value, messages=tuple(messages)))
-    return tuple(sessions)
+    return tuple(
+        Session(
+            id=first_text(held, "id"),
+            format=native.value,
+            messages=tuple(chain(*read_each(records, partial(_converted, native), "the item"))),
+        )
+        for held, records in lists_in(document)
+    )
+
+
+def _converted(native: NativeFormat, item: Object) -> tuple[Message, ...]:
+    return _MESSAGES[native]([item])
 
 
 def _is_whole(value: Any) -> bool:
-    keys = ("messages", "input", "request", _OTEL_SYSTEM, *_OTEL_MESSAGES)
+    keys = ("messages", "input", "request", OTEL_SYSTEM, *OTEL_MESSAGES)
     return not maybe_object(value).keys().isdisjoint(keys)
 
 
 def _recording(native: NativeFormat, place: str, value: Any) -> Recording:
-    request, response = _exchange(value)
+    request, response = exchange(value)
     answer: tuple[Message, ...] = ()
     notes: tuple[str, ...] = ()
     with at(place):
@@ -208,7 +104,7 @@ def _recording(native: NativeFormat, place: str, value: Any) -> Recording:
         elif native is NativeFormat.OTEL:
             messages, answer = _spans(as_object(value, "the record"))
         else:
-            messages = read_request(value if request is None else request, native).messages
+            messages = read_request(value if request is None else request, native)
     try:
         answer = answer or _answer(response, native)
     except FormatError:
@@ -229,23 +125,18 @@ def _answer(response: Any, native: NativeFormat) -> tuple[Message, ...]:
 
 
 def _spans(fields: Object) -> tuple[tuple[Message, ...], tuple[Message, ...]]:
-    """
-    Read the attributes of a span, where lists may be JSON text: what was sent, and the answer.
-    """
-    system = _attribute(fields, _OTEL_SYSTEM)
+    """Return what the attributes of a span say was sent, and what was answered."""
+    system = _attribute(fields, OTEL_SYSTEM)
     items: list[Any] = [{"role": "system", "parts": system}] if system else []
-    sent, answered = (_attribute(fields, key) for key in _OTEL_MESSAGES)
+    sent, answered = (_attribute(fields, key) for key in OTEL_MESSAGES)
     return from_otel([*items, *sent]), from_otel(answered)
 
 
 def _attribute(fields: Object, key: str) -> list[Any]:
+    """Return the list under *key*, which may be JSON text."""
     value = fields.get(key, [])
     with at(key):
-        value = decode_json(value) if isinstance(value, str) else value
-        if isinstance(value, list):
-            return value
-        message = "the value is not a list"
-        raise FormatError(message)
+        return list(as_list(decode_json(value) if isinstance(value, str) else value, "the value"))
 
 
 def _is_own(document: Document) -> bool:
@@ -256,46 +147,36 @@ def _is_own(document: Document) -> bool:
 
 
 def _read_own(document: Document) -> tuple[Session, ...]:
-    if "messages" in maybe_object(document.first):
-        sessions: list[Session] = []
-        for record in document.records:
-            with at(record.place):
-                messages = decode_history(json_text(record.value))
-            sessions.append(Session(format=FOLDLINE.name, messages=messages))
-        return tuple(sessions)
-    said: list[Message] = []
-    for record in document.records:
-        with at(record.place):
-            said.append(decode_message(json_text(record.value)))
-    return (Session(format=FOLDLINE.name, messages=tuple(said)),)
+    whole = "messages" in maybe_object(document.first)
+    decode = _own_history if whole else _own_message
+    read = read_each(document.records, decode, "the record")
+    histories = read if whole else [tuple(chain(*read))]
+    return tuple(Session(format=FOLDLINE.name, messages=messages) for messages in histories)
 
 
-def _importer(native: NativeFormat, description: str) -> Importer:
-    return Importer(
+def _own_history(value: Object) -> tuple[Message, ...]:
+    return decode_history(json_text(value))
+
+
+def _own_message(value: Object) -> tuple[Message, ...]:
+    return (decode_message(json_text(value)),)
+
+
+WIRE_FORMATS = tuple(
+    Importer(
         name=native.value,
         description=description,
         matches=partial(_matches, native),
         read=partial(_read, native),
     )
-
-
-OPENAI_CHAT = _importer(
-    NativeFormat.OPENAI_CHAT, "OpenAI Chat Completions request bodies or messages"
+    for native, description in (
+        (NativeFormat.OPENAI_CHAT, "OpenAI Chat Completions request bodies or messages"),
+        (NativeFormat.OPENAI_RESPONSES, "OpenAI Responses request bodies or input items"),
+        (NativeFormat.ANTHROPIC, "Anthropic Messages request bodies or messages"),
+        (NativeFormat.OTEL, "OpenTelemetry GenAI messages, or span attributes that hold them"),
+    )
 )
-"""The importer of OpenAI Chat."""
-
-OPENAI_RESPONSES = _importer(
-    NativeFormat.OPENAI_RESPONSES, "OpenAI Responses request bodies or input items"
-)
-"""The importer of OpenAI Responses."""
-
-ANTHROPIC = _importer(NativeFormat.ANTHROPIC, "Anthropic Messages request bodies or messages")
-"""The importer of Anthropic Messages."""
-
-OTEL = _importer(
-    NativeFormat.OTEL, "OpenTelemetry GenAI messages, or span attributes that hold them"
-)
-"""The importer of OpenTelemetry GenAI."""
+"""The importers of the vendors' wire formats, and of OpenTelemetry's."""
 
 FOLDLINE = Importer(
     name="foldline",

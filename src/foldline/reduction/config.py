@@ -1,54 +1,69 @@
 """How and when a history is reduced."""
 
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from types import MappingProxyType
 from typing import Literal, TypeAlias, get_args
 
 from msgspec import Struct
 
 from foldline.checks import expect, expect_choice, expect_share, expect_whole
 from foldline.errors import ConfigError
-from foldline.history.units import COUNTING_UNITS, CountingUnit
+from foldline.history.codec import canonical_json
+from foldline.history.units import CountingUnit
 
 
 __all__ = [
+    "CHOICES",
     "DEFAULT_SUMMARIZATION_THRESHOLD",
+    "FINGERPRINT_VERSION",
+    "AgentRunConfig",
     "HistoryReductionConfig",
     "Limits",
     "ProviderConfig",
     "ReductionBehavior",
     "ReductionStrategy",
     "Retention",
+    "Trigger",
+    "fingerprint",
 ]
 
 
 ReductionStrategy: TypeAlias = Literal["message_counting", "summarizing"]
-"""`message_counting` drops what is old from the view; `summarizing` puts a summary in its place."""
+"""`message_counting` drops old messages from the view; `summarizing` replaces them by a summary."""
 
 ReductionBehavior: TypeAlias = Literal["continue", "circuit_breaker"]
-"""What follows a new fold: the turn goes on, or ends before the model is called."""
+"""What happens after a new fold: the turn continues, or ends before the model is called."""
+
+Trigger: TypeAlias = Literal["count"]
+"""What calls for a fold. `count`: more than target + threshold units after the cut."""
 
 Retention: TypeAlias = Literal["full", "reduced"]
 """
-What becomes of the folded messages of a thread.
+What happens to the folded messages of a thread.
 
-`full`: they stay in its working history. `reduced`: they leave it for the archive, and come back
-when the reduction is undone. Neither loses a message.
+`full`: they stay in its working history. `reduced`: they move to the archive, and come back when
+the reduction is undone. Neither loses a message.
 """
 
 DEFAULT_SUMMARIZATION_THRESHOLD = 5
-"""The threshold that None stands for."""
+"""The threshold that None means."""
+
+FINGERPRINT_VERSION = 1
+"""Raised when summaries are made in another way, which makes older ones a miss."""
 
 
 class ProviderConfig(Struct, frozen=True, kw_only=True):
-    """Which model answers, and where it lives."""
+    """Which model answers, and where it runs."""
 
     provider_key: str
-    """The vendor, as in `openai` or `anthropic`."""
+    """The vendor, such as `openai` or `anthropic`."""
 
     model_name: str
     """The vendor's name of the model."""
 
     api_key: str | None = None
-    """The key, where the environment has none; never shown and never hashed."""
+    """The key, if the environment has none; never shown and never hashed."""
 
     base_url: str | None = None
     """The address of a compatible server; None is the vendor's own."""
@@ -62,7 +77,7 @@ class ProviderConfig(Struct, frozen=True, kw_only=True):
 
 
 class Limits(Struct, frozen=True):
-    """The two numbers that a unit is judged by."""
+    """The target and the threshold in one unit."""
 
     target: int
     """How much a fold keeps."""
@@ -80,21 +95,21 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True):
     """
     How and when a history is reduced. Nothing is reduced until `enabled` is true.
 
-    A fold happens when more than target + threshold units stand behind the current cut, and keeps
-    the newest target units.
+    A fold happens when there are more than target + threshold units after the current cut, and
+    keeps the newest target units.
 
     Raises:
-        ConfigError: A value is not allowed; the message names the field, the value and what is.
+        ConfigError: A value is invalid; the message names the field, the value and what is valid.
     """
 
     enabled: bool = False
     """Whether the history is reduced at all."""
 
     strategy: ReductionStrategy = "message_counting"
-    """What takes the place of the messages that are folded away."""
+    """What replaces the messages that are folded away."""
 
     behavior: ReductionBehavior = "continue"
-    """Whether a turn goes on after a new fold, or ends so that somebody can look."""
+    """Whether a turn continues after a new fold, or ends so that somebody can look."""
 
     counting_unit: CountingUnit = "exchanges"
     """The unit of target and threshold."""
@@ -103,7 +118,7 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True):
     """How many messages or exchanges a fold keeps."""
 
     summarization_threshold: int | None = DEFAULT_SUMMARIZATION_THRESHOLD
-    """How many more may gather before a fold, with either strategy; None stands for 5."""
+    """How many more may gather before a fold, with either strategy; None means 5."""
 
     custom_summarization_prompt: str | None = None
     """The instruction for the summarizer; empty or None is the built-in one."""
@@ -113,7 +128,7 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True):
     name: it is given its summarizer."""
 
     use_single_summary: bool = True
-    """One rolling summary, or layers that each stand for a span of their own."""
+    """One rolling summary, or layers that each summarize a span of their own."""
 
     max_token_budget: int | None = None
     """With tokens as the unit: the most that may gather, whatever else would allow more."""
@@ -133,57 +148,46 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True):
     context_window_size: int | None = None
     """The model's window in tokens, which the two percentages are shares of."""
 
-    trigger: Literal["count"] = "count"
-    """What calls for a fold: the count in the unit."""
+    trigger: Trigger = "count"
+    """What calls for a fold."""
 
     retention: Retention = "full"
-    """What becomes of the folded messages of a thread; to a history without one it is nothing."""
+    """What happens to the folded messages of a thread; without a thread it has no effect."""
 
     def __post_init__(self) -> None:
         expect("enabled", self.enabled, bool)
         expect("use_single_summary", self.use_single_summary, bool)
         expect("custom_summarization_prompt", self.custom_summarization_prompt, str | None)
         expect("summarizer_provider", self.summarizer_provider, ProviderConfig | None)
-        expect_choice("strategy", self.strategy, get_args(ReductionStrategy))
-        expect_choice("behavior", self.behavior, get_args(ReductionBehavior))
-        expect_choice("counting_unit", self.counting_unit, COUNTING_UNITS)
-        expect_choice("trigger", self.trigger, ("count",))
-        expect_choice("retention", self.retention, get_args(Retention))
+        for name, choices in CHOICES.items():
+            expect_choice(name, getattr(self, name), choices)
         expect_whole("target_count", self.target_count, 1)
         expect_whole("summarization_threshold", self.summarization_threshold, 0, optional=True)
         expect_whole("target_token_budget", self.target_token_budget, 1)
         expect_whole("token_budget_threshold", self.token_budget_threshold, 0)
         expect_whole("max_token_budget", self.max_token_budget, 1, optional=True)
         expect_whole("context_window_size", self.context_window_size, 1, optional=True)
-        self._check_shares()
+        expect_share("token_budget_preserve_percentage", self.token_budget_preserve_percentage)
+        if self.token_budget_trigger_percentage is not None:
+            expect_share("token_budget_trigger_percentage", self.token_budget_trigger_percentage)
+        self._check_budgets()
 
-    def _check_shares(self) -> None:
-        trigger, preserve = (
-            self.token_budget_trigger_percentage,
-            self.token_budget_preserve_percentage,
-        )
-        if trigger is not None:
-            expect_share("token_budget_trigger_percentage", trigger)
-        expect_share("token_budget_preserve_percentage", preserve)
-        share_given = trigger is not None and self.context_window_size is not None
-        if trigger is None or self.context_window_size is None:
-            if trigger is not None and self.counting_unit == "tokens":
-                message = "token_budget_trigger_percentage needs context_window_size"
-                raise ConfigError(message)
-        elif preserve > trigger:
-            message = (
-                f"token_budget_preserve_percentage={preserve} is above "
-                f"token_budget_trigger_percentage={trigger}: a fold must keep less than calls for it"
-            )
-            raise ConfigError(message)
-        most = self.max_token_budget
-        if self.counting_unit != "tokens" or most is None or share_given:
-            return
-        if most < self.target_token_budget:
-            message = (
-                f"max_token_budget={most} is below target_token_budget="
-                f"{self.target_token_budget}: allowed is the target or more"
-            )
+    def _check_budgets(self) -> None:
+        counts_tokens = self.counting_unit == "tokens"
+        share, keeps = self.token_budget_trigger_percentage, self.token_budget_preserve_percentage
+        target, most = self.target_token_budget, self.max_token_budget
+        message = ""
+        if share is not None and self.context_window_size is not None:
+            if keeps > share:
+                message = (
+                    f"token_budget_preserve_percentage={keeps} must be at most "
+                    f"token_budget_trigger_percentage={share}"
+                )
+        elif counts_tokens and share is not None:
+            message = "token_budget_trigger_percentage needs context_window_size"
+        elif counts_tokens and most is not None and most < target:
+            message = f"max_token_budget={most} must be at least target_token_budget={target}"
+        if message:
             raise ConfigError(message)
 
     @property
@@ -210,3 +214,60 @@ class HistoryReductionConfig(Struct, frozen=True, kw_only=True):
         if self.max_token_budget is not None:
             threshold = min(threshold, self.max_token_budget - target)
         return Limits(target, threshold)
+
+
+CHOICES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        name: choices
+        for name, kind in HistoryReductionConfig.__annotations__.items()
+        if (choices := get_args(kind)) and isinstance(choices[0], str)
+    }
+)
+"""The fields of a `HistoryReductionConfig` that take one of several names, with those names."""
+
+
+class AgentRunConfig(Struct, frozen=True, kw_only=True):
+    """
+    Overrides for one run; they have no effect while reduction is disabled.
+
+    Raises:
+        ConfigError: A value is invalid; the message names the field, the value and what is valid.
+    """
+
+    skip_history_reduction: bool = False
+    """Send the full history; wins over everything else."""
+
+    trigger_history_reduction: bool = False
+    """Fold now whatever the counts, unless there is nothing worth cutting."""
+
+    history_reduction_behavior_override: ReductionBehavior | None = None
+    """The behavior of this run; None is the configured one."""
+
+    def __post_init__(self) -> None:
+        expect("skip_history_reduction", self.skip_history_reduction, bool)
+        expect("trigger_history_reduction", self.trigger_history_reduction, bool)
+        behavior = self.history_reduction_behavior_override
+        if behavior is not None:
+            expect_choice("history_reduction_behavior_override", behavior, CHOICES["behavior"])
+
+
+def fingerprint(config: HistoryReductionConfig, summarizers: Sequence[str] = ()) -> str:
+    """
+    Return what two configurations must share so that one may use the reductions of the other.
+
+    Strategy and unit always count; prompt, layering, provider and the names of the *summarizers*
+    count if summaries are written. Target and threshold do not: the current ones decide.
+
+    Returns:
+        16 hexadecimal digits.
+    """
+    shape: tuple[object, ...] = (FINGERPRINT_VERSION, config.strategy, config.counting_unit)
+    if config.strategy == "summarizing":
+        provider = config.summarizer_provider
+        shape += (
+            config.use_single_summary,
+            config.custom_summarization_prompt or "",
+            (provider.provider_key, provider.model_name) if provider else (),
+            tuple(summarizers),
+        )
+    return sha256(canonical_json(shape)).hexdigest()[:16]

@@ -1,29 +1,22 @@
 """
 Reading a configuration from JSON, TOML or a mapping.
 
-Keys may be written in snake_case, camelCase or PascalCase, and so may the names that a field
-allows, so that a file written for the C# original loads as it is.
+Keys and choices may be written in snake_case, camelCase or PascalCase, so a file written for the C#
+original loads unchanged.
 """
 
 import tomllib
 from collections.abc import Mapping
 from difflib import get_close_matches
 from types import MappingProxyType
-from typing import Any, TypeVar, cast, get_args
+from typing import Any, TypeVar, cast
 
 import msgspec
 
 from foldline.checks import expect
 from foldline.errors import ConfigError
 from foldline.history.codec import decode_json
-from foldline.history.units import COUNTING_UNITS
-from foldline.reduction.config import (
-    HistoryReductionConfig,
-    ProviderConfig,
-    ReductionBehavior,
-    ReductionStrategy,
-    Retention,
-)
+from foldline.reduction.config import CHOICES, HistoryReductionConfig, ProviderConfig
 
 
 __all__ = [
@@ -44,24 +37,17 @@ _Kind = TypeVar("_Kind")
 _SECTION = "historyreduction"
 _OLD_NAMES = MappingProxyType({"targetmessagecount": "target_count"})
 _OLD_PROVIDER_NAMES = MappingProxyType({"endpoint": "base_url"})
-_CHOICES: Mapping[str, tuple[str, ...]] = {
-    "strategy": get_args(ReductionStrategy),
-    "behavior": get_args(ReductionBehavior),
-    "counting_unit": COUNTING_UNITS,
-    "trigger": ("count",),
-    "retention": get_args(Retention),
-}
 
 
 def config_from_json(text: str | bytes) -> HistoryReductionConfig:
     """
     Read a configuration from a JSON object.
 
-    The object holds the fields themselves, or holds them under `HistoryReduction` as the
-    configuration of an agent does; what stands beside that key is not read.
+    The object holds the fields themselves, or holds them under `HistoryReduction` like the
+    configuration of an agent; other keys beside that one are not read.
 
     Raises:
-        ConfigError: A key is unknown (the nearest known one is named) or a value is not allowed.
+        ConfigError: A key is unknown (the nearest known one is named) or a value is invalid.
         FormatError: *text* is not JSON.
     """
     return config_from_mapping(read_json(text))
@@ -72,7 +58,7 @@ def read_json(text: str | bytes) -> Any:
     Read JSON.
 
     Raises:
-        ConfigError: *text* is neither a text nor bytes.
+        ConfigError: *text* is neither str nor bytes.
         FormatError: *text* is not JSON.
     """
     expect("text", text, str | bytes)
@@ -85,7 +71,7 @@ def config_from_toml(text: str) -> HistoryReductionConfig:
 
     Raises:
         ConfigError: *text* is not TOML, a key is unknown (the nearest known one is named) or a
-            value is not allowed.
+            value is invalid.
     """
     return config_from_mapping(read_toml(text))
 
@@ -95,7 +81,7 @@ def read_toml(text: str) -> dict[str, Any]:
     Read TOML.
 
     Raises:
-        ConfigError: *text* is not TOML, or no text.
+        ConfigError: *text* is not TOML, or not a str.
     """
     expect("text", text, str)
     try:
@@ -110,14 +96,14 @@ def config_from_mapping(data: Mapping[str, Any]) -> HistoryReductionConfig:
     Read a configuration from a mapping, as `config_from_json` does.
 
     Raises:
-        ConfigError: A key is unknown (the nearest known one is named) or a value is not allowed.
+        ConfigError: A key is unknown (the nearest known one is named) or a value is invalid.
     """
     fields = read_fields(
         _section(data), HistoryReductionConfig, "history reduction", old_names=_OLD_NAMES
     )
-    for name, allowed in _CHOICES.items():
+    for name, choices in CHOICES.items():
         if name in fields:
-            fields[name] = _choice(fields[name], allowed)
+            fields[name] = _choice(fields[name], choices)
     provider = fields.get("summarizer_provider")
     if provider is not None and not isinstance(provider, ProviderConfig):
         fields["summarizer_provider"] = provider_from_mapping(provider, "summarizer_provider")
@@ -134,23 +120,23 @@ def _section(data: Any) -> Mapping[str, Any]:
 
 def as_fields(data: Any, what: str) -> Mapping[str, Any]:
     """
-    Return *data* as an object of fields.
+    Return *data*, checked to be an object with fields.
 
     Raises:
-        ConfigError: It is none; the message says *what* should be.
+        ConfigError: It is something else; the message names *what* should be one.
     """
     if not isinstance(data, Mapping):
-        message = f"{what} is an object of fields, not {type(data).__name__}"
+        message = f"{what} must be an object with fields, got {type(data).__name__}"
         raise ConfigError(message)
     return cast("Mapping[str, Any]", data)
 
 
 def provider_from_mapping(data: Any, where: str) -> ProviderConfig:
     """
-    Read the provider that stands at *where*.
+    Read a provider.
 
     Raises:
-        ConfigError: It is no object, a key is unknown, or a value is not allowed.
+        ConfigError: It is not an object, a key is unknown, or a value is invalid.
     """
     found = read_fields(
         as_fields(data, where), ProviderConfig, where, old_names=_OLD_PROVIDER_NAMES
@@ -172,7 +158,7 @@ def read_fields(
         data: The fields, in any spelling.
         kind: The struct that has them.
         where: What the object is, for errors.
-        old_names: Further names, in lower case and without separators, and what they stand for.
+        old_names: Further names, in lower case and without separators, and what they mean.
 
     Raises:
         ConfigError: A key is unknown, or given twice.
@@ -195,10 +181,10 @@ def _unknown(key: str, known: Mapping[str, str], where: str) -> str:
     return f"{where}: unknown key {key!r}; the nearest known one is {known[nearest[0]]!r}"
 
 
-def _choice(value: Any, allowed: tuple[str, ...]) -> Any:
+def _choice(value: Any, choices: tuple[str, ...]) -> Any:
     if not isinstance(value, str):
         return value
-    return next((name for name in allowed if _plain(name) == _plain(value)), value)
+    return next((name for name in choices if _plain(name) == _plain(value)), value)
 
 
 def _plain(name: str) -> str:
@@ -210,10 +196,10 @@ def convert_fields(fields: dict[str, Any], kind: type[_Kind]) -> _Kind:
     Return the *kind* that *fields*, as `read_fields` gives them, describe.
 
     Raises:
-        ConfigError: A value is not allowed.
+        ConfigError: A value is invalid.
     """
     for name, value in fields.items():
-        if name in _CHOICES:
+        if name in CHOICES:
             continue
         wanted = kind.__annotations__[name]
         try:

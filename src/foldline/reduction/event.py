@@ -1,5 +1,6 @@
-"""What one verdict tells the outside."""
+"""What is reported of each verdict, and why it was taken."""
 
+from enum import Enum
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -7,28 +8,91 @@ from msgspec import Struct
 from foldline.history.messages import Usage
 from foldline.history.units import CountingUnit
 from foldline.reduction.config import ReductionStrategy
-from foldline.reduction.reason import Reason
-from foldline.reduction.standing import EarlierReduction
 
 
-__all__ = ["HistoryReductionEvent", "ReductionStatus"]
+__all__ = [
+    "CIRCUIT_BREAKER_TERMINATION",
+    "EarlierReduction",
+    "HistoryReductionEvent",
+    "Reason",
+    "ReductionStatus",
+]
+
+
+CIRCUIT_BREAKER_TERMINATION = "History reduction performed - circuit breaker triggered"
+"""The termination reason of a turn that ends because of a fold."""
+
+
+class Reason(Enum):
+    """The reason of a verdict; the value is the text that events show."""
+
+    DISABLED = "History reduction is disabled"
+    """The configuration does not enable reduction."""
+
+    SKIPPED_BY_RUN = "Explicitly skipped via AgentRunConfig.skip_history_reduction"
+    """The run asked for the full history."""
+
+    NO_MESSAGES = "No messages present"
+    """There is nothing but system messages."""
+
+    BELOW_THRESHOLD = "Count below threshold"
+    """No more than target + threshold has gathered, and there is no active reduction."""
+
+    REDUCTION_VALID = "Cached reduction is valid"
+    """The reduction's digest fits, and no more than target + threshold has gathered since."""
+
+    THRESHOLD_EXCEEDED = "Count above target and threshold"
+    """More than target + threshold has gathered."""
+
+    FORCED = "Explicitly triggered via AgentRunConfig.trigger_history_reduction"
+    """The run asked for a fold."""
+
+    NOTHING_TO_CUT = "Nothing worth cutting: hardly anything lies beyond the target"
+    """A fold was asked for, but everything, or nearly everything, belongs to what it would keep."""
+
+    FOLDING_BEHIND = "A fold is being made in the background"
+    """More than target + threshold has gathered, and the turn does not wait for the summary."""
+
+    NO_SAFE_CUT = "No safe cut that would make the view smaller"
+    """
+    Too much has gathered, but every cut would tear something apart, or hardly anything would leave
+    the view: the last user message stays in it wherever the cut is.
+    """
+
+    FOLDED_BY_FALLBACK = "Every summarizer before the last failed"
+    """The summary came from the last summarizer of the chain, which is the offline digest."""
+
+    SUMMARIZERS_FAILED = "Every summarizer failed"
+    """No summarizer gave a usable text that makes the view smaller; the old reduction stays."""
 
 
 ReductionStatus: TypeAlias = Literal["skipped", "cache_hit", "performed", "failed"]
 """
-What became of the history before a model call.
+What happened to the history before a model call.
 
-`skipped`: the full history was used. `cache_hit`: the view of a reduction that was there before.
-`performed`: a new reduction was made. `failed`: a fold was tried in vain, and what was in force
-stays in force.
+`skipped`: the full history was used. `cache_hit`: the view of an existing reduction. `performed`: a
+new reduction was made. `failed`: a fold failed, and the active reduction stays.
+"""
+
+
+EarlierReduction: TypeAlias = Literal[
+    "none", "used", "older_used", "other_messages", "other_unit", "other_configuration"
+]
+"""
+The outcome for the caller's previous reduction.
+
+`none`: there was none, or the run did not ask for it. `used`: it is active, or a fold continued it.
+`older_used`: it does not fit, but an older one that it carries does. All others: neither fits, and
+this is what differs: it was made from other messages, with another unit, or with another
+configuration, such as another prompt or summarizer.
 """
 
 
 class HistoryReductionEvent(Struct, frozen=True, kw_only=True):
-    """One verdict, with its counts before and after. Exactly one comes of each model call."""
+    """One verdict, with its counts before and after. There is exactly one per model call."""
 
     status: ReductionStatus
-    """What became of the history."""
+    """What happened to the history."""
 
     reason: Reason
     """Why."""
@@ -40,7 +104,7 @@ class HistoryReductionEvent(Struct, frozen=True, kw_only=True):
     """The unit of *units*."""
 
     units: int
-    """What had gathered behind the cut in force before the call, in the unit."""
+    """What had gathered after the active cut before the call, in the unit."""
 
     original_count: int
     """The messages of the full history, system messages included."""
@@ -49,7 +113,7 @@ class HistoryReductionEvent(Struct, frozen=True, kw_only=True):
     """The messages of the view."""
 
     removed_count: int
-    """The messages of the history that the view does not show as they are."""
+    """The messages of the history that the view does not show unchanged."""
 
     original_tokens: int
     """The estimated tokens of the full history."""
@@ -58,19 +122,19 @@ class HistoryReductionEvent(Struct, frozen=True, kw_only=True):
     """The estimated tokens of the view."""
 
     summary: str | None = None
-    """The summary in the view; None where there is none."""
+    """The summary in the view; None if there is none."""
 
     earlier: EarlierReduction = "none"
-    """What became of the reduction that was passed in, or found in the cache."""
+    """The outcome for the reduction that was passed in, or found in the cache."""
 
     cache_age: float | None = None
     """With a cache hit: the age of the reduction, in seconds."""
 
     duration: float = 0.0
-    """How long the verdict and what followed from it took, in seconds."""
+    """How long the verdict and its work took, in seconds."""
 
     summarizer: str | None = None
-    """With a performed fold: who wrote the summary."""
+    """With a performed fold: the name of the summarizer that wrote it."""
 
     summarizer_calls: int = 0
     """How often a summarizer was asked."""
@@ -79,12 +143,12 @@ class HistoryReductionEvent(Struct, frozen=True, kw_only=True):
     """The estimated tokens that summarizers were given to read."""
 
     summarizer_usage: Usage | None = None
-    """What the vendors of the summarizers counted, failed calls included; None where none said."""
+    """What the vendors of the summarizers counted, failed calls included; None if none said."""
 
     failures: tuple[str, ...] = ()
-    """What went wrong on the way to the summary: kinds of errors, and defects of texts."""
+    """What went wrong before there was a summary: kinds of errors, and defects of texts."""
 
     @property
     def is_attempt(self) -> bool:
-        """Whether a fold was tried, so that what became of it is stored and told."""
+        """Whether a fold was tried, with or without success."""
         return self.status in {"performed", "failed"}

@@ -1,7 +1,15 @@
-"""The reduction: an immutable record that a prefix is represented by a summary, or by nothing."""
+"""
+The reduction: an immutable record that a prefix is represented by a summary, or by nothing.
 
-from collections.abc import Iterable, Iterator, Sequence
+A reduction knows the prefix by its digest, and its own text by another one, so what does not fit or
+was damaged is a miss. It carries earlier reductions along, fewer the further back they are, since
+one of them may still fit after an edit or a rewind.
+"""
+
+from collections.abc import Iterator, Sequence
 from datetime import datetime
+from functools import cached_property
+from hashlib import sha256
 from typing import Self
 
 import msgspec
@@ -15,8 +23,8 @@ from foldline.errors import (
     IntegrityError,
     NewerFormatError,
 )
-from foldline.history.codec import without_values
-from foldline.history.digest import EMPTY_DIGEST, prefix_digest
+from foldline.history.codec import canonical_json, without_values
+from foldline.history.digest import prefix_digest
 from foldline.history.history import History
 from foldline.history.messages import SUMMARY_KEY, Message
 from foldline.history.parts import TextPart
@@ -25,15 +33,14 @@ from foldline.reduction.contract import cleaned
 
 
 __all__ = [
-    "EMPTY_HASH",
-    "MAX_PREVIOUS",
+    "FOLD_STRIDE",
     "STATE_FORMAT",
     "HistoryReductionState",
     "SummaryLayer",
     "hash_of",
     "hash_text",
+    "is_kept",
     "join_layers",
-    "linked",
     "same_hash",
 ]
 
@@ -41,23 +48,23 @@ __all__ = [
 STATE_FORMAT = 1
 """The number of the stored form of a reduction; a reader refuses a higher one."""
 
-MAX_PREVIOUS = 8
-"""How many earlier reductions a reduction carries along."""
+FOLD_STRIDE = 16
+"""How many of the newest reductions are kept, and how much rarer older ones get."""
 
 _HASH_PREFIX = "sha256-2:"
 
 
 class SummaryLayer(Struct, frozen=True, kw_only=True):
-    """One of several summaries, which stands for a span of its own."""
+    """One of several summaries, with a span of its own."""
 
     summary: str
     """The text."""
 
     start: int
-    """The index of the first message that it stands for."""
+    """The index of the first message of the span."""
 
     end: int
-    """The index behind the last one."""
+    """The index after the last one."""
 
     message_hash: str
     """The digest of the whole prefix up to *end*."""
@@ -69,22 +76,23 @@ class SummaryLayer(Struct, frozen=True, kw_only=True):
     """How often its contents were merged: 0 for a layer written from messages."""
 
 
-class HistoryReductionState(Struct, frozen=True, kw_only=True):
+# With a dictionary, so that `is_whole` is worked out once for each record.
+class HistoryReductionState(Struct, frozen=True, kw_only=True, dict=True):
     """
-    A reduction: what stands for the first messages of a history, and how to know them again.
+    A reduction: what represents the first messages of a history, and how to recognize them.
 
     It is portable (JSON both ways), never changes, and holds no message. All indexes count the
     messages that are not system messages.
     """
 
     summarized_up_to_index: int
-    """The cut: the number of messages that the summary stands for."""
+    """The cut: the number of messages that the summary represents."""
 
     message_count_at_reduction: int
     """The count, in the unit, when the reduction was made."""
 
     summary_content: str
-    """The summary; empty where old messages were dropped without one."""
+    """The summary; empty if old messages were dropped without one."""
 
     created_at: datetime
     """When the reduction was made."""
@@ -93,7 +101,7 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True):
     """The digest of the prefix, with the version of its making in front."""
 
     target_count: int
-    """The target when the reduction was made; the live configuration decides, not this."""
+    """The target when the reduction was made; the current configuration decides, not this."""
 
     reduction_threshold: int
     """The threshold when the reduction was made."""
@@ -102,10 +110,10 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True):
     """The unit of the three numbers above."""
 
     layers: tuple[SummaryLayer, ...] = ()
-    """The summaries one by one, oldest first, where there are layers."""
+    """The summaries one by one, oldest first, if there are layers."""
 
     pinned_index: int | None = None
-    """The last user message at that time, where the cut has passed it: it stays in the view."""
+    """The last user message at that time, if the cut has passed it: it stays in the view."""
 
     summary_tokens: int = 0
     """The estimated tokens of the summary."""
@@ -114,19 +122,13 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True):
     """What shaped the summary; a reduction made otherwise is not used."""
 
     previous: "HistoryReductionState | None" = None
-    """The reduction before this one, for the case that the history is rewound."""
+    """The reduction before this one, in case the history is edited or rewound."""
 
-    failed_hash: str = ""
-    """The digest of the prefix that could not be folded at first."""
+    number: int = 0
+    """How many reductions were made up to this one; 0 if it was not counted."""
 
-    failed_index: int = 0
-    """The length of that prefix."""
-
-    failed_attempts: int = 0
-    """How often folding failed since the last reduction."""
-
-    failed_units: int = 0
-    """How much had gathered behind the cut at the last failure, in the unit."""
+    summary_hash: str = ""
+    """The digest of the cut, the pin and the summaries; empty in records of earlier versions."""
 
     format: int = STATE_FORMAT
     """The number of the stored form."""
@@ -146,24 +148,23 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True):
         config_fingerprint: str = "",
     ) -> Self:
         """
-        Make the reduction in which *summary_content* stands for the first messages.
+        Make the reduction in which *summary_content* represents the first messages.
 
         Args:
-            messages: The history, without system messages; a `History` saves hashing it anew.
+            messages: The history, without system messages; a `History` saves hashing it again.
             summary_content: The summary.
-            summarized_up_to_index: How many messages it stands for. The digest covers what
-                exists where there are fewer.
-            target_count: The target in force.
-            reduction_threshold: The threshold in force.
+            summarized_up_to_index: How many messages it represents. If there are fewer, the digest
+                covers those that exist.
+            target_count: The current target.
+            reduction_threshold: The current threshold.
             message_count_at_reduction: The count in *counting_unit*.
             created_at: The time.
             counting_unit: The unit of the three numbers.
             config_fingerprint: What shaped the summary.
 
         Raises:
-            ConfigError: *messages* are no messages, or *summarized_up_to_index* is negative, or
-                parts a call from its answer in the same exchange, so that the rest would be no
-                valid request.
+            ConfigError: *messages* are not messages, or *summarized_up_to_index* is negative, or
+                separates a call from its answer, so that the rest would not be a valid request.
         """
         _check_cut(messages, summarized_up_to_index)
         return cls(
@@ -176,21 +177,21 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True):
             reduction_threshold=reduction_threshold,
             counting_unit=counting_unit,
             config_fingerprint=config_fingerprint,
-        )
+        ).sealed()
 
     def is_valid_for(self, count: int, unit: CountingUnit) -> bool:
         """
         Whether a history of *count* is still near enough to the count at the reduction.
 
-        This is the record's own arithmetic with its stored threshold; it knows nothing of the
-        content. The run time decides by digest and by the live configuration instead.
+        This compares the record's own numbers with its stored threshold and ignores the content. A
+        reducer decides by digest and by the current configuration instead.
         """
         grown = count - self.message_count_at_reduction
         return unit == self.counting_unit and 0 <= grown <= self.reduction_threshold
 
     def validate_integrity(self, messages: Sequence[Message]) -> bool:
         """
-        Whether the first messages are still those that the reduction was made of.
+        Whether summary and first messages are still those of the reduction.
 
         Raises:
             HistoryTooShortError: There are fewer *messages* than the reduction covers.
@@ -198,7 +199,9 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True):
         index = self.summarized_up_to_index
         if len(messages) < index:
             raise HistoryTooShortError(count=len(messages), index=index)
-        return index == 0 or same_hash(hash_of(messages, index), self.message_hash)
+        if index and not same_hash(hash_of(messages, index), self.message_hash):
+            return False
+        return self.is_whole
 
     def apply_to_messages(
         self, messages: Sequence[Message], system_message: Message | None = None
@@ -208,19 +211,18 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True):
 
         Args:
             messages: The full history, without system messages.
-            system_message: What stands in front, where there is one.
+            system_message: What comes first, if there is one.
 
         Raises:
             HistoryTooShortError: There are fewer *messages* than the reduction covers.
-            IntegrityError: The first messages are not those that the reduction was made of.
+            IntegrityError: The summary or the first messages are not those of the reduction.
         """
         if not self.validate_integrity(messages):
             raise IntegrityError(index=self.summarized_up_to_index)
-        front = [] if system_message is None else [system_message]
         return [
-            *front,
+            *([] if system_message is None else [system_message]),
             *self.summary_messages(),
-            *self.pinned_messages(messages),
+            *([] if self.pinned_index is None else [messages[self.pinned_index]]),
             *messages[self.summarized_up_to_index :],
         ]
 
@@ -228,17 +230,30 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True):
         """
         Return the summaries as labelled assistant messages, oldest first; none for an empty one.
         """
-        if not self.layers:
-            return [_summary_message(self.summary_content)] if self.summary_content else []
-        return [_summary_message(layer.summary) for layer in self.layers]
+        texts = [layer.summary for layer in self.layers] or [self.summary_content]
+        return [
+            Message(role="assistant", parts=(TextPart(text),), metadata={SUMMARY_KEY: True})
+            for text in texts
+            if text or self.layers
+        ]
 
-    def pinned_messages(self, messages: Sequence[Message]) -> list[Message]:
-        """Return the pinned message out of *messages*, in a list; empty where none is pinned."""
-        return [] if self.pinned_index is None else [messages[self.pinned_index]]
+    @cached_property
+    def is_whole(self) -> bool:
+        """Whether cut, pin and summaries are as they were written, as far as can be known."""
+        return self.summary_hash in {"", self._summary_digest()}
+
+    def sealed(self) -> Self:
+        """Return this reduction with the hash of its summary as it is now."""
+        return msgspec.structs.replace(self, summary_hash=self._summary_digest())
+
+    def _summary_digest(self) -> str:
+        layers = [(layer.start, layer.end, layer.summary) for layer in self.layers]
+        shown = (self.summarized_up_to_index, self.pinned_index, self.summary_content, layers)
+        return sha256(canonical_json(shown)).hexdigest()
 
     def earlier(self) -> Iterator["HistoryReductionState"]:
         """
-        Give this reduction and every earlier one that it still knows, the longest first.
+        Yield this reduction and every earlier one that it still carries, the newest first.
 
         A layered reduction without its last layers is an earlier reduction too.
         """
@@ -248,23 +263,29 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True):
                 yield _with_layers(state, size)
 
     def chain(self) -> Iterator["HistoryReductionState"]:
-        """Give this reduction and each one before it, the newest first."""
+        """Yield this reduction and each one before it, the newest first."""
         state: HistoryReductionState | None = self
         while state is not None:
             yield state
             state = state.previous
 
-    def behind(self, previous: "HistoryReductionState | None") -> Self:
+    def carrying(self, earlier: Sequence["HistoryReductionState"]) -> Self:
         """
-        Return this reduction with *previous* before it, and no more than `MAX_PREVIOUS` in all.
+        Return this reduction with those of *earlier*, the newest first, that are kept.
+
+        If it was not counted yet, it gets the next number.
         """
-        if previous is not None and previous.summarized_up_to_index == 0:
-            # It only notes failures.
-            previous = previous.previous
-        return msgspec.structs.replace(self, previous=_shortened(previous, MAX_PREVIOUS))
+        newest = max((one.number for one in earlier), default=0)
+        number = self.number or newest + 1
+        newest = max(newest, number)
+        previous = None
+        for state in reversed(earlier):
+            if is_kept(state.number, newest):
+                previous = msgspec.structs.replace(state, previous=previous)
+        return msgspec.structs.replace(self, number=number, previous=previous)
 
     def goes_back_from(self, newest: "HistoryReductionState | None") -> bool:
-        """Whether this reduction stands for less than *newest*, which was made alike."""
+        """Whether this reduction represents less than *newest*, which was made alike."""
         return (
             newest is not None
             and self.summarized_up_to_index < newest.summarized_up_to_index
@@ -272,14 +293,17 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True):
             and self.counting_unit == newest.counting_unit
         )
 
-    def is_noted_on(self, newest: "HistoryReductionState | None") -> bool:
-        """Whether this reduction is *newest*, with other notes of failures at most."""
-        return newest is not None and (
-            self.message_hash == newest.message_hash
-            and self.config_fingerprint == newest.config_fingerprint
-            and self.counting_unit == newest.counting_unit
-            and self.created_at == newest.created_at
+    def is_like(self, other: "HistoryReductionState") -> bool:
+        """Whether both represent the same prefix and were made in the same way."""
+        return (
+            same_hash(self.message_hash, other.message_hash)
+            and self.config_fingerprint == other.config_fingerprint
+            and self.counting_unit == other.counting_unit
         )
+
+    def is_same_as(self, other: "HistoryReductionState | None") -> bool:
+        """Whether this reduction and *other* were made by the same fold."""
+        return other is not None and self.is_like(other) and self.created_at == other.created_at
 
     def to_json(self) -> bytes:
         """Write the reduction as JSON."""
@@ -298,7 +322,7 @@ class HistoryReductionState(Struct, frozen=True, kw_only=True):
         except RecursionError:
             message = "not a reduction: nested too deeply"
         except TypeError:
-            message = f"not a reduction: a {type(data).__name__} is neither bytes nor text"
+            message = f"not a reduction: expected bytes or str, got {type(data).__name__}"
         except (msgspec.MsgspecError, UnicodeError) as error:
             message = f"not a reduction: {without_values(error)}"
         else:
@@ -311,42 +335,32 @@ _DECODER = msgspec.json.Decoder(HistoryReductionState)
 _ENCODER = msgspec.json.Encoder()
 
 
+def is_kept(number: int, newest: int) -> bool:
+    """
+    Whether reduction *number* is kept when *newest* have been made.
+
+    The last 16 are kept, of the last 256 every 16th, of the last 4,096 every 256th and so on: after
+    an edit there is one not far before it, and there are few at any length.
+    """
+    stride = FOLD_STRIDE
+    while newest - number >= stride:
+        if number % stride or not number:
+            return False
+        stride *= FOLD_STRIDE
+    return True
+
+
 def _check_cut(messages: Sequence[Message], index: int) -> None:
     expect_whole("summarized_up_to_index", index, 0)
     expect("messages", messages, Sequence)
     if not isinstance(messages, History):
         for place, one in enumerate(messages):
             expect(f"messages[{place}]", one, Message)
-    call_id = _parted_call(messages, index)
-    if call_id is not None:
-        message = f"summarized_up_to_index={index}: it parts call {call_id!r} from its answer"
+        messages = History(messages)
+    after = range(max(index, messages.start), len(messages))
+    if any(messages.reach(place) < index for place in after):
+        message = f"summarized_up_to_index={index} separates a tool call from its answer"
         raise ConfigError(message)
-
-
-def _parted_call(messages: Sequence[Message], index: int) -> str | None:
-    """
-    Return the id of a call before *index* that is answered behind it, in the same exchange, or None.
-    """
-    first = messages.start if isinstance(messages, History) else 0
-    start = max(first, min(index, len(messages)))
-    while start > first and messages[start - 1].role != "user":
-        start -= 1
-    calls: dict[str, list[int]] = {}
-    for position in range(start, len(messages)):
-        message = messages[position]
-        if position >= index and message.role == "user":
-            break
-        if message.role == "assistant":
-            for call in message.tool_calls:
-                calls.setdefault(call.id, []).append(position)
-        for answer in message.tool_call_responses:
-            if calls.get(answer.id) and calls[answer.id].pop() < index <= position:
-                return answer.id
-    return None
-
-
-def _summary_message(text: str) -> Message:
-    return Message(role="assistant", parts=(TextPart(text),), metadata={SUMMARY_KEY: True})
 
 
 def _readable(state: HistoryReductionState) -> HistoryReductionState:
@@ -358,6 +372,21 @@ def _readable(state: HistoryReductionState) -> HistoryReductionState:
             message = f"not a reduction: message {pinned} pinned, and a cut at {cut}"
             raise FormatError(message)
     return state
+
+
+def _with_layers(state: HistoryReductionState, size: int) -> HistoryReductionState:
+    layers = state.layers[:size]
+    part = msgspec.structs.replace(
+        state,
+        summarized_up_to_index=layers[-1].end,
+        message_hash=layers[-1].message_hash,
+        summary_content=join_layers(layers),
+        summary_tokens=sum(layer.tokens for layer in layers),
+        layers=layers,
+        pinned_index=None,
+    )
+    # A part of what is damaged is damaged too: its hash stays the wrong one.
+    return part.sealed() if state.is_whole else part
 
 
 def hash_of(messages: Sequence[Message], index: int) -> str:
@@ -378,45 +407,12 @@ def same_hash(one: str, other: str) -> bool:
     """
     Whether two stored forms are of the same digest, whatever version made it.
 
-    A thread whose first rows were stored with version 1 goes on from the digest of the last of
-    them. What stands for these rows then names version 1 and is as good as new.
+    A thread whose first rows were stored with version 1 continues from the digest of the last of
+    them. A reduction of these rows names version 1 and is as good as a new one.
     """
     return one == other or one.partition(":")[2] == other.partition(":")[2]
-
-
-EMPTY_HASH = hash_text(EMPTY_DIGEST)
-"""The stored form of the digest of no messages."""
 
 
 def join_layers(layers: Sequence[SummaryLayer]) -> str:
     """Return the texts of *layers* as one."""
     return "\n\n".join(layer.summary for layer in layers)
-
-
-def linked(states: Iterable[HistoryReductionState]) -> HistoryReductionState | None:
-    """
-    Return the first of *states* with the others before it, in their order; None where there are none.
-    """
-    known = None
-    for state in reversed(tuple(states)):
-        known = state.behind(known)
-    return known
-
-
-def _with_layers(state: HistoryReductionState, size: int) -> HistoryReductionState:
-    layers = state.layers[:size]
-    return msgspec.structs.replace(
-        state,
-        summarized_up_to_index=layers[-1].end,
-        message_hash=layers[-1].message_hash,
-        summary_content=join_layers(layers),
-        summary_tokens=sum(layer.tokens for layer in layers),
-        layers=layers,
-        pinned_index=None,
-    )
-
-
-def _shortened(state: HistoryReductionState | None, length: int) -> HistoryReductionState | None:
-    if state is None or length == 0:
-        return None
-    return msgspec.structs.replace(state, previous=_shortened(state.previous, length - 1))

@@ -5,69 +5,68 @@ Theory of operation
 -------------------
 
 A verdict is read off a table. First the facts are found: is reduction enabled, has the run asked
-for something, is there a reduction whose digest fits (the longest one, if the newest does not),
-has more than target + threshold gathered behind its cut, is there a safe cut beyond it, and has
-folding failed too often of late. The rows of `VERDICTS` are tried from the top; the first
-one whose facts all hold decides. A row names the facts that must hold and those that must not.
+for something, is there an active reduction (the longest one whose digest fits), does the trigger
+call for a fold, is there a safe cut beyond the active one. The rows of `VERDICTS` are tried from the
+top; the first one whose facts all hold decides. A row names the facts that must hold and those that
+must not.
 
 | verdict | what the model is sent | what else happens |
 |---|---|---|
 | `skip` | the full history | nothing |
-| `hit` | the view of the reduction in force, the same bytes as before | nothing |
+| `hit` | the view of the active reduction, the same bytes as before | nothing |
 | `fold` | the view of a new reduction | the strategy runs |
 | `halt` | nothing: the turn ends | the strategy runs |
 | `cannot` | the full history | nothing |
 
-The cut is looked for only where a fold is asked for, so a `hit` costs the same at any length.
+A cut is looked for if the table gives another answer with one than without one, so a `hit` costs
+the same at any length.
 """
 
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
+import msgspec
 from msgspec import Struct
 
 from foldline.history.boundaries import safe_cut
 from foldline.history.history import History
-from foldline.reduction.config import HistoryReductionConfig, Limits
-from foldline.reduction.reason import Reason
-from foldline.reduction.run_config import AgentRunConfig
-from foldline.reduction.standing import in_force, knows_failure
-from foldline.reduction.state import HistoryReductionState
+from foldline.history.units import CountingUnit
+from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
+from foldline.reduction.event import EarlierReduction, Reason
+from foldline.reduction.state import HistoryReductionState, hash_of, same_hash
 
 
 __all__ = [
     "LEAST_FOLD",
-    "MAX_ATTEMPTS",
     "VERDICTS",
     "Fact",
     "Row",
     "Verdict",
     "VerdictKind",
+    "active_reduction",
     "decide",
+    "known_of",
     "leaving_tokens",
+    "outcome_of",
 ]
 
 
-MAX_ATTEMPTS = 3
-"""How often a fold may fail before it waits for more to gather."""
-
 LEAST_FOLD = 24
-"""How many tokens must leave the view before a summarizer is asked to write in their place."""
+"""How many tokens must leave the view before a summarizer is asked to replace them."""
 
 VerdictKind: TypeAlias = Literal["skip", "hit", "fold", "halt", "cannot"]
 """What to do before a model call."""
 
 Fact: TypeAlias = Literal[
-    "enabled", "skipped", "empty", "forced", "over", "cached", "cuttable", "exhausted", "breaker"
+    "enabled", "skipped", "empty", "forced", "due", "cached", "cuttable", "breaker"
 ]
 """
 What a row of the table may ask for.
 
 `enabled`: reduction is on. `skipped`: the run wants the full history. `empty`: there are no
-messages. `forced`: the run wants a fold. `over`: more than target + threshold has gathered behind
-the cut in force. `cached`: there is a reduction in force. `cuttable`: there is a safe cut beyond
-it. `exhausted`: folding failed too often, and little has gathered since. `breaker`: a new fold ends the turn.
+messages. `forced`: the run wants a fold. `due`: the trigger calls for a fold. `cached`: there is an
+active reduction. `cuttable`: there is a safe cut beyond it. `breaker`: a new fold ends the turn.
 """
 
 
@@ -76,15 +75,15 @@ _BITS: Mapping[Fact, int] = MappingProxyType(
 )
 # Verdicts are taken before every model call: facts are bits so that a row is one comparison.
 _ENABLED, _SKIPPED, _EMPTY = _BITS["enabled"], _BITS["skipped"], _BITS["empty"]
-_FORCED, _OVER, _CACHED = _BITS["forced"], _BITS["over"], _BITS["cached"]
-_CUTTABLE, _EXHAUSTED, _BREAKER = _BITS["cuttable"], _BITS["exhausted"], _BITS["breaker"]
+_FORCED, _DUE, _CACHED = _BITS["forced"], _BITS["due"], _BITS["cached"]
+_CUTTABLE, _BREAKER = _BITS["cuttable"], _BITS["breaker"]
 
 
 class Row(NamedTuple):
     """One row of the table."""
 
     kind: VerdictKind
-    """The verdict where the row matches."""
+    """The verdict if the row matches."""
 
     reason: Reason
     """Its reason."""
@@ -114,20 +113,18 @@ VERDICTS: tuple[Row, ...] = (
     _row("skip", Reason.NO_MESSAGES, {"empty"}, set()),
     _row("halt", Reason.FORCED, {"forced", "cuttable", "breaker"}, set()),
     _row("fold", Reason.FORCED, {"forced", "cuttable"}, set()),
-    _row("hit", Reason.NO_SAFE_CUT, {"over", "cached"}, {"cuttable"}),
-    _row("cannot", Reason.NO_SAFE_CUT, {"over"}, {"cuttable"}),
+    _row("hit", Reason.NO_SAFE_CUT, {"due", "cached"}, {"cuttable"}),
+    _row("cannot", Reason.NO_SAFE_CUT, {"due"}, {"cuttable"}),
     _row("hit", Reason.NOTHING_TO_CUT, {"forced", "cached"}, set()),
     _row("cannot", Reason.NOTHING_TO_CUT, {"forced"}, set()),
-    _row("hit", Reason.ATTEMPTS_EXHAUSTED, {"over", "exhausted", "cached"}, set()),
-    _row("cannot", Reason.ATTEMPTS_EXHAUSTED, {"over", "exhausted"}, set()),
-    _row("halt", Reason.THRESHOLD_EXCEEDED, {"over", "breaker"}, set()),
-    _row("fold", Reason.THRESHOLD_EXCEEDED, {"over"}, set()),
+    _row("halt", Reason.THRESHOLD_EXCEEDED, {"due", "breaker"}, set()),
+    _row("fold", Reason.THRESHOLD_EXCEEDED, {"due"}, set()),
     _row("hit", Reason.REDUCTION_VALID, {"cached"}, set()),
     _row("skip", Reason.BELOW_THRESHOLD, set(), set()),
 )
 """The table, first match first."""
 
-# A verdict is taken before every model call, so the table is searched once for each set of facts.
+# The table is searched once for each set of facts, not before every model call.
 _ROWS = tuple(
     next(row for row in VERDICTS if facts & row.mask == row.wanted)
     for facts in range(1 << len(_BITS))
@@ -144,13 +141,13 @@ class Verdict(Struct, frozen=True, kw_only=True):
     """Why."""
 
     state: HistoryReductionState | None = None
-    """The reduction in force, of which a fold starts; None where there is none."""
+    """The active reduction, from which a fold starts; None if there is none."""
 
     cut: int = 0
-    """The cut of the view: that of the fold to make, or of the reduction in force."""
+    """The cut of the view: that of the fold to make, or of the active reduction."""
 
     units: int = 0
-    """How much has gathered behind the cut in force, in the configured unit."""
+    """How much has gathered after the active cut, in the configured unit."""
 
     messages: int = 0
     """How many messages the history has, system messages not included."""
@@ -176,67 +173,63 @@ def decide(
     Return the verdict for *history*, without any call and without changing anything.
 
     Args:
-        history: All that was said.
+        history: The full history.
         config: How and when to reduce.
-        state: The reduction of the call before, where there was one.
+        state: The reduction of the previous call, if there was one.
         config_fingerprint: What shapes summaries now; a reduction made otherwise is not used.
         overrides: What this run changes.
     """
     run = overrides or _NO_OVERRIDES
-    facts, length = 0, len(history)
+    length = len(history)
+    facts = _facts_of_run(config, run) | (0 if length else _EMPTY)
+    if facts & (_ENABLED | _SKIPPED | _EMPTY) != _ENABLED:
+        row = _ROWS[facts]
+        return Verdict(kind=row.kind, reason=row.reason, messages=length)
+    active = active_reduction(
+        history, state, unit=config.counting_unit, config_fingerprint=config_fingerprint
+    )
+    cut = 0
+    if active is not None:
+        facts |= _CACHED
+        cut = active.summarized_up_to_index
+    units = history.count(config.counting_unit, cut)
+    if _is_due(history, config, cut):
+        facts |= _DUE
+    row = _ROWS[facts]
+    if row is not _ROWS[facts | _CUTTABLE]:
+        wished = _wished_cut(history, config, cut)
+        if wished is not None:
+            row, cut = _ROWS[facts | _CUTTABLE], wished
+    return Verdict(
+        kind=row.kind, reason=row.reason, state=active, cut=cut, units=units, messages=length
+    )
+
+
+def _facts_of_run(config: HistoryReductionConfig, run: AgentRunConfig) -> int:
+    facts = 0
     if config.enabled:
         facts |= _ENABLED
     if run.skip_history_reduction:
         facts |= _SKIPPED
-    if not length:
-        facts |= _EMPTY
-    if facts != _ENABLED:
-        row = _ROWS[facts]
-        return Verdict(kind=row.kind, reason=row.reason, messages=length)
-    standing = in_force(
-        history, state, unit=config.counting_unit, config_fingerprint=config_fingerprint
-    )
-    return _decide_counted(history, config, run, state, standing)
-
-
-def _decide_counted(
-    history: History,
-    config: HistoryReductionConfig,
-    run: AgentRunConfig,
-    state: HistoryReductionState | None,
-    standing: HistoryReductionState | None,
-) -> Verdict:
-    facts, cut = _ENABLED, 0
-    if standing is not None:
-        facts |= _CACHED
-        cut = standing.summarized_up_to_index
-    limits = config.limits
-    units = history.count(config.counting_unit, cut)
-    if units > limits.ceiling:
-        facts |= _OVER
     if run.trigger_history_reduction:
         facts |= _FORCED
-    wished = None
-    if facts & (_OVER | _FORCED):
-        wished = _wished_cut(history, config, limits, cut)
-        facts |= _facts_of_cut(history, wished, state, config, run, units)
-    row = _ROWS[facts]
-    kind = row.kind
-    if wished is not None and kind in {"fold", "halt"}:
-        cut = wished
-    return Verdict(
-        kind=kind, reason=row.reason, state=standing, cut=cut, units=units, messages=len(history)
-    )
+    if (run.history_reduction_behavior_override or config.behavior) == "circuit_breaker":
+        facts |= _BREAKER
+    return facts
 
 
-def _wished_cut(
-    history: History, config: HistoryReductionConfig, limits: Limits, above: int
-) -> int | None:
+def _is_due(history: History, config: HistoryReductionConfig, cut: int) -> bool:
+    """Whether the trigger of *config* calls for a fold of what follows the active *cut*."""
+    return history.count(config.counting_unit, cut) > config.limits.ceiling
+
+
+def _wished_cut(history: History, config: HistoryReductionConfig, above: int) -> int | None:
     """
     Return the cut to fold up to, if there is a safe one and enough would leave the view.
 
-    The last user message stays in the view wherever the cut is, so that it does not count.
+    The last user message stays in the view wherever the cut is, so it does not count.
     """
+    limits = config.limits
     cut = safe_cut(
         history,
         unit=config.counting_unit,
@@ -257,30 +250,91 @@ def leaving_tokens(history: History, above: int, cut: int) -> int:
     return history.tokens(above, cut) - stays
 
 
-def _facts_of_cut(
+def active_reduction(
     history: History,
-    cut: int | None,
     state: HistoryReductionState | None,
-    config: HistoryReductionConfig,
-    run: AgentRunConfig,
-    units: int,
-) -> int:
-    if cut is None:
-        return 0
-    facts = _CUTTABLE
-    if state is not None and _is_exhausted(history, state, config, units):
-        facts |= _EXHAUSTED
-    if (run.history_reduction_behavior_override or config.behavior) == "circuit_breaker":
-        facts |= _BREAKER
-    return facts
+    *,
+    unit: CountingUnit,
+    config_fingerprint: str,
+) -> HistoryReductionState | None:
+    """
+    Return *state*, or the longest earlier reduction it carries, that fits *history*.
+
+    A digest that does not fit, a shorter history, a damaged summary, another *unit* or another
+    fingerprint is a miss and never an error. An earlier reduction keeps carrying the others that
+    fit *history*, those of another configuration too, so that nothing is lost when that one comes
+    back.
+    """
+    if state is None:
+        return None
+
+    def is_usable(one: HistoryReductionState) -> bool:
+        return (
+            one.config_fingerprint == config_fingerprint
+            and one.counting_unit == unit
+            and _fits(history, one)
+        )
+
+    if is_usable(state):
+        return _pinned(history, state)
+    longest_first = sorted(state.earlier(), key=lambda one: -one.summarized_up_to_index)
+    found = next(filter(is_usable, longest_first), None)
+    if found is None:
+        return None
+    others = [one for one in known_of(history, state) if not one.is_like(found)]
+    return _pinned(history, found.carrying(others))
 
 
-def _is_exhausted(
-    history: History, state: HistoryReductionState, config: HistoryReductionConfig, units: int
-) -> bool:
-    """Whether folding failed so often that it waits until as much has gathered as between folds."""
+def known_of(history: History, state: HistoryReductionState | None) -> list[HistoryReductionState]:
+    """
+    Return *state* and what it carries, the newest first, without what does not fit *history*.
+
+    What reaches no further than a part of *history* that is not in memory is kept unchecked.
+    """
+    return [
+        one
+        for one in (() if state is None else state.chain())
+        if one.summarized_up_to_index < history.start or _fits(history, one)
+    ]
+
+
+def outcome_of(
+    history: History,
+    given: HistoryReductionState,
+    active: HistoryReductionState | None,
+    *,
+    unit: CountingUnit,
+) -> EarlierReduction:
+    """Return the outcome for *given*, if *active* or nothing is the active reduction."""
+    if active is not None:
+        return "used" if given.is_like(active) else "older_used"
+    if not _fits(history, given):
+        return "other_messages"
+    return "other_unit" if given.counting_unit != unit else "other_configuration"
+
+
+def _pinned(history: History, state: HistoryReductionState) -> HistoryReductionState:
+    """
+    Return *state* with a message pinned, if no user has spoken after its cut in this *history*.
+
+    A fold pins what it has to. But the history may have been rewound since, or be another branch
+    that grew from the same prefix: then the last user message may be before the cut.
+    """
+    if state.pinned_index is not None:
+        return state
+    user = history.last_user()
+    if user is None or user >= state.summarized_up_to_index:
+        return state
+    return msgspec.structs.replace(state, pinned_index=user).sealed()
+
+
+def _fits(history: History, state: HistoryReductionState) -> bool:
+    index, pinned, length = state.summarized_up_to_index, state.pinned_index, len(history)
     return (
-        state.failed_attempts >= MAX_ATTEMPTS
-        and units <= state.failed_units + config.limits.threshold
-        and knows_failure(history, state)
+        0 < index <= length
+        and (index < length or history.last_user() is not None)
+        and index >= history.start
+        and (pinned is None or 0 <= pinned < index)
+        and same_hash(state.message_hash, hash_of(history, index))
+        and state.is_whole
     )

@@ -47,7 +47,7 @@ def carried_over(state: HistoryReductionState, history: History) -> HistoryReduc
 
 
 def _is_old(state: HistoryReductionState) -> bool:
-    return state.message_hash.startswith(_PREFIX) or state.failed_hash.startswith(_PREFIX)
+    return state.message_hash.startswith(_PREFIX)
 
 
 def _readings(history: History) -> Iterator[_Reading]:
@@ -68,9 +68,6 @@ def _carried(state: HistoryReductionState, reading: _Reading) -> HistoryReductio
     previous = None if state.previous is None else _carried(state.previous, reading)
     if _fits(reading, state.summarized_up_to_index, state.message_hash):
         state = _with_present_cut(state, reading)
-    if _fits(reading, state.failed_index, state.failed_hash):
-        index = reading.indexes[state.failed_index]
-        state = replace(state, failed_index=index, failed_hash=_hash(reading, index))
     return state if previous is state.previous else replace(state, previous=previous)
 
 

@@ -1,8 +1,8 @@
 """What a table of replays shows, on a page and on a terminal."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import reduce
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
@@ -16,24 +16,24 @@ Kind: TypeAlias = Literal["count", "tokens", "share"]
 """What a figure is a number of."""
 
 
-class Column(Struct, frozen=True, kw_only=True):
+class Column(NamedTuple):
     """One figure of a replay."""
 
     title: str
     """The head of the column, in a few letters."""
 
-    meaning: str
-    """What the figure is, in one sentence."""
-
     kind: Kind
     """What it is a number of."""
 
-    figure: Callable[[Totals], float | None]
-    """Finds the figure; None where there is none."""
+    field: str
+    """The figure's name in `Totals`."""
+
+    meaning: str
+    """What the figure is, in one sentence."""
 
     def show(self, totals: Totals, *, short: bool = False) -> str:
-        """Write the figure in full, or in *short* where it is a large number of tokens."""
-        figure = self.figure(totals)
+        """Write the figure in full, or *short* if it is a large number of tokens."""
+        figure: float | None = getattr(totals, self.field)
         if figure is None:
             return "-"
         if self.kind == "share":
@@ -43,7 +43,7 @@ class Column(Struct, frozen=True, kw_only=True):
 
 
 def short_number(number: float) -> str:
-    """Write *number* with three digits, as in `98.7k` or `1.02M`."""
+    """Write *number* with three digits, such as `98.7k` or `1.02M`."""
     for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         # What rounds up to a thousand of one unit is one of the next.
         if number >= size * 0.9995:
@@ -51,61 +51,20 @@ def short_number(number: float) -> str:
     return f"{number:.0f}"
 
 
-COLUMNS: tuple[Column, ...] = (
-    Column(
-        title="folds",
-        meaning="How often a new reduction was made.",
-        kind="count",
-        figure=lambda totals: totals.folds,
-    ),
-    Column(
-        title="summary calls",
-        meaning="How often a summarizer was asked for a text.",
-        kind="count",
-        figure=lambda totals: totals.summarizer_calls,
-    ),
-    Column(
-        title="tokens read",
-        meaning="The tokens that summarizers were given to read.",
-        kind="tokens",
-        figure=lambda totals: totals.summarizer_tokens,
-    ),
-    Column(
-        title="mean view",
-        meaning="The mean size of a request, in tokens.",
-        kind="tokens",
-        figure=lambda totals: totals.mean_tokens,
-    ),
-    Column(
-        title="peak view",
-        meaning="The size of the largest request, in tokens.",
-        kind="tokens",
-        figure=lambda totals: totals.peak_tokens,
-    ),
-    Column(
-        title="tokens sent",
-        meaning="The tokens of all requests together.",
-        kind="tokens",
-        figure=lambda totals: totals.sent_tokens,
-    ),
-    Column(
-        title="new",
-        meaning="Of the tokens sent, those that no prompt cache could serve: the request before did not begin with them.",
-        kind="tokens",
-        figure=lambda totals: totals.fresh_tokens,
-    ),
-    Column(
-        title="prefix kept",
-        meaning="The share of each request that the next one began with, as prompt caches want it.",
-        kind="share",
-        figure=lambda totals: totals.prefix_share,
-    ),
-    Column(
-        title="invalid",
-        meaning="Requests that OpenAI Chat or Anthropic would refuse, or that lost something.",
-        kind="count",
-        figure=lambda totals: totals.invalid_requests,
-    ),
+_NEW = "The tokens sent that no prompt cache could serve: they are new since the last request."
+_KEPT = "The share of each request that the next one began with, which prompt caches can serve."
+_INVALID = "Requests that OpenAI or Anthropic would refuse, or that lost something."
+
+COLUMNS = (
+    Column("folds", "count", "folds", "How often a new reduction was made."),
+    Column("summary calls", "count", "summarizer_calls", "How often a summarizer was asked."),
+    Column("tokens read", "tokens", "summarizer_tokens", "The tokens that summarizers read."),
+    Column("mean view", "tokens", "mean_tokens", "The mean size of a request, in tokens."),
+    Column("peak view", "tokens", "peak_tokens", "The size of the largest request, in tokens."),
+    Column("tokens sent", "tokens", "sent_tokens", "The tokens of all requests together."),
+    Column("new", "tokens", "fresh_tokens", _NEW),
+    Column("prefix kept", "share", "prefix_share", _KEPT),
+    Column("invalid", "count", "invalid_requests", _INVALID),
 )
 """Every figure, in the order in which it is shown."""
 
@@ -114,7 +73,7 @@ class Row(Struct, frozen=True, kw_only=True):
     """One configuration over all sessions that were played."""
 
     name: str
-    """What it is called."""
+    """Its name."""
 
     is_baseline: bool
     """Whether it is what happens without foldline."""
@@ -132,16 +91,14 @@ def rows(sessions: Sequence[Sequence[ReplayReport]]) -> tuple[Row, ...]:
     for reports in sessions:
         for report in reports:
             by_name.setdefault(report.name, []).append(report)
-    return tuple(_row(name, reports) for name, reports in by_name.items())
-
-
-def _row(name: str, reports: Sequence[ReplayReport]) -> Row:
-    totals = reduce(Totals.plus, (report.totals for report in reports[1:]), reports[0].totals)
-    return Row(
-        name=name,
-        is_baseline=reports[0].kind != "reducer",
-        description=describe(reports[0]),
-        totals=totals,
+    return tuple(
+        Row(
+            name=name,
+            is_baseline=reports[0].kind != "reducer",
+            description=describe(reports[0]),
+            totals=reduce(Totals.plus, (report.totals for report in reports)),
+        )
+        for name, reports in by_name.items()
     )
 
 
@@ -152,7 +109,7 @@ def describe(report: ReplayReport) -> str:
         return "the full history at every call"
     limits = f"{config.target:,} + {config.threshold:,} {config.counting_unit}"
     if report.kind == "no_memory":
-        return f"a summary written anew at every call above {limits}"
+        return f"a new summary at every call above {limits}"
     if not config.enabled:
         return "disabled: the full history at every call"
     return f"{_method(config)}, {limits}"

@@ -3,15 +3,30 @@
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from math import ceil, log10
+from typing import Literal, TypeAlias
 
-from foldline.replay.columns import describe
-from foldline.replay.curve import Mark, Point, strip, thinned
-from foldline.replay.markup import markup
-from foldline.replay.record import ReplayReport
+from foldline.replay.record import CallRecord, ReplayReport
 
 
-__all__ = ["draw"]
+__all__ = ["MOST_POINTS", "Mark", "Point", "draw", "mark_of", "strip", "thinned"]
 
+
+MOST_POINTS = 300
+"""How many points a curve has at most."""
+
+Point: TypeAlias = tuple[int, int]
+"""The number of a call, and tokens."""
+
+Mark: TypeAlias = Literal["invalid", "failed", "fold", "hit", "full"]
+"""
+What a cell of a strip shows, the most notable first.
+
+`invalid`: a request that a vendor would refuse. `failed`: a fold that failed or was not possible.
+`fold`: a new reduction. `hit`: a cached one. `full`: the full history.
+"""
+
+_RANK: tuple[Mark, ...] = ("invalid", "failed", "fold", "hit", "full")
+_MOST_MARKS = 150
 
 _WIDTH, _HEIGHT = 600, 250
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 588, 12, 190
@@ -20,120 +35,127 @@ _LABEL_ROW = 238
 _STEPS = 4
 
 
-def draw(report: ReplayReport, *, id: str, ceiling: int) -> str:
+def draw(report: ReplayReport, *, id: str, label: str, description: str, top: int) -> str:
     """
     Return *report* as an SVG element.
 
     Args:
         report: What to draw.
-        id: What the ids inside the element begin with; no two pictures of a page share one.
-        ceiling: The tokens that the picture reaches up to.
+        id: What the ids inside the element begin with; unique on a page.
+        label: The title, as markup.
+        description: What prepared the requests, as markup.
+        top: The tokens that the picture reaches up to.
     """
-    name = markup(f"{report.name}: history against view")
-    labels = f"{id}-title {id}-desc"
-    return "\n".join(
-        (
-            f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-labelledby="{labels}">',
-            f'<title id="{id}-title">{name}</title>',
-            f'<desc id="{id}-desc">{markup(_description(report))}</desc>',
-            *_Canvas(report, ceiling).elements(),
-            "</svg>",
-        )
-    )
-
-
-def _description(report: ReplayReport) -> str:
     totals = report.totals
     full = max((call.full_tokens for call in report.calls), default=0)
-    return (
-        f"{describe(report)}. Over {totals.calls:,} model calls the history grows to {full:,} "
-        f"tokens; the largest view has {totals.peak_tokens:,}, the mean view "
-        f"{totals.mean_tokens:,.0f}. {totals.folds:,} folds."
+    said = (
+        f"{description}. Over {totals.calls:,} model calls the history grows to {full:,} tokens; "
+        f"the largest view has {totals.peak_tokens:,}, the mean view {totals.mean_tokens:,.0f}. "
+        f"{totals.folds:,} folds."
+    )
+    labels = f'aria-labelledby="{id}-title {id}-desc"'
+    return "\n".join(
+        (
+            f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" {labels}>',
+            f'<title id="{id}-title">{label}</title>',
+            f'<desc id="{id}-desc">{said}</desc>',
+            *_Canvas(report.calls, max(1, top)).elements(),
+            "</svg>",
+        )
     )
 
 
 class _Canvas:
     """The coordinates of a picture, and what is drawn in them."""
 
-    def __init__(self, report: ReplayReport, ceiling: int) -> None:
-        self._report = report
-        self._calls = max(2, len(report.calls))
-        self._step = _nice(max(1, ceiling) / _STEPS)
-        self._top = self._step * ceil(max(1, ceiling) / self._step)
+    def __init__(self, calls: Sequence[CallRecord], top: int) -> None:
+        self._calls = calls
+        self._step = _nice(top / _STEPS)
+        self._top = self._step * ceil(top / self._step)
 
     def elements(self) -> Iterator[str]:
-        """Give everything inside the picture, the hindmost first."""
-        calls = self._report.calls
-        full = thinned([(call.number, call.full_tokens) for call in calls])
-        view = thinned([(call.number, call.view_tokens) for call in calls])
+        """Yield everything inside the picture, from back to front."""
+        full = thinned([(call.number, call.full_tokens) for call in self._calls])
+        view = thinned([(call.number, call.view_tokens) for call in self._calls])
         yield from self._grid()
-        yield self._area(full, "history")
-        yield self._area(view, "view")
-        yield self._line(full, "history")
-        yield self._line(view, "view")
+        if self._calls:
+            ground = f"{self._x(len(self._calls)):.1f},{_BOTTOM} {_LEFT},{_BOTTOM}"
+            for kind, points in (("history", full), ("view", view)):
+                yield f'<polygon class="{kind} area" points="{self._points(points)} {ground}"/>'
+        for kind, points in (("history", full), ("view", view)):
+            yield f'<polyline class="{kind} curve" points="{self._points(points)}"/>'
         yield from self._folds()
         yield from self._strip()
-        yield from self._axis()
+        yield f'<text class="label" x="{_LEFT}" y="{_LABEL_ROW}">call 1</text>'
+        last = f"call {len(self._calls):,}"
+        yield f'<text class="label end" x="{_RIGHT}" y="{_LABEL_ROW}">{last}</text>'
 
-    def _x(self, number: float) -> float:
-        return _LEFT + (number - 1) / (self._calls - 1) * (_RIGHT - _LEFT)
+    def _x(self, number: int) -> float:
+        return _LEFT + (number - 1) / max(1, len(self._calls) - 1) * (_RIGHT - _LEFT)
 
-    def _y(self, tokens: float) -> float:
+    def _y(self, tokens: int) -> float:
         return _BOTTOM - tokens / self._top * (_BOTTOM - _TOP)
+
+    def _points(self, points: Sequence[Point]) -> str:
+        return " ".join(f"{self._x(number):.1f},{self._y(size):.1f}" for number, size in points)
 
     def _grid(self) -> Iterator[str]:
         for tokens in range(0, self._top + 1, self._step):
             y = self._y(tokens)
             yield f'<line class="grid" x1="{_LEFT}" x2="{_RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
-            yield (
-                f'<text class="label end" x="{_LEFT - 6}" y="{y + 4:.1f}">{_short(tokens)}</text>'
-            )
-
-    def _axis(self) -> Iterator[str]:
-        count = len(self._report.calls)
-        yield f'<text class="label" x="{_LEFT}" y="{_LABEL_ROW}">call 1</text>'
-        yield (f'<text class="label end" x="{_RIGHT}" y="{_LABEL_ROW}">call {count:,}</text>')
-
-    def _points(self, points: Sequence[Point]) -> str:
-        return " ".join(f"{self._x(number):.1f},{self._y(size):.1f}" for number, size in points)
-
-    def _area(self, points: Sequence[Point], kind: str) -> str:
-        if not points:
-            return ""
-        ends = f"{self._x(points[-1][0]):.1f},{_BOTTOM} {self._x(points[0][0]):.1f},{_BOTTOM}"
-        return f'<polygon class="{kind} area" points="{self._points(points)} {ends}"/>'
-
-    def _line(self, points: Sequence[Point], kind: str) -> str:
-        return f'<polyline class="{kind} curve" points="{self._points(points)}"/>'
+            label = _short(tokens)
+            yield f'<text class="label end" x="{_LEFT - 6}" y="{y + 4:.1f}">{label}</text>'
 
     def _folds(self) -> Iterator[str]:
-        marked = [call.number for call in self._report.calls if call.status == "performed"]
-        path = "".join(
-            f"M{self._x(number):.1f} {_FOLD_ROW - 7}l3 6h-6z" for number in _apart(marked)
-        )
-        if path:
+        folds = [call.number for call in self._calls if call.status == "performed"]
+        # So many of them that their marks can be told apart.
+        shown = folds[:: max(1, -(-len(folds) // _MOST_MARKS))]
+        if shown:
+            path = "".join(f"M{self._x(number):.1f} {_FOLD_ROW - 7}l3 6h-6z" for number in shown)
             yield f'<path class="fold mark" d="{path}"/>'
 
     def _strip(self) -> Iterator[str]:
-        marks = strip(self._report.calls)
+        marks = strip(self._calls)
         width = (_RIGHT - _LEFT) / max(1, len(marks))
         at = 0
         for mark, run in groupby(marks):
             length = len(list(run))
-            yield _cell(mark, x=_LEFT + at * width, width=length * width)
+            yield (
+                f'<rect class="{mark}" x="{_LEFT + at * width:.2f}" y="{_STRIP_TOP}" '
+                f'width="{length * width:.2f}" height="{_STRIP_HEIGHT}"/>'
+            )
             at += length
 
 
-def _cell(mark: Mark, *, x: float, width: float) -> str:
-    return (
-        f'<rect class="{mark}" x="{x:.2f}" y="{_STRIP_TOP}" width="{width:.2f}" '
-        f'height="{_STRIP_HEIGHT}"/>'
-    )
+def thinned(points: Sequence[Point], most: int = MOST_POINTS) -> tuple[Point, ...]:
+    """Return at most *most* of *points*: of each stretch its lowest and highest, so peaks stay."""
+    if len(points) <= most:
+        return tuple(points)
+    width = -(-len(points) // ((most - 2) // 2))
+    kept = {points[0], points[-1]}
+    for start in range(0, len(points), width):
+        stretch = sorted(points[start : start + width], key=lambda point: point[1])
+        kept |= {stretch[0], stretch[-1]}
+    return tuple(sorted(kept))
 
 
-def _apart(numbers: Sequence[int], most: int = 150) -> Sequence[int]:
-    """Return *numbers*, or so many of them that their marks can be told from each other."""
-    return numbers[:: -(-len(numbers) // most)] if len(numbers) > most else numbers
+def strip(calls: Sequence[CallRecord], most: int = MOST_POINTS) -> tuple[Mark, ...]:
+    """Return one mark per call, or per stretch of calls its most notable one."""
+    marks = [mark_of(call) for call in calls]
+    width = max(1, -(-len(marks) // most))
+    starts = range(0, len(marks), width)
+    return tuple(min(marks[start : start + width], key=_RANK.index) for start in starts)
+
+
+def mark_of(call: CallRecord) -> Mark:
+    """Return the mark of *call*."""
+    if call.violations:
+        return "invalid"
+    if call.status == "failed" or call.verdict == "cannot":
+        return "failed"
+    if call.status == "performed":
+        return "fold"
+    return "hit" if call.status == "cache_hit" else "full"
 
 
 def _nice(step: float) -> int:

@@ -1,7 +1,9 @@
 """Playing a session, message by message, against a reducer."""
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
+from itertools import pairwise
 
 import msgspec
 from msgspec import Struct
@@ -13,21 +15,15 @@ from foldline.providers.digest import DigestSummarizer
 from foldline.providers.summarizer import Summarizer
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.event import HistoryReductionEvent
+from foldline.reduction.request import SummaryRequest
 from foldline.reduction.state import HistoryReductionState
 from foldline.replay.meter import PrefixMeter, PrefixReading
-from foldline.replay.reads import ReadingLog, spans
-from foldline.replay.record import (
-    CallRecord,
-    ConfigRecord,
-    FoldRecord,
-    ReplayReport,
-    Totals,
-)
+from foldline.replay.record import CallRecord, ConfigRecord, FoldRecord, ReplayReport, Totals
 from foldline.replay.tape import Tape
 from foldline.replay.validity import losses, violations, violations_behind
 
 
-__all__ = ["Replay", "play"]
+__all__ = ["ReadingLog", "Replay", "play", "spans"]
 
 
 # The same session gives the same reductions whenever it is played.
@@ -35,16 +31,16 @@ _NO_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 class Replay(Struct, frozen=True, kw_only=True):
-    """What playing a session came to."""
+    """The result of playing a session."""
 
     report: ReplayReport
-    """What was found; it holds no word of the conversation."""
+    """What was counted; it holds no word of the conversation."""
 
     view: tuple[Message, ...]
     """The last request."""
 
     state: HistoryReductionState | None
-    """The last reduction; None where there was none."""
+    """The last reduction; None if there was none."""
 
 
 def play(
@@ -59,17 +55,17 @@ def play(
     """
     Play *tape* under *config*: before each model call the reducer prepares the request.
 
-    The reducer gets the history as far as it had come, and the state of the call before, which
-    goes through JSON each time, as it does when every call is a process of its own. A turn that
-    the circuit breaker ends is run again at once.
+    The reducer gets the history up to there, and the state of the previous call, which goes
+    through JSON each time, as if every call were a process of its own. A turn that the circuit
+    breaker ends is run again at once.
 
     Args:
         tape: The session.
         config: How and when to reduce.
-        name: What the configuration is called in the report.
-        summarizer: Who writes summaries; the offline digest where nobody is given.
-        check: Whether every request is judged by the grammars of two vendors.
-        on_call: Is called after each model call, for those who show progress.
+        name: The name of the configuration in the report.
+        summarizer: What writes summaries; the offline digest by default.
+        check: Whether every request is checked by the grammars of the vendors.
+        on_call: Is called after each model call, to show progress.
     """
     player = _Player(
         tape, config, summarizer or DigestSummarizer(counter=tape.counter), check=check
@@ -115,25 +111,28 @@ class _Player:
             reduced = self._reduce()
         request = tuple(reduced.messages)
         reading = self._meter.read(request)
-        found = self._judge(request, reading)
+        found = self._check_request(request, reading)
         self._request = request
         self._records.append(self._record(position, first, reading, len(request), found))
 
     def _reduce(self) -> ReducedHistory[Message]:
-        reduced = self._reducer.reduce_sync(self._history, state=_restored(self._state))
+        state = self._state and HistoryReductionState.from_json(self._state.to_json())
+        reduced = self._reducer.reduce_sync(self._history, state=state)
         self._state = reduced.state
         return reduced
 
-    def _judge(self, request: tuple[Message, ...], reading: PrefixReading) -> tuple[str, ...]:
+    def _check_request(
+        self, request: tuple[Message, ...], reading: PrefixReading
+    ) -> tuple[str, ...]:
         if not self._check:
             return ()
         lost = losses(request, self._history)
         if reading.broke:
-            self._judge_last_whole()
+            self._check_last_whole()
             return (*lost, *violations(request))
         return (*lost, *violations_behind(request, reading.kept_messages))
 
-    def _judge_last_whole(self) -> None:
+    def _check_last_whole(self) -> None:
         if self._check and self._records and not self._records[-1].violations:
             self._records[-1] = msgspec.structs.replace(
                 self._records[-1], violations=violations(self._request)
@@ -175,8 +174,8 @@ class _Player:
         )
 
     def result(self, name: str) -> Replay:
-        """Return what the calls came to."""
-        self._judge_last_whole()
+        """Return the result of all calls."""
+        self._check_last_whole()
         report = ReplayReport(
             name=name,
             kind="reducer",
@@ -188,5 +187,53 @@ class _Player:
         return Replay(report=report, view=self._request, state=self._state)
 
 
-def _restored(state: HistoryReductionState | None) -> HistoryReductionState | None:
-    return None if state is None else HistoryReductionState.from_json(state.to_json())
+class ReadingLog:
+    """A summarizer that passes every request on to another and records which messages it holds."""
+
+    def __init__(self, summarizer: Summarizer) -> None:
+        """Record what *summarizer* reads; its name stays, so that its summaries stay valid."""
+        self._summarizer = summarizer
+        self._positions: dict[int, int] = {}
+        self._messages: list[Message] = []
+        self._counts: Counter[int] = Counter()
+        self._news: list[int] = []
+
+    @property
+    def name(self) -> str:
+        """The name of the summarizer that is asked."""
+        return self._summarizer.name
+
+    async def summarize(self, request: SummaryRequest) -> str:
+        """Record the messages of *request* and pass it on."""
+        positions = [self._positions[id(message)] for message in request.messages]
+        self._counts.update(positions)
+        self._news.extend(positions)
+        return await self._summarizer.summarize(request)
+
+    def follow(self, message: Message) -> None:
+        """Add *message*, the next one of the history."""
+        if message.role != "system":
+            # Kept alive, so that its identity is not given to another object.
+            self._positions[id(message)] = len(self._messages)
+            self._messages.append(message)
+
+    def take(self) -> tuple[int, ...]:
+        """Return the positions that were read since the last call."""
+        news, self._news = self._news, []
+        return tuple(news)
+
+    @property
+    def most(self) -> int:
+        """How often the message was read that was read most often."""
+        return max(self._counts.values(), default=0)
+
+
+def spans(positions: Iterable[int]) -> tuple[tuple[int, int], ...]:
+    """Return *positions* as ranges from a first one up to but not including a last one."""
+    ordered = sorted(set(positions))
+    if not ordered:
+        return ()
+    edges = [(one + 1, other) for one, other in pairwise(ordered) if other > one + 1]
+    starts = [ordered[0], *(start for _, start in edges)]
+    ends = [*(end for end, _ in edges), ordered[-1] + 1]
+    return tuple(zip(starts, ends, strict=True))

@@ -1,12 +1,13 @@
 """Replays as one page of HTML that opens without a network: no script, no file beside it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from html import escape
+from importlib.resources import files
+from string import Template
 
 from foldline.replay.columns import COLUMNS, Row, describe, rows
-from foldline.replay.markup import markup
 from foldline.replay.picture import draw
-from foldline.replay.record import CallRecord, FoldRecord, ReplayReport, SessionRecord
-from foldline.replay.stylesheet import STYLESHEET
+from foldline.replay.record import CallRecord, FoldRecord, ReplayReport
 
 
 __all__ = ["MOST_SESSIONS", "html_page"]
@@ -17,56 +18,34 @@ MOST_SESSIONS = 12
 
 _MOST_FOLDS = 100
 _MOST_VIOLATIONS = 20
-
-_LEGEND = (
-    ("history", "full history, in tokens"),
-    ("view", "view that the model is sent"),
-    ("fold", "fold: a new reduction"),
-    ("hit", "cached reduction"),
-    ("full", "full history sent"),
-    ("failed", "fold in vain or not possible"),
-    ("invalid", "invalid request"),
-)
+_FOLD_HEADS = (
+    "call", "messages folded", "messages read", "tokens read", "view, tokens", "outcome",
+)  # fmt: skip
 
 
 def html_page(sessions: Sequence[Sequence[ReplayReport]], *, title: str = "foldline replay") -> str:
-    """Return a page about *sessions*, each of which comes as its reports, one per configuration."""
+    """Return a page about *sessions*, each given as its reports, one per configuration."""
     drawn = sorted(sessions, key=lambda reports: -reports[0].session.messages)[:MOST_SESSIONS]
-    body = "\n".join(
-        (
-            f"<header><h1>{markup(title)}</h1><p>{markup(_summary(sessions))}</p></header>",
-            "<main>",
-            *_totals(rows(sessions)),
-            *_legend(),
-            *_left_out(len(sessions) - len(drawn)),
-            *(
-                element
-                for number, reports in enumerate(drawn, start=1)
-                for element in _session(reports, number)
-            ),
-            "</main>",
-        )
+    pieces = [piece for number, one in enumerate(drawn) for piece in _session(one, f"s{number}")]
+    if len(drawn) < len(sessions):
+        left_out = len(sessions) - len(drawn)
+        note = f"<p>The {MOST_SESSIONS} longest sessions are drawn; {left_out:,} are not.</p>"
+        pieces.insert(0, note)
+    page = Template((files(__package__) / "page.html").read_text("utf-8"))
+    return page.substitute(
+        title=_text(title),
+        summary=_summary(sessions),
+        totals=_totals(rows(sessions)),
+        meanings="\n".join(
+            f"<dt>{_text(column.title)}</dt><dd>{_text(column.meaning)}</dd>" for column in COLUMNS
+        ),
+        sessions="\n".join(pieces),
     )
-    return _document(title, body)
 
 
-def _document(title: str, body: str) -> str:
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>{markup(title)}</title>
-<style>
-{STYLESHEET}</style>
-</head>
-<body>
-{body}
-</body>
-</html>
-"""
+def _text(text: str) -> str:
+    """Return *text*, which may hold anything, so that a page only shows it."""
+    return escape("".join(sign if sign.isprintable() else " " for sign in text))
 
 
 def _summary(sessions: Sequence[Sequence[ReplayReport]]) -> str:
@@ -78,70 +57,51 @@ def _summary(sessions: Sequence[Sequence[ReplayReport]]) -> str:
     return f"{what}, {messages:,} messages, {tokens:,} tokens, {calls:,} model calls"
 
 
-def _totals(table: Sequence[Row]) -> Iterator[str]:
-    yield '<section class="scroll"><table class="totals">'
-    yield "<caption>What each configuration comes to</caption>"
-    heads = "".join(
-        f'<th scope="col" title="{markup(column.meaning)}">{markup(column.title)}</th>'
-        for column in COLUMNS
-    )
-    yield f'<thead><tr><th scope="col">configuration</th>{heads}</tr></thead><tbody>'
+def _totals(table: Iterable[Row]) -> str:
+    lines = [_head("configuration", *(column.title for column in COLUMNS))]
     for row in table:
         kind = ' class="baseline"' if row.is_baseline else ""
-        cells = "".join(f"<td>{markup(column.show(row.totals))}</td>" for column in COLUMNS)
-        yield (
-            f'<tr{kind}><th scope="row">{markup(row.name)}<small>{markup(row.description)}</small>'
-            f"</th>{cells}</tr>"
-        )
-    yield "</tbody></table></section>"
-    yield "<details><summary>What the columns mean</summary><dl>"
-    for column in COLUMNS:
-        yield f"<dt>{markup(column.title)}</dt><dd>{markup(column.meaning)}</dd>"
-    yield "</dl></details>"
+        name = f'<th scope="row">{_text(row.name)}<small>{_text(row.description)}</small></th>'
+        lines.append(f"<tr{kind}>{name}{_cells(*(one.show(row.totals) for one in COLUMNS))}</tr>")
+    return "\n".join((*lines, "</tbody>"))
 
 
-def _legend() -> Iterator[str]:
-    yield '<ul class="legend" aria-label="Colours of the pictures">'
-    for mark, meaning in _LEGEND:
-        yield f'<li><span class="swatch {mark}"></span>{markup(meaning)}</li>'
-    yield "</ul>"
+def _head(*titles: str) -> str:
+    heads = "".join(f'<th scope="col">{_text(title)}</th>' for title in titles)
+    return f"<thead><tr>{heads}</tr></thead><tbody>"
 
 
-def _left_out(count: int) -> Iterator[str]:
-    if count > 0:
-        yield f"<p>The {MOST_SESSIONS} longest sessions are drawn; {count:,} are not.</p>"
+def _cells(*texts: str) -> str:
+    return "".join(f"<td>{_text(text)}</td>" for text in texts)
 
 
-def _session(reports: Sequence[ReplayReport], number: int) -> Iterator[str]:
+def _session(reports: Sequence[ReplayReport], id: str) -> Iterator[str]:
     session = reports[0].session
     ceiling = max((call.full_tokens for call in reports[0].calls), default=1)
-    yield f"<section><h2>{markup(_heading(session))}</h2>"
+    heading = " · ".join(part for part in (session.title, session.id) if part) or "session"
+    yield f"<section><h2>{_text(heading)}</h2>"
     yield (
-        f"<p>{markup(session.format)}, {session.messages:,} messages, {session.exchanges:,} "
-        f"exchanges, {session.tokens:,} tokens</p>"
+        f"<p>{_text(session.format)}, {session.messages:,} messages, {session.exchanges:,} "
+        f'exchanges, {session.tokens:,} tokens</p><div class="panels">'
     )
-    yield '<div class="panels">'
-    for place, report in enumerate(reports, start=1):
-        yield f"<article><h3>{markup(report.name)}</h3><p>{markup(describe(report))}</p>"
-        yield draw(report, id=f"s{number}p{place}", ceiling=ceiling)
+    for place, report in enumerate(reports):
+        name, description = _text(report.name), _text(describe(report))
+        yield f"<article><h3>{name}</h3><p>{description}</p>"
+        label = f"{name}: history against view"
+        yield draw(report, id=f"{id}p{place}", label=label, description=description, top=ceiling)
         yield from _violations(report)
         yield from _folds(report)
         yield "</article>"
     yield "</div></section>"
 
 
-def _heading(session: SessionRecord) -> str:
-    return " · ".join(part for part in (session.title, session.id) if part) or "session"
-
-
 def _violations(report: ReplayReport) -> Iterator[str]:
     found = [(call.number, text) for call in report.calls for text in call.violations]
-    if not found:
-        return
-    yield f"<details open><summary>{len(found):,} violations</summary><ul>"
-    for number, text in found[:_MOST_VIOLATIONS]:
-        yield f"<li>call {number:,}: {markup(text)}</li>"
-    yield "</ul></details>"
+    if found:
+        yield f"<details open><summary>{len(found):,} violations</summary><ul>"
+        for number, text in found[:_MOST_VIOLATIONS]:
+            yield f"<li>call {number:,}: {_text(text)}</li>"
+        yield "</ul></details>"
 
 
 def _folds(report: ReplayReport) -> Iterator[str]:
@@ -151,17 +111,15 @@ def _folds(report: ReplayReport) -> Iterator[str]:
     shown = folds[:_MOST_FOLDS]
     more = f", the first {len(shown)} of them" if len(shown) < len(folds) else ""
     yield f'<details><summary>{len(folds):,} folds{more}</summary><div class="scroll"><table>'
-    heads = ("call", "messages folded", "messages read", "tokens read", "view, tokens", "outcome")
-    cells = "".join(f'<th scope="col">{head}</th>' for head in heads)
-    yield f"<thead><tr>{cells}</tr></thead><tbody>"
+    yield _head(*_FOLD_HEADS)
     for call, fold in shown:
-        yield _fold(call, fold)
+        yield f"<tr>{_cells(*_figures(call, fold))}</tr>"
     yield "</tbody></table></div></details>"
 
 
-def _fold(call: CallRecord, fold: FoldRecord) -> str:
+def _figures(call: CallRecord, fold: FoldRecord) -> tuple[str, ...]:
     read = ", ".join(f"{start:,}–{stop - 1:,}" for start, stop in fold.messages_read)
-    cells = (
+    return (
         f"{call.number:,}",
         f"{fold.cut:,}",
         read or "none",
@@ -169,4 +127,3 @@ def _fold(call: CallRecord, fold: FoldRecord) -> str:
         f"{call.view_tokens:,}",
         call.reason if call.status == "failed" else (fold.summarizer or "dropped"),
     )
-    return "<tr>" + "".join(f"<td>{markup(cell)}</td>" for cell in cells) + "</tr>"

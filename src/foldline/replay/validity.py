@@ -1,11 +1,11 @@
 """
 Whether a request is one that vendors accept, and one that lost nothing it has to hold.
 
-Two requests that share a beginning share what is wrong with it. So a request that goes on from the
-one before is judged from the last place on where it can be divided: in front of an assistant
-message that the user or a tool came before, which no rule of a grammar reaches across but those
-that ids are given once, and only behind reasoning where there is any. The last request before the prefix breaks holds all of those before it;
-it is judged whole.
+Two requests that share a beginning share what is wrong with it. So a request that continues the one
+before is checked from the last place on where it can be divided: before an assistant message that
+follows the user or a tool. No rule of a grammar reaches across that place except that ids are given
+once, and that reasoning may have to follow. The last request before the prefix breaks holds all of
+those before it; it is checked whole.
 """
 
 from collections.abc import Sequence
@@ -30,11 +30,7 @@ __all__ = ["losses", "violations", "violations_behind"]
 
 
 def violations(request: Sequence[Message]) -> tuple[str, ...]:
-    """
-    Return what OpenAI Chat, OpenAI Responses and Anthropic would refuse in *request*.
-
-    It is rendered for each.
-    """
+    """Return what OpenAI Chat, OpenAI Responses and Anthropic would refuse in *request*."""
     chat = check_openai_chat(render_openai_chat(request))
     responses = check_openai_responses(render_openai_responses(request))
     rendered = render_anthropic(request)
@@ -47,16 +43,15 @@ def violations(request: Sequence[Message]) -> tuple[str, ...]:
 
 
 def violations_behind(request: Sequence[Message], kept: int) -> tuple[str, ...]:
-    """Return what is wrong with *request*, whose first *kept* messages were judged before."""
+    """Return what is wrong with *request*, whose first *kept* messages were checked before."""
     return violations(request[_division(request, kept) :])
 
 
 def losses(request: Sequence[Message], history: History) -> tuple[str, ...]:
     """Return what *request* has to hold of *history* and does not."""
     lost: list[str] = []
-    system = history.system
-    if tuple(request[: len(system)]) != system:
-        lost.append("view: a system message is missing or moved")
+    if tuple(message for message in request if message.role == "system") != history.system:
+        lost.append("view: a system message is missing or out of order")
     user = history.last_user()
     if user is not None and not _holds(request, history[user]):
         lost.append("view: the last user message is missing or changed")

@@ -95,7 +95,7 @@ def plan(context: StoreContext, record: ThreadRecord, change: Change) -> Planned
         CheckpointError: A number in the execution state is invalid.
     """
     reduction = change.reduction
-    is_fold = isinstance(reduction, HistoryReductionState) and not reduction.is_noted_on(
+    is_fold = isinstance(reduction, HistoryReductionState) and not reduction.is_same_as(
         record.reduction
     )
     keeps_moment = context.checkpoints == "full" and isinstance(change.execution, AgentLoopState)

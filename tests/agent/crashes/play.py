@@ -11,7 +11,7 @@ from foldline.agent.agent import Agent
 from foldline.agent.background import BackgroundFold
 from foldline.agent.events import AgentEvent, CheckpointEvent
 from foldline.errors import ToolDecisionError
-from foldline.reduction.reason import CIRCUIT_BREAKER_TERMINATION
+from foldline.reduction.event import CIRCUIT_BREAKER_TERMINATION
 from foldline.threads.storage import ThreadStorage
 from foldline.threads.store import ThreadStore
 from foldline.threads.thread import ConversationThread

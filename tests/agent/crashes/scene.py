@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from foldline.agent.agent import Agent
 from foldline.agent.background import BackgroundFold
-from foldline.agent.options import AgentOptions
+from foldline.agent.config import AgentOptions
 from foldline.agent.tools import Tool, ToolContext, tool
 from foldline.errors import ContextOverflowError
 from foldline.history.codec import decode_json

@@ -12,9 +12,8 @@ from opentelemetry.trace import StatusCode
 
 from foldline.agent.agent import Agent
 from foldline.agent.background import BackgroundFold
-from foldline.agent.config import AgentConfig
+from foldline.agent.config import AgentConfig, AgentOptions
 from foldline.agent.events import TextDeltaEvent
-from foldline.agent.options import AgentOptions
 from foldline.agent.result import TurnResult
 from foldline.errors import ConfigError, ContextOverflowError, ModelError
 from foldline.history.messages import Message
@@ -405,5 +404,5 @@ def test_nothing_is_traced_where_nobody_asks() -> None:
 
 def test_an_agent_of_a_description_is_watched_too() -> None:
     """`from_config` takes a telemetry as the constructor does."""
-    with pytest.raises(ConfigError, match="provider=None"):
+    with pytest.raises(ConfigError, match="provider must name a model, got None"):
         Agent.from_config(AgentConfig(), telemetry=watch().telemetry)

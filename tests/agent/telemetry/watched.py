@@ -15,8 +15,7 @@ from foldline.agent.tools import Tool
 from foldline.history.messages import Message, Usage
 from foldline.history.parts import ToolCallPart
 from foldline.providers.model import ChatRequest, ChatResponse
-from foldline.reduction.event import HistoryReductionEvent, ReductionStatus
-from foldline.reduction.reason import Reason
+from foldline.reduction.event import HistoryReductionEvent, Reason, ReductionStatus
 
 
 SECRET = "the cat is called Mulberry"

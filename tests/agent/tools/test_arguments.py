@@ -7,8 +7,7 @@ from typing import Annotated, Literal
 import pytest
 from msgspec import Meta, Struct
 
-from foldline.agent.tools.context import ToolContext
-from foldline.agent.tools.parameters import ToolFunction
+from foldline.agent.tools.parameters import ToolContext, ToolFunction
 from foldline.agent.tools.tool import Tool, tool
 from foldline.errors import FormatError
 

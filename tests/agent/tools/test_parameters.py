@@ -7,8 +7,7 @@ from typing import Annotated, Any, cast
 import pytest
 from msgspec import UNSET, Meta
 
-from foldline.agent.tools.context import ToolContext
-from foldline.agent.tools.parameters import ToolFunction, read_signature
+from foldline.agent.tools.parameters import ToolContext, ToolFunction, read_signature
 from foldline.errors import ConfigError
 
 

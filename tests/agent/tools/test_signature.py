@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.agent.tools.signature import call_signature
+from foldline.agent.tools.running import call_signature
 
 
 JSON = st.recursive(

@@ -8,7 +8,7 @@ import pytest
 from foldline.history.codec import decode_json
 from foldline.history.messages import Message, NativeFormat, Usage
 from foldline.history.parts import CompactionPart, ReasoningPart, TextPart, ToolCallPart
-from foldline.logs.request import read_request
+from foldline.logs.wire_logs import read_request
 from foldline.providers.model import ChatRequest, ChatResponse
 from foldline.providers.tool_definition import ToolDefinition
 from tests.providers.vendors.asking import Streamed, ask, ask_stream, opened, request_of
@@ -27,7 +27,7 @@ CLAUDE = "anthropic:claude-sonnet-4-6"
 def requests(recorded: list[Recorded], wire_format: NativeFormat) -> list[ChatRequest]:
     """Return the conversations that were sent when the exchanges were recorded."""
     bodies = [read_request(one.asked, wire_format) for one in recorded]
-    return [request_of(*body.messages) for body in bodies]
+    return [request_of(*body) for body in bodies]
 
 
 def played(
@@ -217,7 +217,7 @@ def test_a_compaction_of_anthropic(vendor: VendorServer, recordings: Recordings,
     recorded = recordings(name)
     is_stream = recorded[0].asked["stream"]
     edits = recorded[0].asked["context_management"]
-    given = read_request(recorded[0].asked, ANTHROPIC).messages
+    given = read_request(recorded[0].asked, ANTHROPIC)
     request = request_of(*given, context_management=edits)
     vendor.answers = [recorded[0].answer]
     model = opened(vendor, CLAUDE)

@@ -14,9 +14,8 @@ from datetime import UTC, datetime
 from foldline.agent.reducer import HistoryReducer
 from foldline.errors import ThreadConflictError
 from foldline.history.messages import Message
-from foldline.reduction.config import HistoryReductionConfig
+from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
 from foldline.reduction.request import SummaryRequest
-from foldline.reduction.run_config import AgentRunConfig
 from foldline.threads.loop_state import COMPLETED, AgentLoopState
 from foldline.threads.store import ThreadStore
 from tests.threads.concurrency.stores import store_at

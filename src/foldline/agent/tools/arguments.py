@@ -11,9 +11,8 @@ from typing import Any, cast
 import msgspec
 from msgspec import UNSET, Struct
 
-from foldline.agent.tools.context import ToolContext
 from foldline.agent.tools.foreign import foreign_value
-from foldline.agent.tools.parameters import Parameter, Signature
+from foldline.agent.tools.parameters import Parameter, Signature, ToolContext
 from foldline.agent.tools.references import JsonSchema
 from foldline.errors import ConfigError, FormatError
 

@@ -10,12 +10,18 @@ from typing import Annotated, Any, TypeAlias, Union, cast
 
 from msgspec import UNSET, Meta, Struct
 
-from foldline.agent.tools.context import ToolContext
 from foldline.agent.tools.docstring import read_docstring
 from foldline.errors import ConfigError
 
 
-__all__ = ["Parameter", "Signature", "ToolFunction", "read_signature", "without_partial"]
+__all__ = [
+    "Parameter",
+    "Signature",
+    "ToolContext",
+    "ToolFunction",
+    "read_signature",
+    "without_partial",
+]
 
 
 ToolFunction: TypeAlias = Callable[..., object]
@@ -37,6 +43,38 @@ _INSTEAD: Mapping[object, Any] = MappingProxyType(
         time: Annotated[time, Meta(extra_json_schema={"format": "time"})],
     }
 )
+
+
+class ToolContext(Struct, frozen=True, kw_only=True):
+    """
+    The call that a tool answers.
+
+    A parameter with this annotation is filled in by the agent; the model does not see it.
+    """
+
+    call_id: str
+    """The id of the call."""
+
+    name: str
+    """The name that the tool was called by."""
+
+    idempotency_key: str = ""
+    """The same whenever this call runs again: what it does twice under one key should count once."""
+
+    thread_id: str = ""
+    """The thread of the conversation."""
+
+    tenant: str = ""
+    """The tenant of the thread."""
+
+    run_id: str = ""
+    """The run that calls."""
+
+    iteration: int = 0
+    """The number of the model call that the call is from."""
+
+    attempt: int = 1
+    """How often this call has started, including this time: more than 1 after a crash."""
 
 
 class Parameter(Struct, frozen=True, kw_only=True):

@@ -1,22 +1,29 @@
-"""One call of a tool, from the text of its arguments to its answer."""
+"""One call of a tool, from its arguments as JSON to its answer."""
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from contextvars import copy_context
 from difflib import get_close_matches
 from functools import partial
+from hashlib import sha256
 from inspect import isawaitable
-from typing import cast
+from threading import Thread
+from typing import TypeVar, cast
 
+from foldline.agent.bounded import Outcome, bounded
 from foldline.agent.tools.answer import ToolAnswer, answer_of, error_answer
-from foldline.agent.tools.context import ToolContext
+from foldline.agent.tools.parameters import ToolContext
 from foldline.agent.tools.tool import Tool
-from foldline.agent.tools.worker import in_thread
 from foldline.errors import FormatError
+from foldline.history.codec import canonical_json, decode_json
 
 
-__all__ = ["run_tool", "unknown_tool"]
+__all__ = ["call_signature", "run_tool", "unknown_tool"]
 
+
+_Result = TypeVar("_Result")
 
 _LOG = logging.getLogger("foldline")
 
@@ -25,18 +32,32 @@ _NEAREST = 5
 _MOST_NAMED = 20
 
 
+def call_signature(arguments_json: str) -> str:
+    """
+    Return a digest that is equal for equal arguments, whatever the order of their keys.
+
+    Arguments that are not JSON are compared as strings.
+    """
+    try:
+        data = b"=" + canonical_json(
+            decode_json(arguments_json if arguments_json.strip() else "{}")
+        )
+    except (FormatError, RecursionError, ValueError):
+        data = b"?" + arguments_json.encode("utf-8", "surrogatepass")
+    return sha256(data).hexdigest()
+
+
 async def run_tool(tool: Tool, arguments_json: str, context: ToolContext) -> ToolAnswer:
     """
-    Run *tool* and return what the model is to read; only the end of the turn is raised.
+    Run *tool* and return what the model reads; only the end of the turn is raised.
 
-    Arguments that are not what the tool takes, an exception of the tool and a timeout become short
-    error texts. That of an exception holds its type and its message, so **the message goes to the
-    model** unless `shows_errors` is false. An exception is logged by its type, and as a whole at the
-    level DEBUG.
+    Wrong arguments, an exception of the tool and a timeout become short error texts. That of an
+    exception has its type and message, so **the message goes to the model** unless `shows_errors` is
+    false. Exceptions are logged by their type, and in full at the level DEBUG.
 
-    An async function runs in the task of the caller. Any other one runs in a thread with a copy
-    of the context variables; after a timeout or the end of the turn it runs on, because nothing can
-    stop it.
+    An async function runs in a task of its own, any other in a thread of its own, both with a copy of
+    the context variables. After a timeout or the end of the turn the task is cancelled. A thread
+    cannot be stopped and runs on, and so does a task that ignores being cancelled.
 
     Raises:
         CancelledError: The turn was cancelled.
@@ -45,29 +66,53 @@ async def run_tool(tool: Tool, arguments_json: str, context: ToolContext) -> Too
         arguments = tool.reader.read(arguments_json, context, schema=tool.parameters)
     except FormatError as error:
         return error_answer(f"{tool.name} was not run: {error}")
-    task = asyncio.current_task()
-    # A task that once caught its cancellation may go on; only a new one ends the turn.
-    cancellations = 0 if task is None else task.cancelling()
-    scope = asyncio.timeout(tool.timeout)
-    try:
-        async with scope:
-            value = await _called(tool, arguments)
-        return answer_of(value, max_result_chars=tool.max_result_chars)
-    except asyncio.CancelledError as error:
-        if task is not None and task.cancelling() > cancellations:
-            raise
-        # The tool gave up by itself; nobody has cancelled the turn.
-        return _failed(tool, error)
-    except TimeoutError as error:
-        return _timed_out(tool) if scope.expired() else _failed(tool, error)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a tool raises, the turn goes on
-        return _failed(tool, error)
+    outcome = await bounded(partial(_answer, tool, arguments), seconds=tool.timeout)
+    if outcome.has_expired:
+        return _timed_out(tool)
+    if outcome.error is not None:
+        return _failed(tool, outcome.error)
+    assert outcome.value is not None
+    return outcome.value
 
 
-async def _called(tool: Tool, arguments: dict[str, object]) -> object:
+async def _answer(tool: Tool, arguments: dict[str, object]) -> ToolAnswer:
     call = partial(tool.function, **arguments)
-    value = call() if tool.is_async else await in_thread(call, name=f"tool {tool.name}")
-    return cast("object", await value) if isawaitable(value) else value
+    value = call() if tool.is_async else await _in_thread(call, name=f"tool {tool.name}")
+    if isawaitable(value):
+        value = cast("object", await value)
+    return answer_of(value, max_result_chars=tool.max_result_chars)
+
+
+async def _in_thread(function: Callable[[], _Result], *, name: str) -> _Result:
+    """
+    Return what *function* returns, which runs in a thread of its own.
+
+    The thread is a daemon: if it hangs, it neither takes a place in a pool nor holds up the end of the
+    loop or the process.
+    """
+    future: asyncio.Future[Outcome[_Result]] = asyncio.get_running_loop().create_future()
+    call = partial(copy_context().run, function)
+    Thread(target=_work, args=(call, future), name=name, daemon=True).start()
+    outcome = await future
+    if outcome.error is not None:
+        raise outcome.error
+    return cast("_Result", outcome.value)
+
+
+def _work(call: Callable[[], _Result], future: asyncio.Future[Outcome[_Result]]) -> None:
+    outcome: Outcome[_Result]
+    try:
+        outcome = Outcome(value=call())
+    except BaseException as error:  # noqa: BLE001 - the caller raises whatever it is
+        outcome = Outcome(error=error)
+    # A loop that has ended waits for nothing.
+    with suppress(RuntimeError):
+        future.get_loop().call_soon_threadsafe(_settle, future, outcome)
+
+
+def _settle(future: asyncio.Future[Outcome[_Result]], outcome: Outcome[_Result]) -> None:
+    if not future.done():
+        future.set_result(outcome)
 
 
 def _timed_out(tool: Tool) -> ToolAnswer:
@@ -81,7 +126,7 @@ def _timed_out(tool: Tool) -> ToolAnswer:
 def _failed(tool: Tool, error: BaseException) -> ToolAnswer:
     name = type(error).__name__
     _LOG.warning("tool %s failed: %s", tool.name, name)
-    # The error's own text may quote the conversation: only who asks for it gets to see it.
+    # The error's own text may quote the conversation, so it is only logged at DEBUG.
     _LOG.debug("tool %s failed", tool.name, exc_info=error)
     if not tool.shows_errors:
         return error_answer(name)
@@ -93,7 +138,7 @@ def _failed(tool: Tool, error: BaseException) -> ToolAnswer:
 
 
 def unknown_tool(name: str, known: Iterable[str]) -> ToolAnswer:
-    """Return what the model reads when it calls a tool that does not exist."""
+    """Return what the model reads if it calls a tool that does not exist."""
     names = sorted(known)
     asked = f"there is no tool {name[:_MOST_NAME]!r}"
     if not names:

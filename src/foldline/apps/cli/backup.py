@@ -1,97 +1,140 @@
-"""`foldline backup`: a copy of a store, made while others write to it."""
+"""`foldline backup` and `restore`: a copy of a store, and bringing it back."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.text import Text
+from msgspec import Struct
 
-from foldline.apps.cli.documents import json_document
-from foldline.apps.cli.faults import STRAY_NOTE
-from foldline.apps.cli.files import check_targets, print_document
+from foldline.apps.cli.files import check_targets, print_json
 from foldline.apps.cli.options import JsonOption, takes
 from foldline.apps.cli.stores import (
+    DAMAGED,
     StoreOptions,
     address_of,
     file_of,
     path_of,
     with_way_forward,
 )
-from foldline.apps.cli.terminal import clean, output_console, progress
-from foldline.apps.cli.threads_counts import counted
-from foldline.apps.cli.threads_damage import DAMAGED
+from foldline.apps.cli.terminal import counted, note, progress, say
+from foldline.apps.cli.threads_ends import confirm
 from foldline.errors import StoreCorruptError, UsageError
-from foldline.threads.stores.sqlite.backup import back_up
-from foldline.threads.stores.sqlite.damaged_log import KEPT_ADVICE
+from foldline.threads.stores.sqlite.backup import Backup, back_up
 
 
-__all__ = ["BackupOptions", "backup"]
+__all__ = ["BackupOptions", "RestoreOptions", "backup", "restore"]
 
 
 class BackupOptions(StoreOptions, frozen=True, kw_only=True):
     """What to copy, and where to."""
 
     target: Annotated[
-        str, typer.Argument(metavar="TARGET", help="The file to make, which must not be there.")
+        str, typer.Argument(metavar="TARGET", help="The file to create; it must not exist.")
     ]
-    """The file to make."""
-
     json: JsonOption = False
-    """Whether to print JSON."""
 
 
 @takes(BackupOptions)
 def backup(options: BackupOptions) -> None:
     """
-    Copy a SQLite store into a new file, as one moment saw it, while others go on writing.
+    Copy a SQLite store into a new file, as of one moment, while others keep writing.
 
-    The copy is checked: by the integrity check of SQLite, and every seal of its messages; all else
-    of a thread `foldline verify` checks. What is found damaged is so in the store too, is told, and
-    makes the exit code 1, as does the copy of a damaged log beside the store; what is stray belongs
-    to nothing, is told, and does not. No key is needed for an encrypted store. Servers have programs
-    of their own for this.
+    The copy is checked: SQLite's integrity check, and the chain hash of every message. What is
+    damaged is damaged in the store too, and makes the exit code 1. An encrypted store needs no key.
+    PostgreSQL and Redis have programs of their own for this.
 
-    With --json: an object with "file", "bytes", "threads", "problems", "stray" and "logs".
+    With --json: an object with "file", "bytes", "threads" and "problems".
     """
-    path = file_of(options)
-    if path is None:
+    source = file_of(options)
+    if source is None:
         raise UsageError(_advice(address_of(options)))
-    target = path_of(options.target)
-    # As it was written, where it ends with a slash.
-    named = options.target if target == Path(options.target) else str(target)
-    check_targets({"TARGET": named}, source=str(path))
+    _finish(_copied(source, path_of(options.target)), as_json=options.json)
+
+
+class RestoreOptions(Struct, frozen=True, kw_only=True):
+    """What to bring back, and where to."""
+
+    source: Annotated[
+        str, typer.Argument(metavar="BACKUP", help="A file that `foldline backup` made.")
+    ]
+    target: Annotated[
+        str, typer.Argument(metavar="STORE", help="The file of the store; programs must close it.")
+    ]
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the store without asking.")] = (
+        False
+    )
+    json: JsonOption = False
+
+
+@takes(RestoreOptions)
+def restore(options: RestoreOptions) -> None:
+    """
+    Bring a backup of a SQLite store back.
+
+    An existing STORE is overwritten, after a question on a terminal or with --force. Its `-wal` and
+    `-shm` files, which SQLite would apply to the backup, are renamed to end in `.stale`.
+
+    With --json: an object with "file", "bytes", "threads" and "problems".
+    """
+    source = file_of(StoreOptions(store=options.source))
+    if source is None:
+        raise UsageError(_advice(options.source))
+    target = path_of(options.target).resolve()
+    if target.exists() and not options.force:
+        question = f"Overwrite {target}?"
+        confirm(question, f"{target} exists already: add --force to overwrite it")
+    draft = target.with_name(f".{target.name}.restored")
+    draft.unlink(missing_ok=True)
+    check_targets({"STORE": str(target)}, source=str(source))
+    try:
+        made = _copied(source, draft)
+        for end in ("-wal", "-shm"):
+            _move_away(target.with_name(target.name + end))
+        draft.replace(target)
+    finally:
+        draft.unlink(missing_ok=True)
+    _finish(made, as_json=options.json, path=target)
+
+
+def _copied(source: Path, target: Path) -> Backup:
+    check_targets({"TARGET": str(target)}, source=str(source))
     with progress("copying", 1) as advance:
 
         def step(remaining: int, total: int) -> None:
             advance.to(total - remaining, total)
 
         try:
-            made = back_up(path, target, on_step=step)
+            return back_up(source, target, on_step=step)
         except StoreCorruptError as error:
-            raise with_way_forward(error, of=path) from error
-    if options.json:
-        facts = {"file": made.path, "bytes": made.size, "threads": made.threads}
-        rest = {"problems": made.problems, "stray": made.stray, "logs": made.logs}
-        print_document(json_document({**facts, **rest}))
+            raise with_way_forward(error) from error
+
+
+def _move_away(path: Path) -> None:
+    if not path.exists():
+        return
+    stale, number = path.with_name(f"{path.name}.stale"), 1
+    while stale.exists():
+        number += 1
+        stale = path.with_name(f"{path.name}.stale{number}")
+    path.rename(stale)
+    note(f"{path.name} of the old store is now {stale.name}: delete it if you do not need it")
+
+
+def _finish(made: Backup, *, as_json: bool, path: Path | None = None) -> None:
+    file = str(path or made.path)
+    if as_json:
+        facts = {"file": file, "bytes": made.size, "threads": made.threads}
+        print_json({**facts, "problems": made.problems})
     else:
-        console = output_console()
         for problem in made.problems:
-            console.print(Text(clean(problem), style="red"), soft_wrap=True)
-        for name in made.logs:
-            console.print(Text(f"{clean(name)}: {KEPT_ADVICE}", style="red"), soft_wrap=True)
-        if made.stray:
-            console.print(f"{'; '.join(made.stray)}: {STRAY_NOTE}", soft_wrap=True)
-        whole = "damaged as the store is" if made.problems else "every message whole"
-        text = f"{made.path}: {counted(made.threads, 'thread')}, {made.size:,} bytes, {whole}"
-        console.print(text, soft_wrap=True)
-    if made.problems or made.logs:
+            say(problem, style="red")
+        state = "damaged" if made.problems else "every message whole"
+        say(f"{file}: {counted(made.threads, 'thread')}, {made.size:,} bytes, {state}")
+    if made.problems:
         raise typer.Exit(DAMAGED)
 
 
 def _advice(address: str) -> str:
     if address.lower().startswith("postgres"):
-        return "backup copies SQLite files: make a backup of PostgreSQL with pg_dump"
-    return (
-        "backup copies SQLite files: make a backup of Redis by its persistence (BGSAVE, then copy "
-        "the dump file, or the folder of its append-only file)"
-    )
+        return "only SQLite files can be copied: back up PostgreSQL with pg_dump"
+    return "only SQLite files can be copied: back up Redis by its persistence (BGSAVE or its AOF)"

@@ -10,8 +10,8 @@ from msgspec import Struct
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from foldline.apps.cli.documents import json_document, replay_document
-from foldline.apps.cli.files import check_targets, print_document, write_files
+from foldline.apps.cli.documents import replay_document
+from foldline.apps.cli.files import check_targets, print_json, write_files
 from foldline.apps.cli.options import JsonOption, takes
 from foldline.apps.cli.tables import picture, replay_table
 from foldline.apps.cli.terminal import command_name, output_console, progress
@@ -19,9 +19,8 @@ from foldline.apps.cli.viewing import show_view
 from foldline.logs import read_sessions
 from foldline.logs.importer import Session
 from foldline.reduction.config import HistoryReductionConfig
-from foldline.replay.baselines import NO_MEMORY, NO_REDUCTION
 from foldline.replay.columns import rows, short_number
-from foldline.replay.comparison import USUAL, Comparison, compare
+from foldline.replay.comparison import NO_MEMORY, NO_REDUCTION, USUAL, Comparison, compare
 from foldline.replay.record import Totals
 from foldline.replay.report import html_page
 from foldline.replay.tape import Tape
@@ -46,10 +45,8 @@ class DemoOptions(Struct, frozen=True, kw_only=True):
     html: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write a page with pictures to this file.")
     ] = None
-    """The file of the page."""
 
     json: JsonOption = False
-    """Whether to print JSON."""
 
 
 @takes(DemoOptions)
@@ -65,7 +62,7 @@ def demo(options: DemoOptions) -> None:
     if options.html is not None:
         write_files({options.html: html_page(sessions, title="foldline demo").encode()})
     if options.json:
-        print_document(json_document(replay_document(sessions)))
+        print_json(replay_document(sessions))
         return
     console = output_console()
     for element in _shown(comparison, console):

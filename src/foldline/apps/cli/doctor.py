@@ -1,4 +1,4 @@
-"""`foldline doctor`: what endangers a store."""
+"""`foldline doctor`: the environment of a store."""
 
 import asyncio
 import platform
@@ -10,70 +10,62 @@ from importlib.util import find_spec
 from typing import Any
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
-from foldline.apps.cli.documents import json_document
-from foldline.apps.cli.files import print_document
+from foldline.apps.cli.files import print_json
 from foldline.apps.cli.options import JsonOption, takes
 from foldline.apps.cli.stores import StoreOptions, address_of, file_of
-from foldline.apps.cli.terminal import clean, output_console
-from foldline.threads.finding import Finding
-from foldline.threads.stores.sqlite.diagnosis import diagnose_file, diagnose_library
+from foldline.apps.cli.terminal import clean, output_console, plain_table
+from foldline.threads.stores.fact import Fact
+from foldline.threads.stores.sqlite.doctor import sqlite_facts
 
 
 __all__ = ["DoctorOptions", "doctor"]
 
 
 _DANGER = 1
-# The package that tells whether an extra is installed.
+# The package that shows whether an extra is installed.
 _EXTRAS = {"cli": "typer", "crypto": "cryptography", "postgres": "psycopg", "redis": "redis"}
-_STYLES = {"fine": "", "note": "yellow", "danger": "bold red"}
 
 
 class DoctorOptions(StoreOptions, frozen=True, kw_only=True):
     """Which store to look at."""
 
     json: JsonOption = False
-    """Whether to print JSON."""
 
 
 @takes(DoctorOptions)
 def doctor(options: DoctorOptions) -> None:
     """
-    Tell what a store stands on: versions, modes, locks, sizes, the disk, and what endangers it.
+    Check a store's environment: versions, modes, locks, sizes and the disk.
 
-    Nothing is changed. Each line is fine, a note, or a danger: something by which data may be lost.
-    The exit code is 1 where there is one. Of a SQLite file that is also what its quick check finds;
-    `foldline verify` looks at the data itself.
+    Nothing is changed. A danger may lose data, and makes the exit code 1. Of a SQLite file the
+    quick check is run too; `foldline verify` checks the data.
 
-    With --json: an object with "findings", each with "name", "value", "weight" and "advice".
+    With --json: an object with "facts", each with "name", "value", "advice" and "is_danger".
     """
-    findings = [*_programs(), *_store(options)]
+    facts = [*_programs(), *_store(options)]
     if options.json:
-        print_document(json_document({"findings": findings}))
+        print_json({"facts": facts})
     else:
-        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
-        for one in findings:
-            told = clean(f"{one.value}: {one.advice}" if one.advice else one.value)
-            weight = "" if one.weight == "fine" else one.weight
-            style = _STYLES[one.weight]
-            table.add_row(one.name, Text(weight, style=style), Text(told, style=style))
+        table = plain_table()
+        for one in facts:
+            text = clean(f"{one.value}: {one.advice}" if one.advice else one.value)
+            style = "bold red" if one.is_danger else "yellow" if one.advice else ""
+            table.add_row(one.name, Text(text, style=style))
         output_console().print(table)
-    if any(one.weight == "danger" for one in findings):
+    if any(one.is_danger for one in facts):
         raise typer.Exit(_DANGER)
 
 
-def _programs() -> list[Finding]:
+def _programs() -> list[Fact]:
     missing = sorted(name for name, package in _EXTRAS.items() if find_spec(package) is None)
     there = sorted(set(_EXTRAS) - set(missing))
     return [
-        Finding(name="foldline", value=_version("foldline")),
-        Finding(name="Python", value=f"{platform.python_version()} on {sys.platform}"),
-        Finding(name="msgspec", value=_version("msgspec")),
-        Finding(
-            name="extras", value=f"{', '.join(there)}; missing: {', '.join(missing) or 'none'}"
-        ),
+        Fact(name="foldline", value=_version("foldline")),
+        Fact(name="Python", value=f"{platform.python_version()} on {sys.platform}"),
+        Fact(name="msgspec", value=_version("msgspec")),
+        Fact(name="extras", value=f"{', '.join(there)}; missing: {', '.join(missing) or 'none'}"),
     ]
 
 
@@ -84,15 +76,15 @@ def _version(package: str) -> str:
         return "not installed as a package"
 
 
-def _store(options: StoreOptions) -> list[Finding]:
-    path = file_of(options, may_be_newer=True)
+def _store(options: StoreOptions) -> list[Fact]:
+    path = file_of(options)
     if path is not None:
-        return [*diagnose_library(), *diagnose_file(path)]
+        return list(sqlite_facts(path))
     address = address_of(options)
     name = "postgres" if address.lower().startswith("postgres") else "redis"
-    module: Any = import_module(f"foldline.threads.stores.{name}.diagnosis")
-    return asyncio.run(_all(getattr(module, f"diagnose_{name}")(address)))
+    module: Any = import_module(f"foldline.threads.stores.{name}.doctor")
+    return asyncio.run(_all(getattr(module, f"{name}_facts")(address)))
 
 
-async def _all(findings: AsyncIterator[Finding]) -> list[Finding]:
-    return [one async for one in findings]
+async def _all(facts: AsyncIterator[Fact]) -> list[Fact]:
+    return [one async for one in facts]

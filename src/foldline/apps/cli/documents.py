@@ -1,4 +1,4 @@
-"""What `--json` and `--output` write."""
+"""The JSON that `--json` and `--output` write."""
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from foldline.errors import UsageError
+from foldline.checks import expect_choice
 from foldline.history.codec import encode_history, encode_json
 from foldline.history.formats.renderings import (
     render_anthropic,
@@ -20,8 +20,6 @@ from foldline.replay.record import ReplayReport
 
 __all__ = [
     "TARGETS",
-    "json_document",
-    "left_out",
     "left_out_note",
     "replay_document",
     "target_format",
@@ -53,16 +51,14 @@ TARGETS: Mapping[str, Callable[[Sequence[Message]], bytes]] = MappingProxyType(
 
 def target_format(wanted: str | None, *, source: str) -> str:
     """
-    Return the format to write in: the *wanted* one, else that of the *source* where it can be.
+    Return the format to write in: the *wanted* one, else that of the *source* if it is a target.
 
     Raises:
-        UsageError: The *wanted* one is none of `TARGETS`.
+        ConfigError: The *wanted* one is none of `TARGETS`.
     """
     if wanted is None:
         return source if source in TARGETS else _DEFAULT_TARGET
-    if wanted not in TARGETS:
-        message = f"--to {wanted[:80]!r}: allowed is {' or '.join(TARGETS)}"
-        raise UsageError(message)
+    expect_choice("--to", wanted, tuple(TARGETS))
     return wanted
 
 
@@ -71,17 +67,15 @@ def view_document(view: Sequence[Message], target: str) -> bytes:
     return TARGETS[target](view)
 
 
-def left_out(view: Sequence[Message], target: str) -> list[Message]:
-    """Return those of *view* that hold nothing but what the format *target* has no place for."""
+def left_out_note(view: Sequence[Message], target: str) -> tuple[int, str]:
+    """Return how many messages of *view* the format *target* has no place for, and a note of it."""
     nothing = view_document([_ANSWER], target)
-    return [one for one in view if view_document([one, _ANSWER], target) == nothing]
-
-
-def left_out_note(left: Sequence[Message], target: str) -> str:
-    """Return how many messages were *left* out of a document in the format *target*, and why."""
+    left = [one for one in view if view_document([one, _ANSWER], target) == nothing]
+    if not left:
+        return 0, ""
     held = " and ".join(sorted({kind for one in left for kind in _held(one)}))
     which = "1 message is" if len(left) == 1 else f"{len(left):,} messages are"
-    return f"{which} left out: {target} has no place for {held} alone"
+    return len(left), f"{which} left out: {target} has no place for {held} alone"
 
 
 def _held(message: Message) -> set[str]:
@@ -90,13 +84,8 @@ def _held(message: Message) -> set[str]:
     return kinds - {"text"} or {"blank text"}
 
 
-def json_document(value: Any) -> bytes:
-    """Return *value* as one JSON document."""
-    return encode_json(value)
-
-
 def replay_document(sessions: Sequence[Sequence[ReplayReport]]) -> dict[str, Any]:
-    """Return the reports of each session as one value, with the figures that follow from others."""
+    """Return the reports of each session as one value, with the figures derived from others."""
     return {
         "sessions": [
             {

@@ -9,19 +9,28 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 from foldline.errors import ExternalError, UsageError
+from foldline.history.codec import encode_json
 
 
-__all__ = ["STANDARD_INPUT", "check_targets", "print_document", "read_file", "write_files"]
+__all__ = [
+    "STANDARD_INPUT",
+    "check_targets",
+    "print_document",
+    "print_json",
+    "read_file",
+    "write_files",
+]
 
 
 STANDARD_INPUT = "-"
-"""The name that stands for the standard input."""
+"""The name of the standard input."""
 
 _USUAL_MODE = 0o666
 _CALLERS = (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)
-# Of a name that leads nowhere, too, for which Python has no class.
+# Names that lead nowhere, for which Python has no class.
 _NOWHERE = frozenset({errno.ELOOP, errno.ENAMETOOLONG})
 
 
@@ -44,12 +53,12 @@ def check_targets(
     targets: Mapping[str, str | None], *, source: str = STANDARD_INPUT, configs: Iterable[str] = ()
 ) -> None:
     """
-    Refuse what cannot be written, before any work is done.
+    Check that *targets* can be written, before any work is done.
 
     Args:
         targets: The files to write, by the options that name them.
-        source: The conversation, which is never written over.
-        configs: The configurations, which neither are.
+        source: The conversation, which is never overwritten.
+        configs: The configurations, which are not either.
 
     Raises:
         UsageError: The folder of a file does not exist, or it is a folder itself, what is read, or
@@ -81,7 +90,7 @@ def _check_place(name: str) -> None:
 
 
 def _is_same(one: str, other: str) -> bool:
-    """Whether both are names of one file, there or not; a device may well be written to twice."""
+    """Whether both name one file, existing or not; a device may be written to twice."""
     if STANDARD_INPUT in {one, other}:
         return False
     first, second = Path(os.path.realpath(one)), Path(os.path.realpath(other))
@@ -92,7 +101,7 @@ def _is_same(one: str, other: str) -> bool:
 
 def write_files(contents: Mapping[str, bytes]) -> None:
     """
-    Write every file of *contents* whole; a file that is there stays as it is until then.
+    Write every file of *contents* whole; existing files are unchanged until then.
 
     Raises:
         UsageError: A name cannot be written to.
@@ -144,10 +153,15 @@ def _mode(target: Path) -> int:
 
 
 def print_document(data: bytes) -> None:
-    """Write *data* to the standard output, as it is, with a newline behind it."""
+    """Write *data* to the standard output, as it is, and a newline."""
     sys.stdout.flush()
     sys.stdout.buffer.write(data + b"\n")
     sys.stdout.buffer.flush()
+
+
+def print_json(value: Any) -> None:
+    """Write *value* to the standard output as one JSON document."""
+    print_document(encode_json(value))
 
 
 def _failure(what: str, error: Exception) -> UsageError | ExternalError:

@@ -1,15 +1,15 @@
-"""`foldline formats`: what can be read, and what a file holds."""
+"""`foldline formats`: which formats can be read, and what a file holds."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from msgspec import Struct
 from rich.table import Table
 from rich.text import Text
 
-from foldline.apps.cli.documents import TARGETS, json_document
-from foldline.apps.cli.files import print_document
+from foldline.apps.cli.documents import TARGETS
+from foldline.apps.cli.files import print_json
 from foldline.apps.cli.options import JsonOption, SourceOptions, takes
 from foldline.apps.cli.sources import sessions_of
 from foldline.apps.cli.terminal import clean, first_line, output_console
@@ -27,48 +27,50 @@ class FormatsOptions(Struct, frozen=True, kw_only=True):
         str | None,
         typer.Argument(metavar="[FILE]", help="List the sessions of this file instead."),
     ] = None
-    """The file, or `-`; None lists the formats."""
-
     format: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="The format of FILE, where it is not found out."),
+        typer.Option(metavar="NAME", help="The format of FILE if it is not detected."),
     ] = None
-    """The name of the format."""
-
     json: JsonOption = False
-    """Whether to print JSON."""
 
 
 @takes(FormatsOptions)
 def formats(options: FormatsOptions) -> None:
-    """List the formats that can be read, or the sessions that a file holds."""
+    """List the formats that can be read, or the sessions in a file."""
     if options.file is None:
         _list_formats(as_json=options.json)
-    else:
-        _list_sessions(
-            sessions_of(SourceOptions(file=options.file, format=options.format)),
-            as_json=options.json,
-        )
+        return
+    source = SourceOptions(file=options.file, format=options.format)
+    _list_sessions(sessions_of(source), as_json=options.json)
 
 
 def _list_formats(*, as_json: bool) -> None:
     if as_json:
         known = [{"name": one.name, "description": one.description} for one in FORMATS]
-        print_document(json_document({"formats": known, "targets": list(TARGETS)}))
+        print_json({"formats": known, "targets": list(TARGETS)})
         return
-    table = _table("format", "what it is")
+    table = _table("format", "description")
     for one in FORMATS:
         table.add_row(one.name, one.description)
     console = output_console()
     console.print(table)
-    console.print("The format of a file is found out; --format names it where it is not.")
+    console.print("The format of a file is detected; --format names it if that fails.")
 
 
 def _list_sessions(sessions: Sequence[Session], *, as_json: bool) -> None:
     if as_json:
-        print_document(
-            json_document({"sessions": [_described(n, one) for n, one in enumerate(sessions, 1)]})
-        )
+        listed = [
+            {
+                "number": number,
+                "id": session.id,
+                "format": session.format,
+                "title": session.title,
+                "messages": len(session.messages),
+                "notes": session.notes,
+            }
+            for number, session in enumerate(sessions, 1)
+        ]
+        print_json({"sessions": listed})
         return
     table = _table("no.", "id", "messages", "title")
     for number, session in enumerate(sessions, start=1):
@@ -79,19 +81,8 @@ def _list_sessions(sessions: Sequence[Session], *, as_json: bool) -> None:
     console.print(f"format: {sessions[0].format}")
     console.print(table)
     for session in sessions:
-        for note in session.notes:
-            console.print(Text(f"note: {clean(session.id)}: {clean(note)}", style="dim"))
-
-
-def _described(number: int, session: Session) -> dict[str, Any]:
-    return {
-        "number": number,
-        "id": session.id,
-        "format": session.format,
-        "title": session.title,
-        "messages": len(session.messages),
-        "notes": session.notes,
-    }
+        for text in session.notes:
+            console.print(Text(f"note: {clean(session.id)}: {clean(text)}", style="dim"))
 
 
 def _table(*titles: str) -> Table:

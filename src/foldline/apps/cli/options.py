@@ -1,8 +1,8 @@
-"""The options of the commands, as records: what several commands take is written once."""
+"""The options of the commands as records: what several commands take is written once."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection
 from inspect import Parameter, Signature
-from typing import Annotated, Any, TypeVar, get_type_hints
+from typing import Annotated, Any, get_type_hints
 
 import msgspec
 import typer
@@ -14,23 +14,14 @@ __all__ = [
     "JsonOption",
     "RunOptions",
     "SourceOptions",
-    "parameters_of",
-    "signed",
     "takes",
 ]
 
 
-_Options = TypeVar("_Options", bound=Struct)
-
 JsonOption = Annotated[
-    bool,
-    typer.Option("--json", help="Print one JSON document and nothing else."),
+    bool, typer.Option("--json", help="Print one JSON document and nothing else.")
 ]
 """The option that every command has."""
-
-
-def _setting(name: str, metavar: str, meaning: str) -> Any:
-    return typer.Option(name, metavar=metavar, help=meaning)
 
 
 class SourceOptions(Struct, frozen=True, kw_only=True):
@@ -40,24 +31,19 @@ class SourceOptions(Struct, frozen=True, kw_only=True):
         str,
         typer.Argument(metavar="FILE", help="A recorded conversation; - is the standard input."),
     ]
-    """The file, or `-`."""
-
     format: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help="The format of FILE, where it is not found out; `foldline formats` lists them.",
+            help="The format of FILE if it is not detected; `foldline formats` lists them.",
         ),
     ] = None
-    """The name of the format."""
-
     session: Annotated[
         str | None,
         typer.Option(
-            metavar="ID|N", help="The session, by its id or number, where FILE holds several."
+            metavar="ID|N", help="The session, by its id or number, if FILE holds several."
         ),
     ] = None
-    """The session."""
 
 
 class ConfigOptions(SourceOptions, frozen=True, kw_only=True):
@@ -65,32 +51,26 @@ class ConfigOptions(SourceOptions, frozen=True, kw_only=True):
 
     strategy: Annotated[
         str | None,
-        _setting(
-            "--strategy",
-            "NAME",
-            "summarizing (the default without --config) or message-counting (that of a --config "
-            "which names none).",
+        typer.Option(
+            metavar="NAME",
+            help="summarizing (the default without --config) or message-counting (the default of "
+            "a --config that names none).",
         ),
     ] = None
-    """The strategy."""
-
     unit: Annotated[
         str | None,
-        _setting("--unit", "UNIT", "What is counted: exchanges (the default), messages or tokens."),
+        typer.Option(
+            metavar="UNIT", help="What is counted: exchanges (the default), messages or tokens."
+        ),
     ] = None
-    """The counting unit."""
-
     target: Annotated[
-        int | None, _setting("--target", "N", "How many units a fold keeps; 20 by default.")
+        int | None,
+        typer.Option(metavar="N", help="How many units a fold keeps; 20 by default."),
     ] = None
-    """The target."""
-
     threshold: Annotated[
         int | None,
-        _setting("--threshold", "N", "How many more may gather before a fold; 5 by default."),
+        typer.Option(metavar="N", help="How many more may gather before a fold; 5 by default."),
     ] = None
-    """The threshold."""
-
     layers: Annotated[
         bool | None,
         typer.Option(
@@ -98,76 +78,76 @@ class ConfigOptions(SourceOptions, frozen=True, kw_only=True):
             help="Summaries in layers, or a single rolling one (the default).",
         ),
     ] = None
-    """Whether summaries stand in layers."""
-
     token_target: Annotated[
         int | None,
-        _setting("--token-target", "N", "With tokens: how many a fold keeps; 4000 by default."),
+        typer.Option(metavar="N", help="With tokens: how many a fold keeps; 4000 by default."),
     ] = None
-    """The target in tokens."""
-
     token_threshold: Annotated[
         int | None,
-        _setting(
-            "--token-threshold", "N", "With tokens: how many more may gather; 1000 by default."
-        ),
+        typer.Option(metavar="N", help="With tokens: how many more may gather; 1000 by default."),
     ] = None
-    """The threshold in tokens."""
-
     behavior: Annotated[
         str | None,
-        _setting(
-            "--behavior",
-            "NAME",
-            "What follows a fold: continue (the default) or circuit-breaker, which ends the turn.",
+        typer.Option(
+            metavar="NAME",
+            help="What follows a fold: continue (the default) or circuit-breaker, which ends the "
+            "turn.",
         ),
     ] = None
-    """The behavior."""
 
 
 class RunOptions(ConfigOptions, frozen=True, kw_only=True):
-    """What to do with it this once."""
+    """Overrides for this run."""
 
     config: Annotated[
-        # Two are an error, and what takes one silently takes the last.
+        # A list, because the last of two values would silently win over the first.
         list[str] | None,
-        _setting("--config", "FILE", "A configuration in JSON or TOML; only one."),
+        typer.Option(metavar="FILE", help="A configuration in JSON or TOML; only one."),
     ] = None
-    """The configuration file."""
-
     state: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE", help="The reduction of the call before; it may not exist yet."
+            metavar="FILE", help="The reduction of the previous call; it may not exist yet."
         ),
     ] = None
-    """The file of the state."""
-
-    force: Annotated[bool, typer.Option("--force", help="Fold now, whatever has gathered.")] = False
-    """Whether to fold in any case."""
-
+    force: Annotated[
+        bool, typer.Option("--force", help="Fold now, however little has gathered.")
+    ] = False
     skip: Annotated[bool, typer.Option("--skip", help="Show the full history.")] = False
-    """Whether not to reduce."""
 
 
-def takes(options: type[_Options]) -> Callable[[Callable[[_Options], None]], Callable[..., None]]:
+def takes(
+    *records: type[Struct], without: Collection[str] = ()
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """
-    Make a command of a function that takes a record: each field of *options* becomes an option.
-    """
-    parameters = parameters_of(options)
+    Make a command of a function that takes one instance of each of *records*.
 
-    def decorate(run: Callable[[_Options], None]) -> Callable[..., None]:
+    Each of their fields becomes an option, but those *without*, which keep their default.
+    """
+    groups = [[one for one in _parameters(kind) if one.name not in without] for kind in records]
+    parameters = [one for group in groups for one in group]
+
+    def decorate(run: Callable[..., None]) -> Callable[..., None]:
         def command(**values: Any) -> None:
-            run(options(**values))
+            run(
+                *(
+                    kind(**{one.name: values[one.name] for one in group})
+                    for kind, group in zip(records, groups, strict=True)
+                )
+            )
 
-        return signed(command, run, parameters)
+        command.__name__ = run.__name__
+        command.__doc__ = run.__doc__
+        command.__annotations__ = {one.name: one.annotation for one in parameters}
+        # The documented way to give a function another signature than its own.
+        command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+        return command
 
     return decorate
 
 
-def parameters_of(options: type[Struct]) -> list[Parameter]:
-    """Return the fields of *options* as parameters of a command."""
-    hints = get_type_hints(options, include_extras=True)
+def _parameters(record: type[Struct]) -> list[Parameter]:
+    hints = get_type_hints(record, include_extras=True)
     return [
         Parameter(
             field.name,
@@ -175,17 +155,5 @@ def parameters_of(options: type[Struct]) -> list[Parameter]:
             default=Parameter.empty if field.required else field.default,
             annotation=hints[field.name],
         )
-        for field in msgspec.structs.fields(options)
+        for field in msgspec.structs.fields(record)
     ]
-
-
-def signed(
-    command: Callable[..., None], run: Callable[..., None], parameters: Sequence[Parameter]
-) -> Callable[..., None]:
-    """Return *command* under the name of *run*, which it runs, as a function of *parameters*."""
-    command.__name__ = run.__name__
-    command.__doc__ = run.__doc__
-    command.__annotations__ = {one.name: one.annotation for one in parameters}
-    # The documented way to give a function another signature than its own.
-    command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-    return command

@@ -1,29 +1,44 @@
 """The command with all its commands."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
+from types import MappingProxyType
 from typing import Annotated
 
 import typer
 
-from foldline.apps.cli.backup import backup
-from foldline.apps.cli.chat import chat
+from foldline.apps.cli.backup import backup, restore
+from foldline.apps.cli.chat.session import chat
 from foldline.apps.cli.demo import demo
 from foldline.apps.cli.doctor import doctor
 from foldline.apps.cli.formats import formats
-from foldline.apps.cli.plan import plan
-from foldline.apps.cli.reduce import reduce
-from foldline.apps.cli.repair import repair
+from foldline.apps.cli.reduce import plan, reduce
 from foldline.apps.cli.replay import replay
-from foldline.apps.cli.threads import threads_app
+from foldline.apps.cli.threads_copies import export_thread, fork_thread, import_threads
+from foldline.apps.cli.threads_ends import delete_thread, undo_reduction
+from foldline.apps.cli.threads_views import list_threads, search_thread, show_thread
 from foldline.apps.cli.verify import verify
 
 
-__all__ = ["COMMANDS", "app", "run"]
+__all__ = ["COMMANDS", "THREAD_COMMANDS", "app", "run"]
 
 
-COMMANDS = (demo, chat, reduce, plan, replay, formats, verify, repair, backup, doctor)
-"""Every command but those of `foldline threads`, in the order of a first acquaintance."""
+COMMANDS = (demo, chat, reduce, plan, replay, formats, verify, backup, restore, doctor)
+"""Every command but those of `foldline threads`, in the order a newcomer meets them."""
+
+THREAD_COMMANDS: Mapping[str, Callable[..., None]] = MappingProxyType(
+    {
+        "list": list_threads,
+        "show": show_thread,
+        "search": search_thread,
+        "import": import_threads,
+        "export": export_thread,
+        "fork": fork_thread,
+        "undo": undo_reduction,
+        "delete": delete_thread,
+    }
+)
+"""Every command of `foldline threads`, by its name."""
 
 app = typer.Typer(
     name="foldline",
@@ -60,9 +75,23 @@ def _foldline(
         typer.echo(context.get_help())
 
 
+_threads_app = typer.Typer(
+    name="threads", rich_markup_mode=None, invoke_without_command=True, add_completion=False
+)
+
+
+@_threads_app.callback()
+def _threads(context: typer.Context) -> None:
+    """Look at the threads of a store, and move, fork or delete them."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
 for _command in COMMANDS:
     app.command(_command.__name__)(_command)
-app.add_typer(threads_app)
+for _name, _command in THREAD_COMMANDS.items():
+    _threads_app.command(_name)(_command)
+app.add_typer(_threads_app)
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -1,24 +1,86 @@
-"""`foldline reduce`: the view that a model should be sent."""
+"""`foldline reduce` and `plan`: the view to send to a model, and the verdict without any call."""
 
-from collections.abc import Sequence
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
+from msgspec import Struct
+from rich.table import Table
 from rich.text import Text
 
 from foldline.agent.reducer import HistoryReducer, ReducedHistory
-from foldline.apps.cli.documents import left_out, left_out_note, target_format, view_document
-from foldline.apps.cli.files import check_targets, print_document, write_files
-from foldline.apps.cli.notes import tell
+from foldline.apps.cli.documents import left_out_note, target_format, view_document
+from foldline.apps.cli.files import check_targets, print_document, print_json, write_files
 from foldline.apps.cli.options import JsonOption, RunOptions, takes
-from foldline.apps.cli.runs import Run, begin, messages_shown
-from foldline.apps.cli.terminal import error_console, output_console
+from foldline.apps.cli.sources import (
+    configured,
+    note_sessions,
+    one_session,
+    read_config,
+    read_state,
+)
+from foldline.apps.cli.terminal import error_console, note, output_console
 from foldline.apps.cli.viewing import show_view
 from foldline.errors import UsageError
+from foldline.history.history import History
 from foldline.history.messages import Message
+from foldline.logs.importer import Session
+from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
+from foldline.reduction.state import HistoryReductionState
+from foldline.reduction.verdict import Verdict
+from foldline.reduction.view import view_tokens
 
 
-__all__ = ["ReduceOptions", "reduce"]
+__all__ = ["PlanOptions", "ReduceOptions", "plan", "reduce"]
+
+
+class _Run(Struct, frozen=True, kw_only=True):
+    session: Session
+    history: History
+    config: HistoryReductionConfig
+    state: HistoryReductionState | None
+    overrides: AgentRunConfig
+
+    @property
+    def messages(self) -> str:
+        return f"{len(self.history):,} messages + {len(self.history.system):,} system"
+
+
+def _begin(options: RunOptions) -> _Run:
+    """
+    Read everything that *options* name.
+
+    Raises:
+        UsageError: A file cannot be read, or the options exclude each other.
+        FormatError: The file holds no conversation, or that of the state no reduction.
+        ConfigError: The configuration is invalid.
+    """
+    if options.force and options.skip:
+        message = "--force and --skip exclude each other: leave one out"
+        raise UsageError(message)
+    names = options.config or []
+    if len(names) > 1:
+        message = (
+            "--config was given more than once: give one here; `foldline replay` takes several"
+        )
+        raise UsageError(message)
+    config = configured(options, read_config(names[0]) if names else None)
+    if not config.enabled:
+        note(f"{names[0]} disables reduction: the full history is sent")
+    state = None
+    if options.state is not None and Path(options.state).exists():
+        state = read_state(options.state)
+    session = one_session(options)
+    note_sessions([session])
+    return _Run(
+        session=session,
+        history=History(session.messages),
+        config=config,
+        state=state,
+        overrides=AgentRunConfig(
+            skip_history_reduction=options.skip, trigger_history_reduction=options.force
+        ),
+    )
 
 
 class ReduceOptions(RunOptions, frozen=True, kw_only=True):
@@ -27,86 +89,73 @@ class ReduceOptions(RunOptions, frozen=True, kw_only=True):
     to: Annotated[
         str | None,
         typer.Option(
-            "--to",
             metavar="NAME",
             help="With --json or --output: openai-chat, openai-responses, anthropic or foldline; "
-            "by default the format of FILE where it is one of these, else openai-chat.",
+            "by default the format of FILE if it is one of these, else openai-chat.",
         ),
     ] = None
-    """The format to write in."""
-
     output: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write the view to this file as JSON.")
     ] = None
-    """The file to write."""
-
     json: JsonOption = False
-    """Whether to print JSON."""
 
 
 @takes(ReduceOptions)
 def reduce(options: ReduceOptions) -> None:
     """
-    Print the view of a conversation that a model should be sent.
+    Print the view of a conversation to send to a model.
 
     The offline digest writes the summary; no model, key or network is needed. With --state the
     reduction is kept, so that the next call reuses it.
 
     With --json the view is printed, and --output writes the same: for openai-chat a list of
     messages, for openai-responses a list of input items, for anthropic an object with "messages"
-    and, where there are instructions, "system", for foldline an object with "format" and
-    "messages". What happened is one line, and with --json on the standard error: the verdict, its
-    reason, and the counts. What stands in FILE but is no message is told on the standard error,
-    and so is how many messages the format has no place for.
+    and, if there are instructions, "system", for foldline an object with "format" and "messages".
+    One line says what happened, with --json on the standard error: the verdict, its reason, and
+    the counts. Notes on the standard error say what in FILE is not a message, and how many
+    messages the format has no place for.
 
-    A circuit breaker is no failure: where it ends the turn, the verdict is halt, the exit code 0,
-    the view and the state are written as ever, and the line ends in "the turn ends here".
+    A circuit breaker is not a failure: if it ends the turn, the verdict is halt, the exit code 0,
+    the view and the state are written as usual, and the line ends with "the turn ends here".
     """
-    _check_options(options)
-    run = begin(options)
+    targets = {"--output": options.output, "--state": options.state}
+    check_targets(targets, source=options.file, configs=options.config or ())
+    has_document = options.json or options.output is not None
+    if options.to is not None and not has_document:
+        message = "--to has no effect on what is shown for people: add --json or --output FILE"
+        raise UsageError(message)
+    run = _begin(options)
     target = target_format(options.to, source=run.session.format)
     reduced = HistoryReducer(run.config).reduce_sync(
         run.history, state=run.state, overrides=run.overrides
     )
+    document = view_document(reduced.messages, target) if has_document else b""
     files: dict[str, bytes] = {}
     if options.output is not None:
-        files[options.output] = view_document(reduced.messages, target) + b"\n"
+        files[options.output] = document + b"\n"
     if options.state is not None and reduced.state is not None:
         files[options.state] = reduced.state.to_json() + b"\n"
     write_files(files)
     if options.json:
-        print_document(view_document(reduced.messages, target))
+        print_document(document)
     elif options.output is None:
         output_console().print(show_view(reduced.messages))
-    if options.json or options.output is not None:
-        _tell_left_out(reduced.messages, target)
-    told = output_console() if not options.json else error_console()
-    told.print(Text(_what_happened(run, reduced), style="bold"), soft_wrap=True)
-
-
-def _check_options(options: ReduceOptions) -> None:
-    targets = {"--output": options.output, "--state": options.state}
-    check_targets(targets, source=options.file, configs=options.config or ())
-    if options.to is not None and options.output is None and not options.json:
-        message = "--to has no effect on what is shown for people: add --json or --output FILE"
-        raise UsageError(message)
-
-
-def _tell_left_out(view: Sequence[Message], target: str) -> None:
-    left = left_out(view, target)
+    left, text = left_out_note(reduced.messages, target) if has_document else (0, "")
     if left:
-        tell(left_out_note(left, target))
+        note(text)
+    console = error_console() if options.json else output_console()
+    console.print(Text(_what_happened(run, reduced), style="bold"), soft_wrap=True)
 
 
-def _what_happened(run: Run, reduced: ReducedHistory[Message]) -> str:
+def _what_happened(run: _Run, reduced: ReducedHistory[Message]) -> str:
     event, verdict = reduced.event, reduced.verdict
     strategy = f"strategy {run.config.strategy.replace('_', '-')}"
     if event is None:
-        return f"{verdict.kind}: {verdict.reason.value}; {messages_shown(run.history)}; {strategy}"
+        return f"{verdict.kind}: {verdict.reason.value}; {run.messages}; {strategy}"
     facts = [
         f"{verdict.kind} ({event.status.replace('_', ' ')}): {event.reason.value}",
         f"{event.original_tokens:,} tokens before, {event.reduced_tokens:,} after",
-        f"{messages_shown(run.history)}, {event.removed_count:,} folded",
+        f"{run.messages}, {event.removed_count:,} folded",
         strategy,
     ]
     if event.summarizer is not None:
@@ -114,3 +163,58 @@ def _what_happened(run: Run, reduced: ReducedHistory[Message]) -> str:
     if reduced.termination_reason is not None:
         facts.append(f"the turn ends here: {reduced.termination_reason}")
     return "; ".join(facts)
+
+
+class PlanOptions(RunOptions, frozen=True, kw_only=True):
+    """What to plan."""
+
+    json: JsonOption = False
+
+
+@takes(PlanOptions)
+def plan(options: PlanOptions) -> None:
+    """
+    Show what reduce would do with a conversation: verdict, reason, cut and counts.
+
+    No summarizer is called and nothing is written. Notes on the standard error say what in FILE is
+    not a message.
+    """
+    run = _begin(options)
+    reducer = HistoryReducer(run.config)
+    verdict = reducer.plan(run.history, state=run.state, overrides=run.overrides)
+    figures = _figures(run, verdict)
+    if options.json:
+        print_json(figures)
+        return
+    table = Table.grid(padding=(0, 2, 0, 0))
+    shown = {name: _shown(value) for name, value in figures.items()}
+    shown["strategy"] = shown["strategy"].replace("_", "-")
+    shown["messages"] = run.messages
+    del shown["system_messages"]
+    for name, text in shown.items():
+        table.add_row(name.replace("_", " "), text)
+    output_console().print(table)
+
+
+def _shown(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _figures(run: _Run, verdict: Verdict) -> dict[str, Any]:
+    history, limits = run.history, run.config.limits
+    folded = 0 if verdict.state is None else verdict.state.summarized_up_to_index
+    return {
+        "verdict": verdict.kind,
+        "reason": verdict.reason.value,
+        "strategy": run.config.strategy,
+        "counting_unit": run.config.counting_unit,
+        "units": verdict.units,
+        "target": limits.target,
+        "threshold": limits.threshold,
+        "cut": verdict.cut,
+        "messages": verdict.messages,
+        "system_messages": len(history.system),
+        "history_tokens": history.system_tokens + history.tokens(),
+        "view_tokens_before": view_tokens(history, verdict.state),
+        "tokens_to_fold": history.tokens(folded, verdict.cut) if verdict.folds else 0,
+    }

@@ -8,13 +8,18 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from foldline.apps.cli.documents import json_document, replay_document
-from foldline.apps.cli.files import check_targets, print_document, write_files
-from foldline.apps.cli.notes import tell, tell_of_sessions
+from foldline.apps.cli.documents import replay_document
+from foldline.apps.cli.files import check_targets, print_json, write_files
 from foldline.apps.cli.options import ConfigOptions, JsonOption, takes
-from foldline.apps.cli.sources import configured, is_configured, read_config, sessions_of
+from foldline.apps.cli.sources import (
+    configured,
+    is_configured,
+    note_sessions,
+    read_config,
+    sessions_of,
+)
 from foldline.apps.cli.tables import replay_table
-from foldline.apps.cli.terminal import clean, output_console, progress
+from foldline.apps.cli.terminal import clean, counted, note, output_console, progress
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.replay.columns import rows
 from foldline.replay.comparison import USUAL, compare
@@ -30,49 +35,47 @@ _MOST_VIOLATIONS = 5
 
 
 class ReplayOptions(ConfigOptions, frozen=True, kw_only=True):
-    """What to play, and under what."""
+    """What to play, and with which configurations."""
 
     config: Annotated[
         list[str] | None,
         typer.Option(metavar="FILE", help="A configuration in JSON or TOML; may be given again."),
     ] = None
-    """The configuration files."""
 
     compare: Annotated[
-        bool, typer.Option("--compare", help="Play the usual configurations beside the given ones.")
+        bool, typer.Option("--compare", help="Play the usual configurations too.")
     ] = False
-    """Whether the usual configurations are played too."""
 
     check: Annotated[
-        bool, typer.Option("--check/--no-check", help="Judge every request, as is the default.")
+        bool,
+        typer.Option(
+            "--check/--no-check", help="Check that vendors accept every request (the default)."
+        ),
     ] = True
-    """Whether requests are judged."""
 
     html: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write a page with pictures to this file.")
     ] = None
-    """The file of the page."""
 
     json: JsonOption = False
-    """Whether to print JSON."""
 
 
 @takes(ReplayOptions)
 def replay(options: ReplayOptions) -> None:
     """
-    Play a recorded session, message by message, and tell what each configuration costs.
+    Play a recorded session, message by message, and show what each configuration costs.
 
-    Without a configuration several usual ones are compared. Where FILE holds several sessions, all
-    are played and their figures added up. What stands in FILE but is no message is told on the
-    standard error. With --json: an object with "sessions", and in each "session" and its "replays".
+    Without a configuration several usual ones are compared. If FILE holds several sessions, all are
+    played and their figures added up. Notes on the standard error say what in FILE is not a
+    message. With --json: an object with "sessions", and in each "session" and its "replays".
     """
     check_targets({"--html": options.html}, source=options.file, configs=options.config or ())
     configs = _configs(options)
     recorded = sessions_of(options)
-    tell_of_sessions(recorded)
+    note_sessions(recorded)
     for name, config in configs.items():
         if not config.enabled:
-            tell(f"{name} says that reduction is disabled: the full history is sent under it")
+            note(f"{name} disables reduction: the full history is sent")
     tapes = [Tape(session) for session in recorded]
     calls = len(configs) * sum(len(tape.calls) for tape in tapes)
     with progress("replaying", calls) as advance:
@@ -82,7 +85,7 @@ def replay(options: ReplayOptions) -> None:
     if options.html is not None:
         write_files({options.html: html_page(sessions).encode()})
     if options.json:
-        print_document(json_document(replay_document(sessions)))
+        print_json(replay_document(sessions))
     else:
         _print(output_console(), sessions)
 
@@ -113,7 +116,7 @@ def _print(console: Console, sessions: Sequence[Sequence[ReplayReport]]) -> None
     table = rows(sessions)
     played = [reports[0] for reports in sessions]
     console.print(
-        f"{len(played):,} session{'s' * (len(played) != 1)}, "
+        f"{counted(len(played), 'session')}, "
         f"{sum(report.session.messages for report in played):,} messages, "
         f"{sum(report.session.tokens for report in played):,} tokens, "
         f"{table[0].totals.calls:,} model calls"

@@ -1,4 +1,4 @@
-"""From the command line to sessions, states and configurations."""
+"""From the command line to sessions, reductions and configurations."""
 
 from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
@@ -9,13 +9,14 @@ import msgspec
 
 from foldline.apps.cli.files import STANDARD_INPUT, read_file
 from foldline.apps.cli.options import ConfigOptions, SourceOptions
+from foldline.apps.cli.terminal import note
+from foldline.checks import expect_choice
 from foldline.errors import ConfigError, FormatError, UsageError
-from foldline.history.codec import decode_json
 from foldline.history.units import COUNTING_UNITS
-from foldline.logs import read_sessions
 from foldline.logs.importer import Session
+from foldline.logs.sessions import read_sessions
 from foldline.reduction.config import HistoryReductionConfig
-from foldline.reduction.config_reader import config_from_mapping, read_toml
+from foldline.reduction.config_reader import config_from_mapping, read_json, read_toml
 from foldline.reduction.state import HistoryReductionState
 
 
@@ -24,6 +25,7 @@ __all__ = [
     "configured",
     "enabled_unless_said",
     "is_configured",
+    "note_sessions",
     "one_session",
     "placed",
     "read_config",
@@ -51,7 +53,7 @@ _CHOICES = {
     "behavior": ("continue", "circuit-breaker"),
 }
 _SECTION = "historyreduction"
-_EXAMPLE = ("strategy", "summarizing")
+_MOST_NOTES = 5
 _Error = TypeVar("_Error", ConfigError, FormatError)
 
 
@@ -68,14 +70,15 @@ def sessions_of(options: SourceOptions) -> tuple[Session, ...]:
 
 def sessions_in(data: bytes, options: SourceOptions) -> tuple[Session, ...]:
     """
-    Return the sessions of *data*, the content of the file, that *options* ask for.
+    Return the sessions that *options* ask for from *data*, the content of the file.
 
     Raises:
         UsageError: It holds no such session.
         FormatError: It holds no conversation that foldline reads.
     """
-    where = "standard input" if options.file == STANDARD_INPUT else options.file
-    name = PurePath(options.file).name.partition(".")[0] if options.file != STANDARD_INPUT else ""
+    is_file = options.file != STANDARD_INPUT
+    where = options.file if is_file else "standard input"
+    name = PurePath(options.file).name.partition(".")[0] if is_file else ""
     try:
         sessions = read_sessions(data, format=options.format, name=name)
     except FormatError as error:
@@ -111,10 +114,19 @@ def _chosen(sessions: Sequence[Session], wanted: str, where: str) -> Session:
     if wanted.isascii() and wanted.isdigit() and 0 < int(wanted[:9]) <= len(sessions):
         return sessions[int(wanted[:9]) - 1]
     message = (
-        f"{where} holds no session {wanted[:80]!r}: there are {len(sessions)}, by number from 1 "
-        "on or by id; `foldline formats FILE` lists them"
+        f"{where} holds no session {wanted[:80]!r}: it has {len(sessions)}, named by number from "
+        "1 or by id; `foldline formats FILE` lists them"
     )
     raise UsageError(message)
+
+
+def note_sessions(sessions: Sequence[Session]) -> None:
+    """Note on the standard error what of the log is not among the messages of *sessions*."""
+    notes = [(session.id, text) for session in sessions for text in session.notes]
+    for id, text in notes[:_MOST_NOTES]:
+        note(" ".join(f"{id}: {text}".split()))
+    if len(notes) > _MOST_NOTES:
+        note(f"and {len(notes) - _MOST_NOTES:,} more; `foldline formats FILE` lists them")
 
 
 def read_state(name: str) -> HistoryReductionState:
@@ -130,19 +142,17 @@ def read_state(name: str) -> HistoryReductionState:
         return HistoryReductionState.from_json(data)
     except FormatError as error:
         what = str(error) if data.strip() else "not a reduction: the file is empty"
-        message = f"{name}: {what}: delete it to start anew, or name another file"
+        message = f"{name}: {what}: delete it to start over, or name another file"
         raise FormatError(message) from error
 
 
 def read_config(name: str) -> HistoryReductionConfig:
     """
-    Return the configuration in the file *name*, JSON where it starts like JSON, else TOML.
-
-    It is enabled unless the file says that it is not: who names a file wants what stands in it.
+    Return the configuration in the file *name*, enabled unless the file says that it is not.
 
     Raises:
         UsageError: The file cannot be read.
-        ConfigError: It holds no configuration, or one that is not allowed.
+        ConfigError: It holds no valid configuration.
     """
     fields = config_fields(name)
     try:
@@ -153,69 +163,36 @@ def read_config(name: str) -> HistoryReductionConfig:
     return enabled_unless_said(config, fields if section is None else section)
 
 
-def config_fields(name: str, example: tuple[str, str] = _EXAMPLE) -> dict[str, Any]:
+def config_fields(name: str) -> dict[str, Any]:
     """
-    Return the fields in the file *name*, JSON where it starts like JSON, else TOML.
-
-    Args:
-        name: The file.
-        example: A field and its value, for errors.
+    Return the fields in the file *name*: JSON if it begins with `{`, else TOML.
 
     Raises:
         UsageError: The file cannot be read.
         ConfigError: It is neither.
     """
-    data = read_file(name)
+    data = read_file(name).removeprefix(BOM_UTF8)
     try:
-        return _fields(name, data, example)
-    except ConfigError as error:
-        raise placed(name, error) from error
-
-
-def _fields(name: str, data: bytes, example: tuple[str, str]) -> dict[str, Any]:
-    field, value = example
-    start = data.removeprefix(BOM_UTF8).lstrip()
-    if start.startswith(b"{") or (start.startswith(b"[") and _is_json(name, start)):
-        return _json_fields(start, f'{{"{field}": "{value}"}}')
-    try:
-        return read_toml(data.decode("utf-8-sig"))
+        if data.lstrip().startswith(b"{"):
+            return cast("dict[str, Any]", read_json(data))
+        return read_toml(data.decode())
     except UnicodeDecodeError as error:
-        message = "no text in UTF-8: neither JSON nor TOML; save it as such"
+        message = f"{name}: neither JSON nor TOML in UTF-8: name a configuration file"
         raise ConfigError(message) from error
-    except ConfigError as error:
-        message = f'{error}: mend it there, as in {field} = "{value}"'
+    except (ConfigError, FormatError) as error:
+        message = f"{name}: {error}: fix it there"
         raise ConfigError(message) from error
-
-
-def _is_json(name: str, data: bytes) -> bool:
-    """Whether *data* is a list of JSON and no table of TOML; both start in the same way."""
-    try:
-        return isinstance(decode_json(data), list)
-    except FormatError:
-        return PurePath(name).suffix.lower() == ".json"
-
-
-def _json_fields(data: bytes, example: str) -> dict[str, Any]:
-    try:
-        fields = decode_json(data)
-    except FormatError as error:
-        message = f"{error}: mend it there, as in {example}"
-        raise ConfigError(message) from error
-    if isinstance(fields, dict):
-        return cast("dict[str, Any]", fields)
-    message = f"a JSON list, and no object of fields: write it as in {example}"
-    raise ConfigError(message)
 
 
 def reduction_section(fields: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return what a configuration that could be read says of reduction, where that is a section."""
+    """Return the section about reduction of a configuration that could be read, if it has one."""
     return next((value for key, value in fields.items() if _plain(key) == _SECTION), None)
 
 
 def enabled_unless_said(
     config: HistoryReductionConfig, section: Mapping[str, Any]
 ) -> HistoryReductionConfig:
-    """Return *config*, enabled unless *section*, which it was read from, says whether it is."""
+    """Return *config*, enabled unless *section*, which it was read from, sets that itself."""
     is_said = any(_plain(key) == "enabled" for key in section)
     return msgspec.structs.replace(config, enabled=config.enabled or not is_said)
 
@@ -225,14 +202,13 @@ def _plain(name: str) -> str:
 
 
 def placed(name: str, error: _Error) -> _Error:
-    """Return *error* with the file *name* in front of what it says."""
+    """Return *error* with the file *name* at the start of its message."""
     return type(error)(f"{name}: {error}")
 
 
 def is_configured(options: ConfigOptions) -> bool:
     """Whether *options* say anything about how to reduce."""
-    given = (*_FIELDS, "layers")
-    return any(getattr(options, name) is not None for name in given)
+    return any(getattr(options, name) is not None for name in (*_FIELDS, "layers"))
 
 
 def configured(
@@ -242,13 +218,14 @@ def configured(
     Return *base*, or the default of the command, as *options* change it.
 
     Raises:
-        ConfigError: A value is not allowed, or has no effect.
+        ConfigError: A value is invalid or has no effect.
     """
-    for name, allowed in _CHOICES.items():
-        _check_choice(name, getattr(options, name), allowed)
     fields: dict[str, Any] = msgspec.structs.asdict(base or _DEFAULT)
     for name, field in _FIELDS.items():
         value = getattr(options, name)
+        if name in _CHOICES and value is not None:
+            value = value.lower().replace("_", "-")
+            expect_choice(f"--{name}", value, _CHOICES[name])
         if value is not None:
             fields[field] = value
     if options.layers is not None:
@@ -259,12 +236,6 @@ def configured(
     config = config_from_mapping(fields)
     _check_effect(options, config)
     return config
-
-
-def _check_choice(name: str, value: str | None, allowed: Sequence[str]) -> None:
-    if value is not None and _plain(value) not in map(_plain, allowed):
-        message = f"--{name} {value[:80]!r}: allowed is {' or '.join(allowed)}"
-        raise ConfigError(message)
 
 
 def _check_effect(options: ConfigOptions, config: HistoryReductionConfig) -> None:

@@ -2,8 +2,9 @@
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+import stat
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeVar
@@ -12,7 +13,6 @@ import typer
 from msgspec import Struct
 
 from foldline.apps.cli.files import read_file
-from foldline.apps.cli.threads_files import check_file, kind_of
 from foldline.errors import (
     ConfigError,
     MissingExtraError,
@@ -22,20 +22,18 @@ from foldline.errors import (
     ThreadNotFoundError,
     UsageError,
 )
+from foldline.reduction.state import HistoryReductionState
 from foldline.threads.cipher import AesCipher
-from foldline.threads.head import decode_record
-from foldline.threads.key import DEFAULT_TENANT, ThreadKey
+from foldline.threads.key import DEFAULT_TENANT
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.sqlite.file import APPLICATION_ID
-from foldline.threads.stores.sqlite.header import check_log
-from foldline.threads.stores.sqlite.lost_end import way_without_end
+from foldline.threads.stores.sqlite.identity import check_log, has_log
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.thread import ConversationThread
 
 
 __all__ = [
-    "COPY_TABLES",
-    "LAST_RESORT",
+    "DAMAGED",
     "VARIABLE",
     "WAY_FORWARD",
     "KeyOptions",
@@ -43,9 +41,10 @@ __all__ = [
     "TenantOptions",
     "address_of",
     "file_of",
+    "folded_in",
     "found_thread",
-    "is_server",
     "no_threads_of",
+    "opened_store",
     "path_of",
     "tenants_note",
     "with_store",
@@ -53,42 +52,25 @@ __all__ = [
 ]
 
 
-_Result = TypeVar("_Result")
-
-# A dump reads the tables without their indexes, and writes nothing where it cannot read one of
-# them. The index of words is left out: searches make it anew.
-COPY_TABLES: Final = (
-    "`sqlite3 -readonly STORE '.dump branches% threads rows% documents' | sqlite3 -bail -cmd "
-    "'CREATE TABLE indexed (branch INTEGER PRIMARY KEY, upto INTEGER NOT NULL); CREATE TABLE words "
-    "(branch INTEGER NOT NULL, block INTEGER NOT NULL, word BLOB NOT NULL, places BLOB NOT NULL, "
-    "PRIMARY KEY (branch, block, word)) WITHOUT ROWID; PRAGMA "
-    f"application_id = {APPLICATION_ID}; PRAGMA user_version = 3' NEW`, then `foldline verify "
-    "--store NEW`, which has to find no thread fewer"
-)
-"""What saves all of a file whose tables are whole; a thread that is lost it would hide."""
-
-_RECOVER = (
-    "`sqlite3 STORE .recover | sqlite3 NEW` (a sqlite3 built with it), then `foldline verify "
-    "--store NEW`"
-)
-
-WAY_FORWARD = (
-    f"{COPY_TABLES}; else restore a backup (`foldline backup` made one), or save what can be "
-    "read by `foldline threads export ID --whole-rows`, which needs no list; where that fails too, "
-    f"by {_RECOVER}"
-)
-"""What to do where the database itself is damaged."""
-
-LAST_RESORT = (
-    f"restore a backup (`foldline backup` made one), or let SQLite save what it finds: {_RECOVER}"
-)
-"""What to do where nothing of foldline can read a damaged file any more."""
+DAMAGED: Final = 1
+"""The exit code if something is damaged."""
 
 VARIABLE: Final = "FOLDLINE_STORE"
 """The environment variable that names the store."""
 
-# What every error that comes from SQLite names.
+WAY_FORWARD: Final = (
+    "restore a backup (`foldline restore BACKUP STORE`), or save what can be read "
+    "(`foldline threads export ID --whole-rows`)"
+)
+"""What to do about a damaged store."""
+
+_Result = TypeVar("_Result")
+
+# Part of every error that comes from SQLite.
 _RESULT_CODE = "(SQLITE_"
+_MAGIC = b"SQLite format 3\0"
+_HEADER_SIZE = 100
+_MARK = slice(68, 72)
 _ADDRESS = re.compile(r"([a-z]+)://", re.IGNORECASE)
 _MOST_TENANTS = 5
 # The scheme of an address: the module of the store, its class, and the extra that it needs.
@@ -116,7 +98,6 @@ class StoreOptions(Struct, frozen=True, kw_only=True):
             show_envvar=False,
         ),
     ] = None
-    """The path or the address."""
 
 
 class KeyOptions(StoreOptions, frozen=True, kw_only=True):
@@ -130,7 +111,6 @@ class KeyOptions(StoreOptions, frozen=True, kw_only=True):
             help="The key of an encrypted store: 16, 24 or 32 bytes, or these in hexadecimal.",
         ),
     ] = None
-    """The file of the key."""
 
 
 class TenantOptions(KeyOptions, frozen=True, kw_only=True):
@@ -140,10 +120,41 @@ class TenantOptions(KeyOptions, frozen=True, kw_only=True):
         str,
         typer.Option(
             metavar="NAME",
-            help="The owner of the threads; the tenant `default` where none is named.",
+            help="The owner of the threads; the tenant `default` by default.",
         ),
     ] = DEFAULT_TENANT
-    """The owner."""
+
+
+@contextmanager
+def opened_store(
+    options: KeyOptions, *, may_make: bool = False
+) -> Generator[tuple[asyncio.Runner, ThreadStore]]:
+    """
+    Open the store that *options* name, with the event loop it is used in, and close it at the end.
+
+    Args:
+        options: The store.
+        may_make: Whether a file that does not exist is created.
+
+    Raises:
+        UsageError: No store is named, there is no such file, it is not a store, a newer foldline
+            wrote it, or it needs another key.
+        StoreError: It cannot be opened.
+    """
+    path = file_of(options, may_make=may_make)
+    store = _store(options, path)
+    try:
+        with asyncio.Runner() as runner:
+            try:
+                runner.run(store.open())
+                yield runner, store
+            finally:
+                runner.run(store.close())
+    except (StoreKeyError, StoreVersionError) as error:
+        # Nothing has failed: another key, or a newer foldline, is needed.
+        raise UsageError(str(error)) from error
+    except StoreCorruptError as error:
+        raise with_way_forward(error) from error
 
 
 def with_store(
@@ -151,69 +162,28 @@ def with_store(
     work: Callable[[ThreadStore], Awaitable[_Result]],
     *,
     may_make: bool = False,
-    way: str | None = None,
 ) -> _Result:
     """
-    Open the store that *options* name, do *work* on it, close it and return the result.
-
-    Args:
-        options: The store.
-        work: What to do.
-        may_make: Whether a file that is not there is made.
-        way: What to do where SQLite cannot read the file; `WAY_FORWARD` by default.
+    Do *work* on the store that *options* name and return the result; see `opened_store`.
 
     Raises:
-        UsageError: No store is named, there is no such file, it is none of ours, a newer foldline
-            wrote it, or it needs another key.
+        UsageError: The store cannot be used.
         StoreError: It cannot be opened.
     """
-    path = file_of(options, may_make=may_make)
-    store = _store(options, path)
 
-    async def _run() -> _Result:
-        try:
-            await _opened(store)
-            return await work(store)
-        finally:
-            await store.close()
+    async def _worked(store: ThreadStore) -> _Result:
+        return await work(store)
 
-    try:
-        return asyncio.run(_run())
-    except (StoreKeyError, StoreVersionError) as error:
-        # Nothing has failed: another key, or another foldline, is needed.
-        raise UsageError(str(error)) from error
-    except StoreCorruptError as error:
-        raise with_way_forward(error, way, of=path) from error
+    with opened_store(options, may_make=may_make) as (runner, store):
+        return runner.run(_worked(store))
 
 
-async def _opened(store: ThreadStore) -> None:
-    try:
-        await store.open()
-    except StoreCorruptError as error:
-        # Nothing of ours can read what cannot even be opened.
-        raise with_way_forward(error, LAST_RESORT) from error
-
-
-def with_way_forward(
-    error: StoreCorruptError, way: str | None = None, *, of: Path | None = None
-) -> StoreCorruptError:
-    """
-    Return *error*, with what to do where it is SQLite that cannot read the file.
-
-    Args:
-        error: What was raised.
-        way: What to do; it takes the place of what was said before. By default that stays, or it
-            is `WAY_FORWARD`.
-        of: The file, where no store has it open: what to do may depend on what is lost of it.
-    """
+def with_way_forward(error: StoreCorruptError) -> StoreCorruptError:
+    """Return *error*, with what to do if it is SQLite that cannot read the file."""
     text = str(error)
-    if _RESULT_CODE not in text:
+    if _RESULT_CODE not in text or WAY_FORWARD in text:
         return error
-    way = (None if of is None else way_without_end(of)) or way
-    told = text.removesuffix(f": {WAY_FORWARD}").removesuffix(f": {LAST_RESORT}")
-    if way is None and told != text:
-        return error
-    return StoreCorruptError(f"{told}: {way or WAY_FORWARD}")
+    return StoreCorruptError(f"{text}: {WAY_FORWARD}")
 
 
 def _store(options: KeyOptions, path: Path | None) -> ThreadStore:
@@ -232,94 +202,6 @@ def _store(options: KeyOptions, path: Path | None) -> ThreadStore:
     return store
 
 
-def address_of(options: StoreOptions) -> str:
-    """
-    Return what names the store: a path, or an address, which may hold a password.
-
-    Raises:
-        UsageError: Nothing does.
-    """
-    if not options.store:
-        message = (
-            f"no store is named: give --store PATH or a postgresql:// or redis:// address, or set "
-            f"{VARIABLE}"
-        )
-        raise UsageError(message)
-    return options.store
-
-
-def _scheme(address: str) -> str:
-    match = _ADDRESS.match(address)
-    return "" if match is None else match[1].lower()
-
-
-def is_server(options: StoreOptions) -> bool:
-    """
-    Whether a server is named, and no file.
-
-    The address alone is looked at, so that it may be asked while the store is open.
-
-    Raises:
-        UsageError: Nothing is named.
-    """
-    return _scheme(address_of(options)) in _SERVERS
-
-
-def file_of(
-    options: StoreOptions, *, may_make: bool = False, may_be_newer: bool = False
-) -> Path | None:
-    """
-    Return the file of the store; None where the store is a server.
-
-    Never call it while the store is open: see `check_file`.
-
-    Args:
-        options: The store.
-        may_make: Whether a file that is not there, or is empty, will do.
-        may_be_newer: Whether a store that a newer foldline has written will do.
-
-    Raises:
-        UsageError: There is no such file, it may not be looked at, or it is no store that this
-            foldline can use.
-        StoreCorruptError: There is no such file, and the log of one.
-    """
-    if is_server(options):
-        return None
-    address = address_of(options)
-    if scheme := _scheme(address):
-        message = f"--store {scheme}://…: allowed are a path, postgresql:// and redis://"
-        raise UsageError(message)
-    path = path_of(address)
-    kind = kind_of(path)
-    if kind == "folder":
-        message = f"{path} is a folder: name the file of the store in it"
-        raise UsageError(message)
-    if kind_of(path.parent) != "folder":
-        what, way = (
-            ("cannot make", "make it first") if may_make else ("no store at", "mend the path")
-        )
-        message = f"{what} {path}: its folder does not exist; {way}"
-        raise UsageError(message)
-    if kind != "none":
-        check_file(path, may_make=may_make, may_be_newer=may_be_newer)
-    elif not may_make:
-        check_log(path.resolve())
-        message = f"no store at {path}: mend the path; `foldline threads import` makes a store"
-        raise UsageError(message)
-    return path
-
-
-def path_of(name: str) -> Path:
-    """
-    Return *name* as a path; `~`, which a shell leaves in `--store=~/x` and in quotes, is the home.
-    """
-    path = Path(name)
-    with suppress(RuntimeError):
-        # Raised where there is no such home: then it is a name like any other.
-        path = path.expanduser()
-    return path
-
-
 def _cipher(name: str) -> AesCipher:
     data = read_file(str(path_of(name)))
     match = _HEXADECIMAL.fullmatch(data)
@@ -331,10 +213,106 @@ def _cipher(name: str) -> AesCipher:
         raise UsageError(message) from error
 
 
+def address_of(options: StoreOptions) -> str:
+    """
+    Return what names the store: a path, or an address, which may hold a password.
+
+    Raises:
+        UsageError: Nothing does.
+    """
+    if not options.store:
+        message = (
+            "no store is named: give --store PATH or a postgresql:// or redis:// address, or set "
+            f"{VARIABLE}"
+        )
+        raise UsageError(message)
+    return options.store
+
+
+def _scheme(address: str) -> str:
+    match = _ADDRESS.match(address)
+    return "" if match is None else match[1].lower()
+
+
+def file_of(options: StoreOptions, *, may_make: bool = False) -> Path | None:
+    """
+    Return the file of the store; None if the store is a server.
+
+    Never call it while this process has the store open: closing a file drops every lock that the
+    process holds on it, and another one could then delete the log of the store.
+
+    Args:
+        options: The store.
+        may_make: Whether a file that does not exist, or is empty, will do.
+
+    Raises:
+        UsageError: There is no such file, it cannot be read, or it is not a store.
+        StoreCorruptError: There is no such file, but the log of one.
+    """
+    address = address_of(options)
+    scheme = _scheme(address)
+    if scheme in _SERVERS:
+        return None
+    if scheme:
+        message = f"--store must be a path or a postgresql:// or redis:// address, got {scheme}://…"
+        raise UsageError(message)
+    path = path_of(address)
+    try:
+        _check_file(path, may_make=may_make)
+    except OSError as error:
+        message = f"cannot read {path}: {error.strerror}"
+        raise UsageError(message) from error
+    return path
+
+
+def _check_file(path: Path, *, may_make: bool) -> None:
+    try:
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        _check_place(path, may_make=may_make)
+        return
+    if not stat.S_ISREG(mode):
+        message = f"{path} is not a file: name the file of a store"
+        raise UsageError(message)
+    # A link is another name of the file, and the log lies beside the file itself.
+    if has_log(path.resolve()):
+        check_log(path.resolve())
+        return
+    with path.open("rb") as file:
+        header = file.read(_HEADER_SIZE)
+    if not header and may_make:
+        return
+    if not header.startswith(_MAGIC):
+        message = f"{path} is not a SQLite database: check the path, or restore a backup"
+        raise UsageError(message)
+    if int.from_bytes(header[_MARK], "big") != APPLICATION_ID:
+        message = f"{path} is a SQLite database of another program: name the file of a store"
+        raise UsageError(message)
+
+
+def _check_place(path: Path, *, may_make: bool) -> None:
+    if not path.parent.is_dir():
+        message = f"no store at {path}: its folder does not exist; check the path"
+        raise UsageError(message)
+    if not may_make:
+        check_log(path.resolve())
+        message = f"no store at {path}: check the path (`foldline threads import` creates a store)"
+        raise UsageError(message)
+
+
+def path_of(name: str) -> Path:
+    """Return *name* as a path; `~`, which a shell leaves in `--store=~/x`, is the home folder."""
+    path = Path(name)
+    with suppress(RuntimeError):
+        # Raised if there is no such home: then it is a name like any other.
+        path = path.expanduser()
+    return path
+
+
 def no_threads_of(tenant: str, others: Sequence[str] = ()) -> UsageError:
-    """Return the error where a tenant that was named has no thread, and *others* may have."""
+    """Return the error for a *tenant* without threads; *others* have some."""
     more = f"; {tenants_note(others)}" if others else ""
-    return UsageError(f"no thread of tenant {tenant!r}: mend the name{more}")
+    return UsageError(f"no threads of tenant {tenant!r}: check the name{more}")
 
 
 def tenants_note(tenants: Sequence[str]) -> str:
@@ -349,20 +327,15 @@ async def found_thread(store: ThreadStore, options: TenantOptions, id: str) -> C
     Return the thread of that id.
 
     Raises:
-        ThreadNotFoundError: There is none.
-        UsageError: It has expired.
+        ThreadNotFoundError: There is none, or it has expired.
         StoreCorruptError: It is damaged.
     """
     thread = await store.find(id, tenant=options.tenant)
-    if thread is not None:
-        return thread
-    stored = await store.backing.storage.load(ThreadKey(options.tenant, id))
-    ended = None if stored is None else decode_record(stored, store.backing.vault).head.expires_at
-    if ended is None or ended > store.backing.clock():
+    if thread is None:
         raise ThreadNotFoundError(thread_id=id)
-    message = (
-        f"thread {id!r} expired on {ended.astimezone():%Y-%m-%d at %H:%M:%S}: it is stored until "
-        "`purge_expired` deletes it or a new one takes its id; till then `foldline threads export "
-        "--last-good` reads it"
-    )
-    raise UsageError(message)
+    return thread
+
+
+def folded_in(reduction: HistoryReductionState | None) -> int:
+    """Return how many messages *reduction* covers; 0 without one."""
+    return 0 if reduction is None else reduction.summarized_up_to_index

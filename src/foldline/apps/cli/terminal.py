@@ -1,4 +1,4 @@
-"""Writing for people: colours only on a terminal, and nothing in a text that could steer one."""
+"""Writing for people: colors only on a terminal, and no control characters from the text of others."""
 
 import os
 import shutil
@@ -10,16 +10,22 @@ from typing import TextIO
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
 
 
 __all__ = [
     "Advance",
     "clean",
     "command_name",
+    "counted",
     "error_console",
     "first_line",
+    "note",
     "output_console",
+    "plain_table",
     "progress",
+    "say",
 ]
 
 
@@ -32,21 +38,36 @@ def output_console() -> Console:
 
 
 def error_console() -> Console:
-    """Return the console of the standard error, for what is not the answer itself."""
+    """Return the console of the standard error, for everything beside the answer."""
     return _console(sys.stderr)
 
 
 def _console(stream: TextIO) -> Console:
     reconfigure = getattr(stream, "reconfigure", None)
     if reconfigure is not None:
-        # A sign that the terminal's encoding does not have must not end the command.
+        # A character that the terminal's encoding lacks must not end the command.
         reconfigure(errors="replace")
     width = None if stream.isatty() or os.environ.get("COLUMNS") else _WIDTH_OF_FILES
     return Console(file=stream, width=width, highlight=False, emoji=False, markup=False)
 
 
+def say(text: str, *, style: str = "") -> None:
+    """Print *text* to the standard output, without breaking its lines."""
+    output_console().print(Text(clean(text), style=style), soft_wrap=True)
+
+
+def note(text: str) -> None:
+    """Print *text* as one line on the standard error: something to know beside the answer."""
+    error_console().print(Text(f"note: {clean(text)}", style="dim"), soft_wrap=True)
+
+
+def plain_table() -> Table:
+    """Return an empty table without lines and without a header."""
+    return Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
+
+
 def command_name() -> str:
-    """Return what this command is called by: its name where that is found, else its path."""
+    """Return how to call this command: by its name if that is on the path, else by its path."""
     if shutil.which("foldline"):
         return "foldline"
     called = PurePath(sys.argv[0])
@@ -54,7 +75,7 @@ def command_name() -> str:
 
 
 def clean(text: str) -> str:
-    """Return *text*, which anybody may have written, without what a terminal would obey."""
+    """Return *text* with everything replaced that a terminal would obey."""
     lines = text.replace("\t", "    ").splitlines()
     return "\n".join("".join(_shown(sign) for sign in line) for line in lines)
 
@@ -64,14 +85,19 @@ def _shown(sign: str) -> str:
 
 
 def first_line(text: str, *, most: int = 200) -> str:
-    """Return the first line of *text* that says anything, cut to *most* signs."""
+    """Return the first line of *text* that is not blank, cut to *most* characters."""
     line = next((line for line in text.splitlines() if line.strip()), "")
     shown = clean(" ".join(line[: most * 2].split()))
     return shown if len(shown) <= most else shown[: most - 1] + "…"
 
 
+def counted(number: int, noun: str) -> str:
+    """Return *number* with *noun*, in the plural unless it is 1."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
 class Advance:
-    """What long work calls after each step."""
+    """Moves a progress bar; called after each step."""
 
     def __init__(self, bar: Progress, total: int, description: str) -> None:
         self._bar = bar
@@ -87,9 +113,7 @@ class Advance:
 
 @contextmanager
 def progress(description: str, total: int) -> Generator[Advance]:
-    """
-    Show on the standard error how far *total* steps have come; nothing unless it is a terminal.
-    """
+    """Show the progress of *total* steps on the standard error, if it is a terminal."""
     console = error_console()
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
     with Progress(

@@ -1,42 +1,58 @@
-"""`foldline threads import` and `fork`: threads out of files, and out of threads."""
+"""`foldline threads import`, `export` and `fork`: threads out of files, into files, out of threads."""
 
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from msgspec import Struct
 from msgspec.structs import replace
 
-from foldline.apps.cli.documents import json_document
-from foldline.apps.cli.files import print_document, read_file
-from foldline.apps.cli.notes import tell_of_sessions
+from foldline.apps.cli.documents import (
+    TARGETS,
+    left_out_note,
+    view_document,
+)
+from foldline.apps.cli.files import (
+    STANDARD_INPUT,
+    check_targets,
+    print_document,
+    print_json,
+    read_file,
+    write_files,
+)
 from foldline.apps.cli.options import JsonOption, SourceOptions, takes
-from foldline.apps.cli.sources import sessions_in
-from foldline.apps.cli.stores import TenantOptions, found_thread, with_store
-from foldline.apps.cli.terminal import output_console, progress
-from foldline.apps.cli.threads_counts import counted
-from foldline.apps.cli.threads_damage import warn_of_damage
+from foldline.apps.cli.sources import note_sessions, sessions_in
+from foldline.apps.cli.stores import DAMAGED, TenantOptions, found_thread, with_store
+from foldline.apps.cli.terminal import counted, note, progress, say
 from foldline.apps.cli.threads_views import IdArgument
+from foldline.checks import expect_choice
 from foldline.errors import (
     FormatError,
+    StoreCorruptError,
     StoreVersionError,
     ThreadConflictError,
     ThreadExistsError,
     UsageError,
 )
-from foldline.history.codec import decode_json
+from foldline.history.codec import decode_json, encode_json
+from foldline.history.formats.renderings import render_openai_chat
+from foldline.history.messages import Message
 from foldline.logs.importer import Session
 from foldline.threads.head import as_stored
 from foldline.threads.key import ThreadKey
+from foldline.threads.rescue import WholeRows, whole_rows
 from foldline.threads.snapshot import ThreadSnapshot, decode_snapshot
 from foldline.threads.start import make_room, plan_restore
 from foldline.threads.store import ThreadStore
 
 
 __all__ = [
+    "ExportOptions",
     "ForkOptions",
     "ImportOptions",
+    "export_thread",
     "fork_thread",
     "import_threads",
 ]
@@ -45,6 +61,11 @@ __all__ = [
 _FORBIDDEN = re.compile(r"[^A-Za-z0-9._:-]+")
 _LONGEST_ID = 200
 _STORES = ("MessageStoreSnapshot", "MessageStoreState")
+_SNAPSHOT = "snapshot"
+_CHAT_JSONL = "chat-jsonl"
+_OPENAI_CHAT = "openai-chat"
+_EXPORTS = (_SNAPSHOT, *TARGETS, _CHAT_JSONL)
+_MOST_GAPS = 5
 
 
 class ImportOptions(TenantOptions, frozen=True, kw_only=True):
@@ -57,38 +78,29 @@ class ImportOptions(TenantOptions, frozen=True, kw_only=True):
             help="A recorded conversation, or a snapshot of a thread; - is the standard input.",
         ),
     ]
-    """The file, or `-`."""
-
     id: Annotated[
         str | None,
         typer.Option(
             "--id",
             metavar="ID|PREFIX-",
-            help="The id of the thread, where FILE holds one; where it holds several, what their "
-            "ids begin with, up to a hyphen.",
+            help="The id of the thread if FILE holds one; a prefix of the ids, ending with a "
+            "hyphen, if it holds several.",
         ),
     ] = None
-    """The id, or what ids begin with."""
-
     format: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="The format of FILE, where it is not found out."),
+        typer.Option(metavar="NAME", help="The format of FILE if it is not detected."),
     ] = None
-    """The name of the format."""
-
     session: Annotated[
         str | None,
-        typer.Option(metavar="ID|N", help="The session, where FILE holds several; else all."),
+        typer.Option(metavar="ID|N", help="Import only this session of FILE."),
     ] = None
-    """The session."""
-
     json: JsonOption = False
-    """Whether to print JSON."""
 
 
 class _Found(Struct, frozen=True, kw_only=True):
     threads: list[ThreadSnapshot]
-    # Whether they are sessions of a log, and no thread that was exported.
+    # Whether they are sessions of a log rather than an exported thread.
     is_log: bool
 
 
@@ -97,14 +109,14 @@ def import_threads(options: ImportOptions) -> None:
     """
     Make a thread of each session of a recorded conversation, or one of a snapshot.
 
-    Ids are those of the sessions, with `-` for what an id may not hold, and behind the prefix of
-    --id, which ends with `-`, where there are several. A session whose thread is there already,
-    with the same messages, is passed over, so that an import that was cut off can be run again;
-    where anything else has one of the ids, or the id of a snapshot, nothing is imported. A thread
-    that has expired makes room. The file of a SQLite store is made where there is none.
+    Ids are those of the sessions, with `-` for characters that an id may not have, and with --id,
+    which ends with `-`, in front if there are several. A session whose thread exists already with
+    the same messages is skipped, so an import that was interrupted can be run again. If anything
+    else has one of the ids, or the id of a snapshot, nothing is imported. A thread that has
+    expired makes room. The file of a SQLite store is created if it does not exist.
 
-    With --json: an object with "tenant", "threads", those that were made, and "already_there", the
-    ids of those that were passed over.
+    With --json: an object with "tenant", "threads", the new ones, and "already_there", the ids of
+    those that were skipped.
     """
     found = _found(options)
 
@@ -123,13 +135,12 @@ def import_threads(options: ImportOptions) -> None:
     there = [one.id for one in found.threads if one.id not in new]
     if options.json:
         facts = {"tenant": options.tenant, "threads": made, "already_there": there}
-        print_document(json_document(facts))
+        print_json(facts)
         return
     for one in made:
-        text = f"{one['id']}: {counted(one['messages'], 'message')}"
-        output_console().print(text, soft_wrap=True)
+        say(f"{one['id']}: {counted(one['messages'], 'message')}")
     if there:
-        output_console().print(f"already there: {counted(len(there), 'thread')}")
+        say(f"already there: {counted(len(there), 'thread')}")
 
 
 async def _is_there(
@@ -165,7 +176,10 @@ async def _make(store: ThreadStore, key: ThreadKey, snapshot: ThreadSnapshot) ->
 def _found(options: ImportOptions) -> _Found:
     data = read_file(options.file)
     if options.format is None and _is_snapshot(data):
-        snapshot = _decoded(data)
+        try:
+            snapshot = decode_snapshot(data)
+        except StoreVersionError as error:
+            raise UsageError(str(error)) from error
         snapshot = replace(snapshot, id=snapshot.id if options.id is None else options.id)
         return _Found(threads=[snapshot], is_log=False)
     source = SourceOptions(file=options.file, format=options.format, session=options.session)
@@ -174,21 +188,14 @@ def _found(options: ImportOptions) -> _Found:
     if prefix and not prefix.endswith("-"):
         message = (
             f"{options.file} holds {len(sessions)} sessions: choose one with --session, or give a "
-            f"prefix for all their ids, as --id {prefix}-"
+            f"prefix for all their ids: --id {prefix}-"
         )
         raise UsageError(message)
-    tell_of_sessions(sessions)
+    note_sessions(sessions)
     named = options.id is not None and not prefix
     ids = [str(options.id)] if named else _ids(sessions, prefix)
     threads = [_snapshot(id, session) for id, session in zip(ids, sessions, strict=True)]
     return _Found(threads=threads, is_log=True)
-
-
-def _decoded(data: bytes) -> ThreadSnapshot:
-    try:
-        return decode_snapshot(data)
-    except StoreVersionError as error:
-        raise UsageError(str(error)) from error
 
 
 def _is_snapshot(data: bytes) -> bool:
@@ -211,9 +218,7 @@ def _snapshot(id: str, session: Session) -> ThreadSnapshot:
 
 
 def _ids(sessions: Sequence[Session], prefix: str) -> list[str]:
-    """
-    Return an id behind *prefix* for each of *sessions* that a thread may have, no two the same.
-    """
+    """Return a valid id that begins with *prefix* for each of *sessions*, no two the same."""
     ids: list[str] = []
     for session in sessions:
         name = _FORBIDDEN.sub("-", session.id).strip("-") or "session"
@@ -226,50 +231,151 @@ def _ids(sessions: Sequence[Session], prefix: str) -> list[str]:
     return ids
 
 
+class ExportOptions(TenantOptions, frozen=True, kw_only=True):
+    """What to export, and where to."""
+
+    id: IdArgument
+    to: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="snapshot (the default, which `import` reads back), openai-chat, "
+            "openai-responses, anthropic, foldline or chat-jsonl.",
+        ),
+    ] = _SNAPSHOT
+    output: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Write to this file, not to the standard output."),
+    ] = None
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the file if it exists.")] = False
+    whole_rows: Annotated[
+        bool,
+        typer.Option(
+            "--whole-rows",
+            help="Of a damaged thread, write every message that is whole, also those after damaged "
+            "ones; a message marks each gap.",
+        ),
+    ] = False
+    json: JsonOption = False
+
+
+class _Export(Struct):
+    messages: int
+    data: bytes
+    damage: str = ""
+    left_out: str = ""
+
+
+@takes(ExportOptions)
+def export_thread(options: ExportOptions) -> None:
+    """
+    Write a whole thread: as a snapshot, or all its messages in the format of a vendor.
+
+    A snapshot keeps the newest reduction and the execution state. With --json and --output: an
+    object with "id", "file", "messages" and "bytes"; without --output --json changes nothing.
+    Messages that hold only what a vendor's format has no place for, such as reasoning, are left
+    out, and a note says how many.
+
+    A damaged thread is refused without --whole-rows. With it every whole message is written, a
+    note says how many there are and what is damaged, and the exit code is 1; `foldline threads
+    import FILE --id NEW` makes a new thread of the snapshot, which has no reduction, execution
+    state or waiting calls.
+    """
+    _check_output(options)
+    export = with_store(options, lambda store: _exported(store, options))
+    for text in filter(None, (export.damage, export.left_out)):
+        note(text)
+    if options.output is None:
+        print_document(export.data)
+    else:
+        write_files({options.output: export.data + b"\n"})
+    if options.output is not None and options.json:
+        size = {"messages": export.messages, "bytes": len(export.data) + 1}
+        print_json({"id": options.id, "file": options.output, **size})
+    elif options.output is not None:
+        say(f"{options.output}: {counted(export.messages, 'message')} as {options.to}")
+    if export.damage:
+        raise typer.Exit(DAMAGED)
+
+
+def _check_output(options: ExportOptions) -> None:
+    expect_choice("--to", options.to, _EXPORTS)
+    if options.output is None:
+        return
+    check_targets({"--output": options.output}, source=options.store or STANDARD_INPUT)
+    if Path(options.output).is_file() and not options.force:
+        message = f"{options.output} exists already: name another file, or add --force"
+        raise UsageError(message)
+
+
+async def _exported(store: ThreadStore, options: ExportOptions) -> _Export:
+    if not options.whole_rows:
+        thread = await found_thread(store, options, options.id)
+        if options.to == _SNAPSHOT:
+            return _Export(thread.count, await thread.to_snapshot())
+        messages = await thread.get_messages()
+        return _of_messages(messages, messages, options.to)
+    found = await whole_rows(store.backing, ThreadKey(options.tenant, options.id))
+    damage = _damage(found)
+    if not found.messages and found.total != 0:
+        raise StoreCorruptError(damage)
+    if options.to == _SNAPSHOT:
+        return _Export(len(found.messages), found.to_snapshot(), damage)
+    return _of_messages([*found.messages.values()], found.marked(), options.to, damage)
+
+
+def _of_messages(
+    messages: Sequence[Message], marked: Sequence[Message], target: str, damage: str = ""
+) -> _Export:
+    is_lines = target == _CHAT_JSONL
+    left, text = left_out_note(messages, _OPENAI_CHAT if is_lines else target)
+    if is_lines:
+        data = b"\n".join(encode_json(one) for one in render_openai_chat(marked))
+    else:
+        data = view_document(marked, target)
+    return _Export(len(messages) - left, data, damage, text)
+
+
+def _damage(found: WholeRows) -> str:
+    """Return how many messages are whole and where others were; empty if nothing is damaged."""
+    if not found.faults:
+        return ""
+    total = "an unknown number of messages" if found.total is None else f"{found.total:,} messages"
+    text = f"{len(found.messages):,} of {total} of thread {found.record.key.id!r} are whole"
+    gaps = found.gaps()
+    if gaps and found.messages:
+        named = ", ".join(f"{a:,}" if a == b else f"{a:,} to {b:,}" for a, b in gaps[:_MOST_GAPS])
+        more = f" and {counted(len(gaps) - _MOST_GAPS, 'gap')} more" * (len(gaps) > _MOST_GAPS)
+        text = f"{text}; missing: {named}{more}"
+    return f"{text} (the first damage is {found.faults[0]})"
+
+
 class ForkOptions(TenantOptions, frozen=True, kw_only=True):
     """What to fork."""
 
     id: IdArgument
-    """The thread."""
-
     new_id: Annotated[str, typer.Argument(metavar="NEW", help="The id of the new thread.")]
-    """The id of the new thread."""
-
     at: Annotated[
         int | None,
         typer.Option(
-            metavar="N", help="How many messages it shares, system messages not counted; else all."
+            metavar="N",
+            help="Take only the first N messages, not counting system messages.",
         ),
     ] = None
-    """How many messages it shares."""
-
     json: JsonOption = False
-    """Whether to print JSON."""
-
-
-class _Fork(Struct):
-    id: str
-    forked_from: str
-    messages: int
 
 
 @takes(ForkOptions)
 def fork_thread(options: ForkOptions) -> None:
-    """
-    Make a new thread that shares the first messages of another; nothing is copied.
+    """Make a new thread that begins with the first messages of another."""
 
-    Damage in what it shares is told, and shared too.
-    """
-
-    async def _fork(store: ThreadStore) -> _Fork:
+    async def _fork(store: ThreadStore) -> int:
         thread = await found_thread(store, options, options.id)
-        new = await thread.fork(options.new_id, at=options.at)
-        await warn_of_damage(store, new.key, last=new.count)
-        return _Fork(new.id, thread.id, new.count)
+        return (await thread.fork(options.new_id, at=options.at)).count
 
-    made = with_store(options, _fork)
+    count = with_store(options, _fork)
     if options.json:
-        print_document(json_document(made))
+        made = {"id": options.new_id, "forked_from": options.id, "messages": count}
+        print_json(made)
     else:
-        text = f"{made.id}: {counted(made.messages, 'message')} shared with {made.forked_from}"
-        output_console().print(text, soft_wrap=True)
+        say(f"{options.new_id}: {counted(count, 'message')} of {options.id}")

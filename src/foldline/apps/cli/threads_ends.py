@@ -5,12 +5,10 @@ from typing import Annotated
 
 import typer
 
-from foldline.apps.cli.documents import json_document
-from foldline.apps.cli.files import print_document
+from foldline.apps.cli.files import print_json
 from foldline.apps.cli.options import JsonOption, takes
-from foldline.apps.cli.stores import TenantOptions, found_thread, with_store
-from foldline.apps.cli.terminal import output_console
-from foldline.apps.cli.threads_counts import counted, folded_in
+from foldline.apps.cli.stores import TenantOptions, folded_in, found_thread, with_store
+from foldline.apps.cli.terminal import counted, say
 from foldline.apps.cli.threads_views import IdArgument
 from foldline.errors import ThreadNotFoundError, UsageError
 from foldline.reduction.state import HistoryReductionState
@@ -18,25 +16,22 @@ from foldline.threads.key import ThreadKey
 from foldline.threads.store import ThreadStore
 
 
-__all__ = ["DeleteOptions", "UndoOptions", "delete_thread", "undo_reduction"]
+__all__ = ["DeleteOptions", "UndoOptions", "confirm", "delete_thread", "undo_reduction"]
 
 
 class UndoOptions(TenantOptions, frozen=True, kw_only=True):
-    """Which reduction to revoke."""
+    """Which reduction to take back."""
 
     id: IdArgument
-    """The thread."""
-
     json: JsonOption = False
-    """Whether to print JSON."""
 
 
 @takes(UndoOptions)
 def undo_reduction(options: UndoOptions) -> None:
     """
-    Revoke the newest reduction of a thread; the one before it is in force again.
+    Take back the newest reduction of a thread; the one before it is active again.
 
-    Messages that it had archived are in the working history again, byte for byte.
+    Messages that it had archived return to the working history, byte for byte.
     """
 
     async def _undo(
@@ -50,37 +45,32 @@ def undo_reduction(options: UndoOptions) -> None:
     cuts = [folded_in(one) for one in (before, after)]
     if options.json:
         facts = {"id": options.id, "undone": before is not None}
-        print_document(json_document({**facts, "folded_before": cuts[0], "folded_now": cuts[1]}))
-        return
-    were = "was" if cuts[0] == 1 else "were"
-    text = f"{options.id}: {counted(cuts[0], 'message')} {were} folded, {cuts[1]:,} now"
-    if before is None:
-        text = f"{options.id}: there is no reduction to undo"
-    output_console().print(text, soft_wrap=True)
+        print_json({**facts, "folded_before": cuts[0], "folded_now": cuts[1]})
+    elif before is None:
+        say(f"{options.id}: there is no reduction to undo")
+    else:
+        say(f"{options.id}: folded before: {counted(cuts[0], 'message')}; now: {cuts[1]:,}")
 
 
 class DeleteOptions(TenantOptions, frozen=True, kw_only=True):
     """Which thread to delete."""
 
     id: IdArgument
-    """The thread."""
-
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False
-    """Whether nobody is asked."""
-
     json: JsonOption = False
-    """Whether to print JSON."""
 
 
 @takes(DeleteOptions)
 def delete_thread(options: DeleteOptions) -> None:
     """
-    Delete a thread with all that was ever said in it; what forks of it share stays there.
+    Delete a thread with all its messages; its forks keep theirs.
 
-    It asks first, on a terminal; elsewhere --yes has to be given.
+    It asks first on a terminal; elsewhere --yes is required.
     """
     key = ThreadKey(options.tenant, options.id)
-    _ask(options)
+    if not options.yes:
+        question = f"Delete thread {options.id!r} of tenant {options.tenant!r} for good?"
+        confirm(question, f"deleting {options.id!r} must be confirmed: add --yes")
 
     async def _delete(store: ThreadStore) -> None:
         if not await store.delete(key.id, tenant=key.tenant):
@@ -88,16 +78,18 @@ def delete_thread(options: DeleteOptions) -> None:
 
     with_store(options, _delete)
     if options.json:
-        print_document(json_document({"id": options.id, "deleted": True}))
+        print_json({"id": options.id, "deleted": True})
     else:
-        output_console().print(f"{options.id}: deleted", soft_wrap=True)
+        say(f"{options.id}: deleted")
 
 
-def _ask(options: DeleteOptions) -> None:
-    if options.yes:
-        return
+def confirm(question: str, refusal: str) -> None:
+    """
+    Ask *question*; end the command unless the answer is yes.
+
+    Raises:
+        UsageError: There is no terminal to ask on; *refusal* says what to do.
+    """
     if not sys.stdin.isatty():
-        message = f"deleting {options.id!r} needs a yes: add --yes, or ask on a terminal"
-        raise UsageError(message)
-    question = f"Delete thread {options.id!r} of tenant {options.tenant!r} for good?"
+        raise UsageError(refusal)
     typer.confirm(question, abort=True, err=True)

@@ -1,7 +1,5 @@
 """`foldline threads list`, `show` and `search`: looking at threads."""
 
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Annotated, Any
 
 import typer
@@ -11,20 +9,18 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from foldline.apps.cli.documents import json_document
-from foldline.apps.cli.files import print_document
-from foldline.apps.cli.notes import tell
+from foldline.apps.cli.files import print_json
 from foldline.apps.cli.options import JsonOption, takes
 from foldline.apps.cli.stores import (
+    DAMAGED,
     TenantOptions,
+    folded_in,
     found_thread,
     no_threads_of,
     tenants_note,
     with_store,
 )
-from foldline.apps.cli.terminal import clean, first_line, output_console, progress
-from foldline.apps.cli.threads_counts import counted, folded_in
-from foldline.apps.cli.threads_damage import DAMAGED, last_good_note, warn_of_damage
+from foldline.apps.cli.terminal import clean, counted, first_line, note, output_console, progress
 from foldline.apps.cli.viewing import show_view
 from foldline.errors import StoreCorruptError, StoreVersionError
 from foldline.history.codec import decode_json, encode_message
@@ -32,14 +28,12 @@ from foldline.history.messages import Message
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey
 from foldline.threads.read_only import ReadOnlyThread
 from foldline.threads.reader import Match
-from foldline.threads.repair import find_last_good
 from foldline.threads.store import ThreadStore
-from foldline.threads.verification import list_keys
+from foldline.threads.verify import list_keys
 
 
 __all__ = [
     "IdArgument",
-    "LastGoodOption",
     "ListOptions",
     "SearchOptions",
     "ShowOptions",
@@ -50,19 +44,12 @@ __all__ = [
 
 
 IdArgument = Annotated[str, typer.Argument(metavar="ID", help="The id of the thread.")]
-"""The argument that most commands have."""
-
-LastGoodOption = Annotated[
-    bool,
-    typer.Option(
-        "--last-good", help="Read a damaged thread too, up to the last message that is whole."
-    ),
-]
-"""The option that reads what is left."""
+"""The argument of most commands."""
 
 _USUAL_LAST = 20
-_USUAL_LIMIT = 20
 _TITLE = 48
+_COLUMNS = ("id", "messages", "tokens", "folded", "last activity", "title")
+_NUMBERS = frozenset({"messages", "tokens", "folded"})
 
 
 class _Listed(Struct):
@@ -76,13 +63,9 @@ class ListOptions(TenantOptions, frozen=True, kw_only=True):
     """Whose threads to list."""
 
     limit: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=1, help="How many threads, the first; else all."),
+        int | None, typer.Option(metavar="N", min=1, help="List only the first N threads.")
     ] = None
-    """How many threads; None for all."""
-
     json: JsonOption = False
-    """Whether to print JSON."""
 
 
 @takes(ListOptions)
@@ -90,37 +73,37 @@ def list_threads(options: ListOptions) -> None:
     """
     List the threads of a store, in order of their ids.
 
-    The exit code is 1 where one of them cannot be read; the others are listed all the same.
+    The exit code is 1 if one of them cannot be read; the others are listed all the same.
     """
     listed = with_store(options, lambda store: _listed(store, options))
     if options.json:
         facts = {"tenant": options.tenant, "total": listed.total}
-        print_document(json_document({**facts, "threads": listed.rows}))
+        print_json({**facts, "threads": listed.rows})
     else:
         _print_list(output_console(), listed, options.tenant)
     if listed.others:
-        tell(tenants_note(listed.others))
+        note(tenants_note(listed.others))
     if listed.expired:
-        tell(
+        note(
             f"{counted(listed.expired, 'thread')} of tenant {options.tenant} not listed: expired, "
-            "and stored until `purge_expired` of the store deletes what is"
+            "and stored until `purge_expired` of the store deletes them"
         )
     damaged = [row["id"] for row in listed.rows if "error" in row]
     if damaged:
-        tell(
+        note(
             f"{counted(len(damaged), 'thread')} cannot be read, the first is {damaged[0]!r}: "
-            "`foldline verify` tells what is damaged, unless the key is another one"
+            "`foldline verify` shows what is damaged, unless they have another key"
         )
         raise typer.Exit(DAMAGED)
 
 
 def _print_list(console: Console, listed: _Listed, tenant: str) -> None:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for title, justify in _COLUMNS.items():
+    for title in _COLUMNS:
         is_title = title == "title"
         table.add_column(
             title,
-            justify=justify,
+            justify="right" if title in _NUMBERS else "left",
             header_style="bold",
             overflow="ellipsis" if is_title else "fold",
             no_wrap=is_title,
@@ -133,18 +116,6 @@ def _print_list(console: Console, listed: _Listed, tenant: str) -> None:
     if len(listed.rows) < listed.total:
         text = f"{len(listed.rows):,} of {text}"
     console.print(text)
-
-
-_COLUMNS: Mapping[str, Any] = MappingProxyType(
-    {
-        "id": "left",
-        "messages": "right",
-        "tokens": "right",
-        "folded": "right",
-        "last activity": "left",
-        "title": "left",
-    }
-)
 
 
 async def _listed(store: ThreadStore, options: ListOptions) -> _Listed:
@@ -173,7 +144,7 @@ async def _row(store: ThreadStore, key: ThreadKey) -> dict[str, Any] | None:
         thread = await store.find(key.id, tenant=key.tenant)
         return None if thread is None else {**_facts(thread), "title": await thread.title()}
     except StoreCorruptError:
-        return {"id": key.id, "error": "damaged: `foldline verify` tells what is"}
+        return {"id": key.id, "error": "damaged: see `foldline verify`"}
     except StoreVersionError as error:
         return {"id": key.id, "error": str(error)}
 
@@ -194,14 +165,14 @@ def _facts(thread: ReadOnlyThread) -> dict[str, Any]:
         "tenant": thread.tenant,
         "display_name": thread.display_name,
         "messages": thread.count,
-        "tokens": thread.tokens,
+        "tokens": thread.head.tokens + thread.head.system_tokens,
         "folded": folded_in(reduction),
-        "archived": thread.archived,
-        "revision": thread.revision,
+        "archived": thread.head.archived,
+        "revision": thread.head.revision,
         "has_open_run": state is not None and state.is_open,
         "created_at": thread.created_at,
         "last_activity": thread.last_activity,
-        "expires_at": thread.expires_at,
+        "expires_at": thread.head.expires_at,
     }
 
 
@@ -209,18 +180,10 @@ class ShowOptions(TenantOptions, frozen=True, kw_only=True):
     """What to show."""
 
     id: IdArgument
-    """The thread."""
-
     last: Annotated[
-        int, typer.Option(metavar="N", min=0, help="How many messages, the newest; 20 by default.")
+        int, typer.Option(metavar="N", min=0, help="How many of the newest messages to show.")
     ] = _USUAL_LAST
-    """How many messages."""
-
-    last_good: LastGoodOption = False
-    """Whether a damaged thread is read as far as it goes."""
-
     json: JsonOption = False
-    """Whether to print JSON."""
 
 
 class _Shown(Struct):
@@ -230,27 +193,15 @@ class _Shown(Struct):
 
 @takes(ShowOptions)
 def show_thread(options: ShowOptions) -> None:
-    """
-    Show a thread: its counts, its newest messages, how far it is folded, and its last run.
-
-    The whole thread is verified, and damage in front of what is shown is told.
-    """
+    """Show a thread: its counts, its newest messages, how far it is folded, and its last run."""
 
     async def _read(store: ThreadStore) -> _Shown:
-        if options.last_good:
-            found = await find_last_good(store.backing, ThreadKey(options.tenant, options.id))
-            note = last_good_note(found)
-            if note:
-                tell(note)
-            return _Shown(found.thread, await found.thread.get_messages(last=options.last))
         thread = await found_thread(store, options, options.id)
-        messages = await thread.get_messages(last=options.last)
-        await warn_of_damage(store, thread.key, last=thread.count)
-        return _Shown(thread, messages)
+        return _Shown(thread, await thread.get_messages(last=options.last))
 
     shown = with_store(options, _read)
     if options.json:
-        print_document(json_document(_document(shown)))
+        print_json(_document(shown))
     else:
         _print(output_console(), shown)
 
@@ -272,19 +223,16 @@ def _document(shown: _Shown) -> dict[str, Any]:
 
 
 def _print(console: Console, shown: _Shown) -> None:
-    thread, reduction = shown.thread, shown.thread.last_reduction
+    thread = shown.thread
     grid = Table.grid(padding=(0, 2, 0, 0))
     for name, value in _lines(thread).items():
         grid.add_row(Text(name, style="dim"), Text(clean(value)))
     console.print(grid)
-    if not shown.messages:
-        return
+    cut = folded_in(thread.last_reduction)
     length = sum(one.role != "system" for one in shown.messages)
-    first = thread.length - length
-    cut = folded_in(reduction)
-    at = _place(shown.messages, cut - first)
+    at = _place(shown.messages, cut - (thread.head.length - length))
     for part, messages in enumerate((shown.messages[:at], shown.messages[at:])):
-        if part and cut > 0:
+        if part and cut and shown.messages:
             console.print(Rule(f"folded up to here: {cut:,} messages", style="yellow"))
         if messages:
             console.print(show_view(messages, summary_lines=None, most=len(messages)))
@@ -300,28 +248,28 @@ def _place(messages: list[Message], length: int) -> int:
 
 
 def _lines(thread: ReadOnlyThread) -> dict[str, str]:
-    facts, reduction, state = _facts(thread), thread.last_reduction, thread.execution_state
+    reduction, state = thread.last_reduction, thread.execution_state
     lines = {
-        "thread": f"{thread.id} (tenant {thread.tenant}, revision {thread.revision})",
-        "messages": f"{thread.count:,}, {counted(thread.tokens, 'token')}, "
-        f"{thread.archived:,} archived",
-        "last activity": f"{facts['last_activity'].astimezone():%Y-%m-%d %H:%M:%S}",
+        "thread": f"{thread.id} (tenant {thread.tenant}, revision {thread.head.revision})",
+        "messages": f"{thread.count:,}, {counted(thread.head.tokens + thread.head.system_tokens, 'token')}, "
+        f"{thread.head.archived:,} archived",
+        "last activity": f"{thread.last_activity.astimezone():%Y-%m-%d %H:%M:%S}",
     }
     if thread.display_name:
         lines["name"] = first_line(thread.display_name)
-    if thread.expires_at is not None:
-        lines["expires"] = f"{thread.expires_at.astimezone():%Y-%m-%d %H:%M:%S}"
+    if thread.head.expires_at is not None:
+        lines["expires"] = f"{thread.head.expires_at.astimezone():%Y-%m-%d %H:%M:%S}"
     if reduction is not None and reduction.summarized_up_to_index:
         lines["reduction"] = (
             f"{reduction.summarized_up_to_index:,} messages folded into "
             f"{reduction.summary_tokens:,} tokens"
         )
     if state is not None:
-        stands = "open" if state.is_open else f"ended: {first_line(state.termination_reason or '')}"
-        lines["last run"] = f"{stands}, iteration {state.iteration}"
+        end = "open" if state.is_open else f"ended: {first_line(state.termination_reason or '')}"
+        lines["last run"] = f"{end}, iteration {state.iteration}"
     for run in thread.pending_tools:
-        stands = "has run" if run.is_finished else "has not answered"
-        lines[f"call {first_line(run.call_id)}"] = f"{first_line(run.name)} {stands}"
+        end = "has run" if run.is_finished else "has not answered"
+        lines[f"call {first_line(run.call_id)}"] = f"{first_line(run.name)} {end}"
     return lines
 
 
@@ -329,28 +277,22 @@ class SearchOptions(TenantOptions, frozen=True, kw_only=True):
     """What to look for, and where."""
 
     id: IdArgument
-    """The thread."""
-
     text: Annotated[
         str,
         typer.Argument(
-            metavar="TEXT", help="The words, all of which a message must hold; a phrase in quotes."
+            metavar="TEXT",
+            help="The words, all of which a message must contain; a phrase in quotes.",
         ),
     ]
-    """The words."""
-
     limit: Annotated[
-        int, typer.Option(metavar="N", min=1, help="How many messages, the newest; 20 by default.")
-    ] = _USUAL_LIMIT
-    """How many messages."""
-
+        int, typer.Option(metavar="N", min=1, help="How many of the newest messages to list.")
+    ] = _USUAL_LAST
     json: JsonOption = False
-    """Whether to print JSON."""
 
 
 @takes(SearchOptions)
 def search_thread(options: SearchOptions) -> None:
-    """Find the messages of a thread that hold every word of TEXT, the newest first."""
+    """Find the messages of a thread that contain every word of TEXT, the newest first."""
 
     async def _search(store: ThreadStore) -> list[Match]:
         thread = await found_thread(store, options, options.id)
@@ -362,7 +304,7 @@ def search_thread(options: SearchOptions) -> None:
             {"number": one.number, "role": one.message.role, "excerpt": one.excerpt}
             for one in found
         ]
-        print_document(json_document({"id": options.id, "matches": matches}))
+        print_json({"id": options.id, "matches": matches})
         return
     console = output_console()
     for one in found:

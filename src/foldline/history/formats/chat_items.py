@@ -1,7 +1,7 @@
 """
 OpenAI Chat messages as logs hold them.
 
-That is not how they were sent: keys stand in any order, nulls and keys of the log's own between
+That is not how they were sent: keys are in any order, nulls and keys of the log's own between
 them. They are put in the vendor's usual order of keys before they are read. Then the parts alone
 can write them again, and no second copy is kept beside the parts.
 """

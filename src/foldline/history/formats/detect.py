@@ -13,7 +13,7 @@ from foldline.history.formats.wire import is_list
 from foldline.history.messages import NativeFormat
 
 
-__all__ = ["detect_items"]
+__all__ = ["BLOCKS", "detect_items"]
 
 
 _Formats: TypeAlias = frozenset[NativeFormat]
@@ -37,7 +37,7 @@ _KEYS = {
     "summary": _RESPONSES,
     "stop_reason": _ANTHROPIC,
 }
-_BLOCKS = {
+BLOCKS = {
     "file": _CHAT,
     "image_url": _CHAT,
     "input_audio": _OPENAI,
@@ -57,6 +57,8 @@ _BLOCKS = {
     "tool_result": _ANTHROPIC,
     "tool_use": _ANTHROPIC,
 }
+"""The formats that have a content block of each type; an unknown type may be in any of them."""
+
 _RULES_ROLE = "system"
 _PLAIN_ROLES = ("user", "assistant", _RULES_ROLE)
 _PLAIN_SIZE = 2
@@ -117,5 +119,5 @@ def _formats_of(item: Mapping[str, Any]) -> _Formats:
     if is_list(content):
         for block in content:
             kind = block.get("type") if isinstance(block, Mapping) else None
-            formats &= _BLOCKS.get(str(kind), _VENDORS)
+            formats &= BLOCKS.get(str(kind), _VENDORS)
     return formats

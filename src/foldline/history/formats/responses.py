@@ -7,7 +7,7 @@ that is read as the messages that a client adds to its history.
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeAlias
 
 from msgspec.structs import replace
 
@@ -32,6 +32,9 @@ from foldline.history.messages import Message, NativeFormat
 __all__ = ["joined_events", "joined_stream", "read_response"]
 
 
+_Call: TypeAlias = tuple[Object, list[str], list[str]]
+"""The fields of a call, and the pieces of its name and of its arguments."""
+
 _CUT_OFF = "the stream holds no whole response"
 _COMPACTED = "response.compaction"
 _COMPACTIONS = frozenset({"compaction", "compaction_summary"})
@@ -43,7 +46,7 @@ def read_response(response: Any, native: NativeFormat) -> tuple[Message, ...]:
     Read what a vendor answered to a request in the wire format *native*.
 
     Raises:
-        FormatError: *response* is no such answer; an error that the vendor sent is none.
+        FormatError: *response* is no such answer, for example an error of the vendor.
     """
     fields = as_object(response, "the response")
     usage = maybe_object(fields.get("usage"))
@@ -83,7 +86,7 @@ def _kind(value: Any) -> str:
 
 def joined_stream(text: str, native: NativeFormat) -> Object:
     """
-    Put the events of a stream together into the object that stands for all of them.
+    Return the response that a stream gives in pieces.
 
     Raises:
         FormatError: *text* is no stream of such events.
@@ -93,7 +96,7 @@ def joined_stream(text: str, native: NativeFormat) -> Object:
 
 def joined_events(events: list[Object], native: NativeFormat) -> Object:
     """
-    Put *events* of a stream together into the object that stands for all of them.
+    Return the response that the *events* of a stream give in pieces.
 
     Raises:
         FormatError: They are no events of a whole response.
@@ -108,7 +111,7 @@ def joined_events(events: list[Object], native: NativeFormat) -> Object:
 
 
 def _events(text: str) -> Iterator[Object]:
-    # Lines end as the standard of server-sent events says; a text may hold other separators.
+    # Lines end as the standard of server-sent events says; a string may hold other separators.
     for line in re.split(r"\r\n|\n|\r", text):
         data = line.removeprefix("data:").strip()
         if line.startswith("data:") and data != "[DONE]":
@@ -125,77 +128,79 @@ def _joined_responses(events: list[Object]) -> Object:
 def _joined_anthropic(events: list[Object]) -> Object:
     response: Object = {}
     usage: Object = {}
-    blocks: dict[int, Object] = {}
+    # For each block what came of each of its fields, to be joined once.
+    blocks: dict[int, dict[str, list[Any]]] = {}
     for event in events:
-        match _kind(event):
-            case "message_start":
-                response = maybe_object(event.get("message"))
-                usage.update(maybe_object(response.get("usage")))
-            case "content_block_start":
-                blocks[maybe_count(event.get("index"))] = dict(
-                    maybe_object(event.get("content_block"))
-                )
-            case "content_block_delta":
-                block = blocks.setdefault(maybe_count(event.get("index")), {})
-                _grow(block, maybe_object(event.get("delta")))
-            case "message_delta":
-                # Null means: as reported before.
-                report = maybe_object(event.get("usage"))
-                usage.update({key: value for key, value in report.items() if value is not None})
-            case _:
-                pass
+        kind = _kind(event)
+        if kind == "message_start":
+            response = maybe_object(event.get("message"))
+            usage.update(maybe_object(response.get("usage")))
+        elif kind == "content_block_start":
+            start = maybe_object(event.get("content_block"))
+            blocks[maybe_count(event.get("index"))] = {key: [start[key]] for key in start}
+        elif kind == "content_block_delta":
+            block = blocks.setdefault(maybe_count(event.get("index")), {})
+            _grow(block, maybe_object(event.get("delta")))
+        elif kind == "message_delta":
+            # Null means: as reported before.
+            report = maybe_object(event.get("usage"))
+            usage.update({key: value for key, value in report.items() if value is not None})
     if not response:
         raise FormatError(_CUT_OFF)
-    return {**response, "content": list(map(_closed, blocks.values())), "usage": usage}
+    return {**response, "content": list(map(_whole_block, blocks.values())), "usage": usage}
 
 
-def _grow(block: Object, delta: Object) -> None:
+def _grow(pieces: dict[str, list[Any]], delta: Object) -> None:
     for key, value in delta.items():
-        if key == "type":
-            continue
-        earlier = block.get(key)
-        if isinstance(value, str) and isinstance(earlier, str):
-            block[key] = earlier + value
-        elif key == "citation":
-            block.setdefault("citations", [])
-            block["citations"] = [*maybe_list(block["citations"]), value]
+        if key != "type":
+            pieces.setdefault(key, []).append(value)
+
+
+def _whole_block(pieces: dict[str, list[Any]]) -> Object:
+    block: Object = {}
+    for key, values in pieces.items():
+        if key == "citation":
+            block["citations"] = [*maybe_list(block.get("citations")), *values]
+        elif key == "partial_json":
+            block["input"] = object_from_json("".join(map(maybe_text, values)))
         else:
-            block[key] = value
-
-
-def _closed(block: Object) -> Object:
-    """Give a block its input, which a stream sends as pieces of JSON text."""
-    if "partial_json" not in block:
-        return block
-    given = {key: value for key, value in block.items() if key != "partial_json"}
-    return {**given, "input": object_from_json(maybe_text(block["partial_json"]))}
+            is_text = isinstance(values[-1], str)
+            block[key] = "".join(map(maybe_text, values)) if is_text else values[-1]
+    return block
 
 
 def _joined_chat(events: list[Object]) -> Object:
-    message: Object = {"role": "assistant", "content": None}
-    calls: dict[int, Object] = {}
+    said: dict[str, list[str]] = {}
+    calls: dict[int, _Call] = {}
     response: Object = {}
     for event in events:
-        response |= scalars(event, ("id", "model")) | {
-            key: event[key] for key in ("usage",) if event.get(key)
-        }
+        response |= scalars(event, ("id", "model"))
+        if event.get("usage"):
+            response["usage"] = event["usage"]
         choices = maybe_list(event.get("choices"))
         delta = maybe_object(maybe_object(choices[0] if choices else None).get("delta"))
         for call in map(maybe_object, maybe_list(delta.get("tool_calls"))):
-            _grow_call(calls.setdefault(maybe_count(call.get("index")), {"function": {}}), call)
+            _grow_call(calls.setdefault(maybe_count(call.get("index")), ({}, [], [])), call)
         for key in ("content", "refusal", "reasoning_content"):
             if isinstance(delta.get(key), str):
-                message[key] = maybe_text(message.get(key)) + delta[key]
-    if calls:
-        message["tool_calls"] = list(calls.values())
-    if message == {"role": "assistant", "content": None}:
+                said.setdefault(key, []).append(delta[key])
+    if not said and not calls:
         raise FormatError(_CUT_OFF)
+    message: Object = {"role": "assistant", "content": None}
+    message |= {key: "".join(pieces) for key, pieces in said.items()}
+    if calls:
+        message["tool_calls"] = list(map(_whole_call, calls.values()))
     return {**response, "choices": [{"message": message}]}
 
 
-def _grow_call(call: Object, delta: Object) -> None:
-    call |= scalars(delta, ("id", "type"))
+def _grow_call(call: _Call, delta: Object) -> None:
+    fields, name, arguments = call
+    fields.update(scalars(delta, ("id", "type")))
     function = maybe_object(delta.get("function"))
-    whole = call["function"]
-    for key in ("name", "arguments"):
-        whole[key] = maybe_text(whole.get(key)) + maybe_text(function.get(key))
+    name.append(maybe_text(function.get("name")))
+    arguments.append(maybe_text(function.get("arguments")))
+
+
+def _whole_call(call: _Call) -> Object:
+    fields, name, arguments = call
+    return {"function": {"name": "".join(name), "arguments": "".join(arguments)}, **fields}

@@ -116,7 +116,7 @@ def _content(index: int, content: Sequence[Any], role: str) -> Iterator[Violatio
         if kind in (_USER_ONLY if role == "assistant" else _ASSISTANT_ONLY):
             yield Violation(index, Rule.CONTENT_TYPE, f"{field} is not for this role")
         if kind == "tool_result" and other:
-            yield Violation(index, Rule.RESULT_ORDER, f"{field} stands behind other content")
+            yield Violation(index, Rule.RESULT_ORDER, f"{field} comes after other content")
         other = other or kind != "tool_result"
         yield from _block(index, field, block)
 
@@ -165,7 +165,7 @@ def _result(index: int, field: str, block: dict[str, Any]) -> Iterator[Violation
 
 
 def _pairs(messages: Sequence[Any]) -> Iterator[Violation]:
-    """The message behind one with calls answers exactly those, each once; no id is given twice."""
+    """The message after one with calls answers exactly those, each once; no id is given twice."""
     given: set[str] = set()
     for index, item in enumerate(messages):
         calls = _ids(item, "tool_use", "id")

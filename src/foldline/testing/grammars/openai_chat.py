@@ -143,11 +143,11 @@ def _pairs(items: Sequence[Any]) -> Iterator[Violation]:
             waiting.discard(call_id)
             continue
         if waiting:
-            yield Violation(opened_at, Rule.UNANSWERED, "a call is not answered behind it")
+            yield Violation(opened_at, Rule.UNANSWERED, "a call has no answer after it")
         opened_at, known = index, _call_ids(item)
         waiting = set(known)
     if waiting:
-        yield Violation(opened_at, Rule.UNANSWERED, "a call is not answered behind it")
+        yield Violation(opened_at, Rule.UNANSWERED, "a call has no answer after it")
 
 
 def _call_ids(item: dict[str, Any]) -> set[str]:

@@ -103,7 +103,7 @@ def _message(index: int, item: dict[str, Any]) -> Iterator[Violation]:
 
 def _pairs(items: Sequence[Any]) -> Iterator[Violation]:
     """
-    Every call has one output somewhere behind it, and every output a call before it.
+    Every call has one output somewhere after it, and every output a call before it.
 
     What asks for an approval is a call in this, and what gives or refuses it is the output.
     """
@@ -126,7 +126,7 @@ def _pairs(items: Sequence[Any]) -> Iterator[Violation]:
             answered.add(call_id)
     for call_id, index in called.items():
         if call_id not in answered:
-            yield Violation(index, Rule.UNANSWERED, "the call is not answered behind it")
+            yield Violation(index, Rule.UNANSWERED, "the call has no answer after it")
 
 
 def _is_answer(kind: str) -> bool:
@@ -151,7 +151,7 @@ def _is_of_model(item: Any) -> bool:
 
 def _made_by_reasoning(items: Sequence[Any]) -> Iterator[Violation]:
     """
-    In a request with reasoning, what the model made has an id only behind some of its own.
+    In a request with reasoning, what the model made has an id only after some of its own.
 
     The vendor remembers which reasoning an id belongs to and refuses the id without it; a request
     does not say. So this is judged more strictly than the vendor does: an item whose response

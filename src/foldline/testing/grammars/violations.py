@@ -55,10 +55,10 @@ class Rule(Enum):
     """A result answers no call where the vendor looks for it."""
 
     RESULT_ORDER = "result_order"
-    """Results have to stand in front of everything else in their message."""
+    """Results come before everything else in their message."""
 
     REASONING = "reasoning"
-    """Reasoning stands alone or without what seals it."""
+    """Reasoning is alone or without its signature."""
 
     TRAILING_SPACE = "trailing_space"
     """A closing assistant message must not end in white space."""

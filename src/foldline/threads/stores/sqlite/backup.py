@@ -1,7 +1,6 @@
-"""A copy of a SQLite store, made while others write to it, and the way back."""
+"""A copy of a SQLite store, made while others write to it."""
 
 import os
-import shutil
 import sqlite3
 import tempfile
 from collections.abc import Callable
@@ -10,22 +9,20 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from foldline.errors import StoreBusyError, StoreError, UsageError
+from foldline.errors import StoreError, UsageError
 from foldline.threads.stores.sqlite.faults import SQLITE_ERRORS, store_error
 from foldline.threads.stores.sqlite.file import APPLICATION_ID
 from foldline.threads.stores.sqlite.identity import (
     check_log,
     copied,
-    lock_of,
     log_of,
     number_in,
     set_number,
 )
-from foldline.threads.stores.sqlite.lock import FileLock
 from foldline.threads.stores.sqlite.storage import quick_check
 
 
-__all__ = ["Backup", "back_up", "restore_file"]
+__all__ = ["Backup", "back_up"]
 
 
 _PAGES = 1024
@@ -85,65 +82,6 @@ def back_up(
         for rest in (draft, *_beside(draft)):
             rest.unlink(missing_ok=True)
     return backup
-
-
-def restore_file(backup: Path, target: Path) -> list[Path]:
-    """
-    Put a copy of *backup* in the place of the store *target*; return the files moved away.
-
-    The old file and its log are kept under names that end in `.old`.
-
-    Args:
-        backup: A file that `back_up` made.
-        target: The file of the store, which no program may have open.
-
-    Raises:
-        UsageError: *backup* is not there, or is *target* itself.
-        StoreBusyError: A program is writing to *target*.
-        StoreError: *backup* is not a store, or a file cannot be written.
-    """
-    backup, target = backup.resolve(), target.resolve()
-    if not backup.is_file() or backup == target:
-        message = f"{backup} is not a backup: name a file that `foldline backup` made"
-        raise UsageError(message)
-    _check_is_store(backup)
-    draft = _draft_for(target)
-    lock = FileLock(lock_of(target), timeout=0)
-    try:
-        shutil.copyfile(backup, draft)
-        _flush(draft)
-        with lock:
-            moved = [_set_aside(file) for file in (target, *_beside(target)) if file.exists()]
-            draft.rename(target)
-        with suppress(OSError):
-            _flush(target.parent)
-    except StoreBusyError:
-        message = f"a program is writing to {target.name}: stop it, then restore"
-        raise StoreBusyError(message) from None
-    except OSError as error:
-        message = f"cannot write {target}: {error.strerror}"
-        raise StoreError(message) from error
-    finally:
-        lock.close()
-        draft.unlink(missing_ok=True)
-    return moved
-
-
-def _set_aside(file: Path) -> Path:
-    number, old = 1, file.with_name(f"{file.name}.old")
-    while old.exists():
-        number += 1
-        old = file.with_name(f"{file.name}.old{number}")
-    file.rename(old)
-    return old
-
-
-def _check_is_store(path: Path) -> None:
-    try:
-        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
-            _check_mark(connection, path)
-    except SQLITE_ERRORS as error:
-        raise store_error(error, of=path) from None
 
 
 def _check_mark(connection: sqlite3.Connection, path: Path) -> None:

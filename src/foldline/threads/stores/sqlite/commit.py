@@ -79,7 +79,7 @@ def _make(
         base = copied << SEQ_BITS
         shift = (live - copied) << SEQ_BITS
         connection.execute(sql["copy_rows"], (shift, base, base + change.copies.count))
-    elif copied:
+    elif isinstance(copied, list):
         _add_rows(connection, sql, live, copied)
     return pk, live
 

@@ -1,0 +1,268 @@
+"""The options of `foldline chat`, and who answers as they say."""
+
+from typing import Annotated
+
+import typer
+from msgspec import structs
+
+from foldline.agent.agent import Agent
+from foldline.agent.config import AgentConfig, agent_config_from_mapping
+from foldline.apps.cli.chat.recording import Recording, Speaker
+from foldline.apps.cli.demo import recorded_session
+from foldline.apps.cli.files import STANDARD_INPUT, read_file
+from foldline.apps.cli.options import ConfigOptions
+from foldline.apps.cli.sources import (
+    config_fields,
+    configured,
+    enabled_unless_said,
+    note_sessions,
+    one_session,
+    placed,
+    reduction_section,
+)
+from foldline.apps.cli.stores import VARIABLE, TenantOptions
+from foldline.apps.cli.terminal import note
+from foldline.errors import ConfigError, UsageError
+from foldline.providers.vendors.opening import open_model
+from foldline.reduction.config import HistoryReductionConfig, ProviderConfig
+
+
+__all__ = ["DEFAULT_STORE", "ChatConfigOptions", "ChatOptions", "speaker_of"]
+
+
+DEFAULT_STORE = "chat.db"
+"""The store if none is named: a file in the current folder."""
+
+_DEFAULT_THREAD = "chat"
+_TARGET = 40
+_THRESHOLD = 20
+_SCRIPTED = "scripted:"
+_DEMO = "demo"
+
+
+class ChatOptions(TenantOptions, frozen=True, kw_only=True):
+    """Who answers, on which thread, and what is said."""
+
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="VENDOR:MODEL",
+            help="Who answers, for example openai:gpt-5-mini; the key comes from the environment. "
+            "scripted:FILE repeats what the assistant says in a recorded conversation, without a "
+            "key or a network; scripted:demo does so with the session that comes with foldline.",
+        ),
+    ] = None
+    base_url: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="The address of a server with the vendor's API."),
+    ] = None
+    thread: Annotated[
+        str,
+        typer.Option(
+            metavar="ID",
+            help=f"The thread to continue, created if it does not exist; {_DEFAULT_THREAD} by "
+            "default.",
+            show_default=False,
+        ),
+    ] = _DEFAULT_THREAD
+    store: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATH|URL",
+            help="The file of a SQLite store, created if it does not exist, or a postgresql:// or "
+            f"redis:// address; by default the environment variable {VARIABLE}, else "
+            f"{DEFAULT_STORE} in this folder.",
+            envvar=VARIABLE,
+            show_envvar=False,
+        ),
+    ] = None
+    instructions: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT|@FILE", help="The instructions that start every request."),
+    ] = None
+    config: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="An agent in JSON or TOML: its provider, instructions, options and history "
+            "reduction; every option here wins over it.",
+        ),
+    ] = None
+    message: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT",
+            help="Say this, print the answer and exit; text piped into the standard input does "
+            "the same.",
+        ),
+    ] = None
+    resume: Annotated[
+        bool, typer.Option("--resume", help="First resume a run that was interrupted.")
+    ] = False
+    delay: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS",
+            min=0,
+            max=3600,
+            help="With scripted: how long to wait before each answer and each piece of it.",
+        ),
+    ] = None
+    json: Annotated[
+        bool,
+        typer.Option(
+            "--json",
+            help="Print one JSON object a line for each event, and the result or the error last.",
+        ),
+    ] = False
+
+
+class ChatConfigOptions(ConfigOptions, frozen=True, kw_only=True):
+    """How to reduce a chat; it counts messages, since an exchange may hold hundreds of tool calls."""
+
+    file: str = ""
+    """Nothing: a recording is named by the model."""
+
+    unit: Annotated[
+        str | None,
+        typer.Option(
+            metavar="UNIT",
+            help="What is counted: messages (the default of a chat), exchanges (the default of a "
+            "--config with a history reduction) or tokens.",
+        ),
+    ] = None
+    target: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help=f"How many units a fold keeps; {_TARGET} messages by default, or 20 exchanges.",
+        ),
+    ] = None
+    threshold: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help=f"How many more may gather before a fold; {_THRESHOLD} messages by default, or 5 "
+            "exchanges.",
+        ),
+    ] = None
+
+
+def speaker_of(options: ChatOptions, flags: ConfigOptions) -> Speaker:
+    """
+    Return who answers.
+
+    Raises:
+        UsageError: No model is named, a file cannot be read, or options exclude each other.
+        ConfigError: The vendor is unknown, its key is missing, or a value is invalid.
+        FormatError: The recording is no conversation that foldline reads.
+        MissingExtraError: The model needs a package that is not installed.
+    """
+    config = _agent_config(options.config, _usual(flags))
+    reduction = configured(flags, config.history_reduction)
+    if not reduction.enabled:
+        note(f"{options.config} disables reduction: the full history is sent")
+    instructions = _instructions(options.instructions, config)
+    config = structs.replace(config, system_instructions=instructions, history_reduction=reduction)
+    if options.model is not None and options.model.startswith(_SCRIPTED):
+        return _recording(options, flags, config)
+    given = {"--delay": options.delay, "--format": flags.format, "--session": flags.session}
+    for name, value in given.items():
+        if value is not None:
+            message = f"{name} has no effect without --model scripted:FILE: leave it out"
+            raise UsageError(message)
+    agent = Agent(
+        open_model(_provider(options, config)),
+        name=config.name,
+        instructions=config.system_instructions,
+        history_reduction=config.history_reduction,
+        options=config.options,
+    )
+    return Speaker(agent)
+
+
+def _usual(flags: ConfigOptions) -> HistoryReductionConfig:
+    """Return the reduction of a chat without a configuration, for the unit that *flags* name."""
+    usual = HistoryReductionConfig(enabled=True, strategy="summarizing")
+    if flags.unit is not None and flags.unit.lower() != "messages":
+        return usual
+    return structs.replace(
+        usual,
+        counting_unit="messages",
+        target_count=_TARGET,
+        summarization_threshold=_THRESHOLD,
+    )
+
+
+def _agent_config(name: str | None, usual: HistoryReductionConfig) -> AgentConfig:
+    """Return the agent in the file *name*, with the *usual* reduction if it configures none."""
+    if name is None:
+        return AgentConfig(history_reduction=usual)
+    if name == STANDARD_INPUT:
+        message = "--config -: the standard input is for your messages; name a file"
+        raise UsageError(message)
+    fields = config_fields(name)
+    try:
+        config = agent_config_from_mapping(fields)
+    except ConfigError as error:
+        raise placed(name, error) from error
+    section = reduction_section(fields)
+    if section is not None:
+        usual = enabled_unless_said(config.history_reduction, section)
+    return structs.replace(config, history_reduction=usual)
+
+
+def _instructions(given: str | None, config: AgentConfig) -> str:
+    if given is None:
+        return config.system_instructions
+    if not given.startswith("@"):
+        return given
+    name = given[1:]
+    try:
+        return read_file(name).decode("utf-8-sig").strip()
+    except UnicodeDecodeError:
+        message = f"{name}: not UTF-8 text: save it as UTF-8"
+    raise ConfigError(message)
+
+
+def _provider(options: ChatOptions, config: AgentConfig) -> ProviderConfig:
+    provider = config.provider
+    if options.model is not None:
+        vendor, _, name = options.model.partition(":")
+        if not (vendor and name):
+            message = (
+                f"--model {options.model[:80]!r}: write vendor:model, for example "
+                "openai:gpt-5-mini, or scripted:FILE"
+            )
+            raise UsageError(message)
+        if provider is not None and provider.provider_key == vendor:
+            # The key belongs to the address beside it: neither is used without the other.
+            provider = structs.replace(provider, model_name=name)
+        else:
+            provider = ProviderConfig(provider_key=vendor, model_name=name)
+    if provider is None:
+        message = (
+            "no model is named: give --model vendor:model, or try --model scripted:demo, which "
+            "needs no key"
+        )
+        raise UsageError(message)
+    if options.base_url is None:
+        return provider
+    return structs.replace(provider, base_url=options.base_url)
+
+
+def _recording(options: ChatOptions, flags: ConfigOptions, config: AgentConfig) -> Recording:
+    if options.base_url is not None:
+        message = "--base-url has no effect on a recording: leave it out"
+        raise UsageError(message)
+    name = options.model or ""
+    file = name.removeprefix(_SCRIPTED)
+    if not file or file == STANDARD_INPUT:
+        message = f"--model {name}: name a file (scripted:session.json), or scripted:demo"
+        raise UsageError(message)
+    if file == _DEMO:
+        session = recorded_session()
+    else:
+        session = one_session(structs.replace(flags, file=file))
+        note_sessions([session])
+    return Recording(config, session, name=name, delay=options.delay)

@@ -1,0 +1,491 @@
+"""The command `foldline chat`: one turn or slash command after the other."""
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from contextlib import suppress
+from difflib import get_close_matches
+from importlib import import_module
+from pathlib import Path
+from types import MappingProxyType
+
+import typer
+from msgspec import Struct, structs
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from foldline.apps.cli.chat.options import (
+    DEFAULT_STORE,
+    ChatConfigOptions,
+    ChatOptions,
+    speaker_of,
+)
+from foldline.apps.cli.chat.recording import Recording, Speaker
+from foldline.apps.cli.chat.screen import (
+    Display,
+    JsonLines,
+    Screen,
+    advised,
+    place_line,
+    print_failure,
+)
+from foldline.apps.cli.options import takes
+from foldline.apps.cli.stores import file_of, folded_in, opened_store
+from foldline.apps.cli.terminal import clean, counted, error_console, first_line, output_console
+from foldline.apps.cli.viewing import show_view
+from foldline.errors import (
+    FoldlineError,
+    ModelError,
+    ThreadConflictError,
+    ToolDecisionError,
+    UsageError,
+)
+from foldline.reduction.config import AgentRunConfig
+from foldline.threads.key import ThreadKey
+from foldline.threads.thread import ConversationThread
+
+
+__all__ = ["Chat", "chat"]
+
+
+_INTERRUPTED = 130
+_PROMPT = "> "
+_QUIT = "/quit"
+_USUAL_LAST = 20
+_LEFT_FOR_NEW = "Left for a new message"
+_WAY_ON = "an empty line resumes it, anything else leaves it"
+_RESUMABLE = "--resume resumes it, and a message leaves it"
+
+
+class Chat:
+    """A conversation with a model."""
+
+    def __init__(
+        self,
+        runner: asyncio.Runner,
+        thread: ConversationThread,
+        speaker: Speaker,
+        display: Display,
+    ) -> None:
+        self.thread = thread
+        """The thread, which `/fork` replaces."""
+        self.speaker = speaker
+        """Who answers."""
+        self.display = display
+        """What shows the turns."""
+        self._runner = runner
+
+    @property
+    def has_open_run(self) -> bool:
+        """Whether a run was interrupted, and can be resumed."""
+        state = self.thread.execution_state
+        return state is not None and state.is_open
+
+    def say(self, text: str) -> bool:
+        """
+        Say *text*, and leave a run that was interrupted; False if Ctrl-C stopped the turn.
+
+        Raises:
+            FoldlineError: The turn failed; everything stored is kept.
+        """
+        return self.do(lambda: self._say(text))
+
+    def resume(self) -> bool:
+        """
+        Resume what is open or unanswered, else say what was said next in a recording.
+
+        Returns:
+            False if Ctrl-C stopped the turn.
+
+        Raises:
+            UsageError: There is nothing to resume.
+            FoldlineError: The turn failed; everything stored is kept.
+        """
+        return self.do(self._resume)
+
+    def do(self, work: Callable[[], Coroutine[object, object, None]]) -> bool:
+        """
+        Do *work* on the thread; False if Ctrl-C stopped it. A second Ctrl-C does not wait for that.
+
+        Raises:
+            FoldlineError: It failed.
+            KeyboardInterrupt: Ctrl-C came a second time.
+        """
+        was_stopped = False
+
+        async def _fresh() -> None:
+            nonlocal was_stopped
+            try:
+                # Others may have continued the thread since we last looked.
+                await self.thread.refresh()
+                await work()
+            except (FoldlineError, asyncio.CancelledError) as error:
+                was_stopped = isinstance(error, asyncio.CancelledError)
+                # A commit may have been made that nobody waited for any more.
+                with suppress(FoldlineError):
+                    await self.thread.refresh()
+                raise
+
+        try:
+            self._runner.run(_fresh())
+        except KeyboardInterrupt:
+            if not was_stopped:
+                raise
+        finally:
+            self.display.close()
+        return not was_stopped
+
+    def place(self) -> str:
+        """
+        Return the last question and how far its turn came; empty without one.
+
+        Raises:
+            StoreError: The thread cannot be read.
+        """
+        return self._runner.run(place_line(self.thread))
+
+    async def _say(self, text: str) -> None:
+        if self.has_open_run:
+            await self.thread.abandon_run(_LEFT_FOR_NEW)
+            self.display.note("the interrupted run is left; everything it stored is kept")
+        await self._turn(text)
+
+    async def _resume(self) -> None:
+        if self.has_open_run or await self._is_unanswered():
+            await self._turn(None)
+            return
+        text = await self.speaker.request(self.thread)
+        if not text:
+            message = "there is nothing to resume: type something"
+            raise UsageError(message)
+        self.display.note(f"> {first_line(text)}")
+        await self._turn(text)
+
+    async def _is_unanswered(self) -> bool:
+        """Whether the last message waits for an answer, as after a circuit breaker or a rewind."""
+        messages = await self.thread.get_messages(last=1)
+        return any(one.role != "assistant" or one.tool_calls for one in messages)
+
+    async def _turn(self, text: str | None) -> None:
+        agent = await self.speaker.agent(self.thread)
+        stream = agent.run_stream(text, thread=self.thread)
+        async with stream:
+            async for event in stream:
+                self.display.hear(event)
+        self.display.end(await stream.final_result)
+        if await self.speaker.left(self.thread) == 0:
+            self.display.note("that was the last answer of the recording")
+
+
+async def _help(_: Chat, _argument: str, console: Console) -> None:
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    for name, command in _COMMANDS.items():
+        grid.add_row(Text(f"{name} {command.argument}"), Text(command.meaning))
+    grid.add_row(Text(_QUIT), Text("Leave; Ctrl-D does too."))
+    console.print(grid)
+
+
+async def _history(chat: Chat, argument: str, console: Console) -> None:
+    thread = chat.thread
+    last = _number(argument, "/history 20") if argument else _USUAL_LAST
+    number = start = max(0, thread.head.length - last)
+    cut = folded_in(thread.last_reduction)
+    grid = Table.grid(padding=(0, 1, 0, 0), expand=True)
+    grid.add_column(justify="right", no_wrap=True)
+    grid.add_column(ratio=1)
+    for message in await thread.get_range(start):
+        number += message.role != "system"
+        grid.add_row(Text(f"{number:,}", style="dim"), show_view([message], summary_lines=None))
+        if number == cut and message.role != "system":
+            grid.add_row("", Text(f"folded up to here: {counted(cut, 'message')}", style="yellow"))
+    console.print(grid)
+    shown = counted(thread.head.length, "message")
+    console.print(
+        Text(
+            f"{shown}, {counted((thread.head.tokens + thread.head.system_tokens), 'token')}",
+            style="dim",
+        )
+    )
+
+
+async def _summary(chat: Chat, _: str, console: Console) -> None:
+    reduction = chat.thread.last_reduction
+    cut = folded_in(reduction)
+    if reduction is None or not cut:
+        console.print("there is no summary: nothing was folded yet")
+        return
+    size = counted(reduction.summary_tokens, "token")
+    console.print(Text(f"{counted(cut, 'message')} folded into {size}", style="dim"))
+    console.print(Text(clean(reduction.summary_content) or "(no summary: they are left out)"))
+
+
+async def _fold(chat: Chat, argument: str, console: Console) -> None:
+    reducer, thread = chat.speaker.reducer, chat.thread
+    if argument:
+        target = _number(argument, "/fold 10", noun=reducer.config.counting_unit)
+        if not target:
+            message = "/fold must keep at least 1, for example /fold 10"
+            raise UsageError(message)
+        reducer = reducer.with_target(target)
+    config = reducer.config
+    window = await thread.window(
+        config_fingerprint=reducer.config_fingerprint, counting_unit=config.counting_unit
+    )
+    overrides = AgentRunConfig(trigger_history_reduction=True)
+    reduced = await reducer.reduce(window.history, state=window.reduction, overrides=overrides)
+    state, event = reduced.state, reduced.event
+    if event is None:
+        console.print("reduction is disabled by the configuration: nothing was folded")
+        return
+    target = config.limits.target
+    kept = f"the target is {counted(target, event.counting_unit.removesuffix('s'))}"
+    if event.is_attempt:
+        if state is not None and event.status == "performed":
+            await thread.save_reduction(state, archive=config.retention == "reduced")
+        chat.display.hear(event)
+        chat.display.note(f"{kept} for this fold" if argument else kept)
+        return
+    line = f"nothing was folded: {event.reason.value}; {kept}, and {event.units:,} have gathered"
+    if not argument and event.units <= target:
+        line = f"{line}; /fold N folds down to N now"
+    console.print(Text(clean(line), style="dim"), soft_wrap=True)
+
+
+async def _undo(chat: Chat, _: str, console: Console) -> None:
+    before = chat.thread.last_reduction
+    after = await chat.thread.undo_reduction()
+    if before is None:
+        console.print("there is no reduction to undo")
+        return
+    console.print(
+        f"undone: {counted(folded_in(before), 'message')} folded before, {folded_in(after):,} now"
+    )
+
+
+async def _rewind(chat: Chat, argument: str, console: Console) -> None:
+    before = chat.thread.head.length
+    await chat.thread.rewind(_number(argument, "/rewind 4"))
+    taken = counted(before - chat.thread.head.length, "message")
+    console.print(f"taken back: {taken}; the thread has {chat.thread.head.length:,}")
+
+
+async def _fork(chat: Chat, argument: str, console: Console) -> None:
+    if not argument:
+        message = "name the new thread, for example /fork other"
+        raise UsageError(message)
+    left = chat.thread.id
+    chat.thread = await chat.thread.fork(argument)
+    console.print(f"this is thread {chat.thread.id} now; {left} stays as it is")
+
+
+def _number(argument: str, example: str, *, noun: str = "messages") -> int:
+    if not (argument.isascii() and argument.isdigit() and len(argument) < 10):  # noqa: PLR2004 - more is no count
+        message = f"give a number of {noun}, for example {example}"
+        raise UsageError(message)
+    return int(argument)
+
+
+class _Command(Struct, frozen=True):
+    argument: str
+    meaning: str
+    run: Callable[[Chat, str, Console], Awaitable[None]]
+
+
+_COMMANDS: Mapping[str, _Command] = MappingProxyType(
+    {
+        "/help": _Command("", "Show this.", _help),
+        "/history": _Command("[N]", "Show the last messages, 20 by default.", _history),
+        "/summary": _Command("", "Show the summary of what is folded.", _summary),
+        "/fold": _Command(
+            "[N]", "Fold now, down to the usual target, or for once to N units.", _fold
+        ),
+        "/undo": _Command("", "Take back the newest fold.", _undo),
+        "/rewind": _Command("N", "Keep the first N messages, and take back the rest.", _rewind),
+        "/fork": _Command("ID", "Continue in a new thread with everything so far.", _fork),
+    }
+)
+
+
+@takes(ChatOptions, ChatConfigOptions, without={"file"})
+def chat(options: ChatOptions, flags: ChatConfigOptions) -> None:
+    """
+    Talk with a model; the conversation is kept in a store, and folded as it grows.
+
+    On a terminal it asks for one line after the other, and /help lists the slash commands:
+    /history, /summary, /fold, /undo, /rewind, /fork and /quit. With --message, or with text piped
+    into it, it says that, prints the answer and exits; everything beside the answer (tools, folds,
+    usage) goes to the standard error then.
+
+    Everything is stored before it takes effect. Ctrl-C during an answer stops the turn; an empty
+    line resumes it, and anything else leaves it. A run that a crash interrupted is found at the
+    next start, and resumed in the same way. Ctrl-C at the prompt exits with the code 130, Ctrl-D
+    and /quit with 0.
+
+    With scripted:FILE tools repeat their recorded results, the offline digest writes the
+    summaries, and an empty line says what the user said next in the recording.
+    """
+    opened: list[Chat] = []
+    try:
+        code = _chat(options, flags, opened)
+    except FoldlineError as error:
+        # A reworded error keeps the code of its cause.
+        cause = error.__cause__
+        found = cause if isinstance(cause, FoldlineError) else error
+        if options.json:
+            is_open = any(talk.has_open_run for talk in opened)
+            print_failure(found.code, str(error), options.thread, resumable=is_open)
+        raise
+    if code:
+        raise typer.Exit(code)
+
+
+def _chat(options: ChatOptions, flags: ChatConfigOptions, opened: list[Chat]) -> int:
+    message = _message(options)
+    speaker = speaker_of(options, flags)
+    ThreadKey(options.tenant, options.thread)
+    store_options = structs.replace(options, store=options.store or DEFAULT_STORE)
+    # Not once it is open: closing a file drops all locks that this process has on it.
+    path = file_of(store_options, may_make=True)
+    console = output_console()
+    notes = console if message is None else error_console()
+    screen = Screen(console, notes, is_recorded=isinstance(speaker, Recording))
+    display: Display = JsonLines() if options.json else screen
+    with opened_store(store_options, may_make=True) as (runner, store):
+        try:
+            thread = runner.run(store.thread(options.thread, tenant=options.tenant))
+            talk = Chat(runner, thread, speaker, display)
+            opened.append(talk)
+            if message is None:
+                return _converse(talk, console, path, resumes=options.resume)
+            return _say_once(talk, message, options)
+        finally:
+            runner.run(speaker.close())
+
+
+def _message(options: ChatOptions) -> str | None:
+    """Return the one message to say; None if a person is asked."""
+    if options.message is None and sys.stdin.isatty():
+        if options.json:
+            message = "--json is for one message: give --message TEXT, or pipe it"
+            raise UsageError(message)
+        return None
+    given = options.message
+    if given is None:
+        try:
+            given = sys.stdin.buffer.read().decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            message = f"the standard input is not UTF-8 text, at byte {error.start:,}"
+            raise UsageError(message) from None
+    given = given.strip()
+    if not given and not options.resume:
+        message = "there is nothing to say: give --message TEXT, or pipe it"
+        raise UsageError(message)
+    return given
+
+
+def _say_once(talk: Chat, message: str, options: ChatOptions) -> int:
+    if options.resume and not talk.has_open_run and not message:
+        text = f"thread {talk.thread.id!r} has no interrupted run: give --message TEXT"
+        raise UsageError(text)
+    try:
+        finished = True
+        if options.resume and talk.has_open_run:
+            talk.display.note(talk.place())
+            finished = talk.resume()
+        if finished and message:
+            finished = talk.say(message)
+    except (ModelError, ThreadConflictError, ToolDecisionError) as error:
+        raise advised(error, _RESUMABLE if talk.has_open_run else "") from error
+    if finished:
+        return 0
+    way_on = "; what was said is stored, and --resume resumes it" if talk.has_open_run else ""
+    talk.display.note(f"stopped{way_on}")
+    if options.json:
+        text = f"stopped{way_on}"
+        print_failure("interrupted", text, options.thread, resumable=talk.has_open_run)
+    return _INTERRUPTED
+
+
+def _converse(talk: Chat, console: Console, path: Path | None, *, resumes: bool) -> int:
+    """Ask for lines and answer them until there are no more; return the exit code."""
+    with suppress(ImportError):
+        # Lines can be edited and recalled then.
+        import_module("readline")
+    if resumes and not talk.has_open_run:
+        talk.display.note("there is no interrupted run to resume")
+    _greet(talk, path)
+    try:
+        line = "" if resumes and talk.has_open_run else _ask(talk)
+        while line is not None:
+            if not _answered(talk, line.strip(), console):
+                return 0
+            line = _ask(talk)
+    except KeyboardInterrupt:
+        console.print()
+        return _INTERRUPTED
+    console.print()
+    return 0
+
+
+def _greet(talk: Chat, path: Path | None) -> None:
+    thread = talk.thread
+    where = "" if path is None else f" in {path}"
+    talk.display.note(
+        f"{talk.speaker.name}, thread {thread.id}{where}, {counted(thread.count, 'message')}; "
+        "/help lists the commands"
+    )
+    try:
+        place = talk.place()
+    except FoldlineError as error:
+        # The chat may still be usable, for example after /rewind.
+        place = f"error: {error}"
+    if place:
+        talk.display.note(place)
+    if talk.has_open_run:
+        talk.display.note(f"a run was interrupted: {_WAY_ON}", style="yellow")
+
+
+def _ask(talk: Chat) -> str | None:
+    """Return the next line; None at the end of the input."""
+    while True:
+        try:
+            return input(_PROMPT)
+        except EOFError:
+            return None
+        except UnicodeDecodeError:
+            talk.display.note("error: not valid in this terminal's encoding", style="red")
+
+
+def _answered(talk: Chat, line: str, console: Console) -> bool:
+    """Answer *line*, and show what goes wrong; False if it asks to leave."""
+    try:
+        if line == _QUIT:
+            return False
+        if line.startswith("/") and not line.startswith("//"):
+            finished = _obeyed(talk, line, console)
+        else:
+            finished = talk.say(line.removeprefix("/")) if line else talk.resume()
+    except FoldlineError as error:
+        text = str(advised(error, _WAY_ON if talk.has_open_run else ""))
+        talk.display.note(f"error: {' '.join(text.split())}", style="red")
+        return True
+    if not finished:
+        way_on = f": {_WAY_ON}" if talk.has_open_run else ""
+        talk.display.note(f"stopped{way_on}", style="yellow")
+    return True
+
+
+def _obeyed(talk: Chat, line: str, console: Console) -> bool:
+    name, _, argument = line.partition(" ")
+    command = _COMMANDS.get(name)
+    if command is None:
+        near = get_close_matches(name, (*_COMMANDS, _QUIT), n=1)
+        hint = f"did you mean {near[0]}?" if near else "/help lists them"
+        message = f"unknown command {name[:40]!r}: {hint} (start a message with // to send a /)"
+        raise UsageError(message)
+
+    async def _work() -> None:
+        await command.run(talk, argument.strip(), console)
+
+    return talk.do(_work)

@@ -1,0 +1,170 @@
+"""
+Whose wire format a recording is in, judged by what only that vendor writes.
+
+Plain text between user and assistant is the same in OpenAI Chat and Anthropic: without a sign of
+Anthropic, a request body counts as OpenAI Chat, and a mere list of messages as a plain chat log.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from foldline.errors import FormatError
+from foldline.history.formats.detect import BLOCKS
+from foldline.history.formats.fields import Object, maybe_list, maybe_object, maybe_text
+from foldline.history.messages import NativeFormat
+from foldline.logs.document import Document, Record
+
+
+__all__ = [
+    "OTEL_MESSAGES",
+    "OTEL_SYSTEM",
+    "check_vendor",
+    "exchange",
+    "vendor_format",
+    "wire_format",
+]
+
+
+OTEL_SYSTEM = "gen_ai.system_instructions"
+"""The attribute of a span that holds the system instructions."""
+
+OTEL_MESSAGES = ("gen_ai.input.messages", "gen_ai.output.messages")
+"""The attributes of a span that hold messages."""
+
+_CHAT, _RESPONSES = NativeFormat.OPENAI_CHAT, NativeFormat.OPENAI_RESPONSES
+_ANTHROPIC = NativeFormat.ANTHROPIC
+_ANTHROPIC_FIELDS = frozenset({"system", "anthropic_version", "stop_sequences", "thinking"})
+_RESPONSES_ITEMS = frozenset(
+    {
+        "compaction",
+        "compaction_summary",
+        "item_reference",
+        "mcp_approval_request",
+        "mcp_approval_response",
+        "reasoning",
+    }
+)
+_CHAT_KEYS = ("tool_calls", "tool_call_id", "function_call")
+
+
+def vendor_format(items: Iterable[Any]) -> NativeFormat | None:
+    """Return the wire format that *items* show signs of; None if they might be OpenAI Chat."""
+    signs = (_sign(maybe_object(item)) for item in items)
+    return next(filter(None, signs), None)
+
+
+def _sign(item: Object) -> NativeFormat | None:
+    if isinstance(item.get("parts"), list):
+        return NativeFormat.OTEL
+    kind = maybe_text(item.get("type"))
+    if kind in _RESPONSES_ITEMS or kind.endswith(("_call", "_call_output")):
+        return _RESPONSES
+    if kind == "message" and "role" in item:
+        return _RESPONSES
+    of_blocks = [BLOCKS.get(block, ()) for block in _blocks(item)]
+    return next((one for one in (_RESPONSES, _ANTHROPIC) if (one,) in map(tuple, of_blocks)), None)
+
+
+def _blocks(item: Object) -> list[str]:
+    blocks = map(maybe_object, maybe_list(item.get("content")))
+    return [maybe_text(block.get("type")) for block in blocks]
+
+
+def wire_format(document: Document) -> NativeFormat | None:
+    """Return the wire format of *document*; None if it is in none, or may be a plain chat log."""
+    first = document.first
+    fields = maybe_object(first)
+    if not fields.keys().isdisjoint((OTEL_SYSTEM, *OTEL_MESSAGES)):
+        return NativeFormat.OTEL
+    if _is_body(first):
+        return _body_format(fields)
+    request, _ = exchange(first)
+    if request is not None:
+        return _body_format(request) or _CHAT
+    listed = maybe_list(first)
+    items = listed or [record.value for record in document.records]
+    if not items or not _is_item(items[0]):
+        return None
+    found = vendor_format(items)
+    # A line of role and parts is foldline's own; OpenTelemetry writes lists.
+    return None if found is NativeFormat.OTEL and not listed else found
+
+
+def _is_body(value: Any) -> bool:
+    """Whether *value* has the shape of a request body, with its conversation in it."""
+    fields = maybe_object(value)
+    if "messages" in fields:
+        messages = maybe_list(fields["messages"])
+        return bool(messages) and _is_item(messages[0])
+    return isinstance(fields.get("input"), str | list) and "model" in fields
+
+
+def _is_item(value: Any) -> bool:
+    item = maybe_object(value)
+    return isinstance(item.get("role"), str) or _sign(item) is not None
+
+
+def _body_format(body: Object) -> NativeFormat | None:
+    if "messages" not in body:
+        return _RESPONSES
+    found = vendor_format(body["messages"])
+    if found is NativeFormat.OTEL:
+        return None
+    tools = [maybe_object(tool) for tool in maybe_list(body.get("tools"))]
+    signs = any("input_schema" in tool for tool in tools)
+    if found or signs or not body.keys().isdisjoint(_ANTHROPIC_FIELDS):
+        return _ANTHROPIC
+    return _CHAT if isinstance(body.get("model"), str) else None
+
+
+def exchange(value: Any) -> tuple[Object | None, Any]:
+    """Return the request body and the response in a proxy's record, if it is one."""
+    fields = maybe_object(value)
+    request, response = maybe_object(fields.get("request")), fields.get("response")
+    request = request if _is_body(request) else maybe_object(request.get("body"))
+    if not _is_body(request):
+        return None, None
+    return request, maybe_object(response).get("body", response)
+
+
+def check_vendor(document: Document, format: str) -> None:
+    """
+    Check that no message of *document* is another vendor's than that of *format*.
+
+    Converters keep what they do not know, as vendors add fields all the time. So a call or a
+    result of another vendor would be kept, but count as no call and no result.
+
+    Raises:
+        FormatError: One is; the message names it, what gives it away, and what to do.
+    """
+    if format not in {_CHAT.value, _RESPONSES.value, _ANTHROPIC.value}:
+        return
+    for place, item in (item for record in document.records for item in _items(record)):
+        for vendor, sign in _calls_and_results(item):
+            if vendor.value != format:
+                message = (
+                    f"{place}: {sign} is {vendor.value}, not {format}: leave out --format, or give "
+                    f"--format {vendor.value}"
+                )
+                raise FormatError(message)
+
+
+def _items(record: Record) -> Iterator[tuple[str, Object]]:
+    body = exchange(record.value)[0] or maybe_object(record.value)
+    listed = maybe_list(record.value) or maybe_list(body.get("messages") or body.get("input"))
+    if not listed:
+        yield record.place, body
+    for number, item in enumerate(listed):
+        yield f"{record.place}: message {number}", maybe_object(item)
+
+
+def _calls_and_results(item: Object) -> Iterator[tuple[NativeFormat, str]]:
+    kind, role = maybe_text(item.get("type")), maybe_text(item.get("role"))
+    if kind in {"function_call", "function_call_output"}:
+        yield _RESPONSES, f"an item {kind}"
+    if role in {"tool", "function"}:
+        yield _CHAT, f"the role {role}"
+    yield from ((_CHAT, key) for key in _CHAT_KEYS if item.get(key))
+    for block in _blocks(item):
+        if block in {"tool_use", "tool_result"}:
+            yield _ANTHROPIC, f"a block {block}"

@@ -1,1 +1,0 @@
-"""What takes the place of the messages that are folded away."""

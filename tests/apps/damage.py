@@ -1,0 +1,48 @@
+"""Damage in the file of a store, as a disk makes it."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+
+__all__ = ["change_row", "delete_row", "smash", "zero_row"]
+
+
+_ROW = "id = (SELECT branch << 32 FROM threads WHERE tenant = 'default' AND id = ?) + ?"
+
+
+def zero_row(path: Path, thread: str, number: int) -> None:
+    """Write zeros over the message *number* of a thread."""
+    _execute(path, f"UPDATE rows SET data = zeroblob(length(data)) WHERE {_ROW}", thread, number)
+
+
+def delete_row(path: Path, thread: str, number: int) -> None:
+    """Delete the message *number* of a thread."""
+    _execute(path, f"DELETE FROM rows WHERE {_ROW}", thread, number)
+
+
+def change_row(path: Path, thread: str, number: int, *, place: int = -1) -> None:
+    """Flip one bit of the message *number* of a thread."""
+    with closing(sqlite3.connect(path)) as connection:
+        found = connection.execute(f"SELECT data FROM rows WHERE {_ROW}", (thread, number))
+        data = bytearray(found.fetchone()[0])
+    data[place] ^= 1
+    _execute(path, f"UPDATE rows SET data = ? WHERE {_ROW}", bytes(data), thread, number)
+
+
+def _execute(path: Path, statement: str, *values: object) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute(statement, values).rowcount == 1
+        connection.commit()
+
+
+def smash(path: Path, table: str) -> None:
+    """Write over every page that holds *table*, as a failing disk does."""
+    with closing(sqlite3.connect(path)) as connection:
+        found = "SELECT rootpage FROM sqlite_master WHERE tbl_name = ?"
+        pages = [page for (page,) in connection.execute(found, (table,))]
+        (size,) = connection.execute("PRAGMA page_size").fetchone()
+    with path.open("r+b") as file:
+        for page in pages:
+            file.seek((page - 1) * size)
+            file.write(b"\xff" * size)

@@ -1,0 +1,48 @@
+"""Where a session called its model."""
+
+import pytest
+
+from foldline.history.messages import Message
+from foldline.logs.importer import Session
+from foldline.reduction.config import HistoryReductionConfig
+from foldline.replay.comparison import compare
+from foldline.replay.tape import Tape, model_calls
+
+
+USER, REPLY = Message.user("ask"), Message.assistant("say")
+TOOL, SYSTEM = Message.tool("1", "found"), Message.system("rule")
+
+
+@pytest.mark.parametrize(
+    ("messages", "calls"),
+    [
+        ([], ()),
+        ([REPLY], ()),
+        ([USER], (1,)),
+        ([USER, REPLY], (1,)),
+        ([USER, USER, REPLY], (2,)),
+        ([USER, REPLY, REPLY], (1,)),
+        ([USER, REPLY, TOOL, REPLY], (1, 3)),
+        ([USER, REPLY, USER], (1, 3)),
+        ([SYSTEM, USER, SYSTEM, REPLY, SYSTEM], (3,)),
+        ([USER, REPLY, SYSTEM, REPLY], (1,)),
+    ],
+)
+def test_calls_are_made_where_the_assistant_answers(
+    messages: list[Message], calls: tuple[int, ...]
+) -> None:
+    """
+    A run of assistant messages behind the user or a tool is one call; an open end is one more.
+    """
+    assert model_calls(messages) == calls
+
+
+def test_a_log_that_tells_its_calls_is_believed() -> None:
+    """Calls that a log tells are played as they are, those that were made twice included."""
+    messages = (SYSTEM, USER, REPLY, USER, REPLY)
+    session = Session(format="test", messages=messages, calls=(4, 4))
+
+    reports = compare(Tape(session), {"one": HistoryReductionConfig(enabled=True)}).reports
+
+    assert [[call.position for call in report.calls] for report in reports] == [[4, 4]] * 3
+    assert Tape(Session(format="test", messages=messages)).calls == (2, 4)
