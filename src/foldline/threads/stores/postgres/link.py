@@ -309,7 +309,7 @@ class PostgresLink:
                 connection = await pool.getconn(timeout=until - loop.time())
             except self._refusals:
                 if self._failures > failures:
-                    message = f"PostgreSQL could not be reached for {self._timeout} seconds"
+                    message = f"PostgreSQL cannot be reached within {self._timeout} seconds"
                     raise StoreError(message) from None
                 message = f"all {self._pool_size} connections were busy for too long"
                 raise StoreBusyError(message) from None
