@@ -50,7 +50,8 @@ class Walk:
         self.storages = storages
         self.random = Random(seed)
         self.scribes: dict[ThreadKey, Scribe] = {}
-        self.epochs: set[tuple[ThreadKey, bytes]] = set()
+        # How many rows each epoch has; after them nothing is promised.
+        self.epochs: dict[tuple[ThreadKey, bytes], int] = {}
 
     async def both(self, name: str, *given: object, **options: object) -> object:
         answers: list[object] = []
@@ -83,7 +84,7 @@ class Walk:
             change = scribe.change(scribe.drawn(pick.randrange(6), system=system), **fields)
         if await self.both("commit", key, change) is None:
             scribe.made(change)
-        self.epochs |= {(key, epoch) for epoch in (scribe.epoch, *scribe.left)}
+        self.epochs[key, scribe.epoch] = len(scribe.rows)
 
     async def fork(self, key: ThreadKey, source: Scribe, fork: Scribe) -> None:
         epoch = self.random.choice([source.epoch, *source.left])
@@ -94,6 +95,7 @@ class Walk:
             fork.rows = rows[:at]
             fork.made(change)
             self.scribes[key] = fork
+            self.epochs[key, fork.epoch] = at
 
     async def go(self, key: ThreadKey, fresh: Scribe) -> None:
         act, known = self.random.random(), self.scribes.get(key)
@@ -111,8 +113,8 @@ class Walk:
         for tenant in ("tenant-0", "tenant-1"):
             for limit in (None, 1):
                 await self.both("threads", tenant, after="t1", limit=limit)
-        for key, epoch in self.epochs:
-            start, stop = sorted(self.random.choices(range(12), k=2))
+        for (key, epoch), length in self.epochs.items():
+            start, stop = sorted(self.random.choices(range(length + 1), k=2))
             for system in (False, True):
                 await self.both("rows", key, epoch, start, stop, system=system)
         for key in self.scribes:

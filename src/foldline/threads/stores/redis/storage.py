@@ -120,8 +120,8 @@ class RedisStorage:
             return
         async with AsyncExitStack() as undo:
             undo.push_async_callback(self.link.close)
-            (found,) = cast("list[bytes]", await self._run("check", b""))
-            if found not in {b"", FORMAT, *OLD_FORMATS}:
+            (found,) = cast("list[bytes | None]", await self._run("check", b""))
+            if found is not None and found not in {FORMAT, *OLD_FORMATS}:
                 raise _newer(found)
             if not self._allow_eviction:
                 await check_policy(self.link)

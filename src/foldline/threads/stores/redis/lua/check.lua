@@ -36,4 +36,4 @@ elseif #unwritten == #writes then
   unwritten = {}
 end
 local name = refused[1] or unwritten[1]
-return name and {'denied', name} or {'ok', redis.call('GET', base .. '/format') or ''}
+return name and {'denied', name} or {'ok', redis.call('GET', base .. '/format')}
