@@ -46,7 +46,7 @@ end
 
 redis.call('ZADD', names, 'XX', 0, '')
 if is_new or opens or prunes or drops > 0 then
-  rehearse()
+  rehearse_all()
 end
 if is_new then
   redis.call('SET', base .. '/format', FORMAT)

@@ -1,16 +1,26 @@
 -- What the scripts that write have in common.
 
--- Runs each command that may follow in a form that changes nothing: if this user has lost the right
--- to one, the script ends here and not half way.
+-- Runs each command that may follow a deletion in a form that changes nothing: if this user has lost
+-- the right to one, the script ends here and not half way.
 local function rehearse()
   local none = base .. '/none'
-  redis.call('HSET', none, '', '')
   redis.call('HDEL', none, '')
-  redis.call('RPUSH', none, '')
   redis.call('LTRIM', none, 1, 0)
   redis.call('UNLINK', none)
   redis.call('ZREM', none, '')
   redis.call('ZREMRANGEBYSCORE', none, 0, 0)
+  redis.call('LRANGE', none, 0, 0)
+  redis.call('ZCARD', none)
+  redis.call('ZREVRANGEBYLEX', none, '+', '-')
+end
+
+-- The same with the commands that write; Redis refuses them if it is out of memory.
+local function rehearse_all()
+  rehearse()
+  redis.call('HSET', base .. '/none', '', '')
+  redis.call('UNLINK', base .. '/none')
+  redis.call('RPUSH', base .. '/none', '')
+  redis.call('UNLINK', base .. '/none')
 end
 
 -- Deletes all rows and epochs of a thread.
