@@ -73,7 +73,7 @@ def _summary(module: str, name: str) -> str:
             text = ast.get_docstring(node)
             if text:  # an overload has none
                 return text.splitlines()[0]
-        target = getattr(node, "target", None)
+        target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
         if isinstance(target, ast.Name) and target.id == name:
             assert isinstance(following, ast.Expr)
             assert isinstance(following.value, ast.Constant)

@@ -10,10 +10,10 @@ from foldline.providers.model import (
     StreamingChatModel,
     TextDelta,
     ToolCallDelta,
+    ToolDefinition,
 )
 from foldline.providers.model_summarizer import ModelSummarizer
 from foldline.providers.summarizer import Summarizer
-from foldline.providers.tool_definition import ToolDefinition
 from foldline.providers.vendors.opening import open_model
 from foldline.reduction.request import SummaryRequest
 

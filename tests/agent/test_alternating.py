@@ -100,7 +100,6 @@ def test_a_failed_fold_keeps_what_another_configuration_made() -> None:
 
     assert failed.event is not None
     assert (failed.event.status, failed.event.earlier) == ("failed", "other_configuration")
-    assert failed.event.is_attempt
     assert failed.messages == talk(5)
     assert failed.state is state
     assert one.reduce_sync(talk(5), state=failed.state).verdict.kind == "hit"

@@ -243,7 +243,7 @@ def test_a_tool_knows_its_call() -> None:
 
 def test_calls_without_ids_get_ids_of_their_own() -> None:
     """Two calls that a vendor gave no id, or the same, are told apart; their own item goes."""
-    native = Native(NativeFormat.OPENAI_CHAT, "{}")
+    native = Native(format=NativeFormat.OPENAI_CHAT, item="{}")
     parts = tuple(ToolCallPart(name, "look", '{"at":1}') for name in ("", "x", "x"))
     step = Message(role="assistant", parts=parts, native=native)
 

@@ -132,3 +132,35 @@ def test_a_call_of_an_unknown_type_is_sent_as_a_function(
     assert list(check_openai_chat(messages)) == []
     assert (made["id"], made["type"], made["function"]["name"]) == ("c1", "function", name)
     assert made["function"]["arguments"] == arguments
+
+
+def test_an_item_of_several_messages_comes_back_as_the_very_object() -> None:
+    """Results and words in one item are messages of their own, and the caller's item is still one."""
+    blocks = [
+        {
+            "type": "tool_result",
+            "tool_use_id": "c1",
+            "content": "r",
+            "cache_control": {"type": "x"},
+        },
+        {"type": "text", "text": "so"},
+    ]
+    items = [*chat(30), ANTHROPIC_END[0], {"role": "user", "content": blocks, "extra": 1}]
+    reduced = reducer(CONFIG).reduce_sync(items)
+
+    assert reduced.verdict.kind == "fold"
+    assert reduced.messages[-1] is items[-1]
+
+
+def test_several_items_of_one_message_come_back_as_the_very_objects() -> None:
+    """The items of one answer are one message, and each of them is still the caller's own."""
+    end: list[dict[str, Any]] = [
+        {"type": "message", "role": "assistant", "content": "I look."},
+        {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "c", "output": "r"},
+    ]
+    items = [*chat(30), *end]
+    reduced = reducer(CONFIG).reduce_sync(items, format=NativeFormat.OPENAI_RESPONSES)
+
+    assert reduced.verdict.kind == "fold"
+    assert all(one is other for one, other in zip(reduced.messages[-3:], end, strict=True))

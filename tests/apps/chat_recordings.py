@@ -33,7 +33,7 @@ def recording(path: Path, *answers: str) -> Path:
 
 
 def break_off(folder: Path) -> None:
-    """Leave a turn in the store of *folder* that has failed behind its first tool call."""
+    """Leave a turn in the store of *folder* that failed after its first tool call."""
 
     def look_up(number: int) -> str:
         """Look a parcel up."""

@@ -59,7 +59,7 @@ class Terminal:
         return _ESCAPE.sub("", self.raw)
 
     def expect(self, text: str) -> str:
-        """Wait until *text* is printed behind what was waited for before, and return what came."""
+        """Wait until *text* is printed after the last one waited for, and return what came."""
         deadline = time.monotonic() + _PATIENCE
         while (at := self.shown.find(text, self._seen)) < 0:
             left = deadline - time.monotonic()
@@ -116,7 +116,7 @@ class Terminal:
         os.close(self._own)
 
     def _read(self, patience: float) -> bool:
-        """Read what is there; False where nothing more comes."""
+        """Read what is there; False at the end."""
         ready, _, _ = select.select([self._own], [], [], max(0.0, patience))
         if not ready:
             return True

@@ -1,4 +1,4 @@
-"""What cannot be used ends in one line, and leaves nothing behind."""
+"""A wrong call is one line, and changes nothing."""
 
 import gzip
 from collections.abc import Callable
@@ -72,7 +72,7 @@ BAD = {
     "output is an absent folder": ("reduce good.json --output new/", "new/: it is a folder"),
     "output over the config": (
         "reduce good.json --config negative.json --output negative.json",
-        "it is the configuration",
+        "this command reads it",
     ),
     "missing config": ("replay good.json --config no.toml", "cannot read no.toml"),
     "bad state": ("reduce good.json --state state.json", "state.json: not a reduction"),

@@ -42,7 +42,7 @@ def test_the_answer_alone_is_printed(say: Run) -> None:
 
 
 def test_the_next_one_goes_on(say: Run, run: Run, tmp_path: Path) -> None:
-    """The conversation is kept in a file of this folder, and each message goes on with it."""
+    """The conversation is kept in a file of this folder, and each message continues it."""
     say("one")
 
     assert SECOND in say("two").out
@@ -90,7 +90,7 @@ def test_events_are_lines_of_json(say: Run) -> None:
 
 def test_folds_are_shown(say: Run) -> None:
     """
-    A fold is told as it happens: why, counts and tokens before and after, who wrote, how long.
+    A fold is shown as it happens: why, counts and tokens before and after, who wrote, how long.
     """
     for text in ("one", "two"):
         say(text, *FOLDING)
@@ -115,7 +115,7 @@ def test_folds_are_told_to_programs(say: Run) -> None:
 
 def test_the_end_of_a_recording_is_said(run: Run, tmp_path: Path) -> None:
     """
-    With the last answer its end is told, and what is said behind that fails without being stored.
+    The last answer is marked, and a message after it fails without being stored.
     """
     model = f"scripted:{recording(tmp_path / 'short.json', 'One.', 'Two.')}"
     run("chat", "--model", model, "--message", "one")
@@ -168,7 +168,7 @@ def test_an_open_turn_is_resumed(run: Run, chat: Path, say: Run) -> None:
 
 
 def test_a_new_message_leaves_an_open_turn(run: Run, chat: Path, say: Run) -> None:
-    """A message on an open turn is answered; what became of the turn is told."""
+    """A message on an open turn is answered, and a note says what happened to the turn."""
     break_off(chat.parent)
     outcome = say("Where is the next one?")
 
@@ -187,7 +187,7 @@ def test_the_packaged_session_answers(run: Run) -> None:
 
 
 def test_nothing_steers_the_terminal(run: Run, tmp_path: Path) -> None:
-    """Without a terminal there are no colours, and what a model says is never obeyed."""
+    """Without a terminal there are no colors, and the text of a model steers nothing."""
     recording(tmp_path / "short.json", "red \x1b[31m text")
 
     outcome = run("chat", "--model", "scripted:short.json", "--message", "one")
@@ -218,7 +218,7 @@ def test_a_configuration_describes_the_agent(say: Run, tmp_path: Path) -> None:
 
 
 def test_a_configuration_may_disable_reduction(run: Run, chat: Path) -> None:
-    """What switches reduction off is obeyed, and told."""
+    """A configuration that disables reduction is obeyed and noted."""
     Path("agent.json").write_text('{"HistoryReduction": {"Enabled": false}}', encoding="utf-8")
     model = ("chat", "--model", f"scripted:{chat}", "--config", "agent.json")
 
@@ -257,7 +257,7 @@ def test_reasoning_is_kept_apart(run: Run, tmp_path: Path) -> None:
 
 
 def test_json_stays_json(run: Run, chat: Path, say: Run) -> None:
-    """With `--json` what is no event goes to the standard error."""
+    """With `--json` everything but events goes to the standard error."""
     break_off(chat.parent)
     outcome = say("Where is the next one?", "--json")
 
@@ -266,7 +266,7 @@ def test_json_stays_json(run: Run, chat: Path, say: Run) -> None:
 
 
 def test_a_tool_that_nobody_can_name(run: Run, tmp_path: Path) -> None:
-    """A recorded tool with a name that no vendor takes is told to be unknown; the turn goes on."""
+    """A recorded tool with a name that no vendor takes is unknown, and the turn continues."""
     call = {"id": "c", "type": "function", "function": {"name": "files.read", "arguments": "{}"}}
     messages = [
         {"role": "user", "content": "x"},

@@ -33,7 +33,7 @@ def test_what_cannot_be_used_is_an_object(run: Run) -> None:
 
 
 def test_a_refusal_is_an_object(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a vendor refuses can be resumed, and the error behind the events says so."""
+    """A refusal of the vendor can be resumed, and the error after the events says so."""
     refusal = Answer.of({"error": {"message": "no", "code": "invalid_api_key"}}, status=401)
 
     outcome, _ = vendor_says(run, monkeypatch, refusal, "--json")
@@ -46,7 +46,7 @@ def test_a_refusal_is_an_object(run: Run, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_reworded_error_keeps_its_code(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The code is that of what went wrong, whatever words a person is told it in."""
+    """A reworded error keeps its code."""
     error = {"message": "too long", "code": "context_length_exceeded"}
 
     outcome, _ = vendor_says(run, monkeypatch, Answer.of({"error": error}, status=400), "--json")
@@ -55,7 +55,7 @@ def test_a_reworded_error_keeps_its_code(run: Run, monkeypatch: pytest.MonkeyPat
 
 
 def test_the_end_of_a_recording_is_an_object(run: Run, tmp_path: Path) -> None:
-    """What is said behind the end of a recording fails, and leaves nothing to resume."""
+    """A message after the end of a recording fails, and leaves nothing to resume."""
     model = f"scripted:{recording(tmp_path / 'short.json', 'One.')}"
     run("chat", "--model", model, "--message", "one")
 
@@ -67,7 +67,7 @@ def test_the_end_of_a_recording_is_an_object(run: Run, tmp_path: Path) -> None:
 
 
 def test_without_json_there_is_no_object(run: Run, chat: Path) -> None:
-    """A person is told once, on the standard error."""
+    """A person sees an error once, on the standard error."""
     break_off(chat.parent)
 
     outcome = run("chat", "--model", "scripted:none.json", "--message", "x")

@@ -20,7 +20,7 @@ Run = Callable[..., Any]
         ((), "no model is named: give --model vendor:model, or try --model scripted:demo"),
         (("--model", "gpt"), "--model 'gpt': write vendor:model"),
         (("--model", "opnai:gpt-5"), "unknown vendor 'opnai': did you mean 'openai' or "),
-        (("--model", "openai:gpt-5-mini"), "lacks OPENAI_API_KEY: set it in the environment"),
+        (("--model", "openai:gpt-5-mini"), "needs OPENAI_API_KEY: set it in the environment"),
         (("--model", "scripted:"), "name a file (scripted:session.json), or"),
         (("--model", "scripted:none.json"), "cannot read none.json: No such file"),
         (("--model", "scripted:text.txt"), "text.txt: "),
@@ -48,7 +48,7 @@ Run = Callable[..., Any]
 def test_what_cannot_be_used_is_one_line(
     run: Run, tmp_path: Path, arguments: tuple[str, ...], told: str
 ) -> None:
-    """Whatever cannot be used is told in one line that says what to do, with the exit code 2."""
+    """A wrong call is one line that says what to do, with the exit code 2."""
     (tmp_path / "text.txt").write_text("no conversation = at all =\n" * 9, encoding="utf-8")
     (tmp_path / "agent.json").write_text('{"Name": 7}', encoding="utf-8")
     (tmp_path / "bytes").write_bytes(b"name = '\xff'")
@@ -64,12 +64,12 @@ def test_what_cannot_be_used_is_one_line(
 
 def test_a_missing_package_is_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the packages of a vendor the line says how to install them."""
-    monkeypatch.setitem(sys.modules, "pydantic_ai.models", None)
+    monkeypatch.setitem(sys.modules, "openai", None)
 
     outcome = run("chat", "--model", "openai:gpt-5-mini", "--message", "x")
 
     assert outcome.code == 2
-    assert outcome.err.endswith("is not installed: pip install 'foldline[llm]'\n")
+    assert outcome.err.endswith("is not installed: pip install 'foldline[openai]'\n")
 
 
 STREAM = [
@@ -176,7 +176,7 @@ def test_a_key_goes_nowhere_without_its_address(
 
 
 def test_what_is_piped_is_text(run: Run) -> None:
-    """Bytes that are no text are refused, and the line names the place."""
+    """Invalid UTF-8 is refused, and the line names the place."""
     outcome = run("chat", "--model", "scripted:demo", stdin=b"abc\xff")
 
     assert outcome.code == 2
@@ -184,7 +184,7 @@ def test_what_is_piped_is_text(run: Run) -> None:
 
 
 def test_nothing_is_made_where_nobody_answers(run: Run, tmp_path: Path) -> None:
-    """A chat that cannot begin leaves no store behind."""
+    """A chat that cannot begin makes no store."""
     run("chat", "--model", "openai:gpt-5-mini", "--message", "x")
 
     assert not (tmp_path / "chat.db").exists()

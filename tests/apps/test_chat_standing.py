@@ -20,7 +20,7 @@ def look_up(number: int) -> str:
 
 
 def left_behind(*steps: ModelStep, question: str = "Where is it?") -> str:
-    """Return what is told of a thread on which *steps* answered *question* as far as they went."""
+    """Return the line of a thread on which *steps* answered *question* as far as they went."""
 
     async def run() -> str:
         thread = await MemoryStore().thread("t")
@@ -35,7 +35,7 @@ def left_behind(*steps: ModelStep, question: str = "Where is it?") -> str:
 
 
 def told_of(*messages: Message) -> str:
-    """Return what is told of a thread that holds *messages*."""
+    """Return the line of a thread that holds *messages*."""
 
     async def run() -> str:
         thread: ConversationThread = await MemoryStore().thread("t")
@@ -57,7 +57,7 @@ def told_of(*messages: Message) -> str:
     ],
 )
 def test_where_a_turn_was_left(steps: tuple[ModelStep, ...], told: str) -> None:
-    """The question is told with how far its turn came."""
+    """The question is shown with how far its turn came."""
     assert left_behind(*steps) == f"last question: Where is it? ({told})"
 
 
@@ -92,7 +92,7 @@ def test_tools_that_were_interrupted(count: int, told: str) -> None:
 
 
 def test_a_turn_that_was_ended() -> None:
-    """Why a turn was ended before its answer is told."""
+    """The line says why a turn ended before its answer."""
 
     async def run() -> str:
         thread = await MemoryStore().thread("t")
@@ -106,7 +106,7 @@ def test_a_turn_that_was_ended() -> None:
 
 
 def test_a_long_question_is_cut() -> None:
-    """Of the question the first 80 signs are told, on one line."""
+    """The first 80 characters of the question are shown, on one line."""
     told = left_behind("Yes.", question=f"{'word ' * 40}\nand more")
 
     shown = told.removeprefix("last question: ").removesuffix(" (answered)")
@@ -114,18 +114,18 @@ def test_a_long_question_is_cut() -> None:
 
 
 def test_a_question_may_be_far_back() -> None:
-    """However many tool calls stand behind it, the question is found."""
+    """The question is found before any number of tool calls."""
     loop = [calls(("look_up", {"number": number})) for number in range(20)]
 
     assert left_behind(*loop, "Here.") == "last question: Where is it? (answered)"
 
 
 def test_a_question_without_an_answer() -> None:
-    """A question that nobody has begun to answer is told as such."""
+    """A question without an answer is marked so."""
     assert told_of(Message.user("Well?")) == "last question: Well? (not answered)"
 
 
 def test_a_thread_without_a_question() -> None:
-    """Where nobody has asked anything there is nothing to tell."""
+    """A thread without a question has no line."""
     assert told_of() == ""
     assert told_of(Message.assistant("Good day.")) == ""

@@ -1,13 +1,13 @@
-"""A chat on a terminal: what Ctrl-C, Ctrl-D and a kill leave behind."""
+"""A chat on a terminal: Ctrl-C, Ctrl-D and a kill."""
 
 import asyncio
+import io
 import json
 import signal
-import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Generator
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
@@ -15,15 +15,19 @@ from foldline.agent.agent import Agent
 from foldline.apps.cli.chat.recording import Speaker
 from foldline.apps.cli.chat.screen import JsonLines
 from foldline.apps.cli.chat.session import Chat
+from foldline.apps.cli.main import main
 from foldline.errors import UsageError
+from foldline.history.messages import Message
 from foldline.testing.model import ScriptedModel
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.thread import ConversationThread
 from tests.apps.chat_terminal import on_terminal
+from tests.apps.test_chat_typed import Typed
 
 
 _Value = TypeVar("_Value")
+Run = Callable[..., Any]
 
 PROMPT = "\n> "
 WAY_ON = "an empty line resumes it, anything else leaves it"
@@ -57,34 +61,22 @@ def model(chat: Path) -> tuple[str, ...]:
     return ("chat", "--model", f"scripted:{chat}")
 
 
-def test_a_stopped_turn_goes_on(tmp_path: Path, model: tuple[str, ...]) -> None:
-    """Ctrl-C stops an answer and keeps what was said; an empty line goes on to the same answer."""
-    with on_terminal(tmp_path, *model, *SLOW) as terminal:
-        terminal.expect("> ")
-        terminal.type("Where is it?")
-        terminal.expect("Parcel 0 ")
-        terminal.interrupt()
-        terminal.expect(f"stopped: {WAY_ON}{PROMPT}")
-        terminal.type("")
-        terminal.expect(f"{ANSWER}\n")
-        terminal.expect(PROMPT)
-        terminal.end()
-        code = terminal.wait()
-
-    assert code == 0
-    assert "Traceback" not in terminal.shown
-    assert said(tmp_path) == [("user", "Where is it?"), ("assistant", ANSWER)]
-
-
-def test_a_stopped_turn_is_left(tmp_path: Path, model: tuple[str, ...]) -> None:
-    """What is typed behind a stopped turn is answered, and nothing of what was stored is lost."""
+def test_a_stopped_turn_is_resumed_or_left(tmp_path: Path, model: tuple[str, ...]) -> None:
+    """A turn that Ctrl-C has stopped is resumed by an empty line, and left by anything else."""
     with on_terminal(tmp_path, *model, *SLOW) as terminal:
         terminal.expect("> ")
         terminal.type("first")
         terminal.expect("Parcel 0 ")
         terminal.interrupt()
         terminal.expect(f"stopped: {WAY_ON}{PROMPT}")
+        terminal.type("")
+        terminal.expect(f"{ANSWER}\n")
+        terminal.expect(PROMPT)
         terminal.type("second")
+        terminal.expect("Parcel 1 ")
+        terminal.interrupt()
+        terminal.expect(f"stopped: {WAY_ON}{PROMPT}")
+        terminal.type("third")
         terminal.expect("the interrupted run is left; everything it stored is kept")
         terminal.expect("tokens in")
         terminal.expect(PROMPT)
@@ -92,64 +84,33 @@ def test_a_stopped_turn_is_left(tmp_path: Path, model: tuple[str, ...]) -> None:
 
     assert code == 130
     assert "Traceback" not in terminal.shown
-    assert said(tmp_path) == [("user", "first"), ("user", "second"), ("assistant", ANSWER)]
+    assert "\x1b[36m→ look_up" in terminal.raw
+    next_answer = ANSWER.replace("0", "1")
+    assert said(tmp_path) == [
+        ("user", "first"),
+        ("assistant", ANSWER),
+        ("user", "second"),
+        ("user", "third"),
+        ("assistant", next_answer),
+    ]
 
 
-def test_a_killed_chat_goes_on(tmp_path: Path, model: tuple[str, ...]) -> None:
-    """Behind a kill in the middle of an answer the next start tells of the run and takes it up."""
+def test_a_killed_chat_is_resumed(tmp_path: Path, model: tuple[str, ...], run: Run) -> None:
+    """After a kill in the middle of an answer `--resume` resumes the run, then says its message."""
     with on_terminal(tmp_path, *model, *SLOW) as terminal:
         terminal.expect("> ")
         terminal.type("Where is it?")
         terminal.expect("Parcel 0 ")
         terminal.kill()
-    with on_terminal(tmp_path, *model) as terminal:
-        terminal.expect(f"a run was interrupted: {WAY_ON}{PROMPT}")
-        terminal.type("")
-        terminal.expect(f"{ANSWER}\n")
-        terminal.expect(PROMPT)
-        terminal.end()
-        terminal.wait()
 
-    assert said(tmp_path) == [("user", "Where is it?"), ("assistant", ANSWER)]
+    resumed = run(*model, "--resume", stdin=b"next")
 
-
-def test_a_killed_chat_is_resumed_at_once(tmp_path: Path, model: tuple[str, ...]) -> None:
-    """With `--resume` a program takes up the run, and then says its own message."""
-    command = [sys.executable, "-m", "foldline", *model]
-    with on_terminal(tmp_path, *model, *SLOW, "--message", "Where is it?") as terminal:
-        terminal.expect("Parcel 0 ")
-        terminal.kill()
-    resumed = subprocess.run(
-        [*command, "--resume"],
-        cwd=tmp_path,
-        capture_output=True,
-        input="next",
-        text=True,
-        check=True,
-    )
-
-    assert resumed.stdout.splitlines()[0] == ANSWER
+    assert resumed.out.splitlines()[0] == ANSWER
     assert [text for role, text in said(tmp_path) if role == "user"] == ["Where is it?", "next"]
 
 
-def test_a_stopped_message_says_how_to_go_on(tmp_path: Path, model: tuple[str, ...]) -> None:
-    """Ctrl-C in a single message ends it with 130 and one line; the run stays open."""
-    with on_terminal(tmp_path, *model, *SLOW, "--message", "Where is it?") as terminal:
-        terminal.expect("Parcel 0 ")
-        terminal.interrupt()
-        code = terminal.wait()
-
-    async def is_open(thread: ConversationThread) -> bool:
-        return thread.execution_state is not None and thread.execution_state.is_open
-
-    assert code == 130
-    assert terminal.shown.endswith("--resume resumes it\n")
-    assert "Traceback" not in terminal.shown
-    assert looked_at(tmp_path, is_open)
-
-
-def test_a_stopped_message_is_told_to_programs(tmp_path: Path, model: tuple[str, ...]) -> None:
-    """Behind Ctrl-C the last line of JSON says that the turn was interrupted and can be resumed."""
+def test_a_stopped_message_can_be_resumed(tmp_path: Path, model: tuple[str, ...]) -> None:
+    """Ctrl-C in a single message exits with 130; the last line of JSON says that it is resumable."""
     with on_terminal(tmp_path, *model, *SLOW, "--message", "Where is it?", "--json") as terminal:
         terminal.expect('"type":"text_delta"')
         terminal.interrupt()
@@ -157,39 +118,34 @@ def test_a_stopped_message_is_told_to_programs(tmp_path: Path, model: tuple[str,
 
     last = json.loads(terminal.shown.splitlines()[-1])
     assert code == 130
+    assert "Traceback" not in terminal.shown
     assert (last["type"], last["code"], last["resumable"]) == ("error", "interrupted", True)
+    assert last["message"].endswith("--resume resumes it")
 
 
-def test_what_others_say_is_seen(tmp_path: Path, model: tuple[str, ...]) -> None:
-    """
-    What another process has said since the last line is there before the next one is answered.
-    """
-    other = [sys.executable, "-m", "foldline", *model, "--message", "by somebody else"]
-    with on_terminal(tmp_path, *model) as terminal:
-        terminal.expect("> ")
-        terminal.type("first")
-        terminal.expect("tokens in")
-        terminal.expect(PROMPT)
-        subprocess.run(other, cwd=tmp_path, capture_output=True, check=True)
-        terminal.type("third")
-        terminal.expect("Parcel 2 is on its way.")
-        terminal.expect(PROMPT)
+def test_what_others_say_is_seen(
+    tmp_path: Path, model: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, run: Run
+) -> None:
+    """What another program has said since the last line is there before the next is answered."""
 
-    assert [text for role, text in said(tmp_path) if role == "user"] == [
-        "first",
-        "by somebody else",
-        "third",
-    ]
+    async def speak() -> None:
+        async with SQLiteStore(tmp_path / "chat.db") as store:
+            thread = await store.thread("chat")
+            await thread.add_messages([Message.user("other"), Message.assistant("Fine.")])
 
+    def typed() -> Generator[str]:
+        yield "first"
+        asyncio.run(speak())
+        yield "third"
+        yield "/quit"
 
-def test_a_terminal_has_colours(tmp_path: Path, model: tuple[str, ...]) -> None:
-    """On a terminal what is not the answer is told apart by its colour."""
-    with on_terminal(tmp_path, *model, "--message", "Where is it?") as terminal:
-        code = terminal.wait()
+    lines = typed()
+    monkeypatch.setattr("builtins.input", lambda _: next(lines))
+    monkeypatch.setattr(sys, "stdin", Typed(io.BytesIO()))
 
-    assert code == 0
-    assert "\x1b[36m→ look_up" in terminal.raw
-    assert f"\n{ANSWER}\n" in terminal.raw
+    assert main([*model]) == 0
+
+    assert [text for role, text in said(tmp_path) if role == "user"] == ["first", "other", "third"]
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ SAY = ("--message", "Look at all of it.")
 
 
 def folds_of(outcome: Any) -> list[str]:
-    """Return the lines that tell of folds."""
+    """Return the lines about folds."""
     return [line for line in outcome.err.splitlines() if line.startswith("fold ")]
 
 
@@ -96,7 +96,7 @@ def test_why_nothing_was_folded(typed: Callable[..., str], loop: tuple[str, ...]
 
 
 def test_a_fold_down_to_a_number(typed: Callable[..., str], loop: tuple[str, ...]) -> None:
-    """`/fold N` folds down to N units this once; behind it the usual target applies again."""
+    """`/fold N` folds down to N units once; then the usual target applies again."""
     out = typed((*loop, "--target", "90"), "Look.", "/fold 11", "/summary", "/fold")
 
     _, _, behind = out.partition("fold performed: Explicitly triggered")
@@ -123,7 +123,7 @@ def test_a_fold_tells_its_target(typed: Callable[..., str], loop: tuple[str, ...
 def test_a_wrong_target(
     typed: Callable[..., str], loop: tuple[str, ...], line: str, told: str
 ) -> None:
-    """What is no target is one line."""
+    """A wrong target is one line."""
     assert f"error: {told}" in typed(loop, line)
 
 
@@ -173,7 +173,7 @@ def test_recorded_ids_that_repeat(shared_data: Path) -> None:
 
 
 def test_an_interrupted_call_of_a_repeated_id(tmp_path: Path) -> None:
-    """A call that a crash has left without a result is given its own when the turn goes on."""
+    """A call that a crash left without a result gets its own when the turn is resumed."""
     session = read_sessions(tool_loop(tmp_path / "same.json", 3, id="same").read_bytes())[0]
 
     async def run() -> list[Message]:

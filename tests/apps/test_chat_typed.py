@@ -122,7 +122,7 @@ def test_a_fold_is_forced_shown_and_undone(typed: Run) -> None:
 
 
 def test_an_open_turn_is_told_at_the_start(run: Run, chat: Path, typed: Run) -> None:
-    """Who comes back is told the last question and where its turn stood."""
+    """At the start a chat shows the last question and how far its turn came."""
     break_off(chat.parent)
     _, out = typed("")
     _, again = typed()
@@ -140,7 +140,7 @@ def test_nothing_worth_folding_is_said(typed: Run) -> None:
 
 
 def test_messages_are_taken_back(typed: Run) -> None:
-    """Behind `/rewind` the conversation and the recording go on from there."""
+    """After `/rewind` the conversation and the recording continue from there."""
     _, out = typed("one", "two", "/rewind 4", "again", "/rewind 5", "")
 
     assert "taken back: 4 messages; the thread has 4" in out
@@ -174,7 +174,7 @@ def test_a_fork_goes_on_by_itself(typed: Run, run: Run) -> None:
     ],
 )
 def test_a_wrong_command_is_one_line(typed: Run, line: str, told: str) -> None:
-    """What cannot be done is told in one line, and the chat goes on."""
+    """A wrong command is one line, and the chat continues."""
     code, out = typed("one", line, "two")
 
     (error,) = (shown for shown in out.splitlines() if "error: " in shown)
@@ -199,7 +199,7 @@ def test_an_empty_line_without_anything_to_say(typed: Run, tmp_path: Path) -> No
 
 
 def test_a_circuit_breaker_lets_somebody_look(typed: Run) -> None:
-    """A fold that ends the turn is told, and an empty line goes on to the answer."""
+    """A fold that ends the turn is shown, and an empty line resumes it."""
     _, out = typed("one", "two", "", options=(*FOLDING, "--behavior", "circuit-breaker"))
 
     ended, _, behind = out.partition("the turn ends here: History reduction performed")
@@ -238,7 +238,7 @@ def test_json_needs_a_message(
     ],
 )
 def test_an_error_says_what_to_do_here(error: FoldlineError, told: str) -> None:
-    """What a library tells its caller is told to a person in other words."""
+    """Errors of the library are reworded for a person."""
     assert str(advised(error, "go on")) == told
 
 
@@ -265,7 +265,7 @@ def test_what_was_dropped_has_no_summary(typed: Run) -> None:
 def test_what_is_no_text_is_told(
     run: Run, chat: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Bytes that are no text are refused, and the chat goes on."""
+    """Invalid UTF-8 is refused, and the chat continues."""
     data = b"\xff\n"
     monkeypatch.setattr(sys, "stdin", Typed(io.BytesIO(data), encoding="utf-8"))
 
@@ -290,7 +290,7 @@ def test_the_packaged_session_is_played_to_its_end(typed: Run) -> None:
 
 def test_a_repeated_call_ends_the_turn(typed: Run, tmp_path: Path) -> None:
     """
-    Where the configuration bounds repeated calls, the end of the turn is told with its reason.
+    If the configuration limits repeated calls, the end of the turn is shown with its reason.
     """
     call = {"type": "function", "function": {"name": "look", "arguments": "{}"}}
     messages: list[dict[str, Any]] = [{"role": "user", "content": "x"}]

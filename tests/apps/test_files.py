@@ -95,7 +95,7 @@ def test_what_is_read_is_never_written_over(
         (tmp_path / name).write_bytes(b"old")
         (tmp_path / f"{name}.link").symlink_to(name)
 
-    with pytest.raises(UsageError, match="the conversation itself"):
-        check_targets({"--output": "log.link"}, source="log")
-    with pytest.raises(UsageError, match="the configuration"):
-        check_targets({"--state": "config"}, source="-", configs=["config.link"])
+    with pytest.raises(UsageError, match="this command reads it"):
+        check_targets({"--output": "log.link"}, reads=["log"])
+    with pytest.raises(UsageError, match="this command reads it"):
+        check_targets({"--state": "config"}, reads=["-", "config.link"])

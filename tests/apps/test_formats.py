@@ -22,7 +22,7 @@ def test_every_format_is_listed(run: Run) -> None:
 
 
 def test_the_sessions_of_a_file_are_listed(run: Run, chat: Path) -> None:
-    """With a file the command tells its format and what sessions it holds."""
+    """With a file the command lists its format and its sessions."""
     (session,) = run("formats", chat, "--json").json()["sessions"]
     shown = run("formats", chat).out
 

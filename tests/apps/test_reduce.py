@@ -81,7 +81,7 @@ def test_the_state_is_a_reduction(run: Run, chat: Path, tmp_path: Path) -> None:
 
 
 def test_nothing_folded_leaves_no_state(run: Run, chat: Path, tmp_path: Path) -> None:
-    """Where there is no reduction no file is made for one."""
+    """Without a reduction no file is made for one."""
     outcome = run("reduce", chat, "--target", "100", "--state", "state.json")
 
     assert outcome.code == 0
@@ -99,7 +99,7 @@ def test_output_is_written_and_not_printed(run: Run, chat: Path, tmp_path: Path)
 
 
 def test_a_file_that_is_there_keeps_its_mode(run: Run, chat: Path, tmp_path: Path) -> None:
-    """A private file stays private when it is written anew."""
+    """A private file stays private when it is overwritten."""
     (tmp_path / "view.json").write_text("old", encoding="utf-8")
     (tmp_path / "view.json").chmod(0o600)
 
@@ -118,7 +118,7 @@ def test_force_and_skip(run: Run, chat: Path) -> None:
 
 
 def test_the_circuit_breaker_says_that_the_turn_ends(run: Run, chat: Path) -> None:
-    """With that behavior a fold is announced as the end of the turn, which is no failure."""
+    """With that behavior a fold ends the turn, which is not a failure."""
     outcome = run("reduce", chat, *SMALL, "--behavior", "circuit-breaker", "--json")
 
     assert (outcome.code, len(outcome.json()) < 20) == (0, True)
@@ -137,7 +137,7 @@ def test_the_circuit_breaker_says_that_the_turn_ends(run: Run, chat: Path) -> No
 def test_a_configuration_is_read_by_content(
     run: Run, chat: Path, tmp_path: Path, name: str, text: str
 ) -> None:
-    """JSON and TOML are told apart by what they hold, and options win over the file."""
+    """JSON and TOML are recognized by their content, and options win over the file."""
     (tmp_path / name).write_text(text, encoding="utf-8")
 
     dropped = run("reduce", chat, "--config", name, "--json")
@@ -198,7 +198,7 @@ def test_a_log_is_never_written_over(run: Run, chat: Path, option: str) -> None:
     done = run("reduce", str(chat), *SMALL, option, str(chat))
 
     assert done.code == 2
-    assert "it is the conversation itself" in done.err
+    assert "this command reads it" in done.err
     assert chat.read_bytes() == before
 
 
@@ -230,7 +230,7 @@ def test_what_is_no_message_is_told(run: Run, tmp_path: Path, option: tuple[str,
 
 def test_what_the_format_has_no_place_for_is_told(run: Run, tmp_path: Path) -> None:
     """
-    Messages that a document has nothing of are counted; where people are shown all, nobody is told.
+    Messages that a document leaves out are counted; the view for people shows all.
     """
     thinks = Message(role="assistant", parts=(ReasoningPart("hidden"),))
     said = [Message.user("a"), thinks, Message.assistant("b")]

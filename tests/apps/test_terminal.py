@@ -32,7 +32,7 @@ def test_nothing_a_terminal_obeys_is_left(text: str, shown: str) -> None:
 
 
 def test_the_first_line_says_something() -> None:
-    """Empty lines in front are passed over, spaces are joined, and a long line is cut."""
+    """Empty lines at the start are skipped, spaces are joined, and a long line is cut."""
     assert first_line("\n  \n first   line \nsecond") == "first line"
     assert first_line("") == ""
     assert first_line("x" * 500, most=10) == "x" * 9 + "…"

@@ -47,7 +47,7 @@ def test_a_damaged_thread_is_listed_as_such(run: Run, store: Path, damage: Run) 
 
 
 def test_the_first_threads_alone_can_be_listed(run: Run, store: Path) -> None:
-    """`--limit` lists as many, and tells how many there are."""
+    """`--limit` lists as many, and says how many there are."""
     shown, document = (run("threads", "list", "--limit", "1", *more) for more in ([], ["--json"]))
 
     assert shown.out.splitlines()[-1].strip() == "1 of 2 threads of tenant default"
@@ -68,7 +68,7 @@ def test_a_long_title_is_one_line(run: Run, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", [["threads", "list"], ["verify"]], ids=" ".join)
 def test_a_tenant_without_threads_is_one_line(run: Run, store: Path, command: list[str]) -> None:
-    """The name of a tenant that owns nothing is told with the code 2."""
+    """A tenant that owns nothing is one line with the code 2."""
     outcome = run(*command, "--tenant", "nobody")
 
     assert (outcome.code, outcome.out, outcome.err.count("\n")) == (2, "", 1)
@@ -90,7 +90,7 @@ def test_a_thread_is_shown(run: Run, store: Path) -> None:
 
 
 def test_the_fold_line_is_shown_where_it_lies_only(run: Run, store: Path) -> None:
-    """Where all that is shown lies behind the fold, the line stands in front of it."""
+    """If everything shown is after the fold, the line is in front of it."""
     shown = run("threads", "show", "one", "--last", "2").out.splitlines()
 
     at = next(number for number, line in enumerate(shown) if "folded up to here" in line)
@@ -270,7 +270,7 @@ def test_deleting_needs_a_yes(run: Run, store: Path) -> None:
 def test_what_cannot_be_used_is_one_line(
     run: Run, tmp_path: Path, arguments: list[str], said: str
 ) -> None:
-    """A mistake is told in one line with the code 2, and no file is made by a typo."""
+    """A mistake is one line with the code 2, and makes no file."""
     outcome = run(*arguments, stdin=b'[{"role": "user", "content": "Hello"}]')
 
     assert (outcome.code, outcome.out, outcome.err.count("\n")) == (2, "", 1)
@@ -295,7 +295,7 @@ def test_what_cannot_be_used_is_one_line(
 def test_a_thread_that_is_not_there_is_one_line(
     run: Run, store: Path, arguments: list[str]
 ) -> None:
-    """An id of nothing, or one that cannot be, is told in one line with the code 2."""
+    """An unknown or invalid id is one line with the code 2."""
     outcome = run("threads", *arguments)
 
     assert (outcome.code, outcome.out, outcome.err.count("\n")) == (2, "", 1)

@@ -121,9 +121,15 @@ def test_nothing_is_written_if_no_row_is_whole(run: Run, long: Path, damage: Run
     assert not (long.parent / "x.json").exists()
 
 
-@pytest.mark.parametrize("encrypted", [False, True], ids=["plain", "encrypted"])
 @pytest.mark.parametrize(
-    "target", ["snapshot", "openai-chat", "openai-responses", "anthropic", "foldline"]
+    ("target", "encrypted"),
+    [
+        ("snapshot", True),
+        ("openai-chat", False),
+        ("openai-responses", False),
+        ("anthropic", False),
+        ("foldline", False),
+    ],
 )
 def test_a_call_without_its_result_can_be_written(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, encrypted: bool, target: str

@@ -42,7 +42,7 @@ def _log(path: Path, ids: str, *, more: str = "", system: str = "Be brief.") -> 
 
 
 def test_an_import_that_was_cut_off_is_taken_up(run: Run, tmp_path: Path, damage: Run) -> None:
-    """What was brought in is passed over and told, the rest comes in, and all is there once."""
+    """Threads that were imported are skipped and counted, and the rest is imported."""
     asyncio.run(_opened(tmp_path / "s.db"))
     damage(tmp_path / "s.db", FULL)
     _log(tmp_path, "abcd")
@@ -82,7 +82,7 @@ def test_another_thread_of_the_id_stops_an_import(
     run: Run, tmp_path: Path, change: Callable[[Path], Any]
 ) -> None:
     """
-    A thread that was gone on with, or that no import has made, is refused before all is written.
+    A thread that was continued, or that no import has made, is refused before any is written.
     """
     _log(tmp_path, "a")
     run(*IMPORT)

@@ -96,8 +96,6 @@ MADE: dict[str, Callable[[Path], object]] = {
     "command",
     [
         ["verify"],
-        ["threads", "list"],
-        ["threads", "show", "one"],
         ["threads", "delete", "one", "--yes"],
     ],
     ids=" ".join,

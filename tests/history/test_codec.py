@@ -72,7 +72,7 @@ MESSAGES = st.builds(
     created_at=st.none() | st.datetimes(timezones=st.just(UTC)),
     metadata=st.none() | st.dictionaries(TEXTS, VALUES, max_size=2),
     usage=st.none() | st.builds(Usage, input_tokens=COUNTS, reasoning_tokens=COUNTS),
-    native=st.none() | st.builds(Native, st.sampled_from(NativeFormat), TEXTS),
+    native=st.none() | st.builds(Native, format=st.sampled_from(NativeFormat), item=TEXTS),
 )
 
 

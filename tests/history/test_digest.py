@@ -144,7 +144,7 @@ def test_every_field_of_an_answer_changes_a_digest(answer: ToolCallResponsePart)
         msgspec.structs.replace(BASE, created_at=datetime(2025, 5, 1, tzinfo=UTC)),
         msgspec.structs.replace(BASE, metadata={SUMMARY_KEY: True}),
         msgspec.structs.replace(BASE, usage=Usage(input_tokens=7)),
-        msgspec.structs.replace(BASE, native=Native(NativeFormat.OTEL, "{}")),
+        msgspec.structs.replace(BASE, native=Native(format=NativeFormat.OTEL, item="{}")),
     ],
     ids=["id", "time", "metadata", "usage", "native item"],
 )

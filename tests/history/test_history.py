@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 from itertools import product
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from foldline.errors import FormatError
 from foldline.history.digest import EMPTY_DIGEST, prefix_digest
 from foldline.history.history import History
 from foldline.history.messages import Message, Role
@@ -301,3 +303,48 @@ def test_its_picture_holds_sizes_only() -> None:
     history = History([Message.system("rules"), Message.user("hush")], counter=COUNTER)
 
     assert repr(history) == "<History messages=1 system=1 tokens=8>"
+
+
+class Words(str):
+    """What a framework gives where a str is wanted."""
+
+    __slots__ = ()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ("text", "not a Message, but a str"),
+        (None, "not a Message, but a NoneType"),
+        (Message(role="user", parts=(TextPart(Words("x")),)), "objects of type Words"),
+        (
+            Message(role="user", parts=(TextPart(None),)),
+            "`str`, got `null` - at `$.parts[0].content`",
+        ),
+        (Message(role="user", parts=None), "got `null` - at `$.parts`"),
+        (Message(role="user", parts=("x",)), "got `str` - at `$.parts[0]`"),
+        (Message(role="user", name=3), "got `int` - at `$.name`"),
+        (Message(role="tool", parts=(ToolCallResponsePart("c", None),)), "$.parts[0].response"),
+        (Message(role="tool", parts=(ToolCallResponsePart("c", {"a": 1}),)), "$.parts[0].response"),
+        (Message(role="assistant", parts=(ToolCallPart("c", "f", {}),)), "$.parts[0].arguments"),
+    ],
+)
+def test_what_is_no_message_is_refused(wrong: Any, told: str) -> None:
+    """The error names the field and the type, and the history stays as it was."""
+    history = History([Message.user("hi")])
+    with pytest.raises(FormatError) as caught:
+        history.append(wrong)
+
+    assert told in str(caught.value)
+    assert len(history) == 1
+
+
+def test_a_counter_that_fails_is_named_as_it_is() -> None:
+    """What is wrong with a counter is not said of the message."""
+
+    class Broken:
+        def count(self, text: str) -> int:
+            raise TypeError(text)
+
+    with pytest.raises(TypeError, match="hi"):
+        History([Message.user("hi")], counter=Broken())

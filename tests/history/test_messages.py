@@ -1,10 +1,13 @@
 """A message and its parts."""
 
 from datetime import UTC, datetime
+from functools import partial
+from typing import Any
 
 import msgspec
 import pytest
 
+from foldline.errors import ConfigError
 from foldline.history.messages import SUMMARY_KEY, Message, Native, NativeFormat, Usage
 from foldline.history.parts import (
     BlobPart,
@@ -105,8 +108,36 @@ def test_equal_messages_are_equal_in_every_field() -> None:
         plain,
         created_at=datetime(2025, 5, 1, tzinfo=UTC),
         usage=Usage(input_tokens=3),
-        native=Native(NativeFormat.OTEL, "{}"),
+        native=Native(format=NativeFormat.OTEL, item="{}"),
     )
 
     assert plain == Message.user("hello")
     assert plain != rich
+
+
+class Words(str):
+    """What a framework gives where a str is wanted."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return "something else"
+
+
+def test_a_framework_s_str_becomes_a_mere_one() -> None:
+    """A subclass of str is taken by its content, since JSON cannot be written of it."""
+    words = Words("hi")
+    made = [Message.user(words), Message.system(words), Message.assistant(words)]
+    answer = Message.tool(Words("c"), words).tool_call_responses[0]
+
+    assert {message.text for message in made} == {"hi"}
+    assert all(type(message.text) is str for message in made)
+    assert (answer.id, answer.response, type(answer.response)) == ("c", "hi", str)
+
+
+@pytest.mark.parametrize("wrong", [None, 7, {"a": 1}])
+def test_what_is_no_str_is_refused(wrong: Any) -> None:
+    """The error names the argument, what it has to be and what it is."""
+    for make in (Message.user, Message.system, partial(Message.tool, "c")):
+        with pytest.raises(ConfigError, match=r"must be a str, got (None|int|dict)$"):
+            make(wrong)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from random import Random
+from typing import Any
 
 import msgspec
 import pytest
@@ -9,6 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foldline.history.boundaries import is_safe_cut
+from foldline.history.codec import encode_json
+from foldline.history.formats.anthropic import ANTHROPIC
+from foldline.history.formats.converter import Converter
+from foldline.history.formats.openai_chat import OPENAI_CHAT
+from foldline.history.formats.openai_responses import OPENAI_RESPONSES
+from foldline.history.formats.otel import OTEL
 from foldline.history.history import History
 from foldline.history.messages import Message, Native, NativeFormat, Role
 from foldline.history.parts import Part, TextPart, ToolCallPart, ToolCallResponsePart
@@ -114,8 +121,8 @@ def _answered_directly(messages: Sequence[Message]) -> dict[str, str]:
         calls, responses = message.tool_calls, message.tool_call_responses
         assert message.role == "assistant" or not calls
         assert message.role != "assistant" or not responses
-        assert not waiting or responses or (calls and in_block)
-        in_block = bool(calls)
+        in_block = message.role == "assistant" and (in_block or bool(calls))
+        assert not waiting or responses or in_block
         for call in calls:
             assert call.id not in seen
             seen.add(call.id)
@@ -136,7 +143,7 @@ def _answered_directly(messages: Sequence[Message]) -> dict[str, str]:
         pytest.param("u c1", "u c1 n1", id="also at the end"),
         pytest.param("c1+c2 r2 u", "c1+c2 n1 r2 u", id="one of two is missing"),
         pytest.param("c1 u r1 a", "c1 r1 u a", id="a late result moves up to its call"),
-        pytest.param("c1 a r1", "c1 r1 a", id="also over the assistant's own words"),
+        pytest.param("c1 a u r1", "c1 a r1 u", id="and behind all of the answer that calls"),
         pytest.param("c1 u c2 r2 r1", "c1 r1 u c2 r2", id="also over another group"),
         pytest.param("c1 r1 r1 a", "c1 r1 a", id="a second result is left out"),
         pytest.param("c1 r1 u r1 a", "c1 r1 u a", id="also a late one"),
@@ -150,7 +157,7 @@ def _answered_directly(messages: Sequence[Message]) -> dict[str, str]:
         pytest.param("c1 u c1 r1", "c1 n1 u c1_2 r1_2", id="a result is of the newest call"),
         pytest.param("c r", f"c{NEW} r{NEW}", id="a call without an id gets one"),
         pytest.param("c+c r r", f"c{NEW}+c{NEW}_2 r{NEW} r{NEW}_2", id="each its own"),
-        pytest.param("u r1 c1 a", "u c1 n1 a", id="a result before its call is of nothing"),
+        pytest.param("u r1 c1 a", "u c1 a n1", id="a result before its call is of nothing"),
         pytest.param(
             "c1+c2 u:r1+hi r2", "c1+c2 r1 r2 u:hi", id="words between the answers stand behind"
         ),
@@ -160,7 +167,7 @@ def _answered_directly(messages: Sequence[Message]) -> dict[str, str]:
         pytest.param("c1 u:r1+c2+hi r2", "c1 r1 u:hi", id="a user that answers, calls and talks"),
         pytest.param("c1 r1+c2 r2", "c1 r1", id="a tool that answers and calls"),
         pytest.param("u:c1+hi r1", "u:hi", id="a call that is not the assistant's"),
-        pytest.param("c1 a:r1+hi", "c1 r1 hi", id="an assistant that answers itself"),
+        pytest.param("c1 a:r1+hi", "c1 hi r1", id="an assistant that answers itself"),
         pytest.param("a:c1+r1+hi u", "c1+hi r1 u", id="in one message"),
     ],
 )
@@ -180,6 +187,7 @@ def test_damage_is_mended(words: str, expected: str) -> None:
         "c1+c2 t:r1+r2 a",
         "c1 c2 r1 r2",
         "c1 c2 r2 r1",
+        "c1 a r1 a",
         "c1 u:r1+hi a",
         "hi+c1 r1 c2 r2 a",
         "a: u: t:",
@@ -193,23 +201,23 @@ def test_what_is_in_order_stays(words: str) -> None:
     assert list(map(id, repaired)) == list(map(id, messages))
 
 
-def test_only_what_is_damaged_is_made_anew() -> None:
-    """Around a mended group every message is the very same object."""
+def test_only_what_is_damaged_changes() -> None:
+    """What needs no change is the very same object, also in a group that lacks a result."""
     messages = [_message(word) for word in ["u", "c1", "r1", "a", "u", "c2", "u", "a"]]
     repaired = repair(messages)
 
     assert [any(message is kept for kept in messages) for message in repaired] == [
         *(True, True, True, True, True),
-        *(False, False, True, True),
+        *(True, False, True, True),
     ]
 
 
 def test_a_moved_answer_keeps_what_it_carries() -> None:
-    """An answer that moves keeps its content, the id of its message and the name of its tool."""
+    """A result that moves is the very same object."""
     answer = Message.tool("1", "3 flights", id="m7", name="search")
     _, moved, _ = repair([_message("c1"), _message("u"), answer])
 
-    assert moved == answer
+    assert moved is answer
 
 
 def test_a_made_up_answer_is_named_for_the_tool() -> None:
@@ -219,15 +227,121 @@ def test_a_made_up_answer_is_named_for_the_tool() -> None:
     assert repair([call])[1] == Message.tool("1", NO_RESPONSE, name="search")
 
 
-def test_a_message_made_anew_keeps_everything_but_its_native_item() -> None:
-    """
-    Identity and metadata survive the mending; the vendor's own item would still hold the damage.
-    """
-    call = msgspec.structs.replace(
-        _message("hi+c1"), id="m1", metadata={"a": 1}, native=Native(NativeFormat.OPENAI_CHAT, "{}")
-    )
+SIGNED = {"type": "thinking", "thinking": "hm", "signature": "S"}
+MARK = {"cache_control": {"type": "ephemeral"}}
 
-    assert repair([call])[0] == msgspec.structs.replace(call, native=None)
+
+def _use(call_id: str, **more: Any) -> dict[str, Any]:
+    return {"type": "tool_use", "id": call_id, "name": "f", "input": {}, **more}
+
+
+def _result(call_id: str, **more: Any) -> dict[str, Any]:
+    return {"type": "tool_result", "tool_use_id": call_id, "content": "1", **more}
+
+
+def _function(call_id: str) -> dict[str, Any]:
+    function = {"name": "f", "arguments": "{}"}
+    thought = {"google": {"thought_signature": "S"}}
+    return {"id": call_id, "type": "function", "function": function, "extra_content": thought}
+
+
+ASKED: dict[str, Any] = {"role": "user", "content": "q"}
+CLAUDE: list[dict[str, Any]] = [
+    ASKED,
+    {"role": "assistant", "content": [SIGNED, _use("t1"), _use("t2", **MARK)]},
+    {"role": "user", "content": [_result("t1", **MARK)]},
+]
+CHAT: list[dict[str, Any]] = [
+    ASKED,
+    {
+        "role": "assistant",
+        "reasoning_content": "hm",
+        "content": None,
+        "tool_calls": [_function("t1"), _function("t2")],
+    },
+    {"role": "tool", "tool_call_id": "t1", "content": "1", "extra": 1},
+]
+RESPONSES: list[dict[str, Any]] = [
+    ASKED,
+    {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "S"},
+    {"type": "message", "id": "msg_1", "role": "assistant", "content": "I look."},
+    {"type": "function_call", "id": "fc_1", "call_id": "t1", "name": "f", "arguments": "{}"},
+    {"type": "function_call", "id": "fc_2", "call_id": "t2", "name": "f", "arguments": "{}"},
+    {"type": "function_call_output", "id": "fco_1", "call_id": "t1", "output": "1"},
+]
+OTEL_ITEMS: list[dict[str, Any]] = [
+    {"role": "user", "parts": [{"type": "text", "content": "q"}]},
+    {
+        "role": "assistant",
+        "parts": [{"type": "tool_call", "id": one, "name": "f", "x": 1} for one in ("t1", "t2")],
+        "finish_reason": "tool_call",
+    },
+    {
+        "role": "tool",
+        "parts": [{"type": "tool_call_response", "id": "t1", "response": "1", "x": 1}],
+    },
+]
+FORMS = [
+    (ANTHROPIC, CLAUDE),
+    (OPENAI_CHAT, CHAT),
+    (OPENAI_RESPONSES, RESPONSES),
+    (OTEL, OTEL_ITEMS),
+]
+
+
+@pytest.mark.parametrize(("converter", "items"), FORMS)
+def test_a_missing_result_changes_no_other_message(
+    converter: Converter, items: list[dict[str, Any]]
+) -> None:
+    """Signed reasoning, marks and ids stay, since a call without result is no change of the call."""
+    messages = converter.messages([*items, items[0]])
+    repaired = repair(messages)
+
+    assert [message is messages[1] for message in repaired] == [False, True, False, False, False]
+    assert repaired[2] is messages[2]
+    assert converter.items([*repaired[:3], repaired[4]]) == [*items, items[0]]
+
+
+@pytest.mark.parametrize(("converter", "items"), FORMS)
+def test_an_id_that_is_taken_is_changed_inside_the_item(
+    converter: Converter, items: list[dict[str, Any]]
+) -> None:
+    """The second use of an id gets another one, and nothing else in the vendor's item changes."""
+    repaired = repair([*converter.messages(items), *converter.messages(items)])
+    renamed = encode_json(items).replace(b'"t1"', b'"t1_2"').replace(b'"t2"', b'"t2_2"')
+
+    assert encode_json(converter.items(repaired[4:7])) == renamed
+
+
+def test_words_beside_a_result_keep_their_marks() -> None:
+    """What stood in one item with a result that moves keeps all but the result."""
+    words = {"type": "text", "text": "go on", **MARK}
+    together = ANTHROPIC.message({"role": "user", "content": [_result("t1", **MARK), words]})
+    call = ANTHROPIC.message({"role": "assistant", "content": [_use("t1")]})
+    _, moved, asked, said = repair([call, Message.user("q"), together])
+
+    assert (moved.role, asked.role, said.role) == ("tool", "user", "user")
+    assert ANTHROPIC.items([moved]) == [{"role": "user", "content": [_result("t1", **MARK)]}]
+    assert ANTHROPIC.items([said]) == [{"role": "user", "content": [words]}]
+
+
+def test_an_item_that_says_something_else_is_not_kept() -> None:
+    """Where the item and the parts disagree, the parts are what was said."""
+    native = Native(format=NativeFormat.OPENAI_CHAT, item='{"role":"assistant","content":"x"}')
+    call = msgspec.structs.replace(_message("c1"), metadata={"a": 1}, native=native)
+    repaired = repair([_message("c1"), _message("r1"), call])
+
+    assert repaired[2].native is None
+    assert repaired[2].metadata == {"a": 1}
+    assert repaired[2].tool_calls[0].id == "1_2"
+
+
+def test_an_item_that_cannot_be_read_is_not_kept() -> None:
+    """An item that is no message any more with another id gives way to the parts."""
+    native = Native(format=NativeFormat.OTEL, item='{"parts":[]}')
+    call = msgspec.structs.replace(_message("c1"), native=native)
+
+    assert repair([_message("c1"), _message("r1"), call])[2].native is None
 
 
 @given(WORDS)

@@ -244,7 +244,7 @@ def test_a_message_is_the_sum_of_its_parts() -> None:
 def test_what_is_not_sent_costs_nothing() -> None:
     """Metadata, ids and the vendor's own item do not change a count."""
     bare = Message.user("hello")
-    native = Native(NativeFormat.OPENAI_CHAT, "{}" * 500)
+    native = Native(format=NativeFormat.OPENAI_CHAT, item="{}" * 500)
     laden = Message(
         role="user", parts=bare.parts, id="m" * 500, metadata={"k": "v" * 500}, native=native
     )

@@ -6,6 +6,8 @@ import os
 import re
 import subprocess
 import sys
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -22,6 +24,7 @@ from foldline.history.parts import (
 )
 from foldline.history.tokens import TokenEstimator, count_message
 from foldline.providers.digest import DigestSummarizer, write_digest
+from foldline.providers.digest.text import MOST_READ, ends
 from foldline.providers.summarizer import Summarizer
 from foldline.reduction.contract import defects
 from foldline.reduction.request import SummaryRequest
@@ -291,6 +294,71 @@ def test_large_messages_and_long_spans() -> None:
 
     assert "AB-1" in ask(long, budget=200)
     assert "C-19999" in ask(*many, budget=200)
+
+
+class Held:
+    """A counter that waits until it is released."""
+
+    def __init__(self, started: Callable[[], object]) -> None:
+        self.started = started
+        self.released = threading.Event()
+        self.ended = threading.Event()
+
+    def count(self, text: str) -> int:
+        """Count, once released."""
+        self.started()
+        assert self.released.wait(60)
+        self.ended.set()
+        return len(text)
+
+
+def test_works_beside_the_event_loop() -> None:
+    """While a digest is written the loop runs, and cancelling stops the waiting for it at once."""
+
+    async def run() -> Held:
+        loop, started = asyncio.get_running_loop(), asyncio.Event()
+        held = Held(lambda: loop.call_soon_threadsafe(started.set))
+        request = SummaryRequest(messages=tuple(talk("KX")), prompt="", budget=300)
+        task = asyncio.create_task(DigestSummarizer(counter=held).summarize(request))
+        await started.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert not held.ended.is_set()
+        held.released.set()
+        return held
+
+    assert asyncio.run(run()).ended.is_set()
+
+
+def test_a_long_text_is_read_at_both_ends() -> None:
+    """Of a text that is longer than the limit the beginning and the end are read, and no more."""
+    middle = " AB-1234" * (MOST_READ // 8)
+    long = f"ticket TK-1111 is open{middle} and TK-9999 is closed"
+    text = ask(Message.tool("c", long), Message.assistant(long), budget=2_000)
+
+    assert "TK-1111" in text
+    assert "TK-9999" in text
+    assert len(ends(long * 50)) <= MOST_READ + 1
+    assert ends(long[:MOST_READ]) == long[:MOST_READ]
+
+
+@pytest.mark.parametrize("separator", [" ", "\n", '","'])
+def test_a_long_text_is_cut_between_words(separator: str) -> None:
+    """No identifier and no secret is cut in two; a run without any gap is cut where it has to be."""
+    words = separator.join(f"word-{number}" for number in range(MOST_READ // 4))
+
+    assert set(re.findall(r"[\w-]+", ends(words))) <= set(re.findall(r"[\w-]+", words))
+    assert len(ends("x" * 2 * MOST_READ)) == MOST_READ + 1
+
+
+def test_the_rest_of_a_long_key_is_left_out() -> None:
+    """Of a private key whose beginning is not read, nothing is."""
+    key = "-----BEGIN " + "PRIVATE KEY-----\n" + "MIIEabcdefgh1234\n" * MOST_READ
+    long = "a " * MOST_READ + key + "-----END " + "PRIVATE KEY-----\nthe ticket is TK-9999"
+
+    assert ends(long).endswith("\nthe ticket is TK-9999")
+    assert "MIIE" not in ends(long)
 
 
 def test_passes_the_contract_of_summaries() -> None:

@@ -8,8 +8,7 @@ import pytest
 from foldline.history.messages import Message
 from foldline.history.parts import GenericPart, TextPart, ToolCallPart, ToolCallResponsePart
 from foldline.logs import read_sessions
-from foldline.providers.digest.failures import failure_of
-from foldline.providers.digest.tools_log import offer_calls
+from foldline.providers.digest.tools import failure_of, offer_calls
 from foldline.providers.digest.transcript import Result, read_transcript
 
 
@@ -85,7 +84,7 @@ FINE = [
     "find: /root: Permission denied\n" + "./a.py\n" * 200,
     "exit code 1 means that the file is absent",
     "if x:\n    exit 1",
-    "Error: odd, but mended\n\nCommand exited with code 0",
+    "Error: odd, but repaired\n\nCommand exited with code 0",
     "Process exited with code 0\nOutput:\nError: in a log",
     "What a crash prints\nTraceback (most recent call last):\nand so on, to its end.",
     "===== 5 passed in 0.2s =====",
@@ -139,7 +138,7 @@ def test_marks_are_read_from_messages() -> None:
 
 
 def test_an_id_that_comes_again_is_the_last_call() -> None:
-    """A failure is told of the call before it, though a later call has the same id."""
+    """A failure is reported for the call before it, though a later call has the same id."""
     messages: list[Message] = []
     for name, answer in (("first", "Error: odd"), ("second", "fine")):
         messages.append(Message.assistant("", tool_calls=[ToolCallPart("c", name, '{"n": "x1"}')]))
@@ -164,7 +163,7 @@ def test_ten_files_that_are_read_are_no_failures() -> None:
     assert not [text for text in texts if "failed" in text]
 
 
-# Whoever goes over the text once for each of its characters takes minutes.
+# An algorithm that goes over the text once for each of its characters takes minutes.
 @pytest.mark.timeout(20)
 @pytest.mark.parametrize(
     "text",

@@ -9,9 +9,14 @@ from hypothesis import strategies as st
 
 from foldline.history.messages import Message, Role
 from foldline.history.parts import ToolCallPart
+from foldline.providers.digest.budget import Item, lay_out, select, share_out
 from foldline.providers.digest.document import Counts, Document, Section, parse, render
-from foldline.providers.digest.files import canonical_paths
-from foldline.providers.digest.identifiers import find_identifiers, is_identifier, kind_of
+from foldline.providers.digest.identifiers import (
+    canonical_paths,
+    find_identifiers,
+    is_identifier,
+    kind_of,
+)
 from foldline.providers.digest.ledger import (
     Entry,
     Ledger,
@@ -20,14 +25,16 @@ from foldline.providers.digest.ledger import (
     offer_entries,
     read_entries,
 )
-from foldline.providers.digest.narrative import offer_quotes, offer_sentences
-from foldline.providers.digest.requests import offer_requests, offer_rules
-from foldline.providers.digest.selection import Item, lay_out, select
 from foldline.providers.digest.sentences import rank_sentences, split_sentences, stratify
-from foldline.providers.digest.sharing import share_out
-from foldline.providers.digest.tail import bare, offer_tail
-from foldline.providers.digest.text import clean, one_line, shorten
-from foldline.providers.digest.tools_log import offer_calls
+from foldline.providers.digest.speech import (
+    offer_quotes,
+    offer_requests,
+    offer_rules,
+    offer_sentences,
+    offer_tail,
+)
+from foldline.providers.digest.text import bare, clean, one_line, shorten
+from foldline.providers.digest.tools import offer_calls
 from foldline.providers.digest.transcript import Speech, read_transcript
 
 

@@ -13,6 +13,8 @@ from foldline.reduction.config import (
 )
 
 
+TOKENS: dict[str, object] = {"counting_unit": "tokens"}
+WINDOW = TOKENS | {"context_window_size": 10_000, "token_budget_trigger_percentage": 0.8}
 BASE = HistoryReductionConfig(enabled=True, strategy="summarizing")
 
 
@@ -34,65 +36,44 @@ def test_defaults_are_those_of_the_original() -> None:
     assert (config.trigger, config.retention) == ("count", "full")
 
 
-def test_no_threshold_stands_for_five() -> None:
-    """None is the documented default of five, not zero."""
-    config = HistoryReductionConfig(target_count=7, summarization_threshold=None)
-
-    assert config.limits == Limits(7, 5)
-
-
-def test_token_limits_are_the_token_budgets() -> None:
-    """With tokens as the unit the two budget fields are target and threshold."""
-    config = HistoryReductionConfig(
-        counting_unit="tokens", target_token_budget=300, token_budget_threshold=50
-    )
-
-    assert config.limits == Limits(300, 50)
-
-
-def test_most_tokens_replace_the_token_threshold() -> None:
-    """With a maximum budget the fold happens above it."""
-    config = HistoryReductionConfig(
-        counting_unit="tokens", target_token_budget=300, max_token_budget=1000
-    )
-
-    assert config.limits.ceiling == 1000
-
-
-def test_shares_of_the_window_are_token_limits() -> None:
-    """A window with two percentages gives the limits in tokens."""
-    config = HistoryReductionConfig(
-        counting_unit="tokens",
-        context_window_size=10_000,
-        token_budget_trigger_percentage=0.8,
-        token_budget_preserve_percentage=0.25,
-    )
-
-    assert config.limits == Limits(2_500, 5_500)
-
-
-def test_token_fields_change_nothing_in_other_units() -> None:
-    """A percentage without tokens as the unit never disables counting."""
-    config = HistoryReductionConfig(
-        counting_unit="messages",
-        token_budget_trigger_percentage=0.8,
-        context_window_size=1000,
-        max_token_budget=5000,
-    )
-
-    assert config.limits == Limits(20, 5)
+@pytest.mark.parametrize(
+    ("fields", "limits"),
+    [
+        ({"target_count": 7, "summarization_threshold": None}, (7, 5)),
+        ({"target_count": 7, "summarization_threshold": 0}, (7, 0)),
+        ({"max_token_budget": 10}, (20, 5)),
+        (WINDOW | {"counting_unit": "messages"}, (20, 5)),
+        (TOKENS | {"target_token_budget": 300, "token_budget_threshold": 50}, (300, 50)),
+        (TOKENS | {"target_token_budget": 300, "max_token_budget": 1000}, (300, 700)),
+        (WINDOW | {"token_budget_preserve_percentage": 0.25}, (2_500, 5_500)),
+        (WINDOW | {"max_token_budget": 2_000}, (2_000, 0)),
+    ],
+)
+def test_limits_are_in_the_unit(fields: dict[str, object], limits: tuple[int, int]) -> None:
+    """Token fields count with tokens only; a maximum or the shares of a window replace a budget."""
+    assert HistoryReductionConfig(**fields).limits == Limits(*limits)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
+        ({"enabled": "false"}, "enabled must be a bool, got str"),
+        ({"use_single_summary": 1}, "use_single_summary must be a bool, got int"),
+        (
+            {"custom_summarization_prompt": 3},
+            "custom_summarization_prompt must be a str or None, got int",
+        ),
+        (
+            {"summarizer_provider": "openai"},
+            "summarizer_provider must be a ProviderConfig or None, got str",
+        ),
         (
             {"strategy": "shrink"},
             "strategy must be 'message_counting' or 'summarizing', got 'shrink'",
         ),
         ({"behavior": "stop"}, "behavior must be 'continue' or 'circuit_breaker', got 'stop'"),
         ({"counting_unit": "words"}, "counting_unit must be 'messages' or 'exchanges' or 'tokens'"),
-        ({"trigger": "balance"}, "trigger must be 'count', got 'balance'"),
+        ({"trigger": "balance"}, "trigger must be 'count'"),
         ({"retention": "half"}, "retention must be 'full' or 'reduced', got 'half'"),
         ({"target_count": 0}, "target_count must be a whole number of at least 1, got 0"),
         ({"target_count": -10}, "target_count must be a whole number of at least 1, got -10"),
@@ -129,46 +110,6 @@ def test_a_value_that_is_not_allowed_is_named(fields: dict[str, object], said: s
         HistoryReductionConfig(**fields)  # type: ignore[arg-type]
 
     assert said in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("fields", "said"),
-    [
-        ({"enabled": "false"}, "enabled must be a bool, got str"),
-        ({"use_single_summary": 1}, "use_single_summary must be a bool, got int"),
-        (
-            {"custom_summarization_prompt": 3},
-            "custom_summarization_prompt must be a str or None, got int",
-        ),
-        (
-            {"summarizer_provider": "openai"},
-            "summarizer_provider must be a ProviderConfig or None, got str",
-        ),
-    ],
-)
-def test_a_value_of_another_kind_is_refused(fields: dict[str, object], said: str) -> None:
-    """A text that reads "false" is not taken for a truth value."""
-    with pytest.raises(ConfigError) as caught:
-        HistoryReductionConfig(**fields)  # type: ignore[arg-type]
-
-    assert said in str(caught.value)
-
-
-def test_a_budget_of_tokens_is_not_judged_in_other_units() -> None:
-    """A maximum below a default that is not used is no mistake."""
-    assert HistoryReductionConfig(max_token_budget=10).limits == Limits(20, 5)
-
-
-def test_the_most_tokens_hold_with_shares_of_the_window_too() -> None:
-    """Where a window would allow more, the maximum budget still is the ceiling."""
-    config = HistoryReductionConfig(
-        counting_unit="tokens",
-        context_window_size=10_000,
-        token_budget_trigger_percentage=0.8,
-        max_token_budget=2_000,
-    )
-
-    assert config.limits == Limits(2_000, 0)
 
 
 def test_a_share_of_an_unknown_window_is_refused() -> None:

@@ -1,12 +1,8 @@
 """What a summary must be."""
 
-import re
-from collections.abc import Iterator
-from pathlib import Path
+from time import process_time
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from foldline.history.messages import Message
 from foldline.history.parts import (
@@ -230,123 +226,84 @@ def test_a_text_may_be_a_quarter_over_its_budget() -> None:
     assert len(defects("text", asked, tokens=126, room=120)) == 1
 
 
-class Read(tuple[Message, ...]):  # noqa: SLOT001 (a tuple can have no slots with names)
-    """Messages that know how often they were gone through."""
-
-    times = 0
-
-    def __iter__(self) -> Iterator[Message]:
-        self.times += 1
-        return super().__iter__()
-
-
-@pytest.mark.parametrize("names", [1, 200])
-def test_the_source_is_read_once_for_all_names(names: int) -> None:
-    """Two hundred names are sought in one reading of the messages, like one name."""
-    messages = Read(
-        Message.user(f"Note {number} about AB{number}CD{number}E.") for number in range(1_000)
-    )
-    text = " ".join(f"AB{number}CD{number}E" for number in range(999, 999 - names, -1))
-    asked = SummaryRequest(messages=messages, prompt="p", budget=100)
-
-    assert defects(text, asked, tokens=1, room=2) == ()
-    assert messages.times == 1
-
-
-# Whoever goes over the text once for each of its characters takes minutes.
-@pytest.mark.timeout(20)
-@pytest.mark.parametrize("piece", ["é", "a.", "a@", "a1", "https://", "[redacted ", "a@b.", "\\u"])
-def test_no_text_takes_long_to_judge(piece: str) -> None:
-    """What looks like the beginning of a name for 300,000 characters is read through in one go."""
-    asked = request(Message.user(text := piece * (300_000 // len(piece))))
-
-    assert defects(text, asked, tokens=1, room=2) == ()
-
-
 def test_cleaning_removes_what_no_request_carries() -> None:
     """NUL goes, a lone surrogate becomes a question mark, and the edges are trimmed."""
     assert cleaned(" a\0b\ud800c \n") == "ab?c"
 
 
-ADDRESS = re.compile(r"https?://(?:www\.)?([\w.~:/?#@!$&+=%-]++)", re.ASCII | re.IGNORECASE)
-MAIL = re.compile(
-    r"(?<![\w.+-])[\w.+-]++@(?:[\w-]++\.)+[a-z]{2,}",
-    re.ASCII | re.IGNORECASE,
+CONTINUES = "The text continues the conversation instead of summarizing it."
+
+
+def judge_answer(text: str) -> tuple[str, ...]:
+    return defects(text, request(Message.user("Trains to Lisbon.")), tokens=20, room=1000)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'm sorry, but I can't help with that.",
+        "I’m so sorry – that train is full.",
+        "Sorry, I cannot do that.",
+        "Sure! The train leaves at nine.",
+        "Certainly, here is the timetable.",
+        "Of course. The train leaves at nine.",
+        "Hello! How can I help you today?",
+        "As an AI language model, I have no timetable.",
+        "I can't help with that request.",
+        "What would you like to know about the trains?",
+        "The train leaves at nine. Would you like me to book a seat?",
+        "The train leaves at nine.\n\nShall I book a seat for you?",
+        "The train leaves at nine. Let me know if you need anything else!",
+        "Is there anything else I can do for you?",
+    ],
 )
-UUID = re.compile(r"[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}", re.ASCII | re.IGNORECASE)
-MEASURE = re.compile(
-    r"(?:\d+(?:ms|min|sec|[dhmstwyz]))+\d*|p(?:\d+[dmwy])*(?:t(?:\d+[hms])+)?|\d+(?:x\d+)+[a-z]{0,3}\d*",
-    re.IGNORECASE,
+def test_the_next_answer_is_refused(text: str) -> None:
+    """
+    How an assistant begins, refuses or ends an answer is known, and the defect says what it is.
+    """
+    assert judge_answer(text) == (CONTINUES,)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The user asked for trains to Lisbon; the assistant said sorry and offered a bus.",
+        "Sure Start Ltd. wants a train to Lisbon.",
+        "The user wants trains to Lisbon. Open: which day?",
+        "Certain trains to Lisbon are full.",
+        "Hello World was written in Python; trains to Lisbon come next.",
+        "Trains to Lisbon were found.\n\n## Last said\n- A: Would you like me to book a seat?",
+        "- the assistant asked: what would you like to know?",
+        "The user said: I'm sorry for being late.",
+    ],
 )
-OWN_HOST = re.compile(r"(?:localhost|127\.0\.0\.1)(?::\d+)?(?![^/?#])")
-EDGES = "_.:/?#!&+=-~*"
+def test_a_summary_may_tell_of_answers(text: str) -> None:
+    """What somebody said may stand in a summary, in its own words or as a quoted line."""
+    assert judge_answer(text) == ()
 
 
-def is_code(run: str) -> bool:
-    digits = sum(character.isdigit() for character in run)
-    if digits > len(run) - 2 or MEASURE.fullmatch(run):
-        return False
-    turns = len(re.findall(r"(?<=[0-9])(?=[A-Za-z])|(?<=[A-Za-z])(?=[0-9])", run))
-    if run.isupper() and digits >= 2 and turns >= 2:
-        return True
-    is_hash = re.fullmatch(r"(?=.*\d)(?=.*[a-f])[\da-f]{16,}", run, re.IGNORECASE)
-    return bool(is_hash) or (digits >= 3 and turns >= 3)
+@pytest.mark.parametrize(
+    "literal",
+    [
+        "https://www.", "a@b.", "a@b-", "1d2", "p1dt1h", "10x", "aaaaaaaa-bbbb-", "A1B2C3", "a1 ",
+        "would you like ", "let me know if ", "shall i ", "sure ", "[redacted a", "&amp;", "\\u0041",
+        "\\\\", "<tool_call", '{ "name"', "?", " ", "\0", "\ud800",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("end", ["", "!", "x"])
+def test_time_grows_with_the_length(literal: str, end: str) -> None:
+    """Four times as much of what the patterns look for takes about four times as long."""
 
+    def seconds(length: int) -> float:
+        text = literal * (length // len(literal)) + end
+        asked = SummaryRequest(messages=(Message.user(text),), prompt="p", budget=10**9)
+        times = []
+        for _ in range(3):
+            start = process_time()
+            defects(text, asked, tokens=1, room=10**9)
+            defects("code AB12CD34EF", asked, tokens=1, room=10**9)
+            cleaned(text)
+            times.append(process_time() - start)
+        return min(times)
 
-def names_of(text: str) -> set[str]:
-    """Find names shape by shape, however little of a shape a text has."""
-    text = text.replace("&amp;", "&")
-    names = {found.strip(EDGES).casefold() for found in ADDRESS.findall(text)}
-    text = ADDRESS.sub(" ", text)
-    names.update(found.strip(EDGES).casefold() for found in MAIL.findall(text))
-    text = MAIL.sub(" ", text)
-    names.update(found.casefold() for found in UUID.findall(text))
-    runs = re.findall(r"[A-Za-z0-9]{6,}", UUID.sub(" ", text))
-    names.update(run.casefold() for run in runs if is_code(run))
-    return {name for name in names if name and not OWN_HOST.match(name)}
-
-
-def found_names(text: str) -> int:
-    """Return how many names of *text* are no part of a source that has none."""
-    source = SummaryRequest(messages=(), prompt="", budget=10**9)
-    faults = defects(text, source, tokens=1, room=2)
-    counts = [fault.split()[3] for fault in faults if "names or addresses" in fault]
-    return int(counts[0]) if counts else 0
-
-
-PIECES = st.sampled_from(
-    (
-        "AB12CD34 ZFA04Y sha256 1000px PT1H30M 10x20x30cm abcdef 123456 ",
-        "https://www.example.com/a?b=1&amp;c=2. ",
-        "HTTP://example.com ",
-        "http://localhost:80/ ",
-        "ann@example.com ",
-        "0f8fad5b-d9cb-469f-a165-70867728950e ",
-        "0f8fad5bd9cb469fa16570867728950e",
-        "plain words of a talk ",
-        "a1-B2_c3.",
-    )
-)
-MIXED = st.lists(st.one_of(PIECES, st.text(alphabet="aZ09-@:/._ ", max_size=12)), max_size=8)
-
-
-@settings(max_examples=300, deadline=None)
-@given(pieces=MIXED)
-def test_names_are_found_shape_by_shape(pieces: list[str]) -> None:
-    """No shape is overlooked for the sake of speed."""
-    text = "".join(pieces)
-
-    assert found_names(text) == len(names_of(text))
-
-
-def test_names_of_recorded_conversations(shared_data: Path) -> None:
-    """So it is in each line of recorded conversations."""
-    counts = []
-    for path in ("tau-airline/conversations.jsonl", "aider-pair/sessions.jsonl"):
-        text = (shared_data / path).read_text("utf-8")[:400_000]
-        for start in range(0, len(text), 2_000):
-            piece = text[start : start + 2_000]
-            counts.append((found_names(piece), len(names_of(piece))))
-
-    assert sum(known for _, known in counts) > 100
-    assert all(found == known for found, known in counts)
+    assert seconds(40_000) <= 10 * seconds(10_000) + 0.01

@@ -3,11 +3,18 @@
 import asyncio
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
 from foldline import HistoryReducer, HistoryReductionConfig
 from foldline.history.digest import EMPTY_DIGEST, chain_digest_1
+from foldline.history.formats.anthropic import from_anthropic, message_from_anthropic
+from foldline.history.formats.openai_responses import (
+    from_openai_responses,
+    message_from_openai_responses,
+)
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
@@ -106,3 +113,54 @@ def test_a_reducer_goes_on_with_a_reduction_of_version_1() -> None:
     assert second.messages == first.messages
     assert second.state is first.state
     assert summarizer.requests == []
+
+
+CALLED: dict[str, Any] = {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}
+ITEMS: list[dict[str, Any]] = [
+    {"role": "user", "content": "one"},
+    {"type": "message", "id": "msg_1", "role": "assistant", "content": "two"},
+    {"role": "user", "content": "more"},
+    {"role": "assistant", "content": "I look."},
+    CALLED,
+    {"type": "function_call_output", "call_id": "c", "output": "three"},
+    {"role": "user", "content": "four"},
+]
+
+
+@pytest.mark.parametrize(("old", "new"), [(0, 0), (3, 3), (4, 3), (5, 4), (6, 5), (7, 6)])
+def test_an_index_of_items_becomes_one_of_messages(old: int, new: int) -> None:
+    """A cut inside of what is one message now moves to its beginning."""
+    before = tuple(map(message_from_openai_responses, ITEMS))
+    history = History(from_openai_responses(ITEMS))
+    carried = carried_over(state_of(old, before), history)
+
+    assert carried.summarized_up_to_index == new
+    assert carried.message_hash == hash_of(history, new)
+
+
+def test_a_pinned_message_moves_with_its_item() -> None:
+    """Words behind results were one message with them, and are one of their own now."""
+    result = {"type": "tool_result", "tool_use_id": "c", "content": "three"}
+    items: list[dict[str, Any]] = [
+        {"role": "user", "content": "one"},
+        {
+            "role": "assistant",
+            "content": [{"type": "tool_use", "id": "c", "name": "f", "input": {}}],
+        },
+        {"role": "user", "content": [result, {"type": "text", "text": "and?"}]},
+        {"role": "assistant", "content": "four"},
+    ]
+    before = tuple(map(message_from_anthropic, items))
+    carried = carried_over(
+        replace(state_of(4, before), pinned_index=2), History(from_anthropic(items))
+    )
+
+    assert (carried.summarized_up_to_index, carried.pinned_index) == (5, 3)
+
+
+def test_a_layer_of_other_messages_stays_as_it_is() -> None:
+    """Its digest fits nothing, before and after."""
+    layer = SummaryLayer(summary="what", start=0, end=3, message_hash="sha256-1:other")
+    carried = carried_over(replace(state_of(4), layers=(layer,)), History(SAID))
+
+    assert carried.layers == (layer,)

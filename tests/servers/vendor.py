@@ -5,7 +5,7 @@ A vendor of the tests: an HTTP server on a loopback address that gives prepared 
 import asyncio
 import json
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -22,7 +22,7 @@ _JSON = "application/json"
 _EVENTS = "text/event-stream; charset=utf-8"
 
 # Keeps the SDKs from trying again, which they do after a pause.
-_FINAL = "x-should-retry: false\r\n"
+_FINAL = {"x-should-retry": "false"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +52,9 @@ class Answer:
     kind: str = _JSON
     """The media type."""
 
+    headers: Mapping[str, str] = field(default_factory=_FINAL.copy)
+    """Its headers besides the media type."""
+
     piece: int = 1 << 16
     """How many bytes are sent at once."""
 
@@ -59,9 +62,11 @@ class Answer:
     """Whether it ends in order, with the connection, or not before the client leaves."""
 
     @classmethod
-    def of(cls, value: object, *, status: int = 200) -> "Answer":
-        """Answer with *value* as JSON."""
-        return cls(body=json.dumps(value, ensure_ascii=False).encode(), status=status)
+    def of(cls, value: object, *, status: int = 200, **headers: str) -> "Answer":
+        """Answer with *value* as JSON; *headers* take the place of the usual ones."""
+        body = json.dumps(value, ensure_ascii=False).encode()
+        named = {name.replace("_", "-"): text for name, text in headers.items()}
+        return cls(body=body, status=status, headers=named or _FINAL)
 
     @classmethod
     def stream(
@@ -198,10 +203,12 @@ class VendorServer:
     async def _say(
         self, answer: Answer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        writer.write(
-            f"HTTP/1.1 {answer.status} -\r\ncontent-type: {answer.kind}\r\n{_FINAL}"
-            "transfer-encoding: chunked\r\n\r\n".encode()
-        )
+        headers = {"content-type": answer.kind, **answer.headers, "transfer-encoding": "chunked"}
+        lines = [
+            f"HTTP/1.1 {answer.status} -",
+            *(f"{key}: {text}" for key, text in headers.items()),
+        ]
+        writer.write("\r\n".join([*lines, "\r\n"]).encode())
         for place in range(0, len(answer.body), answer.piece):
             piece = answer.body[place : place + answer.piece]
             writer.write(b"%x\r\n%b\r\n" % (len(piece), piece))

@@ -17,8 +17,8 @@ from foldline.providers.model import (
     StreamingChatModel,
     TextDelta,
     ToolCallDelta,
+    ToolDefinition,
 )
-from foldline.providers.tool_definition import ToolDefinition
 from foldline.testing.model import ScriptedModel, calls
 
 
@@ -311,7 +311,9 @@ RECORDED = [
     Message(
         role="assistant",
         parts=(TextPart("again"),),
-        native=Native(NativeFormat.OPENAI_CHAT, '{"role":"assistant","content":"again"}'),
+        native=Native(
+            format=NativeFormat.OPENAI_CHAT, item='{"role":"assistant","content":"again"}'
+        ),
     ),
 ]
 

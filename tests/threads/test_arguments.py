@@ -116,7 +116,7 @@ ILL_TYPED: dict[str, tuple[str, Change]] = {
     "created_at": ("created_at", message(created_at="now")),
     "usage": ("usage", message(usage=Usage(input_tokens="5"))),  # type: ignore[arg-type]
     "usage dict": ("a dict - at `\\$.usage`", message(usage={})),
-    "native": ("native", message(native=Native(NativeFormat.ANTHROPIC, b"{}"))),  # type: ignore[arg-type]
+    "native": ("native", message(native=Native(format=NativeFormat.ANTHROPIC, item=b"{}"))),  # type: ignore[arg-type]
     "native dict": ("native", message(native={"format": "anthropic", "item": "{}"})),
     "message metadata": ("no place in JSON", message(metadata={"a": object()})),
     "a part that is a text": (r"parts\[1\]", part("secret")),
@@ -358,7 +358,7 @@ def test_odd_values_of_the_right_kind_are_taken() -> None:
         id="\ud800",
         metadata={"a": [None, {"b": 2**80}], "when": NOW, "some": {1}},
         usage=Usage(input_tokens=2**70),
-        native=Native(NativeFormat.ANTHROPIC, "\ud800"),
+        native=Native(format=NativeFormat.ANTHROPIC, item="\ud800"),
         created_at=NOW,
     )
     odd = msgspec.structs.replace(

@@ -275,7 +275,7 @@ def test_odd_values_survive(tmp_path: Path) -> None:
         created_at=NOW,
         metadata={"nothing": None, "nan": float("-inf"), "half": "\ud83d", "large": 2**80},
         usage=Usage(input_tokens=3),
-        native=Native(NativeFormat.OPENAI_CHAT, '{"role":"assistant"}'),
+        native=Native(format=NativeFormat.OPENAI_CHAT, item='{"role":"assistant"}'),
     )
     values = {"half": "\ud83d", "nul": "\0", "inf": float("inf"), "deep": [[[{"a": None}]]]}
 

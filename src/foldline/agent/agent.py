@@ -16,7 +16,7 @@ from foldline.agent.reducer import HistoryReducer
 from foldline.agent.result import TurnResult
 from foldline.agent.telemetry import UNOBSERVED, ObservedModel, Observer
 from foldline.agent.tools import Tool, tools_by_name
-from foldline.agent.tools.parameters import ToolFunction
+from foldline.agent.tools.signature import ToolFunction
 from foldline.agent.turn import Turn
 from foldline.checks import expect
 from foldline.errors import ConfigError

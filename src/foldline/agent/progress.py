@@ -13,8 +13,7 @@ from foldline.agent.telemetry import Observer
 from foldline.agent.tools import Tool
 from foldline.errors import CommitUnknownError, ThreadConflictError
 from foldline.history.messages import Message
-from foldline.providers.model import ChatModel
-from foldline.providers.tool_definition import ToolDefinition
+from foldline.providers.model import ChatModel, ToolDefinition
 from foldline.reduction.state import HistoryReductionState
 from foldline.threads.change import Change
 from foldline.threads.loop_state import AgentLoopState

@@ -1,20 +1,22 @@
-"""The caller's own kind of messages: read on the way in, written on the way out."""
+"""The caller's own form of messages: read on the way in, written on the way out."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import takewhile
+from itertools import chain, takewhile
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from msgspec import Struct
 
 from foldline.errors import FormatError
-from foldline.history.formats.anthropic import from_anthropic
+from foldline.history.formats.anthropic import ANTHROPIC
+from foldline.history.formats.converter import Converter
 from foldline.history.formats.detect import detect_items
-from foldline.history.formats.openai_chat import from_openai_chat
-from foldline.history.formats.openai_responses import from_openai_responses
+from foldline.history.formats.openai_chat import OPENAI_CHAT
+from foldline.history.formats.openai_responses import OPENAI_RESPONSES
 from foldline.history.formats.renderings.anthropic import render_anthropic
 from foldline.history.formats.renderings.openai_chat import render_openai_chat
 from foldline.history.formats.renderings.openai_responses import render_openai_responses
+from foldline.history.formats.wire import is_list
 from foldline.history.history import History
 from foldline.history.messages import Message, NativeFormat
 from foldline.history.tokens import TokenCounter
@@ -24,92 +26,86 @@ __all__ = ["Items", "read_items"]
 
 
 _Dict: TypeAlias = dict[str, Any]
-_Original: TypeAlias = Callable[[Message], _Dict | None]
+_Original: TypeAlias = Callable[[Message], Sequence[_Dict] | None]
 
 
-def _anthropic_messages(view: Sequence[Message], original: _Original) -> list[_Dict]:
+class _Writer(Protocol):
+    def __call__(self, view: Sequence[Message], /, *, original: _Original) -> list[_Dict]: ...
+
+
+def _anthropic_messages(view: Sequence[Message], *, original: _Original) -> list[_Dict]:
     rendered = render_anthropic(view, original=original)
-    # The vendor wants them in a field of their own; a caller who has them here gets them here.
-    front = [original(message) for message in view if message.role == "system"]
-    return [*(item for item in front if item is not None), *rendered.messages]
+    # The vendor has a field for system messages; a caller who has them here gets them here.
+    front = [original(message) or () for message in view if message.role == "system"]
+    return [*chain.from_iterable(front), *rendered.messages]
 
 
-def _chat_messages(view: Sequence[Message], original: _Original) -> list[_Dict]:
-    return render_openai_chat(view, original=original)
-
-
-def _detected_chat_messages(view: Sequence[Message], original: _Original) -> list[_Dict]:
+def _detected_chat_messages(view: Sequence[Message], *, original: _Original) -> list[_Dict]:
     """
-    Write *view* as OpenAI Chat, and the plain text in front as if it could still be either vendor's.
+    Write *view* as OpenAI Chat, but the plain text in front so that it fits either vendor.
 
-    Until its first tool call such a conversation was taken for Anthropic's. What was sent then has
-    to be sent again, byte for byte, or the vendor's prompt cache starts over without a fold.
+    Until its first tool call such a conversation was taken for Anthropic's. What was sent then must
+    be sent again, byte for byte, or the vendor's prompt cache starts over without a fold.
     """
     head = list(takewhile(lambda message: _is_either(message, original), view))
     if not head:
-        return _chat_messages(view, original)
+        return render_openai_chat(view, original=original)
     front = render_anthropic(head, original=original).messages
     rest = view[len(head) :]
-    return [*front, *_chat_messages(rest, original)] if rest else front
+    return [*front, *render_openai_chat(rest, original=original)] if rest else front
 
 
 def _is_either(message: Message, original: _Original) -> bool:
     if message.is_summary:
         return True
-    item = original(message)
-    return item is not None and detect_items([item]) is NativeFormat.ANTHROPIC
+    items = original(message)
+    return items is not None and detect_items(items) is NativeFormat.ANTHROPIC
 
 
-def _responses_items(view: Sequence[Message], original: _Original) -> list[_Dict]:
-    return render_openai_responses(view, original=original)
-
-
-_READERS: Mapping[NativeFormat, Callable[[Iterable[_Dict]], Sequence[Message]]] = MappingProxyType(
-    {
-        NativeFormat.ANTHROPIC: from_anthropic,
-        NativeFormat.OPENAI_CHAT: from_openai_chat,
-        NativeFormat.OPENAI_RESPONSES: from_openai_responses,
-    }
+_CONVERTERS: Mapping[NativeFormat, Converter] = MappingProxyType(
+    {one.format: one for one in (ANTHROPIC, OPENAI_CHAT, OPENAI_RESPONSES)}
 )
-_WRITERS: Mapping[NativeFormat, Callable[[Sequence[Message], _Original], list[_Dict]]] = (
-    MappingProxyType(
-        {
-            NativeFormat.ANTHROPIC: _anthropic_messages,
-            NativeFormat.OPENAI_CHAT: _chat_messages,
-            NativeFormat.OPENAI_RESPONSES: _responses_items,
-        }
-    )
+_WRITERS: Mapping[NativeFormat, _Writer] = MappingProxyType(
+    {
+        NativeFormat.ANTHROPIC: _anthropic_messages,
+        NativeFormat.OPENAI_CHAT: render_openai_chat,
+        NativeFormat.OPENAI_RESPONSES: render_openai_responses,
+    }
 )
 
 
 class Items(Struct, frozen=True, kw_only=True):
-    """What a caller gave, as a history, and the way back."""
+    """What a caller passed in, as a history, and the way back."""
 
     history: History
-    """All that was said."""
+    """The history."""
 
     kept: Sequence[Any]
-    """What was given, a copy of a list."""
+    """What was passed in; a copy, if it was a list."""
 
-    writer: Callable[[Sequence[Message], _Original], list[_Dict]] | None = None
-    """What writes a view in the format that was given; None where messages were."""
+    writer: _Writer | None = None
+    """Writes a view in the format that was given; None if messages were given."""
 
-    messages: Sequence[Message] = ()
-    """Those messages that were read from dictionaries, one for each."""
+    pairs: Sequence[tuple[Message, Sequence[_Dict]]] = ()
+    """The messages that were read from dictionaries, with what each was read from."""
 
     def given(self) -> list[Any]:
-        """Return what was given, as it was."""
+        """Return what was passed in."""
         if isinstance(self.kept, History):
             return self.kept.everything()
         return list(self.kept)
 
     def write(self, view: list[Message]) -> list[Any]:
-        """Return *view* in the caller's kind; what stayed as it was is the caller's own object."""
+        """Return *view* in the caller's form; what is unchanged is the caller's own object."""
         if self.writer is None:
             return view
-        pairs = zip(self.messages, self.kept, strict=True)
-        originals = {id(message): item for message, item in pairs}
-        return self.writer(view, lambda message: originals.get(id(message)))
+        originals = {id(message): items for message, items in self.pairs}
+        written = self.writer(view, original=lambda message: originals.get(id(message)))
+        if not any(message.native is not None and message.native.continues for message in view):
+            return written
+        # An item that was read as several messages is the caller's own if all of them are here.
+        own = {_first_block(item): item for item in self.kept}
+        return [_same(item, own.get(_first_block(item))) for item in written]
 
 
 def read_items(
@@ -118,17 +114,17 @@ def read_items(
     counter: TokenCounter | None,
 ) -> Items:
     """
-    Read *messages*, of whatever kind they are.
+    Read *messages* in whatever form they are.
 
     Raises:
-        FormatError: They are no list, are of different kinds, or one is not a message of its format.
+        FormatError: They are not a list, are mixed, or one is not a message of its format.
     """
     if isinstance(messages, History):
         return Items(history=messages, kept=messages)
     if not _is_list(messages):
-        text = f"messages is a {type(messages).__name__}: allowed is a list of messages"
+        text = f"messages must be a list of messages, got {type(messages).__name__}"
         raise FormatError(text)
-    # A list of the caller may grow while a summary is written.
+    # The caller's list may grow while a summary is written.
     given: list[Any] = list(messages)
     if not given or isinstance(given[0], Message):
         return _read_messages(given, counter)
@@ -143,15 +139,17 @@ def _format(format: object) -> NativeFormat:
     try:
         return NativeFormat(format)
     except ValueError:
-        known = ", ".join(one.value for one in _READERS)
-        text = f"format {format!r} is not known; known are {known}"
+        known = ", ".join(one.value for one in _CONVERTERS)
+        text = f"format must be one of {known}, got {format!r}"
         raise FormatError(text) from None
 
 
 def _read_messages(messages: Sequence[Any], counter: TokenCounter | None) -> Items:
     for index, message in enumerate(messages):
         if not isinstance(message, Message):
-            text = f"message {index} is a {type(message).__name__} among Message objects"
+            text = (
+                f"messages[{index}] must be a Message like the first, got {type(message).__name__}"
+            )
             raise FormatError(text)
     return Items(history=History(messages, counter=counter), kept=messages)
 
@@ -162,17 +160,27 @@ def _read_dicts(
     for index, item in enumerate(items):
         if not isinstance(item, Mapping):
             kind = type(item).__name__
-            text = f"message {index} is a {kind}, not a dictionary (an SDK's object has model_dump)"
+            text = f"messages[{index}] must be a dictionary, got {kind} (use model_dump of an SDK's object)"
             raise FormatError(text)
     wire = detect_items(items) if format is None else _format(format)
-    reader = _READERS.get(wire)
-    if reader is None:
-        known = ", ".join(sorted(one.value for one in _READERS))
-        text = f"format {wire.value!r} cannot be sent to a model; known are {known}"
+    converter = _CONVERTERS.get(wire)
+    if converter is None:
+        known = ", ".join(sorted(one.value for one in _CONVERTERS))
+        text = f"format must be one that models accept ({known}), got {wire.value!r}"
         raise FormatError(text)
-    messages = reader(items)
-    # Who names a format knows what is to come.
+    pairs = converter.pairs(items)
+    # A caller who names a format knows what is to come.
     is_detected = format is None and wire is NativeFormat.OPENAI_CHAT
     writer = _detected_chat_messages if is_detected else _WRITERS[wire]
-    history = History(messages, counter=counter)
-    return Items(history=history, kept=items, writer=writer, messages=messages)
+    history = History((message for message, _ in pairs), counter=counter)
+    return Items(history=history, kept=items, writer=writer, pairs=pairs)
+
+
+def _first_block(item: _Dict) -> int:
+    """Return the identity of the first block of *item*, or of *item* if it has no blocks."""
+    content = item.get("content")
+    return id(content[0]) if is_list(content) and content else id(item)
+
+
+def _same(item: _Dict, own: _Dict | None) -> _Dict:
+    return item if own is None or own != item else own

@@ -6,7 +6,6 @@ surrogates (written as escapes) and, in a vendor's unknown fields, `NaN` and inf
 """
 
 import json
-import re
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
@@ -25,6 +24,7 @@ __all__ = [
     "encode_history",
     "encode_json",
     "encode_message",
+    "not_a_message",
     "without_values",
 ]
 
@@ -36,9 +36,6 @@ _SORTED = msgspec.json.Encoder(order="sorted")
 _PLAIN = msgspec.json.Encoder()
 _UNREADABLE = (msgspec.MsgspecError, UnicodeError, RecursionError)
 
-
-# A value that msgspec quotes as Python would, up to the place where it stands.
-_QUOTED = re.compile(r""" (['"]).*\1(?= - at |$)""", re.DOTALL)
 
 _Kind = TypeVar("_Kind")
 
@@ -142,6 +139,23 @@ def decode_message(data: bytes | str) -> Message:
         return _convert(_loads(data), Message, name="message")
 
 
+def not_a_message(value: object) -> FormatError | None:
+    """
+    Return the error that says why *value* is not a message; None if it is one.
+
+    It names the field and the type of what is wrong, never a value.
+    """
+    if not isinstance(value, Message):
+        return FormatError(f"not a Message, but a {type(value).__name__}")
+    try:
+        decode_message(encode_message(value))
+    except FormatError as error:
+        return error
+    except (TypeError, ValueError, OverflowError, AttributeError) as error:
+        return FormatError(f"not a foldline message: {error}")
+    return None
+
+
 def encode_history(messages: Iterable[Message]) -> bytes:
     """Write *messages* as one JSON document with a format number."""
     body = b",".join(map(encode_message, messages))
@@ -175,7 +189,18 @@ def without_values(error: Exception) -> str:
     """
     Return what *error* of msgspec says of fields and types, without the values that it quotes.
     """
-    return _QUOTED.sub("", str(error))
+    text = str(error)
+    start = min((at for at in (text.find(" '"), text.find(' "')) if at >= 0), default=-1)
+    if start < 0:
+        return text
+    # The value may hold quotes itself: it ends at the last one that nothing or a path follows.
+    quote = text[start + 1]
+    end = text.rfind(quote)
+    while end > start + 1:
+        if end == len(text) - 1 or text.startswith(" - at ", end + 1):
+            return text[:start] + text[end + 1 :]
+        end = text.rfind(quote, 0, end)
+    return text
 
 
 def _convert(value: Any, kind: type[_Kind], *, name: str) -> _Kind:

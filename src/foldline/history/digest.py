@@ -136,7 +136,7 @@ def prefix_digest(messages: Iterable[Message]) -> bytes:
 def _steps(message: Message) -> Iterator[Message]:
     role = message.role
     name = None if role == "tool" else message.name
-    parts = [part for part in message.parts if type(part) is not TextPart or part.content]
+    parts = [part for part in message.parts if type(part) is not TextPart or part.content != ""]
     if role == "assistant":
         for part in parts:
             yield Message(role=role, name=name, parts=(part,))

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NoReturn, overload
 
 from foldline.errors import MessagesNotLoadedError
+from foldline.history.codec import not_a_message
 from foldline.history.digest import DIGEST_SIZE, chain_digest
 from foldline.history.messages import Message
 from foldline.history.parts import TextPart, ToolCallPart, ToolCallResponsePart
@@ -85,17 +86,31 @@ class History(Sequence[Message]):
         self.extend(messages)
 
     def append(self, message: Message) -> None:
-        """Add *message* behind all others."""
-        parts = message.parts
-        # What `count_message` says of most messages, without the way there.
-        if len(parts) == 1 and type(parts[0]) is TextPart and message.name is None:
-            tokens = MESSAGE_TOKENS + self._counter.count(parts[0].content)
-        else:
-            tokens = count_message(message, self._counter)
-        if message.role == "system":
+        """
+        Add *message* behind all others.
+
+        Raises:
+            FormatError: It is no message, or a field of it has a value of another type.
+        """
+        try:
+            parts = message.parts
+            # What `count_message` says of most messages, without the way there.
+            if len(parts) == 1 and type(parts[0]) is TextPart and message.name is None:
+                tokens = MESSAGE_TOKENS + self._counter.count(parts[0].content)
+            else:
+                tokens = count_message(message, self._counter)
+            is_system = message.role == "system"
+            digest = b"" if is_system else chain_digest(self._head, message)
+        except (TypeError, AttributeError, AssertionError) as error:
+            refusal = not_a_message(message)
+            if refusal is None:
+                # It is the counter that failed.
+                raise
+            raise refusal from error
+        if is_system:
             self._hold_system(message, tokens)
         else:
-            self._hold(message, tokens, chain_digest(self._head, message))
+            self._hold(message, tokens, digest)
 
     def append_known(self, message: Message, *, tokens: int, digest: bytes) -> None:
         """

@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from foldline.checks import expect
 from foldline.history.parts import Part, TextPart, ToolCallPart, ToolCallResponsePart
 
 
@@ -44,14 +45,20 @@ class NativeFormat(Enum):
     """OpenTelemetry GenAI messages."""
 
 
-class Native(Struct, frozen=True, gc=False):
-    """A vendor's own item, kept where the parts alone could not write it again byte for byte."""
+class Native(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
+    """A vendor's own items, kept if the parts alone could not write them again byte for byte."""
 
     format: NativeFormat
-    """The wire format that the item is written in."""
+    """The wire format that the items are written in."""
 
     item: str
-    """The item as JSON text, verbatim."""
+    """
+    The item as JSON text, verbatim; a JSON list if the message is several items; empty if the parts
+    say it all.
+    """
+
+    continues: bool = False
+    """Whether the item is a piece of the one that the message before ends with."""
 
 
 class Usage(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
@@ -79,6 +86,14 @@ def total_usage(usages: Iterable[Usage | None]) -> Usage:
     return Usage(
         **{name: sum(getattr(usage, name) for usage in known) for name in Usage.__struct_fields__}
     )
+
+
+def _plain(name: str, value: str) -> str:
+    """Return *value* as a mere str: JSON cannot be written of a framework's subclass of it."""
+    if type(value) is str:
+        return value
+    expect(name, value, str)
+    return str.__str__(value)
 
 
 class Message(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
@@ -111,17 +126,17 @@ class Message(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """What the vendor reported for the call that produced it."""
 
     native: Native | None = None
-    """The vendor's item, where the parts alone could not write it again byte for byte."""
+    """The vendor's items, if the parts alone could not write them again byte for byte."""
 
     @classmethod
     def user(cls, text: str, *, id: str | None = None, name: str | None = None) -> "Message":
         """Make a user message of *text*."""
-        return cls(role="user", parts=(TextPart(text),), id=id, name=name)
+        return cls(role="user", parts=(TextPart(_plain("text", text)),), id=id, name=name)
 
     @classmethod
     def system(cls, text: str, *, id: str | None = None) -> "Message":
         """Make a system message of *text*."""
-        return cls(role="system", parts=(TextPart(text),), id=id)
+        return cls(role="system", parts=(TextPart(_plain("text", text)),), id=id)
 
     @classmethod
     def assistant(
@@ -133,7 +148,7 @@ class Message(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
         name: str | None = None,
     ) -> "Message":
         """Make an assistant message of *text*, then *tool_calls*; an empty *text* makes no part."""
-        said = (TextPart(text),) if text else ()
+        said = (TextPart(_plain("text", text)),) if text else ()
         return cls(role="assistant", parts=(*said, *tool_calls), id=id, name=name)
 
     @classmethod
@@ -141,7 +156,7 @@ class Message(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
         cls, call_id: str, response: str, *, id: str | None = None, name: str | None = None
     ) -> "Message":
         """Make the answer *response* of a tool to the call with the id *call_id*."""
-        part = ToolCallResponsePart(call_id, response)
+        part = ToolCallResponsePart(_plain("call_id", call_id), _plain("response", response))
         return cls(role="tool", parts=(part,), id=id, name=name)
 
     @property

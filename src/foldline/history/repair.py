@@ -1,27 +1,30 @@
 """
-Mending a damaged stretch of history, for a view only.
+Repairing a damaged stretch of history, for a view only.
 
 Real histories are damaged: a process died between a call and its result, a result came after the
 user had gone on, two calls share an id, a result answers nothing. Vendors refuse a request built
 of such messages. `repair` gives the stretch in an order that every vendor accepts:
 
-- A **call block** is a run of neighbouring assistant messages that call tools. Directly behind it
-  stand the answers to exactly its calls, each once.
-- A late answer moves up to its call. A call without answer gets one that says so. An answer to
-  nothing is left out, and so is a second answer to the same call.
-- A second call under an id that is taken gets an id of its own, and so does its answer.
+- A **call block** is a run of neighboring assistant messages of which the first calls tools. Directly
+  after it come the results of exactly its calls, each once.
+- A late result moves up to its call. A call without result gets one that says so. A result of nothing
+  is left out, and so is a second result of the same call.
+- A second call under an id that is taken gets an id of its own, and so does its result.
 - System messages stay as they are.
-- Only the assistant calls tools, and never answers: a call by anybody else is left out, and an
-  answer inside an assistant message moves behind its call.
+- Only the assistant calls tools, and never answers: a call by anybody else is left out, and a
+  result inside an assistant message moves behind its call.
 
-What is in order comes back as the very same objects; the stored history is never touched.
+A message whose parts need no change comes back as the very same object. One that changes keeps the
+vendor's own item with the change made in it, since signed reasoning and marks of a prompt cache
+are nowhere else. The stored history is never touched.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, TypeVar
 
-import msgspec
+from msgspec.structs import replace
 
+from foldline.history.formats import CONVERTERS
 from foldline.history.messages import Message
 from foldline.history.parts import Part, ToolCallPart, ToolCallResponsePart
 
@@ -32,6 +35,8 @@ __all__ = ["NO_RESPONSE", "repair"]
 NO_RESPONSE = "[no result of this tool call was recorded]"
 """What a view says where a call was never answered."""
 
+
+_ToolPart = TypeVar("_ToolPart", ToolCallPart, ToolCallResponsePart)
 
 _ANSWERING = frozenset({"tool", "user"})
 
@@ -115,7 +120,7 @@ def _mended(messages: Sequence[Message], answers: _Answers) -> Iterator[Message]
 
 def _block_end(messages: Sequence[Message], start: int) -> int:
     stop = start + 1
-    while stop < len(messages) and _calls(messages[stop]):
+    while stop < len(messages) and messages[stop].role == "assistant":
         stop += 1
     return stop
 
@@ -182,11 +187,21 @@ def _without_tools(message: Message) -> Iterator[Message]:
 
     Answers stand behind their calls or nowhere; calls are not its to make.
     """
-    rest = tuple(p for p in message.parts if not _is_response(p) and not _is_call(p))
-    if len(rest) == len(message.parts) or message.role == "system":
+    rest = [None if _is_response(part) or _is_call(part) else part for part in message.parts]
+    if message.role == "system" or None not in rest:
         yield message
-    elif rest:
-        yield msgspec.structs.replace(message, parts=rest, native=None)
+    elif any(rest):
+        yield _with_parts(message, rest)
+
+
+def _with_parts(message: Message, parts: Sequence[Part | None]) -> Message:
+    """Return *message* with *parts*, one for each of its own; None leaves that one out."""
+    if all(new is old for new, old in zip(parts, message.parts, strict=True)):
+        return message
+    native = message.native
+    if native is not None and native.item:
+        return CONVERTERS[native.format].with_parts(message, parts)
+    return replace(message, parts=tuple(part for part in parts if part is not None))
 
 
 def _rebuilt(
@@ -194,17 +209,21 @@ def _rebuilt(
 ) -> Iterator[Message]:
     responses: list[Message] = []
     for index in block:
-        parts: list[Part] = []
+        parts: list[Part | None] = []
         for number, part in enumerate(messages[index].parts):
             if isinstance(part, ToolCallPart):
-                call = msgspec.structs.replace(part, id=_new_id(part.id, taken))
+                call = _with_id(part, _new_id(part.id, taken))
                 parts.append(call)
                 answer = answers.get(_Place(index, number))
                 responses.append(_response(messages, call, answer))
-            elif not _is_response(part):
-                parts.append(part)
-        yield msgspec.structs.replace(messages[index], parts=tuple(parts), native=None)
+            else:
+                parts.append(None if _is_response(part) else part)
+        yield _with_parts(messages[index], parts)
     yield from responses
+
+
+def _with_id(part: _ToolPart, wished: str) -> _ToolPart:
+    return part if part.id == wished else replace(part, id=wished)
 
 
 def _new_id(wished: str, taken: _Taken) -> str:
@@ -224,5 +243,7 @@ def _response(messages: Sequence[Message], call: ToolCallPart, answer: _Place | 
     source = messages[answer.message]
     part = source.parts[answer.part]
     assert isinstance(part, ToolCallResponsePart)
-    response = msgspec.structs.replace(part, id=call.id)
-    return Message(role="tool", parts=(response,), id=source.id, name=source.name or call.name)
+    parts: list[Part | None] = [None] * len(source.parts)
+    parts[answer.part] = _with_id(part, call.id)
+    result = _with_parts(source, parts)
+    return result if result.role == "tool" else replace(result, role="tool")

@@ -1,1 +1,1 @@
-"""Who answers."""
+"""Models, summarizers and the offline digest."""

@@ -1,4 +1,4 @@
-"""Who answers: the protocol of a model, what it is asked and what it says."""
+"""The protocol of a chat model: what it is asked, and what it answers."""
 
 from collections.abc import AsyncGenerator, Mapping
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
@@ -6,7 +6,6 @@ from typing import Literal, Protocol, TypeAlias, runtime_checkable
 from msgspec import Struct
 
 from foldline.history.messages import Message, Usage
-from foldline.providers.tool_definition import ToolDefinition
 
 
 __all__ = [
@@ -19,45 +18,55 @@ __all__ = [
     "StreamingChatModel",
     "TextDelta",
     "ToolCallDelta",
+    "ToolDefinition",
     "window_of",
 ]
 
 
 FinishReason: TypeAlias = Literal["stop", "length", "tool_call", "content_filter", "error"]
-"""
-Why a model stopped, named as OpenTelemetry does.
+"""Why a model stopped, by the names of OpenTelemetry (`gen_ai.response.finish_reasons`)."""
 
-Source: `gen_ai.response.finish_reasons` and the output message schema.
-"""
+
+class ToolDefinition(Struct, frozen=True, kw_only=True):
+    """A tool as a model sees it."""
+
+    name: str
+    """Its name: 1 to 64 of `A-Z a-z 0-9 _ -`."""
+
+    description: str = ""
+    """What it does and when to use it."""
+
+    parameters: Mapping[str, object]
+    """The JSON schema of its arguments: an object."""
 
 
 class ChatRequest(Struct, frozen=True, kw_only=True):
-    """One call of a model."""
+    """What one call sends to a model."""
 
     messages: tuple[Message, ...]
-    """What the model is sent, oldest first: a view, or with *service_thread_id* what is new."""
+    """The messages, oldest first: a view, or with *service_thread_id* only what is new."""
 
     tools: tuple[ToolDefinition, ...] = ()
-    """What it may call."""
+    """The tools that it may call."""
 
     service_thread_id: str | None = None
-    """The conversation at the vendor that goes on; None starts one, or none is held there."""
+    """The conversation at the vendor to continue; None starts one, or none is held there."""
 
     settings: Mapping[str, object] = {}
-    """What else the request says, as in `temperature` or `max_tokens`; as the model names it."""
+    """Other fields of the request, such as `temperature`, by the vendor's names."""
 
 
 class ChatResponse(Struct, frozen=True, kw_only=True):
-    """What a model said to one call."""
+    """What a model answered."""
 
     messages: tuple[Message, ...]
-    """What is added to the history: messages of the assistant, in order; may be empty."""
+    """The assistant messages to append to the history; may be empty."""
 
     usage: Usage | None = None
-    """What the vendor counted."""
+    """The tokens that the vendor counted."""
 
     model: str | None = None
-    """The name of the model that answered, as the vendor gives it."""
+    """The vendor's name of the model that answered."""
 
     id: str | None = None
     """The vendor's id of the response."""
@@ -66,25 +75,25 @@ class ChatResponse(Struct, frozen=True, kw_only=True):
     """Why it stopped."""
 
     service_thread_id: str | None = None
-    """The conversation at the vendor that holds what was sent and said; None where none does."""
+    """The conversation at the vendor that now holds this call; None if none does."""
 
 
 class TextDelta(Struct, frozen=True, gc=False):
-    """More of what the model says."""
+    """A piece of the answer's text."""
 
     text: str
     """The new piece."""
 
 
 class ReasoningDelta(Struct, frozen=True, gc=False):
-    """More of what the model thinks."""
+    """A piece of the reasoning."""
 
     text: str
     """The new piece."""
 
 
 class ToolCallDelta(Struct, frozen=True, gc=False, kw_only=True):
-    """More of a call that the model writes."""
+    """A piece of a tool call."""
 
     index: int
     """Which of the calls of this response it belongs to, from 0."""
@@ -105,16 +114,16 @@ ChatDelta: TypeAlias = TextDelta | ReasoningDelta | ToolCallDelta
 
 @runtime_checkable
 class ChatModel(Protocol):
-    """Whatever answers a conversation."""
+    """Protocol for a chat model."""
 
     @property
     def name(self) -> str:
-        """The identity of the model, as in `openai:gpt-5-mini`."""
+        """The identity of the model, such as `openai:gpt-5-mini`."""
         ...
 
     async def respond(self, request: ChatRequest) -> ChatResponse:
         """
-        Return what the model says to *request*.
+        Return the answer to *request*.
 
         Raises:
             ContextOverflowError: The request is longer than the window.
@@ -126,11 +135,11 @@ class ChatModel(Protocol):
 
 @runtime_checkable
 class StreamingChatModel(ChatModel, Protocol):
-    """A model that says what it says as it goes."""
+    """A chat model that can stream its answers."""
 
     def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta | ChatResponse, None]:
         """
-        Give the pieces of the response as they come, and the whole of it last.
+        Yield the pieces of the response as they arrive, and the whole response last.
 
         Closing the generator ends the request.
 
@@ -143,6 +152,6 @@ class StreamingChatModel(ChatModel, Protocol):
 
 
 def window_of(model: ChatModel) -> int | None:
-    """Return the tokens that *model* can read and write at once; None where it does not say so."""
+    """Return the context window of *model* in tokens; None if it does not say."""
     window: object = getattr(model, "context_window", None)
     return window if isinstance(window, int) else None

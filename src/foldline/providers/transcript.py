@@ -1,9 +1,9 @@
 """
 A stretch of conversation as plain text between two fences.
 
-Each message begins with a line `=== 3 user ===`. No line of what was said begins with `===`, since
-one that does is moved in by a space; and the fences carry a mark, made of the text itself, that
-does not occur in it. So nothing that was said can look like another message or like the end.
+Each message begins with a line `=== 3 user ===`. A line of the conversation that begins with `===`
+is indented by a space, and the fences hold a mark, made of the text itself, that does not occur in
+it. So nothing that was said can look like another message or like the end.
 """
 
 import re
@@ -37,7 +37,7 @@ _MARK_LENGTH = 12
 _NAME_LENGTH = 80
 _ADDRESS_LENGTH = 300
 _SHARE_OF_HEAD = 2 / 3
-# Whatever begins a line: also what only some readers take for the end of one.
+# After anything that some reader takes for the end of a line.
 _FALSE_HEADER = re.compile(r"(?<![^\n\r\v\f\x1c-\x1e\x85\u2028\u2029])===")
 
 
@@ -48,7 +48,7 @@ class FencedTranscript(Struct, frozen=True, kw_only=True):
     """The first fence, the transcript and the last fence."""
 
     mark: str
-    """What both fences carry, and no line between them."""
+    """What both fences hold, and no line between them."""
 
 
 def write_transcript(
@@ -57,8 +57,8 @@ def write_transcript(
     """
     Write *earlier* summaries, then *messages*, without secrets of a known shape.
 
-    Every message has its place. Content that is not text is a short note, and a tool result that
-    is longer than *most_result* characters loses its middle.
+    Content that is not text becomes a short note, and a tool result longer than *most_result*
+    characters loses its middle.
     """
     calls = _call_numbers(messages := tuple(messages))
     blocks = [
@@ -74,7 +74,7 @@ def write_transcript(
 
 
 def _mark(body: str) -> str:
-    # Nobody can put it into the conversation: with it the conversation would have another one.
+    # It cannot be put into the conversation: with it the conversation would have another one.
     return sha256(body.encode()).hexdigest()[:_MARK_LENGTH]
 
 
@@ -94,7 +94,7 @@ def _named(name: str) -> str:
 
 
 def _call_numbers(messages: Iterable[Message]) -> Mapping[str, int]:
-    """Return a short number for the id of each call: an id is long, and no summary needs it."""
+    """Return a short number for each call id: ids are long, and no summary needs them."""
     ids = (call.id for message in messages for call in message.tool_calls)
     return MappingProxyType({one: number for number, one in enumerate(dict.fromkeys(ids), 1)})
 
@@ -120,7 +120,7 @@ def _line(part: Part, calls: Mapping[str, int], most_result: int) -> str:
 
 
 def _result(part: ToolCallResponsePart, most: int) -> str:
-    # Secrets go first: half of one would not be known as one.
+    # Secrets are removed first: half of one is not recognized.
     if isinstance(part.response, str):
         return without_middle(clean(part.response), most)
     contents = [
@@ -146,9 +146,7 @@ def _note(part: BlobPart | UriPart | FilePart | GenericPart, most: int) -> str:
 
 
 def without_middle(text: str, most: int) -> str:
-    """
-    Return *text* with at most *most* of its characters, from both ends, and how many are missing.
-    """
+    """Return at most *most* characters of *text*, from both ends, and how many are missing."""
     if len(text) <= most:
         return text
     head = int(most * _SHARE_OF_HEAD)

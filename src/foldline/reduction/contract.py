@@ -1,10 +1,10 @@
 """
-What a summary must be before it may stand for anything.
+What a summary has to be before it may replace anything.
 
-Only facts that need no model are judged. An empty text, a tool call and a text that is too long are
-always found. Names are known by their shape alone: an address, a mail, a UUID, a code of letters
-and digits that nobody writes without having read it. One of such a shape that stands nowhere in the
-source is an invention; a wrong statement, a plain word or a number of digits alone can pass.
+Only facts that need no model are checked. An empty text, a tool call and a text that is too long are
+always found. Names are recognized by their shape alone: an address, a mail, a UUID, a code of
+letters and digits that nobody writes without having read it. A name that is nowhere in the source is
+an invention; a wrong statement, a plain word or a number of digits alone can pass.
 """
 
 import re
@@ -31,11 +31,11 @@ BUDGET_TOLERANCE = 1.25
 """
 How many times its budget of tokens a text may have.
 
-Summarizers are told a number, count otherwise than we do, and cannot count well.
+Summarizers are given a number, count differently from us, and cannot count well.
 """
 
 REDACTED = "[redacted {}]"
-"""What stands in a text in place of a secret, with the kind of the secret in it."""
+"""What replaces a secret in a text, with the kind of the secret in it."""
 
 _TOOL_CALL = re.compile(
     r"\s*(?:<tool_call|<function_call|<invoke|\{\s*\"(?:name|tool|function|tool_calls)\")"
@@ -52,8 +52,8 @@ _ANSWER = re.compile(
 _OFFER = re.compile(
     r"(?:(?:would|do|did|can|could|will) you (?:like|want|need|prefer|have|please|tell)"
     r"|(?:how|what) (?:else )?(?:can|may|should) i (?:help|assist|do)"
-    r"|(?:anything|something) else (?:i can|you)|what would you like|shall i\b)[^.!?\n]{0,200}\?\W*$"
-    r"|let me know if [^.!?\n]{0,120}[.!]?\W*$",
+    r"|(?:anything|something) else (?:i can|you)|what would you like|shall i\b)[^.!?\n]{0,200}\?\W*+$"
+    r"|let me know if [^.!?\n]{0,120}+[.!]?\W*+$",
     re.IGNORECASE,
 )
 
@@ -68,16 +68,16 @@ _MAIL = re.compile(
     re.ASCII | re.IGNORECASE,
 )
 _UUID = re.compile(r"[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}", re.ASCII | re.IGNORECASE)
-_CODE = re.compile(r"[A-Za-z0-9]{6,}")  # judged by `_is_code`
+_CODE = re.compile(r"[A-Za-z0-9]{6,}")  # checked by `_is_code`
 _HASH = re.compile(r"(?=.*\d)(?=.*[a-f])[\da-f]{16,}", re.ASCII | re.IGNORECASE)
 _TURN = re.compile(r"(?<=[0-9])(?=[A-Za-z])|(?<=[A-Za-z])(?=[0-9])")
 _LEAST_DIGITS = 3
 _LEAST_LETTERS = 2
 _LEAST_TURNS = 3
-# Capitals alone, as in ZFA04Y, look like a code sooner.
+# Capitals alone, such as ZFA04Y, look like a code sooner.
 _CAPITAL_DIGITS = 2
 _CAPITAL_TURNS = 2
-# Times, durations and sizes, which anybody may write anew: 20261121T120000Z, 1d12h30m, PT1H30M,
+# Times, durations and sizes, which anybody may write in a new way: 20261121T120000Z, 1d12h30m, PT1H30M,
 # 10x20x30cm, 1920x1080p60.
 _MEASURE = re.compile(
     r"(?:\d+(?:ms|min|sec|[dhmstwyz]))+\d*"
@@ -92,7 +92,7 @@ _OWN_HOST = re.compile(r"(?:localhost|127\.0\.0\.1)(?::\d+)?(?![^/?#])")
 _MARKER = re.compile(re.escape(REDACTED).replace(r"\{\}", r"[a-z ]{1,40}"))
 _ESCAPE = re.compile(r"\\(?:u([0-9a-f]{4})|(.))", re.DOTALL)
 _CONTROLS = "bfnrt"
-# JSON is escaped once more where it is a value in JSON.
+# JSON is escaped again if it is a value in JSON.
 _MOST_ESCAPED = 3
 # The one character of addresses that HTML writes otherwise.
 _AND = "&amp;"
@@ -123,11 +123,14 @@ def _faults(text: str, request: SummaryRequest, tokens: int, room: int) -> Itera
     if _TOOL_CALL.match(text):
         yield "The text is a tool call, not a summary."
     if _is_answer(text):
-        yield "The text carries the conversation on instead of summarizing it."
+        yield "The text continues the conversation instead of summarizing it."
     if tokens >= room:
         yield f"The text has {tokens} tokens; it has to be shorter than the {room} it replaces."
-    elif tokens > request.budget * BUDGET_TOLERANCE:
+        return
+    if tokens > request.budget * BUDGET_TOLERANCE:
         yield f"The text has {tokens} tokens; it has to keep to {request.budget}."
+        return
+    # Each name is searched for: only a text that may be used, so has not too many, is worth that.
     invented = _invented(_names(_without_secrets(text)), request)
     if invented:
         yield f"The text has {invented} names or addresses that the conversation does not have."
@@ -135,9 +138,9 @@ def _faults(text: str, request: SummaryRequest, tokens: int, room: int) -> Itera
 
 def _is_answer(text: str) -> bool:
     """
-    Whether *text* speaks to the user, as an assistant does whose turn it is.
+    Whether *text* answers the user, as an assistant would.
 
-    Only plain openings and closings of English are known; quoted lines of a list are none.
+    Only plain openings and closings in English are recognized; quoted lines of a list are not.
     """
     last = text.rstrip().rpartition("\n")[2].lstrip()
     is_listed = last.startswith(("-", "*", "#", ">", "|"))
@@ -145,7 +148,7 @@ def _is_answer(text: str) -> bool:
 
 
 def _without_secrets(text: str) -> str:
-    # What touches a marker was cut through, and is no longer a name that a source could have.
+    # What touches a marker was cut through: no source has such a name.
     if not _MARKER.search(text):
         return text
     return " ".join(word for word in _MARKER.sub("\0", text).split() if "\0" not in word)
@@ -167,9 +170,7 @@ def _names(text: str) -> set[str]:
 
 
 def _is_code(run: str) -> bool:
-    """
-    Whether letters and digits take turns in *run*, as in AB12CD34 but not in sha256 or 1000px.
-    """
+    """Whether letters and digits take turns in *run*: in AB12CD34, but not in sha256 or 1000px."""
     digits = sum(character.isdigit() for character in run)
     if digits > len(run) - _LEAST_LETTERS or _MEASURE.fullmatch(run):
         return False
@@ -199,9 +200,9 @@ def _in_one_piece(name: str) -> str:
 
 def _read(text: str) -> str:
     """
-    Return *text* and after it what it says without escapes, also where it is no whole JSON.
+    Return *text* and after it the same without escapes, even if it is not whole JSON.
 
-    What HTML escapes is said once more at the end.
+    What HTML escapes is repeated at the end.
     """
     readings = [text]
     while "\\" in readings[-1] and len(readings) <= _MOST_ESCAPED:
@@ -218,7 +219,7 @@ def _unescaped(match: re.Match[str]) -> str:
 
 
 def _source_texts(request: SummaryRequest) -> Iterator[str]:
-    # What the instruction names was not made up either.
+    # What the instruction names was not invented either.
     yield request.prompt
     yield from request.earlier
     for message in request.messages:
@@ -243,7 +244,7 @@ def _part_texts(part: Part) -> Iterator[str]:
         case GenericPart():
             yield part.data
         case _:
-            # What is left is binary content: it has no text to take a name from.
+            # The rest is binary content: it has no text to take a name from.
             return
 
 

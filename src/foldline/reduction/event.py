@@ -147,8 +147,3 @@ class HistoryReductionEvent(Struct, frozen=True, kw_only=True):
 
     failures: tuple[str, ...] = ()
     """What went wrong before there was a summary: kinds of errors, and defects of texts."""
-
-    @property
-    def is_attempt(self) -> bool:
-        """Whether a fold was tried, with or without success."""
-        return self.status in {"performed", "failed"}

@@ -6,6 +6,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from foldline.history.digest import EMPTY_DIGEST, chain_digest_1
+from foldline.history.formats.anthropic import ANTHROPIC
+from foldline.history.formats.converter import Converter
+from foldline.history.formats.fields import Object
+from foldline.history.formats.openai_chat import OPENAI_CHAT
+from foldline.history.formats.openai_responses import OPENAI_RESPONSES
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.reduction.state import HistoryReductionState, SummaryLayer, hash_text
@@ -51,16 +56,41 @@ def _is_old(state: HistoryReductionState) -> bool:
 
 
 def _readings(history: History) -> Iterator[_Reading]:
+    """
+    Give every way in which version 1 could have read *history*: message by message, or items.
+
+    To version 1 each item of a wire format was one message.
+    """
     yield _reading(history, ((message, index + 1) for index, message in enumerate(history)))
+    for converter in (OPENAI_CHAT, OPENAI_RESPONSES, ANTHROPIC):
+        yield _reading(history, _said(history, converter))
+
+
+def _said(history: History, converter: Converter) -> Iterator[tuple[Message, int]]:
+    """Give what each item says, and how many messages of now end with it."""
+    pieces: list[Message] = []
+    for index, message in enumerate(history):
+        native = message.native
+        if pieces and not (native is not None and native.continues):
+            yield from _of_items(converter.items(pieces), converter, index - 1, index)
+            pieces = []
+        pieces.append(message)
+    yield from _of_items(converter.items(pieces), converter, len(history) - 1, len(history))
+
+
+def _of_items(
+    items: Sequence[Object], converter: Converter, before: int, behind: int
+) -> Iterator[tuple[Message, int]]:
+    for place, item in enumerate(items, 1):
+        yield converter.message(item), behind if place == len(items) else before
 
 
 def _reading(history: History, said: Iterable[tuple[Message, int]]) -> _Reading:
     digest, digests, indexes = EMPTY_DIGEST, [_PREFIX + EMPTY_DIGEST.hex()], [0]
     for message, index in said:
-        if message.role != "system":
-            digest = chain_digest_1(digest, message)
-            digests.append(_PREFIX + digest.hex())
-            indexes.append(index)
+        digest = chain_digest_1(digest, message)
+        digests.append(_PREFIX + digest.hex())
+        indexes.append(index)
     return _Reading(history, digests, indexes)
 
 
@@ -85,7 +115,7 @@ def _with_present_cut(state: HistoryReductionState, reading: _Reading) -> Histor
         state,
         summarized_up_to_index=index,
         message_hash=_hash(reading, index),
-        # The words of a user stand last in what was one message with results before them.
+        # The words of a user come last in what was one message with results before them.
         pinned_index=None if pinned is None else reading.indexes[pinned + 1] - 1,
         layers=tuple(_layer(layer, reading) for layer in state.layers),
     )

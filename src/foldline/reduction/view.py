@@ -15,11 +15,11 @@ def view_of(history: History, state: HistoryReductionState | None = None) -> lis
     """
     Return the view of *history* through *state*.
 
-    Every system message stands in front, in order; then the summary, the pinned message, and all
-    messages behind the cut, mended where they are damaged. Without a reduction the view is all
-    messages in their own order, mended.
+    All system messages come first, in order; then the summary, the pinned message, and all messages
+    after the cut, repaired if they are damaged. Without a reduction the view is all messages in
+    their own order, repaired.
 
-    The caller vouches that *state* is in force for *history*.
+    *state* has to be the active reduction of *history*: it is not checked here.
     """
     if state is None:
         everything = history.everything()

@@ -141,7 +141,7 @@ def thinned(points: Sequence[Point], most: int = MOST_POINTS) -> tuple[Point, ..
 
 def strip(calls: Sequence[CallRecord], most: int = MOST_POINTS) -> tuple[Mark, ...]:
     """Return one mark per call, or per stretch of calls its most notable one."""
-    marks = [mark_of(call) for call in calls]
+    marks: list[Mark] = [mark_of(call) for call in calls]
     width = max(1, -(-len(marks) // most))
     starts = range(0, len(marks), width)
     return tuple(min(marks[start : start + width], key=_RANK.index) for start in starts)

@@ -1,4 +1,4 @@
-"""What a replay found: one record per model call, and their totals."""
+"""The results of a replay: one record per model call, and their totals."""
 
 from collections.abc import Iterable
 from typing import Literal, TypeAlias
@@ -28,7 +28,7 @@ ReplayKind: TypeAlias = Literal["reducer", "no_reduction", "no_memory"]
 What prepared the requests.
 
 `reducer`: foldline. `no_reduction`: nothing, the full history is sent each time. `no_memory`: a
-reducer that keeps no state, so that it writes the summary of everything old anew at every call.
+reducer that keeps no state, so it summarizes everything old again at every call.
 """
 
 
@@ -42,7 +42,7 @@ class SessionRecord(Struct, frozen=True, kw_only=True):
     """The format that it was recorded in."""
 
     title: str
-    """What its log calls it; empty where it has no name."""
+    """Its name in the log; empty if it has none."""
 
     messages: int
     """How many messages it holds, system messages included."""
@@ -58,7 +58,7 @@ class ConfigRecord(Struct, frozen=True, kw_only=True):
     """The part of a configuration that a replay depends on; it holds no secret."""
 
     strategy: ReductionStrategy
-    """What takes the place of what is folded away."""
+    """What replaces the messages that are folded away."""
 
     counting_unit: CountingUnit
     """The unit of target and threshold."""
@@ -70,7 +70,7 @@ class ConfigRecord(Struct, frozen=True, kw_only=True):
     """How much more may gather before a fold."""
 
     layers: bool
-    """Whether summaries stand in layers."""
+    """Whether there are layers of summaries."""
 
     enabled: bool = True
     """Whether anything is reduced at all."""
@@ -93,10 +93,10 @@ class FoldRecord(Struct, frozen=True, kw_only=True):
     """One fold."""
 
     cut: int
-    """The index up to which the new reduction stands for the history."""
+    """The index up to which the new reduction represents the history."""
 
     summarizer: str | None
-    """Who wrote the summary; None where nothing was written."""
+    """Which summarizer wrote the summary; None if nothing was written."""
 
     summarizer_calls: int
     """How often a summarizer was asked."""
@@ -124,7 +124,7 @@ class CallRecord(Struct, frozen=True, kw_only=True):
     """Why."""
 
     status: ReductionStatus
-    """What became of the history."""
+    """What happened to the history."""
 
     view_messages: int
     """The messages of the request."""
@@ -148,14 +148,14 @@ class CallRecord(Struct, frozen=True, kw_only=True):
     """Whether the request before is not the beginning of this one."""
 
     fold: FoldRecord | None = None
-    """What was folded or tried in vain; None where nothing was."""
+    """The fold that was made or failed; None if there was none."""
 
     violations: tuple[str, ...] = ()
-    """What is wrong with the request; empty where it is valid, or was not checked."""
+    """What is wrong with the request; empty if it is valid, or was not checked."""
 
 
 class Totals(Struct, frozen=True, kw_only=True):
-    """What the model calls of a replay, or of several, come to."""
+    """The totals of the model calls of a replay, or of several."""
 
     calls: int = 0
     """The model calls."""
@@ -164,7 +164,7 @@ class Totals(Struct, frozen=True, kw_only=True):
     """The folds that made a new reduction."""
 
     failed_folds: int = 0
-    """The folds that were tried in vain."""
+    """The folds that failed."""
 
     summarizer_calls: int = 0
     """How often a summarizer was asked."""
@@ -252,13 +252,13 @@ class ReplayReport(Struct, frozen=True, kw_only=True):
     """What prepared the requests."""
 
     config: ConfigRecord | None
-    """The configuration; None where the full history was sent."""
+    """The configuration; None if the full history was sent."""
 
     session: SessionRecord
     """The session."""
 
     totals: Totals
-    """What its calls come to."""
+    """The totals of its calls."""
 
     calls: tuple[CallRecord, ...]
     """One record per model call."""

@@ -31,7 +31,7 @@ def html_page(sessions: Sequence[Sequence[ReplayReport]], *, title: str = "foldl
         left_out = len(sessions) - len(drawn)
         note = f"<p>The {MOST_SESSIONS} longest sessions are drawn; {left_out:,} are not.</p>"
         pieces.insert(0, note)
-    page = Template((files(__package__) / "page.html").read_text("utf-8"))
+    page = Template((files("foldline.replay") / "page.html").read_text("utf-8"))
     return page.substitute(
         title=_text(title),
         summary=_summary(sessions),

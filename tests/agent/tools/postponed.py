@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypedDict
 
-from foldline.agent.tools.parameters import ToolContext
+from foldline.agent.tools.signature import ToolContext
 
 
 __all__ = ["Order", "place"]

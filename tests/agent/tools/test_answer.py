@@ -90,7 +90,7 @@ CASES: list[tuple[object, object]] = [
     (ROUND, "[[...]]"),
     (b"caf\xc3\xa9", "café"),
     (bytearray(b"abc"), "abc"),
-    (b"\x89PNG\xff", "[5 bytes that are no text]"),
+    (b"\x89PNG\xff", "[5 bytes that are not text]"),
     (TextPart("a"), "a"),
     (PICTURE, (PICTURE,)),
     ([TextPart("a"), PICTURE], (TextPart("a"), PICTURE)),
@@ -186,7 +186,7 @@ def test_what_nothing_has_run_is_a_failure() -> None:
     forgotten = pay_later()
     kinds = ("generator", "async_generator", "coroutine")
     for value, kind in zip((pay(), pay_in_turn(), forgotten), kinds, strict=True):
-        told = f"Error: the tool returned a {kind}, which nothing has run"
+        told = f"Error: the tool returned a {kind} that was never run"
 
         assert answer_of(value) == ToolAnswer(told, is_error=True)
     forgotten.close()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from foldline.agent.tools.docstring import read_docstring
+from foldline.agent.tools.signature import read_docstring
 
 
 GOOGLE = """

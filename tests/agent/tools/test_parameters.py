@@ -7,7 +7,7 @@ from typing import Annotated, Any, cast
 import pytest
 from msgspec import UNSET, Meta
 
-from foldline.agent.tools.parameters import ToolContext, ToolFunction, read_signature
+from foldline.agent.tools.signature import ToolContext, ToolFunction, read_signature
 from foldline.errors import ConfigError
 
 
@@ -186,16 +186,16 @@ def unknown(a: "Missing") -> None:  # type: ignore[name-defined]  # noqa: F821  
 @pytest.mark.parametrize(
     ("function", "said"),
     [
-        (positional, "parameter 'a' of tool 't' is positional-only"),
-        (many, r"parameter 'values' of tool 't' is \*args"),
-        (keywords, r"parameter 'values' of tool 't' is \*\*kwargs"),
-        (unknown, "annotation of tool 't' names nothing .*Missing"),
-        (Kept.method, "tool 't' is a method of no object"),
-        (Kept, "tool 't' is made of Kept: pass a function"),
-        (7, "tool 't' is made of int"),
-        (partial(cast("ToolFunction", plain), 1, 2, 3, 4), "tool 't' has no signature"),
-        (dict.fromkeys, "parameter 'iterable' of tool 't' is positional-only"),
-        (iter, "tool 't' has no signature"),
+        (positional, "parameter 'a' of tool 't' must .*, got positional-only"),
+        (many, r"parameter 'values' of tool 't' must .*, got \*args"),
+        (keywords, r"parameter 'values' of tool 't' must .*, got \*\*kwargs"),
+        (unknown, "annotation of tool 't' must be defined .*Missing"),
+        (Kept.method, "tool 't' must be a method of an instance"),
+        (Kept, "tool 't' must be a function, .*, got Kept"),
+        (7, "tool 't' must be .*, got int"),
+        (partial(cast("ToolFunction", plain), 1, 2, 3, 4), "tool 't' has no readable signature"),
+        (dict.fromkeys, "parameter 'iterable' of tool 't' must .*, got positional-only"),
+        (iter, "tool 't' has no readable signature"),
     ],
 )
 def test_what_cannot_be_called_by_name_is_refused(function: Any, said: str) -> None:

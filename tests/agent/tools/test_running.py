@@ -10,8 +10,8 @@ from functools import partial, wraps
 import pytest
 
 from foldline.agent.tools.answer import ToolAnswer
-from foldline.agent.tools.parameters import ToolContext, ToolFunction
 from foldline.agent.tools.running import run_tool, unknown_tool
+from foldline.agent.tools.signature import ToolContext, ToolFunction
 from foldline.agent.tools.tool import Tool, tool
 
 

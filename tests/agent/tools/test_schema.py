@@ -13,7 +13,7 @@ import pytest
 from msgspec import Meta, Struct
 from pydantic import BaseModel, Field
 
-from foldline.agent.tools.parameters import ToolContext
+from foldline.agent.tools.signature import ToolContext
 from foldline.agent.tools.tool import Tool, tool
 from foldline.errors import ConfigError, FormatError
 from tests.agent.tools.postponed import Order, place

@@ -10,7 +10,7 @@ from foldline.agent.agent import Agent
 from foldline.agent.tools.tool import Tool, as_tool, tool, tools_by_name
 from foldline.errors import ConfigError
 from foldline.history.codec import encode_json
-from foldline.providers.tool_definition import ToolDefinition
+from foldline.providers.model import ToolDefinition
 from foldline.testing.model import ScriptedModel
 
 
@@ -151,7 +151,7 @@ def test_a_tool_can_be_made_by_hand() -> None:
 @pytest.mark.parametrize("name", ["", "a" * 65, "a b", "a.b", "é", "a\n", "<lambda>"])
 def test_a_name_that_no_vendor_takes_is_refused(name: str) -> None:
     """A name has 1 to 64 plain characters."""
-    with pytest.raises(ConfigError, match="allowed are 1 to 64"):
+    with pytest.raises(ConfigError, match="name must be 1 to 64 of A-Z"):
         tool(look_up, name=name)
 
 
@@ -170,7 +170,7 @@ def test_a_lambda_needs_a_name() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"policy": "twice"}, "policy='twice' of tool 'look_up': allowed are at_most_once, idem"),
+        ({"policy": "twice"}, "policy must be 'at_most_once' or .*, got 'twice'"),
         ({"timeout": 0}, "timeout must be .*, got 0"),
         ({"timeout": float("nan")}, "timeout must be .*, got nan"),
         ({"timeout": "9"}, "timeout must be .*, got '9'"),
@@ -186,7 +186,7 @@ def test_options_are_checked(options: dict[str, Any], said: str) -> None:
 @pytest.mark.parametrize("given", [7, "look_up", Radio, None])
 def test_what_cannot_be_called_is_no_tool(given: Any) -> None:
     """The error says what was given."""
-    with pytest.raises(ConfigError, match="pass a function"):
+    with pytest.raises(ConfigError, match="must be a function, a method or a callable object, got"):
         tools_by_name([given])
 
 
@@ -200,7 +200,7 @@ def test_what_cannot_be_called_is_no_tool(given: Any) -> None:
 )
 def test_what_yields_is_no_tool(make: Any, function: Any) -> None:
     """A call of it would run nothing, and the error says what to pass instead."""
-    with pytest.raises(ConfigError, match=r"^tool '\w+' is a generator.*: allowed is a function"):
+    with pytest.raises(ConfigError, match=r"^tool '\w+' must be a function .*, got a generator$"):
         make(function)
 
 

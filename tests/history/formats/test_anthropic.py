@@ -12,8 +12,8 @@ from foldline.errors import FormatError
 from foldline.history.codec import canonical_json, encode_json
 from foldline.history.digest import message_digest
 from foldline.history.formats.anthropic import (
+    ANTHROPIC,
     from_anthropic,
-    items_from_message,
     message_from_anthropic,
     to_anthropic,
 )
@@ -266,7 +266,7 @@ def test_ordinary_items_are_kept_once(item: dict[str, Any]) -> None:
     message = message_from_anthropic(item)
 
     assert message.native is None
-    assert items_from_message(message) == [item]
+    assert ANTHROPIC.own_items(message) == [item]
 
 
 @pytest.mark.parametrize(("item", "role", "parts"), READ)

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foldline.history.formats.anthropic import (
+    ANTHROPIC,
     from_anthropic,
     message_from_anthropic,
 )
@@ -45,10 +46,11 @@ def test_originals_are_used_as_they_are() -> None:
     given_items: list[dict[str, Any]] = [
         {"role": "user", "content": "hello"},
         {"role": "assistant", "content": [THOUGHT, {"type": "text", "text": "so", **MARK}, CALL]},
-        {"role": "user", "content": [RESULT, {"type": "text", "text": "and"}]},
+        {"role": "user", "content": [RESULT]},
     ]
-    messages = from_anthropic(given_items)
-    own = {id(message): item for message, item in zip(messages, given_items, strict=True)}
+    pairs = ANTHROPIC.pairs(given_items)
+    messages = [message for message, _ in pairs]
+    own = {id(message): items for message, items in pairs}
 
     view = render_anthropic(messages, original=lambda message: own[id(message)])
 

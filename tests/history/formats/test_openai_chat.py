@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from foldline.errors import FormatError
 from foldline.history.codec import canonical_json, encode_json
 from foldline.history.formats.openai_chat import (
+    OPENAI_CHAT,
     from_openai_chat,
-    items_from_message,
     message_from_openai_chat,
     to_openai_chat,
 )
@@ -236,7 +236,7 @@ def test_ordinary_items_are_kept_once(item: dict[str, Any]) -> None:
     message = message_from_openai_chat(item)
 
     assert message.native is None
-    assert items_from_message(message) == [item]
+    assert OPENAI_CHAT.own_items(message) == [item]
 
 
 @pytest.mark.parametrize(("item", "role", "parts"), READ)
@@ -338,7 +338,7 @@ def test_foreign_parts_find_their_place() -> None:
         ),
         (Message(role="tool", parts=(TextPart("x"),)), [{"role": "user", "content": "x"}]),
         (
-            Message(role="user", parts=(), native=Native(NativeFormat.ANTHROPIC, "{}")),
+            Message(role="user", parts=(), native=Native(format=NativeFormat.ANTHROPIC, item="{}")),
             [{"role": "user", "content": ""}],
         ),
     ],
@@ -350,7 +350,7 @@ def test_odd_messages_are_written(message: Message, expected: list[dict[str, Any
 
 def test_a_kept_item_that_is_no_object_is_refused() -> None:
     """A kept item that was damaged in store is refused."""
-    message = Message(role="user", native=Native(NativeFormat.OPENAI_CHAT, "[]"))
+    message = Message(role="user", native=Native(format=NativeFormat.OPENAI_CHAT, item="7"))
 
     with pytest.raises(FormatError, match="kept item"):
         to_openai_chat([message])

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from foldline.history.codec import encode_json
 from foldline.history.formats.openai_chat import (
+    OPENAI_CHAT,
     from_openai_chat,
 )
 from foldline.history.formats.renderings import OPENING_NOTE, SUMMARY_HEADER, render_openai_chat
@@ -36,8 +37,9 @@ def test_originals_are_used_as_they_are() -> None:
         {"role": "assistant", "content": None, "tool_calls": [CALL]},
         {"role": "tool", "tool_call_id": "c1", "content": "found"},
     ]
-    messages = from_openai_chat(given_items)
-    own = {id(message): item for message, item in zip(messages, given_items, strict=True)}
+    pairs = OPENAI_CHAT.pairs(given_items)
+    messages = [message for message, _ in pairs]
+    own = {id(message): items for message, items in pairs}
 
     view = render_openai_chat(messages, original=lambda message: own[id(message)])
 
@@ -131,8 +133,9 @@ DIRTY: list[list[dict[str, Any]]] = [
 def test_what_the_vendor_refuses_is_mended(given_items: list[dict[str, Any]]) -> None:
     """A rendering is valid where the items it is made of are not, and leaves them untouched."""
     before = encode_json(given_items)
-    messages = from_openai_chat(given_items)
-    own = {id(message): item for message, item in zip(messages, given_items, strict=True)}
+    pairs = OPENAI_CHAT.pairs(given_items)
+    messages = [message for message, _ in pairs]
+    own = {id(message): items for message, items in pairs}
 
     assert check_openai_chat(render_openai_chat(messages)) == ()
     rendered = render_openai_chat(messages, original=lambda message: own[id(message)])

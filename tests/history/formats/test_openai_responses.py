@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from foldline.errors import FormatError
 from foldline.history.codec import canonical_json, encode_json
 from foldline.history.formats.openai_responses import (
+    OPENAI_RESPONSES,
     from_openai_responses,
-    items_from_message,
     message_from_openai_responses,
     to_openai_responses,
 )
@@ -161,7 +161,7 @@ READ: list[tuple[dict[str, Any], str, tuple[Part, ...]]] = [
 ]
 
 WRONG: list[tuple[Any, str]] = [
-    (5, "message 1: the item is not an object"),
+    (5, "message 1: the message is not an object"),
     ({"content": "x"}, "message 1: type and role are both missing"),
     ({"type": 5}, "type is not a string"),
     ({"role": "tool", "content": "x"}, "role 'tool' is not one of"),
@@ -236,7 +236,7 @@ def test_ordinary_items_are_kept_once(item: dict[str, Any]) -> None:
     message = message_from_openai_responses(item)
 
     assert message.native is None
-    assert items_from_message(message) == [item]
+    assert OPENAI_RESPONSES.own_items(message) == [item]
 
 
 @pytest.mark.parametrize(("item", "role", "parts"), READ)
@@ -324,8 +324,9 @@ def test_originals_are_used_as_they_are() -> None:
         {**CALL, "id": "fc_1"},
         OUTPUT,
     ]
-    messages = from_openai_responses(given_items)
-    own = {id(message): item for message, item in zip(messages, given_items, strict=True)}
+    pairs = OPENAI_RESPONSES.pairs(given_items)
+    messages = [message for message, _ in pairs]
+    own = {id(message): items for message, items in pairs}
 
     view = render_openai_responses(messages, original=lambda message: own[id(message)])
 

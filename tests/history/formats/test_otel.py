@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from foldline.errors import FormatError
 from foldline.history.codec import canonical_json, encode_json
 from foldline.history.formats.otel import (
+    OTEL,
     from_otel,
-    items_from_message,
     message_from_otel,
     to_otel,
 )
@@ -150,7 +150,7 @@ def test_ordinary_parts_are_kept_once(block: dict[str, Any]) -> None:
 
     assert message.native is None
     assert message.name == "ann"
-    assert items_from_message(message) == [item]
+    assert OTEL.own_items(message) == [item]
 
 
 @pytest.mark.parametrize(("block", "part"), READ)

@@ -60,7 +60,7 @@ def test_an_anthropic_answer() -> None:
 
 
 def test_a_responses_answer() -> None:
-    """The counts are with the last item of the answer."""
+    """Its items are one message of the assistant, and the counts are with it."""
     content = [{"type": "output_text", "text": "Yes."}]
     response = {
         "output": [
@@ -73,9 +73,9 @@ def test_a_responses_answer() -> None:
             "output_tokens_details": {"reasoning_tokens": 1},
         },
     }
-    reasoning, said = read_response(response, RESPONSES)
+    (said,) = read_response(response, RESPONSES)
 
-    assert (reasoning.usage, said.text) == (None, "Yes.")
+    assert (said.id, said.text) == ("i", "Yes.")
     assert said.usage == Usage(input_tokens=3, output_tokens=2, reasoning_tokens=1)
 
 

@@ -18,8 +18,8 @@ from foldline.providers.model import (
     StreamingChatModel,
     TextDelta,
     ToolCallDelta,
+    ToolDefinition,
 )
-from foldline.providers.tool_definition import ToolDefinition
 from foldline.providers.vendors.opening import open_model
 from foldline.providers.vendors.wire_model import WireModel
 from foldline.reduction.config import ProviderConfig

@@ -7,8 +7,7 @@ import pytest
 from foldline.history.codec import canonical_json
 from foldline.history.formats.anthropic import from_anthropic
 from foldline.history.messages import Message
-from foldline.providers.model import ChatRequest
-from foldline.providers.tool_definition import ToolDefinition
+from foldline.providers.model import ChatRequest, ToolDefinition
 from foldline.providers.vendors.anthropic_messages import DEFAULT_MAX_TOKENS, AnthropicMessages
 from tests.providers.vendors.asking import ask, ask_stream, opened, request_of
 from tests.servers.vendor import Answer, VendorServer

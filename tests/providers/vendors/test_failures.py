@@ -75,13 +75,50 @@ def test_statuses_are_told(
     assert error.__suppress_context__
 
 
+@pytest.mark.parametrize("spec", [*SPECS, "deepseek:x"])
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"retry_after": "99999999"},
+        {"retry_after": "60.5"},
+        {"retry_after": "inf"},
+        {"retry_after": "nan"},
+        {"retry_after_ms": "99999999"},
+        {"retry_after": "Fri, 31 Dec 2999 23:59:59 GMT"},
+    ],
+)
+def test_a_long_wait_is_a_failure(vendor: VendorServer, spec: str, headers: dict[str, str]) -> None:
+    """A vendor that asks to wait longer than a minute is not asked again."""
+    error = failure(vendor, spec, Answer.of({}, status=429, **headers))
+
+    assert error.status == 429
+    assert len(vendor.asked) == 1
+
+
+@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize(
+    "headers", [{"retry_after_ms": "1"}, {"retry_after": "0.001"}, {"retry_after": "soon"}]
+)
+def test_a_short_wait_is_waited_for(
+    vendor: VendorServer, spec: str, headers: dict[str, str]
+) -> None:
+    """A vendor that asks for a short wait, or for none that can be read, is asked again."""
+    error = Answer.of({"error": {"message": "prompt is too long"}}, status=400)
+    vendor.answers = [Answer.of({}, status=429, **headers), error]
+
+    with pytest.raises(ContextOverflowError):
+        ask(opened(vendor, spec), request_of(Message.user("x")))
+
+    assert len(vendor.asked) == 2
+
+
 @pytest.mark.parametrize("spec", SPECS)
 @pytest.mark.parametrize("body", [b"<html>bad gateway</html>", b"", b"[]", b"null", b'{"a": 1}'])
 def test_answers_that_are_none(vendor: VendorServer, spec: str, body: bytes) -> None:
     """An answer that is no response is an error that does not quote it."""
     error = failure(vendor, spec, Answer(body=body))
 
-    assert f"{error}" == f"{spec} broke off its answer, or gave one that cannot be read"
+    assert f"{error}" == f"{spec} broke off its answer, or sent one that cannot be read"
 
 
 @pytest.mark.parametrize("spec", SPECS)
@@ -94,25 +131,48 @@ def test_errors_without_a_body(vendor: VendorServer, spec: str, body: bytes) -> 
 
 
 @pytest.mark.parametrize(
-    ("spec", "error"),
+    ("spec", "body"),
     [
         (
             CHAT,
             {
-                "code": "context_length_exceeded",
-                "message": "This model's maximum context length is 128000 tokens. However, your "
-                "messages resulted in 130000 tokens.",
+                "error": {
+                    "code": "context_length_exceeded",
+                    "message": "This model's maximum context length is 128000 tokens. However, "
+                    "your messages resulted in 130000 tokens.",
+                }
             },
         ),
-        (CLAUDE, {"type": "x", "message": "prompt is too long: 130000 tokens > 128000 maximum"}),
+        *(
+            (
+                spec,
+                {
+                    "code": "Client specified an invalid argument",
+                    "error": "This model's maximum prompt length is 128000 but the request "
+                    "contains 130000 tokens.",
+                },
+            )
+            for spec in SPECS
+        ),
+        *(
+            (
+                spec,
+                {
+                    "error": "Trying to keep the first 130000 tokens when context the overflows. "
+                    "However, the model is loaded with context length of only 128000 tokens."
+                },
+            )
+            for spec in SPECS
+        ),
+        (CLAUDE, {"error": {"message": "prompt is too long: 130000 tokens > 128000 maximum"}}),
     ],
 )
 @pytest.mark.parametrize("streams", [False, True])
 def test_an_overflow_tells_the_window(
-    vendor: VendorServer, spec: str, error: dict[str, str], streams: bool
+    vendor: VendorServer, spec: str, body: dict[str, Any], streams: bool
 ) -> None:
     """A request that is too long is an error of its own, with the window and the size."""
-    found = failure(vendor, spec, Answer.of({"error": error}, status=400), streams=streams)
+    found = failure(vendor, spec, Answer.of(body, status=400), streams=streams)
 
     assert isinstance(found, ContextOverflowError)
     assert (found.window, found.tokens, found.status) == (128000, 130000, 400)
@@ -263,11 +323,14 @@ def caused(error: openai.APIConnectionError, cause: BaseException) -> openai.API
 @pytest.mark.parametrize(
     ("cause", "told"),
     [
-        (gaierror(-2, "no"), "its name was not found"),
+        (gaierror(-2, "no"), "the host name was not found"),
         (httpx2.ProxyError("no"), "the proxy failed"),
-        (httpx2.RemoteProtocolError("no"), "the connection was dropped, or it speaks no HTTP"),
+        (
+            httpx2.RemoteProtocolError("no"),
+            "the connection was dropped, or the server does not speak HTTP",
+        ),
         (httpx2.ReadError("no"), "the connection was dropped"),
-        (ssl.SSLCertVerificationError(1, "no"), "TLS failed: its certificate is not trusted"),
+        (ssl.SSLCertVerificationError(1, "no"), "TLS failed: the certificate is not trusted"),
         (
             ExceptionGroup("all", [OSError("no"), ConnectionRefusedError()]),
             "the connection was refused",

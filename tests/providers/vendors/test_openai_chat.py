@@ -7,8 +7,7 @@ import pytest
 from foldline.history.codec import decode_json
 from foldline.history.messages import Message
 from foldline.history.parts import ReasoningPart, TextPart, ToolCallPart
-from foldline.providers.model import ChatRequest, ReasoningDelta, TextDelta
-from foldline.providers.tool_definition import ToolDefinition
+from foldline.providers.model import ChatRequest, ReasoningDelta, TextDelta, ToolDefinition
 from tests.providers.vendors.asking import ask, ask_stream, opened, request_of
 from tests.servers.vendor import Answer, VendorServer
 

@@ -7,8 +7,13 @@ import pytest
 from foldline.history.codec import decode_json
 from foldline.history.messages import Message
 from foldline.history.parts import ReasoningPart, TextPart, ToolCallPart
-from foldline.providers.model import ChatRequest, ReasoningDelta, TextDelta, ToolCallDelta
-from foldline.providers.tool_definition import ToolDefinition
+from foldline.providers.model import (
+    ChatRequest,
+    ReasoningDelta,
+    TextDelta,
+    ToolCallDelta,
+    ToolDefinition,
+)
 from tests.providers.vendors.asking import ask, ask_stream, opened, request_of
 from tests.servers.vendor import Answer, VendorServer
 
@@ -96,8 +101,7 @@ def test_reasoning_travels_sealed(vendor: VendorServer) -> None:
 
     assert vendor.asked[0].body["include"] == [SEALED]
     assert [message.parts for message in response.messages] == [
-        (ReasoningPart("thought"),),
-        (ToolCallPart("call_1", "find", '{"q":1}'),),
+        (ReasoningPart("thought"), ToolCallPart("call_1", "find", '{"q":1}')),
     ]
     assert response.finish_reason == "tool_call"
     assert vendor.asked[1].body["input"] == [
@@ -188,14 +192,15 @@ def test_the_pieces_of_a_stream(vendor: VendorServer, is_listed: bool) -> None:
         TextDelta("so"),
         TextDelta("no"),
     ]
-    assert [message.parts[0] for message in found.response.messages] == [
+    (answer,) = found.response.messages
+    assert answer.parts == (
         ReasoningPart("thought"),
         ToolCallPart("call_1", "find", '{"q":1}'),
         TextPart("so"),
-    ]
-    native = found.response.messages[0].native
+    )
+    native = answer.native
     assert native is not None
-    assert decode_json(native.item) == REASONING
+    assert decode_json(native.item)[0] == REASONING
 
 
 @pytest.mark.parametrize(

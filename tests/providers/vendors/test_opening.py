@@ -7,9 +7,15 @@ import sys
 
 import pytest
 
-from foldline.errors import ConfigError, MissingExtraError
+from foldline.errors import ConfigError, ContextOverflowError, MissingExtraError
 from foldline.history.messages import Message
-from foldline.providers.model import ChatModel, ChatRequest, ChatResponse, StreamingChatModel
+from foldline.providers.model import (
+    ChatModel,
+    ChatRequest,
+    ChatResponse,
+    StreamingChatModel,
+    window_of,
+)
 from foldline.providers.vendors.catalogue import COMMON_VENDORS
 from foldline.providers.vendors.opening import open_model
 from foldline.providers.vendors.pydantic_model import PydanticModel
@@ -152,35 +158,38 @@ def test_a_local_server_needs_no_key(vendor: VendorServer) -> None:
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("openai", "model 'openai' is not of the form 'vendor:model', as in 'openai:gpt-5-mini'"),
-        ("openai:", "model 'openai:' is not of the form"),
-        (":gpt-5", "model ':gpt-5' is not of the form"),
-        ("", "model '' is not of the form"),
+        *(
+            (spec, f"model must be 'vendor:model' such as 'openai:gpt-5-mini', got {spec!r}")
+            for spec in ("openai", "openai:", ":gpt-5", "")
+        ),
         ("opnai:gpt-5", "unknown vendor 'opnai': did you mean 'openai'"),
         ("antropic:claude", "unknown vendor 'antropic': did you mean 'anthropic'"),
         ("deepsek:x", "unknown vendor 'deepsek': did you mean 'deepseek'?"),
         ("zzzzzzzz:x", "unknown vendor 'zzzzzzzz': common ones are openai, openai-chat,"),
-        ("openai:gpt-5", "vendor 'openai' lacks OPENAI_API_KEY: set it in the environment, or in"),
-        ("anthropic:claude", "vendor 'anthropic' lacks ANTHROPIC_API_KEY: set it"),
-        ("deepseek:x", "vendor 'deepseek' lacks DEEPSEEK_API_KEY: set it"),
-        ("ollama:x", "vendor 'ollama' lacks OLLAMA_BASE_URL: set it"),
+        (
+            "openai:gpt-5",
+            "vendor 'openai' needs OPENAI_API_KEY: set it in the environment, or pass",
+        ),
+        ("anthropic:claude", "vendor 'anthropic' needs ANTHROPIC_API_KEY: set it"),
+        ("deepseek:x", "vendor 'deepseek' needs DEEPSEEK_API_KEY: set it"),
+        ("ollama:x", "vendor 'ollama' needs OLLAMA_BASE_URL: set it"),
         ("openai-chatgpt:x", "vendor 'openai-chatgpt' cannot be opened by name"),
         ("sentence-transformers:x", "vendor 'sentence-transformers' cannot be opened by name"),
-        (3, "a model is a int: allowed is 'vendor:model', a ProviderConfig, or a ChatModel"),
-        (None, "a model is a NoneType"),
-        (keyed("openai-chatgpt"), "vendor 'openai-chatgpt' takes no key in a ProviderConfig"),
-        (keyed("snowflake"), "vendor 'snowflake' lacks SNOWFLAKE_ACCOUNT"),
-        (keyed("gateway/openai"), "vendor 'gateway/openai' lacks PYDANTIC_AI_GATEWAY_BASE_URL"),
+        (3, "model must be 'vendor:model', a ProviderConfig or a ChatModel, got int"),
+        (None, "model must be 'vendor:model', a ProviderConfig or a ChatModel, got None"),
+        (keyed("openai-chatgpt"), "vendor 'openai-chatgpt' takes no key from a ProviderConfig"),
+        (keyed("snowflake"), "vendor 'snowflake' needs SNOWFLAKE_ACCOUNT"),
+        (keyed("gateway/openai"), "vendor 'gateway/openai' needs PYDANTIC_AI_GATEWAY_BASE_URL"),
         (
             keyed("openrouter", "gpt-4o"),
             (
-                "vendor 'openrouter' wants the name of a model in another form than 'gpt-4o', as in "
-                "'openai/gpt-4o'"
+                "vendor 'openrouter' needs another form of model name such as 'openai/gpt-4o', "
+                "got 'gpt-4o'"
             ),
         ),
         (keyed("nobody", base_url="http://127.0.0.1"), "unknown vendor 'nobody'"),
         *(
-            (keyed("deepseek", base_url=url), "base_url of 'deepseek' is no address: allowed is")
+            (keyed("deepseek", base_url=url), "base_url of 'deepseek' must begin with")
             for url in (
                 "",
                 "nonsense",
@@ -213,28 +222,36 @@ def test_a_vendor_whose_sdk_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("module", "package"),
-    [("pydantic_ai.models", "pydantic-ai-slim"), ("openai", "openai")],
+    ("vendor", "module", "package", "extra"),
+    [
+        ("deepseek", "pydantic_ai.models", "pydantic-ai-slim", "llm"),
+        ("deepseek", "openai", "openai", "llm"),
+        ("openai", "openai", "openai", "openai"),
+        ("openai-chat", "openai", "openai", "openai"),
+        ("anthropic", "anthropic", "anthropic", "anthropic"),
+    ],
 )
-def test_without_the_extra(monkeypatch: pytest.MonkeyPatch, module: str, package: str) -> None:
+def test_without_the_extra(
+    monkeypatch: pytest.MonkeyPatch, vendor: str, module: str, package: str, extra: str
+) -> None:
     """Without the extra the error names the package and the extra."""
     # What is loaded already would not be looked for again.
-    for name in ("pydantic_ai.providers.openai", module):
+    for name in ("pydantic_ai.providers.deepseek", "pydantic_ai.providers.openai", module):
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.setitem(sys.modules, module, None)
 
     with pytest.raises(MissingExtraError) as caught:
-        open_model(keyed("openai"))
+        open_model(keyed(vendor))
 
     assert caught.value.package == package
-    assert caught.value.extra == "llm"
+    assert caught.value.extra == extra
 
 
 def test_a_wrong_kind_is_named_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     """Something that is no model is refused also where pydantic-ai is not installed."""
     monkeypatch.setitem(sys.modules, "pydantic_ai.models", None)
 
-    with pytest.raises(ConfigError, match="a model is a int"):
+    with pytest.raises(ConfigError, match="got int"):
         open_model(3)
 
 
@@ -265,11 +282,11 @@ def told_of(spec: str) -> str:
 @pytest.mark.parametrize("vendor", COMMON_VENDORS)
 def test_common_vendors_are_vendors(vendor: str) -> None:
     """
-    A vendor that is named to whoever names an unknown one is known: it lacks but a key or a package.
+    The vendors that the error for an unknown one lists are known: they need a key or a package.
     """
     told = told_of(f"{vendor}:x")
 
-    assert re.search("lacks|needs a package more", told)
+    assert re.search("needs", told)
     assert "unknown vendor" not in told
 
 
@@ -280,3 +297,33 @@ def test_an_unknown_vendor_is_told_of_others() -> None:
     near, _, common = told.partition("? ")
     assert near == "unknown vendor 'googel': did you mean 'google'"
     assert common == f"common ones are {', '.join(COMMON_VENDORS)}"
+
+
+@pytest.mark.parametrize("spec", ["openai:gpt-4o", "openai-chat:gpt-4o", "anthropic:claude-x"])
+def test_an_sdk_alone_is_enough(
+    vendor: VendorServer, monkeypatch: pytest.MonkeyPatch, spec: str
+) -> None:
+    """OpenAI and Anthropic are asked without pydantic-ai, and without a list of windows."""
+    for name in [one for one in sys.modules if one.startswith(("pydantic_ai", "genai_prices"))]:
+        monkeypatch.setitem(sys.modules, name, None)
+    vendor.answers = [Answer.of({"error": {"message": "prompt is too long"}}, status=400)]
+    model = open_model(config(vendor, spec))
+
+    with pytest.raises(ContextOverflowError):
+        ask(model, request_of(Message.user("x")))
+    assert window_of(model) is None
+
+
+@pytest.mark.parametrize(
+    ("model", "seals"),
+    [("gpt-5-mini", True), ("o3", True), ("gpt-5-chat-latest", False), ("gpt-4o", False)],
+)
+def test_reasoning_is_asked_for_where_there_is_some(
+    vendor: VendorServer, model: str, seals: bool
+) -> None:
+    """Models of OpenAI that reason are asked to return their reasoning, and others are not."""
+    vendor.answers = [Answer.of({"error": {"message": "prompt is too long"}}, status=400)]
+
+    with pytest.raises(ContextOverflowError):
+        ask(open_model(config(vendor, f"openai:{model}")), request_of(Message.user("x")))
+    assert ("include" in vendor.asked[0].body) == seals

@@ -8,7 +8,7 @@ from weakref import ref
 
 from pydantic_ai.models.test import TestModel as CannedModel
 
-from foldline.providers.vendors.per_loop import PerLoop
+from foldline.providers.vendors.vendor_model import PerLoop
 
 
 class Counted(CannedModel):

@@ -33,8 +33,7 @@ from foldline.history.parts import (
     TextPart,
     ToolCallPart,
 )
-from foldline.providers.model import ReasoningDelta, TextDelta, ToolCallDelta
-from foldline.providers.tool_definition import ToolDefinition
+from foldline.providers.model import ReasoningDelta, TextDelta, ToolCallDelta, ToolDefinition
 from foldline.providers.vendors.opening import open_model
 from foldline.providers.vendors.pydantic_model import PydanticModel
 from foldline.providers.vendors.wire_model import WireModel

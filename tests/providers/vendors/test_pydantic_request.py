@@ -19,7 +19,7 @@ from foldline.history.parts import (
     ToolCallResponsePart,
     UriPart,
 )
-from foldline.providers.vendors.pydantic_request import pydantic_messages
+from foldline.providers.vendors.pydantic_model import pydantic_messages
 
 
 QUESTION = Message.user("x")

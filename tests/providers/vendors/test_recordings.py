@@ -9,8 +9,7 @@ from foldline.history.codec import decode_json
 from foldline.history.messages import Message, NativeFormat, Usage
 from foldline.history.parts import CompactionPart, ReasoningPart, TextPart, ToolCallPart
 from foldline.logs.wire_logs import read_request
-from foldline.providers.model import ChatRequest, ChatResponse
-from foldline.providers.tool_definition import ToolDefinition
+from foldline.providers.model import ChatRequest, ChatResponse, ToolDefinition
 from tests.providers.vendors.asking import Streamed, ask, ask_stream, opened, request_of
 from tests.servers.vendor import Recorded, VendorServer
 

@@ -6,8 +6,8 @@ before anything runs, and whatever goes wrong comes back to it as a short text.
 """
 
 from foldline.agent.tools.answer import MAX_RESULT_CHARS, ToolAnswer
-from foldline.agent.tools.parameters import ToolContext
 from foldline.agent.tools.running import call_signature, run_tool, unknown_tool
+from foldline.agent.tools.signature import ToolContext
 from foldline.agent.tools.tool import Tool, as_tool, tool, tools_by_name
 
 

@@ -1,4 +1,4 @@
-"""What a tool answers, as the model reads it."""
+"""The answer of a tool, as the model reads it."""
 
 from collections.abc import Iterable
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
@@ -7,7 +7,7 @@ from typing import Final, cast
 import msgspec
 from msgspec import Struct
 
-from foldline.agent.tools.foreign import plain_value
+from foldline.agent.tools.schema import plain_value
 from foldline.history.parts import (
     BlobPart,
     FilePart,
@@ -23,7 +23,7 @@ __all__ = ["MAX_RESULT_CHARS", "ToolAnswer", "answer_of", "error_answer"]
 
 
 MAX_RESULT_CHARS: Final = 200_000
-"""How many characters of one text a tool may answer with, where nothing else is asked for."""
+"""How many characters of one text a tool may answer with by default."""
 
 _CONTENT = (TextPart, BlobPart, UriPart, FilePart, GenericPart)
 _UNRUN = (GeneratorType, AsyncGeneratorType, CoroutineType)
@@ -31,17 +31,17 @@ _MOST_ERROR = 2_000
 
 
 class ToolAnswer(Struct, frozen=True):
-    """What goes back to the model; a tool may return one itself."""
+    """What the model gets; a tool may return one itself."""
 
     content: str | tuple[ResponseContent, ...]
-    """The answer: text, or several parts where it is more than text."""
+    """The answer: text, or parts if it is more than text."""
 
     is_error: bool
-    """Whether it tells of a failure."""
+    """Whether the tool failed."""
 
     @property
     def text(self) -> str:
-        """The text of the answer, without what is not text."""
+        """The text of the answer, without other parts."""
         if isinstance(self.content, str):
             return self.content
         return "\n".join(one.content for one in self.content if isinstance(one, TextPart))
@@ -51,14 +51,14 @@ def answer_of(value: object, *, max_result_chars: int = MAX_RESULT_CHARS) -> Too
     """
     Return what the model reads when a tool returns *value*.
 
-    A text goes as it is, None as `null`, bytes as the text that they are in UTF-8 or else as their
-    number, a part or several of them as parts, and anything else as JSON; what JSON does not have
-    goes as `str` writes it. A text of more than *max_result_chars* characters loses its middle. A
-    generator or a coroutine is a failure: what the tool was called for stands in it, and never ran.
+    A string stays as it is, None becomes `null`, bytes are decoded as UTF-8 or else counted, a part or
+    a list of parts stays, and anything else becomes JSON, or what `str` makes of it. A text of more
+    than *max_result_chars* characters loses its middle. A generator or a coroutine is a failure: its
+    body never ran.
     """
     if isinstance(value, _UNRUN):
         kind = type(cast("object", value)).__name__
-        return error_answer(f"the tool returned a {kind}, which nothing has run")
+        return error_answer(f"the tool returned a {kind} that was never run")
     if isinstance(value, ToolAnswer):
         return ToolAnswer(_limited(value.content, max_result_chars), value.is_error)
     return ToolAnswer(_limited(_content(value), max_result_chars), is_error=False)
@@ -66,7 +66,7 @@ def answer_of(value: object, *, max_result_chars: int = MAX_RESULT_CHARS) -> Too
 
 def _content(value: object) -> str | tuple[ResponseContent, ...]:
     if isinstance(value, str):
-        # Without what a subclass adds, as an enumeration does.
+        # Without what a subclass such as an enumeration adds.
         return str.__str__(value)
     if isinstance(value, TextPart):
         return value.content
@@ -89,14 +89,14 @@ def _text(data: bytes) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError:
-        return f"[{len(data):,} bytes that are no text]"
+        return f"[{len(data):,} bytes that are not text]"
 
 
 def _json(value: object) -> str:
     try:
         return msgspec.json.encode(value, enc_hook=plain_value).decode()
     except (TypeError, ValueError, RecursionError):
-        # The tool has run: that its result is no JSON must not look as if it had failed.
+        # The tool has run: a result that is not JSON must not look like a failure.
         return str(value)
 
 
@@ -112,8 +112,6 @@ def _limited(
 
 
 def error_answer(text: str) -> ToolAnswer:
-    """
-    Return the answer that tells the model what went wrong: `Error: ` and the beginning of *text*.
-    """
+    """Return the answer for a failure: `Error: ` and the beginning of *text*."""
     short = text if len(text) <= _MOST_ERROR else f"{text[:_MOST_ERROR]}…"
     return ToolAnswer(f"Error: {short}", is_error=True)

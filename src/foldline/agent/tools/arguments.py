@@ -1,4 +1,4 @@
-"""The arguments of a call: read, checked and brought into the shape that a function wants."""
+"""The arguments of a call: read, checked and converted for the function."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,9 +11,8 @@ from typing import Any, cast
 import msgspec
 from msgspec import UNSET, Struct
 
-from foldline.agent.tools.foreign import foreign_value
-from foldline.agent.tools.parameters import Parameter, Signature, ToolContext
-from foldline.agent.tools.references import JsonSchema
+from foldline.agent.tools.schema import JsonSchema, foreign_value
+from foldline.agent.tools.signature import Parameter, Signature, ToolContext
 from foldline.errors import ConfigError, FormatError
 
 
@@ -26,10 +25,10 @@ _MOST_SAID = 600
 
 
 class ArgumentReader(Struct, frozen=True, kw_only=True):
-    """What makes the arguments of a function out of the JSON that a model wrote."""
+    """Reads the arguments of a function from the JSON that a model wrote."""
 
     fields: type[Struct] | None = None
-    """The shape that the arguments have; None takes any object as it is."""
+    """The type of the arguments; None accepts any object."""
 
     contexts: tuple[str, ...] = ()
     """The names of the parameters that get the `ToolContext`."""
@@ -38,21 +37,20 @@ class ArgumentReader(Struct, frozen=True, kw_only=True):
         self, text: str, context: ToolContext, *, schema: Mapping[str, Any]
     ) -> dict[str, object]:
         """
-        Return what to pass by name.
+        Return the keyword arguments.
 
-        Types are kept to, but for what is harmless: a number or a truth value written as a text,
-        a whole number written as `3.0`, 0 and 1 as truth values, a time in seconds. Of a key that stands
-        twice the last one counts; no text at all is an empty object. What the model does not give is
-        left to the function's own default.
+        Types must match, except for what is harmless: a number or boolean as a string, a whole number
+        as `3.0`, 0 and 1 as booleans, a time in seconds. If a key is repeated, the last one counts; an
+        empty *text* is an empty object. The function's defaults fill in what the model does not give.
 
         Args:
             text: What the model wrote.
             context: The call.
-            schema: What the model was told; an error quotes it.
+            schema: The schema that the model was given; an error quotes it.
 
         Raises:
-            FormatError: *text* is not what was asked for. It says what is wrong and what is
-                allowed, for the model to read.
+            FormatError: *text* does not match. The message says what is wrong and what is expected,
+                for the model to read.
         """
         text = text if text.strip() else "{}"
         given = _any_object(text) if self.fields is None else _checked(text, self.fields, schema)
@@ -61,7 +59,7 @@ class ArgumentReader(Struct, frozen=True, kw_only=True):
 
 def reader_of(signature: Signature, *, name: str) -> ArgumentReader:
     """
-    Return what reads the arguments that *signature* wants, for the tool *name*.
+    Return what reads arguments for *signature*, of the tool *name*.
 
     Raises:
         ConfigError: A parameter has a name or a type that cannot be read.
@@ -90,7 +88,7 @@ def _any_object(text: str) -> dict[str, object]:
     try:
         return msgspec.json.decode(text, type=dict[str, object])
     except msgspec.ValidationError as error:
-        message = f"the arguments are no object: {error}"
+        message = f"the arguments must be an object: {error}"
         raise FormatError(message) from error
     except _UNREADABLE as error:
         raise FormatError(_not_json(error)) from error
@@ -114,14 +112,12 @@ def _converted(text: str, fields: type[Struct]) -> Struct:
     try:
         return msgspec.json.decode(text, type=fields, dec_hook=foreign_value)
     except msgspec.ValidationError:
-        # Strictly first, so that among several kinds the one that was written is taken.
+        # Strict first, so that of several types the one that was written is taken.
         return msgspec.json.decode(text, type=fields, dec_hook=foreign_value, strict=False)
 
 
 def _is_finite(value: object) -> bool:
-    """
-    Whether no number inside of *value* is a NaN or without end: as texts they would slip through.
-    """
+    """Whether no number in *value* is NaN or infinite, which could be written as strings."""
     if isinstance(value, float):
         return isfinite(value)
     if isinstance(value, Decimal):
@@ -145,7 +141,7 @@ def _not_json(error: Exception) -> str:
     if isinstance(error, RecursionError):
         return "the arguments are nested too deeply"
     if isinstance(error, UnicodeError):
-        return "the arguments are not JSON: half of a surrogate pair is no character"
+        return "the arguments are not JSON: they contain half of a surrogate pair"
     return f"the arguments are not valid JSON: {str(error).removeprefix('JSON is malformed: ')}"
 
 
@@ -154,15 +150,15 @@ def _fault(said: str, schema: Mapping[str, Any]) -> str:
     place = _TOP.search(said)
     if place is not None and place[1] in properties:
         allowed = msgspec.json.encode(properties[place[1]]).decode()
-        return f"{_short(said)}. Allowed for {place[1]} is {_short(allowed)}"
+        return f"{_short(said)}. The schema of {place[1]} is {_short(allowed)}"
     return f"{_short(said)}. {_wanted(properties, schema.get('required', ()))}"
 
 
 def _wanted(properties: Mapping[str, object], required: Sequence[str]) -> str:
     named = [name if name in required else f"{name} (optional)" for name in properties]
-    return f"Allowed are {_short(', '.join(named))}" if named else "It takes no arguments"
+    return f"The arguments are {_short(', '.join(named))}" if named else "It takes no arguments"
 
 
 def _short(text: str) -> str:
-    # What is said may quote a whole text of the model.
+    # The message may quote a long string of the model.
     return text if len(text) <= _MOST_SAID else f"{text[:_MOST_SAID]}…"

@@ -14,7 +14,7 @@ from typing import TypeVar, cast
 
 from foldline.agent.bounded import Outcome, bounded
 from foldline.agent.tools.answer import ToolAnswer, answer_of, error_answer
-from foldline.agent.tools.parameters import ToolContext
+from foldline.agent.tools.signature import ToolContext
 from foldline.agent.tools.tool import Tool
 from foldline.errors import FormatError
 from foldline.history.codec import canonical_json, decode_json

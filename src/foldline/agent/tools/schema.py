@@ -1,27 +1,29 @@
 """
-The JSON schema of a tool's arguments, in the shape that vendors take.
+The JSON schema of a tool's arguments, in a form that every vendor accepts.
 
-Definitions stand where they are used, since not every vendor follows references; only one that
-holds itself stays in `$defs`. An array always says what its items are, which OpenAI demands, and a
-choice of values of which kind they are, which others do.
+Definitions are inlined, since not every vendor follows references; only recursive ones stay in
+`$defs`. An array always has `items`, which OpenAI demands, and an enumeration always has a `type`,
+which others do. Types with a schema of their own, such as pydantic models, are known by their methods.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, cast
+from typing import Any, Final, Protocol, TypeAlias, cast, runtime_checkable
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 
-from foldline.agent.tools.foreign import foreign_schema
-from foldline.agent.tools.parameters import Parameter
-from foldline.agent.tools.references import REFERENCE, JsonSchema, References
+from foldline.agent.tools.signature import Parameter
 from foldline.errors import ConfigError
 
 
-__all__ = ["schema_of"]
+__all__ = ["JsonSchema", "foreign_value", "plain_value", "schema_of"]
 
 
+JsonSchema: TypeAlias = dict[str, Any]
+"""A JSON schema, or a part of one."""
+
+_REFERENCE: Final = "#/$defs/"
 _NAMED = frozenset({"properties", "patternProperties", "$defs"})
 _NOISE = frozenset({"title", "discriminator"})
 _VALUES = frozenset({"const", "default", "enum", "examples"})
@@ -33,10 +35,10 @@ def schema_of(parameters: Sequence[Parameter], *, name: str) -> JsonSchema:
     Return the schema of the arguments that the tool *name* takes.
 
     Raises:
-        ConfigError: A parameter has a type that JSON cannot hold; it is named.
+        ConfigError: A parameter has a type without a JSON schema; the message names it.
     """
     schemas, definitions = _components(parameters, name)
-    references = References.of(schemas, definitions)
+    references = _References.of(schemas, definitions)
     properties: JsonSchema = {}
     for one, schema in zip(parameters, schemas, strict=True):
         told = {"description": one.description} if one.description else {}
@@ -57,12 +59,12 @@ def _components(
     annotations: list[Any] = []
     schemas: tuple[JsonSchema, ...] = ()
     definitions: dict[str, JsonSchema] = {}
-    # All of them so far each time: so the one that does not work is known, and names are unique.
+    # All parameters so far each time, so that the failing one is known and names are unique.
     for one in parameters:
         annotations.append(one.annotation)
         try:
             schemas, definitions = msgspec.json.schema_components(
-                annotations, schema_hook=foreign_schema, ref_template=REFERENCE + "{name}"
+                annotations, schema_hook=_foreign_schema, ref_template=_REFERENCE + "{name}"
             )
         except (TypeError, ValueError, NameError) as error:
             reason = str(error).partition("\n")[0]
@@ -72,7 +74,7 @@ def _components(
 
 
 def _default(value: object) -> JsonSchema:
-    # A default that is no JSON is the function's own affair.
+    # The model need not know a default that is not JSON.
     if value is UNSET:
         return {}
     try:
@@ -82,7 +84,7 @@ def _default(value: object) -> JsonSchema:
 
 
 def _tidy(value: Any, *, is_named: bool = False) -> Any:
-    """Return the schema *value* without noise, in which every array says what its items are."""
+    """Return the schema *value* without titles, and with `items` in every array."""
     if isinstance(value, list):
         items: list[Any] = value  # pyright: ignore[reportUnknownVariableType] - of any kind
         return [_tidy(one) for one in items]
@@ -111,3 +113,138 @@ def _items(first: Sequence[JsonSchema]) -> JsonSchema:
 def _kind(values: Iterable[object]) -> JsonSchema:
     kinds = {_KINDS.get(type(one)) for one in values}
     return {"type": kinds.pop()} if len(kinds) == 1 and None not in kinds else {}
+
+
+class _References(Struct, frozen=True, kw_only=True):
+    """The definitions that a schema refers to."""
+
+    definitions: Mapping[str, JsonSchema]
+
+    recursive: frozenset[str]
+    """The names of those that refer to themselves; they cannot be inlined."""
+
+    @classmethod
+    def of(
+        cls, schemas: Iterable[JsonSchema], definitions: Mapping[str, JsonSchema]
+    ) -> "_References":
+        """Find the definitions in *schemas* and *definitions*."""
+        found = dict(definitions)
+        for schema in (*schemas, *definitions.values()):
+            found.update(_inner(schema))
+        return cls(
+            definitions=found,
+            recursive=frozenset(key for key in found if key in _reached(found[key], found)),
+        )
+
+    def inlined(self, value: Any) -> Any:
+        """Return *value*, a part of a schema, with definitions in place of references."""
+        if isinstance(value, list):
+            items: list[Any] = value  # pyright: ignore[reportUnknownVariableType] - of any kind
+            return [self.inlined(one) for one in items]
+        if not isinstance(value, dict):
+            return value
+        schema = cast("JsonSchema", value)
+        key = _target(schema)
+        if key is None or key in self.recursive or key not in self.definitions:
+            return {name: self.inlined(one) for name, one in schema.items() if name != "$defs"}
+        beside = {name: one for name, one in schema.items() if name != "$ref"}
+        return self.inlined({**self.definitions[key], **beside})
+
+    def kept(self, schema: JsonSchema) -> JsonSchema:
+        """Return the definitions that the inlined *schema* still refers to."""
+        reached = _reached(schema, self.definitions)
+        return {key: self.inlined(self.definitions[key]) for key in sorted(reached)}
+
+
+def _target(value: Mapping[str, object]) -> str | None:
+    reference = value.get("$ref")
+    return reference.removeprefix(_REFERENCE) if isinstance(reference, str) else None
+
+
+def _parts(value: Any) -> Iterator[JsonSchema]:
+    """Yield every object in *value*, itself included."""
+    inside: Iterable[Any] = ()
+    if isinstance(value, dict):
+        schema = cast("JsonSchema", value)
+        yield schema
+        inside = schema.values()
+    elif isinstance(value, list):
+        items: list[Any] = value  # pyright: ignore[reportUnknownVariableType] - of any kind
+        inside = items
+    for one in inside:
+        yield from _parts(one)
+
+
+def _inner(schema: JsonSchema) -> JsonSchema:
+    found: JsonSchema = {}
+    for part in _parts(schema):
+        found.update(part.get("$defs", {}))
+    return found
+
+
+def _reached(schema: JsonSchema, definitions: Mapping[str, JsonSchema]) -> set[str]:
+    reached: set[str] = set()
+    waiting = [schema]
+    while waiting:
+        targets = {_target(part) for part in _parts(waiting.pop())}
+        new = {one for one in targets if one is not None and one in definitions} - reached
+        reached |= new
+        waiting.extend(definitions[one] for one in new)
+    return reached
+
+
+@runtime_checkable
+class _Model(Protocol):
+    def model_validate(self, value: object) -> object: ...
+
+    def model_json_schema(self, *, ref_template: str) -> JsonSchema: ...
+
+
+def _foreign_schema(kind: type) -> JsonSchema:
+    if not isinstance(kind, _Model):
+        message = f"{kind} has no JSON schema"
+        raise TypeError(message)
+    # With the full name in front, definitions of two models never collide.
+    prefix = f"{kind.__module__}.{kind.__qualname__}."
+    schema = dict(kind.model_json_schema(ref_template=f"{_REFERENCE}{prefix}{{model}}"))
+    if "$defs" in schema:
+        schema["$defs"] = {f"{prefix}{key}": one for key, one in schema["$defs"].items()}
+    return schema
+
+
+def foreign_value(kind: type, value: object) -> object:
+    """
+    Return *value*, which was read from JSON, as an instance of *kind*.
+
+    Raises:
+        ValueError: *kind* does not accept it.
+    """
+    try:
+        # A type without a schema was refused when the tool was made.
+        return cast("_Model", kind).model_validate(value)
+    except ValueError as error:
+        message = _faults(error)
+    # Outside the handler: the error of another library shows the whole input.
+    raise ValueError(message)
+
+
+def _faults(error: ValueError) -> str:
+    told: object = getattr(error, "errors", None)
+    if not callable(told):
+        return str(error)
+    faults = cast("Sequence[dict[str, Any]]", cast("Callable[[], object]", told)())
+    return "; ".join(_fault(one) for one in faults)
+
+
+def _fault(told: dict[str, Any]) -> str:
+    place = ".".join(str(step) for step in told.get("loc", ()))
+    said = str(told.get("msg", "not allowed"))
+    return f"{place}: {said}" if place else said
+
+
+def plain_value(value: object) -> object:
+    """Return *value*, which JSON cannot represent, as something that it can: if need be, a string."""
+    dump: object = getattr(value, "model_dump", None)
+    if callable(dump) and not isinstance(value, type):
+        return dump(mode="json")
+    return str(value)

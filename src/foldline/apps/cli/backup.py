@@ -22,20 +22,18 @@ from foldline.errors import StoreCorruptError, UsageError
 from foldline.threads.stores.sqlite.backup import Backup, back_up
 
 
-__all__ = ["BackupOptions", "RestoreOptions", "backup", "restore"]
+__all__ = ["backup", "restore"]
 
 
-class BackupOptions(StoreOptions, frozen=True, kw_only=True):
-    """What to copy, and where to."""
-
+class _BackupOptions(StoreOptions, frozen=True, kw_only=True):
     target: Annotated[
         str, typer.Argument(metavar="TARGET", help="The file to create; it must not exist.")
     ]
     json: JsonOption = False
 
 
-@takes(BackupOptions)
-def backup(options: BackupOptions) -> None:
+@takes(_BackupOptions)
+def backup(options: _BackupOptions) -> None:
     """
     Copy a SQLite store into a new file, as of one moment, while others keep writing.
 
@@ -51,9 +49,7 @@ def backup(options: BackupOptions) -> None:
     _finish(_copied(source, path_of(options.target)), as_json=options.json)
 
 
-class RestoreOptions(Struct, frozen=True, kw_only=True):
-    """What to bring back, and where to."""
-
+class _RestoreOptions(Struct, frozen=True, kw_only=True):
     source: Annotated[
         str, typer.Argument(metavar="BACKUP", help="A file that `foldline backup` made.")
     ]
@@ -66,8 +62,8 @@ class RestoreOptions(Struct, frozen=True, kw_only=True):
     json: JsonOption = False
 
 
-@takes(RestoreOptions)
-def restore(options: RestoreOptions) -> None:
+@takes(_RestoreOptions)
+def restore(options: _RestoreOptions) -> None:
     """
     Bring a backup of a SQLite store back.
 
@@ -85,7 +81,7 @@ def restore(options: RestoreOptions) -> None:
         confirm(question, f"{target} exists already: add --force to overwrite it")
     draft = target.with_name(f".{target.name}.restored")
     draft.unlink(missing_ok=True)
-    check_targets({"STORE": str(target)}, source=str(source))
+    check_targets({"STORE": str(target)}, reads=[str(source)])
     try:
         made = _copied(source, draft)
         for end in ("-wal", "-shm"):
@@ -97,7 +93,7 @@ def restore(options: RestoreOptions) -> None:
 
 
 def _copied(source: Path, target: Path) -> Backup:
-    check_targets({"TARGET": str(target)}, source=str(source))
+    check_targets({"TARGET": str(target)}, reads=[str(source)])
     with progress("copying", 1) as advance:
 
         def step(remaining: int, total: int) -> None:

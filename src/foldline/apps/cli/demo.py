@@ -13,7 +13,7 @@ from rich.text import Text
 from foldline.apps.cli.documents import replay_document
 from foldline.apps.cli.files import check_targets, print_json, write_files
 from foldline.apps.cli.options import JsonOption, takes
-from foldline.apps.cli.tables import picture, replay_table
+from foldline.apps.cli.replay import replay_table
 from foldline.apps.cli.terminal import command_name, output_console, progress
 from foldline.apps.cli.viewing import show_view
 from foldline.logs import read_sessions
@@ -26,7 +26,7 @@ from foldline.replay.report import html_page
 from foldline.replay.tape import Tape
 
 
-__all__ = ["DEMO_CONFIGS", "DemoOptions", "demo", "recorded_session"]
+__all__ = ["DEMO_CONFIGS", "demo", "recorded_session"]
 
 
 DEMO_CONFIGS: Mapping[str, HistoryReductionConfig] = MappingProxyType(
@@ -39,9 +39,7 @@ _VIEW_LINES = 14
 _SUMMARY_LINES = 12
 
 
-class DemoOptions(Struct, frozen=True, kw_only=True):
-    """How to show it."""
-
+class _DemoOptions(Struct, frozen=True, kw_only=True):
     html: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write a page with pictures to this file.")
     ] = None
@@ -49,11 +47,9 @@ class DemoOptions(Struct, frozen=True, kw_only=True):
     json: JsonOption = False
 
 
-@takes(DemoOptions)
-def demo(options: DemoOptions) -> None:
-    """
-    Replay a recorded session that comes with foldline; no key, no network and no file is needed.
-    """
+@takes(_DemoOptions)
+def demo(options: _DemoOptions) -> None:
+    """Replay a recorded session that comes with foldline, without a key, a network or a file."""
     check_targets({"--html": options.html})
     tape = Tape(recorded_session())
     with progress("replaying", len(DEMO_CONFIGS) * len(tape.calls)) as advance:
@@ -85,9 +81,6 @@ def _shown(comparison: Comparison, console: Console) -> Iterator[RenderableType]
     for row in rows([comparison.reports]):
         yield Text(f"{row.name}: {row.description}", style="dim")
     yield ""
-    yield Text(f"History against view, in tokens, with {_SHOWN}", style="bold")
-    yield picture(shown.report, console=console)
-    yield ""
     yield Text(f"The last view, with {_SHOWN}", style="bold")
     yield show_view(shown.view, summary_lines=_SUMMARY_LINES, most=_VIEW_LINES)
     yield ""
@@ -105,8 +98,7 @@ def _introduction(comparison: Comparison) -> str:
     return (
         f"A session that we recorded while we made foldline: {session.exchanges:,} user turns, "
         f"{session.messages:,} messages, {calls:,} model calls.\n"
-        "Each call is prepared again; the offline digest writes the summaries, without a key or "
-        "a network."
+        "Each call is prepared again; the offline digest writes the summaries."
     )
 
 
@@ -116,7 +108,7 @@ def _meaning(comparison: Comparison, totals: Mapping[str, Totals]) -> Iterator[s
     yield (
         f"- What grows: the history, to {short_number(history)} tokens. The largest view has "
         f"{short_number(ours.peak_tokens)}, and all views together are "
-        f"{_share(ours.sent_tokens, full.sent_tokens)} of what is sent without reduction."
+        f"{_share(ours.sent_tokens, full.sent_tokens)} of the tokens sent without reduction."
     )
     yield (
         f"- What is saved: {ours.summarizer_calls:,} summarizer calls instead of "
@@ -125,7 +117,7 @@ def _meaning(comparison: Comparison, totals: Mapping[str, Totals]) -> Iterator[s
         f"message {_times(ours.most_reads)}."
     )
     yield (
-        "- What it costs: each fold starts the prompt cache over behind the system messages. "
+        "- What it costs: each fold invalidates the prompt cache after the system messages. "
         f"{ours.prefix_share * 100:.1f} % of the prefix is kept, and "
         f"{short_number(ours.fresh_tokens)} tokens are new to the cache instead of "
         f"{short_number(full.fresh_tokens)}."

@@ -20,7 +20,7 @@ from foldline.threads.stores.fact import Fact
 from foldline.threads.stores.sqlite.doctor import sqlite_facts
 
 
-__all__ = ["DoctorOptions", "doctor"]
+__all__ = ["doctor", "version_of"]
 
 
 _DANGER = 1
@@ -28,14 +28,12 @@ _DANGER = 1
 _EXTRAS = {"cli": "typer", "crypto": "cryptography", "postgres": "psycopg", "redis": "redis"}
 
 
-class DoctorOptions(StoreOptions, frozen=True, kw_only=True):
-    """Which store to look at."""
-
+class _DoctorOptions(StoreOptions, frozen=True, kw_only=True):
     json: JsonOption = False
 
 
-@takes(DoctorOptions)
-def doctor(options: DoctorOptions) -> None:
+@takes(_DoctorOptions)
+def doctor(options: _DoctorOptions) -> None:
     """
     Check a store's environment: versions, modes, locks, sizes and the disk.
 
@@ -62,14 +60,15 @@ def _programs() -> list[Fact]:
     missing = sorted(name for name, package in _EXTRAS.items() if find_spec(package) is None)
     there = sorted(set(_EXTRAS) - set(missing))
     return [
-        Fact(name="foldline", value=_version("foldline")),
+        Fact(name="foldline", value=version_of("foldline")),
         Fact(name="Python", value=f"{platform.python_version()} on {sys.platform}"),
-        Fact(name="msgspec", value=_version("msgspec")),
+        Fact(name="msgspec", value=version_of("msgspec")),
         Fact(name="extras", value=f"{', '.join(there)}; missing: {', '.join(missing) or 'none'}"),
     ]
 
 
-def _version(package: str) -> str:
+def version_of(package: str) -> str:
+    """Return the version of an installed package."""
     try:
         return version(package)
     except PackageNotFoundError:

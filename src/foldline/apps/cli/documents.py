@@ -52,9 +52,6 @@ TARGETS: Mapping[str, Callable[[Sequence[Message]], bytes]] = MappingProxyType(
 def target_format(wanted: str | None, *, source: str) -> str:
     """
     Return the format to write in: the *wanted* one, else that of the *source* if it is a target.
-
-    Raises:
-        ConfigError: The *wanted* one is none of `TARGETS`.
     """
     if wanted is None:
         return source if source in TARGETS else _DEFAULT_TARGET

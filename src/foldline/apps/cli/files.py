@@ -1,10 +1,8 @@
 """Reading what the command line names, and writing so that a failure leaves nothing behind."""
 
-import errno
 import os
-import stat
+import shutil
 import sys
-import tempfile
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from itertools import combinations
@@ -28,50 +26,31 @@ __all__ = [
 STANDARD_INPUT = "-"
 """The name of the standard input."""
 
-_USUAL_MODE = 0o666
 _CALLERS = (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)
-# Names that lead nowhere, for which Python has no class.
-_NOWHERE = frozenset({errno.ELOOP, errno.ENAMETOOLONG})
 
 
 def read_file(name: str) -> bytes:
-    """
-    Return what the file *name* holds, or the standard input.
-
-    Raises:
-        UsageError: It cannot be read as a file.
-        ExternalError: Reading it failed.
-    """
+    """Return what the file *name* holds, or the standard input."""
     try:
         return sys.stdin.buffer.read() if name == STANDARD_INPUT else Path(name).read_bytes()
     except (OSError, ValueError) as error:
-        what = f"read {name}"
-        raise _failure(what, error) from error
+        message = f"cannot read {name}: {_reason(error)}"
+        raise UsageError(message) from error
 
 
-def check_targets(
-    targets: Mapping[str, str | None], *, source: str = STANDARD_INPUT, configs: Iterable[str] = ()
-) -> None:
+def check_targets(targets: Mapping[str, str | None], *, reads: Iterable[str] = ()) -> None:
     """
     Check that *targets* can be written, before any work is done.
 
     Args:
         targets: The files to write, by the options that name them.
-        source: The conversation, which is never overwritten.
-        configs: The configurations, which are not either.
-
-    Raises:
-        UsageError: The folder of a file does not exist, or it is a folder itself, what is read, or
-            the target of another option.
+        reads: The files that are read, which are never overwritten.
     """
     named = {option: name for option, name in targets.items() if name is not None}
     for name in named.values():
         _check_place(name)
-        if _is_same(name, source):
-            message = f"cannot write {name}: it is the conversation itself; name another file"
-            raise UsageError(message)
-        if any(_is_same(name, config) for config in configs):
-            message = f"cannot write {name}: it is the configuration; name another file"
+        if any(_is_same(name, other) for other in reads):
+            message = f"cannot write {name}: this command reads it; name another file"
             raise UsageError(message)
     for (option, name), (other, others) in combinations(named.items(), 2):
         if _is_same(name, others):
@@ -100,13 +79,7 @@ def _is_same(one: str, other: str) -> bool:
 
 
 def write_files(contents: Mapping[str, bytes]) -> None:
-    """
-    Write every file of *contents* whole; existing files are unchanged until then.
-
-    Raises:
-        UsageError: A name cannot be written to.
-        ExternalError: Writing failed; no file was changed.
-    """
+    """Write every file of *contents* whole; existing files are unchanged until then."""
     drafts: dict[Path, Path] = {}
     name = ""
     try:
@@ -120,36 +93,28 @@ def write_files(contents: Mapping[str, bytes]) -> None:
             name = str(target)
             draft.replace(target)
     except OSError as error:
-        what = f"write {name}"
-        raise _failure(what, error) from error
+        message = f"cannot write {name}: {_reason(error)}"
+        kind = UsageError if isinstance(error, _CALLERS) else ExternalError
+        raise kind(message) from error
     finally:
         for draft in drafts.values():
             draft.unlink(missing_ok=True)
 
 
 def _draft(target: Path, data: bytes) -> Path:
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    draft = Path(name)
+    draft = target.with_name(f".{target.name}.{os.getpid()}.draft")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with draft.open("wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        draft.chmod(_mode(target))
+        if target.exists():
+            shutil.copymode(target, draft)
     except OSError:
         with suppress(OSError):
             draft.unlink()
         raise
     return draft
-
-
-def _mode(target: Path) -> int:
-    with suppress(OSError):
-        return stat.S_IMODE(target.stat().st_mode)
-    # The mask can only be read by setting it.
-    mask = os.umask(0)
-    os.umask(mask)
-    return _USUAL_MODE & ~mask
 
 
 def print_document(data: bytes) -> None:
@@ -164,9 +129,5 @@ def print_json(value: Any) -> None:
     print_document(encode_json(value))
 
 
-def _failure(what: str, error: Exception) -> UsageError | ExternalError:
-    reason = getattr(error, "strerror", None) or "the name is not allowed"
-    message = f"cannot {what}: {reason}"
-    if isinstance(error, (*_CALLERS, ValueError)) or getattr(error, "errno", None) in _NOWHERE:
-        return UsageError(message)
-    return ExternalError(message)
+def _reason(error: Exception) -> str:
+    return getattr(error, "strerror", None) or "no file can have this name"

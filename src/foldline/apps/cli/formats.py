@@ -5,24 +5,21 @@ from typing import Annotated
 
 import typer
 from msgspec import Struct
-from rich.table import Table
 from rich.text import Text
 
 from foldline.apps.cli.documents import TARGETS
 from foldline.apps.cli.files import print_json
 from foldline.apps.cli.options import JsonOption, SourceOptions, takes
 from foldline.apps.cli.sources import sessions_of
-from foldline.apps.cli.terminal import clean, first_line, output_console
+from foldline.apps.cli.terminal import clean, first_line, output_console, plain_table
 from foldline.logs.importer import Session
 from foldline.logs.sessions import FORMATS
 
 
-__all__ = ["FormatsOptions", "formats"]
+__all__ = ["formats"]
 
 
-class FormatsOptions(Struct, frozen=True, kw_only=True):
-    """What to list."""
-
+class _FormatsOptions(Struct, frozen=True, kw_only=True):
     file: Annotated[
         str | None,
         typer.Argument(metavar="[FILE]", help="List the sessions of this file instead."),
@@ -34,8 +31,8 @@ class FormatsOptions(Struct, frozen=True, kw_only=True):
     json: JsonOption = False
 
 
-@takes(FormatsOptions)
-def formats(options: FormatsOptions) -> None:
+@takes(_FormatsOptions)
+def formats(options: _FormatsOptions) -> None:
     """List the formats that can be read, or the sessions in a file."""
     if options.file is None:
         _list_formats(as_json=options.json)
@@ -49,7 +46,7 @@ def _list_formats(*, as_json: bool) -> None:
         known = [{"name": one.name, "description": one.description} for one in FORMATS]
         print_json({"formats": known, "targets": list(TARGETS)})
         return
-    table = _table("format", "description")
+    table = plain_table("format", "description")
     for one in FORMATS:
         table.add_row(one.name, one.description)
     console = output_console()
@@ -72,7 +69,7 @@ def _list_sessions(sessions: Sequence[Session], *, as_json: bool) -> None:
         ]
         print_json({"sessions": listed})
         return
-    table = _table("no.", "id", "messages", "title")
+    table = plain_table("no.", "id", "messages", "title")
     for number, session in enumerate(sessions, start=1):
         count = f"{len(session.messages):,}"
         title = first_line(session.title, most=60)
@@ -83,10 +80,3 @@ def _list_sessions(sessions: Sequence[Session], *, as_json: bool) -> None:
     for session in sessions:
         for text in session.notes:
             console.print(Text(f"note: {clean(session.id)}: {clean(text)}", style="dim"))
-
-
-def _table(*titles: str) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for title in titles:
-        table.add_column(title, header_style="bold", overflow="fold")
-    return table

@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = _run(list(sys.argv[1:] if arguments is None else arguments))
         sys.stdout.flush()
     except (BrokenPipeError, SystemExit):
-        # Whoever read the output has seen enough; rich and typer tell so by SystemExit.
+        # The reader of the output has closed it; rich and typer raise SystemExit then.
         _drop_output()
         return _WELL
     except KeyboardInterrupt:

@@ -1,7 +1,8 @@
 """The options of the commands as records: what several commands take is written once."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Mapping
 from inspect import Parameter, Signature
+from types import MappingProxyType
 from typing import Annotated, Any, get_type_hints
 
 import msgspec
@@ -60,16 +61,19 @@ class ConfigOptions(SourceOptions, frozen=True, kw_only=True):
     unit: Annotated[
         str | None,
         typer.Option(
-            metavar="UNIT", help="What is counted: exchanges (the default), messages or tokens."
+            metavar="UNIT",
+            help="What is counted: exchanges (the default), messages (in a chat) or tokens.",
         ),
     ] = None
     target: Annotated[
         int | None,
-        typer.Option(metavar="N", help="How many units a fold keeps; 20 by default."),
+        typer.Option(metavar="N", help="How many units a fold keeps; 20 by default, in a chat 40."),
     ] = None
     threshold: Annotated[
         int | None,
-        typer.Option(metavar="N", help="How many more may gather before a fold; 5 by default."),
+        typer.Option(
+            metavar="N", help="How many more may gather before a fold; 5 by default, in a chat 20."
+        ),
     ] = None
     layers: Annotated[
         bool | None,
@@ -117,24 +121,24 @@ class RunOptions(ConfigOptions, frozen=True, kw_only=True):
 
 
 def takes(
-    *records: type[Struct], without: Collection[str] = ()
+    *records: type[Struct], fixed: Mapping[str, object] = MappingProxyType({})
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """
     Make a command of a function that takes one instance of each of *records*.
 
-    Each of their fields becomes an option, but those *without*, which keep their default.
+    Each of their fields becomes an option, but those with a *fixed* value.
     """
-    groups = [[one for one in _parameters(kind) if one.name not in without] for kind in records]
-    parameters = [one for group in groups for one in group]
+    groups = [_parameters(kind) for kind in records]
+    parameters = [one for group in groups for one in group if one.name not in fixed]
 
     def decorate(run: Callable[..., None]) -> Callable[..., None]:
-        def command(**values: Any) -> None:
-            run(
-                *(
-                    kind(**{one.name: values[one.name] for one in group})
-                    for kind, group in zip(records, groups, strict=True)
-                )
-            )
+        def command(**given: Any) -> None:
+            values = {**given, **fixed}
+            made = [
+                kind(**{one.name: values[one.name] for one in group})
+                for kind, group in zip(records, groups, strict=True)
+            ]
+            run(*made)
 
         command.__name__ = run.__name__
         command.__doc__ = run.__doc__

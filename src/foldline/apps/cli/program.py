@@ -1,7 +1,6 @@
 """The command with all its commands."""
 
 from collections.abc import Callable, Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from types import MappingProxyType
 from typing import Annotated
 
@@ -10,7 +9,7 @@ import typer
 from foldline.apps.cli.backup import backup, restore
 from foldline.apps.cli.chat.session import chat
 from foldline.apps.cli.demo import demo
-from foldline.apps.cli.doctor import doctor
+from foldline.apps.cli.doctor import doctor, version_of
 from foldline.apps.cli.formats import formats
 from foldline.apps.cli.reduce import plan, reduce
 from foldline.apps.cli.replay import replay
@@ -52,10 +51,7 @@ app = typer.Typer(
 
 def _show_version(asked: bool) -> None:
     if asked:
-        try:
-            typer.echo(f"foldline {version('foldline')}")
-        except PackageNotFoundError:
-            typer.echo("foldline, not installed as a package")
+        typer.echo(f"foldline {version_of('foldline')}")
         raise typer.Exit
 
 

@@ -31,7 +31,7 @@ from foldline.reduction.verdict import Verdict
 from foldline.reduction.view import view_tokens
 
 
-__all__ = ["PlanOptions", "ReduceOptions", "plan", "reduce"]
+__all__ = ["plan", "reduce"]
 
 
 class _Run(Struct, frozen=True, kw_only=True):
@@ -47,14 +47,7 @@ class _Run(Struct, frozen=True, kw_only=True):
 
 
 def _begin(options: RunOptions) -> _Run:
-    """
-    Read everything that *options* name.
-
-    Raises:
-        UsageError: A file cannot be read, or the options exclude each other.
-        FormatError: The file holds no conversation, or that of the state no reduction.
-        ConfigError: The configuration is invalid.
-    """
+    """Read everything that *options* name."""
     if options.force and options.skip:
         message = "--force and --skip exclude each other: leave one out"
         raise UsageError(message)
@@ -83,9 +76,7 @@ def _begin(options: RunOptions) -> _Run:
     )
 
 
-class ReduceOptions(RunOptions, frozen=True, kw_only=True):
-    """What to reduce, and where to put it."""
-
+class _ReduceOptions(RunOptions, frozen=True, kw_only=True):
     to: Annotated[
         str | None,
         typer.Option(
@@ -100,8 +91,8 @@ class ReduceOptions(RunOptions, frozen=True, kw_only=True):
     json: JsonOption = False
 
 
-@takes(ReduceOptions)
-def reduce(options: ReduceOptions) -> None:
+@takes(_ReduceOptions)
+def reduce(options: _ReduceOptions) -> None:
     """
     Print the view of a conversation to send to a model.
 
@@ -119,7 +110,7 @@ def reduce(options: ReduceOptions) -> None:
     the view and the state are written as usual, and the line ends with "the turn ends here".
     """
     targets = {"--output": options.output, "--state": options.state}
-    check_targets(targets, source=options.file, configs=options.config or ())
+    check_targets(targets, reads=(options.file, *(options.config or ())))
     has_document = options.json or options.output is not None
     if options.to is not None and not has_document:
         message = "--to has no effect on what is shown for people: add --json or --output FILE"
@@ -165,14 +156,12 @@ def _what_happened(run: _Run, reduced: ReducedHistory[Message]) -> str:
     return "; ".join(facts)
 
 
-class PlanOptions(RunOptions, frozen=True, kw_only=True):
-    """What to plan."""
-
+class _PlanOptions(RunOptions, frozen=True, kw_only=True):
     json: JsonOption = False
 
 
-@takes(PlanOptions)
-def plan(options: PlanOptions) -> None:
+@takes(_PlanOptions)
+def plan(options: _PlanOptions) -> None:
     """
     Show what reduce would do with a conversation: verdict, reason, cut and counts.
 

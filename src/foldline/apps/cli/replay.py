@@ -5,7 +5,9 @@ from pathlib import PurePath
 from typing import Annotated
 
 import typer
-from rich.console import Console
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, Group
+from rich.table import Table
 from rich.text import Text
 
 from foldline.apps.cli.documents import replay_document
@@ -18,25 +20,24 @@ from foldline.apps.cli.sources import (
     read_config,
     sessions_of,
 )
-from foldline.apps.cli.tables import replay_table
 from foldline.apps.cli.terminal import clean, counted, note, output_console, progress
 from foldline.reduction.config import HistoryReductionConfig
-from foldline.replay.columns import rows
+from foldline.replay.columns import COLUMNS, Column, Row, rows
 from foldline.replay.comparison import USUAL, compare
 from foldline.replay.record import ReplayReport
 from foldline.replay.report import html_page
 from foldline.replay.tape import Tape
 
 
-__all__ = ["ReplayOptions", "replay"]
+__all__ = ["replay", "replay_table"]
 
 
 _MOST_VIOLATIONS = 5
+_FIGURE_WIDTH = 5
+_LEAST_NAME = 12
 
 
-class ReplayOptions(ConfigOptions, frozen=True, kw_only=True):
-    """What to play, and with which configurations."""
-
+class _ReplayOptions(ConfigOptions, frozen=True, kw_only=True):
     config: Annotated[
         list[str] | None,
         typer.Option(metavar="FILE", help="A configuration in JSON or TOML; may be given again."),
@@ -60,8 +61,8 @@ class ReplayOptions(ConfigOptions, frozen=True, kw_only=True):
     json: JsonOption = False
 
 
-@takes(ReplayOptions)
-def replay(options: ReplayOptions) -> None:
+@takes(_ReplayOptions)
+def replay(options: _ReplayOptions) -> None:
     """
     Play a recorded session, message by message, and show what each configuration costs.
 
@@ -69,7 +70,7 @@ def replay(options: ReplayOptions) -> None:
     played and their figures added up. Notes on the standard error say what in FILE is not a
     message. With --json: an object with "sessions", and in each "session" and its "replays".
     """
-    check_targets({"--html": options.html}, source=options.file, configs=options.config or ())
+    check_targets({"--html": options.html}, reads=(options.file, *(options.config or ())))
     configs = _configs(options)
     recorded = sessions_of(options)
     note_sessions(recorded)
@@ -90,7 +91,7 @@ def replay(options: ReplayOptions) -> None:
         _print(output_console(), sessions)
 
 
-def _configs(options: ReplayOptions) -> Mapping[str, HistoryReductionConfig]:
+def _configs(options: _ReplayOptions) -> Mapping[str, HistoryReductionConfig]:
     configs: dict[str, HistoryReductionConfig] = {}
     for name in options.config or ():
         config = configured(options, read_config(name))
@@ -139,3 +140,47 @@ def _print_violations(console: Console, report: ReplayReport) -> None:
         console.print(Text(f"{where}: {clean(text)}", style="red"))
     if len(found) > _MOST_VIOLATIONS:
         console.print(f"and {len(found) - _MOST_VIOLATIONS:,} more violations")
+
+
+def replay_table(table: Sequence[Row], *, width: int) -> Group:
+    """
+    Return *table* with one line per configuration, in *width* characters.
+
+    Columns that do not fit beside the others follow below; figures are never cut.
+    """
+    names = max((len(clean(row.name)) for row in table), default=0)
+    names = min(names, max(_LEAST_NAME, width // 3))
+    stretches: list[list[Column]] = [[]]
+    left = width - names
+    for column in COLUMNS:
+        wide = 1 + _width(column, table)
+        if wide > left and stretches[-1]:
+            stretches.append([])
+            left = width - names
+        stretches[-1].append(column)
+        left -= wide
+    return Group(*(_table(table, columns, names) for columns in stretches))
+
+
+def _width(column: Column, table: Sequence[Row]) -> int:
+    figures = (len(column.show(row.totals, short=True)) for row in table)
+    return max(_FIGURE_WIDTH, *map(len, column.title.split()), *figures)
+
+
+def _table(table: Sequence[Row], columns: Sequence[Column], names: int) -> Table:
+    shown = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=0)
+    shown.add_column("", no_wrap=True, overflow="ellipsis", width=names)
+    for column in columns:
+        shown.add_column(
+            column.title,
+            justify="right",
+            vertical="bottom",
+            overflow="fold",
+            min_width=_width(column, table),
+            max_width=_width(column, table),
+        )
+    for row in table:
+        cells = [column.show(row.totals, short=True) for column in columns]
+        style = "dim" if row.is_baseline else ""
+        shown.add_row(Text(clean(row.name)), *cells, style=style)
+    return shown

@@ -58,24 +58,12 @@ _Error = TypeVar("_Error", ConfigError, FormatError)
 
 
 def sessions_of(options: SourceOptions) -> tuple[Session, ...]:
-    """
-    Return the sessions that *options* ask for: all of the file, or the one they name.
-
-    Raises:
-        UsageError: The file cannot be read, or holds no such session.
-        FormatError: The file holds no conversation that foldline reads.
-    """
+    """Return the sessions that *options* ask for: all of the file, or the one they name."""
     return sessions_in(read_file(options.file), options)
 
 
 def sessions_in(data: bytes, options: SourceOptions) -> tuple[Session, ...]:
-    """
-    Return the sessions that *options* ask for from *data*, the content of the file.
-
-    Raises:
-        UsageError: It holds no such session.
-        FormatError: It holds no conversation that foldline reads.
-    """
+    """Return the sessions that *options* ask for from *data*, the content of the file."""
     is_file = options.file != STANDARD_INPUT
     where = options.file if is_file else "standard input"
     name = PurePath(options.file).name.partition(".")[0] if is_file else ""
@@ -89,13 +77,7 @@ def sessions_in(data: bytes, options: SourceOptions) -> tuple[Session, ...]:
 
 
 def one_session(options: SourceOptions) -> Session:
-    """
-    Return the one session that *options* ask for.
-
-    Raises:
-        UsageError: The file cannot be read, holds no such session, or holds several.
-        FormatError: The file holds no conversation that foldline reads.
-    """
+    """Return the one session that *options* ask for."""
     first, *others = sessions_of(options)
     if others:
         count = 1 + len(others)
@@ -130,13 +112,7 @@ def note_sessions(sessions: Sequence[Session]) -> None:
 
 
 def read_state(name: str) -> HistoryReductionState:
-    """
-    Return the reduction in the file *name*.
-
-    Raises:
-        UsageError: The file cannot be read.
-        FormatError: It holds no reduction.
-    """
+    """Return the reduction in the file *name*."""
     data = read_file(name)
     try:
         return HistoryReductionState.from_json(data)
@@ -147,13 +123,7 @@ def read_state(name: str) -> HistoryReductionState:
 
 
 def read_config(name: str) -> HistoryReductionConfig:
-    """
-    Return the configuration in the file *name*, enabled unless the file says that it is not.
-
-    Raises:
-        UsageError: The file cannot be read.
-        ConfigError: It holds no valid configuration.
-    """
+    """Return the configuration in the file *name*, enabled unless the file says that it is not."""
     fields = config_fields(name)
     try:
         config = config_from_mapping(fields)
@@ -164,13 +134,7 @@ def read_config(name: str) -> HistoryReductionConfig:
 
 
 def config_fields(name: str) -> dict[str, Any]:
-    """
-    Return the fields in the file *name*: JSON if it begins with `{`, else TOML.
-
-    Raises:
-        UsageError: The file cannot be read.
-        ConfigError: It is neither.
-    """
+    """Return the fields in the file *name*: JSON if it begins with `{`, else TOML."""
     data = read_file(name).removeprefix(BOM_UTF8)
     try:
         if data.lstrip().startswith(b"{"):
@@ -214,12 +178,7 @@ def is_configured(options: ConfigOptions) -> bool:
 def configured(
     options: ConfigOptions, base: HistoryReductionConfig | None = None
 ) -> HistoryReductionConfig:
-    """
-    Return *base*, or the default of the command, as *options* change it.
-
-    Raises:
-        ConfigError: A value is invalid or has no effect.
-    """
+    """Return *base*, or the default of the command, as *options* change it."""
     fields: dict[str, Any] = msgspec.structs.asdict(base or _DEFAULT)
     for name, field in _FIELDS.items():
         value = getattr(options, name)

@@ -27,7 +27,7 @@ from foldline.threads.cipher import AesCipher
 from foldline.threads.key import DEFAULT_TENANT
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.sqlite.file import APPLICATION_ID
-from foldline.threads.stores.sqlite.identity import check_log, has_log
+from foldline.threads.stores.sqlite.identity import check_log, log_of
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.thread import ConversationThread
 
@@ -43,7 +43,6 @@ __all__ = [
     "file_of",
     "folded_in",
     "found_thread",
-    "no_threads_of",
     "opened_store",
     "path_of",
     "tenants_note",
@@ -163,13 +162,7 @@ def with_store(
     *,
     may_make: bool = False,
 ) -> _Result:
-    """
-    Do *work* on the store that *options* name and return the result; see `opened_store`.
-
-    Raises:
-        UsageError: The store cannot be used.
-        StoreError: It cannot be opened.
-    """
+    """Do *work* on the store that *options* name and return the result; see `opened_store`."""
 
     async def _worked(store: ThreadStore) -> _Result:
         return await work(store)
@@ -214,12 +207,7 @@ def _cipher(name: str) -> AesCipher:
 
 
 def address_of(options: StoreOptions) -> str:
-    """
-    Return what names the store: a path, or an address, which may hold a password.
-
-    Raises:
-        UsageError: Nothing does.
-    """
+    """Return what names the store: a path, or an address, which may hold a password."""
     if not options.store:
         message = (
             "no store is named: give --store PATH or a postgresql:// or redis:// address, or set "
@@ -244,10 +232,6 @@ def file_of(options: StoreOptions, *, may_make: bool = False) -> Path | None:
     Args:
         options: The store.
         may_make: Whether a file that does not exist, or is empty, will do.
-
-    Raises:
-        UsageError: There is no such file, it cannot be read, or it is not a store.
-        StoreCorruptError: There is no such file, but the log of one.
     """
     address = address_of(options)
     scheme = _scheme(address)
@@ -275,7 +259,7 @@ def _check_file(path: Path, *, may_make: bool) -> None:
         message = f"{path} is not a file: name the file of a store"
         raise UsageError(message)
     # A link is another name of the file, and the log lies beside the file itself.
-    if has_log(path.resolve()):
+    if log_of(path.resolve()).exists():
         check_log(path.resolve())
         return
     with path.open("rb") as file:
@@ -309,27 +293,17 @@ def path_of(name: str) -> Path:
     return path
 
 
-def no_threads_of(tenant: str, others: Sequence[str] = ()) -> UsageError:
-    """Return the error for a *tenant* without threads; *others* have some."""
-    more = f"; {tenants_note(others)}" if others else ""
-    return UsageError(f"no threads of tenant {tenant!r}: check the name{more}")
-
-
 def tenants_note(tenants: Sequence[str]) -> str:
     """Return how many *tenants* have threads, the names of the first, and how to name one."""
+    if not tenants:
+        return "the store has none"
     named = ", ".join(tenants[:_MOST_TENANTS]) + ", …" * (len(tenants) > _MOST_TENANTS)
     has = "1 tenant has" if len(tenants) == 1 else f"{len(tenants):,} tenants have"
     return f"{has} threads ({named}): name one with --tenant"
 
 
 async def found_thread(store: ThreadStore, options: TenantOptions, id: str) -> ConversationThread:
-    """
-    Return the thread of that id.
-
-    Raises:
-        ThreadNotFoundError: There is none, or it has expired.
-        StoreCorruptError: It is damaged.
-    """
+    """Return the thread of that id."""
     thread = await store.find(id, tenant=options.tenant)
     if thread is None:
         raise ThreadNotFoundError(thread_id=id)

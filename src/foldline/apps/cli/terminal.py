@@ -3,7 +3,7 @@
 import os
 import shutil
 import sys
-from collections.abc import Generator
+from collections.abc import Collection, Generator
 from contextlib import contextmanager
 from pathlib import PurePath
 from typing import TextIO
@@ -61,9 +61,17 @@ def note(text: str) -> None:
     error_console().print(Text(f"note: {clean(text)}", style="dim"), soft_wrap=True)
 
 
-def plain_table() -> Table:
-    """Return an empty table without lines and without a header."""
-    return Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
+def plain_table(*titles: str, numbers: Collection[str] = ()) -> Table:
+    """Return a table without lines, with a column for each of *titles*; those of *numbers* right."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=bool(titles))
+    for title in titles:
+        table.add_column(
+            title,
+            header_style="bold",
+            overflow="fold",
+            justify="right" if title in numbers else "left",
+        )
+    return table
 
 
 def command_name() -> str:

@@ -49,9 +49,6 @@ from foldline.threads.store import ThreadStore
 
 
 __all__ = [
-    "ExportOptions",
-    "ForkOptions",
-    "ImportOptions",
     "export_thread",
     "fork_thread",
     "import_threads",
@@ -68,9 +65,7 @@ _EXPORTS = (_SNAPSHOT, *TARGETS, _CHAT_JSONL)
 _MOST_GAPS = 5
 
 
-class ImportOptions(TenantOptions, frozen=True, kw_only=True):
-    """What to import, and as what."""
-
+class _ImportOptions(TenantOptions, frozen=True, kw_only=True):
     file: Annotated[
         str,
         typer.Argument(
@@ -104,8 +99,8 @@ class _Found(Struct, frozen=True, kw_only=True):
     is_log: bool
 
 
-@takes(ImportOptions)
-def import_threads(options: ImportOptions) -> None:
+@takes(_ImportOptions)
+def import_threads(options: _ImportOptions) -> None:
     """
     Make a thread of each session of a recorded conversation, or one of a snapshot.
 
@@ -148,9 +143,6 @@ async def _is_there(
 ) -> bool:
     """
     Whether an earlier import of a log has made the thread *key*, with the messages of *snapshot*.
-
-    Raises:
-        ThreadExistsError: There is such a thread, and it is another one.
     """
     thread = await store.find(key.id, tenant=key.tenant)
     if thread is None:
@@ -173,7 +165,7 @@ async def _make(store: ThreadStore, key: ThreadKey, snapshot: ThreadSnapshot) ->
     return planned.record.head.count
 
 
-def _found(options: ImportOptions) -> _Found:
+def _found(options: _ImportOptions) -> _Found:
     data = read_file(options.file)
     if options.format is None and _is_snapshot(data):
         try:
@@ -231,9 +223,7 @@ def _ids(sessions: Sequence[Session], prefix: str) -> list[str]:
     return ids
 
 
-class ExportOptions(TenantOptions, frozen=True, kw_only=True):
-    """What to export, and where to."""
-
+class _ExportOptions(TenantOptions, frozen=True, kw_only=True):
     id: IdArgument
     to: Annotated[
         str,
@@ -266,8 +256,8 @@ class _Export(Struct):
     left_out: str = ""
 
 
-@takes(ExportOptions)
-def export_thread(options: ExportOptions) -> None:
+@takes(_ExportOptions)
+def export_thread(options: _ExportOptions) -> None:
     """
     Write a whole thread: as a snapshot, or all its messages in the format of a vendor.
 
@@ -298,17 +288,17 @@ def export_thread(options: ExportOptions) -> None:
         raise typer.Exit(DAMAGED)
 
 
-def _check_output(options: ExportOptions) -> None:
+def _check_output(options: _ExportOptions) -> None:
     expect_choice("--to", options.to, _EXPORTS)
     if options.output is None:
         return
-    check_targets({"--output": options.output}, source=options.store or STANDARD_INPUT)
+    check_targets({"--output": options.output}, reads=[options.store or STANDARD_INPUT])
     if Path(options.output).is_file() and not options.force:
         message = f"{options.output} exists already: name another file, or add --force"
         raise UsageError(message)
 
 
-async def _exported(store: ThreadStore, options: ExportOptions) -> _Export:
+async def _exported(store: ThreadStore, options: _ExportOptions) -> _Export:
     if not options.whole_rows:
         thread = await found_thread(store, options, options.id)
         if options.to == _SNAPSHOT:
@@ -350,9 +340,7 @@ def _damage(found: WholeRows) -> str:
     return f"{text} (the first damage is {found.faults[0]})"
 
 
-class ForkOptions(TenantOptions, frozen=True, kw_only=True):
-    """What to fork."""
-
+class _ForkOptions(TenantOptions, frozen=True, kw_only=True):
     id: IdArgument
     new_id: Annotated[str, typer.Argument(metavar="NEW", help="The id of the new thread.")]
     at: Annotated[
@@ -365,8 +353,8 @@ class ForkOptions(TenantOptions, frozen=True, kw_only=True):
     json: JsonOption = False
 
 
-@takes(ForkOptions)
-def fork_thread(options: ForkOptions) -> None:
+@takes(_ForkOptions)
+def fork_thread(options: _ForkOptions) -> None:
     """Make a new thread that begins with the first messages of another."""
 
     async def _fork(store: ThreadStore) -> int:

@@ -16,18 +16,16 @@ from foldline.threads.key import ThreadKey
 from foldline.threads.store import ThreadStore
 
 
-__all__ = ["DeleteOptions", "UndoOptions", "confirm", "delete_thread", "undo_reduction"]
+__all__ = ["confirm", "delete_thread", "undo_reduction"]
 
 
-class UndoOptions(TenantOptions, frozen=True, kw_only=True):
-    """Which reduction to take back."""
-
+class _UndoOptions(TenantOptions, frozen=True, kw_only=True):
     id: IdArgument
     json: JsonOption = False
 
 
-@takes(UndoOptions)
-def undo_reduction(options: UndoOptions) -> None:
+@takes(_UndoOptions)
+def undo_reduction(options: _UndoOptions) -> None:
     """
     Take back the newest reduction of a thread; the one before it is active again.
 
@@ -52,16 +50,14 @@ def undo_reduction(options: UndoOptions) -> None:
         say(f"{options.id}: folded before: {counted(cuts[0], 'message')}; now: {cuts[1]:,}")
 
 
-class DeleteOptions(TenantOptions, frozen=True, kw_only=True):
-    """Which thread to delete."""
-
+class _DeleteOptions(TenantOptions, frozen=True, kw_only=True):
     id: IdArgument
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False
     json: JsonOption = False
 
 
-@takes(DeleteOptions)
-def delete_thread(options: DeleteOptions) -> None:
+@takes(_DeleteOptions)
+def delete_thread(options: _DeleteOptions) -> None:
     """
     Delete a thread with all its messages; its forks keep theirs.
 
@@ -84,12 +80,7 @@ def delete_thread(options: DeleteOptions) -> None:
 
 
 def confirm(question: str, refusal: str) -> None:
-    """
-    Ask *question*; end the command unless the answer is yes.
-
-    Raises:
-        UsageError: There is no terminal to ask on; *refusal* says what to do.
-    """
+    """Ask *question*; end the command unless the answer is yes."""
     if not sys.stdin.isatty():
         raise UsageError(refusal)
     typer.confirm(question, abort=True, err=True)

@@ -16,13 +16,20 @@ from foldline.apps.cli.stores import (
     TenantOptions,
     folded_in,
     found_thread,
-    no_threads_of,
     tenants_note,
     with_store,
 )
-from foldline.apps.cli.terminal import clean, counted, first_line, note, output_console, progress
+from foldline.apps.cli.terminal import (
+    clean,
+    counted,
+    first_line,
+    note,
+    output_console,
+    plain_table,
+    progress,
+)
 from foldline.apps.cli.viewing import show_view
-from foldline.errors import StoreCorruptError, StoreVersionError
+from foldline.errors import StoreCorruptError, StoreVersionError, UsageError
 from foldline.history.codec import decode_json, encode_message
 from foldline.history.messages import Message
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey
@@ -34,9 +41,6 @@ from foldline.threads.verify import list_keys
 
 __all__ = [
     "IdArgument",
-    "ListOptions",
-    "SearchOptions",
-    "ShowOptions",
     "list_threads",
     "search_thread",
     "show_thread",
@@ -48,7 +52,7 @@ IdArgument = Annotated[str, typer.Argument(metavar="ID", help="The id of the thr
 
 _USUAL_LAST = 20
 _TITLE = 48
-_COLUMNS = ("id", "messages", "tokens", "folded", "last activity", "title")
+_COLUMNS = ("id", "messages", "tokens", "folded", "last activity")
 _NUMBERS = frozenset({"messages", "tokens", "folded"})
 
 
@@ -59,17 +63,15 @@ class _Listed(Struct):
     others: list[str]
 
 
-class ListOptions(TenantOptions, frozen=True, kw_only=True):
-    """Whose threads to list."""
-
+class _ListOptions(TenantOptions, frozen=True, kw_only=True):
     limit: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="List only the first N threads.")
     ] = None
     json: JsonOption = False
 
 
-@takes(ListOptions)
-def list_threads(options: ListOptions) -> None:
+@takes(_ListOptions)
+def list_threads(options: _ListOptions) -> None:
     """
     List the threads of a store, in order of their ids.
 
@@ -98,16 +100,8 @@ def list_threads(options: ListOptions) -> None:
 
 
 def _print_list(console: Console, listed: _Listed, tenant: str) -> None:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for title in _COLUMNS:
-        is_title = title == "title"
-        table.add_column(
-            title,
-            justify="right" if title in _NUMBERS else "left",
-            header_style="bold",
-            overflow="ellipsis" if is_title else "fold",
-            no_wrap=is_title,
-        )
+    table = plain_table(*_COLUMNS, numbers=_NUMBERS)
+    table.add_column("title", header_style="bold", overflow="ellipsis", no_wrap=True)
     for row in listed.rows:
         table.add_row(*_cells(row), style="red" if "error" in row else "")
     if listed.rows:
@@ -118,11 +112,12 @@ def _print_list(console: Console, listed: _Listed, tenant: str) -> None:
     console.print(text)
 
 
-async def _listed(store: ThreadStore, options: ListOptions) -> _Listed:
+async def _listed(store: ThreadStore, options: _ListOptions) -> _Listed:
     keys = await list_keys(store, tenant=options.tenant)
     others = [] if keys else await store.tenants()
     if not keys and options.tenant != DEFAULT_TENANT:
-        raise no_threads_of(options.tenant, others)
+        message = f"no threads of tenant {options.tenant!r}: {tenants_note(others)}"
+        raise UsageError(message)
     rows: list[dict[str, Any]] = []
     expired = 0
     wanted = len(keys) if options.limit is None else min(options.limit, len(keys))
@@ -176,9 +171,7 @@ def _facts(thread: ReadOnlyThread) -> dict[str, Any]:
     }
 
 
-class ShowOptions(TenantOptions, frozen=True, kw_only=True):
-    """What to show."""
-
+class _ShowOptions(TenantOptions, frozen=True, kw_only=True):
     id: IdArgument
     last: Annotated[
         int, typer.Option(metavar="N", min=0, help="How many of the newest messages to show.")
@@ -191,8 +184,8 @@ class _Shown(Struct):
     messages: list[Message]
 
 
-@takes(ShowOptions)
-def show_thread(options: ShowOptions) -> None:
+@takes(_ShowOptions)
+def show_thread(options: _ShowOptions) -> None:
     """Show a thread: its counts, its newest messages, how far it is folded, and its last run."""
 
     async def _read(store: ThreadStore) -> _Shown:
@@ -273,9 +266,7 @@ def _lines(thread: ReadOnlyThread) -> dict[str, str]:
     return lines
 
 
-class SearchOptions(TenantOptions, frozen=True, kw_only=True):
-    """What to look for, and where."""
-
+class _SearchOptions(TenantOptions, frozen=True, kw_only=True):
     id: IdArgument
     text: Annotated[
         str,
@@ -290,8 +281,8 @@ class SearchOptions(TenantOptions, frozen=True, kw_only=True):
     json: JsonOption = False
 
 
-@takes(SearchOptions)
-def search_thread(options: SearchOptions) -> None:
+@takes(_SearchOptions)
+def search_thread(options: _SearchOptions) -> None:
     """Find the messages of a thread that contain every word of TEXT, the newest first."""
 
     async def _search(store: ThreadStore) -> list[Match]:

@@ -6,20 +6,18 @@ import typer
 
 from foldline.apps.cli.files import print_json
 from foldline.apps.cli.options import JsonOption, takes
-from foldline.apps.cli.stores import DAMAGED, WAY_FORWARD, KeyOptions, no_threads_of, with_store
+from foldline.apps.cli.stores import DAMAGED, WAY_FORWARD, KeyOptions, tenants_note, with_store
 from foldline.apps.cli.terminal import counted, progress, say
-from foldline.errors import ThreadNotFoundError
+from foldline.errors import ThreadNotFoundError, UsageError
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey
 from foldline.threads.store import ThreadStore
 from foldline.threads.verify import Verified, list_keys, verify_store, verify_thread
 
 
-__all__ = ["VerifyOptions", "verify"]
+__all__ = ["verify"]
 
 
-class VerifyOptions(KeyOptions, frozen=True, kw_only=True):
-    """What to verify."""
-
+class _VerifyOptions(KeyOptions, frozen=True, kw_only=True):
     id: Annotated[str | None, typer.Argument(metavar="[ID]", help="Verify only this thread.")] = (
         None
     )
@@ -30,8 +28,8 @@ class VerifyOptions(KeyOptions, frozen=True, kw_only=True):
     json: JsonOption = False
 
 
-@takes(VerifyOptions)
-def verify(options: VerifyOptions) -> None:
+@takes(_VerifyOptions)
+def verify(options: _VerifyOptions) -> None:
     """
     Recompute the chain hashes of everything stored, and name what is not as it was written.
 
@@ -68,7 +66,7 @@ def verify(options: VerifyOptions) -> None:
         raise typer.Exit(DAMAGED)
 
 
-async def _verified(store: ThreadStore, options: VerifyOptions) -> list[Verified]:
+async def _verified(store: ThreadStore, options: _VerifyOptions) -> list[Verified]:
     if options.id is not None:
         key = ThreadKey(options.tenant or DEFAULT_TENANT, options.id)
         one = await verify_thread(store.context, key)
@@ -82,7 +80,8 @@ async def _verified(store: ThreadStore, options: VerifyOptions) -> list[Verified
             found.append(one)
             advance()
     if options.tenant is not None and not found:
-        raise no_threads_of(options.tenant, await store.tenants())
+        message = f"no threads of tenant {options.tenant!r}: {tenants_note(await store.tenants())}"
+        raise UsageError(message)
     return found
 
 

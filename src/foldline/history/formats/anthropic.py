@@ -1,9 +1,10 @@
 """
 Anthropic Messages messages.
 
-Source: Anthropic Messages API reference, the request field `messages`. One item is one message; a
-user message of nothing but tool results is a tool message. The title and the context of a document
-are texts in front of it; the answer of a tool that failed ends in a generic part that says so.
+Source: Anthropic Messages API reference, the request field `messages`. Neighboring assistant items
+are one message; of a user item each tool result is a tool message, and what stands between results
+is a user message. The title and the context of a document are texts in front of it; the result of a
+tool that failed ends in a generic part that says so.
 The field `system` of a request is read and written as an item of the role `system` (see
 `formats.request`).
 
@@ -13,23 +14,20 @@ arguments that are no JSON object are wrapped into one; media that a role has no
 a short mark; names of speakers are dropped.
 """
 
-from collections.abc import Iterable
 from typing import Any
 
-from foldline.history.formats.content import blocks_in, plain_message, written_blocks
+from foldline.history.formats.converter import Converter
 from foldline.history.formats.wire import (
     FAILED,
-    as_object,
     as_text,
     as_text_or_none,
+    blocks_in,
     check_role,
-    convert_items,
     is_object,
     json_text,
-    keep_native,
-    native_item,
     object_from_json,
     speaker,
+    written_blocks,
 )
 from foldline.history.messages import Message, NativeFormat, Role
 from foldline.history.parts import (
@@ -48,50 +46,22 @@ from foldline.history.parts import (
 
 
 __all__ = [
+    "ANTHROPIC",
     "from_anthropic",
-    "items_from_message",
     "message_from_anthropic",
     "to_anthropic",
 ]
 
 
 _ROLES: dict[str, Role] = {"system": "system", "user": "user", "assistant": "assistant"}
-_PLAIN_ROLES = ["user", "assistant"]
 _MEDIA = frozenset({"image", "document"})
 _ABOUT = ("title", "context")
 """What a document says beside its pages."""
-"""Stands last in the answer of a tool that failed."""
 
 
-def from_anthropic(items: Iterable[Any]) -> tuple[Message, ...]:
-    """
-    Read the field `messages` of a request.
-
-    Raises:
-        FormatError: An item has the wrong shape; the error names its place and the field.
-    """
-    return convert_items(items, message_from_anthropic)
-
-
-def to_anthropic(messages: Iterable[Message]) -> list[dict[str, Any]]:
-    """Write *messages* as items; those that `from_anthropic` read come out as they were."""
-    return [item for message in messages for item in items_from_message(message)]
-
-
-def message_from_anthropic(item: Any) -> Message:
-    """
-    Read one item.
-
-    Raises:
-        FormatError: *item* has the wrong shape.
-    """
-    fields = as_object(item, "the message")
-    plain = plain_message(fields, _PLAIN_ROLES)
-    if plain is not None:
-        return plain
+def _message(fields: dict[str, Any]) -> Message:
     parts = _parts(fields.get("content"))
-    message = Message(role=_role(fields.get("role"), parts), parts=parts)
-    return keep_native(message, item, _built(message), NativeFormat.ANTHROPIC)
+    return Message(role=_role(fields.get("role"), parts), parts=parts)
 
 
 def _role(given: Any, parts: tuple[Part, ...]) -> Role:
@@ -182,17 +152,6 @@ def _said(content: Any, field: str) -> str | tuple[ResponseContent, ...]:
     return tuple(parts)
 
 
-def items_from_message(message: Message) -> list[dict[str, Any]]:
-    """
-    Write one message as items.
-
-    One item; two where an assistant message carries tool results; none where it holds only what
-    this format has no place for.
-    """
-    item = native_item(message, NativeFormat.ANTHROPIC)
-    return _built(message) if item is None else [item]
-
-
 def _built(message: Message) -> list[dict[str, Any]]:
     if not message.parts:
         return [{"role": speaker(message), "content": []}]
@@ -251,3 +210,28 @@ def _media_block(part: Part) -> dict[str, Any] | None:
     else:
         source = {"type": "file", "file_id": part.file_id}
     return {"type": part.modality, "source": source}
+
+
+def _id_key(block: dict[str, Any]) -> str | None:
+    return {"tool_use": "id", "tool_result": "tool_use_id"}.get(block.get("type", ""))
+
+
+ANTHROPIC = Converter(
+    format=NativeFormat.ANTHROPIC,
+    parse=_message,
+    build=_built,
+    id_key=_id_key,
+    plain_roles=("user", "assistant"),
+    list_key="content",
+    result_type="tool_result",
+)
+"""The converter of this format."""
+
+from_anthropic = ANTHROPIC.messages
+"""Reads the field `messages` of a request."""
+
+to_anthropic = ANTHROPIC.items
+"""Writes messages as items; those that `from_anthropic` read come out as they were."""
+
+message_from_anthropic = ANTHROPIC.message
+"""Reads one item as one message."""

@@ -1,8 +1,8 @@
 """
 OpenAI Chat Completions messages.
 
-Source: OpenAI Chat Completions API reference, the request field `messages`. One item is one
-message: `developer` is read as `system` and the legacy `function` as `tool`.
+Source: OpenAI Chat Completions API reference, the request field `messages`. `developer` is read as
+`system` and the legacy `function` as `tool`; neighboring assistant items are one message.
 
 Towards this format from another one, reasoning, sealed compactions and parts of unknown kinds
 are dropped; a readable compaction becomes text; media that the role has no place for leave a
@@ -12,21 +12,20 @@ short mark; a message with tool results becomes one item per result, then one fo
 from collections.abc import Iterable
 from typing import Any
 
-from foldline.history.formats.content import blocks_in, plain_message, written_blocks
+from foldline.history.formats.converter import Converter
 from foldline.history.formats.wire import (
     as_list,
     as_object,
     as_text,
     as_text_or_none,
+    blocks_in,
     check_role,
-    convert_items,
     data_url,
     is_object,
     json_text,
-    keep_native,
     media_from_url,
-    native_item,
     speaker,
+    written_blocks,
 )
 from foldline.history.messages import Message, NativeFormat, Role
 from foldline.history.parts import (
@@ -44,8 +43,8 @@ from foldline.history.parts import (
 
 
 __all__ = [
+    "OPENAI_CHAT",
     "from_openai_chat",
-    "items_from_message",
     "message_from_openai_chat",
     "to_openai_chat",
 ]
@@ -59,40 +58,10 @@ _ROLES: dict[str, Role] = {
     "tool": "tool",
     "function": "tool",
 }
-_PLAIN_ROLES = ["user", "assistant", "system"]
 
 
-def from_openai_chat(items: Iterable[Any]) -> tuple[Message, ...]:
-    """
-    Read the field `messages` of a request, or a log of such messages.
-
-    Raises:
-        FormatError: An item has the wrong shape; the error names its place and the field.
-    """
-    return convert_items(items, message_from_openai_chat)
-
-
-def to_openai_chat(messages: Iterable[Message]) -> list[dict[str, Any]]:
-    """Write *messages* as items; those that `from_openai_chat` read come out as they were."""
-    return [item for message in messages for item in items_from_message(message)]
-
-
-def message_from_openai_chat(item: Any) -> Message:
-    """
-    Read one item.
-
-    Raises:
-        FormatError: *item* has the wrong shape.
-    """
-    fields = as_object(item, "the message")
-    plain = plain_message(fields, _PLAIN_ROLES)
-    if plain is not None:
-        return plain
-    message = _message(fields, check_role(fields.get("role"), _ROLES))
-    return keep_native(message, item, _built(message), NativeFormat.OPENAI_CHAT)
-
-
-def _message(fields: dict[str, Any], vendor_role: str) -> Message:
+def _message(fields: dict[str, Any]) -> Message:
+    vendor_role = check_role(fields.get("role"), _ROLES)
     role = _ROLES[vendor_role]
     if role == "assistant":
         parts = _assistant_parts(fields)
@@ -211,17 +180,6 @@ def _function(function: dict[str, Any], field: str, call_id: str) -> ToolCallPar
     return ToolCallPart(call_id, name, text)
 
 
-def items_from_message(message: Message) -> list[dict[str, Any]]:
-    """
-    Write one message as items.
-
-    One item; several where it carries tool results beside other things; none where it holds
-    nothing but what this format has no place for.
-    """
-    item = native_item(message, NativeFormat.OPENAI_CHAT)
-    return _built(message) if item is None else [item]
-
-
 def _built(message: Message) -> list[dict[str, Any]]:
     tools = message.role != "system"
     calls = message.tool_calls if tools else ()
@@ -280,3 +238,29 @@ def _media(part: Part) -> dict[str, Any] | None:
             return {"type": "file", "file": {"file_id": file_id}}
         case _:
             return None
+
+
+def _id_key(item: dict[str, Any]) -> str | None:
+    if item.get("role") == "tool":
+        return "tool_call_id"
+    return None if "role" in item else "id"
+
+
+OPENAI_CHAT = Converter(
+    format=NativeFormat.OPENAI_CHAT,
+    parse=_message,
+    build=_built,
+    id_key=_id_key,
+    list_key="tool_calls",
+    plain_roles=("user", "assistant", "system"),
+)
+"""The converter of this format."""
+
+from_openai_chat = OPENAI_CHAT.messages
+"""Reads the field `messages` of a request."""
+
+to_openai_chat = OPENAI_CHAT.items
+"""Writes messages as items; those that `from_openai_chat` read come out as they were."""
+
+message_from_openai_chat = OPENAI_CHAT.message
+"""Reads one item as one message."""

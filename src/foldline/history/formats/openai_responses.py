@@ -1,11 +1,11 @@
 """
 OpenAI Responses input items.
 
-Source: OpenAI Responses API reference, the request field `input` as a list. One item is one
-message: a call and a piece of reasoning are assistant messages, the output of a call is a tool
-message, `developer` is read as `system`. The request to approve of an MCP call and the answer to
-it are a call and its output. Items of every other kind are assistant messages with one generic
-part.
+Source: OpenAI Responses API reference, the request field `input` as a list, or the `output` of a
+response. Neighboring items of the model (text, calls, reasoning) are one assistant message, the
+output of a call is a tool message, `developer` is read as `system`. The request to approve an MCP
+call and the answer to it are a call and its output. Items of every other kind are generic parts of
+an assistant message.
 
 Towards this format from another one, reasoning (it cannot be sent unless it is the vendor's own),
 sealed compactions and parts of unknown kinds are dropped; a readable compaction becomes text; a
@@ -16,22 +16,21 @@ from collections.abc import Iterable
 from typing import Any
 
 from foldline.errors import FormatError
-from foldline.history.formats.content import blocks_in, plain_message, written_blocks
+from foldline.history.formats.converter import Converter
 from foldline.history.formats.wire import (
     as_list,
     as_object,
     as_text,
     as_text_or_none,
+    blocks_in,
     check_role,
-    convert_items,
     data_url,
     is_list,
     is_object,
     json_text,
-    keep_native,
     media_from_url,
-    native_item,
     speaker,
+    written_blocks,
 )
 from foldline.history.messages import Message, NativeFormat, Role
 from foldline.history.parts import (
@@ -50,8 +49,8 @@ from foldline.history.parts import (
 
 
 __all__ = [
+    "OPENAI_RESPONSES",
     "from_openai_responses",
-    "items_from_message",
     "message_from_openai_responses",
     "to_openai_responses",
 ]
@@ -64,50 +63,20 @@ _ROLES: dict[str, Role] = {
     "assistant": "assistant",
 }
 _TEXT_KINDS = frozenset({"input_text", "output_text", "text", "summary_text", "refusal"})
-_PLAIN_ROLES = ["user", "assistant", "system"]
 _MEDIA = {"image": "input_image", "document": "input_file"}
 _CALL_IDS = {"function_call": "call_id", "mcp_approval_request": "id"}
+_PAIR_IDS = {"mcp_approval_request": "id", "mcp_approval_response": "approval_request_id"}
 _COMPACTIONS = frozenset({"compaction", "compaction_summary", "context_compaction"})
 
 
-def from_openai_responses(items: Iterable[Any]) -> tuple[Message, ...]:
-    """
-    Read the field `input` of a request, or the `output` of a response.
-
-    Raises:
-        FormatError: An item has the wrong shape; the error names its place and the field.
-    """
-    return convert_items(items, message_from_openai_responses)
-
-
-def to_openai_responses(messages: Iterable[Message]) -> list[dict[str, Any]]:
-    """Write *messages* as items; those that `from_openai_responses` read come out as they were."""
-    return [item for message in messages for item in items_from_message(message)]
-
-
-def message_from_openai_responses(item: Any) -> Message:
-    """
-    Read one item.
-
-    Raises:
-        FormatError: *item* has the wrong shape.
-    """
-    fields = as_object(item, "the item")
-    plain = plain_message(fields, _PLAIN_ROLES)
-    if plain is not None:
-        return plain
-    given = as_text_or_none(fields.get("type"), "type")
-    if given is None and "role" not in fields:
+def _message(fields: dict[str, Any]) -> Message:
+    kind = as_text_or_none(fields.get("type"), "type")
+    if kind is None and "role" not in fields:
         message = "type and role are both missing"
         raise FormatError(message)
-    read = _message(fields, given or "message")
-    return keep_native(read, item, _built(read), NativeFormat.OPENAI_RESPONSES)
-
-
-def _message(fields: dict[str, Any], kind: str) -> Message:
     own_id = fields.get("id")
     message_id = own_id if isinstance(own_id, str) else None
-    if kind == "message":
+    if kind is None or kind == "message":
         role = _ROLES[check_role(fields.get("role"), _ROLES)]
         return Message(role=role, parts=_content(fields.get("content")), id=message_id)
     answer = _answer(fields, kind)
@@ -222,17 +191,6 @@ def _reasoning(fields: dict[str, Any]) -> Iterable[str]:
                 yield as_text(text, f"{field}.text")
 
 
-def items_from_message(message: Message) -> list[dict[str, Any]]:
-    """
-    Write one message as items.
-
-    One for each call and each result, and one for what is said between them; none where the
-    message holds nothing but what this format has no place for.
-    """
-    item = native_item(message, NativeFormat.OPENAI_RESPONSES)
-    return _built(message) if item is None else [item]
-
-
 def _built(message: Message) -> list[dict[str, Any]]:
     if not message.parts and message.role != "tool":
         return [{"role": message.role, "content": ""}]
@@ -297,3 +255,32 @@ def _media(part: Part) -> dict[str, Any] | None:
     if isinstance(part, UriPart):
         return {"type": kind, "file_url": part.uri}
     return {"type": kind, "filename": "document", "file_data": data_url(part)}
+
+
+def _id_key(item: dict[str, Any]) -> str | None:
+    kind = item.get("type")
+    if kind in _PAIR_IDS:
+        return _PAIR_IDS[kind]
+    if isinstance(kind, str) and kind.endswith(("_call", "_call_output")):
+        # The output of a local shell call repeats the call's id under its own key.
+        return "call_id" if "call_id" in item else "id" if kind.endswith("_output") else None
+    return None
+
+
+OPENAI_RESPONSES = Converter(
+    format=NativeFormat.OPENAI_RESPONSES,
+    parse=_message,
+    build=_built,
+    id_key=_id_key,
+    plain_roles=("user", "assistant", "system"),
+)
+"""The converter of this format."""
+
+from_openai_responses = OPENAI_RESPONSES.messages
+"""Reads the field `input` of a request, or the `output` of a response."""
+
+to_openai_responses = OPENAI_RESPONSES.items
+"""Writes messages as items; those that `from_openai_responses` read come out as they were."""
+
+message_from_openai_responses = OPENAI_RESPONSES.message
+"""Reads one item as one message."""

@@ -2,28 +2,25 @@
 OpenTelemetry GenAI messages.
 
 Source: OpenTelemetry GenAI semantic conventions, the JSON schemas of `gen_ai.input.messages` and
-`gen_ai.output.messages`. One item is one message. Every part of ours has its place here, so
-nothing is dropped on the way from another format but what that format's own item holds beside
-the parts.
+`gen_ai.output.messages`. Neighboring assistant items are one message, each result is one of its own.
+Every part of ours has its place here, so nothing is dropped on the way from another format but what
+that format's own item holds beside the parts.
 """
 
-from collections.abc import Iterable
 from typing import Any, assert_never
 
 from foldline.errors import FormatError
 from foldline.history.codec import decode_json
+from foldline.history.formats.converter import Converter
 from foldline.history.formats.wire import (
     as_list,
     as_object,
     as_text,
     as_text_or_none,
     check_role,
-    convert_items,
     is_list,
     is_object,
     json_text,
-    keep_native,
-    native_item,
 )
 from foldline.history.messages import Message, NativeFormat, Role
 from foldline.history.parts import (
@@ -41,7 +38,7 @@ from foldline.history.parts import (
 )
 
 
-__all__ = ["from_otel", "items_from_message", "message_from_otel", "to_otel"]
+__all__ = ["OTEL", "from_otel", "message_from_otel", "to_otel"]
 
 
 _ROLES: dict[str, Role] = {
@@ -54,37 +51,13 @@ _ROLES: dict[str, Role] = {
 _NOT_IN_RESPONSES = (ToolCallPart, ToolCallResponsePart, ReasoningPart, CompactionPart)
 
 
-def from_otel(items: Iterable[Any]) -> tuple[Message, ...]:
-    """
-    Read the value of `gen_ai.input.messages` or `gen_ai.output.messages`.
-
-    Raises:
-        FormatError: An item has the wrong shape; the error names its place and the field.
-    """
-    return convert_items(items, message_from_otel)
-
-
-def to_otel(messages: Iterable[Message]) -> list[dict[str, Any]]:
-    """Write *messages* as items; those that `from_otel` read come out as they were."""
-    return [item for message in messages for item in items_from_message(message)]
-
-
-def message_from_otel(item: Any) -> Message:
-    """
-    Read one item.
-
-    Raises:
-        FormatError: *item* has the wrong shape.
-    """
-    fields = as_object(item, "the message")
+def _message(fields: dict[str, Any]) -> Message:
     role = _ROLES[check_role(fields.get("role"), _ROLES)]
     parts = tuple(
         _part(as_object(block, f"parts[{place}]"), f"parts[{place}]")
         for place, block in enumerate(as_list(fields.get("parts"), "parts"))
     )
-    name = as_text_or_none(fields.get("name"), "name")
-    message = Message(role=role, parts=parts, name=name)
-    return keep_native(message, item, [_built(message)], NativeFormat.OTEL)
+    return Message(role=role, parts=parts, name=as_text_or_none(fields.get("name"), "name"))
 
 
 def _part(block: dict[str, Any], field: str) -> Part:
@@ -151,18 +124,12 @@ def _response_part(block: dict[str, Any]) -> ResponseContent:
     return part
 
 
-def items_from_message(message: Message) -> list[dict[str, Any]]:
-    """Write one message, as one item."""
-    item = native_item(message, NativeFormat.OTEL)
-    return [_built(message) if item is None else item]
-
-
-def _built(message: Message) -> dict[str, Any]:
+def _built(message: Message) -> list[dict[str, Any]]:
     blocks = [_block(part) for part in message.parts]
     item: dict[str, Any] = {"role": message.role, "parts": blocks}
     if message.name is not None:
         item["name"] = message.name
-    return item
+    return [item]
 
 
 def _block(part: Part) -> dict[str, Any]:
@@ -217,3 +184,27 @@ def _generic(kind: str, data: str) -> dict[str, Any]:
     if is_object(value) and value.get("type") == kind:
         return value
     return {"type": kind, "data": value}
+
+
+def _id_key(block: dict[str, Any]) -> str | None:
+    return "id" if block.get("type") in {"tool_call", "tool_call_response"} else None
+
+
+OTEL = Converter(
+    format=NativeFormat.OTEL,
+    parse=_message,
+    build=_built,
+    id_key=_id_key,
+    list_key="parts",
+    result_type="tool_call_response",
+)
+"""The converter of this format."""
+
+from_otel = OTEL.messages
+"""Reads the value of `gen_ai.input.messages` or `gen_ai.output.messages`."""
+
+to_otel = OTEL.items
+"""Writes messages as items; those that `from_otel` read come out as they were."""
+
+message_from_otel = OTEL.message
+"""Reads one item as one message."""

@@ -1,19 +1,11 @@
-"""
-What the wire formats share: shapes of JSON, vendors' own items, media.
+"""What the wire formats share: shapes of JSON, lists of blocks, media between words."""
 
-The promise of every converter is that what came in one format goes out in it byte for byte. A
-converted item is therefore written again from its parts, and only where that gives other bytes is
-the item itself kept beside them, as JSON text.
-"""
-
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeGuard
-
-from msgspec import structs
 
 from foldline.errors import FormatError
 from foldline.history.codec import decode_json, encode_json
-from foldline.history.messages import Message, Native, NativeFormat
+from foldline.history.messages import Message
 from foldline.history.parts import (
     BlobPart,
     CompactionPart,
@@ -32,19 +24,18 @@ __all__ = [
     "as_object",
     "as_text",
     "as_text_or_none",
+    "blocks_in",
     "check_role",
-    "convert_items",
     "data_url",
     "is_failed",
     "is_list",
     "is_object",
     "json_text",
-    "keep_native",
     "media_from_url",
-    "native_item",
     "object_from_json",
     "readable_text",
     "speaker",
+    "written_blocks",
 ]
 
 
@@ -53,50 +44,6 @@ FAILED = GenericPart("is_error", '{"type":"is_error"}')
 
 _ROLE_SHOWN = 32
 _ENDLESS = (TypeError, ValueError, OverflowError, RecursionError)
-
-
-def convert_items(items: object, convert: Callable[[Any], Message]) -> tuple[Message, ...]:
-    """
-    Convert every item, so that an error names the place of the item it is about.
-
-    Raises:
-        FormatError: *items* is no list, or one of the items is not what *convert* reads.
-    """
-    if isinstance(items, (str, bytes, dict)) or not isinstance(items, Iterable):
-        message = "the messages are not a list"
-        raise FormatError(message)
-    messages: list[Message] = []
-    try:
-        for item in items:
-            # How many were read tells the place of the one that could not be.
-            messages.append(convert(item))  # noqa: PERF401
-    except FormatError as error:
-        message = f"message {len(messages)}: {error}"
-        raise FormatError(message) from error
-    return tuple(messages)
-
-
-def keep_native(
-    message: Message, item: Any, rebuilt: list[dict[str, Any]], wire_format: NativeFormat
-) -> Message:
-    """
-    Return *message* with *item* beside it, unless *rebuilt* is the same JSON, order of keys too.
-
-    Raises:
-        FormatError: *item* holds something that JSON does not have.
-    """
-    text = json_text(item)
-    if len(rebuilt) == 1 and json_text(rebuilt[0]) == text:
-        return message
-    return structs.replace(message, native=Native(wire_format, text))
-
-
-def native_item(message: Message, wire_format: NativeFormat) -> dict[str, Any] | None:
-    """Return the vendor's own item where *message* keeps one of *wire_format*."""
-    native = message.native
-    if native is None or native.format is not wire_format:
-        return None
-    return as_object(decode_json(native.item), "the kept item")
 
 
 def json_text(value: Any) -> str:
@@ -248,3 +195,38 @@ def speaker(message: Message) -> str:
     if message.tool_calls:
         return "assistant"
     return "user" if message.role == "tool" else message.role
+
+
+def blocks_in(content: Any, field: str) -> Iterator[tuple[dict[str, Any], str]]:
+    """
+    Give each block of *content*, which is no text, with the name of its place; None has none.
+
+    Raises:
+        FormatError: *content* is not a list of objects.
+    """
+    if content is None:
+        return
+    if not is_list(content):
+        message = f"{field} is neither a string nor a list"
+        raise FormatError(message)
+    for place, block in enumerate(content):
+        name = f"{field}[{place}]"
+        yield as_object(block, name), name
+
+
+def written_blocks(
+    parts: Iterable[Part],
+    *,
+    media: Callable[[Part], dict[str, Any] | None] | None = None,
+    text_type: str = "text",
+) -> list[dict[str, Any]]:
+    """Write *parts* as blocks: what *media* has a block for as that, all else as readable text."""
+    blocks: list[dict[str, Any]] = []
+    for part in parts:
+        block = media(part) if media is not None else None
+        text = readable_text(part)
+        if block is not None:
+            blocks.append(block)
+        elif text is not None:
+            blocks.append({"type": text_type, "text": text})
+    return blocks

@@ -1,21 +1,35 @@
 """
 A digest as sections of one-line items: written to text, and read back without loss.
 
-Every line of the text is a heading, or an item behind a fixed mark. Items hold no line break, so
+Every line of the text is a heading, or an item after a fixed mark. Items hold no line break, so
 nothing that was said in a conversation can open a section, however it is written.
 
-A digest that is to be very short does not tell the roles of its messages, and where it has nothing
-but what was asked, it has no heading either.
+A digest that is to be very short does not give the roles of its messages; if it has nothing but
+what was asked, it has no heading either.
 """
 
 import re
 from collections.abc import Iterable, Mapping
 from enum import Enum
+from operator import add
 
 from msgspec import Struct
+from msgspec.structs import astuple
+
+from foldline.providers.digest.text import clean
 
 
-__all__ = ["Counts", "Document", "Section", "header", "heading", "parse", "render"]
+__all__ = [
+    "Counts",
+    "Document",
+    "Earlier",
+    "Section",
+    "header",
+    "heading",
+    "parse",
+    "read_earlier",
+    "render",
+]
 
 
 class Section(Enum):
@@ -37,7 +51,7 @@ class Section(Enum):
     """Counts, the last calls, and failures."""
 
     EARLIER = "Earlier summary"
-    """Sentences of a summary that somebody else wrote."""
+    """Sentences of a summary by another summarizer."""
 
     SAID = "Said, in order"
     """The most central sentences."""
@@ -47,7 +61,7 @@ class Section(Enum):
 
 
 class Counts(Struct, frozen=True):
-    """How many messages a digest stands for."""
+    """How many messages a digest represents."""
 
     user: int = 0
     """Messages of users."""
@@ -62,12 +76,12 @@ class Counts(Struct, frozen=True):
     """System messages."""
 
     untold: int = 0
-    """Messages whose role the digest does not tell."""
+    """Messages whose role the digest does not give."""
 
     @property
     def total(self) -> int:
         """All messages."""
-        return self.user + self.assistant + self.tool + self.system + self.untold
+        return sum(astuple(self))
 
     @property
     def brief(self) -> "Counts":
@@ -76,20 +90,14 @@ class Counts(Struct, frozen=True):
 
     def plus(self, other: "Counts") -> "Counts":
         """Return the counts of both spans together."""
-        return Counts(
-            self.user + other.user,
-            self.assistant + other.assistant,
-            self.tool + other.tool,
-            self.system + other.system,
-            self.untold + other.untold,
-        )
+        return Counts(*map(add, astuple(self), astuple(other)))
 
 
 class Document(Struct, frozen=True):
     """A digest before it is text."""
 
     counts: Counts
-    """What it stands for."""
+    """What it represents."""
 
     sections: Mapping[Section, tuple[str, ...]]
     """The items of each section that has any."""
@@ -100,7 +108,7 @@ _HEADER = re.compile(
     r"Digest of (\d{1,12}) messages?"
     r"(?: \((?:user (\d{1,12}))?(?:,? ?assistant (\d{1,12}))?"
     r"(?:,? ?tool (\d{1,12}))?(?:,? ?system (\d{1,12}))?\))?\."
-)
+).fullmatch
 _HEADING = "## "
 _ITEM = "- "
 _BY_TITLE = {section.value: section for section in Section}
@@ -131,9 +139,9 @@ def heading(section: Section) -> str:
 
 
 def parse(text: str) -> Document | None:
-    """Read what `render` wrote; None where *text* is anything else."""
+    """Read what `render` wrote; None if *text* is anything else."""
     first, *lines = text.split("\n")
-    match = _HEADER.fullmatch(first)
+    match = _HEADER(first)
     if match is None:
         return None
     total, user, assistant, tool, system = (int(count or 0) for count in match.groups())
@@ -143,7 +151,7 @@ def parse(text: str) -> Document | None:
     if sections is None:
         return None
     document = Document(counts, {name: tuple(found) for name, found in sections.items()})
-    # Whatever differs from what would be written, in order or in counts, is somebody else's text.
+    # What differs from what would be written, in order or in counts, was written by another.
     return document if render(document) == text else None
 
 
@@ -161,3 +169,42 @@ def _read_sections(lines: Iterable[str]) -> Mapping[Section, list[str]] | None:
         else:
             return None
     return sections
+
+
+class Earlier(Struct, frozen=True):
+    """The earlier summaries of a request, oldest first."""
+
+    texts: tuple[str, ...]
+    """All of them."""
+
+    documents: tuple[Document, ...]
+    """Those that are digests."""
+
+    foreign: tuple[str, ...]
+    """Those by other summarizers."""
+
+    def lines(self, section: Section) -> list[str]:
+        """Return the items that the digests have in *section*, oldest first."""
+        return [line for document in self.documents for line in document.sections.get(section, ())]
+
+    @property
+    def counts(self) -> Counts:
+        """How many messages the digests represent; other summaries do not say it."""
+        total = Counts()
+        for document in self.documents:
+            total = total.plus(document.counts)
+        return total
+
+
+def read_earlier(texts: Iterable[str]) -> Earlier:
+    """Read each of *texts* as a digest if it is one."""
+    documents: list[Document] = []
+    foreign: list[str] = []
+    cleaned = tuple(map(clean, texts))
+    for text in cleaned:
+        document = parse(text)
+        if document is None:
+            foreign.append(text)
+        else:
+            documents.append(document)
+    return Earlier(cleaned, tuple(documents), tuple(foreign))

@@ -1,22 +1,28 @@
 """
 Identifiers found in text: ids, codes, files, dates, amounts, addresses.
 
-Typed shapes come first, then a generic one: any token with a digit, `@`, `_`, `/` or `#`. Every
-pattern is linear in the text: it starts where a token starts and never gives back what it took.
+Typed shapes come first, then a generic one: any token with a digit, `@`, `_`, `/` or `#`.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from msgspec import Struct
 
 
-__all__ = ["Identifier", "KindOf", "find_identifiers", "is_identifier", "kind_of"]
+__all__ = [
+    "Identifier",
+    "KindOf",
+    "canonical_paths",
+    "find_identifiers",
+    "is_identifier",
+    "kind_of",
+]
 
 
 KindOf: TypeAlias = Callable[[str], str]
-"""`kind_of`, or one that remembers what it has said."""
+"""`kind_of`, or a cached one."""
 
 
 class Identifier(Struct, frozen=True):
@@ -26,7 +32,7 @@ class Identifier(Struct, frozen=True):
     """The identifier as it was written."""
 
     label: str
-    """The name it had in a `"name": "value"` pair; empty elsewhere."""
+    """Its name in a `"name": "value"` pair; empty elsewhere."""
 
 
 _MONTH = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
@@ -45,7 +51,7 @@ _TOKEN = re.compile(
     r")"
 )
 _SPECIAL = re.compile(rf"[0-9@_/#]|\.(?:{_FILE})$")
-_SOLID = re.compile(r"(?=\S*?[^\W_]\S*?[^\W_])\S+")
+_SOLID = re.compile(r"(?=\S*?[^\W_]\S*?[^\W_])\S+").fullmatch
 _LEFT_EDGE = ",:;!?+-"
 _RIGHT_EDGE = ".,:;!?~+-"
 _SHORTEST = 2
@@ -61,20 +67,18 @@ _KIND = re.compile(
     r"|[~.@]{0,2}/[\w@.+~-]+/[\w@.+~/-]+)"
     r"|(?P<number>[\d.,:x#+-]+)"
     r"|(?P<code>(?=.*[A-Za-z])(?=.*\d)[\w.#@-]+)"
-)
+).fullmatch
 
 
 def kind_of(value: str) -> str:
-    """
-    Return the kind of *value*: `url`, `email`, `date`, ... or `name` where no typed shape fits.
-    """
-    match = _KIND.fullmatch(value)
+    """Return the kind of *value*: `url`, `email`, `date`, ... or `name` if no shape fits."""
+    match = _KIND(value)
     return (match and match.lastgroup) or "name"
 
 
 def is_identifier(value: str) -> bool:
-    """Whether *value*, standing alone in a named place, is worth keeping as an identifier."""
-    if not _SHORTEST <= len(value) <= _LONGEST or not _SOLID.fullmatch(value):
+    """Whether *value*, alone in a named place, is worth keeping as an identifier."""
+    if not _SHORTEST <= len(value) <= _LONGEST or not _SOLID(value):
         return False
     return bool(_SPECIAL.search(value)) or value.isupper()
 
@@ -99,4 +103,30 @@ def find_identifiers(text: str) -> Iterator[Identifier]:
 def _is_token(value: str) -> bool:
     if len(value) > _LONGEST or not _SPECIAL.search(value):
         return False
-    return " " in value or bool(_SOLID.fullmatch(value))
+    return " " in value or bool(_SOLID(value))
+
+
+_DEEPEST = 12
+
+
+def canonical_paths(values: Iterable[str], *, kinds: KindOf = kind_of) -> Mapping[str, str]:
+    """
+    Map each path among *values* that is the end of a longer one to the longest of those.
+
+    If `/home/me/app/src/main.ts` is there, `main.ts` and `./src/main.ts` become it.
+    """
+    paths = sorted(
+        (value for value in values if kinds(value) == "path"),
+        key=lambda value: (-len(value), value),
+    )
+    by_ending: dict[str, str] = {}
+    for path in paths:
+        steps = _bare(path).split("/")
+        for start in range(max(len(steps) - _DEEPEST, 0), len(steps)):
+            by_ending.setdefault("/".join(steps[start:]), path)
+    return {path: by_ending.get(_bare(path), path) for path in paths}
+
+
+def _bare(path: str) -> str:
+    bare = path.lstrip("@~./").rstrip("/")
+    return bare or path

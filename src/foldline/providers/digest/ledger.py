@@ -1,11 +1,10 @@
 """
-The ledger: which identifiers were met, in which role, how often and how lately.
+The ledger: which identifiers occurred, in which role, how often and how recently.
 
-An identifier that was an argument of a call is *used* and has a section of its own; one that was
-said or answered is *seen*. Within a section the rank is an integer score, so that it is the same
-on every machine and under every hash seed. A digest that is absorbed gives its entries back in the
-order in which it ranked them; they are taken in turn with the new ones and before them, so that
-what mattered most survives many folds, whatever comes, and the rest fades.
+An identifier that was an argument of a call is *used* and has its own section; one that was said or
+returned is *seen*. The rank is an integer score, the same on every machine and with every hash
+seed. An absorbed digest returns its entries in the order of their ranks; they alternate with the
+new ones and come first, so what mattered most survives many folds and the rest fades.
 """
 
 import re
@@ -15,14 +14,14 @@ from itertools import zip_longest
 
 from msgspec import Struct
 
-from foldline.providers.digest.files import canonical_paths
+from foldline.providers.digest.budget import Item
 from foldline.providers.digest.identifiers import (
     KindOf,
+    canonical_paths,
     find_identifiers,
     is_identifier,
     kind_of,
 )
-from foldline.providers.digest.selection import Item
 from foldline.providers.digest.transcript import Argument, Speech, Transcript
 
 
@@ -30,13 +29,13 @@ __all__ = ["Entry", "Ledger", "build_ledger", "find_entries", "offer_entries", "
 
 
 class Entry(Struct, frozen=True):
-    """One identifier with the name that it had."""
+    """One identifier and its name."""
 
     value: str
     """The identifier as it was written."""
 
     label: str
-    """What stands in front of it: a name, a directory with its slash, or a kind."""
+    """What is written before it: a name, a directory with its slash, or a kind."""
 
 
 class Ledger(Struct, frozen=True):
@@ -70,7 +69,7 @@ _MOST = 600
 _MENTIONED = 400
 _NUMBER_LENGTH = 4
 _SEPARATOR = ", "
-_LABEL = re.compile(r"[\w.-]{1,40}")
+_LABEL = re.compile(r"[\w.-]{1,40}").fullmatch
 _KIND_LABELS = {
     "url": "urls",
     "email": "emails",
@@ -83,10 +82,10 @@ _KIND_LABELS = {
     "name": "names",
 }
 _KIND_SCORES = {"clock": -40, "number": -30, "name": -12, "amount": -8, "url": -4}
-# What means little without the sentence around it comes after everything else.
+# What means little without its sentence comes last.
 _WEAK_KINDS = ("clock", "number")
 _SMALL_KINDS = ("clock", "number", "amount")
-# What the user calls their own, as in "my order number is ...": the subject of the conversation.
+# What the user calls their own ("my order number is ..."): the subject of the conversation.
 _OWN = re.compile(r"\b(?:my|our)\b[^!?\n]{0,80}", re.IGNORECASE)
 _ID_ENDINGS = ("id", "code", "number", "key", "date", "email", "path", "dob", "ref")
 
@@ -95,12 +94,12 @@ def build_ledger(
     transcript: Transcript, *, quoted: str, prior: Ledger, kinds: KindOf = kind_of
 ) -> Ledger:
     """
-    Rank the identifiers of *transcript* together with those that are already known.
+    Rank the identifiers of *transcript* together with those already known.
 
     Args:
         quoted: Text of earlier summaries by others; their identifiers count as seen.
-        prior: The ledger of the digests that are absorbed.
-        kinds: Tells the kind of a value; the same values are asked for many times.
+        prior: The ledger of the absorbed digests.
+        kinds: Returns the kind of a value, the same values many times.
     """
     mentions = (*_quoted(quoted), *_mentions(transcript, kinds))
     known = dict.fromkeys(mention.value for mention in mentions)
@@ -163,7 +162,7 @@ def _argument_mentions(argument: Argument, position: int, kinds: KindOf) -> Iter
     if is_identifier(value):
         yield _Mention(value, argument.label, "used", position)
         return
-    # A long value is content, such as the text of a file; what it names was said, not used.
+    # A long value is content, such as a file; what it names was said, not used.
     role = "used" if len(value) <= _MENTIONED else "assistant"
     for found in find_identifiers(value):
         is_small = kinds(found.value) in _SMALL_KINDS
@@ -198,7 +197,7 @@ def _entry(kind: str, value: str, label: str) -> Entry:
     if kind == "path" and "/" in value.rstrip("/"):
         folder, slash, _ = value.rstrip("/").rpartition("/")
         return Entry(value, folder + slash)
-    return Entry(value, label if _LABEL.fullmatch(label) else _KIND_LABELS[kind])
+    return Entry(value, label if _LABEL(label) else _KIND_LABELS[kind])
 
 
 def _take_in_turn(old: Iterable[Entry], new: Iterable[Entry], kinds: KindOf) -> list[Entry]:
@@ -223,7 +222,7 @@ def offer_entries(entries: Sequence[Entry]) -> list[Item]:
 
 
 def find_entries(text: str, *, kinds: KindOf = kind_of) -> Iterator[Entry]:
-    """Yield what a digest says in its sentences alone, so that it outlives them."""
+    """Yield the entries in the sentences of a digest, so that they outlive them."""
     for found in find_identifiers(text):
         kind = kinds(found.value)
         if not _is_noise(kind, found.value, _Tally(found.label)):
@@ -231,13 +230,8 @@ def find_entries(text: str, *, kinds: KindOf = kind_of) -> Iterator[Entry]:
 
 
 def read_entries(lines: Iterable[str]) -> tuple[Entry, ...]:
-    """
-    Read the entries that a digest lists, in the order of their ranks as far as it shows.
-
-    The first of every line come first: a line is in order of rank, and so are the lines.
-    """
-    rows = [list(_read_line(line)) for line in lines]
-    columns = zip_longest(*rows)
+    """Read the entries that a digest lists, the first of every line first: lines are ranked."""
+    columns = zip_longest(*map(_read_line, lines))
     return tuple(entry for column in columns for entry in column if entry is not None)
 
 

@@ -1,8 +1,8 @@
 """
 Secrets taken out of text before any of it can enter a digest.
 
-A rule is tried only where one of its hints, a literal that every match contains, occurs in the
-text; so text without secrets costs a few substring searches.
+A rule is tried only if one of its hints, a literal that every match contains, is in the text; so
+text without secrets costs a few substring searches.
 """
 
 import re
@@ -40,7 +40,12 @@ REDACTION_RULES = (
         r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
         r"(?s:.*?)(?:-----END [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z)",
     ),
-    _rule("json web token", "eyj", r"\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*"),
+    # The lookahead reads a run of characters once, however many tokens could begin inside it.
+    _rule(
+        "json web token",
+        "eyj",
+        r"(?P<keep>(?<![\w-])(?=[\w-]*+\.[\w-]{8,}+\.)[\w-]*?\b)eyJ[\w-]{8,}+\.[\w-]{8,}+\.[\w-]*+",
+    ),
     _rule("anthropic key", "sk-ant-", r"\bsk-ant-[\w-]{16,}"),
     _rule("openai key", "sk-", r"\bsk-[\w-]{20,}"),
     _rule("aws key id", "akia asia", r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"),

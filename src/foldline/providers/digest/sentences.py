@@ -1,13 +1,12 @@
 """
 The most central sentences of a text, by TextRank on a sparse graph, in pure Python.
 
-Two sentences are neighbours when they share words; the weight of the edge is the number of shared
+Two sentences are neighbors if they share words; the weight of the edge is the number of shared
 words over the logarithms of both lengths. PageRank on that graph gives the centrality (Mihalcea
 and Tarau, "TextRank: Bringing Order into Text", 2004).
 
-Time stays linear in the length of the text: at most `MAX_SENTENCES` enter the graph, taken evenly
-over all positions (one from each of as many equal strata, the longest of its stratum), and a word
-that is in more than `MAX_POSTINGS` of them says too little to make edges.
+Time is linear in the length of the text: at most `MAX_SENTENCES` enter the graph, the longest of
+each of as many equal strata, and a word in more than `MAX_POSTINGS` of them makes no edges.
 """
 
 import math
@@ -47,7 +46,7 @@ _STOPWORDS = frozenset(
 
 
 def split_sentences(text: str) -> Iterator[str]:
-    """Yield the sentences of *text* that are neither too short to say something nor code."""
+    """Yield the sentences of *text*, without code and those too short or too long."""
     if "```" in text:
         text = _FENCE.sub("\n", text)
     for piece in _END.split(text):
@@ -89,7 +88,7 @@ def _graph(words: Sequence[Sequence[str]]) -> list[list[tuple[int, float]]]:
     lengths = [math.log(len(known) + 1) for known in words]
     graph: list[list[tuple[int, float]]] = []
     for place, known in enumerate(words):
-        shared = Counter(_neighbours(postings, known))
+        shared = Counter(_neighbors(postings, known))
         del shared[place]
         graph.append(
             [(other, n / (lengths[place] + lengths[other])) for other, n in shared.items()]
@@ -97,7 +96,7 @@ def _graph(words: Sequence[Sequence[str]]) -> list[list[tuple[int, float]]]:
     return graph
 
 
-def _neighbours(postings: dict[str, list[int]], known: Iterable[str]) -> Iterator[int]:
+def _neighbors(postings: dict[str, list[int]], known: Iterable[str]) -> Iterator[int]:
     for word in known:
         linked = postings[word]
         if len(linked) <= MAX_POSTINGS:

@@ -1,18 +1,27 @@
 """
 The digest of a request: a pipeline of pure functions from messages to a text within its budget.
 
-Messages become a transcript, earlier digests become documents again; every section offers its
-items by rank, and the budget is shared out among them.
+Messages become a transcript, earlier digests become documents; every section offers its items by
+rank, and the budget is divided among them.
 """
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from functools import cache
 
 from msgspec import Struct
 
 from foldline.history.tokens import MESSAGE_TOKENS, TokenCounter, TokenEstimator
-from foldline.providers.digest.document import Counts, Document, Section, header, render
-from foldline.providers.digest.earlier import Earlier, read_earlier
+from foldline.providers.digest.budget import Counter, Item, lay_out, share_out
+from foldline.providers.digest.document import (
+    Counts,
+    Document,
+    Earlier,
+    Section,
+    header,
+    read_earlier,
+    render,
+)
 from foldline.providers.digest.identifiers import kind_of
 from foldline.providers.digest.ledger import (
     Ledger,
@@ -21,13 +30,15 @@ from foldline.providers.digest.ledger import (
     offer_entries,
     read_entries,
 )
-from foldline.providers.digest.narrative import offer_quotes, offer_sentences
-from foldline.providers.digest.requests import offer_requests, offer_rules
-from foldline.providers.digest.selection import Counter, Item, lay_out
-from foldline.providers.digest.sharing import share_out
-from foldline.providers.digest.tail import offer_tail
+from foldline.providers.digest.speech import (
+    offer_quotes,
+    offer_requests,
+    offer_rules,
+    offer_sentences,
+    offer_tail,
+)
 from foldline.providers.digest.text import ELLIPSIS
-from foldline.providers.digest.tools_log import offer_calls
+from foldline.providers.digest.tools import offer_calls
 from foldline.providers.digest.transcript import Transcript, read_transcript
 from foldline.reduction.request import SummaryRequest
 
@@ -41,7 +52,7 @@ _SHOWN_REQUESTS = 4
 _WORD_FOR_WORD = 32
 _SMALL = 64
 _FACTS = (Section.RULES, Section.USED, Section.SEEN, Section.TOOLS)
-# The part of a budget that the roles in the first line may take.
+# The share of a budget that the roles in the first line may have.
 _ROLES_PART = 8
 
 
@@ -49,28 +60,30 @@ _ESTIMATOR = TokenEstimator()
 
 
 class DigestSummarizer(Struct, frozen=True, kw_only=True):
-    """The summarizer that needs no model, network or key."""
+    """
+    The summarizer that needs no model, network or key.
+
+    It works in a thread, so the event loop stays free. Of each text longer than 100,000 characters
+    it reads the beginning and the end, so the work for one message has a limit.
+    """
 
     name: str = "digest"
     """The identity of the summarizer."""
 
     counter: TokenCounter = _ESTIMATOR
-    """Counts tokens; the budget of a request is kept by this count."""
+    """Counts tokens, in a worker thread; the budget of a request is kept by this count."""
 
     async def summarize(self, request: SummaryRequest) -> str:
         """Return the digest of *request*; the same request always gives the same text."""
-        return write_digest(request, count=self.counter.count)
+        return await asyncio.to_thread(write_digest, request, count=self.counter.count)
 
 
 def write_digest(request: SummaryRequest, *, count: Counter = _ESTIMATOR.count) -> str:
     """
-    Write the digest of *request*: never empty, and of at most `request.budget` tokens.
+    Write the digest of *request*: never empty, and of at most `request.budget` tokens by *count*.
 
-    Earlier digests are merged item by item, so what they hold is dropped whole or kept whole,
-    never said in other words. Everything but headings and counts is in the sources verbatim.
-
-    Args:
-        count: Counts the tokens of a text.
+    Earlier digests are merged item by item, so what they hold is dropped or kept, never reworded.
+    Everything but headings and counts is in the sources verbatim.
     """
     count = cache(count)
     earlier = read_earlier(request.earlier)
@@ -94,7 +107,6 @@ def _offer(
     transcript: Transcript, earlier: Earlier, *, detail: int
 ) -> dict[Section, Sequence[Item]]:
     speeches, prior = transcript.speeches, earlier.lines
-    # The same identifiers are judged again and again.
     kinds = cache(kind_of)
     told = find_entries("\n".join([*prior(Section.REQUESTS), *prior(Section.RULES)]), kinds=kinds)
     known = Ledger(read_entries(prior(Section.USED)), (*read_entries(prior(Section.SEEN)), *told))
@@ -118,13 +130,13 @@ def _offer(
 
 
 def _worthwhile(transcript: Transcript, earlier: Earlier, count: Counter) -> int:
-    """Return the most tokens that a text may have which is to be shorter than its sources."""
+    """Return how many tokens a digest may have to be worth more than its sources."""
     known = sum(map(count, earlier.texts))
     said = sum(count(speech.text) for speech in transcript.speeches)
     answered = sum(count(result.text) for result in transcript.results)
     called = sum(count(argument.value) for call in transcript.calls for argument in call.arguments)
     new = said + answered + called
-    # Of little text all may be worth keeping.
+    # A short source may be worth keeping whole.
     whole = new + MESSAGE_TOKENS * sum(transcript.roles.values()) - 1
     return known + max(new * 3 // 4, min(whole, _SMALL))
 
@@ -132,7 +144,7 @@ def _worthwhile(transcript: Transcript, earlier: Earlier, count: Counter) -> int
 def _word_for_word(
     counts: Counts, offers: Mapping[Section, Sequence[Item]], *, budget: int, count: Counter
 ) -> str:
-    """Return what was asked as it was said, where it is so little that headings would cost more."""
+    """Return what was asked verbatim, if it is so short that headings would cost more."""
     asked = lay_out(offers[Section.REQUESTS])
     text = render(Document(counts, {Section.REQUESTS: asked}))
     if not asked or count(text) > min(budget, _WORD_FOR_WORD):
@@ -149,7 +161,7 @@ def _fit(
     budget: int,
     count: Counter,
 ) -> str:
-    # The parts of a text may count less than the text, so what is over is taken off and tried again.
+    # The parts may count less than the whole, so the excess is taken off and it is tried again.
     limit = budget - count(header(counts))
     while limit > 0:
         lines = share_out(offers, budget=limit, count=count)

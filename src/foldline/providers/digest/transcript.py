@@ -18,30 +18,30 @@ from foldline.history.parts import (
     ToolCallPart,
     ToolCallResponsePart,
 )
-from foldline.providers.digest.text import clean
+from foldline.providers.digest.text import clean, ends
 
 
 __all__ = ["Argument", "Call", "Result", "Speech", "Transcript", "read_transcript"]
 
 
 class Speech(Struct, frozen=True):
-    """Text that a user, a model or a system prompt said."""
+    """The text of a message."""
 
     position: int
     """The index of the message."""
 
     role: Role
-    """Who said it."""
+    """Its role."""
 
     text: str
-    """What was said."""
+    """Its text."""
 
 
 class Argument(Struct, frozen=True):
     """One value somewhere inside the arguments of a call."""
 
     label: str
-    """The nearest key around it; empty where the arguments are no JSON object."""
+    """The nearest key around it; empty if the arguments are not a JSON object."""
 
     value: str
     """The value as text."""
@@ -64,23 +64,23 @@ class Call(Struct, frozen=True):
 
 
 class Result(Struct, frozen=True):
-    """What a tool answered."""
+    """What a tool returned."""
 
     position: int
     """The index of the message."""
 
     id: str
-    """The call that it answers."""
+    """The id of the call."""
 
     text: str
-    """The answer as text."""
+    """The result as text."""
 
     is_error: bool = False
     """Whether the record itself marks it as an error."""
 
 
 class Transcript(Struct, frozen=True, kw_only=True):
-    """What a span of messages holds for a digest; every list is in order."""
+    """What a span of messages holds for a digest, in order."""
 
     roles: Mapping[str, int]
     """How many messages each role wrote."""
@@ -97,15 +97,13 @@ class Transcript(Struct, frozen=True, kw_only=True):
 
 _Json: TypeAlias = "dict[str, _Json] | list[_Json] | str | float | bool | None"
 
-# What formats leave of the flag that a tool has failed, where it is no part: a word about the message.
+# The metadata in which formats keep the flag that a tool has failed, if it is no part.
 _MARKED = "isError"
 _NAME_BREAK = re.compile(r"[\s,:]+")
 
 
 def read_transcript(messages: Iterable[Message]) -> Transcript:
-    """
-    Flatten *messages*; what has no text, such as images and sealed reasoning, leaves no record.
-    """
+    """Flatten *messages*; what has no text, such as images and encrypted reasoning, is left out."""
     roles: Counter[str] = Counter()
     speeches: list[Speech] = []
     calls: list[Call] = []
@@ -125,7 +123,7 @@ def read_transcript(messages: Iterable[Message]) -> Transcript:
 
 
 def _read_speech(message: Message, position: int) -> Iterator[Speech]:
-    text = clean(_said(message))
+    text = clean(ends(_said(message)))
     if text.strip():
         yield Speech(position, message.role, text)
 
@@ -133,11 +131,11 @@ def _read_speech(message: Message, position: int) -> Iterator[Speech]:
 def _read_results(message: Message, position: int) -> Iterator[Result]:
     is_error = (message.metadata or {}).get(_MARKED) is True
     for part in message.tool_call_responses:
-        text = clean(_response_text(part))
+        text = clean(ends(_response_text(part)))
         yield Result(position, part.id, text, is_error or is_failed(part))
     if message.role == "tool" and message.text:
-        # Text beside, or instead of, an answer to a known call is what a tool answered as well.
-        yield Result(position, "", clean(message.text))
+        # Text beside, or instead of, the result of a known call is a result too.
+        yield Result(position, "", clean(ends(message.text)))
 
 
 def _said(message: Message) -> str:
@@ -146,8 +144,8 @@ def _said(message: Message) -> str:
 
 
 def _read_call(part: ToolCallPart, position: int) -> Call:
-    # Once as JSON, where a secret stands beside its name, and once more without escapes.
-    written = clean(part.arguments)
+    # Once as JSON, where a secret is next to its name, and once more without escapes.
+    written = clean(ends(part.arguments))
     try:
         leaves = tuple(_leaves("", decode_json(written)))
     except (FormatError, RecursionError):

@@ -1,9 +1,9 @@
 """
 Anthropic Messages.
 
-Source: Anthropic Messages API reference. The prompt is cached up to the last message of each request,
-so that the next one reads all of it from the cache. The setting `betas` is a list of names, which go
-out as a header.
+Source: Anthropic Messages API reference. The prompt is cached up to the last message of each
+request, so the next request reads all of it from the cache. The setting `betas` is a list of names;
+it is sent as a header.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,6 @@ from contextlib import AbstractAsyncContextManager
 from types import MappingProxyType
 from typing import Any
 
-from foldline.errors import FormatError, ServiceThreadLostError
 from foldline.history.formats.fields import (
     Object,
     maybe_count,
@@ -22,25 +21,23 @@ from foldline.history.formats.fields import (
 from foldline.history.formats.renderings import render_anthropic
 from foldline.history.formats.responses import joined_events, read_response
 from foldline.history.formats.usage import anthropic_usage
-from foldline.history.messages import NativeFormat
+from foldline.history.messages import Message, NativeFormat, Usage
 from foldline.providers.model import (
     ChatDelta,
     ChatRequest,
-    ChatResponse,
     FinishReason,
     ReasoningDelta,
     TextDelta,
     ToolCallDelta,
 )
-from foldline.providers.vendors.dialect import Reply, said, with_settings
-from foldline.providers.vendors.tool_schemas import anthropic_tools
+from foldline.providers.vendors.dialect import Dialect, StreamReader, cut_off, described
 
 
 __all__ = ["DEFAULT_MAX_TOKENS", "AnthropicMessages"]
 
 
 DEFAULT_MAX_TOKENS = 8192
-"""How much a model may write where no setting says it; the vendor wants a number."""
+"""How many tokens a model may write by default; the vendor requires a number."""
 
 _BETAS = "betas"
 _BETA_HEADER = "anthropic-beta"
@@ -58,61 +55,47 @@ _FINISHES: Mapping[str, FinishReason] = MappingProxyType(
         "refusal": "content_filter",
     }
 )
-_CUT_OFF = "the stream holds no whole response"
 
 
-class AnthropicMessages:
+class AnthropicMessages(Dialect):
     """The Messages API as one model speaks it."""
 
+    _endpoint = "messages"
+    _required = ("model", "max_tokens", "messages")
+
     def __init__(
-        self,
-        name: str,
-        *,
-        model: str,
-        max_tokens: int = DEFAULT_MAX_TOKENS,
-        caches_prompt: bool = True,
-        marks_messages: bool = False,
+        self, name: str, *, model: str, caches_prompt: bool = True, marks_messages: bool = False
     ) -> None:
         """
-        Speak to *model*, which errors call *name*.
+        Speak to *model*; errors use *name*.
 
         Args:
-            max_tokens: How much it may write where no setting says it.
-            caches_prompt: Whether the vendor is asked to cache the prompt.
-            marks_messages: Whether that is asked in the messages, for servers that do not know the
-                field of the request.
+            caches_prompt: Whether to ask the vendor to cache the prompt.
+            marks_messages: Whether to ask for that inside the messages, for servers that do not
+                support the field of the request.
         """
-        self._name = name
-        self._model = model
-        self._max_tokens = max_tokens
+        super().__init__(name, model=model)
         self._caches_prompt = caches_prompt
         self._marks_messages = marks_messages
 
-    def body(self, request: ChatRequest, *, streamed: bool) -> Object:  # noqa: ARG002
-        """
-        Write *request*.
-
-        Raises:
-            ServiceThreadLostError: It goes on with a conversation, and this format holds none.
-        """
-        if request.service_thread_id is not None:
-            raise ServiceThreadLostError(model=self._name)
+    def _written(self, request: ChatRequest, streamed: bool) -> Object:  # noqa: ARG002, FBT001
+        self._refuse_thread(request)
         view = render_anthropic(request.messages)
-        body: Object = {"model": self._model, "max_tokens": self._limit(request.settings)}
+        # What a model may think counts as written.
+        thinking = maybe_object(request.settings.get("thinking"))
+        limit = DEFAULT_MAX_TOKENS + maybe_count(thinking.get("budget_tokens"))
+        body: Object = {"max_tokens": limit}
         if view.system:
             body["system"] = view.system
         body["messages"] = view.messages
         if request.tools:
-            body["tools"] = anthropic_tools(request.tools)
-        # Whoever has placed marks of his own is left alone: the vendor takes only a few.
+            body["tools"] = [
+                described(tool) | {"input_schema": dict(tool.parameters)} for tool in request.tools
+            ]
+        # The caller's own marks are left alone: the vendor takes only a few.
         if self._caches_prompt and not _has_marks(view.system, view.messages):
             body |= self._marked(view.system, view.messages)
-        return with_settings(body, request.settings)
-
-    def _limit(self, settings: Mapping[str, object]) -> int:
-        # What a model may think counts as written.
-        thinking = maybe_object(settings.get("thinking"))
-        return self._max_tokens + maybe_count(thinking.get("budget_tokens"))
+        return body
 
     def _marked(self, system: list[Object], messages: list[Object]) -> Object:
         if not self._marks_messages:
@@ -123,43 +106,26 @@ class AnthropicMessages:
         marked: Object = {"messages": [*messages[:-1], {**last, "content": _mark_last(blocks)}]}
         return marked | ({"system": _mark_last(system)} if system else {})
 
-    def send(
-        self, client: Any, body: Object, options: Object
-    ) -> AbstractAsyncContextManager[Reply]:
+    def send(self, client: Any, body: Object, options: Object) -> AbstractAsyncContextManager[Any]:
         """Send *body* through *client*, the SDK; leaving the context ends the request."""
         sent = {key: value for key, value in body.items() if key != _BETAS}
         if body.get(_BETAS):
             headers = {_BETA_HEADER: ",".join(body[_BETAS]), **options.get("extra_headers", {})}
             options = {**options, "extra_headers": headers}
-        ask = client.messages.with_streaming_response.create
-        # The SDK would walk through all messages; what is given beside them goes out as it is.
-        asked: AbstractAsyncContextManager[Reply] = ask(
-            model=body["model"],
-            max_tokens=body["max_tokens"],
-            messages=[],
-            extra_body=sent,
-            **options,
-        )
-        return asked
+        return super().send(client, sent, options)
 
-    def reader(self) -> "_MessageReader":
+    def reader(self) -> StreamReader:
         """Return what reads a stream."""
         return _MessageReader()
 
-    def read(self, whole: Object) -> ChatResponse:
-        """
-        Read a whole response.
+    def _messages(self, whole: Object) -> tuple[Message, ...]:
+        return read_response(whole, NativeFormat.ANTHROPIC)
 
-        Raises:
-            FormatError: It is none.
-        """
-        return ChatResponse(
-            messages=said(read_response(whole, NativeFormat.ANTHROPIC)),
-            usage=anthropic_usage(maybe_object(whole.get("usage"))),
-            model=maybe_text(whole.get("model")) or None,
-            id=maybe_text(whole.get("id")) or None,
-            finish_reason=_FINISHES.get(maybe_text(whole.get("stop_reason")), "stop"),
-        )
+    def _usage(self, counts: Object) -> Usage | None:
+        return anthropic_usage(counts)
+
+    def _finish(self, whole: Object) -> FinishReason:
+        return _FINISHES.get(maybe_text(whole.get("stop_reason")), "stop")
 
 
 def _has_marks(system: list[Object], messages: list[Object]) -> bool:
@@ -212,5 +178,5 @@ class _MessageReader:
 
     def whole(self) -> Object:
         if not self._is_ended:
-            raise FormatError(_CUT_OFF)
+            raise cut_off()
         return joined_events(self._events, NativeFormat.ANTHROPIC) | self._end

@@ -1,4 +1,4 @@
-"""The vendors that pydantic-ai knows: their names, keys, addresses and clients."""
+"""The vendors that pydantic-ai knows: their names, keys, addresses, clients and wire formats."""
 
 import inspect
 import re
@@ -9,6 +9,11 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 from urllib.parse import urlsplit
 
 from foldline.errors import ConfigError, MissingExtraError
+from foldline.providers.vendors.anthropic_messages import AnthropicMessages
+from foldline.providers.vendors.dialect import Dialect
+from foldline.providers.vendors.failure import limit_waits
+from foldline.providers.vendors.openai_chat import OpenAIChat
+from foldline.providers.vendors.openai_responses import OpenAIResponses
 from foldline.reduction.config import ProviderConfig
 
 
@@ -17,7 +22,7 @@ if TYPE_CHECKING:
     from pydantic_ai.providers import Provider
 
 
-__all__ = ["COMMON_VENDORS", "as_model", "model_maker"]
+__all__ = ["COMMON_VENDORS", "as_model", "check_address", "dialect_of", "model_maker"]
 
 
 COMMON_VENDORS = (
@@ -33,16 +38,20 @@ COMMON_VENDORS = (
     "openrouter",
     "ollama",
 )
-"""The vendors that are named to whoever names one that there is not."""
+"""The vendors that the error for an unknown vendor lists."""
 
 _MOST_NEAR = 3
 
 _EXTRA = {"pydantic_ai": "pydantic-ai-slim", "openai": "openai", "anthropic": "anthropic"}
 _ADDRESSES = ("base_url", "azure_endpoint", "api_base")
-"""What the providers call the argument that is an address."""
+"""The names that providers have for the argument that is an address."""
 
 _SCHEMES = ("http", "https")
 _GATEWAY = "gateway/"
+_WIRE_CLASSES = ("OpenAIResponsesModel", "OpenAIChatModel", "AnthropicModel")
+# Who signs in instead of sending a key is left to pydantic-ai.
+_SIGNED_IN = frozenset({"GitHubCopilotModel", "OpenAICodexModel"})
+_SIGNED_IN_VENDORS = frozenset({"openai-chatgpt"})
 _VARIABLE = re.compile(r"`([A-Z][A-Z0-9_]{3,})`")
 _EXAMPLE = re.compile(r"e\.g\. ('[\w./:-]+')")
 _GROUP = re.compile(r"pydantic-ai-slim\[([\w-]+)\]")
@@ -50,13 +59,13 @@ _GROUP = re.compile(r"pydantic-ai-slim\[([\w-]+)\]")
 
 def as_model(value: object) -> "Model[Any]":
     """
-    Return *value* where it is a model of pydantic-ai.
+    Return *value* if it is a model of pydantic-ai.
 
     Raises:
         ConfigError: It is something else.
     """
-    kind = f"a model is a {type(value).__name__}"
-    message = f"{kind}: allowed is 'vendor:model', a ProviderConfig, or a ChatModel"
+    got = "None" if value is None else type(value).__name__
+    message = f"model must be 'vendor:model', a ProviderConfig or a ChatModel, got {got}"
     try:
         from pydantic_ai.models import Model  # noqa: PLC0415
     except ImportError:
@@ -69,10 +78,10 @@ def as_model(value: object) -> "Model[Any]":
 
 def model_maker(config: ProviderConfig) -> "Callable[[], Model[Any]]":
     """
-    Return what makes the model that *config* names, each time with a client of its own.
+    Return what makes the model that *config* names, each time with its own client.
 
     Making one raises:
-        ConfigError: There is no such vendor, or it has no key or no address.
+        ConfigError: The vendor is unknown, or lacks a key or an address.
         MissingExtraError: The `llm` extra is not installed.
     """
 
@@ -81,9 +90,11 @@ def model_maker(config: ProviderConfig) -> "Callable[[], Model[Any]]":
             from pydantic_ai.models import infer_model  # noqa: PLC0415
 
             _check_vendor(config.provider_key)
-            _check_address(config)
+            check_address(config)
             spec = f"{config.provider_key}:{config.model_name}"
-            return infer_model(spec, provider_factory=lambda _: _provider(config))
+            model = infer_model(spec, provider_factory=lambda _: _provider(config))
+            limit_waits(getattr(model, "client", None))
+            return model
 
     return make
 
@@ -100,7 +111,13 @@ def _check_vendor(vendor: str) -> None:
         raise ConfigError(message) from None
 
 
-def _check_address(config: ProviderConfig) -> None:
+def check_address(config: ProviderConfig) -> None:
+    """
+    Check that the `base_url` of *config* is an address, if there is one.
+
+    Raises:
+        ConfigError: It is not.
+    """
     if config.base_url is None:
         return
     import httpx2  # noqa: PLC0415
@@ -115,9 +132,47 @@ def _check_address(config: ProviderConfig) -> None:
     if not is_one:
         # Not shown: an address may hold a password.
         message = (
-            f"base_url of {config.provider_key!r} is no address: allowed is http:// or https://"
+            f"base_url of {config.provider_key!r} must begin with http:// or https:// and a host"
         )
         raise ConfigError(message)
+
+
+def dialect_of(
+    model: "Model[Any]", name: str, *, holds_history: bool, caches_prompt: bool
+) -> Dialect | None:
+    """Return the wire format that *model* is asked in; None for one that foldline cannot write."""
+    wire_class = _wire_class(model)
+    profile: dict[str, Any] = {**model.profile} if wire_class else {}
+    match wire_class:
+        case "OpenAIResponsesModel":
+            return OpenAIResponses(
+                name,
+                model=model.model_name,
+                holds_history=holds_history,
+                seals_reasoning=bool(profile.get("openai_supports_encrypted_reasoning_content")),
+            )
+        case "OpenAIChatModel":
+            strict = bool(profile.get("openai_supports_strict_tool_definition", True))
+            return OpenAIChat(name, model=model.model_name, strict_tools=strict)
+        case "AnthropicModel":
+            return AnthropicMessages(
+                name,
+                model=model.model_name,
+                caches_prompt=caches_prompt,
+                marks_messages=not profile.get("supports_auto_cache", True),
+            )
+        case _:
+            return None
+
+
+def _wire_class(model: "Model[Any]") -> str:
+    # By names, since the classes cannot be loaded without the SDKs of their vendors.
+    own = type(model)
+    if not own.__module__.startswith("pydantic_ai."):
+        return ""
+    if own.__name__ in _SIGNED_IN or model.system in _SIGNED_IN_VENDORS:
+        return ""
+    return next((kind.__name__ for kind in own.__mro__ if kind.__name__ in _WIRE_CLASSES), "")
 
 
 def _known_vendors() -> list[str]:
@@ -163,13 +218,13 @@ def _argument(vendor: str, names: tuple[str, ...], takes: Any, what: str) -> str
     for name in names:
         if name in takes:
             return name
-    message = f"vendor {vendor!r} takes no {what} in a ProviderConfig"
+    message = f"vendor {vendor!r} takes no {what} from a ProviderConfig"
     raise ConfigError(message)
 
 
 @contextmanager
 def _openings(config: ProviderConfig) -> Generator[None]:
-    """Turn what pydantic-ai raises while a vendor is opened into errors of foldline."""
+    """Turn what pydantic-ai raises while it opens a vendor into errors of foldline."""
     try:
         yield
     except ImportError as error:
@@ -187,7 +242,7 @@ def _missing(vendor: str, error: ImportError) -> Exception:
         return MissingExtraError(package=package, extra="llm")
     group = _GROUP.search(f"{error}")
     wanted = group[0] if group else "its SDK"
-    return ConfigError(f"vendor {vendor!r} needs a package more: pip install '{wanted}'")
+    return ConfigError(f"vendor {vendor!r} needs another package: pip install '{wanted}'")
 
 
 def _lacking(config: ProviderConfig, text: str) -> str:
@@ -196,10 +251,10 @@ def _lacking(config: ProviderConfig, text: str) -> str:
     if names:
         wanted = " or ".join(names)
         return (
-            f"vendor {vendor!r} lacks {wanted}: set it in the environment, or in a ProviderConfig"
+            f"vendor {vendor!r} needs {wanted}: set it in the environment, or pass a ProviderConfig"
         )
     if repr(name) in text:
         example = _EXAMPLE.search(text)
-        hint = f", as in {example[1]}" if example else ""
-        return f"vendor {vendor!r} wants the name of a model in another form than {name!r}{hint}"
-    return f"vendor {vendor!r} cannot be opened by name: pass its model of pydantic-ai"
+        hint = f" such as {example[1]}" if example else ""
+        return f"vendor {vendor!r} needs another form of model name{hint}, got {name!r}"
+    return f"vendor {vendor!r} cannot be opened by name: pass its pydantic-ai model instead"

@@ -1,50 +1,69 @@
-"""A wire format: how it is spoken, and what all of them share."""
+"""A wire format as one model of one vendor speaks it, and what all of them share."""
 
-from collections.abc import AsyncGenerator, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager
-from typing import Any, Protocol
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, aclosing
+from operator import attrgetter
+from typing import Any, ClassVar, Protocol
 
-from foldline.history.formats.fields import Object, maybe_list
-from foldline.history.messages import Message
-from foldline.providers.model import ChatDelta, ChatRequest, ChatResponse
+from foldline.errors import FormatError, ServiceThreadLostError
+from foldline.history.codec import decode_json
+from foldline.history.formats.fields import Object, maybe_list, maybe_object, maybe_text
+from foldline.history.formats.wire import as_object, is_object
+from foldline.history.messages import Message, Usage
+from foldline.providers.model import (
+    ChatDelta,
+    ChatRequest,
+    ChatResponse,
+    FinishReason,
+    ToolDefinition,
+)
 
 
-__all__ = ["Body", "Dialect", "Reply", "StreamReader", "call_options", "said", "with_settings"]
+__all__ = [
+    "END",
+    "Dialect",
+    "StreamReader",
+    "call_options",
+    "cut_off",
+    "described",
+    "is_strict",
+    "read_events",
+]
 
+
+END = "[DONE]"
+"""The `type` of the event for the mark with which OpenAI ends a stream."""
 
 _OPTIONS = frozenset({"extra_headers", "extra_query", "timeout"})
-"""Settings that are none of the vendor's: its SDK takes them."""
+"""Settings that are for the SDK, not for the vendor."""
 
 _JOINED = ("tools", "include")
-"""Lists to which settings add, instead of taking their place."""
+"""Lists that settings extend instead of replacing them."""
 
-
-class Body(Protocol):
-    """The body of what a vendor sends back."""
-
-    async def aread(self) -> bytes:
-        """Return all of it."""
-        ...
-
-    def aiter_bytes(self) -> AsyncGenerator[bytes, None]:
-        """Give its pieces as they come."""
-        ...
-
-
-class Reply(Protocol):
-    """What a vendor sends back, as its SDK gives it before anybody has read it."""
-
-    @property
-    def http_response(self) -> Body:
-        """What came over the wire."""
-        ...
+_STRICT_KEYS = frozenset(
+    [
+        "$defs",
+        "$ref",
+        "additionalProperties",
+        "anyOf",
+        "const",
+        "description",
+        "enum",
+        "items",
+        "properties",
+        "required",
+        "title",
+        "type",
+    ]
+)
+"""What a schema may hold for a vendor to promise arguments that fit it."""
 
 
 class StreamReader(Protocol):
-    """What puts the events of one stream together."""
+    """Puts the events of one stream together."""
 
     def deltas(self, event: Object) -> Iterator[ChatDelta]:
-        """Take *event* in and give what it adds to the response."""
+        """Take *event* in and yield what it adds to the response."""
         ...
 
     def whole(self) -> Object:
@@ -52,51 +71,91 @@ class StreamReader(Protocol):
         Return the object that the vendor would have sent without streaming.
 
         Raises:
-            FormatError: The stream has been cut off.
+            FormatError: The stream was cut off.
         """
         ...
 
 
-class Dialect(Protocol):
-    """A wire format as one model of one vendor speaks it."""
+class Dialect:
+    """A wire format as one model of one vendor speaks it; each format is a subclass."""
+
+    _endpoint: ClassVar[str]
+    """Where the SDK has the method `create`, from its client on."""
+
+    _required: ClassVar[tuple[str, ...]] = ("model",)
+    """The fields that the method `create` does not go without."""
+
+    def __init__(self, name: str, *, model: str) -> None:
+        """Speak to *model*; errors use *name*."""
+        self._name = name
+        self._model = model
 
     def body(self, request: ChatRequest, *, streamed: bool) -> Object:
         """
-        Write *request*.
+        Write *request*; its settings are added last.
 
         Raises:
-            ServiceThreadLostError: It goes on with a conversation that this format cannot hold.
+            ServiceThreadLostError: It continues a conversation that this format cannot hold.
         """
-        ...
+        body = {"model": self._model, **self._written(request, streamed)}
+        given = {key: value for key, value in request.settings.items() if key not in _OPTIONS}
+        for key in _JOINED:
+            if key in body and key in given:
+                own = body[key]
+                given[key] = [*own, *(item for item in maybe_list(given[key]) if item not in own)]
+        return {**body, **given}
 
-    def send(
-        self, client: Any, body: Object, options: Object
-    ) -> AbstractAsyncContextManager[Reply]:
+    def send(self, client: Any, body: Object, options: Object) -> AbstractAsyncContextManager[Any]:
         """Send *body* through *client*, the vendor's SDK; leaving the context ends the request."""
-        ...
-
-    def reader(self) -> StreamReader:
-        """Return what reads a stream."""
-        ...
+        create = attrgetter(f"{self._endpoint}.with_streaming_response.create")(client)
+        # The SDK would walk through all messages; what is given beside them is sent unchanged.
+        given: Object = {key: [] if key == "messages" else body[key] for key in self._required}
+        sent: AbstractAsyncContextManager[Any] = create(**given, extra_body=body, **options)
+        return sent
 
     def read(self, whole: Object) -> ChatResponse:
         """
         Read a whole response.
 
         Raises:
-            FormatError: It is none.
+            FormatError: It is not a response.
         """
-        ...
+        # A message without parts says nothing, and no vendor takes it back.
+        messages = tuple(message for message in self._messages(whole) if message.parts)
+        finish = self._finish(whole)
+        if finish == "stop" and any(message.tool_calls for message in messages):
+            finish = "tool_call"
+        return ChatResponse(
+            messages=messages,
+            usage=self._usage(maybe_object(whole.get("usage"))),
+            model=maybe_text(whole.get("model")) or None,
+            id=maybe_text(whole.get("id")) or None,
+            finish_reason=finish,
+            service_thread_id=self._thread(whole),
+        )
 
+    def reader(self) -> StreamReader:
+        """Return what reads a stream."""
+        raise NotImplementedError
 
-def with_settings(body: Object, settings: Mapping[str, object]) -> Object:
-    """Return *body* with *settings* in it; their tools come behind those that are there."""
-    given = {key: value for key, value in settings.items() if key not in _OPTIONS}
-    for key in _JOINED:
-        if key in body and key in given:
-            own = body[key]
-            given[key] = [*own, *(item for item in maybe_list(given[key]) if item not in own)]
-    return {**body, **given}
+    def _written(self, request: ChatRequest, streamed: bool) -> Object:  # noqa: FBT001
+        raise NotImplementedError
+
+    def _messages(self, whole: Object) -> tuple[Message, ...]:
+        raise NotImplementedError
+
+    def _usage(self, counts: Object) -> Usage | None:
+        raise NotImplementedError
+
+    def _finish(self, whole: Object) -> FinishReason:
+        raise NotImplementedError
+
+    def _thread(self, whole: Object) -> str | None:  # noqa: ARG002
+        return None
+
+    def _refuse_thread(self, request: ChatRequest) -> None:
+        if request.service_thread_id is not None:
+            raise ServiceThreadLostError(model=self._name)
 
 
 def call_options(settings: Mapping[str, object]) -> Object:
@@ -104,6 +163,67 @@ def call_options(settings: Mapping[str, object]) -> Object:
     return {key: value for key, value in settings.items() if key in _OPTIONS}
 
 
-def said(messages: tuple[Message, ...]) -> tuple[Message, ...]:
-    """Return *messages* without those that say nothing, which no vendor takes back."""
-    return tuple(message for message in messages if message.parts)
+def cut_off() -> FormatError:
+    """Return the error of a stream that ended too early."""
+    return FormatError("the stream holds no whole response")
+
+
+def described(tool: ToolDefinition) -> Object:
+    """Return the name and the description of *tool*."""
+    return {"name": tool.name} | ({"description": tool.description} if tool.description else {})
+
+
+def is_strict(schema: Mapping[str, object]) -> bool:
+    """Whether OpenAI takes *schema* as strict: an object, every property required, no others."""
+    return schema.get("type") == "object" and _is_strict(dict(schema))
+
+
+def _is_strict(schema: Object) -> bool:
+    if not schema.keys() <= _STRICT_KEYS:
+        return False
+    properties = maybe_object(schema.get("properties"))
+    kind = schema.get("type")
+    if "object" in (kind if isinstance(kind, list) else [kind]) and (
+        schema.get("additionalProperties") is not False
+        or set(maybe_list(schema.get("required"))) != properties.keys()
+    ):
+        return False
+    inner = [*properties.values(), *maybe_object(schema.get("$defs")).values()]
+    inner += maybe_list(schema.get("anyOf"))
+    inner += [schema["items"]] if "items" in schema else []
+    return all(is_object(one) and _is_strict(one) for one in inner)
+
+
+async def read_events(chunks: AsyncIterator[bytes]) -> AsyncGenerator[Object, None]:
+    """
+    Yield the server-sent event that each block of *chunks* holds.
+
+    Raises:
+        FormatError: A block holds no JSON object.
+    """
+    data: list[bytes] = []
+    async with aclosing(_lines(chunks)) as lines:
+        async for line in lines:
+            if line.startswith(b"data:"):
+                data.append(line[len(b"data:") :].strip())
+            elif not line and data:
+                yield _event(b"\n".join(data))
+                data = []
+    if data:
+        yield _event(b"\n".join(data))
+
+
+def _event(data: bytes) -> Object:
+    return {"type": END} if data == END.encode() else as_object(decode_json(data), "the event")
+
+
+async def _lines(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
+    # Only the one character that ends a line: strings may hold others that Unicode calls line ends.
+    rest: list[bytes] = []
+    async for chunk in chunks:
+        *whole, last = chunk.split(b"\n")
+        for line in whole:
+            yield b"".join((*rest, line)).rstrip(b"\r")
+            rest = []
+        rest.append(last)
+    yield b"".join(rest).rstrip(b"\r")

@@ -2,14 +2,16 @@
 What went wrong at a vendor, as an error of foldline.
 
 A vendor's error may repeat the request, and with it the conversation or a key. Its status and its
-codes are kept, its text is read for the numbers of an overflow and then left behind.
+codes are kept; its text is only read for the numbers of an overflow.
 """
 
 import re
 import ssl
 import sys
+import time
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
+from email.utils import mktime_tz, parsedate_tz
 from socket import gaierror
 from types import MappingProxyType
 from typing import Any, cast
@@ -19,7 +21,18 @@ from foldline.history.formats.fields import Object, maybe_object, maybe_text
 from foldline.providers.vendors.overflow import read_overflow
 
 
-__all__ = ["error_of", "model_error", "raise_if_failed", "sdk_errors"]
+__all__ = [
+    "LONGEST_WAIT",
+    "error_of",
+    "limit_waits",
+    "model_error",
+    "raise_if_failed",
+    "sdk_errors",
+]
+
+
+LONGEST_WAIT = 60.0
+"""How many seconds a client waits at a vendor's request (`Retry-After`) before it asks again."""
 
 
 _FAILURE = 400
@@ -28,25 +41,25 @@ _CODE = re.compile(r"[A-Za-z0-9_.:-]{1,64}").fullmatch
 _LOST = "previous_response_not_found"
 _LOST_TEXT = re.compile(r"previous response .{0,200}not found", re.IGNORECASE | re.DOTALL).search
 
-# The first kind that is found anywhere in the chain of causes is told. Some are told by their names,
-# since the classes of a vendor's HTTP client may not be loaded before they are used.
+# The first kind found in the chain of causes is reported. Some are compared by name, since the
+# classes of a vendor's HTTP client may not be loaded yet.
 _CAUSES: tuple[tuple[type[BaseException] | str, str], ...] = (
-    (ssl.SSLCertVerificationError, "TLS failed: its certificate is not trusted"),
+    (ssl.SSLCertVerificationError, "TLS failed: the certificate is not trusted"),
     (ssl.SSLError, "TLS failed"),
-    (gaierror, "its name was not found"),
+    (gaierror, "the host name was not found"),
     (ConnectionRefusedError, "the connection was refused"),
     ("ProxyError", "the proxy failed"),
     (TimeoutError, "the connection timed out"),
     ("TimeoutException", "the connection timed out"),
     (ConnectionError, "the connection was dropped"),
-    ("RemoteProtocolError", "the connection was dropped, or it speaks no HTTP"),
+    ("RemoteProtocolError", "the connection was dropped, or the server does not speak HTTP"),
     ("NetworkError", "the connection was dropped"),
 )
 _SDKS = ("openai", "anthropic")
 _PORTS: Mapping[str, int] = MappingProxyType({"http": 80, "https": 443})
 _MOST_CAUSES = 32
 
-# What a vendor names inside an open stream has no status of its own any more.
+# An error inside an open stream has no status of its own.
 _STATUS_OF: Mapping[str, int] = MappingProxyType(
     {
         "api_error": 500,
@@ -68,9 +81,7 @@ _STATUS_OF: Mapping[str, int] = MappingProxyType(
 
 
 def model_error(name: str, *, status: int | None, error: Object) -> ModelError:
-    """
-    Return what *error*, the object in which the vendor of the model *name* says what is wrong, is.
-    """
+    """Return the error for *error*, the object in which the vendor of the model *name* reports it."""
     codes = _codes(error)
     if status is None or status < _FAILURE:
         status = _status_of(codes)
@@ -105,7 +116,9 @@ def _status_of(codes: tuple[str, ...]) -> int | None:
 
 
 def error_of(body: object) -> Object:
-    """Return the object in *body* that says what went wrong; empty where there is none."""
+    """Return the object in *body* that says what went wrong; empty if there is none."""
+    if isinstance(body, str):
+        return {"message": body}
     fields = maybe_object(body)
     inner = fields.get("error") or maybe_object(fields.get("response")).get("error")
     if inner:
@@ -115,7 +128,7 @@ def error_of(body: object) -> Object:
 
 def raise_if_failed(name: str, body: Object) -> None:
     """
-    See that *body*, an answer or an event of the model *name*, reports no failure.
+    Check that *body*, an answer or an event of the model *name*, reports no failure.
 
     Raises:
         ContextOverflowError: The request is longer than the window.
@@ -128,11 +141,11 @@ def raise_if_failed(name: str, body: Object) -> None:
 
 
 def _where(error: Any) -> str:
-    """Return the host and the port that were asked; a user, a path and a query may be secrets."""
+    """Return the host and the port; a user, a path and a query may be secret."""
     try:
         url = error.request.url
     except (AttributeError, RuntimeError):
-        # Some errors of the client are raised where no request is known.
+        # Some errors of the client have no request.
         return ""
     host = f"[{url.host}]" if ":" in url.host else url.host
     port = url.port or _PORTS.get(url.scheme)
@@ -141,9 +154,9 @@ def _where(error: Any) -> str:
 
 def _cause(error: BaseException) -> str:
     causes = list(_causes(error))
-    for kind, told in _CAUSES:
+    for kind, text in _CAUSES:
         if any(_is(one, kind) for one in causes):
-            return told
+            return text
     return type(causes[-1]).__name__
 
 
@@ -154,7 +167,7 @@ def _is(error: BaseException, kind: type[BaseException] | str) -> bool:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """Give *error* and what it came of, which may be several errors at once."""
+    """Yield *error* and its causes, which may be several errors at once."""
     found: list[BaseException] = [error]
     for one in found:
         yield one
@@ -166,9 +179,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def _raised(*names: str, also: tuple[type[Exception], ...] = ()) -> tuple[type[Exception], ...]:
-    """
-    Return *also* and the errors of *names* of the SDKs that are loaded; others have raised nothing.
-    """
+    """Return *also* and the errors *names* of those SDKs that are loaded."""
     loaded = [sys.modules[sdk] for sdk in _SDKS if sdk in sys.modules]
     kinds = (getattr(sdk, name) for sdk in loaded for name in names if hasattr(sdk, name))
     return (*also, *kinds)
@@ -184,15 +195,14 @@ def sdk_errors(name: str) -> Generator[None]:
         ServiceThreadLostError: The vendor no longer holds the conversation.
         ModelError: Anything else went wrong at the vendor.
     """
-    # Nobody is here without the extra, and no module of foldline may load it before that.
     import httpx2  # noqa: PLC0415
 
     try:
         yield
     except _raised("APIStatusError") as error:
         said: Any = error
-        body = maybe_object(said.body)
-        raise model_error(name, status=said.status_code, error=error_of(body) or body) from None
+        body = error_of(said.body) or maybe_object(said.body)
+        raise model_error(name, status=said.status_code, error=body) from None
     except _raised("APITimeoutError", also=(httpx2.TimeoutException,)) as error:
         message = f"{name} did not answer in time{_where(error)}"
         if any(isinstance(one, httpx2.ConnectTimeout) for one in _causes(error)):
@@ -205,5 +215,38 @@ def sdk_errors(name: str) -> Generator[None]:
         message = f"{name} broke off: {type(error).__name__}"
         raise ModelError(message) from None
     except FormatError:
-        message = f"{name} broke off its answer, or gave one that cannot be read"
+        message = f"{name} broke off its answer, or sent one that cannot be read"
         raise ModelError(message) from None
+
+
+def limit_waits(client: Any) -> None:
+    """
+    Let *client*, an SDK, fail at once if the vendor asks it to wait longer than `LONGEST_WAIT`.
+
+    Clients that do not use httpx2 are unchanged.
+    """
+    import httpx2  # noqa: PLC0415
+
+    http = getattr(client, "_client", None)
+    if isinstance(http, httpx2.AsyncClient):
+        hooks = http.event_hooks
+        http.event_hooks = {**hooks, "response": [*hooks["response"], _refuse_long_wait]}
+
+
+async def _refuse_long_wait(response: Any) -> None:
+    # Also refuses `nan`, which is not at most anything.
+    if not _wait_asked(response.headers) <= LONGEST_WAIT:
+        response.headers["x-should-retry"] = "false"
+
+
+def _wait_asked(headers: Mapping[str, str]) -> float:
+    for key, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        try:
+            return float(headers[key]) * unit
+        except (KeyError, ValueError):
+            pass
+    try:
+        date = parsedate_tz(headers.get("retry-after", ""))
+        return mktime_tz(date) - time.time() if date else 0.0
+    except (ValueError, OverflowError):
+        return 0.0

@@ -1,19 +1,16 @@
 """
-OpenAI Chat Completions, which most vendors speak.
+OpenAI Chat Completions, the format of most vendors.
 
 Source: OpenAI Chat Completions API reference; the fields `reasoning_content` (DeepSeek and others),
-`reasoning` and `reasoning_details` (OpenRouter, Ollama, vLLM) of compatible vendors. Such reasoning is sent
-back under the name that it came with.
+`reasoning` and `reasoning_details` (OpenRouter, Ollama, vLLM) of compatible vendors. Reasoning is
+sent back in the field in which it came.
 """
 
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractAsyncContextManager
 from types import MappingProxyType
-from typing import Any
 
 from msgspec.structs import replace
 
-from foldline.errors import FormatError, ServiceThreadLostError
 from foldline.history.formats.fields import (
     Object,
     maybe_count,
@@ -25,19 +22,24 @@ from foldline.history.formats.renderings import render_openai_chat
 from foldline.history.formats.responses import read_response
 from foldline.history.formats.usage import openai_usage
 from foldline.history.formats.wire import json_text
-from foldline.history.messages import Message, Native, NativeFormat
+from foldline.history.messages import Message, Native, NativeFormat, Usage
 from foldline.providers.model import (
     ChatDelta,
     ChatRequest,
-    ChatResponse,
     FinishReason,
     ReasoningDelta,
     TextDelta,
     ToolCallDelta,
+    ToolDefinition,
 )
-from foldline.providers.vendors.dialect import Reply, said, with_settings
-from foldline.providers.vendors.events import END
-from foldline.providers.vendors.tool_schemas import openai_chat_tools
+from foldline.providers.vendors.dialect import (
+    END,
+    Dialect,
+    StreamReader,
+    cut_off,
+    described,
+    is_strict,
+)
 
 
 __all__ = ["OpenAIChat"]
@@ -57,80 +59,63 @@ _REASONING = ("reasoning_content", "reasoning")
 _TEXTS = ("content", "refusal", *_REASONING)
 _SENT_BACK = ("role", *_TEXTS, "reasoning_details", "tool_calls")
 _GROWING = frozenset({"text", "summary", "data", "signature"})
-_CUT_OFF = "the stream holds no whole response"
 
 
-class OpenAIChat:
+class OpenAIChat(Dialect):
     """Chat Completions as one model speaks it."""
+
+    _endpoint = "chat.completions"
+    _required = ("model", "messages")
 
     def __init__(self, name: str, *, model: str, strict_tools: bool = True) -> None:
         """
-        Speak to *model*, which errors call *name*.
+        Speak to *model*; errors use *name*.
 
         Args:
-            strict_tools: Whether the vendor knows strict schemas.
+            strict_tools: Whether the vendor supports strict schemas.
         """
-        self._name = name
-        self._model = model
+        super().__init__(name, model=model)
         self._strict_tools = strict_tools
 
-    def body(self, request: ChatRequest, *, streamed: bool) -> Object:
-        """
-        Write *request*.
-
-        Raises:
-            ServiceThreadLostError: It goes on with a conversation, and this format holds none.
-        """
-        if request.service_thread_id is not None:
-            raise ServiceThreadLostError(model=self._name)
-        body: Object = {"model": self._model, "messages": render_openai_chat(request.messages)}
+    def _written(self, request: ChatRequest, streamed: bool) -> Object:  # noqa: FBT001
+        self._refuse_thread(request)
+        body: Object = {"messages": render_openai_chat(request.messages)}
         if request.tools:
-            body["tools"] = openai_chat_tools(request.tools, strict=self._strict_tools)
+            body["tools"] = [
+                {"type": "function", "function": self._function(tool)} for tool in request.tools
+            ]
         if streamed:
             body["stream_options"] = {"include_usage": True}
-        return with_settings(body, request.settings)
+        return body
 
-    def send(
-        self, client: Any, body: Object, options: Object
-    ) -> AbstractAsyncContextManager[Reply]:
-        """Send *body* through *client*, the SDK; leaving the context ends the request."""
-        ask = client.chat.completions.with_streaming_response.create
-        # The SDK would walk through all messages; what is given beside them goes out as it is.
-        asked: AbstractAsyncContextManager[Reply] = ask(
-            model=body["model"], messages=[], extra_body=body, **options
-        )
-        return asked
+    def _function(self, tool: ToolDefinition) -> Object:
+        function = described(tool) | {"parameters": dict(tool.parameters)}
+        is_promised = self._strict_tools and is_strict(tool.parameters)
+        return function | ({"strict": True} if is_promised else {})
 
-    def reader(self) -> "_ChatReader":
+    def reader(self) -> StreamReader:
         """Return what reads a stream."""
         return _ChatReader()
 
-    def read(self, whole: Object) -> ChatResponse:
-        """
-        Read a whole response.
+    def _messages(self, whole: Object) -> tuple[Message, ...]:
+        given = maybe_object(_choice(whole).get("message"))
+        messages = read_response(_readable(whole, given), NativeFormat.OPENAI_CHAT)
+        return tuple(_with_reasoning(message, given) for message in messages)
 
-        Raises:
-            FormatError: It is none.
-        """
-        choices = maybe_list(whole.get("choices"))
-        choice = maybe_object(choices[0] if choices else None)
-        given = maybe_object(choice.get("message"))
-        messages = said(read_response(_readable(whole, given), NativeFormat.OPENAI_CHAT))
-        messages = tuple(_with_reasoning(message, given) for message in messages)
-        finish = _FINISHES.get(maybe_text(choice.get("finish_reason")), "stop")
-        if finish == "stop" and any(message.tool_calls for message in messages):
-            finish = "tool_call"
-        return ChatResponse(
-            messages=messages,
-            usage=openai_usage(maybe_object(whole.get("usage"))),
-            model=maybe_text(whole.get("model")) or None,
-            id=maybe_text(whole.get("id")) or None,
-            finish_reason=finish,
-        )
+    def _usage(self, counts: Object) -> Usage | None:
+        return openai_usage(counts)
+
+    def _finish(self, whole: Object) -> FinishReason:
+        return _FINISHES.get(maybe_text(_choice(whole).get("finish_reason")), "stop")
+
+
+def _choice(event: Object) -> Object:
+    choices = maybe_list(event.get("choices"))
+    return maybe_object(choices[0] if choices else None)
 
 
 def _readable(whole: Object, given: Object) -> Object:
-    """Return *whole* with the reasoning of its message under the one name that is read."""
+    """Return *whole* with the reasoning of its message in the one field that is read."""
     if not given:
         return whole
     thought = {"reasoning_content": _reasoning(given)} if _reasoning(given) else {}
@@ -142,13 +127,13 @@ def _reasoning(given: Object) -> str:
 
 
 def _with_reasoning(message: Message, given: Object) -> Message:
-    """Keep the item itself where its reasoning came under a name that the parts do not write."""
+    """Keep the item itself if its reasoning came in a field that the parts do not write."""
     if not given.get("reasoning") and not given.get("reasoning_details"):
         return message
     item = {
         key: given.get(key) for key in _SENT_BACK if key == "content" or given.get(key) is not None
     }
-    return replace(message, native=Native(NativeFormat.OPENAI_CHAT, json_text(item)))
+    return replace(message, native=Native(format=NativeFormat.OPENAI_CHAT, item=json_text(item)))
 
 
 class _ChatReader:
@@ -168,8 +153,7 @@ class _ChatReader:
         for key in ("id", "model", "usage"):
             if event.get(key):
                 self._response[key] = event[key]
-        choices = maybe_list(event.get("choices"))
-        choice = maybe_object(choices[0] if choices else None)
+        choice = _choice(event)
         self._finish = maybe_text(choice.get("finish_reason")) or self._finish
         delta = maybe_object(choice.get("delta"))
         yield from self._texts(delta)
@@ -199,15 +183,11 @@ class _ChatReader:
         call["type"] = maybe_text(delta.get("type")) or call["type"]
         call["function"]["name"] += name
         call["function"]["arguments"] += arguments
-        return ToolCallDelta(
-            index=slot,
-            id=call["id"] if is_new else "",
-            name=name,
-            arguments=arguments,
-        )
+        own_id = call["id"] if is_new else ""
+        return ToolCallDelta(index=slot, id=own_id, name=name, arguments=arguments)
 
     def _slot(self, delta: Object) -> int:
-        """Return the place of a call; some vendors number none, or give all the same number."""
+        """Return the place of a call; some vendors number no calls, or all the same."""
         index, own_id = maybe_count(delta.get("index")), maybe_text(delta.get("id"))
         slot = self._slots.get(index)
         if slot is None or (own_id and self._calls[slot]["id"] not in {"", own_id}):
@@ -230,7 +210,7 @@ class _ChatReader:
 
     def whole(self) -> Object:
         if self._finish is None and not self._is_ended:
-            raise FormatError(_CUT_OFF)
+            raise cut_off()
         message = dict(self._message)
         if self._details:
             message["reasoning_details"] = self._details

@@ -1,15 +1,13 @@
 """
 OpenAI Responses.
 
-Source: OpenAI Responses API reference. Nothing is left at the vendor unless the binding was made to
-hold a history there; reasoning then travels sealed, and comes back with the next request.
+Source: OpenAI Responses API reference. The vendor stores nothing unless the dialect holds a history
+there; otherwise reasoning travels encrypted and is sent back with the next request.
 """
 
 from collections.abc import Iterator
-from contextlib import AbstractAsyncContextManager
 from typing import Any
 
-from foldline.errors import FormatError
 from foldline.history.formats.fields import (
     Object,
     maybe_count,
@@ -20,18 +18,23 @@ from foldline.history.formats.fields import (
 from foldline.history.formats.renderings import render_openai_responses
 from foldline.history.formats.responses import read_response
 from foldline.history.formats.usage import openai_usage
-from foldline.history.messages import Message, NativeFormat
+from foldline.history.messages import Message, NativeFormat, Usage
 from foldline.providers.model import (
     ChatDelta,
     ChatRequest,
-    ChatResponse,
     FinishReason,
     ReasoningDelta,
     TextDelta,
     ToolCallDelta,
+    ToolDefinition,
 )
-from foldline.providers.vendors.dialect import Reply, said, with_settings
-from foldline.providers.vendors.tool_schemas import openai_responses_tools
+from foldline.providers.vendors.dialect import (
+    Dialect,
+    StreamReader,
+    cut_off,
+    described,
+    is_strict,
+)
 
 
 __all__ = ["OpenAIResponses"]
@@ -45,82 +48,70 @@ _ARGUMENTS = frozenset(
     {"response.function_call_arguments.delta", "response.custom_tool_call_input.delta"}
 )
 _CALLS = frozenset({"function_call", "custom_tool_call"})
-_CUT_OFF = "the stream holds no whole response"
 
 
-class OpenAIResponses:
+class OpenAIResponses(Dialect):
     """The Responses API as one model speaks it."""
 
+    _endpoint = "responses"
+
     def __init__(
-        self, *, model: str, holds_history: bool = False, seals_reasoning: bool = False
+        self, name: str, *, model: str, holds_history: bool = False, seals_reasoning: bool = False
     ) -> None:
         """
-        Speak to *model*.
+        Speak to *model*; errors use *name*.
 
         Args:
             holds_history: Whether the vendor keeps the conversation.
-            seals_reasoning: Whether the model gives its reasoning as sealed items.
+            seals_reasoning: Whether the model returns its reasoning as encrypted items.
         """
-        self._model = model
+        super().__init__(name, model=model)
         self._holds_history = holds_history
         self._seals_reasoning = seals_reasoning
 
-    def body(self, request: ChatRequest, *, streamed: bool) -> Object:  # noqa: ARG002
-        """Write *request*."""
+    def _written(self, request: ChatRequest, streamed: bool) -> Object:  # noqa: ARG002, FBT001
         body: Object = {
-            "model": self._model,
             "input": render_openai_responses(request.messages),
             "store": self._holds_history,
         }
         if request.service_thread_id is not None:
             body["previous_response_id"] = request.service_thread_id
         if request.tools:
-            body["tools"] = openai_responses_tools(request.tools)
+            body["tools"] = [_tool(tool) for tool in request.tools]
         if self._seals_reasoning:
             body["include"] = [_SEALED]
-        return with_settings(body, request.settings)
+        return body
 
-    def send(
-        self, client: Any, body: Object, options: Object
-    ) -> AbstractAsyncContextManager[Reply]:
-        """Send *body* through *client*, the SDK; leaving the context ends the request."""
-        ask = client.responses.with_streaming_response.create
-        # The SDK would walk through all items; what is given beside them goes out as it is.
-        asked: AbstractAsyncContextManager[Reply] = ask(
-            model=body["model"], extra_body=body, **options
-        )
-        return asked
-
-    def reader(self) -> "_ResponsesReader":
+    def reader(self) -> StreamReader:
         """Return what reads a stream."""
         return _ResponsesReader()
 
-    def read(self, whole: Object) -> ChatResponse:
-        """
-        Read a whole response.
+    def _messages(self, whole: Object) -> tuple[Message, ...]:
+        return read_response(whole, NativeFormat.OPENAI_RESPONSES)
 
-        Raises:
-            FormatError: It is none.
-        """
-        messages = said(read_response(whole, NativeFormat.OPENAI_RESPONSES))
-        own_id = maybe_text(whole.get("id")) or None
-        return ChatResponse(
-            messages=messages,
-            usage=openai_usage(maybe_object(whole.get("usage"))),
-            model=maybe_text(whole.get("model")) or None,
-            id=own_id,
-            finish_reason=_finish(whole, messages),
-            service_thread_id=own_id if self._holds_history else None,
-        )
+    def _usage(self, counts: Object) -> Usage | None:
+        return openai_usage(counts)
+
+    def _finish(self, whole: Object) -> FinishReason:
+        if whole.get("status") == "failed":
+            return "error"
+        why = maybe_object(whole.get("incomplete_details")).get("reason")
+        if why is not None:
+            return "content_filter" if why == "content_filter" else "length"
+        return "stop"
+
+    def _thread(self, whole: Object) -> str | None:
+        return (maybe_text(whole.get("id")) or None) if self._holds_history else None
 
 
-def _finish(whole: Object, messages: tuple[Message, ...]) -> FinishReason:
-    if whole.get("status") == "failed":
-        return "error"
-    why = maybe_object(whole.get("incomplete_details")).get("reason")
-    if why is not None:
-        return "content_filter" if why == "content_filter" else "length"
-    return "tool_call" if any(message.tool_calls for message in messages) else "stop"
+def _tool(tool: ToolDefinition) -> Object:
+    # A schema is strict here unless it says that it is not.
+    return {
+        "type": "function",
+        **described(tool),
+        "parameters": dict(tool.parameters),
+        "strict": is_strict(tool.parameters),
+    }
 
 
 class _ResponsesReader:
@@ -152,7 +143,7 @@ class _ResponsesReader:
 
     def whole(self) -> Object:
         if not self._final:
-            raise FormatError(_CUT_OFF)
+            raise cut_off()
         # Some servers say it item by item and leave the last object empty.
         output = maybe_list(self._final.get("output")) or self._items
         return {**self._final, "output": output}

@@ -1,8 +1,8 @@
 """
 How vendors say that a request is longer than the window.
 
-Source: the error references of the vendors, and the texts of vLLM, llama.cpp and Ollama. A number
-that stands in the text is read from it; the text itself goes no further.
+Source: the error references of the vendors, and the texts of vLLM, llama.cpp, LM Studio and Ollama.
+Numbers are read from the text; the text itself is not kept.
 """
 
 import re
@@ -27,9 +27,9 @@ _CODES = frozenset(
 )
 _TOO_LARGE = 413
 _UNRELATED = frozenset({401, 402, 403, 404, 429})
-"""Statuses of other failures; a rate limit in tokens is one, however large the request is."""
+"""Statuses of other failures, such as a rate limit in tokens."""
 
-_N = r"(?:about )?([\d,]+)"
+_N = r"(?:about )?(\d[\d,]{0,14})"
 _TOKENS_FIRST = tuple(
     re.compile(text, re.IGNORECASE | re.DOTALL)
     for text in (
@@ -39,6 +39,7 @@ _TOKENS_FIRST = tuple(
         rf"prompt \(length {_N}\) is longer than the maximum model length of {_N}",
         rf"prompt contains {_N} tokens.{{0,60}} too large for model with {_N} maximum",
         rf"current length is {_N} while limit is {_N}",
+        rf"keep the first {_N} tokens when context.{{0,120}}context length of only {_N}",
     )
 )
 _WINDOW_FIRST = tuple(
@@ -62,19 +63,17 @@ _NUMBERLESS = re.compile(
 
 
 class Overflow(Struct, frozen=True, kw_only=True):
-    """What a vendor said of a request that was too long."""
+    """What a vendor said about a request that was too long."""
 
     window: int | None = None
-    """The window in tokens, where it said that."""
+    """The context window in tokens, if it said so."""
 
     tokens: int | None = None
-    """The size of the request in tokens, where it said that."""
+    """The size of the request in tokens, if it said so."""
 
 
 def read_overflow(*, status: int | None, codes: tuple[str, ...], error: Object) -> Overflow | None:
-    """
-    Return what *error*, the vendor's own, says of a request that was too long; None for others.
-    """
+    """Return what *error*, the vendor's own, says about an overflow; None for other failures."""
     if status in _UNRELATED:
         return None
     message = error.get("message")

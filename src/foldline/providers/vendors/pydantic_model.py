@@ -1,76 +1,79 @@
-"""Any model of pydantic-ai, for vendors whose wire format foldline does not speak."""
+"""
+Any model of pydantic-ai, for vendors whose wire format foldline cannot write.
 
-from collections.abc import AsyncGenerator, Generator
+What a message holds that pydantic-ai has no place for is sent as readable text, or left out. The
+reasoning of earlier answers is sent without its signature.
+"""
+
+import base64
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from types import TracebackType
-from typing import Any, Self, cast
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from foldline.errors import ModelError, ServiceThreadLostError
 from foldline.history.formats.fields import Object, maybe_object
-from foldline.providers.model import ChatDelta, ChatRequest, ChatResponse
+from foldline.history.formats.renderings import OPENING_NOTE
+from foldline.history.formats.renderings.sending import scrubbed, summary_text
+from foldline.history.formats.usage import usage_or_none
+from foldline.history.formats.wire import is_failed, object_from_json, readable_text
+from foldline.history.messages import Message
+from foldline.history.parts import (
+    BlobPart,
+    CompactionPart,
+    FilePart,
+    GenericPart,
+    Part,
+    ReasoningPart,
+    TextPart,
+    ToolCallPart,
+    ToolCallResponsePart,
+    UriPart,
+)
+from foldline.providers.model import (
+    ChatDelta,
+    ChatRequest,
+    ChatResponse,
+    FinishReason,
+    ReasoningDelta,
+    TextDelta,
+    ToolCallDelta,
+    ToolDefinition,
+)
 from foldline.providers.vendors.failure import error_of, model_error
-from foldline.providers.vendors.per_loop import PerLoop
-from foldline.providers.vendors.pydantic_request import pydantic_messages, pydantic_tools
-from foldline.providers.vendors.pydantic_response import DeltaReader, read_pydantic_response
+from foldline.providers.vendors.vendor_model import VendorModel
 
 
-__all__ = ["PydanticModel"]
+if TYPE_CHECKING:
+    from pydantic_ai.messages import ModelMessage, ModelResponse, ModelResponseStreamEvent
+    from pydantic_ai.models import ModelRequestParameters
 
 
-class PydanticModel:
-    """
-    A model that pydantic-ai speaks to. Settings of a request carry the names of pydantic-ai.
+__all__ = ["PydanticModel", "pydantic_messages"]
 
-    One instance serves any number of conversations, tasks and event loops at once.
-    """
 
-    def __init__(self, name: str, *, clients: PerLoop, context_window: int | None = None) -> None:
-        self._name = name
-        self._clients = clients
-        self._context_window = context_window
+_MODALITIES = frozenset({"image", "audio", "video"})
 
-    @property
-    def name(self) -> str:
-        """The identity of the model, as in `google:gemini-3-flash`."""
-        return self._name
+_Placed: TypeAlias = tuple[bool, Any]
+"""A part of pydantic-ai, after whether it is the model's."""
 
-    @property
-    def context_window(self) -> int | None:
-        """The window in tokens; None where it is unknown."""
-        return self._context_window
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._name!r})"
+class PydanticModel(VendorModel):
+    """A model that pydantic-ai asks; the settings of a request have the names of pydantic-ai."""
 
     async def respond(self, request: ChatRequest) -> ChatResponse:
-        """
-        Return what the model says to *request*.
-
-        Raises:
-            ContextOverflowError: The request is longer than the window.
-            ServiceThreadLostError: The request goes on with a conversation; none is held here.
-            ModelError: Anything else went wrong at the vendor.
-        """
+        """Return what the model says to *request*; raise what `ChatModel.respond` raises."""
         from pydantic_ai.direct import model_request  # noqa: PLC0415
 
         with _errors(self._name):
             response = await model_request(**await self._asked(request))
-            return read_pydantic_response(response)
+            return _read(response)
 
     async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta | ChatResponse, None]:
-        """
-        Give the pieces of the response as they come, and the whole of it last.
-
-        Closing the generator ends the request.
-
-        Raises:
-            ContextOverflowError: The request is longer than the window.
-            ServiceThreadLostError: The request goes on with a conversation; none is held here.
-            ModelError: Anything else went wrong at the vendor.
-        """
+        """Yield the pieces of the response, then the whole; closing this ends the request."""
         from pydantic_ai.direct import model_request_stream  # noqa: PLC0415
 
-        reader = DeltaReader()
+        reader = _DeltaReader()
         asked = await self._asked(request)
         async with _errors_of_stream(self._name), model_request_stream(**asked) as events:
             async for event in events:
@@ -80,22 +83,7 @@ class PydanticModel:
         if response.state == "incomplete":
             message = f"{self._name} broke off its answer"
             raise ModelError(message)
-        yield read_pydantic_response(response)
-
-    async def close(self) -> None:
-        """Close the connections that the running event loop has opened."""
-        await self._clients.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.close()
+        yield _read(response)
 
     async def _asked(self, request: ChatRequest) -> dict[str, Any]:
         if request.service_thread_id is not None:
@@ -105,7 +93,7 @@ class PydanticModel:
             "model": model,
             "messages": pydantic_messages(request.messages, vendor=model.system),
             "model_settings": cast("Any", dict(request.settings)) or None,
-            "model_request_parameters": pydantic_tools(request.tools),
+            "model_request_parameters": _tools(request.tools),
         }
 
 
@@ -141,3 +129,228 @@ def _reported(error: Any, *, overflow: type[Exception]) -> Object:
     if isinstance(error, overflow):
         reported["code"] = "context_length_exceeded"
     return reported
+
+
+def _tools(tools: Iterable[ToolDefinition]) -> "ModelRequestParameters":
+    from pydantic_ai import models  # noqa: PLC0415
+    from pydantic_ai import tools as theirs  # noqa: PLC0415
+
+    written = [
+        theirs.ToolDefinition(
+            name=tool.name,
+            description=tool.description or None,
+            parameters_json_schema=dict(tool.parameters),
+        )
+        for tool in tools
+    ]
+    return models.ModelRequestParameters(function_tools=written)
+
+
+def pydantic_messages(view: Iterable[Message], *, vendor: str) -> "list[ModelMessage]":
+    """
+    Write *view*; if the model would speak first, after a short user note.
+
+    Args:
+        vendor: Where uploaded files are, by its name in pydantic-ai.
+    """
+    from pydantic_ai import messages as theirs  # noqa: PLC0415
+
+    writer = _Writer(vendor)
+    placed = [one for message in view for one in writer.parts(message)]
+    rules = (place for place, (_, part) in enumerate(placed) if not writer.is_rule(part))
+    first = next(rules, len(placed))
+    if first == len(placed) or placed[first][0]:
+        placed.insert(first, (False, theirs.UserPromptPart(OPENING_NOTE)))
+    written: list[ModelMessage] = []
+    for is_model, group in groupby(placed, key=lambda one: one[0]):
+        parts = [part for _, part in group]
+        make: Callable[..., ModelMessage] = (
+            theirs.ModelResponse if is_model else theirs.ModelRequest
+        )
+        written.append(make(parts=parts))
+    return written
+
+
+class _Writer:
+    def __init__(self, vendor: str) -> None:
+        from pydantic_ai import messages  # noqa: PLC0415
+
+        self._theirs = messages
+        self._vendor = vendor
+        self._tools: dict[str, str] = {}
+
+    def is_rule(self, part: Any) -> bool:
+        return isinstance(part, self._theirs.SystemPromptPart)
+
+    def parts(self, message: Message) -> Iterator[_Placed]:
+        if message.is_summary:
+            yield True, self._theirs.TextPart(scrubbed(summary_text(message)))
+            return
+        for part in message.parts:
+            if isinstance(part, ToolCallPart):
+                yield True, self._call(part)
+            elif isinstance(part, ToolCallResponsePart):
+                yield False, self._answer(part)
+            elif message.role == "assistant":
+                yield from ((True, one) for one in self._said(part))
+            else:
+                rule = message.role == "system"
+                yield from ((False, one) for one in self._asked(part, is_rule=rule))
+
+    def _call(self, part: ToolCallPart) -> Any:
+        self._tools[part.id] = part.name
+        arguments = scrubbed(object_from_json(part.arguments))
+        return self._theirs.ToolCallPart(part.name, arguments, part.id)
+
+    def _answer(self, part: ToolCallResponsePart) -> Any:
+        name = self._tools.get(part.id, "unknown")
+        if isinstance(part.response, str):
+            return self._theirs.ToolReturnPart(name, scrubbed(part.response), part.id)
+        content = [self._content(one) for one in part.response if not isinstance(one, GenericPart)]
+        only_text = all(isinstance(one, str) for one in content)
+        return self._theirs.ToolReturnPart(
+            name,
+            "\n".join(content) if only_text else content,
+            part.id,
+            outcome="failed" if is_failed(part) else "success",
+        )
+
+    def _said(self, part: Part) -> Iterator[Any]:
+        if isinstance(part, ReasoningPart):
+            if part.content:
+                yield self._theirs.ThinkingPart(scrubbed(part.content))
+        elif isinstance(part, BlobPart) and (data := _bytes(part)) is not None:
+            yield self._theirs.FilePart(self._binary(part, data))
+        elif text := readable_text(part):
+            yield self._theirs.TextPart(scrubbed(text))
+
+    def _asked(self, part: Part, *, is_rule: bool) -> Iterator[Any]:
+        if is_rule:
+            if text := readable_text(part):
+                yield self._theirs.SystemPromptPart(scrubbed(text))
+        elif isinstance(part, BlobPart | UriPart | FilePart):
+            yield self._theirs.UserPromptPart([self._content(part)])
+        elif (text := readable_text(part)) is not None:
+            yield self._theirs.UserPromptPart(scrubbed(text))
+
+    def _content(self, part: TextPart | BlobPart | UriPart | FilePart) -> Any:
+        match part:
+            case BlobPart():
+                data = _bytes(part)
+                return readable_text(part) if data is None else self._binary(part, data)
+            case UriPart(modality=modality, uri=uri):
+                kinds = {
+                    "image": self._theirs.ImageUrl,
+                    "audio": self._theirs.AudioUrl,
+                    "video": self._theirs.VideoUrl,
+                }
+                return kinds.get(modality, self._theirs.DocumentUrl)(uri)
+            case FilePart(file_id=file_id):
+                # Its type lists the vendors that pydantic-ai knows.
+                held: Any = self._theirs.UploadedFile
+                return held(file_id, self._vendor)
+            case TextPart(content=text):
+                return scrubbed(text)
+
+    def _binary(self, part: BlobPart, data: bytes) -> Any:
+        kind = part.mime_type or "application/octet-stream"
+        return self._theirs.BinaryContent(data, media_type=kind)
+
+
+def _bytes(part: BlobPart) -> bytes | None:
+    try:
+        return base64.b64decode(part.content)
+    except ValueError:
+        return None
+
+
+def _read(response: "ModelResponse") -> ChatResponse:
+    counts = response.usage
+    usage = usage_or_none(
+        input_tokens=counts.input_tokens,
+        output_tokens=counts.output_tokens,
+        cache_read_tokens=counts.cache_read_tokens,
+        cache_write_tokens=counts.cache_write_tokens,
+        reasoning_tokens=counts.output_reasoning_tokens,
+    )
+    parts = tuple(part for one in response.parts for part in _parts(one))
+    message = Message(
+        role="assistant",
+        parts=parts,
+        id=response.provider_response_id,
+        usage=usage,
+        metadata={"model": response.model_name} if response.model_name else None,
+    )
+    finish: FinishReason = response.finish_reason or "stop"
+    if finish == "stop" and message.tool_calls:
+        finish = "tool_call"
+    return ChatResponse(
+        messages=(message,) if parts else (),
+        usage=usage,
+        model=response.model_name,
+        id=response.provider_response_id,
+        finish_reason=finish,
+    )
+
+
+def _parts(part: Any) -> Iterator[Part]:
+    match part.part_kind:
+        case "text":
+            if part.content:
+                yield TextPart(part.content)
+        case "thinking":
+            yield ReasoningPart(part.content)
+        case "tool-call":
+            yield ToolCallPart(part.tool_call_id, part.tool_name, _arguments(part) or "{}")
+        case "file":
+            yield _blob(part.content)
+        case "compaction":
+            yield CompactionPart(part.content or "")
+        case kind:
+            from pydantic_core import to_json  # noqa: PLC0415
+
+            yield GenericPart(kind, to_json(part, fallback=repr).decode())
+
+
+def _arguments(part: Any) -> str:
+    """Return the arguments as the model wrote them, which need not be JSON, or not yet."""
+    if isinstance(part.args, str):
+        return part.args
+    arguments: str = part.args_as_json_str() if part.args else ""
+    return arguments
+
+
+def _blob(content: Any) -> BlobPart:
+    modality = content.media_type.partition("/")[0]
+    modality = modality if modality in _MODALITIES else "document"
+    return BlobPart(modality, content.media_type, base64.b64encode(content.data).decode())
+
+
+class _DeltaReader:
+    def __init__(self) -> None:
+        self._calls: dict[int, int] = {}
+
+    def deltas(self, event: "ModelResponseStreamEvent") -> Iterator[ChatDelta]:
+        if event.event_kind == "part_start":
+            yield from self._started(event.part, event.index)
+        elif event.event_kind == "part_delta":
+            yield from self._grown(event.delta, event.index)
+
+    def _started(self, part: Any, place: int) -> Iterator[ChatDelta]:
+        if part.part_kind == "text" and part.content:
+            yield TextDelta(part.content)
+        elif part.part_kind == "thinking" and part.content:
+            yield ReasoningDelta(part.content)
+        elif part.part_kind == "tool-call":
+            index = self._calls[place] = len(self._calls)
+            yield ToolCallDelta(
+                index=index, id=part.tool_call_id, name=part.tool_name, arguments=_arguments(part)
+            )
+
+    def _grown(self, delta: Any, place: int) -> Iterator[ChatDelta]:
+        if delta.part_delta_kind == "text" and delta.content_delta:
+            yield TextDelta(delta.content_delta)
+        elif delta.part_delta_kind == "thinking" and delta.content_delta:
+            yield ReasoningDelta(delta.content_delta)
+        elif delta.part_delta_kind == "tool_call" and isinstance(delta.args_delta, str):
+            yield ToolCallDelta(index=self._calls.get(place, 0), arguments=delta.args_delta)

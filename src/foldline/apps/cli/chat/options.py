@@ -20,14 +20,14 @@ from foldline.apps.cli.sources import (
     placed,
     reduction_section,
 )
-from foldline.apps.cli.stores import VARIABLE, TenantOptions
+from foldline.apps.cli.stores import TenantOptions
 from foldline.apps.cli.terminal import note
 from foldline.errors import ConfigError, UsageError
 from foldline.providers.vendors.opening import open_model
 from foldline.reduction.config import HistoryReductionConfig, ProviderConfig
 
 
-__all__ = ["DEFAULT_STORE", "ChatConfigOptions", "ChatOptions", "speaker_of"]
+__all__ = ["DEFAULT_STORE", "ChatOptions", "speaker_of"]
 
 
 DEFAULT_STORE = "chat.db"
@@ -65,17 +65,6 @@ class ChatOptions(TenantOptions, frozen=True, kw_only=True):
             show_default=False,
         ),
     ] = _DEFAULT_THREAD
-    store: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PATH|URL",
-            help="The file of a SQLite store, created if it does not exist, or a postgresql:// or "
-            f"redis:// address; by default the environment variable {VARIABLE}, else "
-            f"{DEFAULT_STORE} in this folder.",
-            envvar=VARIABLE,
-            show_envvar=False,
-        ),
-    ] = None
     instructions: Annotated[
         str | None,
         typer.Option(metavar="TEXT|@FILE", help="The instructions that start every request."),
@@ -117,47 +106,8 @@ class ChatOptions(TenantOptions, frozen=True, kw_only=True):
     ] = False
 
 
-class ChatConfigOptions(ConfigOptions, frozen=True, kw_only=True):
-    """How to reduce a chat; it counts messages, since an exchange may hold hundreds of tool calls."""
-
-    file: str = ""
-    """Nothing: a recording is named by the model."""
-
-    unit: Annotated[
-        str | None,
-        typer.Option(
-            metavar="UNIT",
-            help="What is counted: messages (the default of a chat), exchanges (the default of a "
-            "--config with a history reduction) or tokens.",
-        ),
-    ] = None
-    target: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help=f"How many units a fold keeps; {_TARGET} messages by default, or 20 exchanges.",
-        ),
-    ] = None
-    threshold: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help=f"How many more may gather before a fold; {_THRESHOLD} messages by default, or 5 "
-            "exchanges.",
-        ),
-    ] = None
-
-
 def speaker_of(options: ChatOptions, flags: ConfigOptions) -> Speaker:
-    """
-    Return who answers.
-
-    Raises:
-        UsageError: No model is named, a file cannot be read, or options exclude each other.
-        ConfigError: The vendor is unknown, its key is missing, or a value is invalid.
-        FormatError: The recording is no conversation that foldline reads.
-        MissingExtraError: The model needs a package that is not installed.
-    """
+    """Return who answers."""
     config = _agent_config(options.config, _usual(flags))
     reduction = configured(flags, config.history_reduction)
     if not reduction.enabled:

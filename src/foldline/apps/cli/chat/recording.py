@@ -15,8 +15,7 @@ from foldline.errors import ConfigError, ModelError
 from foldline.history.messages import Message
 from foldline.history.parts import ResponseContent
 from foldline.logs.importer import Session
-from foldline.providers.vendors.pydantic_model import PydanticModel
-from foldline.providers.vendors.wire_model import WireModel
+from foldline.providers.vendors.vendor_model import VendorModel
 from foldline.testing.model import ScriptedModel
 from foldline.threads.read_only import ReadOnlyThread
 
@@ -52,12 +51,7 @@ class Speaker:
         return self._agent.reducer
 
     async def agent(self, thread: ReadOnlyThread) -> Agent:  # noqa: ARG002 - a recording needs it
-        """
-        Return the agent that answers next on *thread*.
-
-        Raises:
-            ModelError: It is a recording, and has ended.
-        """
+        """Return the agent that answers next on *thread*."""
         return self._agent
 
     async def request(self, thread: ReadOnlyThread) -> str:  # noqa: ARG002 - a recording needs it
@@ -71,7 +65,7 @@ class Speaker:
     async def close(self) -> None:
         """Close the connections to the vendor."""
         model = self._agent.model
-        if isinstance(model, WireModel | PydanticModel):
+        if isinstance(model, VendorModel):
             await model.close()
 
 
@@ -94,9 +88,6 @@ class Recording(Speaker):
             session: The recorded conversation.
             name: The identity of the model.
             delay: How many seconds to wait before each answer and each piece of it.
-
-        Raises:
-            ConfigError: The assistant says nothing in it.
         """
         self._messages = session.messages
         self._name = name
@@ -107,12 +98,7 @@ class Recording(Speaker):
         super().__init__(self._agent_at(0, most=1))
 
     async def agent(self, thread: ReadOnlyThread) -> Agent:
-        """
-        Return the agent that gives the next answer on *thread*, and only those that are left.
-
-        Raises:
-            ModelError: All answers were given.
-        """
+        """Return the agent that gives the next answer on *thread*, and only those that are left."""
         messages = await thread.get_messages()
         place = _answers_in(messages)
         count = len(self._requests)

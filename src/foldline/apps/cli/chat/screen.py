@@ -1,6 +1,6 @@
 """What a chat shows while a turn runs: for people, and as JSON lines for programs."""
 
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import msgspec
 from rich.console import Console
@@ -48,26 +48,6 @@ _ADVICE = {
     404: "check the model's name and the address (servers with Chat Completions are openai-chat:)",
     429: "wait a while",
 }
-
-
-class Display(Protocol):
-    """Shows a turn."""
-
-    def hear(self, event: AgentEvent) -> None:
-        """Show *event*."""
-        ...
-
-    def end(self, result: TurnResult) -> None:
-        """Show the result of the turn."""
-        ...
-
-    def note(self, text: str, *, style: str = "dim") -> None:
-        """Show *text* beside the answer."""
-        ...
-
-    def close(self) -> None:
-        """End the line that is being written."""
-        ...
 
 
 class JsonLines:
@@ -182,7 +162,7 @@ class Screen:
                 self.note(f"→ {first_line(name)} {said}", style="cyan")
             case ToolResultEvent():
                 self.note(_result_line(event), style="red" if event.is_error else "green")
-            case HistoryReductionEvent() if event.is_attempt:
+            case HistoryReductionEvent(status="performed" | "failed"):
                 self.note(
                     _fold_line(event), style="yellow" if event.status == "performed" else "red"
                 )
@@ -190,6 +170,10 @@ class Screen:
                 self.note(text, style="yellow")
             case _:
                 pass
+
+
+Display: TypeAlias = Screen | JsonLines
+"""What shows a turn."""
 
 
 def _result_line(event: ToolResultEvent) -> str:
@@ -230,10 +214,6 @@ def _usage_line(usage: Usage, *, calls: int, is_recorded: bool) -> str:
 async def place_line(thread: ReadOnlyThread) -> str:
     """
     Return the last question on *thread* and how far its turn came, as one line; empty without one.
-
-    Raises:
-        StoreCorruptError: A message is missing or damaged.
-        ThreadConflictError: Somebody has cleared the thread since it was read.
     """
     messages = await _since_question(thread)
     if not messages:

@@ -10,17 +10,12 @@ from pathlib import Path
 from types import MappingProxyType
 
 import typer
-from msgspec import Struct, structs
+from msgspec import structs
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from foldline.apps.cli.chat.options import (
-    DEFAULT_STORE,
-    ChatConfigOptions,
-    ChatOptions,
-    speaker_of,
-)
+from foldline.apps.cli.chat.options import DEFAULT_STORE, ChatOptions, speaker_of
 from foldline.apps.cli.chat.recording import Recording, Speaker
 from foldline.apps.cli.chat.screen import (
     Display,
@@ -30,7 +25,7 @@ from foldline.apps.cli.chat.screen import (
     place_line,
     print_failure,
 )
-from foldline.apps.cli.options import takes
+from foldline.apps.cli.options import ConfigOptions, takes
 from foldline.apps.cli.stores import file_of, folded_in, opened_store
 from foldline.apps.cli.terminal import clean, counted, error_console, first_line, output_console
 from foldline.apps.cli.viewing import show_view
@@ -83,12 +78,7 @@ class Chat:
         return state is not None and state.is_open
 
     def say(self, text: str) -> bool:
-        """
-        Say *text*, and leave a run that was interrupted; False if Ctrl-C stopped the turn.
-
-        Raises:
-            FoldlineError: The turn failed; everything stored is kept.
-        """
+        """Say *text*, and leave a run that was interrupted; False if Ctrl-C stopped the turn."""
         return self.do(lambda: self._say(text))
 
     def resume(self) -> bool:
@@ -97,10 +87,6 @@ class Chat:
 
         Returns:
             False if Ctrl-C stopped the turn.
-
-        Raises:
-            UsageError: There is nothing to resume.
-            FoldlineError: The turn failed; everything stored is kept.
         """
         return self.do(self._resume)
 
@@ -137,12 +123,7 @@ class Chat:
         return not was_stopped
 
     def place(self) -> str:
-        """
-        Return the last question and how far its turn came; empty without one.
-
-        Raises:
-            StoreError: The thread cannot be read.
-        """
+        """Return the last question and how far its turn came; empty without one."""
         return self._runner.run(place_line(self.thread))
 
     async def _say(self, text: str) -> None:
@@ -178,10 +159,10 @@ class Chat:
             self.display.note("that was the last answer of the recording")
 
 
-async def _help(_: Chat, _argument: str, console: Console) -> None:
+async def _help(_chat: Chat, _: str, console: Console) -> None:
     grid = Table.grid(padding=(0, 2, 0, 0))
-    for name, command in _COMMANDS.items():
-        grid.add_row(Text(f"{name} {command.argument}"), Text(command.meaning))
+    for name, (argument, meaning, _run) in _COMMANDS.items():
+        grid.add_row(Text(f"{name} {argument}"), Text(meaning))
     grid.add_row(Text(_QUIT), Text("Leave; Ctrl-D does too."))
     console.print(grid)
 
@@ -240,7 +221,7 @@ async def _fold(chat: Chat, argument: str, console: Console) -> None:
         return
     target = config.limits.target
     kept = f"the target is {counted(target, event.counting_unit.removesuffix('s'))}"
-    if event.is_attempt:
+    if event.status in {"performed", "failed"}:
         if state is not None and event.status == "performed":
             await thread.save_reduction(state, archive=config.retention == "reduced")
         chat.display.hear(event)
@@ -286,29 +267,24 @@ def _number(argument: str, example: str, *, noun: str = "messages") -> int:
     return int(argument)
 
 
-class _Command(Struct, frozen=True):
-    argument: str
-    meaning: str
-    run: Callable[[Chat, str, Console], Awaitable[None]]
-
-
-_COMMANDS: Mapping[str, _Command] = MappingProxyType(
-    {
-        "/help": _Command("", "Show this.", _help),
-        "/history": _Command("[N]", "Show the last messages, 20 by default.", _history),
-        "/summary": _Command("", "Show the summary of what is folded.", _summary),
-        "/fold": _Command(
-            "[N]", "Fold now, down to the usual target, or for once to N units.", _fold
-        ),
-        "/undo": _Command("", "Take back the newest fold.", _undo),
-        "/rewind": _Command("N", "Keep the first N messages, and take back the rest.", _rewind),
-        "/fork": _Command("ID", "Continue in a new thread with everything so far.", _fork),
-    }
+# The argument of each slash command, what it does, and how.
+_COMMANDS: Mapping[str, tuple[str, str, Callable[[Chat, str, Console], Awaitable[None]]]] = (
+    MappingProxyType(
+        {
+            "/help": ("", "Show this.", _help),
+            "/history": ("[N]", "Show the last messages, 20 by default.", _history),
+            "/summary": ("", "Show the summary of what is folded.", _summary),
+            "/fold": ("[N]", "Fold now, to the usual target, or for once to N units.", _fold),
+            "/undo": ("", "Take back the newest fold.", _undo),
+            "/rewind": ("N", "Keep the first N messages, and take back the rest.", _rewind),
+            "/fork": ("ID", "Continue in a new thread with everything so far.", _fork),
+        }
+    )
 )
 
 
-@takes(ChatOptions, ChatConfigOptions, without={"file"})
-def chat(options: ChatOptions, flags: ChatConfigOptions) -> None:
+@takes(ChatOptions, ConfigOptions, fixed={"file": ""})
+def chat(options: ChatOptions, flags: ConfigOptions) -> None:
     """
     Talk with a model; the conversation is kept in a store, and folded as it grows.
 
@@ -324,6 +300,10 @@ def chat(options: ChatOptions, flags: ChatConfigOptions) -> None:
 
     With scripted:FILE tools repeat their recorded results, the offline digest writes the
     summaries, and an empty line says what the user said next in the recording.
+
+    A chat is kept in the file chat.db of this folder unless a store is named. It counts messages and
+    folds at 60 down to 40, since an exchange may hold hundreds of tool calls; with --unit or a
+    --config that reduces, the defaults of the other commands apply.
     """
     opened: list[Chat] = []
     try:
@@ -340,7 +320,7 @@ def chat(options: ChatOptions, flags: ChatConfigOptions) -> None:
         raise typer.Exit(code)
 
 
-def _chat(options: ChatOptions, flags: ChatConfigOptions, opened: list[Chat]) -> int:
+def _chat(options: ChatOptions, flags: ConfigOptions, opened: list[Chat]) -> int:
     message = _message(options)
     speaker = speaker_of(options, flags)
     ThreadKey(options.tenant, options.thread)
@@ -486,6 +466,6 @@ def _obeyed(talk: Chat, line: str, console: Console) -> bool:
         raise UsageError(message)
 
     async def _work() -> None:
-        await command.run(talk, argument.strip(), console)
+        await command[-1](talk, argument.strip(), console)
 
     return talk.do(_work)

@@ -7,21 +7,21 @@ Source of the rules: Anthropic Messages API reference, and the errors that the A
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
-from foldline.history.formats.anthropic import items_from_message
+from foldline.history.formats.anthropic import ANTHROPIC
 from foldline.history.formats.renderings.sending import (
     EMPTY_NOTE,
     OPENING_NOTE,
     CallIds,
     Original,
-    own_item,
+    own_items,
     scrubbed,
     summary_item,
     tool_name,
 )
 from foldline.history.formats.wire import is_object, object_from_json
-from foldline.history.messages import Message, NativeFormat
+from foldline.history.messages import Message
 
 
 __all__ = ["AnthropicView", "render_anthropic"]
@@ -71,8 +71,9 @@ def render_anthropic(view: Iterable[Message], *, original: Original | None = Non
             items = _items(message, original)
             system.extend(block for item in items for block in _system_blocks(item))
             continue
+        continues = message.native is not None and message.native.continues
         for turn in _turns(message, original, ids):
-            _append(turns, turn)
+            _append(turns, turn, continues=continues)
     if not turns or turns[0].role != "user":
         note = {"role": "user", "content": OPENING_NOTE}
         turns.insert(0, _Turn("user", [_text_block(OPENING_NOTE)], note))
@@ -83,11 +84,10 @@ def render_anthropic(view: Iterable[Message], *, original: Original | None = Non
 
 
 def _items(message: Message, original: Original | None) -> list[dict[str, Any]]:
-    item = own_item(message, NativeFormat.ANTHROPIC, original)
-    if item is not None and not _is_misplaced(item):
-        return [item]
-    built = items_from_message(structs.replace(message, native=None))
-    return [_stripped(scrubbed(item)) for item in built]
+    items = own_items(message, ANTHROPIC, original)
+    if items is not None and not any(map(_is_misplaced, items)):
+        return items
+    return [_stripped(scrubbed(item)) for item in ANTHROPIC.build(message)]
 
 
 def _is_misplaced(item: dict[str, Any]) -> bool:
@@ -139,7 +139,7 @@ def _turn(item: dict[str, Any], ids: CallIds) -> _Turn:
     blocks = [clean for block in given if (clean := _clean(block, ids)) is not None]
     if role == "user" and not blocks:
         return _Turn(role, [_text_block(EMPTY_NOTE)], None)
-    return _Turn(role, blocks, item if blocks == given else None)
+    return _Turn(role, given, item) if blocks == given else _Turn(role, blocks, None)
 
 
 def _clean(block: dict[str, Any], ids: CallIds) -> dict[str, Any] | None:
@@ -178,12 +178,14 @@ def _says_more(block: dict[str, Any]) -> bool:
     return block["type"] != "text" or bool(block["text"].strip())
 
 
-def _append(turns: list[_Turn], turn: _Turn) -> None:
+def _append(turns: list[_Turn], turn: _Turn, *, continues: bool) -> None:
     if not turns or turns[-1].role != turn.role:
         turns.append(turn)
-    else:
-        turns[-1].blocks.extend(turn.blocks)
-        turns[-1].item = None
+        return
+    last = turns[-1]
+    last.blocks.extend(turn.blocks)
+    is_whole = continues and last.item is not None and turn.item is not None
+    last.item = {**last.item, "content": last.blocks} if is_whole and last.item else None
 
 
 def _put_results_first(turn: _Turn) -> None:

@@ -8,18 +8,18 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from foldline.history.formats.openai_chat import items_from_message
+from foldline.history.formats.openai_chat import OPENAI_CHAT
 from foldline.history.formats.renderings.sending import (
     OPENING_NOTE,
     CallIds,
     Original,
     built_items,
-    own_item,
+    own_items,
     summary_item,
     tool_name,
 )
 from foldline.history.formats.wire import is_object, json_text
-from foldline.history.messages import Message, NativeFormat
+from foldline.history.messages import Message
 
 
 __all__ = ["render_openai_chat"]
@@ -53,10 +53,10 @@ def render_openai_chat(
 def _items(message: Message, original: Original | None) -> list[dict[str, Any]]:
     if message.is_summary:
         return [summary_item(message)]
-    item = own_item(message, NativeFormat.OPENAI_CHAT, original)
-    if item is not None and not _is_legacy(item):
-        return [item]
-    return built_items(message, items_from_message)
+    items = own_items(message, OPENAI_CHAT, original)
+    if items is not None and not any(map(_is_legacy, items)):
+        return items
+    return built_items(message, OPENAI_CHAT)
 
 
 def _is_legacy(item: dict[str, Any]) -> bool:

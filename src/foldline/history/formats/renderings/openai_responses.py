@@ -7,17 +7,17 @@ Source of the rules: OpenAI Responses API reference, and the errors that the API
 from collections.abc import Iterable
 from typing import Any
 
-from foldline.history.formats.openai_responses import items_from_message
+from foldline.history.formats.openai_responses import OPENAI_RESPONSES
 from foldline.history.formats.renderings.sending import (
     OPENING_NOTE,
     CallIds,
     Original,
     built_items,
-    own_item,
+    own_items,
     summary_item,
     tool_name,
 )
-from foldline.history.messages import Message, NativeFormat
+from foldline.history.messages import Message
 
 
 __all__ = ["render_openai_responses"]
@@ -63,10 +63,8 @@ def render_openai_responses(
 def _items(message: Message, original: Original | None) -> list[dict[str, Any]]:
     if message.is_summary:
         return [summary_item(message)]
-    item = own_item(message, NativeFormat.OPENAI_RESPONSES, original)
-    if item is not None:
-        return [item]
-    return built_items(message, items_from_message)
+    items = own_items(message, OPENAI_RESPONSES, original)
+    return built_items(message, OPENAI_RESPONSES) if items is None else items
 
 
 def _kind(item: dict[str, Any]) -> str:

@@ -2,14 +2,13 @@
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 from typing import Any, TypeAlias
 
-from msgspec import structs
-
-from foldline.history.formats.wire import is_list, is_object, native_item
-from foldline.history.messages import Message, NativeFormat
+from foldline.history.formats.converter import Converter
+from foldline.history.formats.wire import is_list, is_object
+from foldline.history.messages import Message
 
 
 __all__ = [
@@ -19,7 +18,7 @@ __all__ = [
     "CallIds",
     "Original",
     "built_items",
-    "own_item",
+    "own_items",
     "scrubbed",
     "summary_item",
     "summary_text",
@@ -39,30 +38,28 @@ OPENING_NOTE = "[The earlier part of this conversation has been left out.]"
 EMPTY_NOTE = "[empty message]"
 """What stands for a user message without content where the vendor refuses empty ones."""
 
-Original: TypeAlias = Callable[[Message], dict[str, Any] | None]
-"""Gives back the caller's own item for a message that is still as it came, else None."""
+Original: TypeAlias = Callable[[Message], Sequence[dict[str, Any]] | None]
+"""Gives back the caller's own items for a message that is still as it came, else None."""
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _NOT_IN_NAMES = re.compile("[^a-zA-Z0-9_-]")
 
 
-def own_item(
-    message: Message, wire_format: NativeFormat, original: Original | None
-) -> dict[str, Any] | None:
-    """Return the caller's or the vendor's own item for *message*, fit to be written as UTF-8."""
-    item = original(message) if original is not None else None
-    if item is None:
-        item = native_item(message, wire_format)
-    return None if item is None else scrubbed(item)
+def own_items(
+    message: Message, converter: Converter, original: Original | None
+) -> list[dict[str, Any]] | None:
+    """Return the caller's or the vendor's own items for *message*, fit to be written as UTF-8."""
+    items = original(message) if original is not None else None
+    if items is None:
+        items = converter.native_items(message)
+    return None if items is None else [scrubbed(item) for item in items]
 
 
-def built_items(
-    message: Message, write: Callable[[Message], list[dict[str, Any]]]
-) -> list[dict[str, Any]]:
+def built_items(message: Message, converter: Converter) -> list[dict[str, Any]]:
     """
     Write *message* from its parts; a person or a rule that says nothing sendable leaves its place.
     """
-    items = write(structs.replace(message, native=None))
+    items = converter.build(message)
     if not items and message.role in {"user", "system"}:
         items = [{"role": message.role, "content": ""}]
     return [scrubbed(item) for item in items]

@@ -82,9 +82,9 @@ async def _flatten(connection: "AsyncConnection[Any]", sql: Mapping[str, bytes])
         for branch in own:
             values = {"thread": thread, "id": ids[branch.name]}
             numbers[branch.name] = int(await _first(connection, sql["add_epoch"], values))
-        for span, epoch in _spans(own, branches):
+        for span, owner in _spans(own, branches):
             rows = {"branch": span.branch, "start": span.start, "stop": span.stop}
-            target = {"target": numbers[epoch], "id": ids[span.branch]}
+            target = {"target": numbers[owner], "id": ids[span.branch]}
             await connection.execute(sql["copy_old_rows"], {**rows, **target})
         # A damaged thread that has lost its branch has no rows: no epoch has the number 0.
         live, epoch = (numbers[own[0].name], ids[own[-1].name]) if own else (0, b"")

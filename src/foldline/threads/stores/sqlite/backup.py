@@ -14,9 +14,10 @@ from foldline.threads.stores.sqlite.faults import SQLITE_ERRORS, store_error
 from foldline.threads.stores.sqlite.file import APPLICATION_ID
 from foldline.threads.stores.sqlite.identity import (
     check_log,
-    copied,
     log_of,
     number_in,
+    numbered,
+    schema_of,
     set_number,
 )
 from foldline.threads.stores.sqlite.storage import quick_check
@@ -126,7 +127,7 @@ def _copy(source: Path, draft: Path, on_step: Callable[[int, int], None]) -> Non
             progress=lambda _, remaining, total: on_step(remaining, total),
         )
         # The log of the store is not the copy's, should that take the store's place one day.
-        set_number(writer, copied(number_in(writer)))
+        set_number(writer, numbered(schema_of(number_in(writer))))
         # The copy is one file; opening it as a store makes a log for it.
         writer.execute("PRAGMA journal_mode = DELETE")
 

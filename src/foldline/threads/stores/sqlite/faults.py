@@ -10,7 +10,7 @@ from typing import Final
 from foldline.errors import StoreBusyError, StoreCorruptError, StoreError
 
 
-__all__ = ["SQLITE_ERRORS", "place_error", "primary_code", "store_error"]
+__all__ = ["SQLITE_ERRORS", "place_error", "store_error"]
 
 
 SQLITE_ERRORS: Final = (sqlite3.Error, UnicodeDecodeError)
@@ -21,6 +21,7 @@ Python cannot decode SQLite's message about a damaged table whose name is not te
 raises that instead.
 """
 
+# The lower eight bits of a result code say what kind of trouble it is.
 _PRIMARY: Final = 0xFF
 _TROUBLE: Mapping[int, tuple[type[StoreError], str]] = MappingProxyType(
     {
@@ -80,11 +81,6 @@ def store_error(error: sqlite3.Error | UnicodeDecodeError, *, of: Path | None = 
     return kind(text if of is None else f"{of.name}: {text}")
 
 
-def primary_code(code: int) -> int:
-    """Return what kind of trouble the result code *code* is: its lower eight bits."""
-    return code & _PRIMARY
-
-
 def _described(error: sqlite3.Error | UnicodeDecodeError) -> tuple[type[StoreError], str]:
     if isinstance(error, UnicodeDecodeError):
         kind, text = _TROUBLE[sqlite3.SQLITE_CORRUPT]
@@ -96,5 +92,5 @@ def _described(error: sqlite3.Error | UnicodeDecodeError) -> tuple[type[StoreErr
         return StoreCorruptError, f"the database holds text that is not UTF-8 ({name})"
     if code is None:
         return StoreError, f"SQLite refused a call ({name})"
-    kind, text = _TROUBLE.get(primary_code(code), (StoreError, "SQLite failed"))
+    kind, text = _TROUBLE.get(code & _PRIMARY, (StoreError, "SQLite failed"))
     return kind, f"{text} ({name})"

@@ -3,7 +3,7 @@
 import os
 import sqlite3
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Literal, TypeAlias
@@ -12,19 +12,16 @@ from foldline.errors import StoreError
 from foldline.threads.stores.sqlite.faults import (
     SQLITE_ERRORS,
     place_error,
-    primary_code,
     store_error,
 )
 from foldline.threads.stores.sqlite.identity import (
     check_log,
-    check_size,
     is_named,
-    is_remembered,
+    is_noted,
     lock_of,
-    name_copy,
+    note_file,
     number_in,
     numbered,
-    remember,
     schema_of,
     set_number,
 )
@@ -113,7 +110,6 @@ class StoreFile:
                 if self._identity is None:
                     check_log(self.path)
                     self._make()
-                    name_copy(self.path)
                 connection = self._connect(timeout=self._busy_timeout)
                 _bring_up_to_date(connection, self.path, is_first=self._identity is None)
                 self._identity = self._identity or self._found()
@@ -148,10 +144,9 @@ class StoreFile:
         try:
             if not self.path.exists():
                 # The store was deleted: this starts another one.
-                remember(self.path, 0)
-            os.close(os.open(self.path, flags, 0o600))
-        except FileExistsError:
-            check_size(self.path)
+                note_file(self.path, 0)
+            with suppress(FileExistsError):
+                os.close(os.open(self.path, flags, 0o600))
         except OSError as error:
             what = f"the database file {self.path.name} cannot be made"
             raise place_error(what, error) from error
@@ -227,7 +222,7 @@ def _bring_up_to_date(connection: sqlite3.Connection, path: Path, *, is_first: b
 def _note(connection: sqlite3.Connection, path: Path) -> None:
     """Remember which file the log is of, as soon as the file itself says so."""
     number = number_in(connection)
-    if not is_named(number) or is_remembered(path, number):
+    if not is_named(number) or is_noted(path, number):
         return
     try:
         busy, pages, folded = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
@@ -235,7 +230,7 @@ def _note(connection: sqlite3.Connection, path: Path) -> None:
         # A reader of an older moment may be in the way.
         busy, pages, folded = 1, 0, 0
     # Until the file itself says so, the note must not.
-    remember(path, 0 if busy or pages != folded else number)
+    note_file(path, 0 if busy or pages != folded else number)
 
 
 def _mark(connection: sqlite3.Connection, name: str) -> None:
@@ -252,24 +247,17 @@ def _mark(connection: sqlite3.Connection, name: str) -> None:
 def _migrate(connection: sqlite3.Connection, path: Path) -> None:
     """Bring the tables up to date, all of it in one transaction: a kill undoes all of it."""
     number = number_in(connection)
-    if schema_of(number) == NEWEST_SCHEMA and is_named(number):
+    if schema_of(number) == NEWEST_SCHEMA:
         return
     if not is_named(number):
         # The note, if there is one, is not of this file.
-        remember(path, 0)
+        note_file(path, 0)
     connection.execute("BEGIN IMMEDIATE")
     try:
         number = number_in(connection)
         migrate(connection, schema_of(number), path.name)
         set_number(connection, numbered(NEWEST_SCHEMA, file=number))
         connection.execute("COMMIT")
-    except BaseException as error:
+    except BaseException:
         connection.rollback()
-        if schema_of(number) != NEWEST_SCHEMA or not _cannot_grow(error):
-            raise
-
-
-def _cannot_grow(error: BaseException) -> bool:
-    """Whether the file just cannot be written: it can be read without a number of its own."""
-    code = getattr(error, "sqlite_errorcode", 0)
-    return primary_code(code) in {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL}
+        raise

@@ -2,10 +2,9 @@
 Which file a log belongs to.
 
 SQLite leaves 32 bits of the header to the program (`PRAGMA user_version`). The lower eight are the
-version of the tables. The others are drawn for each file and noted in the lock file as well, which
-a restored copy does not replace: so a log that was written beside another file is recognized.
-SQLite itself would fold it into this one. A backup is marked as a copy until it is opened as a
-store, since it may take a store's place more than once.
+version of the tables; the others are drawn for each file, and for each backup, and noted in the
+lock file, which a restored copy does not replace. So a log that was written beside another file is
+recognized. SQLite itself would fold it into this one.
 """
 
 import errno
@@ -13,7 +12,7 @@ import os
 import re
 import secrets
 import sqlite3
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 from typing import Final
 
@@ -23,17 +22,13 @@ from foldline.threads.stores.sqlite.faults import SQLITE_ERRORS, place_error
 
 __all__ = [
     "check_log",
-    "check_size",
-    "copied",
-    "has_log",
     "is_named",
-    "is_remembered",
+    "is_noted",
     "lock_of",
     "log_of",
-    "name_copy",
+    "note_file",
     "number_in",
     "numbered",
-    "remember",
     "schema_of",
     "set_number",
 ]
@@ -41,8 +36,7 @@ __all__ = [
 
 _SCHEMA_BITS: Final = 8
 # The number is signed and stays above zero.
-_COPY: Final = 1 << 30
-_FILES: Final = _COPY >> _SCHEMA_BITS
+_FILES: Final = 1 << 30 - _SCHEMA_BITS
 _NOTE: Final = re.compile(rb"(\d{1,10})\n")
 _NOT_ALLOWED: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 
@@ -63,12 +57,8 @@ def schema_of(number: int) -> int:
 
 
 def is_named(number: int) -> bool:
-    """Whether *number* tells its file from others."""
-    return _file_of(number) != 0
-
-
-def _file_of(number: int) -> int:
-    return number >> _SCHEMA_BITS
+    """Whether *number* tells its file from others; files of early versions have none."""
+    return number >> _SCHEMA_BITS != 0
 
 
 def numbered(schema: int, *, file: int = 0) -> int:
@@ -79,58 +69,22 @@ def numbered(schema: int, *, file: int = 0) -> int:
         schema: The version.
         file: The number that the file has so far; without one it gets a new one.
     """
-    return (_file_of(file) or 1 + secrets.randbelow(_FILES - 1)) << _SCHEMA_BITS | schema
-
-
-def copied(number: int) -> int:
-    """Return the number of a copy of the file with *number*."""
-    return numbered(schema_of(number)) | _COPY
-
-
-def name_copy(path: Path) -> None:
-    """
-    Give a copy at *path* that is opened for the first time a number of its own.
-
-    It has no log yet, so the number is in the file before anything else is written.
-    """
-    if has_log(path):
-        return
-    # If something is wrong with the file, opening it reports that.
-    with suppress(*SQLITE_ERRORS):
-        if not _number(path, "immutable=1") & _COPY:
-            return
-        with _opened(path, "mode=rw") as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            number = number_in(connection)
-            (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
-            # Another process may have been faster.
-            if number & _COPY and mode != "wal":
-                set_number(connection, numbered(schema_of(number)))
-            connection.execute("COMMIT")
+    own = file >> _SCHEMA_BITS or 1 + secrets.randbelow(_FILES - 1)
+    return own << _SCHEMA_BITS | schema
 
 
 def number_in(connection: sqlite3.Connection) -> int:
-    """
-    Return the number of the file that *connection* has open.
-
-    Raises:
-        sqlite3.Error: It cannot be read.
-    """
+    """Return the number of the file that *connection* has open."""
     (number,) = connection.execute("PRAGMA user_version").fetchone()
     return int(number)
 
 
 def set_number(connection: sqlite3.Connection, number: int) -> None:
-    """
-    Write *number* into the file's first page, even if it is there already.
-
-    Raises:
-        sqlite3.Error: It cannot be written.
-    """
+    """Write *number* into the file's first page, even if it is there already."""
     connection.execute(f"PRAGMA user_version = {number}")
 
 
-def remember(path: Path, number: int) -> None:
+def note_file(path: Path, number: int) -> None:
     """
     Note in the lock file that the log beside the file at *path* belongs to the file with *number*.
 
@@ -139,26 +93,25 @@ def remember(path: Path, number: int) -> None:
     Raises:
         StoreError: It cannot be written.
     """
-    if is_remembered(path, number):
+    if is_noted(path, number):
         return
     try:
         with lock_of(path).open("wb") as file:
-            file.write(b"%d\n" % _file_of(number))
+            file.write(b"%d\n" % (number >> _SCHEMA_BITS))
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
-        if error.errno in _NOT_ALLOWED:
-            return
-        what = f"the lock file {lock_of(path).name} cannot be written"
-        raise place_error(what, error) from error
+        if error.errno not in _NOT_ALLOWED:
+            what = f"the lock file {lock_of(path).name} cannot be written"
+            raise place_error(what, error) from error
 
 
-def is_remembered(path: Path, number: int) -> bool:
+def is_noted(path: Path, number: int) -> bool:
     """Whether the lock file at *path* names the file with *number* as the owner of the log."""
-    return _remembered(path) == _file_of(number)
+    return _noted(path) == number >> _SCHEMA_BITS
 
 
-def _remembered(path: Path) -> int:
+def _noted(path: Path) -> int:
     try:
         text = lock_of(path).read_bytes()
     except OSError:
@@ -166,24 +119,6 @@ def _remembered(path: Path) -> int:
     # A note cut off by a crash has no end of line.
     found = _NOTE.fullmatch(text)
     return int(found[1]) if found else 0
-
-
-def check_size(path: Path) -> None:
-    """
-    Refuse an empty file at *path* if a store was there before.
-
-    A copy that failed leaves such a file, and an agent would start as if nothing had ever been said.
-
-    Raises:
-        StoreCorruptError: The file is empty, and the lock file says that a store was there.
-        OSError: The file cannot be looked at.
-    """
-    if path.stat().st_size == 0 and _remembered(path):
-        message = (
-            f"{path.name} is empty, but a store was there before: restore a backup, or move "
-            f"{lock_of(path).name} away to start a new store"
-        )
-        raise StoreCorruptError(message)
 
 
 def check_log(path: Path) -> None:
@@ -197,80 +132,41 @@ def check_log(path: Path) -> None:
         StoreCorruptError: The log belongs to another file; nothing was changed.
         StoreError: The log cannot be looked at.
     """
-    if not has_log(path):
-        return
-    log = log_of(path).name
-    # The note is read first, since it is written last.
-    note = _remembered(path)
-    if not _has_content(path):
-        message = (
-            f"{path.name} is missing or empty, but the log {log} of a store is beside it: put the "
-            f"file back, or move {log} away to lose what it holds"
-        )
-        raise StoreCorruptError(message)
-    if _is_foreign(path, note):
-        message = (
-            f"the log {log} belongs to another file than {path.name}: move it and {path.name}-shm "
-            f"away (`foldline restore` does), or, if file and log were copied here together, move "
-            f"{lock_of(path).name} away"
-        )
-        raise StoreCorruptError(message)
-
-
-def has_log(path: Path) -> bool:
-    """
-    Whether there is anything in the log of the file at *path*.
-
-    Raises:
-        StoreError: The log cannot be looked at.
-    """
     log = log_of(path)
+    if not _size(log):
+        return
+    if not _size(path):
+        message = (
+            f"{path.name} is missing or empty, but the log {log.name} of a store is beside it: put "
+            f"the file back, or move {log.name} away to lose what it holds"
+        )
+        raise StoreCorruptError(message)
+    # The note is read first, since it is written last.
+    note = _noted(path)
     try:
-        return log.stat().st_size > 0
-    except FileNotFoundError:
-        return False
-    except OSError as error:
-        what = f"the log {log.name} cannot be looked at"
-        raise place_error(what, error) from error
-
-
-def _has_content(path: Path) -> bool:
-    try:
-        return path.stat().st_size > 0
-    except FileNotFoundError:
-        return False
-    except OSError:
-        # Opening the file says why.
-        return True
-
-
-def _is_foreign(path: Path, note: int) -> bool:
-    """Whether the log is of another file than that at *path*; *note* is the owner noted for it."""
-    try:
-        own = _file_of(_number(path, "immutable=1"))
-        # As the log has it, if it has changed the first page.
-        logged = _file_of(_number(path, "mode=ro"))
+        # Read-only, and without the log. The file is never opened past SQLite: closing it would drop
+        # the locks that this process has on it.
+        with closing(sqlite3.connect(f"{path.as_uri()}?immutable=1", uri=True)) as connection:
+            own = number_in(connection) >> _SCHEMA_BITS
     except SQLITE_ERRORS:
         # Opening the store reports what is wrong.
-        return False
-    if not own:
-        # A file from before there were numbers gets one in the log, which is folded back before
-        # the note is written.
-        return note != 0
-    return logged != own or note not in {0, own}
+        return
+    # A file from before there were numbers gets one in the log, which is folded back before the note
+    # is written.
+    if note not in {0, own}:
+        message = (
+            f"the log {log.name} belongs to another file than {path.name}: move it and "
+            f"{path.name}-shm away (`foldline restore` does), or, if file and log were copied here "
+            f"together, move {lock_of(path).name} away"
+        )
+        raise StoreCorruptError(message)
 
 
-def _number(path: Path, how: str) -> int:
-    """
-    Return the number of the file; without its log if it is opened as immutable.
-
-    A read-only connection folds no log back when it is closed. The file is never opened past
-    SQLite: closing it would drop the locks that this process has on it.
-    """
-    with _opened(path, how) as connection:
-        return number_in(connection)
-
-
-def _opened(path: Path, how: str) -> closing[sqlite3.Connection]:
-    uri = f"{path.as_uri()}?{how}"
-    return closing(sqlite3.connect(uri, uri=True, isolation_level=None))
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
+    except OSError as error:
+        what = f"{path.name} cannot be looked at"
+        raise place_error(what, error) from error

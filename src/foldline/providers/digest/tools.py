@@ -1,21 +1,100 @@
 """
-Which results of tools tell of a failure, judged by how they begin and how they end.
+What was called: counts for each tool, the last calls, and the calls that failed.
 
-Only its first and its last lines are a tool's own word. What stands between may be a file that was
-read, where `except Error as error:` says nothing about the call; so an error that is named inside a
-text never counts. What the record itself marks as an error is one, whatever its text says.
+Whether a call failed is judged by how its result begins and ends: only its first and its last lines
+are a tool"s own words. The middle may be a file that was read, where `except Error as error:` says
+nothing about the call; so an error named inside a text never counts. What the record itself marks
+as an error is one, whatever its text says.
 """
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from foldline.errors import FormatError
 from foldline.history.codec import decode_json
+from foldline.providers.digest.budget import Item
 from foldline.providers.digest.text import one_line, shorten
+from foldline.providers.digest.transcript import Call, Transcript
 
 
-__all__ = ["failure_of"]
+__all__ = ["failure_of", "offer_calls"]
+
+
+_MOST = 40
+_COUNTS = "counts: "
+_FAILED = "failed: "
+_ARROW = " -> "
+_VALUE_LENGTH = 100
+_CALL_LENGTH = 200
+
+
+def offer_calls(transcript: Transcript, *, prior: Sequence[str]) -> list[Item]:
+    """
+    Offer the counts, then last calls and failures alternately, the newest first.
+
+    Args:
+        prior: The lines of the absorbed tool sections, oldest first.
+    """
+    counts = _prior_counts(prior) + Counter(call.name for call in transcript.calls)
+    failed = [line for line in prior if line.startswith(_FAILED)]
+    failed += _failures(transcript)
+    known = [line for line in prior if not line.startswith((_FAILED, _COUNTS))]
+    called = known + [_describe(call) for call in transcript.calls[-_MOST:]]
+    lines = _interleave(_newest(called), _newest(failed))
+    items = [Item(line, _MOST * 2 - rank) for rank, line in enumerate(lines)]
+    if not counts:
+        return items
+    return [Item(_write_counts(counts), 0), *items]
+
+
+def _newest(lines: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(reversed([line for line in lines if line])))[: _MOST // 2]
+
+
+def _interleave(first: Sequence[str], second: Sequence[str]) -> list[str]:
+    pairs = zip(first, second, strict=False)
+    shorter = min(len(first), len(second))
+    return [*(line for pair in pairs for line in pair), *first[shorter:], *second[shorter:]]
+
+
+def _write_counts(counts: Counter[str]) -> str:
+    ranked = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+    return _COUNTS + ", ".join(f"{name} {count}" for name, count in ranked)
+
+
+def _prior_counts(prior: Iterable[str]) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for line in prior:
+        if line.startswith(_COUNTS):
+            for pair in line.removeprefix(_COUNTS).split(", "):
+                name, _, count = pair.rpartition(" ")
+                counts[name] += int(count) if count.isdecimal() else 0
+    return counts
+
+
+def _describe(call: Call) -> str:
+    pairs = (
+        f"{argument.label}: {shorten(one_line(argument.value), limit=_VALUE_LENGTH)}"
+        for argument in call.arguments
+    )
+    return shorten(one_line(f"{call.name} {'; '.join(pairs)}"), limit=_CALL_LENGTH)
+
+
+def _failures(transcript: Transcript) -> Iterator[str]:
+    calls = iter(transcript.calls)
+    coming = next(calls, None)
+    open_calls: dict[str, Call] = {}
+    for result in transcript.results:
+        # An id may come again: a result answers the last call with its id before it.
+        while coming is not None and coming.position < result.position:
+            open_calls[coming.id] = coming
+            coming = next(calls, None)
+        error = failure_of(result.text, is_marked=result.is_error)
+        if error:
+            call = open_calls.get(result.id) if result.id else None
+            yield f"{_FAILED}{_describe(call)}{_ARROW}{error}" if call else _FAILED + error
 
 
 _Json: TypeAlias = "dict[str, _Json] | list[_Json] | str | float | bool | None"
@@ -31,7 +110,7 @@ def _any_of(*forms: str) -> str:
 
 # Empty lines, three spaces at most, and what tools put in front. A first line that is indented
 # further is the middle of a file.
-_OPENING = r"(?:[ \t]*\r?\n)* {0,3}(?:\[|<(?:error|tool_use_error|stderr)>\s{0,4}|[❌✗]\s?)?"
+_OPENING = r"(?:[ \t]*+\r?\n)*+ {0,3}(?:\[|<(?:error|tool_use_error|stderr)>\s{0,4}|[❌✗]\s?)?"
 _PLACE = r"[^\s:(]{1,200}(?:\(\d+,\d+\)|:\d+:\d+): (?:fatal )?error\b"
 _BEGIN = re.compile(
     _OPENING
@@ -54,8 +133,8 @@ _BEGIN = re.compile(
         r"|502 Bad Gateway|503 Service Unavailable|504 Gateway Time)",
         _PLACE,
     )
-)
-# What counts only where little else is said: the rest may be what the tool was asked for.
+).match
+# What counts only in a short text: a longer one may be what the tool was asked for.
 _SHORT = 600
 _SHORT_LINES = 8
 _COMPLAINT = re.compile(
@@ -73,26 +152,27 @@ _COMPLAINT = re.compile(
         r"|[Pp]ermission denied|(?:command )?not found|cannot |can't |[Nn]ot a directory"
         r"|[Ii]s a directory|unrecognized |invalid |illegal |missing )",
     )
-)
+).match
 _EXIT = re.compile(
     r"[\[(<]?(?:[A-Za-z]{1,20} ){0,5}(?:[Ee]xit(?:ed with)?[ _]?(?:code|status)|[Rr]eturn ?code)"
     r"(?: of|:|>)? ?(-?\d{1,10})(?:[.\])]{0,2}|</returncode>)"
-)
+).fullmatch
 _EXIT_LINES = 4
-_LONGEST_END = 300
 _END = re.compile(
     _any_of(
         _PLACE,
         r"make(?:\[\d+\])?: \*\*\* ",
         r"npm (?:error|ERR!) ",
-        r"=+ (?:.* )?\d+ (?:failed|errors?)\b.* in \d",
+        r"=++(?= )(?>.*? \d++ (?:failed|errors?)\b)(?>.*? in \d)",
         r"FAILED \((?:failures|errors)=",
         r"Command (?:aborted|cancelled|timed out)\b",
     )
-)
+).match
 _TRACE = "Traceback (most recent call last):"
-_RAISED = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt|Warning)(?:: .*)?")
-# In a text that is code, the line behind one of these goes on.
+_RAISED = re.compile(
+    r"[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt|Warning)(?:: .*)?"
+).fullmatch
+# In code, a line with one of these at its end continues.
 _CODE_ENDINGS = (",", ";", "{", "(", "[")
 _HINT = re.compile(r'"(?:is_error|isError|error|exit_code|exitCode|returncode)"')
 _MARKS = ("is_error", "isError")
@@ -102,10 +182,10 @@ _UNSAID = "error"
 
 def failure_of(text: str, *, is_marked: bool = False) -> str:
     """
-    Return the line in which a result says that its call failed; empty where it does not.
+    Return the line in which a result says that its call failed; empty if it does not.
 
     Args:
-        text: What the tool answered.
+        text: What the tool returned.
         is_marked: Whether the record itself calls the result an error.
     """
     lines = _edge_lines(text)
@@ -123,20 +203,18 @@ def _edge_lines(text: str) -> list[str]:
 
 
 def _exit(lines: Sequence[str]) -> str | None:
-    """
-    Return what was wrong where an exit code tells so, empty where it is zero, None without one.
-    """
+    """Return the line of an exit code that is not zero, empty if it is zero, None without one."""
     for line in (*lines[-1:], *lines[:_EXIT_LINES]):
-        match = _EXIT.fullmatch(line)
+        match = _EXIT(line)
         if match:
-            told = next(filter(_BEGIN.match, lines), line)
-            said = line if told == line else f"{line}{_JOINED}{told}"
+            error = next(filter(_BEGIN, lines), line)
+            said = line if error == line else f"{line}{_JOINED}{error}"
             return said if int(match[1]) else ""
     return None
 
 
 def _field(text: str) -> str:
-    """Return *text* where it is a JSON object with a field of its own that tells of a failure."""
+    """Return *text* if it is a JSON object with a field that says that the call failed."""
     if not text.lstrip().startswith(("{", "[")) or not _HINT.search(text):
         return ""
     try:
@@ -158,12 +236,12 @@ def _field(text: str) -> str:
 
 def _begin(text: str, lines: Sequence[str]) -> str:
     is_short = len(text) <= _SHORT and len(lines) <= _SHORT_LINES
-    if not lines or not (_BEGIN.match(text) or (is_short and _COMPLAINT.match(text))):
+    if not lines or not (_BEGIN(text) or (is_short and _COMPLAINT(text))):
         return ""
     first, *others = lines
     if others and first.endswith(_CODE_ENDINGS):
         return ""
-    if _TRACE in first and _RAISED.fullmatch(lines[-1]):
+    if _TRACE in first and _RAISED(lines[-1]):
         return lines[-1]
     # A line such as `ERROR:` alone says nothing.
     return f"{first} {others[0]}" if others and first.endswith(":") else first
@@ -172,6 +250,6 @@ def _begin(text: str, lines: Sequence[str]) -> str:
 def _end(lines: Sequence[str]) -> str:
     # Compilers explain an error in lines that are indented.
     last = next((line for line in reversed(lines) if not line[0].isspace()), "")
-    if _END.match(last[:_LONGEST_END]) or (_TRACE in lines and _RAISED.fullmatch(last)):
+    if _END(last) or (_TRACE in lines and _RAISED(last)):
         return last
     return ""

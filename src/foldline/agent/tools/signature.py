@@ -1,31 +1,34 @@
-"""What the parameters of a function are, as its annotations and its docstring say."""
+"""What a function wants and says of itself: its annotations and its docstring."""
 
 import inspect
+import re
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, time
 from functools import partial
+from itertools import pairwise
 from types import MappingProxyType, NoneType, UnionType
 from typing import Annotated, Any, TypeAlias, Union, cast
 
 from msgspec import UNSET, Meta, Struct
 
-from foldline.agent.tools.docstring import read_docstring
 from foldline.errors import ConfigError
 
 
 __all__ = [
+    "Docstring",
     "Parameter",
     "Signature",
     "ToolContext",
     "ToolFunction",
+    "read_docstring",
     "read_signature",
     "without_partial",
 ]
 
 
 ToolFunction: TypeAlias = Callable[..., object]
-"""What a tool runs: a function, a method, a partial or an object that is called; async or not."""
+"""A function, a method, a partial or a callable object; async or not."""
 
 _REFUSED: Mapping[object, str] = MappingProxyType(
     {
@@ -38,10 +41,23 @@ _INSTEAD: Mapping[object, Any] = MappingProxyType(
     {
         object: Any,
         Iterable: Sequence,
-        # msgspec says of these that they are a text, but not how the text has to look.
+        # msgspec calls these strings, without a format.
         datetime: Annotated[datetime, Meta(extra_json_schema={"format": "date-time"})],
         time: Annotated[time, Meta(extra_json_schema={"format": "time"})],
     }
+)
+_GOOGLE = re.compile(
+    r"(?P<parameters>Args|Arguments|Params|Parameters|(?:Keyword|Other) (?:Args|Arguments|Parameters))"
+    r":\s*|(?:Attributes|Examples?|Notes?|Raises|References|Returns?|See Also|Todo|Warnings?|Warns"
+    r"|Yields?):\s*"
+)
+_UNDERLINE = re.compile(r"-{3,}\s*")
+_NUMPY = re.compile(r"(?:Other )?Parameters\s*")
+_FIELD = re.compile(r":(?:[a-z]+)(?: [^:\n]*)?:")
+_GOOGLE_ENTRY = re.compile(r"\*{0,2}(\w+)(?:\s*\(.*?\))?\s*:(?:\s+|$)(.*)")
+_NUMPY_ENTRY = re.compile(r"(\*{0,2}\w+(?:\s*,\s*\*{0,2}\w+)*)\s*(?::.*)?")
+_SPHINX_ENTRY = re.compile(
+    r":(?:param|parameter|arg|argument|key|keyword)\s[^:]*?(?<!\w)(\w++)\s*+:\s*(.*)"
 )
 
 
@@ -78,36 +94,36 @@ class ToolContext(Struct, frozen=True, kw_only=True):
 
 
 class Parameter(Struct, frozen=True, kw_only=True):
-    """A parameter that the model gives."""
+    """A parameter that the model fills in."""
 
     name: str
     """Its name."""
 
     annotation: Any
-    """What it may be; `Any` where the function does not say."""
+    """Its type; `Any` if the function does not say."""
 
     default: object = UNSET
-    """What it is where the model gives nothing; UNSET where the model must."""
+    """Its default; UNSET if the model must give it."""
 
     description: str = ""
-    """What the model is told about it."""
+    """Its description for the model."""
 
 
 class Signature(Struct, frozen=True, kw_only=True):
-    """What a function wants and what it says of itself."""
+    """The parameters and the description of a function."""
 
     parameters: tuple[Parameter, ...]
-    """What the model gives, in order."""
+    """The parameters that the model fills in, in order."""
 
     contexts: tuple[str, ...]
-    """The names of the parameters that the agent fills in with the `ToolContext`."""
+    """The names of the parameters that get the `ToolContext`."""
 
     description: str
-    """What the docstring says before its first section."""
+    """The docstring up to its first section."""
 
 
 def without_partial(function: ToolFunction) -> ToolFunction:
-    """Return the function or method behind *function*, in which no argument is bound."""
+    """Return the function or method in *function*, without bound arguments."""
     plain: object = function
     while isinstance(plain, partial):
         plain = cast("partial[object]", plain).func
@@ -118,13 +134,13 @@ def without_partial(function: ToolFunction) -> ToolFunction:
 
 def read_signature(function: ToolFunction, *, name: str) -> Signature:
     """
-    Read the parameters of *function*, which is to be the tool *name*.
+    Read the parameters of *function*, for the tool *name*.
 
-    What a `partial` has bound by name is not a parameter: the model can neither see nor change it.
+    Arguments that a `partial` binds by name are no parameters: the model neither sees nor sets them.
 
     Raises:
-        ConfigError: It is no function, has a parameter that cannot be given by name, or an
-            annotation that names nothing.
+        ConfigError: It is not a function, has a parameter that cannot be given by name, or an
+            annotation that cannot be resolved.
     """
     _check(function, name)
     plain = without_partial(function)
@@ -150,7 +166,7 @@ def read_signature(function: ToolFunction, *, name: str) -> Signature:
 def _check(function: object, name: str) -> None:
     if isinstance(function, type) or not callable(function):
         what = function.__name__ if isinstance(function, type) else type(function).__name__
-        message = f"tool {name!r} is made of {what}: pass a function, a method or a callable object"
+        message = f"tool {name!r} must be a function, a method or a callable object, got {what}"
         raise ConfigError(message)
 
 
@@ -158,16 +174,16 @@ def _parameters(function: ToolFunction, name: str) -> Iterator[inspect.Parameter
     try:
         found = inspect.signature(function).parameters
     except (TypeError, ValueError) as error:
-        message = f"tool {name!r} has no signature that can be read: {error}"
+        message = f"tool {name!r} has no readable signature: {error}"
         raise ConfigError(message) from error
     bound = _bound(function)
     for place, one in enumerate(found.values()):
         if one.kind in _REFUSED:
             kind = _REFUSED[one.kind]
-            message = f"parameter {one.name!r} of tool {name!r} is {kind}: give it a plain name"
+            message = f"parameter {one.name!r} of tool {name!r} must have a plain name, got {kind}"
             raise ConfigError(message)
         if not place and one.name in {"self", "cls"} and one.annotation is one.empty:
-            message = f"tool {name!r} is a method of no object: pass it as it hangs on an instance"
+            message = f"tool {name!r} must be a method of an instance, got one of a class"
             raise ConfigError(message)
         if one.name not in bound:
             yield one
@@ -184,14 +200,16 @@ def _hints(plain: ToolFunction, name: str) -> Mapping[str, object]:
     try:
         return typing.get_type_hints(target, include_extras=True)
     except (NameError, TypeError, AttributeError, SyntaxError) as error:
-        message = f"an annotation of tool {name!r} names nothing at the top of its module: {error}"
+        message = (
+            f"an annotation of tool {name!r} must be defined at the top of its module: {error}"
+        )
         raise ConfigError(message) from error
 
 
 def _docstring(plain: ToolFunction) -> str:
     said = plain.__doc__ or ""
     if not said and getattr(plain, "__name__", "") == "__call__":
-        # An object that is called may say at its class what it does.
+        # A callable object may have its description in its class.
         said = type(cast("object", getattr(plain, "__self__", None))).__doc__ or ""
     return said
 
@@ -204,7 +222,7 @@ def _is_context(hint: object) -> bool:
 
 
 def _own_description(hint: object) -> str:
-    """Return what an `Annotated` says in words: as a text, as `Meta` or as another's field."""
+    """Return the description in an `Annotated`: a string, a `Meta` or a field of another library."""
     if typing.get_origin(hint) is not Annotated:
         return ""
     for extra in typing.get_args(hint)[1:]:
@@ -215,9 +233,7 @@ def _own_description(hint: object) -> str:
 
 
 def _readable(hint: Any) -> Any:
-    """
-    Return *hint* with what msgspec reads, or describes better, in the place of what it does not.
-    """
+    """Return *hint* with types that msgspec can read, or describes better."""
     if isinstance(hint, type) and hint in _INSTEAD:
         return _INSTEAD[hint]
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
@@ -229,3 +245,73 @@ def _readable(hint: Any) -> Any:
     if origin in {Union, UnionType}:
         return Union[changed]  # noqa: UP007 - the kinds are not known
     return _INSTEAD.get(origin, origin)[changed]
+
+
+class Docstring(Struct, frozen=True, kw_only=True):
+    """The parts of a docstring."""
+
+    description: str
+    """The text before the first section."""
+
+    parameters: Mapping[str, str]
+    """The description of each parameter, in one line."""
+
+
+def read_docstring(text: str) -> Docstring:
+    """Return the parts of *text*: Google, NumPy or Sphinx style."""
+    lines = inspect.cleandoc(text).splitlines()
+    starts = [place for place in range(len(lines)) if _begins_section(lines, place)]
+    end = starts[0] if starts else len(lines)
+    parameters: dict[str, str] = {}
+    for start, stop in pairwise([*starts, len(lines)]):
+        for names, said in _entries(lines[start:stop]):
+            parameters.update(dict.fromkeys(names, said))
+    return Docstring(description="\n".join(lines[:end]).strip(), parameters=parameters)
+
+
+def _begins_section(lines: Sequence[str], place: int) -> bool:
+    line = lines[place]
+    after = lines[place + 1] if place + 1 < len(lines) else ""
+    if _UNDERLINE.fullmatch(after):
+        return bool(line.strip())
+    return bool(_GOOGLE.fullmatch(line) or _FIELD.match(line))
+
+
+def _entries(section: Sequence[str]) -> Iterator[tuple[list[str], str]]:
+    """Yield the names and the text of each entry of *section*, if it is one of parameters."""
+    first, *rest = section
+    google = _GOOGLE.fullmatch(first)
+    if _FIELD.match(first):
+        yield from _read([first, *(line.strip() for line in rest)], _SPHINX_ENTRY)
+    elif google is not None and google["parameters"]:
+        yield from _read(_indented(rest), _GOOGLE_ENTRY)
+    elif _NUMPY.fullmatch(first):
+        yield from _read(rest[1:], _NUMPY_ENTRY)
+
+
+def _indented(lines: Sequence[str]) -> list[str]:
+    """Return the lines indented like the first, up to one that is not."""
+    filled = [line for line in lines if line.strip()]
+    depth = len(filled[0]) - len(filled[0].lstrip()) if filled else 0
+    inside: list[str] = []
+    for line in filled:
+        if not depth or line[:depth].strip():
+            break
+        inside.append(line[depth:])
+    return inside
+
+
+def _read(lines: Sequence[str], entry: re.Pattern[str]) -> Iterator[tuple[list[str], str]]:
+    names: list[str] = []
+    said: list[str] = []
+    for line in lines:
+        begun = entry.fullmatch(line)
+        if begun is None:
+            said.append(line.strip())
+            continue
+        if names:
+            yield names, " ".join(filter(None, said))
+        names = re.findall(r"\w+", begun[1])
+        said = [begun[2].strip()] if entry.groups > 1 else []
+    if names:
+        yield names, " ".join(filter(None, said))

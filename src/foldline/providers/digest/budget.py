@@ -1,0 +1,184 @@
+"""
+How a budget is divided among the sections, and which items of a section fit.
+
+Each section has a share; what it cannot use goes to the others in a fixed order. A span with tool
+calls depends on its identifiers, one without on what was said, so there are two tables. Both were
+tuned with `bench/digest_quality.py`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from foldline.providers.digest.document import Section, heading
+from foldline.providers.digest.text import ELLIPSIS, attribute, bare, shorten
+
+
+__all__ = ["Counter", "Item", "Selection", "lay_out", "select", "share_out"]
+
+
+Counter: TypeAlias = Callable[[str], int]
+"""Counts the tokens of a string."""
+
+
+# Fewer characters per token than usual text has, so that what is cut also fits.
+_CHARACTERS = 2
+# A shorter beginning says nothing.
+_SHORTEST_CUT = 24
+
+
+class Item(Struct, frozen=True):
+    """One line that a section could have."""
+
+    text: str
+    """The line."""
+
+    order: int
+    """Its place among those shown; items are offered by rank."""
+
+    group: str = ""
+    """Items that share it are written on one line after it."""
+
+
+class Selection(Struct, frozen=True):
+    """The items of a section that fit."""
+
+    items: tuple[Item, ...]
+    """The items."""
+
+    cost: int
+    """Their tokens, heading included; 0 if nothing fits."""
+
+
+def select(items: Sequence[Item], *, title: str, limit: int, count: Counter) -> Selection:
+    """
+    Take items by rank while they fit into *limit* tokens, under the heading *title*.
+
+    An item that does not fit is skipped, so a shorter one after it may still be taken. Only the
+    first is cut to fit, so that a small section has the beginning of what matters most.
+    """
+    spent = count(title) + 1
+    taken: list[Item] = []
+    groups: set[str] = set()
+    for offered in items:
+        if spent >= limit:
+            break
+        item = offered if taken else _cut(offered, room=limit - spent, count=count)
+        cost = _cost(item, is_new=item.group not in groups, count=count)
+        if item.text and spent + cost <= limit:
+            spent += cost
+            taken.append(item)
+            groups.add(item.group)
+    if not taken:
+        return Selection((), 0)
+    return Selection(tuple(taken), spent)
+
+
+def _cut(item: Item, *, room: int, count: Counter) -> Item:
+    if item.group or _cost(item, is_new=True, count=count) <= room:
+        return item
+    text = shorten(item.text, limit=room * _CHARACTERS)
+    return replace(item, text=text if len(text) >= _SHORTEST_CUT else "")
+
+
+def _cost(item: Item, *, is_new: bool, count: Counter) -> int:
+    if not item.group:
+        return count(f"- {item.text}\n")
+    lead = count(f"- {item.group}: \n") if is_new else 0
+    return lead + count(f"{item.text}, ")
+
+
+def lay_out(items: Sequence[Item]) -> tuple[str, ...]:
+    """Write *items* in their order, those of one group on one line."""
+    lines: dict[str, list[str]] = {}
+    for place, item in enumerate(sorted(items, key=lambda item: item.order)):
+        # A null in the key keeps the lines of ungrouped items apart; no text holds one.
+        lines.setdefault(item.group or f"\0{place}", []).append(item.text)
+    return tuple(
+        texts[0] if key.startswith("\0") else f"{key}: {', '.join(texts)}"
+        for key, texts in lines.items()
+    )
+
+
+# Per cent of the budget, in the order in which left-over tokens are offered.
+_WORK_SHARES = {
+    Section.USED: 24,
+    Section.SEEN: 22,
+    Section.SAID: 10,
+    Section.REQUESTS: 14,
+    Section.TOOLS: 8,
+    Section.RULES: 6,
+    Section.EARLIER: 8,
+    Section.LAST: 8,
+}
+_TALK_SHARES = {
+    Section.REQUESTS: 34,
+    Section.SAID: 34,
+    Section.SEEN: 10,
+    Section.RULES: 4,
+    Section.EARLIER: 8,
+    Section.LAST: 10,
+}
+
+
+# Sections that may repeat a request.
+_REPEATING = (Section.RULES, Section.LAST, Section.SAID)
+# What must not be lost comes first, even in a small budget with up to this many tokens each.
+_LEAST = {Section.RULES: 32, Section.USED: 24, Section.SEEN: 24}
+_LEAST_PART = 3
+
+
+def share_out(
+    offers: Mapping[Section, Sequence[Item]], *, budget: int, count: Counter
+) -> dict[Section, tuple[str, ...]]:
+    """
+    Return the lines of each section that has any, together at most *budget* tokens.
+
+    What a request and another section would both show is shown once.
+    """
+    is_work = bool(offers[Section.USED] or offers[Section.TOOLS])
+    shares = _WORK_SHARES if is_work else _TALK_SHARES
+    taken: dict[Section, Selection] = {}
+
+    def pick(section: Section, limit: int, items: Sequence[Item]) -> None:
+        others = sum(selection.cost for name, selection in taken.items() if name is not section)
+        limit = min(limit, budget - others)
+        taken[section] = select(items, title=heading(section), limit=limit, count=count)
+
+    for section in dict.fromkeys((*_LEAST, *shares)):
+        share = budget * shares.get(section, 0) // 100
+        least = min(_LEAST.get(section, 0), budget // _LEAST_PART)
+        pick(section, max(share, least), offers[section])
+    left = [section for section in shares if section is not Section.RULES]
+    for section in left:
+        pick(section, budget, offers[section])
+    # Only now is it certain which requests are shown; no other section repeats them.
+    shown = [item.text for item in taken[Section.REQUESTS].items]
+    unsaid = {**offers, **{name: _unsaid(offers[name], shown, name) for name in _REPEATING}}
+    pick(Section.RULES, budget, unsaid[Section.RULES])
+    for section in (Section.LAST, Section.SAID):
+        pick(section, taken[section].cost, unsaid[section])
+    for section in left:
+        if section is not Section.REQUESTS:
+            pick(section, budget, unsaid[section])
+    return {name: lay_out(selection.items) for name, selection in taken.items() if selection.items}
+
+
+def _unsaid(items: Sequence[Item], shown: Sequence[str], section: Section) -> list[Item]:
+    """Return those of *items* that no request in *shown* says."""
+    if section is Section.LAST:
+        return [item for item in items if not _repeats(item.text, shown)]
+    together = "\n".join(shown)
+    is_rule = section is Section.RULES
+    return [item for item in items if (item.text if is_rule else bare(item.text)) not in together]
+
+
+def _repeats(text: str, shown: Sequence[str]) -> bool:
+    # A short message such as "ok" may begin a long one and still be another.
+    said = text.removeprefix(attribute("user", ""))
+    if said in shown:
+        return True
+    beginning = said.removesuffix(ELLIPSIS)
+    return beginning != said and any(request.startswith(beginning) for request in shown)

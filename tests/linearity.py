@@ -1,0 +1,161 @@
+"""
+Whether patterns and functions take time that grows no faster than the text they are given.
+
+A pattern is tried with its own literals: strings that each of its alternatives may match are taken
+apart, and each stretch of them is repeated, alone and after what comes before it.
+"""
+
+import pkgutil
+import re
+from collections.abc import Callable, Iterable, Iterator
+from importlib import import_module
+from itertools import groupby
+from pathlib import Path
+from time import process_time
+from types import ModuleType
+from typing import Any, TypeAlias
+
+from msgspec import Struct
+
+
+__all__ = ["is_linear", "patterns_of", "slow_pumps"]
+
+
+SHORT = 2_000
+MOST = 9
+"""How many times the time a text of four times the length may take: 4 is linear, 16 quadratic."""
+
+SEPARATORS = ("", " ", "-", ".", "\n", ": ", '"', "a", "1 ", "/", "_")
+OF_A_CLASS = "- a1._"
+"""What stands in for a class of characters: the first of these that is in it."""
+
+CATEGORIES: dict[str, Callable[[str], bool]] = {
+    "WORD": lambda char: char.isalnum() or char == "_",
+    "DIGIT": str.isdigit,
+    "SPACE": str.isspace,
+}
+
+Use: TypeAlias = Callable[[str], object]
+
+
+def patterns_in(value: object, name: str) -> Iterator[tuple[str, Any]]:
+    """Yield the patterns in *value* and the methods of patterns, also those inside of others."""
+    if isinstance(value, re.Pattern) or isinstance(getattr(value, "__self__", None), re.Pattern):
+        yield name, value
+    elif isinstance(value, tuple):
+        for place, one in enumerate(value):
+            yield from patterns_in(one, f"{name}[{place}]")
+    elif isinstance(value, Struct):
+        for field in value.__struct_fields__:
+            yield from patterns_in(getattr(value, field), f"{name}.{field}")
+
+
+def patterns_of(package: ModuleType) -> dict[str, Any]:
+    """Return all patterns of *package*, and methods of patterns, by their names."""
+    found: dict[str, Any] = {}
+    for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        module = import_module(info.name)
+        own = dict(
+            pair for name, value in vars(module).items() for pair in patterns_in(value, name)
+        )
+        assert bool(own) == ("re.compile(" in Path(str(module.__file__)).read_text("utf-8")), info
+        found.update({f"{info.name.partition('.')[2]}.{name}": one for name, one in own.items()})
+    return found
+
+
+def samples(tree: Iterable[Any]) -> list[list[str]]:
+    """Return strings, as lists of pieces, that *tree* may match: one for each alternative."""
+    runs = groupby(tree, key=lambda one: str(one[0]) == "LITERAL")
+    choices = [
+        choice
+        for are_literal, run in runs
+        for choice in (
+            [[["".join(chr(value) for _, value in run)]]]
+            if are_literal
+            else [_choices(str(kind), value) for kind, value in run]
+        )
+    ]
+    first = [piece for choice in choices for piece in choice[0]]
+    others = [
+        [
+            piece
+            for choice in (*choices[:place], [other], *choices[place + 1 :])
+            for piece in choice[0]
+        ]
+        for place, choice in enumerate(choices)
+        for other in choice[1:]
+    ]
+    return [first, *others]
+
+
+def _choices(kind: str, value: Any) -> list[list[str]]:
+    match kind:
+        case "BRANCH":
+            return [one for branch in value[1] for one in samples(branch)]
+        case "SUBPATTERN" | "ATOMIC_GROUP":
+            return samples(value[3] if kind == "SUBPATTERN" else value)
+        case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":
+            return [one * max(value[0], 1) for one in samples(value[2])]
+        case "IN":
+            return [[_member(value)]]
+        case _:
+            return [["a"] if kind in {"ANY", "NOT_LITERAL"} else []]
+
+
+def _member(members: list[tuple[Any, Any]]) -> str:
+    is_negated = str(members[0][0]) == "NEGATE"
+    fitting = (one for one in OF_A_CLASS if any(_holds(m, one) for m in members) != is_negated)
+    return next(fitting, chr(members[0][1]) if str(members[0][0]) == "LITERAL" else "")
+
+
+def _holds(member: tuple[Any, Any], char: str) -> bool:
+    kind, value = str(member[0]), member[1]
+    if kind == "RANGE":
+        low, high = value
+        return low <= ord(char) <= high  # type: ignore[no-any-return]
+    if kind == "CATEGORY":
+        _, *negated, name = str(value).split("_")
+        return CATEGORIES[name](char) != bool(negated)
+    return kind == "LITERAL" and chr(value) == char
+
+
+def pumps(sample: list[str]) -> Iterator[tuple[str, str]]:
+    """Yield beginnings and what is repeated after them, both taken from *sample*."""
+    for start in range(len(sample)):
+        for end in range(start + 1, min(start + 12, len(sample)) + 1):
+            yield "".join(sample[:start]), "".join(sample[start:end])
+    whole = "".join(sample)
+    yield from (("", whole + separator) for separator in SEPARATORS)
+
+
+def seconds(use: Use, text: str, *, times: int) -> float:
+    """Return the CPU time that *use* takes for *text*, the best of so many *times*."""
+    taken: list[float] = []
+    for _ in range(times):
+        started = process_time()
+        use(text)
+        taken.append(process_time() - started)
+    return min(taken)
+
+
+def is_linear(use: Use, beginning: str, unit: str) -> bool:
+    """Whether *use* takes no more than linear time; what looks slow is tried again, longer."""
+    for size, times in ((SHORT, 1), (SHORT, 3), (4 * SHORT, 3)):
+        short, long = (beginning + unit * (n // len(unit) + 1) for n in (size, 4 * size))
+        if seconds(use, long, times=times) <= MOST * seconds(use, short, times=times):
+            return True
+    return False
+
+
+def slow_pumps(found: Any) -> list[tuple[str, str]]:
+    """
+    Return what makes *found*, a pattern or its method, take longer than linear time.
+
+    A pattern is tried with `finditer`, whatever it is used for.
+    """
+    pattern = getattr(found, "__self__", found)
+    use: Use = (lambda text: sum(1 for _ in found.finditer(text))) if pattern is found else found
+    tree = re._parser.parse(pattern.pattern, pattern.flags)  # type: ignore[attr-defined]
+    tried = dict.fromkeys(pump for sample in samples(tree) for pump in pumps(sample) if pump[1])
+    assert tried
+    return [pump for pump in tried if not is_linear(use, *pump)]
