@@ -7,6 +7,7 @@ from contextlib import suppress
 import psycopg
 import pytest
 from psycopg import errors
+from psycopg_pool import AsyncConnectionPool
 
 from foldline.errors import (
     CommitUnknownError,
@@ -18,7 +19,6 @@ from foldline.history.messages import Message
 from foldline.threads.change import Change
 from foldline.threads.key import ThreadKey
 from foldline.threads.stores.postgres.faults import ends_session, is_rolled_back, store_error
-from foldline.threads.stores.postgres.link import PostgresLink
 from foldline.threads.stores.postgres.storage import PostgresStorage
 from foldline.threads.stores.postgres.store import PostgresStore
 from tests.servers.postgres import PostgresServer
@@ -109,13 +109,14 @@ def test_waiting_call_outlives_a_restart(
     """A call that begins while the server is down succeeds when it is up, within its time."""
 
     async def live() -> None:
-        failed, try_again = asyncio.Event(), PostgresLink._try_again
+        failed, check = asyncio.Event(), AsyncConnectionPool.check
 
-        async def watched(link: PostgresLink, pool: object) -> None:
+        # Called after an attempt to connect has failed, for another one.
+        async def watched(pool: AsyncConnectionPool) -> None:
             failed.set()
-            await try_again(link, pool)  # type: ignore[arg-type]
+            await check(pool)
 
-        monkeypatch.setattr(PostgresLink, "_try_again", watched)
+        monkeypatch.setattr(AsyncConnectionPool, "check", watched)
         async with PostgresStore(postgres_dsn, timeout=60.0) as store:
             thread = await store.thread("t")
             await asyncio.to_thread(postgres_server.stop_immediate)

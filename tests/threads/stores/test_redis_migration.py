@@ -1,6 +1,8 @@
 """Bringing a Redis store of layout 1 up to date."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
+from math import inf
 
 import pytest
 
@@ -24,37 +26,30 @@ class Killed(BaseException):
     """What ends a migration in these tests."""
 
 
-def kill_after(monkeypatch: pytest.MonkeyPatch, calls: int) -> None:
-    """Have every call to a Redis but the first *calls* end the program."""
-    call, made = RedisLink._call, list[object]()
+class Calls:
+    """The calls to a Redis: how many there were, and after how many the program is killed."""
 
-    async def counted(
-        link: RedisLink, attempts: list[tuple[bytes, ...]], *, writes: bool
-    ) -> object:
-        made.append(attempts)
-        if len(made) > calls:
-            raise Killed
-        return await call(link, attempts, writes=writes)
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, most: float = inf) -> None:
+        self.made = 0
+        self._most = most
+        for name in ("ask", "run"):
+            monkeypatch.setattr(RedisLink, name, self._counted(getattr(RedisLink, name)))
 
-    monkeypatch.setattr(RedisLink, "_call", counted)
+    def _counted(self, call: Callable[..., Awaitable[object]]) -> Callable[..., Awaitable[object]]:
+        async def counted(*given: object, **options: object) -> object:
+            if self.made >= self._most:
+                raise Killed
+            self.made += 1
+            return await call(*given, **options)
+
+        return counted
 
 
-async def calls_of_migration(url: str, monkeypatch: pytest.MonkeyPatch) -> int:
-    """Return how many calls a whole opening makes."""
-    call, made = RedisLink._call, list[object]()
-
-    async def counted(
-        link: RedisLink, attempts: list[tuple[bytes, ...]], *, writes: bool
-    ) -> object:
-        made.append(attempts)
-        return await call(link, attempts, writes=writes)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(RedisLink, "_call", counted)
-        storage = RedisStorage(url)
-        await storage.open()
-        await storage.close()
-    return len(made)
+async def migrate(url: str) -> None:
+    """Open and close a store."""
+    storage = RedisStorage(url)
+    await storage.open()
+    await storage.close()
 
 
 def test_nothing_old_is_left(redis_url: str) -> None:
@@ -62,9 +57,7 @@ def test_nothing_old_is_left(redis_url: str) -> None:
 
     async def live() -> set[str]:
         await materialize_redis(NAME, redis_url)
-        storage = RedisStorage(redis_url)
-        await storage.open()
-        await storage.close()
+        await migrate(redis_url)
         return {key.decode().split("/")[1] for key in await image(redis_url)}
 
     assert asyncio.run(live()) <= KINDS | {"threads"}
@@ -78,13 +71,15 @@ def test_a_killed_migration_continues(
 
     async def live() -> tuple[object, dict[str, Json]]:
         await materialize_redis(NAME, redis_url)
-        total = await calls_of_migration(redis_url, monkeypatch)
+        with monkeypatch.context() as patch:
+            calls = Calls(patch)
+            await migrate(redis_url)
         redis_server.flush()
         await materialize_redis(NAME, redis_url)
         with monkeypatch.context() as patch:
-            kill_after(patch, int(total * share))
+            Calls(patch, most=int(calls.made * share))
             with pytest.raises(Killed):
-                await RedisStorage(redis_url).open()
+                await migrate(redis_url)
         mark = await tell(redis_url, "GET", "{foldline}/format")
         async with open_store(NAME, redis_url) as store:
             return mark, await answers(store)
@@ -118,9 +113,7 @@ def test_migrations_at_once(redis_url: str) -> None:
 
     async def live() -> dict[str, Json]:
         await materialize_redis(NAME, redis_url)
-        stores = [RedisStorage(redis_url) for _ in range(3)]
-        await asyncio.gather(*(one.open() for one in stores))
-        await asyncio.gather(*(one.close() for one in stores))
+        await asyncio.gather(*(migrate(redis_url) for _ in range(3)))
         async with open_store(NAME, redis_url) as store:
             return await answers(store)
 

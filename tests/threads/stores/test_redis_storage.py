@@ -3,7 +3,7 @@
 import asyncio
 from datetime import UTC, datetime, timedelta
 from random import Random
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from msgspec.structs import replace
@@ -71,7 +71,7 @@ class Walk:
             for _ in range(pick.randrange(4))
         ]
         drop = [(pick.choice(KINDS), pick.choice([None, "0", "1"]))]
-        fields = {"put": put, "drop": drop, "gone_at": pick.choice([None, 12.25])}
+        fields: dict[str, Any] = {"put": put, "drop": drop, "gone_at": pick.choice([None, 12.25])}
         if act < 0.4 and scribe.revision:
             at = pick.randint(0, len(scribe.rows))
             change = scribe.rewinding(at, pick.randrange(5), **fields)
