@@ -17,6 +17,7 @@ from foldline import (
 from foldline.agent.tools import Tool, tool
 from foldline.errors import CheckpointStaleError, ToolDecisionError
 from foldline.testing.model import ScriptedModel, calls
+from foldline.threads.change import Change
 from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.tools import INTERRUPTED, ToolPolicy, ToolRun
 
@@ -26,14 +27,16 @@ async def interrupted(policy: ToolPolicy, thread: ConversationThread) -> None:
     state = AgentLoopState(
         run_id="r", conversation_id=thread.id, started_at=thread.now(), agent_name="agent"
     )
-    await thread.commit(messages=[Message.user("pay")], execution=state)
+    await thread.commit(Change(messages=[Message.user("pay")], execution=state))
     await thread.commit(
-        messages=[calls(("pay", {"amount": 5}), ("pay", {"amount": 6}), first=1)],
-        execution=state,
-        tools=[
-            ToolRun(call_id="call_1", name="pay", policy=policy, key="k1"),
-            ToolRun(call_id="call_2", name="pay", policy=policy, key="k2", result="paid 6"),
-        ],
+        Change(
+            messages=[calls(("pay", {"amount": 5}), ("pay", {"amount": 6}), first=1)],
+            execution=state,
+            tools=[
+                ToolRun(call_id="call_1", name="pay", policy=policy, key="k1"),
+                ToolRun(call_id="call_2", name="pay", policy=policy, key="k2", result="paid 6"),
+            ],
+        )
     )
 
 

@@ -17,6 +17,7 @@ from foldline.errors import (
 from foldline.history.messages import Message, Native, NativeFormat, Usage
 from foldline.history.parts import GenericPart, ToolCallPart
 from foldline.reduction.state import EMPTY_HASH
+from foldline.threads.change import Change
 from foldline.threads.cipher import AesCipher
 from foldline.threads.snapshot import SNAPSHOT_FORMAT, decode_snapshot
 from foldline.threads.store import ThreadStore
@@ -49,11 +50,11 @@ async def facts(thread: ConversationThread) -> dict[str, Any]:
         "messages": await thread.get_messages(),
         "created_at": thread.created_at,
         "last_activity": thread.last_activity,
-        "archived": thread.archived,
+        "archived": thread.head.archived,
         "execution": thread.execution_state,
         "reduction": thread.last_reduction,
         "tools": thread.pending_tools,
-        "tokens": thread.tokens,
+        "tokens": thread.head.tokens,
     }
 
 
@@ -135,7 +136,7 @@ def test_the_execution_state_is_a_json_string() -> None:
         async with MemoryStore(clock=lambda: NOW) as store:
             thread = await store.thread("chat")
             idle = json.loads(await thread.to_snapshot())
-            await thread.commit(execution=open_state(thread, "note", iteration=7))
+            await thread.commit(Change(execution=open_state(thread, "note", iteration=7)))
             return idle, json.loads(await thread.to_snapshot())
 
     idle, running = asyncio.run(write())
@@ -303,9 +304,11 @@ def test_results_that_wait_are_not_lost() -> None:
         async with MemoryStore(clock=later) as store:
             thread = await store.thread("chat")
             await thread.commit(
-                messages=[Message.user("pay"), Message.assistant("", tool_calls=[call])],
-                execution=open_state(thread, "note"),
-                tools=[ToolRun(call_id="call_1", name="pay", key="once", result="paid")],
+                Change(
+                    messages=[Message.user("pay"), Message.assistant("", tool_calls=[call])],
+                    execution=open_state(thread, "note"),
+                    tools=[ToolRun(call_id="call_1", name="pay", key="once", result="paid")],
+                )
             )
             moved = await store.restore(await thread.to_snapshot(), thread_id="moved")
 
@@ -327,7 +330,7 @@ def test_notes_of_failed_folds_survive() -> None:
         async with MemoryStore(clock=later) as store:
             thread = await store.thread("chat")
             await thread.add_messages(told())
-            await thread.commit(reduction=notes, execution=open_state(thread, "note"))
+            await thread.commit(Change(reduction=notes, execution=open_state(thread, "note")))
             moved = await store.restore(await thread.to_snapshot(), thread_id="moved")
 
             assert notes.message_hash == EMPTY_HASH
@@ -386,13 +389,13 @@ def test_what_an_earlier_reduction_archived_is_worked_with_again() -> None:
             await thread.save_reduction(other)
             moved = await store.restore(await thread.to_snapshot(), thread_id="moved")
 
-            assert (thread.archived, moved.archived) == (10, 4)
+            assert (thread.head.archived, moved.head.archived) == (10, 4)
             assert await moved.working_messages() == said[4:]
 
             await thread.undo_reduction()
             await moved.undo_reduction()
 
-            assert (thread.archived, moved.archived) == (10, 0)
+            assert (thread.head.archived, moved.head.archived) == (10, 0)
             assert await moved.working_messages() == said
 
     asyncio.run(live())
@@ -471,5 +474,5 @@ def test_unknown_keys_are_passed_over() -> None:
 
 def test_a_snapshot_of_another_kind_of_value_is_refused() -> None:
     """What is neither bytes nor text is refused by its type."""
-    with pytest.raises(FormatError, match="a dict is neither bytes nor text"):
+    with pytest.raises(FormatError, match="got dict, not bytes or str"):
         decode_snapshot({"Id": "chat"})  # type: ignore[arg-type]

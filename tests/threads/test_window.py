@@ -138,7 +138,7 @@ def test_any_changed_system_message_is_found(gap: int) -> None:
         await _kept(storage, [Message.user("hi"), *_apart(5, gap)])
         thread = await ThreadStore(storage).find("t")
         assert thread is not None
-        branch = thread._record.head.branch  # pyright: ignore[reportPrivateUsage]
+        branch = thread._record.head.epoch  # pyright: ignore[reportPrivateUsage]
         for row in await storage.rows(thread.key, branch, 0, thread.count, system=True):
             for bit in (0, 8 * 20, 8 * len(row.data) - 1):
                 data = bytearray(row.data)

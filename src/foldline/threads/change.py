@@ -216,6 +216,8 @@ def check_change(change: Change) -> None:
     if change.opens or change.copies or change.clears or change.put:
         message = "a commit takes no epochs, copies or documents: use rewind, edit, clear or fork"
         raise ConfigError(message)
+    for name in ("messages", "tools", "settled"):
+        expect(name, getattr(change, name), list | tuple)
     check_messages(change.messages)
     if change.execution is not UNSET and change.execution is not None:
         expect("execution", change.execution, AgentLoopState)
@@ -226,9 +228,9 @@ def check_change(change: Change) -> None:
             raise ConfigError(message)
     if change.reduction is not UNSET:
         _check_reduction(change.reduction)
-    for place, run in enumerate(several("tools", change.tools)):
+    for place, run in enumerate(change.tools):
         check_fields(f"tools[{place}]", run, ToolRun)
-    for place, call_id in enumerate(several("settled", change.settled)):
+    for place, call_id in enumerate(change.settled):
         expect(f"settled[{place}]", call_id, str)
     expect("archive", change.archive, bool)
     expect_choice("source", change.source, _SOURCES)
@@ -309,7 +311,7 @@ def check_messages(messages: Iterable[object]) -> None:
     Raises:
         ConfigError: One is something else, or a field of one is; the message says which.
     """
-    for place, message in enumerate(several("messages", messages)):
+    for place, message in enumerate(messages):
         name = f"messages[{place}]"
         expect(name, message, Message)
         if isinstance(message, Message) and not _is_one_text(message):

@@ -1,6 +1,7 @@
 """Whole rows out of a damaged thread: what is left of it, in order, with a marker in each gap."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -88,9 +89,9 @@ async def whole_rows(context: StoreContext, key: ThreadKey) -> WholeRows:
     """
     Return every message of the thread *key* that is whole, also those after damaged ones.
 
-    A row is compared with the chain hash of the one before it, whether that is damaged or not. One
-    after a missing row can be compared with nothing, and is believed; with a cipher every row is
-    authenticated by itself.
+    A row is compared with the chain hash of the one before it. After a row that is missing or lost
+    its own chain hash, there is nothing to compare with, and a row is believed if it can be read;
+    with a cipher every row is authenticated by itself.
 
     Raises:
         ThreadNotFoundError: There is no such thread.
@@ -141,6 +142,7 @@ class _Rows:
         self._vault = context.vault
         self._next = 0
         self._seals: tuple[bytes, ...] = (bytes(SEAL_SIZE),)
+        self._is_proven = True
         self.messages: dict[int, Message] = {}
 
     def take(self, row: StoredRow) -> None:
@@ -150,11 +152,12 @@ class _Rows:
         before = self._seals if row.seq == self._next else ()
         origin, payload = row.data[:ORIGIN_SIZE], row.data[ORIGIN_SIZE + SEAL_SIZE :]
         right = [seal_of(one, origin, row.seq, payload) for one in before]
+        is_right = row.seal in right
+        # After a bad or a missing row there is nothing to compare with.
+        is_damaged = bool(before) and self._is_proven and not is_right
         # The next row continues from what this one was, which a flipped bit may have changed.
-        self._seals, self._next = (row.seal, *right[:1]), row.seq + 1
-        if before and row.seal not in right and not self._vault.encrypts:
+        self._seals, self._next, self._is_proven = (row.seal, *right[:1]), row.seq + 1, is_right
+        if is_damaged and not self._vault.encrypts:
             return
-        try:
+        with suppress(StoreCorruptError):
             self.messages[row.seq] = read_body(read_row(row, self._vault).body)
-        except StoreCorruptError:
-            return

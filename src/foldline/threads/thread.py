@@ -110,13 +110,18 @@ class ConversationThread(ReadOnlyThread):
             StoreError: The store failed; nothing was written.
             CommitUnknownError: It failed, and whether it was written is unknown.
         """
+        expect("change", change, Change)
+        if change.commit_id is None:
+            # Named by an error, so that the caller can repeat it.
+            commit_id = self._context.random_bytes(COMMIT_ID_SIZE)
+            change = structs.replace(change, commit_id=commit_id)
+        await self._commit(change)
+
+    async def _commit(self, change: Change) -> None:
         check_change(change)
         async with self._lock:
             head = self.head
-            if change.commit_id is None:
-                commit_id = self._context.random_bytes(COMMIT_ID_SIZE)
-                change = structs.replace(change, commit_id=commit_id)
-            elif change.commit_id in head.recent:
+            if change.commit_id in head.recent:
                 return
             if change.expected not in {None, head.revision}:
                 raise self._conflict(head.revision, expected=change.expected)
@@ -162,7 +167,7 @@ class ConversationThread(ReadOnlyThread):
         for attempt in range(1, _ATTEMPTS + 1):
             revision, change = self.head.revision, decide(self)
             try:
-                await self.commit(change)
+                await self._commit(change)
             except ThreadConflictError:
                 await self._reload(created_at=created_at)
                 if self.head.revision == revision or attempt == _ATTEMPTS:
@@ -268,7 +273,7 @@ class ConversationThread(ReadOnlyThread):
             FormatError: A value cannot be written as JSON.
             ThreadConflictError: Somebody else has written in the meantime.
         """
-        await self.commit(Change(metadata=metadata, display_name=display_name))
+        await self._commit(Change(metadata=metadata, display_name=display_name))
 
     async def set_expiry(self, expires_at: datetime | None) -> None:
         """
@@ -278,7 +283,7 @@ class ConversationThread(ReadOnlyThread):
             ConfigError: *expires_at* has no time zone.
             ThreadConflictError: Somebody else has written in the meantime.
         """
-        await self.commit(Change(expires_at=expires_at))
+        await self._commit(Change(expires_at=expires_at))
 
     async def answer_tool(self, call_id: str, text: str, *, is_error: bool = False) -> None:
         """
@@ -300,7 +305,7 @@ class ConversationThread(ReadOnlyThread):
             message = f"tool call {call_id!r} of thread {self.id!r} {state}"
             raise ConfigError(message)
         answered = structs.replace(run, result=text, is_error=is_error)
-        await self.commit(Change(tools=[answered], expected=self.head.revision))
+        await self._commit(Change(tools=[answered], expected=self.head.revision))
 
     async def abandon_run(self, reason: str = "Abandoned") -> None:
         """
@@ -318,7 +323,7 @@ class ConversationThread(ReadOnlyThread):
             answers = [answer_of(run, self.now()) for run in self.pending_tools]
             ended = state.with_service(None).terminated(reason)
             revision = self.head.revision
-            await self.commit(Change(messages=answers, execution=ended, expected=revision))
+            await self._commit(Change(messages=answers, execution=ended, expected=revision))
 
     async def rewind(self, at: int) -> None:
         """

@@ -7,6 +7,7 @@ import pytest
 
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
+from foldline.threads.change import Change
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.tools import ToolRun, idempotency_key
 
@@ -51,9 +52,9 @@ def test_a_call_waits_for_an_answer_of_its_own(is_answered: bool) -> None:
     async def live() -> list[tuple[ToolRun, ...]]:
         async with MemoryStore() as store:
             thread = await store.thread("a")
-            await thread.commit(messages=[asked], tools=[first])
+            await thread.commit(Change(messages=[asked], tools=[first]))
             said = [answer, asked, answer] if is_answered else [answer, asked]
-            await thread.commit(messages=said, tools=[second])
+            await thread.commit(Change(messages=said, tools=[second]))
             found = await store.find("a")
             assert found is not None
             return [thread.pending_tools, found.pending_tools]

@@ -8,6 +8,7 @@ import pytest
 from foldline.errors import CommitUnknownError, StoreError, ThreadNotFoundError
 from foldline.history.messages import Message
 from foldline.reduction.state import HistoryReductionState
+from foldline.threads.change import Change
 from foldline.threads.head import REMEMBERED_COMMITS
 from foldline.threads.key import ThreadKey
 from foldline.threads.step import Step, StoredThread
@@ -81,13 +82,13 @@ def test_a_commit_cancelled_while_it_is_looked_for_is_there_once(steady: bool, m
     async def run() -> list[str]:
         storage = Doubtful(steady=steady, makes=makes)
         store, thread = await begun(storage)
-        task = asyncio.create_task(thread.commit(messages=[TWO], commit_id=NAME))
+        task = asyncio.create_task(thread.commit(Change(messages=[TWO], commit_id=NAME)))
         storage.on_second_look = task.cancel
         await asyncio.wait([task])
         assert task.cancelled() or isinstance(task.exception(), StoreError)
         assert thread.count <= len(await stored(store))
         await thread.refresh()
-        await thread.commit(messages=[TWO], commit_id=NAME)
+        await thread.commit(Change(messages=[TWO], commit_id=NAME))
         return await stored(store)
 
     assert asyncio.run(run()) == ["one", "two"]
@@ -115,7 +116,7 @@ def test_an_unknown_commit_tells_its_id() -> None:
         storage = Doubtful(steady=True, makes=True)
         store, thread = await begun(storage)
         storage.on_second_look = _broken
-        with pytest.raises(CommitUnknownError, match="commit again under the commit_id") as caught:
+        with pytest.raises(CommitUnknownError, match="commit again with the commit_id") as caught:
             await thread.add_message(TWO)
         await thread.refresh()
         await thread.add_messages([TWO], commit_id=caught.value.commit_id)
@@ -130,7 +131,7 @@ _NAMED: dict[str, _Call] = {
     "add_message": lambda _, thread: thread.add_message(TWO),
     "add_messages": lambda _, thread: thread.add_messages([TWO]),
     "append": lambda _, thread: thread.append([TWO]),
-    "commit": lambda _, thread: thread.commit(messages=[TWO]),
+    "commit": lambda _, thread: thread.commit(Change(messages=[TWO])),
 }
 
 _UNNAMED: dict[str, _Call] = {
@@ -167,7 +168,7 @@ def test_an_error_names_an_id_where_the_caller_can_give_one(name: str) -> None:
         store, thread = await begun(storage)
         storage.breaks = False
         await thread.commit(
-            execution=open_state(thread, "note"), tools=[ToolRun(call_id="c", name="n")]
+            Change(execution=open_state(thread, "note"), tools=[ToolRun(call_id="c", name="n")])
         )
         if name == "undo_reduction":
             await thread.save_reduction(_reduction())
@@ -177,11 +178,11 @@ def test_an_error_names_an_id_where_the_caller_can_give_one(name: str) -> None:
         return caught.value
 
     error = asyncio.run(run())
-    way = "Refresh, and look whether it is there"
+    way = "Refresh, and check whether it is there"
     if name in _NAMED:
-        way = "Refresh, then commit again under the commit_id of this error"
+        way = "Refresh, then commit again with the commit_id of this error"
     elif name in _MAKING:
-        way = "Look with `find` whether the thread is there"
+        way = "Check with `find` whether the thread is there"
 
     assert str(error).endswith(f": the connection broke. {way}")
     assert (error.commit_id is not None) == (name in _NAMED)
@@ -250,7 +251,7 @@ def test_a_forgotten_commit_is_not_made_again(name: str, others: int) -> None:
     assert (error is None) == (others < REMEMBERED_COMMITS)
     if error is not None:
         assert error.commit_id is None
-        assert str(error).endswith("Refresh, and look whether it is there")
+        assert str(error).endswith("Refresh, and check whether it is there")
 
 
 class Replaced(MemoryStorage):
@@ -294,7 +295,7 @@ def test_a_commit_is_not_looked_for_in_a_thread_made_anew(name: str, others: int
                 await _NAMED[name](store, thread)
         found = await store.find("t")
         assert found is not None
-        return found.revision, await stored(store)
+        return found.head.revision, await stored(store)
 
     assert asyncio.run(run()) == (others + 1, [f"other {number}" for number in range(others)])
 

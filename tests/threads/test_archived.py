@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 
 import pytest
-from foldline.threads.verification import verify_thread
 
 from foldline.history.history import History
 from foldline.history.messages import Message
@@ -14,6 +13,7 @@ from foldline.reduction.state import HistoryReductionState
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.thread import ConversationThread
+from tests.threads.sample import faults_of
 
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -52,7 +52,7 @@ async def _fold(
 
 
 async def _is_whole(thread: ConversationThread, store: ThreadStore) -> bool:
-    return not await verify_thread(store.backing, thread.key)
+    return not await faults_of(store, thread.key)
 
 
 @pytest.mark.parametrize("go_back", [_rewound, _edited, _forked])
@@ -67,15 +67,15 @@ def test_no_more_is_archived_than_is_left(go_back: GoBack, *, is_archived: bool)
             await _fold(thread, 4, "exchanges", archive=True)
             await _fold(thread, 16, "exchanges", archive=True)
             await _fold(thread, 10, "messages", archive=is_archived)
-            assert thread.archived == 16
+            assert thread.head.archived == 16
             back = await go_back(thread)
             messages = await back.get_messages()
             assert messages[:12] == TALK[:12]
-            assert back.archived == 10
+            assert back.head.archived == 10
             assert await back.working_messages() == messages[10:]
             assert await _is_whole(back, store)
             await back.undo_reduction()
-            assert back.archived == 4
+            assert back.head.archived == 4
             assert await back.working_messages() == messages[4:]
             await back.undo_reduction()
             assert await back.working_messages() == messages
@@ -99,7 +99,7 @@ def test_what_a_thinned_out_reduction_archived_stays_archived() -> None:
             assert len(await thread.reductions()) < 19
             await thread.rewind(22)
             fork = await thread.fork("f")
-            return [thread.archived, fork.archived]
+            return [thread.head.archived, fork.head.archived]
 
     assert asyncio.run(archived()) == [2, 2]
 
@@ -114,7 +114,7 @@ def test_a_cleared_thread_has_nothing_archived() -> None:
             await _fold(thread, 16, "exchanges", archive=True)
             await _fold(thread, 10, "messages")
             await thread.clear()
-            assert (thread.length, thread.archived) == (0, 0)
+            assert (thread.head.length, thread.head.archived) == (0, 0)
             assert await thread.working_messages() == []
             assert await _is_whole(thread, store)
 

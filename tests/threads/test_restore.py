@@ -9,6 +9,7 @@ import pytest
 from foldline.errors import CheckpointError
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
+from foldline.threads.change import Change
 from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.thread import ConversationThread
@@ -24,7 +25,7 @@ async def _snapshot(tenant: str) -> bytes:
     async with MemoryStore() as store:
         thread = await store.thread("a", tenant=tenant)
         await thread.commit(
-            messages=[Message.user("one"), Message.assistant("two")], execution=STATE
+            Change(messages=[Message.user("one"), Message.assistant("two")], execution=STATE)
         )
         return await thread.to_snapshot()
 
@@ -66,7 +67,9 @@ def test_a_run_that_has_ended_hinders_no_restore() -> None:
     async def live() -> tuple[ConversationThread, list[str]]:
         async with MemoryStore() as store:
             thread = await store.thread("a")
-            await thread.commit(messages=[Message.user("one")], execution=STATE.terminated("done"))
+            await thread.commit(
+                Change(messages=[Message.user("one")], execution=STATE.terminated("done"))
+            )
             await thread.add_message(Message.user("a note"))
             moved = await store.restore(await thread.to_snapshot(), thread_id="b")
             return moved, [one.text for one in await moved.get_messages()]
@@ -91,7 +94,7 @@ def test_an_open_run_that_was_overtaken_is_ended() -> None:
         async with MemoryStore() as store:
             thread = await store.thread("a")
             said = Message.assistant(tool_calls=wanted)
-            await thread.commit(messages=[said], execution=STATE, tools=runs)
+            await thread.commit(Change(messages=[said], execution=STATE, tools=runs))
             await thread.append([Message.user("a note")])
             data = await thread.to_snapshot()
             await store.delete("a")
@@ -106,7 +109,7 @@ def test_an_open_run_that_was_overtaken_is_ended() -> None:
     assert moved.pending_tools == ()
     assert state is not None
     assert (state.is_open, state.service_thread_id) == (False, None)
-    assert state.termination_reason == "Somebody has spoken behind it"
+    assert state.termination_reason == "Messages were added after it"
     assert {one.created_at for one in answers} == {moved.last_activity}
 
 
@@ -137,7 +140,7 @@ def test_a_waiting_call_under_an_id_of_before_is_restored() -> None:
         async with MemoryStore() as store:
             thread = await store.thread("a")
             await thread.add_messages(said[:2])
-            await thread.commit(messages=said[2:], execution=STATE, tools=[run])
+            await thread.commit(Change(messages=said[2:], execution=STATE, tools=[run]))
             moved = await store.restore(await thread.to_snapshot(), thread_id="b")
             found = await store.find("b")
             assert found is not None
@@ -158,8 +161,8 @@ def test_a_waiting_call_before_its_message_is_restored(result: str | None) -> No
     async def live() -> list[tuple[ToolRun, ...]]:
         async with MemoryStore() as store:
             thread = await store.thread("a")
-            await thread.commit(messages=said, execution=STATE)
-            await thread.commit(tools=[run])
+            await thread.commit(Change(messages=said, execution=STATE))
+            await thread.commit(Change(tools=[run]))
             moved = await store.restore(await thread.to_snapshot(), thread_id="b")
             found = await store.find("b")
             assert found is not None
@@ -180,9 +183,9 @@ def test_a_call_that_begins_with_the_answer_to_its_id_waits() -> None:
     async def live() -> list[tuple[ToolRun, ...]]:
         async with MemoryStore() as store:
             thread = await store.thread("a")
-            await thread.commit(messages=[wants], execution=STATE, tools=[first])
+            await thread.commit(Change(messages=[wants], execution=STATE, tools=[first]))
             answer = Message.tool(call.id, "paid", name=call.name)
-            await thread.commit(messages=[answer, wants], execution=STATE, tools=[second])
+            await thread.commit(Change(messages=[answer, wants], execution=STATE, tools=[second]))
             found = await store.find("a")
             assert found is not None
             moved = await store.restore(await thread.to_snapshot(), thread_id="b")
@@ -199,7 +202,9 @@ def test_a_waiting_call_with_half_a_character_in_its_id_is_restored() -> None:
     async def live() -> tuple[ToolRun, ...]:
         async with MemoryStore() as store:
             thread = await store.thread("a")
-            await thread.commit(messages=[Message.assistant(tool_calls=[call])], tools=[run])
+            await thread.commit(
+                Change(messages=[Message.assistant(tool_calls=[call])], tools=[run])
+            )
             await store.restore(await thread.to_snapshot(), thread_id="b")
             found = await store.find("b")
             assert found is not None
