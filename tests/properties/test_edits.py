@@ -77,8 +77,9 @@ def test_a_change_before_the_cut_is_a_miss_and_after_it_a_hit(*, inside: bool) -
         kinds.add(edit(random, changed, *((0, cut) if inside else (cut, len(messages)))))
         served = reducer.reduce_sync(changed, state=state)
         verdict = served.verdict
-        hit = len(changed) >= cut and [(m.role, m.parts) for m in changed[:cut]] == [
-            (m.role, m.parts) for m in messages[:cut]
+        # An empty message of an assistant says nothing, so it may be anywhere.
+        hit = len(changed) >= cut and [(m.role, m.parts) for m in changed[:cut] if m.parts] == [
+            (m.role, m.parts) for m in messages[:cut] if m.parts
         ]
         # At the very cut a reduction needs a user message to show with it.
         hit = hit and (len(changed) > cut or any(m.role == "user" for m in changed))
