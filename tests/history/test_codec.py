@@ -273,5 +273,5 @@ def test_a_document_is_a_number_and_messages() -> None:
 
 def test_a_text_in_place_of_an_object_is_refused_with_any_text() -> None:
     """A lone surrogate where a part should be is a format error like any other text there."""
-    with pytest.raises(FormatError, match="a text stands where an object should"):
+    with pytest.raises(FormatError, match="a str where an object should be"):
         decode_message(rb'{"role":"user","parts":["\ud800"]}')
