@@ -244,7 +244,7 @@ def extended(
 
 
 class _Format(Struct):
-    format: int = 1
+    format: int = HEAD_FORMAT
 
 
 _HEADS = msgspec.msgpack.Encoder()
@@ -266,26 +266,14 @@ def decode_head(data: bytes) -> Head:
         StoreCorruptError: It is not a head.
     """
     try:
-        head = _HEAD.decode(data)
-        _refuse_newer(head.format)
+        # A newer head may have another shape.
+        found = _FORMAT.decode(data).format
+        if found > HEAD_FORMAT:
+            raise StoreVersionError(what="a thread", found=found, known=HEAD_FORMAT)
+        return _HEAD.decode(data)
     except (msgspec.MsgspecError, RecursionError) as error:
-        _refuse_newer(_format_of(data))
         message = "the head of a thread cannot be read: `foldline verify` names what is damaged"
         raise StoreCorruptError(message) from error
-    return head
-
-
-def _refuse_newer(found: int) -> None:
-    if found > HEAD_FORMAT:
-        raise StoreVersionError(what="a thread", found=found, known=HEAD_FORMAT)
-
-
-def _format_of(data: bytes) -> int:
-    # A newer head may have another shape.
-    try:
-        return _FORMAT.decode(data).format
-    except (msgspec.MsgspecError, RecursionError):
-        return HEAD_FORMAT
 
 
 _CHECKPOINT = msgspec.json.Decoder(Checkpoint)
