@@ -37,11 +37,9 @@ from foldline.agent.tools import (
     ToolContext as ToolContext,
     tool as tool,
 )
-from foldline.conversation.blocking import (
-    call_sync as call_sync,
-)
 from foldline.conversation.conversation import (
     Conversation as Conversation,
+    call_sync as call_sync,
 )
 from foldline.conversation.model_router import (
     ModelRouter as ModelRouter,
@@ -55,11 +53,7 @@ from foldline.conversation.orchestration import (
 )
 from foldline.conversation.orchestrator import (
     Orchestrator as Orchestrator,
-)
-from foldline.conversation.round_robin import (
     RoundRobin as RoundRobin,
-)
-from foldline.conversation.single_agent import (
     SingleAgent as SingleAgent,
 )
 from foldline.errors import (

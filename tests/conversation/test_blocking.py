@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from foldline.agent.agent import Agent
-from foldline.conversation.blocking import call_sync
-from foldline.conversation.conversation import Conversation
-from foldline.conversation.round_robin import RoundRobin
+from foldline.conversation.conversation import Conversation, call_sync
+from foldline.conversation.orchestrator import RoundRobin
 from foldline.errors import BlockingCallError, ThreadIdError
 from foldline.testing.model import ScriptedModel
 from foldline.threads.stores.sqlite.store import SQLiteStore

@@ -8,8 +8,7 @@ import pytest
 
 from foldline.agent.agent import Agent
 from foldline.conversation.conversation import Conversation
-from foldline.conversation.round_robin import RoundRobin
-from foldline.conversation.single_agent import SingleAgent
+from foldline.conversation.orchestrator import RoundRobin, SingleAgent
 from foldline.errors import ConfigError, RunStartError, ThreadConflictError
 from foldline.history.messages import Message
 from foldline.providers.model import ChatRequest
@@ -97,7 +96,7 @@ def test_several_agents_need_an_orchestrator() -> None:
 @pytest.mark.parametrize("agents", [[], {}], ids=["sequence", "mapping"])
 def test_no_agents_is_an_error(agents: Sequence[Agent] | Mapping[str, Agent]) -> None:
     """A conversation needs somebody who answers, with an orchestrator too."""
-    with pytest.raises(ConfigError, match="no agents"):
+    with pytest.raises(ConfigError, match="agents must not be empty"):
         Conversation(agents, orchestrator=RoundRobin())
 
 
@@ -105,9 +104,9 @@ def test_names_are_unique() -> None:
     """
     Two agents of one name could not be told apart, and a key that is not the name would hide it.
     """
-    with pytest.raises(ConfigError, match="named a, a"):
+    with pytest.raises(ConfigError, match="different names, got a, a"):
         Conversation([agent_named("a"), agent_named("a")], orchestrator=RoundRobin())
-    with pytest.raises(ConfigError, match="the key must be the name"):
+    with pytest.raises(ConfigError, match="the key of an agent must be its name"):
         Conversation({"b": agent_named("a")})
 
 
@@ -121,11 +120,11 @@ def test_agents_are_given_by_name_too() -> None:
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        ({"agents": "openai:gpt-5"}, "an agent is a str"),
-        ({"agents": [3]}, "an agent is a int"),
-        ({"orchestrator": RoundRobin}, "orchestrator is a type"),
-        ({"orchestrator": "round robin"}, "orchestrator is a str"),
-        ({"thread": "t"}, "thread is a str"),
+        ({"agents": "openai:gpt-5"}, "agent must be an Agent, got str"),
+        ({"agents": [3]}, "agent must be an Agent, got int"),
+        ({"orchestrator": RoundRobin}, "orchestrator must be an Orchestrator, got type"),
+        ({"orchestrator": "round robin"}, "orchestrator must be an Orchestrator, got str"),
+        ({"thread": "t"}, "thread must be a ConversationThread or None, got str"),
     ],
 )
 def test_a_wrong_part_is_refused(arguments: Mapping[str, object], text: str) -> None:
@@ -267,7 +266,9 @@ def test_a_named_agent_may_answer_always() -> None:
     assert (
         asyncio.run(Conversation(agents, orchestrator=SingleAgent("b")).send("x")).text == "b here"
     )
-    with pytest.raises(ConfigError, match="no agent 'c', but a, b"):
+    with pytest.raises(
+        ConfigError, match=r"must be an agent of the conversation \(a, b\), got 'c'"
+    ):
         asyncio.run(Conversation(agents, orchestrator=SingleAgent("c")).send("x"))
 
 

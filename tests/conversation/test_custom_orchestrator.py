@@ -253,7 +253,7 @@ def test_a_reduction_of_other_messages_is_left_out(caplog: pytest.LogCaptureFixt
         last = asyncio.run(talk(conversation, 4))[-1]
         thread = thread_of(conversation)
         assert (thread.last_reduction, last.reduction, thread.count) == (None, None, 8)
-        assert "stands for other messages" in caplog.text
+        assert "does not match the messages" in caplog.text
 
 
 def other_beginning(history: Sequence[Message]) -> list[Message]:
@@ -324,10 +324,16 @@ def test_who_takes_the_question_back_gets_no_answer() -> None:
 @pytest.mark.parametrize(
     ("returned", "text"),
     [
-        (None, "Recorded returned a NoneType"),
-        ("hello", "Recorded returned a str"),
-        (structs.replace(result_of([]), response="hello"), "response is a str"),
-        (structs.replace(result_of([]), response=("hello",)), "response holds a str"),
+        (None, "Recorded must return an OrchestrationResult, got NoneType"),
+        ("hello", "Recorded must return an OrchestrationResult, got str"),
+        (
+            structs.replace(result_of([]), response="hello"),
+            "response must be a list or tuple, got str",
+        ),
+        (
+            structs.replace(result_of([]), response=("hello",)),
+            r"response\[0\] must be a Message, got str",
+        ),
     ],
 )
 def test_what_is_no_result_is_refused(returned: object, text: str) -> None:

@@ -11,8 +11,7 @@ from foldline.agent.tools import tool
 from foldline.conversation.conversation import Conversation
 from foldline.conversation.orchestrated_agent import OrchestratedAgent
 from foldline.conversation.orchestration import OrchestrationOptions, OrchestrationResult
-from foldline.conversation.orchestrator import Orchestrator
-from foldline.conversation.round_robin import RoundRobin
+from foldline.conversation.orchestrator import Orchestrator, RoundRobin
 from foldline.errors import ConfigError, ModelError, RunStartError, StoreError
 from foldline.history.messages import Message
 from foldline.providers.model import ChatRequest

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from foldline.conversation.conversation import Conversation
-from foldline.conversation.orchestrator import Orchestrator
-from foldline.conversation.round_robin import RoundRobin
+from foldline.conversation.orchestrator import Orchestrator, RoundRobin
 from foldline.history.codec import encode_message
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from tests.conversation.orchestrators import Custom

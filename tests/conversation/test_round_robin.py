@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 from foldline.conversation.conversation import Conversation
-from foldline.conversation.round_robin import RoundRobin
+from foldline.conversation.orchestrator import RoundRobin
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from tests.conversation.stories import agent_named, folding, said, texts

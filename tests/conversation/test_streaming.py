@@ -7,7 +7,7 @@ import pytest
 
 from foldline.agent.agent import Agent
 from foldline.agent.events import RunCompletedEvent, TextDeltaEvent, TurnStartedEvent
-from foldline.conversation.conversation import Conversation
+from foldline.conversation.conversation import Conversation, ConversationStream
 from foldline.conversation.events import AgentSelectedEvent, ConversationEvent
 from foldline.conversation.orchestrated_agent import OrchestratedAgent
 from foldline.conversation.orchestration import (
@@ -15,9 +15,7 @@ from foldline.conversation.orchestration import (
     OrchestrationOptions,
     OrchestrationResult,
 )
-from foldline.conversation.orchestrator import StreamingOrchestrator
-from foldline.conversation.round_robin import RoundRobin
-from foldline.conversation.streaming import ConversationStream
+from foldline.conversation.orchestrator import RoundRobin, StreamingOrchestrator
 from foldline.errors import ConfigError, ModelError, RunStartError, TurnStoppedError
 from foldline.history.messages import Message
 from foldline.providers.model import ChatRequest
@@ -272,7 +270,9 @@ def test_a_stream_without_a_result_is_an_error() -> None:
     conversation = Conversation(agent_named("a"), orchestrator=Narrator(is_silent=True))
 
     async def talk() -> None:
-        with pytest.raises(ConfigError, match="Narrator returned a NoneType"):
+        with pytest.raises(
+            ConfigError, match="Narrator must return an OrchestrationResult, got NoneType"
+        ):
             await told(conversation.send_stream("Hi"))
         assert texts(await conversation.messages()) == ["Hi", "a here"]
 

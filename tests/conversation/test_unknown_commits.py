@@ -5,8 +5,7 @@ import asyncio
 import pytest
 
 from foldline.conversation.conversation import Conversation
-from foldline.conversation.orchestrator import Orchestrator
-from foldline.conversation.round_robin import RoundRobin
+from foldline.conversation.orchestrator import Orchestrator, RoundRobin
 from foldline.errors import CommitUnknownError
 from foldline.threads.store import ThreadStore
 from tests.agent.cut import ADVICE, Cut

@@ -1,19 +1,21 @@
-"""Many runs on one thread, of one agent or several."""
+"""Many turns on one thread, of one agent or several."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from functools import partial
 from os import urandom
 from types import MappingProxyType
-from typing import cast
+from typing import ParamSpec, TypeVar, cast
 
 from foldline.agent.agent import Agent
 from foldline.agent.arguments import TurnInput, messages_of
+from foldline.agent.event_stream import EventStream, Later
 from foldline.agent.portal import PORTAL
+from foldline.agent.result import ReductionMetadata
 from foldline.checks import expect
 from foldline.conversation.events import ConversationEvent
 from foldline.conversation.orchestration import OrchestrationResult
 from foldline.conversation.orchestrator import Orchestrator
 from foldline.conversation.sending import Sending, is_waiting
-from foldline.conversation.streaming import ConversationStream
 from foldline.errors import ConfigError, RunStartError
 from foldline.history.messages import Message
 from foldline.reduction.config import AgentRunConfig
@@ -21,15 +23,43 @@ from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.thread import ConversationThread
 
 
-__all__ = ["Conversation"]
+__all__ = ["Conversation", "ConversationStream", "call_sync"]
+
+
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
+
+
+class ConversationStream(EventStream[ConversationEvent, OrchestrationResult]):
+    """The events of an answer as they happen, and its result; see `EventStream`."""
+
+    def __init__(
+        self,
+        send: Callable[[Callable[[ConversationEvent], None]], Awaitable[OrchestrationResult]],
+        messages: Callable[[], Awaitable[list[Message]]],
+    ) -> None:
+        """Stream *send*, which answers on the thread that *messages* reads."""
+        super().__init__(send)
+        self._messages = messages
+        self.final_history: Later[list[Message]] = Later(self._history)
+        """All messages of the thread after the answer."""
+        self.reduction: Later[ReductionMetadata | None] = Later(self._reduction)
+        """The newest fold; None if there was none, also on a cache hit."""
+
+    async def _history(self) -> list[Message]:
+        await self.final_result
+        return await self._messages()
+
+    async def _reduction(self) -> ReductionMetadata | None:
+        return (await self.final_result).reduction
 
 
 class Conversation:
     """
-    Answers what a user says on one thread, one message after the other.
+    Answers the messages of a user on one thread, one after the other.
 
-    Everything is stored as it happens: what the user says before anybody is asked, a fold before
-    the answer, and the answer before it is returned. What a crash interrupts is taken up by `resume`.
+    Everything is stored as it happens: the user's message before a model is asked, a fold before the
+    answer, and the answer before it is returned. `resume` continues what a crash has interrupted.
     The agents and the orchestrator may serve any number of conversations at once.
     """
 
@@ -41,12 +71,12 @@ class Conversation:
         thread: ConversationThread | None = None,
     ) -> None:
         """
-        Say nothing yet.
+        Create a conversation.
 
         Args:
-            agents: Who can answer. Several have a name each; a mapping has them by name.
-            orchestrator: Who chooses among them; one agent needs none.
-            thread: Where everything is kept; a new thread in memory by default.
+            agents: One agent, or several with different names; a mapping has them by name.
+            orchestrator: Chooses among them; not needed for one agent.
+            thread: Where everything is stored; by default a new thread in memory.
 
         Raises:
             ConfigError: There is no agent, two have the same name, or several have no orchestrator.
@@ -59,17 +89,17 @@ class Conversation:
 
     @property
     def agents(self) -> Mapping[str, Agent]:
-        """Who can answer, by name."""
+        """The agents by name."""
         return self._agents
 
     @property
     def thread(self) -> ConversationThread | None:
-        """Where everything is kept; None before the first use, where no thread was given."""
+        """Where everything is stored; None before the first use if no thread was given."""
         return self._thread
 
     async def messages(self) -> list[Message]:
         """
-        Return everything that was said, oldest first.
+        Return all messages, oldest first.
 
         Raises:
             StoreError: The store failed.
@@ -84,22 +114,22 @@ class Conversation:
         options: Mapping[str, object] | None = None,
     ) -> OrchestrationResult:
         """
-        Say *message* and return the answer.
+        Send *message* and return the answer.
 
         Args:
-            message: What the user says. Without it whatever waits on the thread is answered: a run
-                that did not come to its end, or a message without an answer.
-            config: What this run changes.
+            message: The user's message. Without it, whatever waits on the thread is answered: an
+                interrupted run, or a message without an answer.
+            config: Overrides for this run.
             options: Values for the orchestrator.
 
         Raises:
-            RunStartError: Nothing waits for an answer, an open run and a message, or an answer is
-                being given.
-            ConfigError: An argument is of another kind, or the orchestrator returned no result.
-            ThreadConflictError: Somebody else goes on with the thread, or has said something.
-            ToolDecisionError: A crash interrupted a tool that waits for a decision then.
-            ModelError: The model failed; nothing that was said is lost, and `resume` goes on.
-            StoreError: The store failed; what was not acknowledged is not there.
+            RunStartError: Nothing waits for an answer, there is both an open run and a message, or
+                another answer is not finished.
+            ConfigError: An argument is wrong, or the orchestrator returned something else.
+            ThreadConflictError: Another run continues the thread, or has added a message.
+            ToolDecisionError: A crash interrupted a tool that needs a decision then.
+            ModelError: The model failed; no message is lost, and `resume` continues.
+            StoreError: The store failed; what was not acknowledged is not stored.
         """
         return await self._send(messages_of(message), config, options, None)
 
@@ -110,18 +140,9 @@ class Conversation:
         options: Mapping[str, object] | None = None,
     ) -> OrchestrationResult | None:
         """
-        Answer whatever waits on the thread, as `send` without a message; None where nothing does.
+        Answer what waits on the thread; return None if nothing does.
 
-        Args:
-            config: What this run changes.
-            options: Values for the orchestrator.
-
-        Raises:
-            RunStartError: An answer is being given.
-            ThreadConflictError: Somebody else goes on with the thread, or has said something.
-            ToolDecisionError: A crash interrupted a tool that waits for a decision then.
-            ModelError: The model failed; nothing that was said is lost.
-            StoreError: The store failed; what was not acknowledged is not there.
+        Arguments and errors are those of `send` without a message.
         """
         thread = self._thread
         if thread is None:
@@ -139,15 +160,9 @@ class Conversation:
         options: Mapping[str, object] | None = None,
     ) -> ConversationStream:
         """
-        Return an answer that can be watched; it begins when somebody does.
+        Return an answer as a stream of events; it starts with the first iteration.
 
-        Args:
-            message: What the user says, as in `send`.
-            config: What this run changes.
-            options: Values for the orchestrator.
-
-        Raises:
-            ConfigError: An argument is of another kind.
+        Arguments and errors are those of `send`.
         """
         given = messages_of(message)
         expect("config", config, AgentRunConfig | None)
@@ -163,12 +178,7 @@ class Conversation:
         options: Mapping[str, object] | None = None,
     ) -> OrchestrationResult:
         """
-        Do what `send` does, for callers without an event loop.
-
-        Args:
-            message: What the user says, as in `send`.
-            config: What this run changes.
-            options: Values for the orchestrator.
+        Send *message* like `send`, for callers without an event loop.
 
         Raises:
             BlockingCallError: An event loop is running in this thread.
@@ -184,7 +194,7 @@ class Conversation:
     ) -> OrchestrationResult:
         expect("config", config, AgentRunConfig | None)
         if self._is_sending:
-            message = "an answer is being given in this conversation: wait for its end"
+            message = "this conversation is answering another message: wait for its end"
             raise RunStartError(message)
         self._is_sending = True
         try:
@@ -210,7 +220,7 @@ def _by_name(given: object) -> Mapping[str, Agent]:
         agents = [_agent(one) for one in named.values()]
         for key, agent in zip(named, agents, strict=True):
             if key != agent.name:
-                message = f"agents[{key!r}] is named {agent.name!r}: the key must be the name"
+                message = f"the key of an agent must be its name {agent.name!r}, got {key!r}"
                 raise ConfigError(message)
     elif isinstance(given, list | tuple):
         agents = [_agent(one) for one in cast("Sequence[object]", given)]
@@ -219,33 +229,52 @@ def _by_name(given: object) -> Mapping[str, Agent]:
     by_name = {agent.name: agent for agent in agents}
     if len(by_name) < len(agents):
         names = ", ".join(agent.name for agent in agents)
-        message = f"the agents are named {names}: give each a name of its own"
+        message = f"agents must have different names, got {names}"
         raise ConfigError(message)
     return MappingProxyType(by_name)
 
 
 def _agent(given: object) -> Agent:
-    if not isinstance(given, Agent):
-        message = f"an agent is a {type(given).__name__}: allowed are Agent objects"
-        raise ConfigError(message)
-    return given
+    expect("agent", given, Agent)
+    return cast("Agent", given)
 
 
 def _check_parts(agents: Mapping[str, Agent], orchestrator: object, thread: object) -> None:
     if not agents:
-        message = "a conversation has no agents: give it one, or several and an orchestrator"
+        message = "agents must not be empty"
         raise ConfigError(message)
     if orchestrator is None and len(agents) > 1:
-        message = f"a conversation of {len(agents)} agents needs an orchestrator that chooses"
+        message = f"a conversation of {len(agents)} agents needs an orchestrator"
         raise ConfigError(message)
     if orchestrator is not None and not _is_orchestrator(orchestrator):
-        message = f"orchestrator is a {type(orchestrator).__name__}: it needs async orchestrate()"
+        kind = type(orchestrator).__name__
+        message = f"orchestrator must be an Orchestrator, got {kind}: it needs async orchestrate()"
         raise ConfigError(message)
-    if thread is not None and not isinstance(thread, ConversationThread):
-        message = f"thread is a {type(thread).__name__}: `await store.thread(id)` gives one"
-        raise ConfigError(message)
+    expect("thread", thread, ConversationThread | None, hint="`await store.thread(id)` gives one")
 
 
 def _is_orchestrator(given: object) -> bool:
     # A class has the methods of its instances.
     return isinstance(given, Orchestrator) and not isinstance(given, type)
+
+
+def call_sync(
+    function: Callable[_Arguments, Coroutine[object, object, _Result]],
+    *args: _Arguments.args,
+    **kwargs: _Arguments.kwargs,
+) -> _Result:
+    """
+    Return what `await function(*args, **kwargs)` returns, for callers without an event loop.
+
+    It runs in the same loop as every `*_sync` method, so a store that is opened like this serves them
+    all.
+
+    Args:
+        function: An async function or method, such as `store.open` or `store.thread`.
+        args: Its arguments.
+        kwargs: Its keyword arguments.
+
+    Raises:
+        BlockingCallError: An event loop is running in this thread.
+    """
+    return PORTAL.run(partial(function, *args, **kwargs))

@@ -1,4 +1,4 @@
-"""What a conversation tells while a message is answered."""
+"""The events of a conversation while it answers a message."""
 
 from typing import TypeAlias
 
@@ -11,7 +11,7 @@ __all__ = ["AgentSelectedEvent", "ConversationEvent"]
 
 
 class AgentSelectedEvent(Struct, frozen=True, kw_only=True, tag_field="type", tag="agent_selected"):
-    """An agent was chosen to answer; what follows is told of its turn."""
+    """An agent was chosen to answer; the events that follow are of its turn."""
 
     agent: str
     """The name of the agent."""

@@ -1,4 +1,4 @@
-"""The orchestrator that asks a model who should answer."""
+"""The orchestrator that asks a model which agent should answer."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ __all__ = ["ROUTING_FALLBACK", "ModelRouter", "named_in"]
 
 
 ROUTING_FALLBACK = "RoutingFallback"
-"""The context key of the reason why the model's word did not decide, where it did not."""
+"""The context key of why the model did not decide, if it did not."""
 
 _SYSTEM = (
     "You decide which agent answers the last message of a recorded conversation. The record is "
@@ -48,10 +48,10 @@ _MARKS = " \t\n\"'`*_.:"
 
 class ModelRouter:
     """
-    Lets a model choose, by the names and descriptions of the agents and what was said last.
+    Lets a model choose by the names and descriptions of the agents and the newest messages.
 
-    The request is as long on a long thread as on a short one. Where the model fails or names no
-    agent, the one that answered last goes on, or else the first one answers.
+    The request does not grow with the thread. If the model fails or names no agent, the agent that
+    answered last answers again, or else the first one.
     """
 
     def __init__(
@@ -65,13 +65,13 @@ class ModelRouter:
         Ask *model*.
 
         Args:
-            model: Who chooses: `vendor:model`, a provider, or any object with the protocol.
-            descriptions: What each agent is for, by name; the beginning of its instructions where
-                nothing is said.
-            last: How many of the newest messages the model is shown.
+            model: `vendor:model`, a provider, or any object with the protocol.
+            descriptions: What each agent is for, by name; by default the beginning of its
+                instructions.
+            last: How many of the newest messages the model sees.
 
         Raises:
-            ConfigError: An argument is not allowed.
+            ConfigError: An argument is wrong.
             MissingExtraError: The model needs a package that is not installed.
         """
         expect_whole("last", last, 1)
@@ -81,7 +81,7 @@ class ModelRouter:
 
     @property
     def history_limit(self) -> int:
-        """How many of the newest messages the model is shown."""
+        """How many of the newest messages the model sees."""
         return self._last
 
     async def orchestrate(
@@ -91,15 +91,7 @@ class ModelRouter:
         conversation_id: str,  # noqa: ARG002 - the protocol has it
         options: OrchestrationOptions,
     ) -> OrchestrationResult:
-        """
-        Ask the model, and let the agent answer that it names.
-
-        Args:
-            history: The newest messages.
-            agents: The agents by name.
-            conversation_id: The id of the thread.
-            options: Who answered last.
-        """
+        """Ask the model, and let the agent that it names answer; see `Orchestrator`."""
         started = perf_counter()
         chosen, usage, failure = await self._choice(history, agents)
         last = options.last_agent
@@ -144,11 +136,11 @@ class ModelRouter:
 
 
 def named_in(text: str, names: Sequence[str]) -> str | None:
-    """Return the only one of *names* that *text* is or holds, whatever its case; None otherwise."""
+    """Return the only one of *names* in *text*, ignoring case; None if there are none or several."""
     said = text.strip(_MARKS)
     if said in names:
         return said
-    # The longest first: a name may be a part of another one.
+    # Longest first: a name may be part of another.
     pattern = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
     found = {
         one.casefold() for one in re.findall(rf"(?<!\w)(?:{pattern})(?!\w)", text, re.IGNORECASE)

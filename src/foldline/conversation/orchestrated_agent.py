@@ -1,4 +1,4 @@
-"""An agent as an orchestrator gets it: bound to the thread of the conversation."""
+"""An agent as orchestrators get it: bound to the thread of the conversation."""
 
 from collections.abc import Callable, Sequence
 from os import urandom
@@ -24,7 +24,7 @@ __all__ = ["OrchestratedAgent", "Stage"]
 
 
 class Stage:
-    """What the agents share that answer one message."""
+    """What the agents that answer one message share."""
 
     def __init__(
         self,
@@ -33,43 +33,35 @@ class Stage:
         config: AgentRunConfig | None = None,
         listen: Callable[[ConversationEvent], None] | None = None,
     ) -> None:
-        """
-        Answer on *thread*.
-
-        Args:
-            thread: The thread of the conversation.
-            config: What this run changes.
-            listen: Is given every event as it happens.
-        """
         self.thread = thread
         self.config = config
         self.listen = listen
         self.turns: list[tuple[str, TurnResult]] = []
-        """The turns that have ended on the thread, with the name of the agent."""
+        """The finished turns on the thread, with the names of the agents."""
         self._conflict: ThreadConflictError | None = None
         self._shown: str | None = None
         self.look()
 
     def look(self) -> None:
-        """Take what is on the thread now for what this conversation has said."""
+        """Take everything on the thread now as known."""
         self._count, self._revision = self.thread.count, self.thread.head.revision
 
     def show(self, agent: str) -> None:
-        """Tell that *agent* answers, unless that was the last thing told of it."""
+        """Emit that *agent* answers, unless it answered before."""
         if self.listen is not None and agent != self._shown:
             self.listen(AgentSelectedEvent(agent=agent, conversation_id=self.thread.id))
         self._shown = agent
 
     def has_lost(self, conflict: ThreadConflictError) -> None:
-        """Note that somebody else was faster."""
+        """Note that another writer was faster."""
         self._conflict = conflict
 
     def check(self) -> None:
         """
-        See that nobody else has said something on the thread.
+        Check that no other writer has added a message.
 
         Raises:
-            ThreadConflictError: Somebody has.
+            ThreadConflictError: One has.
         """
         if self._conflict is not None:
             raise self._conflict
@@ -84,14 +76,12 @@ class OrchestratedAgent:
     """
     An agent that answers on the thread of a conversation.
 
-    There are two ways to let it answer. `run` is a turn on the thread itself: every step of it is
-    stored at once, it survives a crash, and its events are those of the conversation. `respond`
-    answers a history that is handed over, and stores nothing; what it says is stored when the
-    orchestrator returns it.
+    It can answer in two ways. `run` is a turn on the thread itself: each step is stored at once, it
+    survives a crash, and its events are those of the conversation. `respond` answers a given history
+    and stores nothing; its answer is stored when the orchestrator returns it.
     """
 
     def __init__(self, agent: Agent, stage: Stage) -> None:
-        """Let *agent* answer on *stage*."""
         self._agent = agent
         self._stage = stage
 
@@ -107,59 +97,57 @@ class OrchestratedAgent:
 
     @property
     def agent(self) -> Agent:
-        """The agent itself, which knows nothing of the conversation."""
+        """The agent itself, without the conversation."""
         return self._agent
 
     async def run(self, message: TurnInput = None) -> TurnResult:
         """
         Run a durable turn on the thread of the conversation.
 
-        Agents run so one after the other. A run that another agent has left open on the thread is
-        ended first: this agent goes on behind what is stored of it.
+        Agents run one after the other. A run that another agent has left open on the thread is ended
+        first; this agent continues after what is stored of it.
 
         Args:
-            message: What is said to the agent besides; it is stored as every message is.
+            message: A further message for the agent; it is stored like every message.
 
         Raises:
             RunStartError: Another agent is running on the thread.
-            ThreadConflictError: Somebody else goes on with the thread, or has said something.
+            ThreadConflictError: Another run continues the thread, or has added a message.
             ModelError: The model failed; the turn stays open and can be resumed.
-            StoreError: The store failed; what was not acknowledged is not there.
+            StoreError: The store failed; what was not acknowledged is not stored.
         """
         return await self._turn(message, self._stage.listen, takes_over=True)
 
     async def resume(self) -> TurnResult:
         """
-        Go on with the open run of the thread, whichever agent has left it open.
+        Resume the open run of the thread, whichever agent has started it.
 
         Raises:
-            RunStartError: Another agent is running on the thread, or nothing was ever said.
-            ThreadConflictError: Somebody else goes on with the thread, or has said something.
-            ToolDecisionError: A crash interrupted a tool that waits for a decision then.
-            ModelError: The model failed; the turn stays open and can be resumed.
-            StoreError: The store failed; what was not acknowledged is not there.
+            RunStartError: Another agent is running on the thread, or there is no message.
+            ToolDecisionError: A crash interrupted a tool that needs a decision then.
+            FoldlineError: Any error of `run`.
         """
         return await self._turn(None, self._stage.listen, takes_over=False)
 
     def run_stream(self, message: TurnInput = None) -> StreamingTurnResult:
         """
-        Return the turn that `run` runs, to be watched; for orchestrators that stream themselves.
+        Return the turn of `run` as a stream, for orchestrators that stream themselves.
 
         Args:
-            message: What is said to the agent besides.
+            message: A further message for the agent.
         """
         return StreamingTurnResult(lambda listen: self._turn(message, listen, takes_over=True))
 
     async def respond(self, history: Sequence[Message]) -> TurnResult:
         """
-        Answer *history*, and store nothing: for several agents at once, or for a changed history.
+        Answer *history* and store nothing: for several agents at once, or for a changed history.
 
-        It takes place on a thread of its own in memory. The last reduction of the conversation is
-        used there where it fits, so that nothing is summarized again. After a crash its tools run
-        again, whatever their policy: let agents whose tools change something `run`.
+        The turn has a thread of its own in memory. The last reduction of the conversation is used if
+        it matches, so that nothing is summarized again. After a crash its tools run again, whatever
+        their policy: use `run` for agents whose tools change something.
 
         Args:
-            history: The full history, or what the agent is to take for it.
+            history: The full history, or what the agent should take as such.
 
         Raises:
             RunStartError: *history* is empty.

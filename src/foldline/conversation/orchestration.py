@@ -1,4 +1,4 @@
-"""What orchestrators are told, and what they return."""
+"""What orchestrators get, and what they return."""
 
 from collections.abc import Mapping
 from typing import Literal, Self, TypeAlias
@@ -25,89 +25,88 @@ __all__ = [
 
 
 SUMMARY_MESSAGE = "SummaryMessage"
-"""The context key of the summary as a message, where a fold has written one."""
+"""The context key of the summary as a message, if a fold has written one."""
 
 MESSAGES_REMOVED_COUNT = "MessagesRemovedCount"
-"""The context key of how many messages the view does not show as they are, where there was a fold."""
+"""The context key of how many messages the view does not contain, if there was a fold."""
 
 OrchestrationStatus: TypeAlias = Literal["pending", "executing", "completed", "failed"]
 """
-How far an orchestration has come.
+The status of an orchestration.
 
-`pending`: a fold has ended the turn before an answer, and the next run gives it. `executing`: it is
-under way. `completed`: it came to its end. `failed`: a limit has ended it.
+`pending`: a fold has ended the turn before the answer, which the next run gives. `executing`: it is
+running. `completed`: it has ended. `failed`: a limit has ended it.
 """
 
 
 class OrchestrationOptions(Struct, frozen=True, kw_only=True):
-    """What an orchestrator is told beside the history."""
+    """What an orchestrator gets beside the history."""
 
     config: AgentRunConfig | None = None
-    """What this run changes; the agents that are handed over know it already."""
+    """Overrides for this run; the agents apply them already."""
 
     last_reduction: HistoryReductionState | None = None
     """The newest reduction of the thread."""
 
     last_agent: str | None = None
-    """Who was the last to answer on the thread, as far as it is known."""
+    """The agent that answered last on the thread, if known."""
 
     turn_number: int = 1
-    """The number of this exchange on the thread, from 1: the same after a restart."""
+    """The number of this exchange on the thread, from 1; the same after a restart."""
 
     values: Mapping[str, object] = {}
-    """What the caller of `send` gave for the orchestrator."""
+    """The `options` of `send`."""
 
 
 class OrchestrationMetadata(Struct, frozen=True, kw_only=True):
-    """How the choice was made."""
+    """How the agent was chosen."""
 
     strategy_name: str
-    """The way of choosing."""
+    """The strategy."""
 
     decision_duration: float = 0.0
     """How long the choice took, in seconds."""
 
     agent_scores: Mapping[str, float] = {}
-    """How well each agent suits, where the strategy rates them."""
+    """A score for each agent, if the strategy has them."""
 
     context: Mapping[str, object] = {}
-    """More about it. After a fold `MessagesRemovedCount` is in it, and `SummaryMessage` where there
-    is a summary; the conversation puts them there where the orchestrator has not."""
+    """Further facts. After a fold it has `MessagesRemovedCount`, and `SummaryMessage` if there is a
+    summary; the conversation adds them if the orchestrator has not."""
 
 
 class OrchestrationResult(Struct, frozen=True, kw_only=True):
-    """What came of a message."""
+    """The result of a message."""
 
     response: tuple[Message, ...]
-    """What was said to it: messages of the assistant and of tools, in order."""
+    """The answer: messages of the assistant and of tools, in order."""
 
     selected_agent: str
     """The name of the agent that answered."""
 
     metadata: OrchestrationMetadata
-    """How the choice was made."""
+    """How the agent was chosen."""
 
     reduction: ReductionMetadata | None = None
-    """The newest fold; None without one. The record in it is what counts: the context keys are for
-    display."""
+    """The newest fold; None if there was none. The context keys of the metadata are for display."""
 
     run_id: str = ""
-    """The id of the run; an orchestrator may leave it to the conversation."""
+    """The id of the run; the conversation fills it in if it is empty."""
 
     status: OrchestrationStatus = "completed"
-    """How far it has come."""
+    """The status."""
 
     activated_agents: tuple[str, ...] = ()
-    """The agents that had a turn on the thread, each once."""
+    """The agents that had a turn on the thread, without repetition."""
 
     execution_order: tuple[str, ...] = ()
-    """The agents of these turns, in order."""
+    """The agents of the turns, in order."""
 
     execution_count: int = 1
-    """How many turns there were; a response without one counts as one."""
+    """How many turns there were; a response without a turn counts as one."""
 
     execution_time: float = 0.0
-    """How long it took, the choice included, in seconds."""
+    """How long it took, including the choice, in seconds."""
 
     turn_number: int = 0
     """The number of the exchange on the thread, from 1."""
@@ -116,10 +115,10 @@ class OrchestrationResult(Struct, frozen=True, kw_only=True):
     """Whether the orchestrator waits for the user."""
 
     usage: Usage | None = None
-    """What the vendor counted, in all."""
+    """The vendor's token counts in total."""
 
     checkpoint: AgentLoopState | None = None
-    """The execution state behind it, as it is stored with the thread."""
+    """The execution state after it, as stored with the thread."""
 
     @classmethod
     def of_turn(
@@ -133,15 +132,15 @@ class OrchestrationResult(Struct, frozen=True, kw_only=True):
         context: Mapping[str, object] | None = None,
     ) -> Self:
         """
-        Return the result in which the answer is that of *turn*, its fold included.
+        Return the result whose answer and fold are those of *turn*.
 
         Args:
-            turn: What came of the turn.
+            turn: The turn.
             selected_agent: The name of the agent.
-            strategy_name: The way of choosing it.
+            strategy_name: The strategy that chose it.
             decision_duration: How long the choice took, in seconds.
-            agent_scores: How well each agent suits.
-            context: More about the choice.
+            agent_scores: A score for each agent.
+            context: Further facts about the choice.
         """
         metadata = OrchestrationMetadata(
             strategy_name=strategy_name,
@@ -160,17 +159,17 @@ class OrchestrationResult(Struct, frozen=True, kw_only=True):
 
     @property
     def primary_agent(self) -> str:
-        """The name of the agent that answered, by its other name."""
+        """Another name for `selected_agent`."""
         return self.selected_agent
 
     @property
     def is_complete(self) -> bool:
-        """Whether it came to its end."""
+        """Whether it is completed."""
         return self.status == "completed"
 
     @property
     def text(self) -> str:
-        """What the assistant said last; empty where it said nothing."""
+        """The text of the last assistant message; empty if there is none."""
         for message in reversed(self.response):
             if message.role == "assistant":
                 return message.text
@@ -178,7 +177,7 @@ class OrchestrationResult(Struct, frozen=True, kw_only=True):
 
 
 def reduction_context(reduction: ReductionMetadata | None) -> dict[str, object]:
-    """Return what the context of a result holds after the fold *reduction*; nothing without one."""
+    """Return the context entries for the fold *reduction*; none without one."""
     if reduction is None:
         return {}
     context: dict[str, object] = {MESSAGES_REMOVED_COUNT: reduction.messages_removed_count}

@@ -1,4 +1,4 @@
-"""Who decides which agent answers."""
+"""What decides which agent answers."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Protocol, runtime_checkable
@@ -6,18 +6,30 @@ from typing import Protocol, runtime_checkable
 from foldline.conversation.events import ConversationEvent
 from foldline.conversation.orchestrated_agent import OrchestratedAgent
 from foldline.conversation.orchestration import OrchestrationOptions, OrchestrationResult
+from foldline.errors import ConfigError
 from foldline.history.messages import Message
 
 
-__all__ = ["BoundedOrchestrator", "Orchestrator", "StreamingOrchestrator"]
+__all__ = [
+    "SINGLE_AGENT",
+    "BoundedOrchestrator",
+    "Orchestrator",
+    "RoundRobin",
+    "SingleAgent",
+    "StreamingOrchestrator",
+]
+
+
+SINGLE_AGENT = "SingleAgent"
+"""The name of the strategy, also if a conversation has one agent and no orchestrator."""
 
 
 @runtime_checkable
 class Orchestrator(Protocol):
     """
-    Whatever decides which agent answers, and lets it answer.
+    Decides which agent answers, and lets it answer.
 
-    It keeps nothing of a conversation: one serves any number of them at once.
+    It keeps nothing of a conversation: one instance serves any number of them at once.
     """
 
     async def orchestrate(
@@ -28,16 +40,16 @@ class Orchestrator(Protocol):
         options: OrchestrationOptions,
     ) -> OrchestrationResult:
         """
-        Let one of *agents* answer, and return what came of it.
+        Let one of *agents* answer, and return the result.
 
-        What a turn on the thread has stored is not stored again. Everything else of the response is
-        appended behind it, in one commit with the reduction of the result.
+        What a turn on the thread has stored is not stored again. The rest of the response is appended
+        after it, in one commit with the reduction of the result.
 
         Args:
-            history: Everything that was said, the message to answer last.
-            agents: The agents by name, in the order in which they were given.
+            history: All messages; the last one is the one to answer.
+            agents: The agents by name, in the order they were given.
             conversation_id: The id of the thread.
-            options: What there is to know besides.
+            options: What else there is to know.
         """
         ...
 
@@ -45,9 +57,9 @@ class Orchestrator(Protocol):
 @runtime_checkable
 class StreamingOrchestrator(Orchestrator, Protocol):
     """
-    An orchestrator that tells events of its own while it works.
+    An orchestrator with events of its own.
 
-    Others stream as well: what their agents' turns tell is passed on.
+    The events of its agents' turns are passed on for any orchestrator.
     """
 
     def orchestrate_stream(
@@ -58,25 +70,78 @@ class StreamingOrchestrator(Orchestrator, Protocol):
         options: OrchestrationOptions,
     ) -> AsyncGenerator[ConversationEvent | OrchestrationResult, None]:
         """
-        Give the events as they happen, and what came of it last.
+        Yield the events as they happen, and the result last.
 
-        Events of `OrchestratedAgent.run` are passed on by themselves, those of `run_stream` are to be
-        given.
-
-        Args:
-            history: Everything that was said, the message to answer last.
-            agents: The agents by name.
-            conversation_id: The id of the thread.
-            options: What there is to know besides.
+        Events of `OrchestratedAgent.run` are passed on automatically, those of `run_stream` must be
+        yielded. The arguments are those of `orchestrate`.
         """
         ...
 
 
 @runtime_checkable
 class BoundedOrchestrator(Orchestrator, Protocol):
-    """An orchestrator that needs a part of the history alone, so that no more of it is read."""
+    """An orchestrator that needs only the newest messages, so that no others are read."""
 
     @property
     def history_limit(self) -> int:
-        """How many of the newest messages it is given."""
+        """How many of the newest messages it gets."""
         ...
+
+
+class SingleAgent:
+    """Lets the same agent answer every time."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    @property
+    def history_limit(self) -> int:
+        """None: no message is needed."""
+        return 0
+
+    async def orchestrate(
+        self,
+        history: Sequence[Message],  # noqa: ARG002 - the protocol has it
+        agents: Mapping[str, OrchestratedAgent],
+        conversation_id: str,  # noqa: ARG002 - the protocol has it
+        options: OrchestrationOptions,  # noqa: ARG002 - the protocol has it
+    ) -> OrchestrationResult:
+        """
+        Let the agent answer; see `Orchestrator`.
+
+        Raises:
+            ConfigError: There is no agent of that name.
+        """
+        if self._name not in agents:
+            known = ", ".join(agents)
+            message = f"name must be an agent of the conversation ({known}), got {self._name!r}"
+            raise ConfigError(message)
+        turn = await agents[self._name].run()
+        return OrchestrationResult.of_turn(turn, self._name, strategy_name=SINGLE_AGENT)
+
+
+class RoundRobin:
+    """
+    Lets the agents answer in turn, one exchange each.
+
+    The agent follows from the number of the exchange on the thread, so a restart, a resume, a fork or
+    a rewind finds the same one.
+    """
+
+    @property
+    def history_limit(self) -> int:
+        """None: no message is needed."""
+        return 0
+
+    async def orchestrate(
+        self,
+        history: Sequence[Message],  # noqa: ARG002 - the protocol has it
+        agents: Mapping[str, OrchestratedAgent],
+        conversation_id: str,  # noqa: ARG002 - the protocol has it
+        options: OrchestrationOptions,
+    ) -> OrchestrationResult:
+        """Let the next agent answer; see `Orchestrator`."""
+        names = tuple(agents)
+        name = names[(options.turn_number - 1) % len(names)]
+        turn = await agents[name].run()
+        return OrchestrationResult.of_turn(turn, name, strategy_name="RoundRobin")

@@ -1,4 +1,4 @@
-"""A response that is brought to a thread: what of it is new, and whose it is."""
+"""A response that an orchestrator brings to a thread: which of it is new, and whose it is."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -8,7 +8,7 @@ from typing import cast
 from msgspec import structs
 
 from foldline.agent.result import AGENT_KEY, dated
-from foldline.errors import ConfigError
+from foldline.checks import expect
 from foldline.history.digest import message_digest
 from foldline.history.messages import Message
 
@@ -24,22 +24,18 @@ __all__ = [
 
 def check_response(response: object) -> None:
     """
-    See that *response* is a sequence of messages.
+    Check that *response* is a sequence of messages.
 
     Raises:
-        ConfigError: It is something else, as a text.
+        ConfigError: It is something else.
     """
-    if not isinstance(response, list | tuple):
-        message = f"response is a {type(response).__name__}: allowed are messages"
-        raise ConfigError(message)
-    for one in cast("Sequence[object]", response):
-        if not isinstance(one, Message):
-            message = f"response holds a {type(one).__name__}: allowed are Message objects"
-            raise ConfigError(message)
+    expect("response", response, list | tuple)
+    for place, one in enumerate(cast("Sequence[object]", response)):
+        expect(f"response[{place}]", one, Message)
 
 
 def without_history(response: Sequence[Message], history: Sequence[Message]) -> tuple[Message, ...]:
-    """Return *response* without *history*, where it repeats all of it."""
+    """Return *response* without *history*, if it begins with all of it."""
     size = len(history)
     if len(response) >= size and all(map(_is_same, response, history)):
         return tuple(response[size:])
@@ -52,9 +48,9 @@ def _is_same(one: Message, other: Message) -> bool:
 
 def without_stored(response: Iterable[Message], stored: Iterable[Message]) -> list[Message]:
     """
-    Return those of *response* that are not among *stored*, each of which stands for one of them.
+    Return those of *response* that are not in *stored*; each stored message counts once.
 
-    Two messages are the same where their roles, names and parts are.
+    Two messages are the same if their roles, names and parts are.
     """
     left = Counter(map(message_digest, stored))
     news: list[Message] = []
@@ -68,15 +64,15 @@ def without_stored(response: Iterable[Message], stored: Iterable[Message]) -> li
 
 
 def signed(message: Message, agent: str, now: datetime) -> Message:
-    """Return *message* with its time and, where the assistant says it, the name of *agent*."""
+    """Return *message* with its time and, if it is the assistant's, the name of *agent*."""
     if message.role != "assistant":
         return dated(message, now)
-    # Not as its name: that would be sent, which changes bytes that a vendor has cached.
+    # Not as its name, which would be sent and change bytes that a vendor has cached.
     metadata = {AGENT_KEY: agent, **(message.metadata or {})}
     return dated(structs.replace(message, metadata=metadata), now)
 
 
 def answered_by(message: Message) -> str | None:
-    """Return the name of the agent that said *message*; None where nobody noted it."""
+    """Return the name of the agent that produced *message*; None if unknown."""
     name = (message.metadata or {}).get(AGENT_KEY)
     return name if isinstance(name, str) else None

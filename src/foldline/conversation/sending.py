@@ -1,15 +1,15 @@
 """
-One message: from the user to the answer that is stored.
+One message: from the user to the stored answer.
 
 Theory of operation
 -------------------
 
-What the user says is stored first. Then the orchestrator lets an agent answer, in one of two ways.
-A turn on the thread stores each of its steps by itself, the fold before the answer. A response that
-the orchestrator brings from elsewhere is stored here, in one commit with its reduction, which stands
-for messages before it. So at any instant either a run is open on the thread, and its agent goes on
-with it; or the last message waits for an answer, and the orchestrator is asked again; or the
-message is answered.
+The user's message is stored first. Then the orchestrator lets an agent answer, in one of two ways.
+A turn on the thread stores each of its steps itself, the fold before the answer. A response that the
+orchestrator brings from elsewhere is stored here, in one commit with its reduction, which covers
+messages before it. So at any instant either a run is open on the thread, and its agent resumes it;
+or the last message waits for an answer, and the orchestrator is asked again; or the message is
+answered.
 """
 
 import logging
@@ -33,6 +33,7 @@ from foldline.conversation.orchestration import (
     reduction_context,
 )
 from foldline.conversation.orchestrator import (
+    SINGLE_AGENT,
     BoundedOrchestrator,
     Orchestrator,
     StreamingOrchestrator,
@@ -43,7 +44,6 @@ from foldline.conversation.response import (
     without_history,
     without_stored,
 )
-from foldline.conversation.single_agent import SINGLE_AGENT
 from foldline.errors import ConfigError, IntegrityError, RunStartError
 from foldline.history.messages import Message, total_usage
 from foldline.reduction.config import AgentRunConfig
@@ -63,7 +63,7 @@ _Pieces = AsyncGenerator[ConversationEvent | OrchestrationResult, None]
 
 
 class Sending:
-    """One message on one thread, or what waits on it for an answer."""
+    """One message on one thread, or what waits there for an answer."""
 
     def __init__(
         self,
@@ -76,18 +76,6 @@ class Sending:
         values: Mapping[str, object] | None = None,
         listen: Callable[[ConversationEvent], None] | None = None,
     ) -> None:
-        """
-        Prepare it; nothing happens before it is run.
-
-        Args:
-            agents: The agents by name.
-            orchestrator: Who chooses; None for one agent alone.
-            thread: The thread.
-            given: What is said; empty to go on from what is stored.
-            config: What this run changes.
-            values: What the orchestrator is told.
-            listen: Is given every event as it happens.
-        """
         self._stage = Stage(thread, config=config, listen=listen)
         self._agents = {
             name: OrchestratedAgent(agent, self._stage) for name, agent in agents.items()
@@ -101,14 +89,14 @@ class Sending:
 
     async def run(self) -> OrchestrationResult:
         """
-        Answer, and return what came of it.
+        Answer, and return the result.
 
         Raises:
-            RunStartError: Nothing waits for an answer, or an open run and new messages.
-            ConfigError: What the orchestrator returned is no result.
-            ThreadConflictError: Somebody else goes on with the thread, or has said something.
-            ModelError: The model failed; nothing that was said is lost.
-            StoreError: The store failed; what was not acknowledged is not there.
+            RunStartError: Nothing waits for an answer, or there is both an open run and a message.
+            ConfigError: The orchestrator returned something else than a result.
+            ThreadConflictError: Another run continues the thread, or has added a message.
+            ModelError: The model failed; no message is lost.
+            StoreError: The store failed; what was not acknowledged is not stored.
         """
         started = perf_counter()
         thread = self._thread
@@ -127,7 +115,7 @@ class Sending:
 
     async def _expect_question(self) -> None:
         if not await is_waiting(self._thread):
-            message = f"nothing waits for an answer in thread {self._thread.id!r}: say something"
+            message = f"nothing waits for an answer in thread {self._thread.id!r}: send a message"
             raise RunStartError(message)
 
     async def _resumed(self, name: str) -> OrchestrationResult:
@@ -143,7 +131,7 @@ class Sending:
         return OrchestrationResult.of_turn(turn, agent.name, strategy_name="Resume")
 
     async def _answered(self) -> OrchestrationResult:
-        """Let the only agent answer; its turn stores the input with its own first step."""
+        """Let the only agent answer; its turn stores the input in its first commit."""
         (agent,) = self._agents.values()
         turn = await agent.run(self._given or None)
         return OrchestrationResult.of_turn(turn, agent.name, strategy_name=SINGLE_AGENT)
@@ -166,11 +154,11 @@ class Sending:
             values=self._values,
         )
         result = await self._asked(orchestrator, options)
-        # Somebody's own orchestrator may return anything, whatever its annotation says.
+        # A custom orchestrator may return anything, whatever its annotation says.
         if not isinstance(result, OrchestrationResult):  # pyright: ignore[reportUnnecessaryIsInstance]
             message = (
-                f"{type(orchestrator).__name__} returned a {type(result).__name__}, "
-                "not an OrchestrationResult"
+                f"{type(orchestrator).__name__} must return an OrchestrationResult, "
+                f"got {type(result).__name__}"
             )
             raise ConfigError(message)
         return result
@@ -193,7 +181,7 @@ class Sending:
         return max(1, window.history.exchanges())
 
     async def _kept(self, result: OrchestrationResult) -> OrchestrationResult:
-        """Store what of *result* no turn has stored, and return it with what is known besides."""
+        """Store what of *result* no turn has stored, and return it with its reduction."""
         check_response(result.response)
         stage, agent, now = self._stage, result.selected_agent, self._thread.now()
         stage.show(agent)
@@ -210,19 +198,19 @@ class Sending:
         return structs.replace(result, response=response, reduction=reduction)
 
     async def _stored(self) -> Sequence[Message]:
-        """Return what turns have stored, also those that have failed."""
+        """Return what turns have stored, including failed ones."""
         thread = self._thread
         return await thread.get_messages(last=max(0, thread.count - self._answer_start))
 
     async def _applied(
         self, reduction: ReductionMetadata | None, agent: str, news: Sequence[Message]
     ) -> ReductionMetadata | None:
-        """Store *news* with *reduction* and return it; alone where it stands for other messages."""
+        """Store *news* with *reduction* and return it; without it if it covers other messages."""
         assert reduction is not None
         with suppress(IntegrityError):
             await self._commit(news, agent=agent, reduction=reduction.state)
             return reduction
-        _LOG.warning("a reduction stands for other messages than thread %r has", self._thread.id)
+        _LOG.warning("a reduction does not match the messages of thread %r", self._thread.id)
         if news:
             await self._commit(news, agent=agent)
         return None
@@ -234,7 +222,7 @@ class Sending:
         agent: str | None = None,
         reduction: HistoryReductionState | UnsetType = UNSET,
     ) -> None:
-        """Store *messages*; with *agent* they are its answer, and end the run."""
+        """Store *messages*; with *agent* they are its answer and end the run."""
         thread = self._thread
         self._stage.check()
         run = begun(thread, run_id=urandom(16).hex(), agent=agent or "")
@@ -255,7 +243,7 @@ class Sending:
         self._stage.look()
 
     async def _filled(self, result: OrchestrationResult) -> OrchestrationResult:
-        """Return *result* with what the conversation knows of it."""
+        """Return *result* with what the conversation knows."""
         names = tuple(name for name, _ in self._stage.turns)
         usages = [turn.usage for _, turn in self._stage.turns]
         state, metadata = self._thread.execution_state, result.metadata
@@ -295,4 +283,4 @@ async def _heard(
 
 
 def _nobody(_: AgentEvent) -> None:
-    """Tell nobody: a step of the conversation is no step of a turn."""
+    """Drop the event: a step of the conversation is not a step of a turn."""

@@ -39,13 +39,7 @@ def read_file(name: str) -> bytes:
 
 
 def check_targets(targets: Mapping[str, str | None], *, reads: Iterable[str] = ()) -> None:
-    """
-    Check that *targets* can be written, before any work is done.
-
-    Args:
-        targets: The files to write, by the options that name them.
-        reads: The files that are read, which are never overwritten.
-    """
+    """Check that *targets*, by their options, can be written, and are none that a command *reads*."""
     named = {option: name for option, name in targets.items() if name is not None}
     for name in named.values():
         _check_place(name)

@@ -131,9 +131,7 @@ def opened_store(
     """
     Open the store that *options* name, with the event loop it is used in, and close it at the end.
 
-    Args:
-        options: The store.
-        may_make: Whether a file that does not exist is created.
+    With *may_make* a file that does not exist is created.
 
     Raises:
         UsageError: No store is named, there is no such file, it is not a store, a newer foldline
@@ -229,9 +227,7 @@ def file_of(options: StoreOptions, *, may_make: bool = False) -> Path | None:
     Never call it while this process has the store open: closing a file drops every lock that the
     process holds on it, and another one could then delete the log of the store.
 
-    Args:
-        options: The store.
-        may_make: Whether a file that does not exist, or is empty, will do.
+    With *may_make* a file that does not exist, or is empty, will do.
     """
     address = address_of(options)
     scheme = _scheme(address)

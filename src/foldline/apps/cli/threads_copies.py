@@ -93,12 +93,6 @@ class _ImportOptions(TenantOptions, frozen=True, kw_only=True):
     json: JsonOption = False
 
 
-class _Found(Struct, frozen=True, kw_only=True):
-    threads: list[ThreadSnapshot]
-    # Whether they are sessions of a log rather than an exported thread.
-    is_log: bool
-
-
 @takes(_ImportOptions)
 def import_threads(options: _ImportOptions) -> None:
     """
@@ -113,11 +107,11 @@ def import_threads(options: _ImportOptions) -> None:
     With --json: an object with "tenant", "threads", the new ones, and "already_there", the ids of
     those that were skipped.
     """
-    found = _found(options)
+    threads, is_log = _found(options)
 
     async def _work(store: ThreadStore) -> list[dict[str, Any]]:
-        keyed = [(ThreadKey(options.tenant, one.id), one) for one in found.threads]
-        missing = [pair for pair in keyed if not await _is_there(store, *pair, is_log=found.is_log)]
+        keyed = [(ThreadKey(options.tenant, one.id), one) for one in threads]
+        missing = [pair for pair in keyed if not await _is_there(store, *pair, is_log=is_log)]
         made: list[dict[str, Any]] = []
         with progress("importing", len(missing)) as advance:
             for key, snapshot in missing:
@@ -127,7 +121,7 @@ def import_threads(options: _ImportOptions) -> None:
 
     made = with_store(options, _work, may_make=True)
     new = {one["id"] for one in made}
-    there = [one.id for one in found.threads if one.id not in new]
+    there = [one.id for one in threads if one.id not in new]
     if options.json:
         facts = {"tenant": options.tenant, "threads": made, "already_there": there}
         print_json(facts)
@@ -165,7 +159,8 @@ async def _make(store: ThreadStore, key: ThreadKey, snapshot: ThreadSnapshot) ->
     return planned.record.head.count
 
 
-def _found(options: _ImportOptions) -> _Found:
+def _found(options: _ImportOptions) -> tuple[list[ThreadSnapshot], bool]:
+    """Return what to import, and whether it is a log rather than an exported thread."""
     data = read_file(options.file)
     if options.format is None and _is_snapshot(data):
         try:
@@ -173,7 +168,7 @@ def _found(options: _ImportOptions) -> _Found:
         except StoreVersionError as error:
             raise UsageError(str(error)) from error
         snapshot = replace(snapshot, id=snapshot.id if options.id is None else options.id)
-        return _Found(threads=[snapshot], is_log=False)
+        return [snapshot], False
     source = SourceOptions(file=options.file, format=options.format, session=options.session)
     sessions = sessions_in(data, source)
     prefix = "" if options.id is None or len(sessions) == 1 else options.id
@@ -186,8 +181,7 @@ def _found(options: _ImportOptions) -> _Found:
     note_sessions(sessions)
     named = options.id is not None and not prefix
     ids = [str(options.id)] if named else _ids(sessions, prefix)
-    threads = [_snapshot(id, session) for id, session in zip(ids, sessions, strict=True)]
-    return _Found(threads=threads, is_log=True)
+    return [_snapshot(id, session) for id, session in zip(ids, sessions, strict=True)], True
 
 
 def _is_snapshot(data: bytes) -> bool:

@@ -179,28 +179,22 @@ class _ShowOptions(TenantOptions, frozen=True, kw_only=True):
     json: JsonOption = False
 
 
-class _Shown(Struct):
-    thread: ReadOnlyThread
-    messages: list[Message]
-
-
 @takes(_ShowOptions)
 def show_thread(options: _ShowOptions) -> None:
     """Show a thread: its counts, its newest messages, how far it is folded, and its last run."""
 
-    async def _read(store: ThreadStore) -> _Shown:
+    async def _read(store: ThreadStore) -> tuple[ReadOnlyThread, list[Message]]:
         thread = await found_thread(store, options, options.id)
-        return _Shown(thread, await thread.get_messages(last=options.last))
+        return thread, await thread.get_messages(last=options.last)
 
-    shown = with_store(options, _read)
+    thread, messages = with_store(options, _read)
     if options.json:
-        print_json(_document(shown))
+        print_json(_document(thread, messages))
     else:
-        _print(output_console(), shown)
+        _print(output_console(), thread, messages)
 
 
-def _document(shown: _Shown) -> dict[str, Any]:
-    thread = shown.thread
+def _document(thread: ReadOnlyThread, messages: list[Message]) -> dict[str, Any]:
     reduction, state = thread.last_reduction, thread.execution_state
     return {
         **_facts(thread),
@@ -211,24 +205,23 @@ def _document(shown: _Shown) -> dict[str, Any]:
             {"call_id": run.call_id, "name": run.name, "is_finished": run.is_finished}
             for run in thread.pending_tools
         ],
-        "shown": [decode_json(encode_message(one)) for one in shown.messages],
+        "shown": [decode_json(encode_message(one)) for one in messages],
     }
 
 
-def _print(console: Console, shown: _Shown) -> None:
-    thread = shown.thread
+def _print(console: Console, thread: ReadOnlyThread, messages: list[Message]) -> None:
     grid = Table.grid(padding=(0, 2, 0, 0))
     for name, value in _lines(thread).items():
         grid.add_row(Text(name, style="dim"), Text(clean(value)))
     console.print(grid)
     cut = folded_in(thread.last_reduction)
-    length = sum(one.role != "system" for one in shown.messages)
-    at = _place(shown.messages, cut - (thread.head.length - length))
-    for part, messages in enumerate((shown.messages[:at], shown.messages[at:])):
-        if part and cut and shown.messages:
+    length = sum(one.role != "system" for one in messages)
+    at = _place(messages, cut - (thread.head.length - length))
+    for number, part in enumerate((messages[:at], messages[at:])):
+        if number and cut and messages:
             console.print(Rule(f"folded up to here: {cut:,} messages", style="yellow"))
-        if messages:
-            console.print(show_view(messages, summary_lines=None, most=len(messages)))
+        if part:
+            console.print(show_view(part, summary_lines=None, most=len(part)))
 
 
 def _place(messages: list[Message], length: int) -> int:

@@ -22,74 +22,64 @@ from foldline.history.parts import (
     ToolCallResponsePart,
     UriPart,
 )
-from foldline.history.tokens import TokenCounter, TokenEstimator, count_message
+from foldline.history.tokens import TokenEstimator, count_message
 from foldline.replay.columns import short_number
 
 
-__all__ = ["MOST_MESSAGES", "show_view"]
+__all__ = ["show_view"]
 
 
-MOST_MESSAGES = 40
-"""How many messages of a view are shown; what lies between its first and its last ones is not."""
-
+_ESTIMATOR = TokenEstimator()
+_MOST_MESSAGES = 40
 _FIRST = 8
 _SHORT_LINE = 140
-_COLOURS = {"system": "magenta", "user": "green", "assistant": "cyan", "tool": "yellow"}
+_COLORS = {"system": "magenta", "user": "green", "assistant": "cyan", "tool": "yellow"}
 
 
 def show_view(
     view: Sequence[Message],
     *,
-    counter: TokenCounter | None = None,
     summary_lines: int | None = None,
-    most: int = MOST_MESSAGES,
+    most: int = _MOST_MESSAGES,
 ) -> RenderableType:
     """
-    Return *view* as something to print.
+    Return *view* as something to print: the first and the last of its messages, *most* in all.
 
-    Args:
-        view: The messages.
-        counter: What counts their tokens; an estimator where none is given.
-        summary_lines: How many lines of a summary are shown, and these shortened; None shows it
-            in full.
-        most: How many messages are shown.
+    Of a summary *summary_lines* lines are shown, and these shortened; None shows it in full.
     """
-    counter = counter or TokenEstimator()
     shown = len(view) if len(view) <= most else most - 1
     first = min(_FIRST, shown // 2)
     head, tail = view[:first], view[len(view) - (shown - first) :]
     left = view[first : len(view) - (shown - first)]
     return Group(
-        *_lines(head, counter, summary_lines),
-        *_gap(left, counter),
-        *_lines(tail, counter, summary_lines),
+        *_lines(head, summary_lines),
+        *_gap(left),
+        *_lines(tail, summary_lines),
     )
 
 
-def _gap(left: Sequence[Message], counter: TokenCounter) -> Iterator[RenderableType]:
+def _gap(left: Sequence[Message]) -> Iterator[RenderableType]:
     if left:
-        tokens = short_number(sum(count_message(message, counter) for message in left))
+        tokens = short_number(sum(count_message(message, _ESTIMATOR) for message in left))
         yield Text(f"  … {len(left):,} more messages, {tokens} tokens …", style="dim")
 
 
-def _lines(
-    messages: Sequence[Message], counter: TokenCounter, summary_lines: int | None
-) -> Iterator[RenderableType]:
+def _lines(messages: Sequence[Message], summary_lines: int | None) -> Iterator[RenderableType]:
     for message in messages:
-        yield _line(message, counter)
+        yield _line(message)
         if message.is_summary:
             yield Padding(Text(_summary(message.text, summary_lines)), (0, 0, 0, 4))
 
 
-def _line(message: Message, counter: TokenCounter) -> RenderableType:
+def _line(message: Message) -> RenderableType:
     who = "summary" if message.is_summary else message.role
-    style = "bold red" if message.is_summary else _COLOURS[message.role]
+    style = "bold red" if message.is_summary else _COLORS[message.role]
     said = "" if message.is_summary else _said(message)
     row = Table.grid(padding=(0, 1), expand=True)
     row.add_column(width=9, no_wrap=True)
     row.add_column(width=6, no_wrap=True, justify="right")
     row.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
-    size = short_number(count_message(message, counter))
+    size = short_number(count_message(message, _ESTIMATOR))
     row.add_row(Text(who, style=style), Text(size, style="dim"), Text(said))
     return row
 

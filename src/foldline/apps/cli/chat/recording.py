@@ -80,15 +80,7 @@ class Recording(Speaker):
     def __init__(
         self, config: AgentConfig, session: Session, *, name: str, delay: float | None = None
     ) -> None:
-        """
-        Play *session*.
-
-        Args:
-            config: The agent; its provider is ignored.
-            session: The recorded conversation.
-            name: The identity of the model.
-            delay: How many seconds to wait before each answer and each piece of it.
-        """
+        """Play *session* as *config* says, with *delay* seconds before each piece of an answer."""
         self._messages = session.messages
         self._name = name
         self._delay = delay
@@ -123,18 +115,11 @@ class Recording(Speaker):
         """Return how many answers are left."""
         return max(0, len(self._requests) - _answers_in(await thread.get_messages()))
 
-    def _model_at(self, place: int) -> ScriptedModel:
-        """Return the model whose first answer is that of *place*, from 0."""
-        try:
-            return ScriptedModel.from_messages(
-                self._messages, skip=place, name=self._name, delay=self._delay
-            )
-        except ConfigError as error:
-            message = f"{self._name}: {error}"
-            raise ConfigError(message) from None
-
     def _agent_at(self, place: int, *, most: int) -> Agent:
-        config, model = self._config, self._model_at(place)
+        config = self._config
+        model = ScriptedModel.from_messages(
+            self._messages, skip=place, name=self._name, delay=self._delay
+        )
         options = _AS_RECORDED if config.options == AgentOptions() else config.options
         by_itself = config.history_reduction.summarizer_provider is None
         return Agent(
@@ -149,13 +134,7 @@ class Recording(Speaker):
         )
 
     def _tools(self, model: ScriptedModel, place: int) -> list[Tool]:
-        """
-        Return tools that repeat the recorded results.
-
-        Args:
-            model: The model whose calls they answer, which shows how far it has come.
-            place: The first answer that it gave.
-        """
+        """Return tools that repeat the results of *model*, whose first answer was *place*."""
         names = {call.name for message in self._messages for call in message.tool_calls}
         tools: list[Tool] = []
         for name in sorted(names):

@@ -99,14 +99,7 @@ class Screen:
     """Shows the answer as it comes, and one line for everything else."""
 
     def __init__(self, answer: Console, notes: Console, *, is_recorded: bool = False) -> None:
-        """
-        Show a turn.
-
-        Args:
-            answer: Where the text of the model goes.
-            notes: Where everything else goes; it may be the same.
-            is_recorded: Whether a recording answers, which caches nothing.
-        """
+        """Show the answer on one console and all notes on another, which may be the same."""
         self._answer = answer
         self._notes = notes
         self._is_recorded = is_recorded
@@ -228,15 +221,12 @@ async def _since_question(thread: ReadOnlyThread) -> list[Message]:
     while True:
         messages = await thread.get_messages(last=last)
         for at in reversed(range(len(messages))):
-            if _is_question(messages[at]):
+            one = messages[at]
+            if one.role == "user" and not one.is_summary and one.text.strip():
                 return messages[at:]
         if last >= thread.count:
             return []
         last *= 8
-
-
-def _is_question(message: Message) -> bool:
-    return message.role == "user" and not message.is_summary and bool(message.text.strip())
 
 
 def _progress(thread: ReadOnlyThread, messages: list[Message]) -> str:

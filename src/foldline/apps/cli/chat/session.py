@@ -82,22 +82,11 @@ class Chat:
         return self.do(lambda: self._say(text))
 
     def resume(self) -> bool:
-        """
-        Resume what is open or unanswered, else say what was said next in a recording.
-
-        Returns:
-            False if Ctrl-C stopped the turn.
-        """
+        """Resume what is open or unanswered, else say the next request of a recording."""
         return self.do(self._resume)
 
     def do(self, work: Callable[[], Coroutine[object, object, None]]) -> bool:
-        """
-        Do *work* on the thread; False if Ctrl-C stopped it. A second Ctrl-C does not wait for that.
-
-        Raises:
-            FoldlineError: It failed.
-            KeyboardInterrupt: Ctrl-C came a second time.
-        """
+        """Do *work*; False if Ctrl-C stopped it, and a second one raises `KeyboardInterrupt`."""
         was_stopped = False
 
         async def _fresh() -> None:
