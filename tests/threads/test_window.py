@@ -9,7 +9,8 @@ from foldline.errors import StoreCorruptError
 from foldline.history.messages import Message
 from foldline.threads.key import ThreadKey
 from foldline.threads.read_only import ThreadWindow
-from foldline.threads.step import StoredRow, StoredThread
+from foldline.threads.row import StoredRow
+from foldline.threads.storage import StoredThread
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStorage
 from tests.threads.canaries import reduction_of

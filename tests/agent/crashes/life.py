@@ -3,9 +3,10 @@
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
+from foldline.threads.change import Change, Document, DocumentKind
 from foldline.threads.key import ThreadKey
-from foldline.threads.step import Document, DocumentKind, Step, StoredRow, StoredThread
-from foldline.threads.storage import SteadyStorage, ThreadStorage
+from foldline.threads.row import StoredRow
+from foldline.threads.storage import SteadyStorage, StoredThread, ThreadStorage
 
 
 __all__ = ["Killed", "Life", "Meeting", "MortalStorage"]
@@ -101,10 +102,10 @@ class MortalStorage:
         self._life.go_on()
         return await self._inner.load(key)
 
-    async def commit(self, key: ThreadKey, step: Step) -> None:
+    async def commit(self, key: ThreadKey, change: Change) -> None:
         """Do what the storage inside does, between two moments."""
         await self._life.moment("before a commit")
-        await self._inner.commit(key, step)
+        await self._inner.commit(key, change)
         await self._life.moment("behind a commit")
 
     async def rows(
