@@ -225,15 +225,21 @@ def test_a_summary_that_was_taken_back_does_not_return_in_the_next() -> None:
     asyncio.run(live())
 
 
-def test_an_edit_behind_the_cut_keeps_the_fold_under_way() -> None:
-    """What the fold stands for is there all the same, so it is stored and told."""
+@pytest.mark.parametrize("way", ["rewind", "edit"])
+def test_a_fold_that_began_before_a_rewind_never_lands(way: str) -> None:
+    """A rewind or an edit ends the fold under way, also if it takes back nothing that it covers."""
 
     async def live() -> None:
         async with MemoryStore() as store, BackgroundFold(patience=1) as ahead:
             scene = await begun(ahead, store)
-            await scene.thread.rewind(scene.thread.head.length - 2)
+            last = scene.thread.head.length - 2
+            if way == "rewind":
+                await scene.thread.rewind(last)
+            else:
+                await scene.thread.edit(last, Message.user("in other words"))
             await scene.land()
-            result = await scene.agent.run("question 5, in other words", thread=scene.thread)
-            assert [status for status, _ in told(result)] == ["performed", "cache_hit"]
+            await scene.thread.refresh()
+            assert len(scene.summarizer.requests) == 1
+            assert scene.thread.last_reduction is None
 
     asyncio.run(live())

@@ -459,11 +459,7 @@ def in_order(tools: Iterable[ToolRun]) -> tuple[ToolRun, ...]:
 
 
 def active(reduction: HistoryReductionState | None) -> HistoryReductionState | None:
-    """
-    Return *reduction* if it is active: one that only notes failures is not.
-
-    It is stored once, and joined to the execution state when that is read.
-    """
+    """Return *reduction* if it is active: one that only notes failures is not."""
     return None if reduction is None or reduction.summarized_up_to_index == 0 else reduction
 
 
