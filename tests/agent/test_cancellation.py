@@ -233,7 +233,9 @@ def held() -> set[str]:
     return names
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    "mode", ["early", *(pytest.param(one, marks=pytest.mark.slow) for one in MODES[1:])]
+)
 @pytest.mark.parametrize("scene", SCENES, ids=str)
 def test_a_cancelled_turn_is_resumed(scene: Scene, mode: Mode) -> None:
     """
@@ -245,6 +247,7 @@ def test_a_cancelled_turn_is_resumed(scene: Scene, mode: Mode) -> None:
     assert count >= FEWEST
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scene", SCENES[1:4], ids=str)
 def test_a_cancelled_turn_is_resumed_in_a_file(scene: Scene) -> None:
     """The same on a file; neither a thread nor a handle is left of it."""

@@ -222,6 +222,7 @@ def test_a_failing_summarizer_never_fails_the_turn(step: Step) -> None:
     assert len(event.failures) == 2
 
 
+@pytest.mark.slow
 def test_one_agent_serves_a_thousand_threads_as_a_thousand_agents_would() -> None:
     """
     Interleaved on one agent, 1,000 threads hold and show what each would on an agent of its own.

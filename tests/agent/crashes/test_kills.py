@@ -68,6 +68,7 @@ def test_an_end_breaks_no_promise(scene: Scene) -> None:
     assert count >= _FEWEST[scene]
 
 
+@pytest.mark.slow
 @_EACH
 def test_an_end_breaks_no_promise_in_a_file(scene: Scene) -> None:
     """The same at every other moment on a file, with a new store on it for each process."""
@@ -77,6 +78,7 @@ def test_an_end_breaks_no_promise_in_a_file(scene: Scene) -> None:
     assert count >= _FEWEST[scene] // 2
 
 
+@pytest.mark.slow
 @_EACH
 def test_a_second_end_breaks_no_promise(scene: Scene) -> None:
     """The same where the process that resumes ends too."""
@@ -86,6 +88,7 @@ def test_a_second_end_breaks_no_promise(scene: Scene) -> None:
     assert count >= _FEWEST[scene] // 3
 
 
+@pytest.mark.slow
 @_EACH
 def test_any_number_of_ends_breaks_no_promise(scene: Scene) -> None:
     """The same where four processes end, the one behind the other."""

@@ -108,6 +108,7 @@ def test_there_are_kills_enough() -> None:
     assert sum(_FEWEST.values()) // 2 >= 100
 
 
+@pytest.mark.slow
 @_EACH
 def test_a_kill_breaks_no_promise(scene: Scene) -> None:
     """
@@ -119,6 +120,7 @@ def test_a_kill_breaks_no_promise(scene: Scene) -> None:
     assert count >= _FEWEST[scene] // 2
 
 
+@pytest.mark.slow
 def test_a_resumed_agent_may_be_killed() -> None:
     """The same where the process that resumes is killed too."""
     count, broken = _killed_twice(AT_ONCE, step=17)
