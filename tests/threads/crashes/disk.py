@@ -8,18 +8,19 @@ from pathlib import Path
 from msgspec import Struct
 
 from foldline.errors import FoldlineError
-from foldline.threads.checkpoint import decode_checkpoint
+from foldline.threads.change import Document
 from foldline.threads.cipher import Vault
 from foldline.threads.head import (
     SEAL_SIZE,
     ThreadRecord,
+    decode_checkpoint,
     decode_record,
     decode_reduction,
     open_document,
 )
 from foldline.threads.key import ThreadKey
-from foldline.threads.old_row import check_chain, read_body, read_row
-from foldline.threads.step import Document, StoredRow, StoredThread
+from foldline.threads.row import StoredRow, check_chain, read_body, read_row
+from foldline.threads.storage import StoredThread
 from tests.threads.crashes.sight import Parts, ThreadSight, sight_of
 
 
