@@ -418,3 +418,20 @@ def test_a_call_that_is_not_the_assistants_takes_no_answer() -> None:
 
     assert history.reach(2) == 0
     assert not is_safe_cut(history, 1)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        {"type": "custom_tool_call", "call_id": "t", "name": "f", "input": "x", "status": "done"},
+        {"type": "mcp_approval_request", "id": "t", "name": "f", "arguments": "{}", "server": "s"},
+    ],
+)
+def test_every_kind_of_call_can_be_renamed(call: dict[str, Any]) -> None:
+    """The id is found where the kind of call has it."""
+    messages = OPENAI_RESPONSES.messages([call, {"role": "user", "content": "go on"}, call])
+    renamed = repair(messages)[3]
+
+    assert encode_json(OPENAI_RESPONSES.own_items(renamed)[0]) == encode_json(call).replace(
+        b'"t"', b'"t_2"'
+    )

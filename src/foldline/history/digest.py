@@ -53,12 +53,7 @@ _VERSION = 2
 
 
 def _fraction(text: str) -> dict[str, str]:
-    """
-    Return what a fraction enters as: the shortest spelling of its exact value.
-
-    A vendor that holds arguments as objects spells 0.10 as 0.1. What a float would round enters as
-    it is written, or it could equal another value.
-    """
+    """Return *text* in its shortest spelling of the same value: vendors write 0.10 as 0.1."""
     short = repr(float(text))
     try:
         is_exact = isfinite(float(text)) and Decimal(short) == Decimal(text)
