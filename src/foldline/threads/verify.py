@@ -35,7 +35,14 @@ from foldline.threads.storage import StoreContext, StoredThread
 from foldline.threads.store import ThreadStore, stored_threads
 
 
-__all__ = ["Verified", "list_keys", "readable_rows", "verify_store", "verify_thread"]
+__all__ = [
+    "Verified",
+    "list_keys",
+    "readable_rows",
+    "verify_store",
+    "verify_thread",
+    "with_documents",
+]
 
 
 _ATTEMPTS = 5
