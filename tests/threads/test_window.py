@@ -30,10 +30,10 @@ class CountingStorage(MemoryStorage):
         return await super().load(key)
 
     async def rows(
-        self, key: ThreadKey, branch: bytes, start: int, stop: int, *, system: bool = False
+        self, key: ThreadKey, epoch: bytes, start: int, stop: int, *, system: bool = False
     ) -> list[StoredRow]:
         self.calls += 1
-        found = await super().rows(key, branch, start, stop, system=system)
+        found = await super().rows(key, epoch, start, stop, system=system)
         self.rows_read += len(found)
         changed = [self.instead.get(row.seq, row) for row in found]
         return [row for row in changed if row is not None]
