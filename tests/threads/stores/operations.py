@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from foldline.history.messages import Message
+from foldline.threads.change import Change
 from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.store import ThreadStore
 from foldline.threads.thread import ConversationThread
@@ -69,7 +70,7 @@ async def _is_appended(store: ThreadStore, name: str) -> bool:
 async def _commit(store: ThreadStore, thread: ConversationThread) -> None:
     state = AgentLoopState(run_id="r", conversation_id=thread.id, started_at=datetime.now(UTC))
     turn = [Message.user(TURN[0]), Message.assistant(TURN[1])]
-    await thread.commit(messages=turn, execution=state)
+    await thread.commit(Change(messages=turn, execution=state))
 
 
 async def _is_committed(store: ThreadStore, name: str) -> bool:
