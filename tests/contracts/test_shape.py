@@ -22,7 +22,9 @@ CATCHERS = {
     "threads/commit.py",  # gives up its place before a lock, and raises again
     "threads/store.py",  # closes what it has opened, and raises again
     "threads/stores/sqlite/file.py",  # undoes what it began, and raises again
-    "threads/stores/sqlite/storage.py",  # the same
+    "threads/stores/sqlite/inline_read.py",  # what fails here is read by the reader thread
+    "threads/stores/sqlite/storage.py",  # closes what it has opened, and raises again
+    "threads/stores/sqlite/worker.py",  # hands what a job raises to the task that waits for it
 }
 
 ANY_READERS = (

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 from foldline.reduction.state import HistoryReductionState
 from foldline.threads.change import Change
+from foldline.threads.checkpointer import ThreadCheckpointer
 from foldline.threads.loop_state import COMPLETED, AgentLoopState
 from foldline.threads.start import run_start
 from foldline.threads.thread import ConversationThread
@@ -61,7 +62,7 @@ async def fold(stage: Stage, thread: ConversationThread, cut: int, *, archive: b
         cut,
         target_count=4,
         reduction_threshold=2,
-        message_count_at_reduction=thread.length,
+        message_count_at_reduction=thread.head.length,
         created_at=_NOW,
     )
     await thread.commit(Change(reduction=reduction, archive=archive))
@@ -256,8 +257,9 @@ async def _checkpoints(stage: Stage) -> None:
         batch = said(f"step-{state.iteration}", 2)
         await thread.commit(Change(messages=batch, execution=state))
         stage.ack("talk")
-    await thread.forget_checkpoints([f"{2:012d}", f"{3:012d}"])
+    await ThreadCheckpointer(stage.store).prune("talk", keep_latest=2)
     stage.ack("talk")
+    await thread.refresh()
     await thread.commit(Change(execution=state.terminated(COMPLETED)))
     stage.ack("talk")
 

@@ -40,6 +40,7 @@ class PostgresStorage:
     """Rows and documents in tables; a commit is one call of one function."""
 
     ends_commits = False
+    """Whether a commit that has begun ends even if its task is cancelled."""
 
     def __init__(
         self,

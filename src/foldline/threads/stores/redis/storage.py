@@ -70,6 +70,7 @@ class RedisStorage:
     """
 
     ends_commits = False
+    """Whether a commit that has begun ends even if its task is cancelled."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 """Bringing a SQLite file of an earlier format up to date."""
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
 from foldline.errors import StoreVersionError
@@ -89,9 +89,3 @@ def _copy(connection: sqlite3.Connection, sql: Mapping[str, str], part: Part, ta
             sql["copy_old_rows"],
             (target << SEQ_BITS, SEQ_MASK, id, base + span.start, base + span.stop),
         )
-
-
-def span_of(epoch: int, start: int = 0, stop: int = SEQ_MASK + 1) -> Sequence[int]:
-    """Return the ids of the first row from *start* on and after the last before *stop*."""
-    base = epoch << SEQ_BITS
-    return base + start, base + stop
