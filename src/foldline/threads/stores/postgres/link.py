@@ -157,10 +157,17 @@ class PostgresLink:
         self._pool = pool
 
     async def _prepare(self, connection: "AsyncConnection[Any]") -> None:
-        cut = asyncio.get_running_loop().call_later(self._timeout, _cut, connection)
+        loop = asyncio.get_running_loop()
+        cut = loop.call_later(self._timeout, _cut, connection)
+
+        def alive() -> None:
+            nonlocal cut
+            cut.cancel()
+            cut = loop.call_later(self._timeout, _cut, connection)
+
         try:
             await self._configure(connection)
-            await migrate(connection, self.sql, self._schema, begin=cut.cancel)
+            await migrate(connection, self.sql, self._schema, alive=alive)
         except self._failure as error:
             raise store_error(error) from None
         finally:
