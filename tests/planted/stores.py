@@ -8,12 +8,9 @@ __all__ = ["BUGS"]
 _KILLS = "threads/crashes/test_kills.py::test_kills_break_no_promise"
 _POWER = "threads/crashes/test_power.py::test_power_cuts_lose_nothing"
 _REDIS = "threads/stores/test_redis_storage.py::test_conformance"
-_SQLITE = (
-    "conformance/test_storages.py::test_sqlite_keeps_its_promises_where_every_commit_is_flushed"
-)
 _POSTGRES = "threads/stores/test_postgres_storage.py::test_conformance"
-_MEMORY = "conformance/test_storages.py"
-_HEADER = "threads/stores/test_sqlite_header.py"
+_KIT = "conformance/test_storages.py::test_a_storage_keeps_the_promise"
+_HEADER = "threads/stores/test_sqlite_identity.py"
 
 BUGS = (
     Bug(
@@ -93,14 +90,14 @@ BUGS = (
         "threads/stores/sqlite/commit.py",
         "if revision != change.revision:",
         "if revision < 0:",
-        _SQLITE,
+        _KIT,
     ),
     Bug(
         "memory takes any revision",
         "threads/stores/memory.py",
         "if actual != expected:",
         "if actual < 0:",
-        _MEMORY,
+        _KIT,
     ),
     Bug(
         "Redis takes any revision",
@@ -121,7 +118,7 @@ BUGS = (
         "threads/stores/sqlite/sql/statements.sql",
         "FROM threads WHERE tenant = ? AND id = ?;\n\n-- name: tail",
         "FROM threads WHERE ? IS NOT NULL AND id = ?;\n\n-- name: tail",
-        _SQLITE,
+        _KIT,
     ),
     Bug(
         "PostgreSQL gives a thread to any tenant",
@@ -163,7 +160,7 @@ BUGS = (
         "threads/stores/sqlite/commit.py",
         "            if rows is not None and len(rows) == copies.count:\n",
         "            if rows is None or len(rows) == copies.count:\n",
-        _SQLITE,
+        _KIT,
     ),
     Bug(
         "a log of another file is folded in",
@@ -205,7 +202,7 @@ BUGS = (
         "threads/stores/sqlite/commit.py",
         "expected is not None and head != expected.head:",
         "expected is not None and not head:",
-        _MEMORY,
+        _KIT,
     ),
     Bug(
         "a note that is known to be wrong stays",
@@ -226,56 +223,56 @@ BUGS = (
         "threads/stores/memory.py",
         "        self.replaced[number] = self.rows[at:]\n",
         "",
-        _MEMORY,
+        _KIT,
     ),
     Bug(
         "the file takes any epoch",
         "threads/stores/sqlite/commit.py",
         "if epoch != change.epoch:",
         "if not epoch:",
-        _SQLITE,
+        _KIT,
     ),
     Bug(
         "a rewind deletes what it replaces",
         "threads/stores/sqlite/commit.py",
         'connection.execute(sql["move_rows"], (shift, base + opens.at, base + SEQ_MASK + 1))',
         'connection.execute(sql["drop_rows"], (base + opens.at, base + SEQ_MASK + 1))',
-        _SQLITE,
+        _KIT,
     ),
     Bug(
         "a rewind replaces nothing",
         "threads/stores/sqlite/commit.py",
         "(shift, base + opens.at, base + SEQ_MASK + 1)",
         "(shift, base + SEQ_MASK, base + SEQ_MASK + 1)",
-        _SQLITE,
+        _KIT,
     ),
     Bug(
         "an epoch shows the last rows that were replaced",
         "threads/stores/sqlite/commit.py",
         "in reversed(epochs[places[0] + 1 :]):",
         "in epochs[places[0] + 1 :]:",
-        _SQLITE,
+        _KIT,
     ),
     Bug(
         "an epoch shows what it replaced itself",
         "threads/stores/sqlite/commit.py",
         "epochs[places[0] + 1 :]",
         "epochs[places[0] :]",
-        _SQLITE,
+        _KIT,
     ),
     Bug(
         "pruning deletes what a kept epoch needs",
         "threads/stores/sqlite/commit.py",
         "epochs[1 : first + 1]",
         "epochs[1 : first + 2]",
-        _SQLITE,
+        _KIT,
     ),
     Bug(
         "pruning leaves rows that nobody needs",
         "threads/stores/sqlite/commit.py",
         "epochs[1 : first + 1]",
         "epochs[1:first]",
-        _SQLITE,
+        _KIT,
     ),
     Bug(
         "a clear leaves replaced rows",
@@ -291,28 +288,28 @@ BUGS = (
         "threads/stores/sqlite/commit.py",
         "if copies.epoch != epoch:",
         "if False:",
-        _SQLITE,
+        _KIT,
     ),
     Bug(
         "a fork lacks its last row",
         "threads/stores/sqlite/commit.py",
         "base + change.copies.count)",
         "base + change.copies.count - 1)",
-        _SQLITE,
+        _KIT,
     ),
     Bug(
         "memory takes any epoch",
         "threads/stores/memory.py",
         "if thread is not None and thread.epoch != change.epoch:",
         "if thread is not None and not thread.epoch:",
-        _MEMORY,
+        _KIT,
     ),
     Bug(
         "memory forgets a kept epoch",
         "threads/stores/memory.py",
         "known = {*keeps, self.epoch}",
         "known = {self.epoch}",
-        _MEMORY,
+        _KIT,
     ),
     Bug(
         "PostgreSQL takes any epoch",
