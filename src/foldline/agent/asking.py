@@ -236,11 +236,16 @@ class Asking:
 
     async def _ask(self, history: History, reduced: ReducedHistory[Message]) -> None:
         progress, setup = self._progress, self._setup
+        # The reduction that the view was made with.
+        active, event = reduced.state, reduced.event
+        if event is None or event.status != "performed":
+            is_skipped = event is None or event.status == "skipped"
+            active = None if is_skipped else reduced.verdict.state
         basis = Basis(
             model=setup.model.name,
             instructions=setup.instructions,
             history=history,
-            reduction=_active(reduced),
+            reduction=active,
         )
         missing = basis.missing(progress.state)
         try:
@@ -291,10 +296,3 @@ class Asking:
 
 def _performed(reduced: ReducedHistory[Message]) -> bool:
     return reduced.event is not None and reduced.event.status == "performed"
-
-
-def _active(reduced: ReducedHistory[Message]) -> HistoryReductionState | None:
-    """Return the reduction that the view was made with."""
-    if reduced.event is None or reduced.event.status == "skipped":
-        return None
-    return reduced.state if _performed(reduced) else reduced.verdict.state

@@ -24,46 +24,21 @@ from foldline.threads.thread import ConversationThread
 __all__ = ["Progress", "TurnSetup"]
 
 
-_ATTEMPTS = 8
-
-
 class TurnSetup(Struct, frozen=True, kw_only=True):
     """What the turns of an agent share."""
 
     agent: str
-    """The name of the agent."""
-
     model: ChatModel
-    """The model."""
-
     reducer: HistoryReducer
-    """What makes views."""
-
     tools: Mapping[str, Tool]
-    """The tools by name."""
+    definitions: tuple[ToolDefinition, ...]
+    """The tools as the model sees them."""
 
     instructions: str
-    """The system prompt."""
-
     instruction_tokens: int
-    """The estimated number of tokens in the system prompt."""
-
     options: AgentOptions
-    """Limits of a turn."""
-
     background: BackgroundFold | None
-    """What folds in the background, if anything does."""
-
     observer: Observer
-    """What receives the turns."""
-
-    new_id: Callable[[], str]
-    """Makes ids of runs and calls."""
-
-    @property
-    def definitions(self) -> tuple[ToolDefinition, ...]:
-        """The tools as the model sees them."""
-        return tuple(map(attrgetter("definition"), self.tools.values()))
 
 
 class Progress:
@@ -100,36 +75,31 @@ class Progress:
         """
         Commit *change*, even if another writer has stored a reduction or metadata meanwhile.
 
-        Args:
-            change: The step.
-
         Raises:
             ThreadConflictError: Another run continues the thread, or has added a message.
             StoreError: The store failed; nothing was written.
             CommitUnknownError: It failed, and the step may or may not have been written.
         """
-        # One at a time: parallel tools store their results through the same object.
-        async with self._lock:
-            await self._write(change)
-            self._revision, self._seen = self.thread.head.revision, self._place()
-            if isinstance(change.execution, AgentLoopState):
-                self.state = self.thread.execution_state or change.execution
-            self.messages.extend(change.messages)
 
-    async def _write(self, change: Change) -> None:
         def _decide(thread: ConversationThread) -> Change:
             self.check()
             return structs.replace(change, expected=thread.head.revision)
 
-        try:
-            await self.thread.retry(_decide)
-        except CommitUnknownError as error:
-            message = (
-                f"a step of the turn on thread {self.thread.id!r} may or may not be stored. "
-                "Refresh the thread: if your message is missing, send it again; if it has no "
-                "answer, run (or `resume`) without a message; otherwise the turn has ended"
-            )
-            raise CommitUnknownError(message) from error
+        # One at a time: parallel tools store their results through the same object.
+        async with self._lock:
+            try:
+                await self.thread.retry(_decide)
+            except CommitUnknownError as error:
+                message = (
+                    f"a step of the turn on thread {self.thread.id!r} may or may not be stored. "
+                    "Refresh the thread: if your message is missing, send it again; if it has no "
+                    "answer, run (or `resume`) without a message; otherwise the turn has ended"
+                )
+                raise CommitUnknownError(message) from error
+            self._revision, self._seen = self.thread.head.revision, self._place()
+            if isinstance(change.execution, AgentLoopState):
+                self.state = self.thread.execution_state or change.execution
+            self.messages.extend(change.messages)
 
     def _place(self) -> object:
         """Return what changes if another run or message is stored, and only then."""

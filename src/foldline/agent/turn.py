@@ -15,6 +15,7 @@ asked. If the vendor refuses the request as too long, more is folded and it is s
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from os import urandom
 from time import perf_counter
 
 from msgspec import structs
@@ -64,16 +65,7 @@ class Turn:
         overrides: AgentRunConfig | None,
         listen: Callable[[AgentEvent], None] | None = None,
     ) -> None:
-        """
-        Prepare a turn.
-
-        Args:
-            setup: What the turns of the agent share.
-            thread: The thread.
-            given: The input; empty to continue from what is stored.
-            overrides: What this run changes.
-            listen: Receives every event as it happens; the model is asked to stream then.
-        """
+        """With *listen*, which receives every event as it happens, the model is asked to stream."""
         self._setup = setup
         self._thread = thread
         self._given = given
@@ -84,20 +76,11 @@ class Turn:
         self._events: list[AgentEvent] = []
         self._usages: list[Usage | None] = []
         self._reduction: ReductionMetadata | None = None
-        state = begun(thread, run_id=setup.new_id(), agent=setup.agent)
+        state = begun(thread, run_id=urandom(16).hex(), agent=setup.agent)
         self._at = Progress(thread, state, self._emit)
 
     async def run(self) -> TurnResult:
-        """
-        Run the turn to its end.
-
-        Raises:
-            RunStartError: There is nothing to start from, or too much.
-            ThreadConflictError: Another run continues the thread, or has added a message.
-            ToolDecisionError: A crash interrupted a tool that needs a decision then.
-            ModelError: The model failed; the turn stays open and can be resumed.
-            StoreError: The store failed; what was not acknowledged is not stored.
-        """
+        """Run the turn to its end; see `Agent.run`."""
         setup, thread, at = self._setup, self._thread, self._at
         with (
             setup.observer.turn(
@@ -198,7 +181,7 @@ class Turn:
     async def _answered(self, response: ChatResponse) -> None:
         """Store the model's answer, and run the tools that it calls."""
         iteration = self._at.state.iteration
-        said = list(map(self._signed, with_own_ids(response.messages, self._setup.new_id)))
+        said = list(map(self._signed, with_own_ids(response.messages)))
         calls = [call for message in said for call in message.tool_calls]
         for index, call in enumerate(calls):
             event = ToolCallEndEvent(
