@@ -8,9 +8,10 @@ import pytest
 from foldline.agent.agent import Agent
 from foldline.agent.events import RunCompletedEvent, TextDeltaEvent, TurnStartedEvent
 from foldline.conversation.conversation import Conversation, ConversationStream
-from foldline.conversation.events import AgentSelectedEvent, ConversationEvent
 from foldline.conversation.orchestrated_agent import OrchestratedAgent
 from foldline.conversation.orchestration import (
+    AgentSelectedEvent,
+    ConversationEvent,
     OrchestrationMetadata,
     OrchestrationOptions,
     OrchestrationResult,

@@ -94,17 +94,10 @@ class Agent:
         chain, writer = _summarizers(summarizer, config, chat, telemetry)
         self._opened = [one for one in (chat, writer) if one is not None and one is not model]
         by_name = tools_by_name(tools)
-        reducer = HistoryReducer(
-            config,
-            summarizer=chain,
-            summarizer_window=_window_of(chain),
-            timeout=options.summarizer_timeout,
-            summary_budget=options.summary_budget,
-        )
         self._setup = TurnSetup(
             agent=name,
             model=chat,
-            reducer=reducer.observed_by(telemetry),
+            reducer=_reducer(config, chain, options).observed_by(telemetry),
             tools=by_name,
             definitions=tuple(one.definition for one in by_name.values()),
             instructions=instructions,
@@ -257,6 +250,20 @@ def _given(message: TurnInput, thread: object, config: object) -> list[Message]:
     expect("thread", thread, ConversationThread | None, hint="`await store.thread(id)` gives one")
     expect("config", config, AgentRunConfig | None)
     return messages_of(message)
+
+
+def _reducer(
+    config: HistoryReductionConfig,
+    chain: Summarizer | Sequence[Summarizer],
+    options: AgentOptions,
+) -> HistoryReducer:
+    return HistoryReducer(
+        config,
+        summarizer=chain,
+        summarizer_window=_window_of(chain),
+        timeout=options.summarizer_timeout,
+        summary_budget=options.summary_budget,
+    )
 
 
 def _summarizers(

@@ -19,7 +19,6 @@ from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.providers.model import ChatRequest, ChatResponse
 from foldline.reduction.config import AgentRunConfig
-from foldline.reduction.state import HistoryReductionState
 from foldline.reduction.view import view_of, view_tokens
 from foldline.threads.change import Change
 from foldline.threads.read_only import ThreadWindow
@@ -55,6 +54,7 @@ class Asking:
         self._progress = progress
         self._overrides = overrides
         self._streams = streams
+        self._archives = setup.reducer.config.retention == "reduced"
         given = overrides or _NO_OVERRIDES
         self._is_forced = given.trigger_history_reduction
         self._may_fold = setup.reducer.config.enabled and not given.skip_history_reduction
@@ -169,7 +169,8 @@ class Asking:
         state, event = reduced.state, reduced.event
         if state is None or event is None or event.status != "performed":
             return None
-        if not await self._is_stored(window.reduction):
+        ground = window.reduction
+        if ground is not None and not any(map(ground.is_same_as, await thread.reductions())):
             # The reduction it is based on has been undone.
             return None
         try:
@@ -178,17 +179,6 @@ class Asking:
             # Another writer has folded, or the thread was rewound since the fold began.
             return None
         return ReductionMetadata(state=state, event=event)
-
-    async def _is_stored(self, ground: HistoryReductionState | None) -> bool:
-        """Whether the thread still has *ground*, which a fold is based on."""
-        if ground is None:
-            return True
-        stored = await self._progress.thread.reductions()
-        return any(ground.is_same_as(one) for one in stored)
-
-    @property
-    def _archives(self) -> bool:
-        return self._setup.reducer.config.retention == "reduced"
 
     async def _keep(self, reduced: ReducedHistory[Message]) -> None:
         """Store a new fold; if it ends the turn, in the commit that ends it."""

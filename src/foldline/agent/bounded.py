@@ -21,16 +21,11 @@ _ABANDONED: set[asyncio.Task[object]] = set()
 
 
 class Outcome(Struct, Generic[_Value], frozen=True, kw_only=True):
-    """How a piece of work has ended."""
+    """How a piece of work has ended: with a value, an error, or because its time was over."""
 
     value: _Value | None = None
-    """What it returned."""
-
     error: BaseException | None = None
-    """What it raised; None if it returned or has expired."""
-
     has_expired: bool = False
-    """Whether it was stopped because its time was over."""
 
 
 async def bounded(

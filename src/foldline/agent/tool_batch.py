@@ -32,13 +32,10 @@ _ATTEMPTS = 8
 
 
 class _Job(Struct):
-    """One call and its answer."""
-
     call: ToolCallPart
     run: ToolRun
     tool: Tool | None
     is_stored: bool
-    """Whether its intent is stored."""
     attempt: int = 1
     answer: ToolAnswer | None = None
 
@@ -185,8 +182,6 @@ class ToolBatch:
         for attempt in range(_ATTEMPTS, 0, -1):
             await thread.refresh()
             state = thread.execution_state
-            if state is None or len(state.current_messages) == thread.count:
-                return
             runs = [
                 job.finished
                 for job in self._jobs
@@ -194,8 +189,8 @@ class ToolBatch:
                 and not job.run.is_finished
                 and job.run in thread.pending_tools
             ]
-            if not runs:
-                return
+            if state is None or len(state.current_messages) == thread.count or not runs:
+                return None
             try:
                 await thread.commit(Change(tools=runs))
             except ThreadConflictError:

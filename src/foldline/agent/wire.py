@@ -78,8 +78,6 @@ class Items(Struct, frozen=True, kw_only=True):
     """What a caller passed in, as a history, and the way back."""
 
     history: History
-    """The history."""
-
     kept: Sequence[Any]
     """What was passed in; a copy, if it was a list."""
 

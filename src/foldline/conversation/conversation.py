@@ -12,8 +12,7 @@ from foldline.agent.event_stream import EventStream, Later
 from foldline.agent.portal import PORTAL
 from foldline.agent.result import ReductionMetadata
 from foldline.checks import expect
-from foldline.conversation.events import ConversationEvent
-from foldline.conversation.orchestration import OrchestrationResult
+from foldline.conversation.orchestration import ConversationEvent, OrchestrationResult
 from foldline.conversation.orchestrator import Orchestrator
 from foldline.conversation.sending import Sending, is_waiting
 from foldline.errors import ConfigError, RunStartError
@@ -82,7 +81,21 @@ class Conversation:
             ConfigError: There is no agent, two have the same name, or several have no orchestrator.
         """
         self._agents = _by_name(agents)
-        _check_parts(self._agents, orchestrator, thread)
+        if not self._agents:
+            message = "agents must not be empty"
+            raise ConfigError(message)
+        if orchestrator is None and len(self._agents) > 1:
+            message = f"a conversation of {len(self._agents)} agents needs an orchestrator"
+            raise ConfigError(message)
+        if isinstance(orchestrator, type) or not isinstance(orchestrator, Orchestrator | None):
+            # A class has the methods of its instances.
+            kind = type(orchestrator).__name__
+            message = (
+                f"orchestrator must be an Orchestrator, got {kind}: it needs async orchestrate()"
+            )
+            raise ConfigError(message)
+        hint = "`await store.thread(id)` gives one"
+        expect("thread", thread, ConversationThread | None, hint=hint)
         self._orchestrator = orchestrator
         self._thread = thread
         self._is_sending = False
@@ -237,25 +250,6 @@ def _by_name(given: object) -> Mapping[str, Agent]:
 def _agent(given: object) -> Agent:
     expect("agent", given, Agent)
     return cast("Agent", given)
-
-
-def _check_parts(agents: Mapping[str, Agent], orchestrator: object, thread: object) -> None:
-    if not agents:
-        message = "agents must not be empty"
-        raise ConfigError(message)
-    if orchestrator is None and len(agents) > 1:
-        message = f"a conversation of {len(agents)} agents needs an orchestrator"
-        raise ConfigError(message)
-    if orchestrator is not None and not _is_orchestrator(orchestrator):
-        kind = type(orchestrator).__name__
-        message = f"orchestrator must be an Orchestrator, got {kind}: it needs async orchestrate()"
-        raise ConfigError(message)
-    expect("thread", thread, ConversationThread | None, hint="`await store.thread(id)` gives one")
-
-
-def _is_orchestrator(given: object) -> bool:
-    # A class has the methods of its instances.
-    return isinstance(given, Orchestrator) and not isinstance(given, type)
 
 
 def call_sync(

@@ -10,7 +10,7 @@ from foldline.agent.arguments import TurnInput
 from foldline.agent.event_stream import StreamingTurnResult
 from foldline.agent.events import AgentEvent
 from foldline.agent.result import TurnResult
-from foldline.conversation.events import AgentSelectedEvent, ConversationEvent
+from foldline.conversation.orchestration import AgentSelectedEvent, ConversationEvent
 from foldline.errors import ThreadConflictError
 from foldline.history.messages import Message
 from foldline.reduction.config import AgentRunConfig
@@ -38,7 +38,8 @@ class Stage:
         self.listen = listen
         self.turns: list[tuple[str, TurnResult]] = []
         """The finished turns on the thread, with the names of the agents."""
-        self._conflict: ThreadConflictError | None = None
+        self.conflict: ThreadConflictError | None = None
+        """Another writer was faster."""
         self._shown: str | None = None
         self.look()
 
@@ -52,10 +53,6 @@ class Stage:
             self.listen(AgentSelectedEvent(agent=agent, conversation_id=self.thread.id))
         self._shown = agent
 
-    def has_lost(self, conflict: ThreadConflictError) -> None:
-        """Note that another writer was faster."""
-        self._conflict = conflict
-
     def check(self) -> None:
         """
         Check that no other writer has added a message.
@@ -63,8 +60,8 @@ class Stage:
         Raises:
             ThreadConflictError: One has.
         """
-        if self._conflict is not None:
-            raise self._conflict
+        if self.conflict is not None:
+            raise self.conflict
         if self.thread.count != self._count:
             actual = self.thread.head.revision
             raise ThreadConflictError(
@@ -130,12 +127,7 @@ class OrchestratedAgent:
         return await self._turn(None, self._stage.listen, takes_over=False)
 
     def run_stream(self, message: TurnInput = None) -> StreamingTurnResult:
-        """
-        Return the turn of `run` as a stream, for orchestrators that stream themselves.
-
-        Args:
-            message: A further message for the agent.
-        """
+        """Return the turn of `run` as a stream, for orchestrators that stream themselves."""
         return StreamingTurnResult(lambda listen: self._turn(message, listen, takes_over=True))
 
     async def respond(self, history: Sequence[Message]) -> TurnResult:
@@ -179,7 +171,7 @@ class OrchestratedAgent:
                 await stage.thread.abandon_run(f"Handed over to {self.name}")
             turn = await self._ran(stage.thread, message, listen)
         except ThreadConflictError as error:
-            stage.has_lost(error)
+            stage.conflict = error
             raise
         finally:
             stage.look()

@@ -3,9 +3,12 @@
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
-from foldline.conversation.events import ConversationEvent
 from foldline.conversation.orchestrated_agent import OrchestratedAgent
-from foldline.conversation.orchestration import OrchestrationOptions, OrchestrationResult
+from foldline.conversation.orchestration import (
+    ConversationEvent,
+    OrchestrationOptions,
+    OrchestrationResult,
+)
 from foldline.errors import ConfigError
 from foldline.history.messages import Message
 

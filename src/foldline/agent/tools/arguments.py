@@ -43,11 +43,6 @@ class ArgumentReader(Struct, frozen=True, kw_only=True):
         as `3.0`, 0 and 1 as booleans, a time in seconds. If a key is repeated, the last one counts; an
         empty *text* is an empty object. The function's defaults fill in what the model does not give.
 
-        Args:
-            text: What the model wrote.
-            context: The call.
-            schema: The schema that the model was given; an error quotes it.
-
         Raises:
             FormatError: *text* does not match. The message says what is wrong and what is expected,
                 for the model to read.

@@ -116,12 +116,10 @@ def _kind(values: Iterable[object]) -> JsonSchema:
 
 
 class _References(Struct, frozen=True, kw_only=True):
-    """The definitions that a schema refers to."""
+    """The definitions that a schema refers to; recursive ones cannot be inlined."""
 
     definitions: Mapping[str, JsonSchema]
-
     recursive: frozenset[str]
-    """The names of those that refer to themselves; they cannot be inlined."""
 
     @classmethod
     def of(
