@@ -190,14 +190,14 @@ class ToolBatch:
                 and job.run in thread.pending_tools
             ]
             if state is None or len(state.current_messages) == thread.count or not runs:
-                return None
+                break
             try:
                 await thread.commit(Change(tools=runs))
             except ThreadConflictError:
                 if attempt == 1:
                     raise
             else:
-                return
+                break
 
     async def _run(self, job: _Job) -> None:
         assert job.tool is not None
