@@ -86,10 +86,7 @@ class Agent:
         config = _NO_REDUCTION if history_reduction is None else history_reduction
         expect("name", name, str)
         expect("instructions", instructions, str)
-        expect("history_reduction", config, HistoryReductionConfig)
-        expect("options", options, AgentOptions)
-        expect("background_fold", background_fold, BackgroundFold | None)
-        expect("telemetry", telemetry, Observer)
+        _check_parts(config, options, background_fold, telemetry)
         chat = check_model(open_model(model))
         chain, writer = _summarizers(summarizer, config, chat, telemetry)
         self._opened = [one for one in (chat, writer) if one is not None and one is not model]
@@ -101,9 +98,7 @@ class Agent:
             tools=by_name,
             definitions=tuple(one.definition for one in by_name.values()),
             instructions=instructions,
-            instruction_tokens=count_message(Message.system(instructions), TokenEstimator())
-            if instructions
-            else 0,
+            instruction_tokens=_tokens(instructions),
             options=options,
             background=background_fold,
             observer=telemetry,
@@ -250,6 +245,19 @@ def _given(message: TurnInput, thread: object, config: object) -> list[Message]:
     expect("thread", thread, ConversationThread | None, hint="`await store.thread(id)` gives one")
     expect("config", config, AgentRunConfig | None)
     return messages_of(message)
+
+
+def _check_parts(config: object, options: object, background: object, telemetry: object) -> None:
+    expect("history_reduction", config, HistoryReductionConfig)
+    expect("options", options, AgentOptions)
+    expect("background_fold", background, BackgroundFold | None)
+    expect("telemetry", telemetry, Observer)
+
+
+def _tokens(instructions: str) -> int:
+    if not instructions:
+        return 0
+    return count_message(Message.system(instructions), TokenEstimator())
 
 
 def _reducer(
