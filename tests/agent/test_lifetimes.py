@@ -21,7 +21,6 @@ from foldline import (
     SummaryRequest,
     TurnResult,
 )
-from foldline.agent.reducer import HistoryReducer
 from foldline.errors import ContextOverflowError
 from foldline.providers.model import ChatRequest
 from foldline.reduction.event import Reason
@@ -228,10 +227,3 @@ def test_a_summarizer_has_the_time_that_the_options_give() -> None:
 
     assert (event.status, event.summarizer) == ("performed", "digest")
     assert set(event.failures) == {"TimeoutError"}
-
-
-def test_a_reducer_keeps_its_own_observer() -> None:
-    """Making an agent changes nothing of a reducer that somebody else has made."""
-    reducer = HistoryReducer(CONFIG)
-
-    assert Agent(ScriptedModel(), history_reduction=CONFIG).reducer is not reducer

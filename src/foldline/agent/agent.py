@@ -90,13 +90,11 @@ class Agent:
         chat = check_model(open_model(model))
         chain, writer = _summarizers(summarizer, config, chat, telemetry)
         self._opened = [one for one in (chat, writer) if one is not None and one is not model]
-        by_name = tools_by_name(tools)
         self._setup = TurnSetup(
             agent=name,
             model=chat,
             reducer=_reducer(config, chain, options).observed_by(telemetry),
-            tools=by_name,
-            definitions=tuple(one.definition for one in by_name.values()),
+            tools=tools_by_name(tools),
             instructions=instructions,
             instruction_tokens=_tokens(instructions),
             options=options,

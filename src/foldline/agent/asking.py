@@ -1,6 +1,7 @@
 """One model call: reduce, send, and fold more if the vendor refuses the request as too long."""
 
 from functools import partial
+from operator import attrgetter
 
 from foldline.agent.background import FoldKey
 from foldline.agent.events import RequestSentEvent
@@ -268,7 +269,7 @@ class Asking:
         progress.emit(sent)
         request = ChatRequest(
             messages=messages,
-            tools=setup.definitions,
+            tools=tuple(map(attrgetter("definition"), setup.tools.values())),
             service_thread_id=progress.state.service_thread_id if missing else None,
             settings=setup.options.settings,
         )

@@ -14,7 +14,7 @@ from foldline.agent.telemetry import Observer
 from foldline.agent.tools import Tool
 from foldline.errors import CommitUnknownError, ThreadConflictError
 from foldline.history.messages import Message
-from foldline.providers.model import ChatModel, ToolDefinition
+from foldline.providers.model import ChatModel
 from foldline.reduction.state import HistoryReductionState
 from foldline.threads.change import Change
 from foldline.threads.loop_state import AgentLoopState
@@ -31,9 +31,6 @@ class TurnSetup(Struct, frozen=True, kw_only=True):
     model: ChatModel
     reducer: HistoryReducer
     tools: Mapping[str, Tool]
-    definitions: tuple[ToolDefinition, ...]
-    """The tools as the model sees them."""
-
     instructions: str
     instruction_tokens: int
     options: AgentOptions

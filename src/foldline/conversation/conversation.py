@@ -87,9 +87,10 @@ class Conversation:
         if orchestrator is None and len(self._agents) > 1:
             message = f"a conversation of {len(self._agents)} agents needs an orchestrator"
             raise ConfigError(message)
-        if isinstance(orchestrator, type) or not isinstance(orchestrator, Orchestrator | None):
+        given: object = orchestrator
+        if isinstance(given, type) or not isinstance(given, Orchestrator | None):
             # A class has the methods of its instances.
-            kind = type(orchestrator).__name__
+            kind = type(given).__name__
             message = (
                 f"orchestrator must be an Orchestrator, got {kind}: it needs async orchestrate()"
             )

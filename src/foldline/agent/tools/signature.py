@@ -135,10 +135,7 @@ def read_signature(function: ToolFunction, *, name: str) -> Signature:
         ConfigError: It is not a function, has a parameter that cannot be given by name, or an
             annotation that cannot be resolved.
     """
-    if isinstance(function, type) or not callable(function):
-        what = function.__name__ if isinstance(function, type) else type(function).__name__
-        message = f"tool {name!r} must be a function, a method or a callable object, got {what}"
-        raise ConfigError(message)
+    _check(function, name)
     plain = without_partial(function)
     hints = _hints(plain, name)
     told = read_docstring(_docstring(plain))
@@ -157,6 +154,13 @@ def read_signature(function: ToolFunction, *, name: str) -> Signature:
         contexts=tuple(one.name for one, hint in wanted if _is_context(hint)),
         description=told.description,
     )
+
+
+def _check(function: object, name: str) -> None:
+    if isinstance(function, type) or not callable(function):
+        what = function.__name__ if isinstance(function, type) else type(function).__name__
+        message = f"tool {name!r} must be a function, a method or a callable object, got {what}"
+        raise ConfigError(message)
 
 
 def _parameters(function: ToolFunction, name: str) -> Iterator[inspect.Parameter]:
