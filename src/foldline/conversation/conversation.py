@@ -87,10 +87,8 @@ class Conversation:
         if orchestrator is None and len(self._agents) > 1:
             message = f"a conversation of {len(self._agents)} agents needs an orchestrator"
             raise ConfigError(message)
-        given: object = orchestrator
-        if isinstance(given, type) or not isinstance(given, Orchestrator | None):
-            # A class has the methods of its instances.
-            kind = type(given).__name__
+        if orchestrator is not None and not _is_orchestrator(orchestrator):
+            kind = type(orchestrator).__name__
             message = (
                 f"orchestrator must be an Orchestrator, got {kind}: it needs async orchestrate()"
             )
@@ -251,6 +249,11 @@ def _by_name(given: object) -> Mapping[str, Agent]:
 def _agent(given: object) -> Agent:
     expect("agent", given, Agent)
     return cast("Agent", given)
+
+
+def _is_orchestrator(given: object) -> bool:
+    # A class has the methods of its instances.
+    return isinstance(given, Orchestrator) and not isinstance(given, type)
 
 
 def call_sync(
