@@ -65,13 +65,7 @@ class Asking:
         """The newest fold of this call."""
 
     async def run(self) -> None:
-        """
-        Ask until the model has answered, or a fold has ended the turn.
-
-        Raises:
-            ContextOverflowError: The vendor refuses the request as too long, and no fold helps.
-            ModelError: The model failed.
-        """
+        """Ask until the model has answered, or a fold has ended the turn."""
         harder, refusal = False, None
         for left in range(self._setup.options.max_overflow_folds, -1, -1):
             window = await self._window(waits=harder or self._is_forced)

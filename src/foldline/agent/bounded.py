@@ -36,9 +36,6 @@ async def bounded(
 
     It runs in a task of its own, with a copy of the context variables. If it ignores being cancelled,
     nobody waits for it any longer, and whatever it returns or raises then is dropped.
-
-    Raises:
-        CancelledError: The caller was cancelled, and the work with it.
     """
     task = asyncio.create_task(_outcome(work))
     try:

@@ -34,9 +34,6 @@ async def ask_model(
     Return the answer of *model* to *request*, and emit it while it arrives.
 
     *streams* asks the model to stream if it can; *reduction* is how the request's view was made.
-
-    Raises:
-        ModelError: The model failed, or its answer is not valid.
     """
     deltas = Deltas(iteration, emit)
     streaming = model if streams and isinstance(model, StreamingChatModel) else None
@@ -74,12 +71,7 @@ async def _streamed(
 
 
 def _checked(response: ChatResponse, model: ChatModel) -> ChatResponse:
-    """
-    Return *response* without empty messages.
-
-    Raises:
-        ModelError: It is not valid, or could not be read again once stored.
-    """
+    """Return *response* without empty messages."""
     # A custom model may return anything, whatever its annotation says.
     if not isinstance(response, ChatResponse):  # pyright: ignore[reportUnnecessaryIsInstance]
         message = f"{model.name} must return a ChatResponse, got {type(response).__name__}"

@@ -56,12 +56,7 @@ class Progress:
         self._revision, self._seen = thread.head.revision, self._place()
 
     def check(self) -> None:
-        """
-        Check that no other run or message has been stored, as far as the thread object knows.
-
-        Raises:
-            ThreadConflictError: One has.
-        """
+        """Check that no other run or message has been stored, as far as the thread object knows."""
         if self._place() != self._seen:
             actual = self.thread.head.revision
             raise ThreadConflictError(
@@ -69,14 +64,7 @@ class Progress:
             )
 
     async def commit(self, change: Change) -> None:
-        """
-        Commit *change*, even if another writer has stored a reduction or metadata meanwhile.
-
-        Raises:
-            ThreadConflictError: Another run continues the thread, or has added a message.
-            StoreError: The store failed; nothing was written.
-            CommitUnknownError: It failed, and the step may or may not have been written.
-        """
+        """Commit *change*, even if another writer has stored a reduction or metadata meanwhile."""
 
         def _decide(thread: ConversationThread) -> Change:
             self.check()

@@ -111,12 +111,7 @@ def read_items(
     format: NativeFormat | None,
     counter: TokenCounter | None,
 ) -> Items:
-    """
-    Read *messages* in whatever form they are.
-
-    Raises:
-        FormatError: They are not a list, are mixed, or one is not a message of its format.
-    """
+    """Read *messages* in whatever form they are."""
     if isinstance(messages, History):
         return Items(history=messages, kept=messages)
     if not _is_list(messages):

@@ -267,11 +267,6 @@ def call_sync(
     It runs in the same loop as every `*_sync` method, so a store that is opened like this serves them
     all.
 
-    Args:
-        function: An async function or method, such as `store.open` or `store.thread`.
-        args: Its arguments.
-        kwargs: Its keyword arguments.
-
     Raises:
         BlockingCallError: An event loop is running in this thread.
     """

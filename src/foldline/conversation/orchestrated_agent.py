@@ -54,12 +54,7 @@ class Stage:
         self._shown = agent
 
     def check(self) -> None:
-        """
-        Check that no other writer has added a message.
-
-        Raises:
-            ThreadConflictError: One has.
-        """
+        """Check that no other writer has added a message."""
         if self.conflict is not None:
             raise self.conflict
         if self.thread.count != self._count:
@@ -79,23 +74,11 @@ class OrchestratedAgent:
     """
 
     def __init__(self, agent: Agent, stage: Stage) -> None:
-        self._agent = agent
         self._stage = stage
-
-    @property
-    def name(self) -> str:
-        """The name of the agent."""
-        return self._agent.name
-
-    @property
-    def instructions(self) -> str:
-        """The instructions of the agent."""
-        return self._agent.instructions
-
-    @property
-    def agent(self) -> Agent:
+        self.agent = agent
         """The agent itself, without the conversation."""
-        return self._agent
+        self.name = agent.name
+        self.instructions = agent.instructions
 
     async def run(self, message: TurnInput = None) -> TurnResult:
         """
@@ -187,8 +170,8 @@ class OrchestratedAgent:
         stage = self._stage
         stage.show(self.name)
         if listen is None:
-            return await self._agent.run(message, thread=thread, config=stage.config)
-        async with self._agent.run_stream(message, thread=thread, config=stage.config) as stream:
+            return await self.agent.run(message, thread=thread, config=stage.config)
+        async with self.agent.run_stream(message, thread=thread, config=stage.config) as stream:
             async for event in stream:
                 listen(event)
             return await stream.final_result

@@ -148,17 +148,7 @@ class OrchestrationResult(Struct, frozen=True, kw_only=True):
         agent_scores: Mapping[str, float] | None = None,
         context: Mapping[str, object] | None = None,
     ) -> Self:
-        """
-        Return the result whose answer and fold are those of *turn*.
-
-        Args:
-            turn: The turn.
-            selected_agent: The name of the agent.
-            strategy_name: The strategy that chose it.
-            decision_duration: How long the choice took, in seconds.
-            agent_scores: A score for each agent.
-            context: Further facts about the choice.
-        """
+        """Return the result whose answer and fold are those of *turn*; the rest is its metadata."""
         metadata = OrchestrationMetadata(
             strategy_name=strategy_name,
             decision_duration=decision_duration,

@@ -96,12 +96,7 @@ class ObservedModel:
         return window_of(self._model)
 
     async def respond(self, request: ChatRequest) -> ChatResponse:
-        """
-        Return the model's answer to *request*.
-
-        Raises:
-            ModelError: The model failed.
-        """
+        """Return the model's answer to *request*."""
         with self._observer.model_call(request, model=self._model.name) as answered:
             response = await self._model.respond(request)
             answered(response)

@@ -31,12 +31,7 @@ _KINDS: Mapping[type, str] = MappingProxyType({str: "string", int: "integer", bo
 
 
 def schema_of(parameters: Sequence[Parameter], *, name: str) -> JsonSchema:
-    """
-    Return the schema of the arguments that the tool *name* takes.
-
-    Raises:
-        ConfigError: A parameter has a type without a JSON schema; the message names it.
-    """
+    """Return the schema of the arguments that the tool *name* takes."""
     schemas, definitions = _components(parameters, name)
     references = _References.of(schemas, definitions)
     properties: JsonSchema = {}

@@ -130,10 +130,6 @@ def read_signature(function: ToolFunction, *, name: str) -> Signature:
     Read the parameters of *function*, for the tool *name*.
 
     Arguments that a `partial` binds by name are no parameters: the model neither sees nor sets them.
-
-    Raises:
-        ConfigError: It is not a function, has a parameter that cannot be given by name, or an
-            annotation that cannot be resolved.
     """
     _check(function, name)
     plain = without_partial(function)

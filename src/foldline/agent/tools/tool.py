@@ -171,12 +171,7 @@ def as_tool(given: Tool | ToolFunction) -> Tool:
 
 
 def tools_by_name(given: Iterable[Tool | ToolFunction]) -> Mapping[str, Tool]:
-    """
-    Return *given*, tools and typed functions, as tools by name.
-
-    Raises:
-        ConfigError: It is not a list, one of them cannot be a tool, or two have the same name.
-    """
+    """Return *given*, tools and typed functions, as tools by name."""
     found: dict[str, Tool] = {}
     for one in map(as_tool, several("tools", given)):
         if one.name in found:
