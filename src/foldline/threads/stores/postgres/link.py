@@ -73,14 +73,7 @@ class PostgresLink:
         self, dsn: str, *, schema: str, pool_size: int, timeout: float, durability: Durability
     ) -> None:
         """
-        Use the database at *dsn*; nothing is connected yet.
-
-        Args:
-            dsn: Its address: a `postgresql://` URL or a connection string of libpq.
-            schema: The schema of the tables.
-            pool_size: How many connections are open at most.
-            timeout: How many seconds a call may take, waiting and connecting included.
-            durability: What a crash of the server may lose.
+        Use the database at *dsn*, not yet connected; see `PostgresStore` for the options.
 
         Raises:
             ConfigError: An argument is invalid.
@@ -247,7 +240,7 @@ class PostgresLink:
         """
         End the session whose answer was lost, and then read; None if it cannot be ended.
 
-        A session that goes on could still do its work after the read.
+        A session that is still open could do its work after the read.
         """
         until = max(broken.until, asyncio.get_running_loop().time() + _GRACE)
         wait = math.ceil(1000 * _GRACE / 2)
