@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from foldline.errors import StoreError
+from foldline.errors import StoreCorruptError, StoreError
 from foldline.threads.stores.fact import Fact
 from foldline.threads.stores.sqlite.faults import SQLITE_ERRORS, store_error
 from foldline.threads.stores.sqlite.file import APPLICATION_ID, needs_lock
@@ -44,7 +44,9 @@ def sqlite_facts(path: Path) -> Iterator[Fact]:
     except StoreError as error:
         yield Fact(name="file", value=str(error), is_danger=True)
     except SQLITE_ERRORS as error:
-        yield Fact(name="file", value=str(store_error(error)), advice=_DAMAGED, is_danger=True)
+        found = store_error(error)
+        advice = _DAMAGED if isinstance(found, StoreCorruptError) else _UNWRITABLE
+        yield Fact(name="file", value=str(found), advice=advice, is_danger=True)
     yield from _sizes(path)
     yield _mode(path)
 
