@@ -56,6 +56,7 @@ _Step: TypeAlias = tuple[int, str, str | None, list[Any]]
 # What a system message holds is not sent as a result.
 _RESULT_ROLES = frozenset({"user", "tool"})
 
+
 def _fraction(text: str) -> dict[str, str]:
     """Return *text* in its shortest spelling of the same value: vendors write 0.10 as 0.1."""
     short = repr(float(text))
@@ -90,15 +91,16 @@ def chain_digest(previous: bytes, message: Message) -> bytes:
         if text and text.isascii():
             step = _encode((_VERSION, message.role, message.name, parts))
             return sha256(previous + sha256(step).digest()).digest()
+    return _chained(previous, message, _steps)
+
+
+def _chained(previous: bytes, message: Message, steps: Callable[[Message], list[_Step]]) -> bytes:
     try:
-        return _chained(previous, message, _encode)
+        forms = [_encode(step) for step in steps(message)]
     except UnicodeEncodeError:
-        return _chained(previous, _stored(message), canonical_json)
-
-
-def _chained(previous: bytes, message: Message, encode: Callable[[Any], bytes]) -> bytes:
-    for step in _steps(message):
-        previous = sha256(previous + sha256(encode(step)).digest()).digest()
+        forms = [canonical_json(step) for step in steps(_stored(message))]
+    for form in forms:
+        previous = sha256(previous + sha256(form).digest()).digest()
     return previous
 
 
@@ -110,16 +112,12 @@ def _stored(message: Message) -> Message:
 
 def chain_digest_1(previous: bytes, message: Message) -> bytes:
     """Return what `chain_digest` returned in version 1."""
-    try:
-        step = _encode(_projected_1(message))
-    except UnicodeEncodeError:
-        step = canonical_json(_projected_1(_stored(message)))
-    return sha256(previous + sha256(step).digest()).digest()
+    return _chained(previous, message, _steps_1)
 
 
-def _projected_1(message: Message) -> _Step:
+def _steps_1(message: Message) -> list[_Step]:
     parts = [_projection(part, _ARGUMENTS_1) for part in message.parts]
-    return (1, message.role, message.name, parts)
+    return [(1, message.role, message.name, parts)]
 
 
 def follows(previous: bytes, message: Message, digest: bytes) -> bool:
@@ -152,10 +150,10 @@ def _steps(message: Message) -> list[_Step]:
     steps: list[_Step] = []
     said: list[Any] | None = None
     for part in message.parts:
-        if type(part) is TextPart and part.content == "":
+        if isinstance(part, TextPart) and part.content == "":
             continue
         projection = _projection(part, _ARGUMENTS)
-        if type(part) is ToolCallResponsePart and role in _RESULT_ROLES:
+        if isinstance(part, ToolCallResponsePart) and role in _RESULT_ROLES:
             steps.append((_VERSION, "tool", None, [projection]))
             said = None
         elif said is None or role == "assistant":
@@ -168,15 +166,13 @@ def _steps(message: Message) -> list[_Step]:
 
 
 def _projection(part: Part, decoder: msgspec.json.Decoder[Any]) -> Any:
-    kind = type(part)
-    if kind is ToolCallPart:
+    if isinstance(part, ToolCallPart):
         return _call(part, decoder)
-    if kind is TextPart:
+    if isinstance(part, TextPart):
         return part if part.content.isascii() else TextPart(_copied(part.content))
-    if kind is ToolCallResponsePart and type(part.response) is str:
-        if part.response.isascii():
-            return part
-        return ToolCallResponsePart(part.id, _copied(part.response))
+    if isinstance(part, ToolCallResponsePart) and isinstance(part.response, str):
+        is_ascii = part.response.isascii()
+        return part if is_ascii else ToolCallResponsePart(part.id, _copied(part.response))
     return part
 
 

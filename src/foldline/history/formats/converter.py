@@ -66,7 +66,7 @@ class Converter(Struct, frozen=True, kw_only=True):
         Raises:
             FormatError: An item has the wrong shape; the error names its place and the field.
         """
-        return tuple(message for message, _ in self.pairs(items))
+        return tuple([message for message, _ in self.pairs(items)])
 
     def items(self, messages: Iterable[Message]) -> list[Object]:
         """Write *messages* as items; those that were read from this format come out as they were."""
@@ -94,10 +94,10 @@ class Converter(Struct, frozen=True, kw_only=True):
             FormatError: *item* has the wrong shape.
         """
         plain = self._plain(item)
-        return self._checked(as_object(item, "the message")) if plain is None else plain
-
-    def _checked(self, item: Object) -> Message:
-        return self._kept(self.parse(item), [item])
+        if plain is not None:
+            return plain
+        fields = as_object(item, "the message")
+        return self._kept(self.parse(fields), [fields])
 
     def _plain(self, item: Any) -> Message | None:
         """Return the message that *item* is if it is a role and one str, as most items are."""
@@ -139,22 +139,24 @@ class Converter(Struct, frozen=True, kw_only=True):
         pairs: list[tuple[Message, list[Object]]] = []
         # The answer that the last of the pairs is, as far as it was read.
         run: list[Message] = []
-        end = 0
-        for item in items:
+        is_open, place = False, 0
+        for place, item in enumerate(items):
             plain = self._plain(item)
-            pieces = self._pieces(item, end) if plain is None else ((plain, item),)
+            pieces = self._pieces(item, place) if plain is None else ((plain, item),)
             for message, own in pieces:
-                if run and run[-1].goes_on_with(message):
+                is_answer = message.role == "assistant"
+                if is_answer and run and run[-1].name == message.name:
                     pairs[-1][1].append(own)
                     run.append(message)
+                    is_open = True
                     continue
-                if run:
-                    self._join(pairs, run, end)
+                if is_open:
+                    self._join(pairs, run, place)
                 pairs.append((message, [own]))
-                run = [message] if message.role == "assistant" else []
-            end += 1
-        if run:
-            self._join(pairs, run, end)
+                run = [message] if is_answer else []
+                is_open = is_answer and plain is None
+        if is_open:
+            self._join(pairs, run, place + 1)
         return pairs
 
     def split(self, item: Object) -> list[Object]:
@@ -222,21 +224,23 @@ class Converter(Struct, frozen=True, kw_only=True):
         return edited
 
     def _pieces(self, item: Any, place: int) -> Sequence[tuple[Message, Object]]:
-        with at(f"message {place}"):
+        try:
             fields = as_object(item, "the message")
             first, *others = self.split(fields)
-            if not others:
-                message = self.parse(fields)
+            message = self.parse(first)
+            if not others and message.role == "assistant":
                 # Of an answer all items are compared at once.
-                is_whole = message.role != "assistant"
-                return ((self._kept(message, [fields]) if is_whole else message, fields),)
-            pieces = [(self._checked(first), first)]
+                return ((message, first),)
+            pieces = [(self._kept(message, [first]), first)]
             for piece in others:
-                message = self._checked(piece)
+                message = self._kept(self.parse(piece), [piece])
                 own = "" if message.native is None else message.native.item
                 native = Native(format=self.format, item=own, continues=True)
                 pieces.append((replace(message, native=native), piece))
-            return pieces
+        except FormatError as error:
+            text = f"message {place}: {error}"
+            raise FormatError(text) from error
+        return pieces
 
     def _join(
         self, pairs: list[tuple[Message, list[Object]]], run: Sequence[Message], end: int
@@ -250,8 +254,6 @@ class Converter(Struct, frozen=True, kw_only=True):
                 id=next((message.id for message in run if message.id is not None), None),
                 name=joined.name,
             )
-        elif self._plain(items[0]) is not None:
-            return
         pairs[-1] = (self._kept(joined, items, start=end - len(run)), items)
 
     def _kept(self, message: Message, items: list[Object], start: int | None = None) -> Message:
