@@ -45,10 +45,7 @@ class FencedTranscript(Struct, frozen=True, kw_only=True):
     """A transcript between its fences."""
 
     text: str
-    """The first fence, the transcript and the last fence."""
-
     mark: str
-    """What both fences hold, and no line between them."""
 
 
 def write_transcript(

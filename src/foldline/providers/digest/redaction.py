@@ -17,16 +17,16 @@ __all__ = ["REDACTION_RULES", "RedactionRule", "redact"]
 
 
 class RedactionRule(Struct, frozen=True):
-    """One shape of secret."""
+    """
+    One shape of secret, and what the marker in its place says.
+
+    Every text that the pattern matches has one of the hints, in lower case. A group called `keep`
+    before the secret stays.
+    """
 
     name: str
-    """What the marker in place of the secret says."""
-
     hints: tuple[str, ...]
-    """Lower-case literals, one of which is in every text that the pattern matches."""
-
     pattern: re.Pattern[str]
-    """The shape; a group called `keep` before the secret stays."""
 
 
 def _rule(name: str, hints: str, pattern: str) -> RedactionRule:

@@ -25,74 +25,45 @@ __all__ = ["Argument", "Call", "Result", "Speech", "Transcript", "read_transcrip
 
 
 class Speech(Struct, frozen=True):
-    """The text of a message."""
+    """The text of the message at an index."""
 
     position: int
-    """The index of the message."""
-
     role: Role
-    """Its role."""
-
     text: str
-    """Its text."""
 
 
 class Argument(Struct, frozen=True):
-    """One value somewhere inside the arguments of a call."""
+    """A value in the arguments of a call, and the nearest key around it; empty if they are no JSON."""
 
     label: str
-    """The nearest key around it; empty if the arguments are not a JSON object."""
-
     value: str
-    """The value as text."""
 
 
 class Call(Struct, frozen=True):
-    """A tool call."""
+    """A tool call in the message at an index; its result repeats the id."""
 
     position: int
-    """The index of the message."""
-
     id: str
-    """What its result repeats."""
-
     name: str
-    """The tool."""
-
     arguments: tuple[Argument, ...]
-    """The values of the arguments, in order."""
 
 
 class Result(Struct, frozen=True):
-    """What a tool returned."""
+    """What a tool returned, and whether the record itself marks it as an error."""
 
     position: int
-    """The index of the message."""
-
     id: str
-    """The id of the call."""
-
     text: str
-    """The result as text."""
-
     is_error: bool = False
-    """Whether the record itself marks it as an error."""
 
 
 class Transcript(Struct, frozen=True, kw_only=True):
     """What a span of messages holds for a digest, in order."""
 
     roles: Mapping[str, int]
-    """How many messages each role wrote."""
-
     speeches: tuple[Speech, ...]
-    """What was said."""
-
     calls: tuple[Call, ...]
-    """What was called."""
-
     results: tuple[Result, ...]
-    """What tools answered."""
 
 
 _Json: TypeAlias = "dict[str, _Json] | list[_Json] | str | float | bool | None"
@@ -104,31 +75,21 @@ _NAME_BREAK = re.compile(r"[\s,:]+")
 
 def read_transcript(messages: Iterable[Message]) -> Transcript:
     """Flatten *messages*; what has no text, such as images and encrypted reasoning, is left out."""
-    roles: Counter[str] = Counter()
-    speeches: list[Speech] = []
-    calls: list[Call] = []
-    results: list[Result] = []
-    for position, message in enumerate(messages):
-        roles[message.role] += 1
-        calls.extend(_read_call(call, position) for call in message.tool_calls)
-        results.extend(_read_results(message, position))
-        if message.role != "tool":
-            speeches.extend(_read_speech(message, position))
+    placed = list(enumerate(messages))
     return Transcript(
-        roles=dict(roles),
-        speeches=tuple(speeches),
-        calls=tuple(calls),
-        results=tuple(results),
+        roles=Counter(message.role for _, message in placed),
+        speeches=tuple(one for place, message in placed for one in _speech(message, place)),
+        calls=tuple(_call(call, place) for place, message in placed for call in message.tool_calls),
+        results=tuple(one for place, message in placed for one in _results(message, place)),
     )
 
 
-def _read_speech(message: Message, position: int) -> Iterator[Speech]:
-    text = clean(ends(_said(message)))
-    if text.strip():
+def _speech(message: Message, position: int) -> Iterator[Speech]:
+    if message.role != "tool" and (text := clean(ends(_said(message)))).strip():
         yield Speech(position, message.role, text)
 
 
-def _read_results(message: Message, position: int) -> Iterator[Result]:
+def _results(message: Message, position: int) -> Iterator[Result]:
     is_error = (message.metadata or {}).get(_MARKED) is True
     for part in message.tool_call_responses:
         text = clean(ends(_response_text(part)))
@@ -143,7 +104,7 @@ def _said(message: Message) -> str:
     return "\n".join(part.content for part in parts)
 
 
-def _read_call(part: ToolCallPart, position: int) -> Call:
+def _call(part: ToolCallPart, position: int) -> Call:
     # Once as JSON, where a secret is next to its name, and once more without escapes.
     written = clean(ends(part.arguments))
     try:
