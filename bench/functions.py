@@ -17,6 +17,7 @@ from typing import NamedTuple
 import foldline
 from foldline import Agent, ConversationThread, HistoryReductionConfig, Message, SQLiteStore
 from foldline.testing.model import ScriptedModel
+from foldline.threads.change import Change
 
 
 _HOME = Path(foldline.__file__).parent
@@ -55,7 +56,7 @@ async def _turn(agent: Agent, thread: ConversationThread) -> None:
 
 
 async def _commit(_: Agent, thread: ConversationThread) -> None:
-    await thread.commit(messages=[Message.user("Hello?"), Message.assistant("Hello.")])
+    await thread.commit(Change(messages=[Message.user("Hello?"), Message.assistant("Hello.")]))
 
 
 CALLS: dict[str, Callable[[Agent, ConversationThread], Awaitable[None]]] = {

@@ -38,6 +38,7 @@ from foldline.history.messages import Message
 from foldline.history.tokens import TokenEstimator
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.state import HistoryReductionState, hash_of, hash_text
+from foldline.threads.change import Change
 from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.thread import ConversationThread
@@ -104,9 +105,9 @@ class Kept:
             for message in messages:
                 digest = chain_digest(digest, message)
         reduction = structs.replace(
-            REDUCTION, summarized_up_to_index=thread.length, message_hash=hash_text(digest)
+            REDUCTION, summarized_up_to_index=thread.head.length, message_hash=hash_text(digest)
         )
-        await thread.commit(execution=STATE, reduction=reduction)
+        await thread.commit(Change(execution=STATE, reduction=reduction))
 
     @staticmethod
     async def _digest_of(thread: ConversationThread) -> bytes:
@@ -126,14 +127,16 @@ class Kept:
     async def _turn(self) -> None:
         self._written += 1
         if self._written % 3:
-            await self._thread.commit(messages=self._next(2), execution=STATE)
+            await self._thread.commit(Change(messages=self._next(2), execution=STATE))
             return
         history = (await self._thread.window()).history
         cut = max(history.start, len(history) - LAST)
         reduction = structs.replace(
             REDUCTION, summarized_up_to_index=cut, message_hash=hash_of(history, cut)
         )
-        await self._thread.commit(messages=self._next(2), execution=STATE, reduction=reduction)
+        await self._thread.commit(
+            Change(messages=self._next(2), execution=STATE, reduction=reduction)
+        )
 
     def loads(self, times: int) -> Took:
         """
@@ -367,14 +370,14 @@ async def _exchange(path: Path, counter: Counted, reducer: HistoryReducer, said:
     user, assistant = said
     async with SQLiteStore(path, counter=counter) as store:
         thread = await store.thread("t")
-        await thread.commit(messages=[message_of(user)])
+        await thread.commit(Change(messages=[message_of(user)]))
         window = await thread.window()
         counter.is_folding = True
         reduced = await reducer.reduce(window.history, state=window.reduction)
         counter.is_folding = False
         if reduced.state is not None and reduced.state != window.reduction:
             await thread.save_reduction(reduced.state)
-        await thread.commit(messages=[message_of(assistant)])
+        await thread.commit(Change(messages=[message_of(assistant)]))
 
 
 def _counting() -> dict[str, Any]:

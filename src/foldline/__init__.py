@@ -32,7 +32,7 @@ HOMES = MappingProxyType(
         "HistoryReductionState": "foldline.reduction.state",
         "MemoryStore": "foldline.threads.stores.memory",
         "Message": "foldline.history.messages",
-        "MessageStore": "foldline.threads.message_store",
+        "MessageStore": "foldline.threads.store",
         "ModelRouter": "foldline.conversation.model_router",
         "ModelSummarizer": "foldline.providers.model_summarizer",
         "NativeFormat": "foldline.history.messages",

@@ -123,13 +123,11 @@ from foldline.threads.cipher import (
 from foldline.threads.loop_state import (
     AgentLoopState as AgentLoopState,
 )
-from foldline.threads.message_store import (
-    MessageStore as MessageStore,
-)
 from foldline.threads.read_only import (
     ThreadWindow as ThreadWindow,
 )
 from foldline.threads.store import (
+    MessageStore as MessageStore,
     ThreadStore as ThreadStore,
 )
 from foldline.threads.stores.memory import (

@@ -181,7 +181,7 @@ def test_folded_messages_leave_the_working_history_where_that_is_wanted(tmp_path
             thread = await store.thread("t")
             for number in range(3):
                 await agent.run(f"{number} {long}", thread=thread)
-            archived, all_of_them = thread.archived, await thread.get_messages()
+            archived, all_of_them = thread.head.archived, await thread.get_messages()
             working = await thread.working_messages()
             await thread.undo_reduction()
             same = await thread.working_messages() == all_of_them

@@ -17,8 +17,9 @@ from foldline import (
 from foldline.agent.tools import Tool, tool
 from foldline.errors import CheckpointStaleError, ToolDecisionError
 from foldline.testing.model import ScriptedModel, calls
+from foldline.threads.change import Change
 from foldline.threads.loop_state import AgentLoopState
-from foldline.threads.tool_run import INTERRUPTED, ToolPolicy, ToolRun
+from foldline.threads.tools import INTERRUPTED, ToolPolicy, ToolRun
 
 
 async def interrupted(policy: ToolPolicy, thread: ConversationThread) -> None:
@@ -26,14 +27,16 @@ async def interrupted(policy: ToolPolicy, thread: ConversationThread) -> None:
     state = AgentLoopState(
         run_id="r", conversation_id=thread.id, started_at=thread.now(), agent_name="agent"
     )
-    await thread.commit(messages=[Message.user("pay")], execution=state)
+    await thread.commit(Change(messages=[Message.user("pay")], execution=state))
     await thread.commit(
-        messages=[calls(("pay", {"amount": 5}), ("pay", {"amount": 6}), first=1)],
-        execution=state,
-        tools=[
-            ToolRun(call_id="call_1", name="pay", policy=policy, key="k1"),
-            ToolRun(call_id="call_2", name="pay", policy=policy, key="k2", result="paid 6"),
-        ],
+        Change(
+            messages=[calls(("pay", {"amount": 5}), ("pay", {"amount": 6}), first=1)],
+            execution=state,
+            tools=[
+                ToolRun(call_id="call_1", name="pay", policy=policy, key="k1"),
+                ToolRun(call_id="call_2", name="pay", policy=policy, key="k2", result="paid 6"),
+            ],
+        )
     )
 
 
@@ -143,14 +146,14 @@ def test_a_handle_that_has_lost_its_calls_writes_nothing() -> None:
         await other.append([Message.user("by the way")])
         await other.abandon_run()
         await other.append([Message.user("and another thing")])
-        revisions.append(other.revision)
+        revisions.append(other.head.revision)
         return "paid"
 
     async def live() -> None:
         thread = await store.thread("t")
         with pytest.raises(ThreadConflictError):
             await Agent(ScriptedModel([calls(("pay", {}))]), tools=[pay]).run("pay", thread=thread)
-        revisions.append((await store.thread("t")).revision)
+        revisions.append((await store.thread("t")).head.revision)
 
     asyncio.run(live())
 
@@ -169,7 +172,7 @@ def test_a_result_that_is_stored_is_not_stored_again() -> None:
         other = await store.thread("t")
         await other.append([Message.user("by the way")])
         await other.answer_tool("call_1", "paid at the counter")
-        revisions.append(other.revision)
+        revisions.append(other.head.revision)
         return f"paid {amount}"
 
     async def live() -> list[object]:
@@ -179,7 +182,7 @@ def test_a_result_that_is_stored_is_not_stored_again() -> None:
         with pytest.raises(ThreadConflictError):
             await agent.run(thread=thread)
         left = await store.thread("t")
-        revisions.append(left.revision)
+        revisions.append(left.head.revision)
         return [run.result for run in left.pending_tools]
 
     assert asyncio.run(live()) == ["paid at the counter", "paid 6"]

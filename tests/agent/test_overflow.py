@@ -21,6 +21,7 @@ from foldline.history.tokens import TokenEstimator, count_message
 from foldline.providers.model import ChatRequest
 from foldline.testing.model import Answer, ScriptedModel
 from foldline.testing.summarizer import ScriptedSummarizer
+from foldline.threads.change import Change
 from foldline.threads.loop_state import AgentLoopState
 
 
@@ -204,7 +205,7 @@ def test_what_cannot_be_made_smaller_is_sent_all_the_same() -> None:
         thread = await filled(0)
         state = AgentLoopState(run_id="r", conversation_id="long", started_at=thread.now())
         state = state.with_context_window(100, model="small").terminated("done")
-        await thread.commit(execution=state)
+        await thread.commit(Change(execution=state))
         return (await agent(model).run(long, thread=thread)).text
 
     assert asyncio.run(live()) == "fine"

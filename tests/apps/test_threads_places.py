@@ -38,7 +38,7 @@ def expired(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 async def _is_there(path: Path, id: str) -> bool:
     async with SQLiteStore(path) as store:
-        return await store.backing.storage.load(ThreadKey("default", id)) is not None
+        return await store.context.storage.load(ThreadKey("default", id)) is not None
 
 
 def test_an_expired_thread_is_gone(run: Run, expired: Path) -> None:

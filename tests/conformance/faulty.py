@@ -1,14 +1,15 @@
 """Storages with one planted fault each, and the checks that must find it."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from msgspec.structs import replace
 
-from foldline.errors import ThreadConflictError, ThreadNotFoundError
+from foldline.threads.change import Change, Copy, Document, DocumentKind
 from foldline.threads.key import ThreadKey
-from foldline.threads.step import Branch, Document, DocumentKind, Step, StoredRow, StoredThread
+from foldline.threads.row import StoredRow
+from foldline.threads.storage import StoredThread
 from foldline.threads.stores.memory import MemoryStorage
 
 
@@ -18,129 +19,182 @@ __all__ = ["FAULTS"]
 class WithoutCompare(MemoryStorage):
     """Takes every commit, whatever revision it expects."""
 
-    async def commit(self, key: ThreadKey, step: Step) -> None:
+    async def commit(self, key: ThreadKey, change: Change) -> None:
         """Commit at the revision that is there."""
         stored = await self.load(key)
         revision = 0 if stored is None else stored.revision
-        await super().commit(key, replace(step, expected=revision))
+        await super().commit(key, replace(change, revision=revision))
 
 
 class ComparesTooEarly(MemoryStorage):
     """Compares the revision, waits, and writes."""
 
-    async def commit(self, key: ThreadKey, step: Step) -> None:
+    async def commit(self, key: ThreadKey, change: Change) -> None:
         """Commit what was right a moment ago."""
-        stored = await self.load(key)
-        revision = 0 if stored is None else stored.revision
-        if revision != step.expected:
-            raise ThreadConflictError(thread_id=key.id, expected=step.expected, actual=revision)
+        self._compare(key, self._threads.get(key), change.revision)
         await asyncio.sleep(0)
-        stored = await self.load(key)
-        revision = 0 if stored is None else stored.revision
-        opens = None if revision else step.opens
-        branch = self._threads[key].branch if revision and step.opens else step.branch
-        await super().commit(key, replace(step, expected=revision, opens=opens, branch=branch))
-
-
-class TakesAnyBranch(MemoryStorage):
-    """Compares the revision and not the branch."""
-
-    async def commit(self, key: ThreadKey, step: Step) -> None:
-        """Move the thread to the branch of the step, then commit."""
         thread = self._threads.get(key)
-        if thread is not None and step.opens is None and step.branch in self._branches:
-            thread.branch = step.branch
-        await super().commit(key, step)
+        if thread is not None:
+            change = replace(change, revision=thread.revision, epoch=thread.epoch)
+        await super().commit(key, change)
 
 
-class RewindsToAnyBranch(MemoryStorage):
-    """Lets a thread that is there share the rows of any other."""
+class TakesAnyEpoch(MemoryStorage):
+    """Compares the revision and not the epoch."""
 
-    def _need_parent(self, key: ThreadKey, branch: Branch, *, is_new: bool) -> None:
-        super()._need_parent(key, branch, is_new=True)
-
-
-class SharesWhatIsLeft(MemoryStorage):
-    """Lets a new thread share the rows that are left of a branch that nobody owns."""
-
-    def _need_parent(self, key: ThreadKey, branch: Branch, *, is_new: bool) -> None:
-        parent = self._branches.get(branch.parent or b"")
-        is_left = parent is not None and parent.owner is None and parent.tenant == key.tenant
-        if not (is_new and is_left and branch.at <= self._shared(branch.parent or b"")):
-            super()._need_parent(key, branch, is_new=is_new)
-
-
-class SharesFirstHand(MemoryStorage):
-    """Lets nobody share rows whose own thread is gone, though a fork that reads them lives."""
-
-    def _need_parent(self, key: ThreadKey, branch: Branch, *, is_new: bool) -> None:
-        super()._need_parent(key, branch, is_new=is_new)
-        parent = self._owner_of(branch.parent, branch.at)
-        if parent is not None and self._branches[parent].owner is None:
-            raise ThreadNotFoundError(thread_id=key.id)
-
-
-class SharesTheCurrentAlone(MemoryStorage):
-    """Lets nobody share a branch that its thread has left."""
-
-    def _need_parent(self, key: ThreadKey, branch: Branch, *, is_new: bool) -> None:
-        super()._need_parent(key, branch, is_new=is_new)
-        if branch.parent not in {None, *(one.branch for one in self._threads.values())}:
-            raise ThreadNotFoundError(thread_id=key.id)
+    async def commit(self, key: ThreadKey, change: Change) -> None:
+        """Commit at the epoch that is there."""
+        thread = self._threads.get(key)
+        if thread is not None:
+            change = replace(change, epoch=thread.epoch)
+        await super().commit(key, change)
 
 
 class WritesBeforeComparing(MemoryStorage):
-    """Writes the documents of a commit even where it is refused."""
+    """Writes the documents of a commit even if it is refused."""
 
-    async def commit(self, key: ThreadKey, step: Step) -> None:
+    async def commit(self, key: ThreadKey, change: Change) -> None:
         """Put documents, then compare."""
         thread = self._threads.get(key)
         if thread is not None:
-            thread.documents.update(((one.kind, one.name), one) for one in step.put)
-        await super().commit(key, step)
+            thread.documents.update(((one.kind, one.name), one) for one in change.put)
+        await super().commit(key, change)
+
+
+class OpensBeforeComparing(MemoryStorage):
+    """Opens the epoch of a commit even if it is refused."""
+
+    async def commit(self, key: ThreadKey, change: Change) -> None:
+        """Open an epoch at the end, then compare."""
+        thread = self._threads.get(key)
+        opens = change.opens
+        if thread is not None and opens is not None and thread.revision != change.revision:
+            thread.epochs = {opens.id: -1, **thread.epochs}
+        await super().commit(key, change)
 
 
 class LosesDrops(MemoryStorage):
     """Forgets the deletions of a commit."""
 
-    async def commit(self, key: ThreadKey, step: Step) -> None:
+    async def commit(self, key: ThreadKey, change: Change) -> None:
         """Commit without deletions."""
-        await super().commit(key, replace(step, drop=()))
+        await super().commit(key, replace(change, drop=()))
 
 
 class DropsLast(MemoryStorage):
     """Deletes documents after those of the same commit are written."""
 
-    async def commit(self, key: ThreadKey, step: Step) -> None:
+    async def commit(self, key: ThreadKey, change: Change) -> None:
         """Commit, leaving out what is dropped as well."""
-        kept = [one for one in step.put if not _drops(step, one)]
-        await super().commit(key, replace(step, put=kept))
+        kept = [one for one in change.put if not _drops(change, one)]
+        await super().commit(key, replace(change, put=kept))
 
 
-def _drops(step: Step, one: Document) -> bool:
-    return any(kind == one.kind and name in {None, one.name} for kind, name in step.drop)
+def _drops(change: Change, one: Document) -> bool:
+    return any(kind == one.kind and name in {None, one.name} for kind, name in change.drop)
 
 
 class TakesEmptyForAll(MemoryStorage):
     """Takes the empty name of a dropped document for no name."""
 
-    async def commit(self, key: ThreadKey, step: Step) -> None:
+    async def commit(self, key: ThreadKey, change: Change) -> None:
         """Commit with other deletions."""
-        await super().commit(
-            key, replace(step, drop=[(kind, name or None) for kind, name in step.drop])
-        )
+        drop = [(kind, name or None) for kind, name in change.drop]
+        await super().commit(key, replace(change, drop=drop))
 
 
 class IgnoresTenants(MemoryStorage):
     """Reads the rows of any tenant."""
 
     async def rows(
-        self, key: ThreadKey, branch: bytes, start: int, stop: int, *, system: bool = False
+        self, key: ThreadKey, epoch: bytes, start: int, stop: int, *, system: bool = False
     ) -> list[StoredRow]:
-        """Return rows, whoever asks."""
-        known = self._branches.get(branch)
-        asks = key if known is None else ThreadKey(known.tenant, key.id)
-        return await super().rows(asks, branch, start, stop, system=system)
+        """Return rows to anyone."""
+        known = [one for one, thread in self._threads.items() if epoch in thread.epochs]
+        asks = known[0] if known else key
+        return await super().rows(asks, epoch, start, stop, system=system)
+
+
+class ReadsTheCurrentAlways(MemoryStorage):
+    """Reads the current rows at every epoch that is known."""
+
+    async def rows(
+        self, key: ThreadKey, epoch: bytes, start: int, stop: int, *, system: bool = False
+    ) -> list[StoredRow]:
+        """Return the rows of now."""
+        thread = self._threads.get(key)
+        if thread is not None and epoch in thread.epochs:
+            epoch = thread.epoch
+        return await super().rows(key, epoch, start, stop, system=system)
+
+
+class ReadsTheLastReplaced(MemoryStorage):
+    """Reads, of several rows that were replaced, the last one."""
+
+    async def rows(
+        self, key: ThreadKey, epoch: bytes, start: int, stop: int, *, system: bool = False
+    ) -> list[StoredRow]:
+        """Return rows of a later epoch."""
+        thread = self._threads.get(key)
+        if thread is None or epoch not in thread.epochs:
+            return []
+        found = {row.seq: row for row in thread.rows}
+        for number in sorted(thread.replaced):
+            if number > thread.epochs[epoch]:
+                found.update((row.seq, row) for row in thread.replaced[number])
+        known = [found[seq] for seq in sorted(found)]
+        return [row for row in known[start:stop] if row.system or not system]
+
+
+class CopiesForAnyTenant(MemoryStorage):
+    """Copies the rows of any tenant."""
+
+    def _copied(self, key: ThreadKey, copies: Copy | None) -> list[StoredRow]:
+        return super()._copied(key if copies is None else copies.source, copies)
+
+
+class CopiesWhatIsThere(MemoryStorage):
+    """Copies fewer rows than asked for, or those of another epoch."""
+
+    def _copied(self, key: ThreadKey, copies: Copy | None) -> list[StoredRow]:
+        source = None if copies is None else self._threads.get(copies.source)
+        if copies is None or source is None or copies.source.tenant != key.tenant:
+            return super()._copied(key, copies)
+        return source.rows[: copies.count]
+
+
+class SharesRows(MemoryStorage):
+    """Gives a fork the very list of rows of its source."""
+
+    def _copied(self, key: ThreadKey, copies: Copy | None) -> list[StoredRow]:
+        rows = super()._copied(key, copies)
+        source = None if copies is None else self._threads.get(copies.source)
+        return source.rows if source is not None and source.rows == rows else rows
+
+
+class ClearsTheCurrentAlone(MemoryStorage):
+    """Clears like a rewind to the beginning."""
+
+    async def commit(self, key: ThreadKey, change: Change) -> None:
+        """Commit without clearing."""
+        await super().commit(key, replace(change, clears=False))
+
+
+class NeverPrunes(MemoryStorage):
+    """Keeps all replaced rows."""
+
+    async def commit(self, key: ThreadKey, change: Change) -> None:
+        """Commit without pruning."""
+        await super().commit(key, replace(change, keeps=None))
+
+
+class PrunesAll(MemoryStorage):
+    """Keeps no replaced rows, whichever epochs are to stay."""
+
+    async def commit(self, key: ThreadKey, change: Change) -> None:
+        """Commit and prune more than asked for."""
+        keeps: Sequence[bytes] | None = None if change.keeps is None else ()
+        await super().commit(key, replace(change, keeps=keeps))
 
 
 class ListsEveryTenant(MemoryStorage):
@@ -149,7 +203,7 @@ class ListsEveryTenant(MemoryStorage):
     async def threads(
         self, tenant: str, *, after: str = "", limit: int | None = None
     ) -> list[StoredThread]:
-        """Return threads, whoever asks."""
+        """Return threads to anyone."""
         found = [one for name in await self.tenants() for one in await super().threads(name)]
         return [one for one in found if one.key.id > after][:limit]
 
@@ -167,43 +221,25 @@ class DeletesForAnyTenant(MemoryStorage):
 class LosesLastRow(MemoryStorage):
     """Writes half of a batch."""
 
-    async def commit(self, key: ThreadKey, step: Step) -> None:
+    async def commit(self, key: ThreadKey, change: Change) -> None:
         """Commit all rows but the last of many."""
-        rows = step.rows[:-1] if len(step.rows) > 1 else step.rows
-        await super().commit(key, replace(step, rows=rows))
+        rows = change.rows[:-1] if len(change.rows) > 1 else change.rows
+        await super().commit(key, replace(change, rows=rows))
 
 
 class OrdersByText(MemoryStorage):
-    """Orders rows by their numbers as text."""
+    """Orders rows by their numbers as strings."""
 
     async def rows(
-        self, key: ThreadKey, branch: bytes, start: int, stop: int, *, system: bool = False
+        self, key: ThreadKey, epoch: bytes, start: int, stop: int, *, system: bool = False
     ) -> list[StoredRow]:
         """Return rows in the order of their digits."""
-        found = await super().rows(key, branch, start, stop, system=system)
+        found = await super().rows(key, epoch, start, stop, system=system)
         return sorted(found, key=lambda row: str(row.seq))
 
 
-class DeletesSharedRows(MemoryStorage):
-    """Deletes all rows of a thread, whoever shares them."""
-
-    async def delete(self, key: ThreadKey, *, expected: StoredThread | None = None) -> bool:
-        """Delete a thread and empty its branches."""
-        for branch in self._branches.values():
-            if branch.owner == key:
-                branch.rows.clear()
-        return await super().delete(key, expected=expected)
-
-
-class KeepsRows(MemoryStorage):
-    """Deletes threads and leaves their rows."""
-
-    def _sweep(self, name: bytes | None) -> None:
-        pass
-
-
 class GivesOldestFirst(MemoryStorage):
-    """Gives documents in the wrong order."""
+    """Returns documents in the wrong order."""
 
     async def documents(
         self, key: ThreadKey, kind: DocumentKind, *, limit: int | None = None
@@ -215,20 +251,20 @@ class GivesOldestFirst(MemoryStorage):
 class ForgetsExpiry(MemoryStorage):
     """Keeps an expiry for ever."""
 
-    async def commit(self, key: ThreadKey, step: Step) -> None:
+    async def commit(self, key: ThreadKey, change: Change) -> None:
         """Commit with the first expiry that was given."""
         stored = await self.load(key)
         known = None if stored is None else stored.expires_at
-        await super().commit(key, replace(step, expires_at=known or step.expires_at))
+        await super().commit(key, replace(change, gone_at=known or change.gone_at))
 
 
 class CutsNamesAtNul(MemoryStorage):
     """Takes a NUL for the end of a name."""
 
-    async def commit(self, key: ThreadKey, step: Step) -> None:
+    async def commit(self, key: ThreadKey, change: Change) -> None:
         """Commit documents with shorter names."""
-        put = [Document(one.kind, one.name.partition("\0")[0], one.data) for one in step.put]
-        await super().commit(key, replace(step, put=put))
+        put = [Document(one.kind, one.name.partition("\0")[0], one.data) for one in change.put]
+        await super().commit(key, replace(change, put=put))
 
 
 class DeletesAnyRevision(MemoryStorage):
@@ -265,24 +301,29 @@ FAULTS: Mapping[type[MemoryStorage], frozenset[str]] = MappingProxyType(
     {
         WithoutCompare: frozenset({"a_stale_revision_is_refused", "of_racing_commits_one_wins"}),
         ComparesTooEarly: frozenset({"of_racing_commits_one_wins", "of_racing_makers_one_wins"}),
-        TakesAnyBranch: frozenset(
-            {"a_thread_made_again_takes_no_old_commit", "a_foreign_branch_takes_no_commit"}
+        TakesAnyEpoch: frozenset(
+            {"a_thread_made_again_takes_no_old_commit", "another_epoch_takes_no_commit"}
         ),
-        RewindsToAnyBranch: frozenset({"a_thread_made_again_is_not_rewound"}),
-        SharesWhatIsLeft: frozenset({"a_branch_that_nobody_owns_cannot_be_shared"}),
-        SharesFirstHand: frozenset({"a_branch_of_a_living_thread_can_be_shared"}),
-        SharesTheCurrentAlone: frozenset({"a_branch_of_a_living_thread_can_be_shared"}),
         WritesBeforeComparing: frozenset({"a_refused_commit_changes_nothing"}),
+        OpensBeforeComparing: frozenset({"a_refused_rewind_opens_nothing"}),
         LosesDrops: frozenset({"documents_are_dropped_by_name", "documents_are_dropped_by_kind"}),
         DropsLast: frozenset({"a_drop_comes_before_a_put"}),
         TakesEmptyForAll: frozenset({"an_empty_name_is_a_name"}),
-        IgnoresTenants: frozenset({"a_foreign_branch_has_no_rows"}),
+        IgnoresTenants: frozenset({"a_foreign_epoch_has_no_rows"}),
+        ReadsTheCurrentAlways: frozenset({"a_rewind_replaces_rows"}),
+        ReadsTheLastReplaced: frozenset({"every_earlier_epoch_reads_as_it_was"}),
+        CopiesForAnyTenant: frozenset({"a_foreign_thread_is_not_copied"}),
+        CopiesWhatIsThere: frozenset(
+            {"a_fork_of_nothing_is_refused", "a_fork_has_the_rows_of_an_earlier_epoch"}
+        ),
+        SharesRows: frozenset({"a_fork_and_its_source_grow_apart"}),
+        ClearsTheCurrentAlone: frozenset({"a_clear_deletes_everything"}),
+        NeverPrunes: frozenset({"a_prune_keeps_the_named_epochs", "a_pruned_epoch_is_not_copied"}),
+        PrunesAll: frozenset({"a_prune_keeps_the_named_epochs"}),
         ListsEveryTenant: frozenset({"a_foreign_thread_is_not_loaded"}),
         DeletesForAnyTenant: frozenset({"a_foreign_thread_is_not_deleted"}),
         LosesLastRow: frozenset({"a_new_thread_is_there", "a_big_batch_is_one_commit"}),
         OrdersByText: frozenset({"rows_come_in_order"}),
-        DeletesSharedRows: frozenset({"shared_rows_outlive_their_thread"}),
-        KeepsRows: frozenset({"unshared_rows_go", "a_purge_deletes_what_nobody_shares"}),
         GivesOldestFirst: frozenset({"the_newest_come_first"}),
         ForgetsExpiry: frozenset({"expiry_is_kept"}),
         CutsNamesAtNul: frozenset({"names_without_a_form_are_kept_or_refused"}),

@@ -35,13 +35,13 @@ def test_folded_messages_go_and_come_back(
             result = await conversation.send(said(4)[3])
 
             assert result.reduction is not None
-            assert (thread.archived, thread.count) == (4, 8)
+            assert (thread.head.archived, thread.count) == (4, 8)
             assert len(await thread.working_messages()) == 4
             assert (await conversation.messages())[:6] == before
 
             assert await thread.undo_reduction() is None
             working = await thread.working_messages()
-            assert thread.archived == 0
+            assert thread.head.archived == 0
             assert [*map(encode_message, working)][:6] == [*map(encode_message, before)]
 
     asyncio.run(talk())
@@ -56,6 +56,6 @@ def test_full_retention_archives_nothing() -> None:
             await conversation.send(text)
         assert conversation.thread is not None
         assert conversation.thread.last_reduction is not None
-        assert conversation.thread.archived == 0
+        assert conversation.thread.head.archived == 0
 
     asyncio.run(talk())

@@ -45,7 +45,7 @@ def test_the_turn_survives_folds() -> None:
 
     assert asyncio.run(talk()) == ["a", "b", "a", "b", "a", "b", "a", "b", "a"]
     assert conversation.thread is not None
-    assert conversation.thread.archived > 0
+    assert conversation.thread.head.archived > 0
 
 
 def test_a_rewind_and_a_fork_find_the_same_agent() -> None:

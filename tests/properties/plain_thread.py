@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from foldline.history.messages import Message
 from foldline.reduction.state import HistoryReductionState
-from foldline.threads.tool_run import ToolRun
+from foldline.threads.tools import ToolRun
 
 
 __all__ = ["Plain"]

@@ -32,14 +32,15 @@ from foldline.history.units import COUNTING_UNITS, CountingUnit
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.state import HistoryReductionState
 from foldline.testing.histories import damaged_history, legal_history
+from foldline.threads.change import Change
+from foldline.threads.head import ThreadRecord
 from foldline.threads.loop_state import AgentLoopState
-from foldline.threads.record import ThreadRecord
+from foldline.threads.reader import Query, text_of
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.thread import ConversationThread
-from foldline.threads.tool_run import ToolRun
-from foldline.threads.words import Query, text_of, words_of
+from foldline.threads.tools import ToolRun
 from tests.properties.agreement import agree, is_decided_alike
 from tests.properties.plain_thread import Plain
 
@@ -135,9 +136,9 @@ class Threads(RuleBasedStateMachine):
         plain = pair.plain
         for thread, store in zip(pair.both, self.stores, strict=True):
             assert await thread.get_messages() == plain.messages
-            assert (thread.count, thread.length) == (len(plain.messages), len(plain.visible))
+            assert (thread.count, thread.head.length) == (len(plain.messages), len(plain.visible))
             assert (thread.metadata, thread.display_name) == (plain.metadata, plain.name)
-            assert (thread.archived, thread.revision) == (plain.archived, plain.commits)
+            assert (thread.head.archived, thread.head.revision) == (plain.archived, plain.commits)
             assert {run.call_id: run for run in thread.pending_tools} == plain.tools
             assert thread.last_reduction == plain.newest
             state = thread.execution_state
@@ -145,7 +146,7 @@ class Threads(RuleBasedStateMachine):
             stored = await store.find(thread.id)
             assert stored is not None
             assert _without_tail(stored) == _without_tail(thread)
-        assert pair.memory.tokens == pair.sqlite.tokens
+        assert pair.memory.head.tokens == pair.sqlite.head.tokens
 
     @initialize()
     def begin(self) -> None:
@@ -185,7 +186,8 @@ class Threads(RuleBasedStateMachine):
             run_id="run", conversation_id="c", started_at=START, iteration=plain.iteration
         )
         self._do(
-            pair, lambda thread: thread.commit(messages=[message], execution=state, tools=tools)
+            pair,
+            lambda thread: thread.commit(Change(messages=[message], execution=state, tools=tools)),
         )
         plain.add([message])
         plain.tools |= {run.call_id: run for run in tools}
@@ -205,7 +207,9 @@ class Threads(RuleBasedStateMachine):
         execution = None if not has_state else pair.memory.execution_state
         self._do(
             pair,
-            lambda thread: thread.commit(messages=messages, tools=[done], execution=execution),
+            lambda thread: thread.commit(
+                Change(messages=messages, tools=[done], execution=execution)
+            ),
         )
         plain.tools[run.call_id] = done
         plain.add(messages)
@@ -259,9 +263,7 @@ class Threads(RuleBasedStateMachine):
         pair = self._pair(number)
         query = Query.parse(text)
         wanted = [
-            at
-            for at, message in enumerate(pair.plain.messages)
-            if query.fits(words_of(text_of(message)))
+            at for at, message in enumerate(pair.plain.messages) if query.fits(text_of(message))
         ]
         found = self._do(pair, lambda thread: thread.search(text, limit=limit))
         assert [match.number for match in found] == wanted[::-1][:limit]

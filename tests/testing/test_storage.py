@@ -42,14 +42,14 @@ def _prove(make: Callable[[], Any]) -> None:
 @pytest.mark.parametrize("use", [_run, _prove])
 def test_what_is_no_storage_is_refused_at_once(use: Callable[[Callable[[], Any]], None]) -> None:
     """
-    Instead of one failure for each check there is one error, which names the methods it lacks.
+    Instead of one failure for each check there is one error, which names what it lacks.
     """
-    missing = "load, commit, rows, documents, threads, tenants, delete"
-    text = f"a Door is no ThreadStorage: it lacks the methods {missing}"
+    missing = "load, commit, rows, documents, threads, tenants, delete, check, ends_commits"
+    text = f"Door is not a ThreadStorage: it lacks {missing}"
 
     for make, told in (
         (Door, text),
-        (Mute, "a Mute is no ThreadStorage: it lacks the methods rows"),
+        (Mute, "Mute is not a ThreadStorage: it lacks rows"),
     ):
         with pytest.raises(ConfigError, match=f"^{told}$"):
             use(make)
@@ -58,9 +58,9 @@ def test_what_is_no_storage_is_refused_at_once(use: Callable[[Callable[[], Any]]
 @pytest.mark.parametrize("use", [_run, _prove])
 def test_a_class_is_no_storage(use: Callable[[Callable[[], Any]], None]) -> None:
     """A maker that returns the class itself is told so, and so is what is no maker."""
-    with pytest.raises(ConfigError, match=r"^make_storage returned the class MemoryStorage"):
+    with pytest.raises(ConfigError, match=r"^make_storage must return a storage, got the class M"):
         use(lambda: MemoryStorage)
-    with pytest.raises(ConfigError, match=r"^make_storage is a MemoryStorage: allowed is what"):
+    with pytest.raises(ConfigError, match=r"^make_storage must be callable, got MemoryStorage"):
         use(MemoryStorage())  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
 
 

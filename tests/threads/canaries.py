@@ -7,10 +7,11 @@ from hashlib import sha256
 from foldline.history.messages import Message
 from foldline.history.parts import ReasoningPart, TextPart, ToolCallPart, ToolCallResponsePart
 from foldline.reduction.state import HistoryReductionState
+from foldline.threads.change import Change
 from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.store import ThreadStore
 from foldline.threads.thread import ConversationThread
-from foldline.threads.tool_run import ToolRun
+from foldline.threads.tools import ToolRun
 
 
 __all__ = [
@@ -159,10 +160,12 @@ async def hide(store: ThreadStore, thread_id: str = "hidden") -> ConversationThr
     await thread.set_metadata(
         {"new": secrets_at("metadata")}, display_name=secrets_at("display_name")
     )
-    await thread.commit(execution=open_state(thread, secrets_at("replaced_state"), iteration=2))
+    await thread.commit(
+        Change(execution=open_state(thread, secrets_at("replaced_state"), iteration=2))
+    )
     intent = ToolRun(call_id="call_2", name="pay")
     paid = ToolRun(call_id="call_2", name="pay", result=secrets_at("pending"))
-    await thread.commit(tools=[intent])
-    await thread.commit(execution=open_state(thread, secrets_at("state")), tools=[paid])
+    await thread.commit(Change(tools=[intent]))
+    await thread.commit(Change(execution=open_state(thread, secrets_at("state")), tools=[paid]))
     await thread.search("the")
     return thread

@@ -5,18 +5,26 @@ from datetime import UTC, datetime, timedelta
 from foldline.history.messages import Message
 from foldline.history.parts import TextPart, ToolCallPart, ToolCallResponsePart
 from foldline.reduction.state import HistoryReductionState
+from foldline.threads.change import Change
 from foldline.threads.key import ThreadKey
 from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.store import ThreadStore
-from foldline.threads.tool_run import ToolRun
+from foldline.threads.tools import ToolRun
+from foldline.threads.verify import verify_thread
 
 
-__all__ = ["COUNT", "ONE", "OTHER", "TWO", "fill", "said", "when"]
+__all__ = ["COUNT", "ONE", "OTHER", "TWO", "faults_of", "fill", "said", "when"]
 
 
 ONE, TWO, OTHER = ThreadKey("default", "one"), ThreadKey("default", "two"), ThreadKey("acme", "one")
 COUNT = 42
 """How many messages the thread `one` holds."""
+
+
+async def faults_of(store: ThreadStore, key: ThreadKey) -> list[str]:
+    """Return what is damaged of a thread."""
+    verified = await verify_thread(store.context, key)
+    return [] if verified is None else list(verified.faults)
 
 
 def when() -> datetime:
@@ -59,11 +67,11 @@ async def fill(store: ThreadStore) -> None:
     thread = await store.thread(ONE.id, ttl=timedelta(days=365 * 100))
     await thread.add_messages(said())
     await thread.set_metadata({"colour": "blue"}, display_name="Parcels")
-    await thread.commit(reduction=_reduction(8))
-    await thread.commit(reduction=_reduction(16), archive=True)
+    await thread.commit(Change(reduction=_reduction(8)))
+    await thread.commit(Change(reduction=_reduction(16), archive=True))
     state = AgentLoopState(run_id="run", conversation_id=ONE.id, started_at=when())
     await thread.commit(
-        execution=state, tools=[ToolRun(call_id="late", name="pay", result="paid", place=1)]
+        Change(execution=state, tools=[ToolRun(call_id="late", name="pay", result="paid", place=1)])
     )
     await thread.fork(TWO.id, at=12)
     other = await store.thread(OTHER.id, tenant=OTHER.tenant)

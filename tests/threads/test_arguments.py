@@ -3,13 +3,12 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta, timezone
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-from foldline.errors import CheckpointError, ConfigError, StoreError
+from foldline.errors import CheckpointError, ConfigError, ThreadIdError
 from foldline.history.history import History
 from foldline.history.messages import Message, Native, NativeFormat, Usage
 from foldline.history.parts import (
@@ -19,12 +18,13 @@ from foldline.history.parts import (
     ToolCallResponsePart,
 )
 from foldline.reduction.state import HistoryReductionState, SummaryLayer
+from foldline.threads.change import Change, Epoch
 from foldline.threads.checkpointer import ThreadCheckpointer
 from foldline.threads.loop_state import AgentLoopState
+from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStore
-from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.thread import ConversationThread
-from foldline.threads.tool_run import ToolRun
+from foldline.threads.tools import ToolRun
 
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -39,36 +39,36 @@ REDUCTION = HistoryReductionState.create(
     message_count_at_reduction=2,
     created_at=NOW,
 )
-Change = Callable[[], dict[str, Any]]
+Fields = Callable[[], dict[str, Any]]
 
 
-def state(**fields: Any) -> Change:
+def state(**fields: Any) -> Fields:
     return lambda: {"execution": msgspec.structs.replace(STATE, **fields)}
 
 
-def tool(**fields: Any) -> Change:
+def tool(**fields: Any) -> Fields:
     known: dict[str, Any] = {"call_id": "c", "name": "n"}
     return lambda: {"tools": [ToolRun(**{**known, **fields})]}
 
 
-def reduction(**fields: Any) -> Change:
+def reduction(**fields: Any) -> Fields:
     return lambda: {"reduction": msgspec.structs.replace(REDUCTION, **fields)}
 
 
-def message(**fields: Any) -> Change:
+def message(**fields: Any) -> Fields:
     known: dict[str, Any] = {"role": "user", "parts": (TextPart("x"),)}
     return lambda: {"messages": [Message(**{**known, **fields})]}
 
 
-def part(one: object, role: str = "user") -> Change:
+def part(one: object, role: str = "user") -> Fields:
     return message(role=role, parts=(TextPart("x"), one))
 
 
 CALL = ToolCallPart("c", "n", "{}")
-ILL_TYPED: dict[str, tuple[str, Change]] = {
+ILL_TYPED: dict[str, tuple[str, Fields]] = {
     "termination_reason": ("termination_reason", lambda: {"execution": STATE.terminated(5)}),  # type: ignore[arg-type]
     "metadata": ("metadata", state(metadata={"a": 1})),
-    "metadata object": ("no place in JSON", state(metadata={"a": object()})),
+    "metadata object": ("cannot be written as JSON", state(metadata={"a": object()})),
     "context_window": ("context_window", state(context_window=1.5)),
     "context_window_model": ("context_window_model", state(context_window_model=None)),
     "service_thread_id": ("service_thread_id", state(service_thread_id=7)),
@@ -84,21 +84,24 @@ ILL_TYPED: dict[str, tuple[str, Change]] = {
     "started_at": ("started_at", state(started_at="2026-11-21T00:00:00Z")),
     "is_terminated": ("is_terminated", state(is_terminated="no")),
     "current_messages": ("current_messages", state(current_messages=[SAID[0]])),
-    "a newer state": ("format 9", state(format=9)),
-    "a state that is a text": ("it is a str, not a AgentLoopState", lambda: {"execution": "x"}),
+    "a newer state": ("format 1, got 9", state(format=9)),
+    "a state that is a string": (
+        "execution must be an AgentLoopState, got str",
+        lambda: {"execution": "x"},
+    ),
     "result": ("result", tool(result=(1,))),
     "result text": (r"result\[0\]\.content", tool(result=(TextPart(5),))),  # type: ignore[arg-type]
     "result call": (r"result\[0\]\.type", tool(result=(CALL,))),
     "policy": ("policy", tool(policy="whatever")),
-    "policy of half a character": ("a text stands where", tool(policy="\ud800")),
+    "policy of half a character": ("a string is where", tool(policy="\ud800")),
     "is_error": ("is_error", tool(is_error="x")),
     "place": ("place", tool(place=None)),
-    "a run that is a text": ("it is a str, not a ToolRun", lambda: {"tools": ["x"]}),
-    "settled": ("settled call is a int", lambda: {"settled": [5]}),
-    "source": ("allowed are root, input", lambda: {"execution": STATE, "source": "bad"}),
+    "a run that is a string": (r"tools\[0\] must be a ToolRun, got str", lambda: {"tools": ["x"]}),
+    "settled": (r"settled\[0\] must be a str, got int", lambda: {"settled": [5]}),
+    "source": ("source must be 'root' or 'input'", lambda: {"execution": STATE, "source": "bad"}),
     "summary_tokens": ("summary_tokens", reduction(summary_tokens="x")),
     "summary_content": ("summary_content", reduction(summary_content=5)),
-    "half a summary": ("half a character", reduction(summary_content="\ud800")),
+    "half a summary": ("lone surrogate", reduction(summary_content="\ud800")),
     "layers": ("layers", reduction(layers=(1,))),
     "layer": (
         r"layers\[0\]\.end",
@@ -108,18 +111,21 @@ ILL_TYPED: dict[str, tuple[str, Change]] = {
     "counting_unit": ("counting_unit", reduction(counting_unit="bananas")),
     "cut": ("summarized_up_to_index", reduction(summarized_up_to_index="2")),
     "a newer reduction": ("format 9", reduction(format=9)),
-    "a reduction that is a text": ("it is a str, not a", lambda: {"reduction": "x"}),
+    "a reduction that is a string": (
+        "reduction must be a HistoryReductionState, got str",
+        lambda: {"reduction": "x"},
+    ),
     "role": ("role", message(role="bot")),
     "parts": ("parts", message(parts=None)),
     "id": (r"`\$\.id`", message(id=5)),
     "name": (r"`\$\.name`", message(name=5)),
     "created_at": ("created_at", message(created_at="now")),
     "usage": ("usage", message(usage=Usage(input_tokens="5"))),  # type: ignore[arg-type]
-    "usage dict": ("a dict - at `\\$.usage`", message(usage={})),
+    "usage dict": ("usage must be an? Usage or None, got dict", message(usage={})),
     "native": ("native", message(native=Native(format=NativeFormat.ANTHROPIC, item=b"{}"))),  # type: ignore[arg-type]
     "native dict": ("native", message(native={"format": "anthropic", "item": "{}"})),
-    "message metadata": ("no place in JSON", message(metadata={"a": object()})),
-    "a part that is a text": (r"parts\[1\]", part("secret")),
+    "message metadata": ("cannot be written as JSON", message(metadata={"a": object()})),
+    "a part that is a string": (r"parts\[1\]", part("secret")),
     "a part that is a dict": (r"parts\[1\]", part({"type": "text", "content": "secret"})),
     "text": (r"parts\[1\]\.content", part(TextPart(5))),  # type: ignore[arg-type]
     "arguments": (
@@ -154,11 +160,11 @@ def test_what_could_not_be_read_again_is_refused(name: str) -> None:
 
     async def story(thread: ConversationThread, store: MemoryStore) -> None:
         with pytest.raises(ConfigError, match=text) as caught:
-            await thread.commit(**change())
+            await thread.commit(Change(**change()))
         assert "secret" not in str(caught.value)
         found = await store.find("t")
         assert found is not None
-        assert (found.revision, await found.get_messages()) == (thread.revision, SAID)
+        assert (found.head.revision, await found.get_messages()) == (thread.head.revision, SAID)
 
     told(story)
 
@@ -183,13 +189,13 @@ def test_a_number_that_no_snapshot_may_hold_is_refused(field: str, number: int) 
 
     async def story(thread: ConversationThread, store: MemoryStore) -> None:
         with pytest.raises(CheckpointError, match=f"Checkpoint has invalid .*: {number}$"):
-            await thread.commit(messages=[SAID[0]], execution=odd)
+            await thread.commit(Change(messages=[SAID[0]], execution=odd))
         found = await store.find("t")
         assert found is not None
-        assert (found.revision, found.execution_state) == (thread.revision, None)
+        assert (found.head.revision, found.execution_state) == (thread.head.revision, None)
         whole = msgspec.structs.replace(STATE, turn_start=3)
         for name, state in (("u", whole), ("v", odd.terminated("done"))):
-            await thread.commit(messages=[SAID[0]], execution=state)
+            await thread.commit(Change(messages=[SAID[0]], execution=state))
             copy = await store.restore(await thread.to_snapshot(), thread_id=name)
             assert copy.count == thread.count
 
@@ -202,38 +208,30 @@ def test_a_message_that_is_added_alone_is_checked_too() -> None:
 
     async def story(thread: ConversationThread, _: MemoryStore) -> None:
         for write in (thread.add_message(bad), thread.append([bad]), thread.edit(0, bad)):
-            with pytest.raises(ConfigError, match=r"a message cannot be stored: .*parts\[0\]"):
+            with pytest.raises(ConfigError, match=r"^messages\[0\] cannot be stored: .*parts\[0\]"):
                 await write
 
     told(story)
 
 
-@pytest.mark.parametrize("given", [SAID[0], "text", "", b"x", {}, {"a": 1}, None, 5])
+@pytest.mark.parametrize("given", [SAID[0], "text", "", b"x", {"a": 1}, None, 5])
 def test_what_is_no_list_is_refused(given: Any) -> None:
-    """
-    A single value, a text and a mapping are an error that names the argument and what was given.
-    """
+    """A single value, a string and a mapping are no list of messages, tools or ids."""
 
     async def story(thread: ConversationThread, _: MemoryStore) -> None:
-        writes = {
-            "messages": (thread.add_messages, thread.append, lambda it: thread.commit(messages=it)),
-            "tools": (lambda it: thread.commit(tools=it),),
-            "settled": (lambda it: thread.commit(settled=it),),
-        }
-        for name, ways in writes.items():
-            text = f"^{name} is a {type(given).__name__}: allowed is a list$"
-            for write in ways:
-                with pytest.raises(ConfigError, match=text):
-                    await write(given)
+        for write in (thread.add_messages, thread.append):
+            with pytest.raises(ConfigError, match=r"^messages must be a"):
+                await write(given)
+        for name in ("messages", "tools", "settled"):
+            with pytest.raises(ConfigError, match=f"^{name} must be a list or tuple, got"):
+                await thread.commit(Change(**{name: given}))
         assert thread.count == 2
 
     told(story)
 
 
-def test_whatever_can_be_gone_through_is_a_list() -> None:
-    """
-    Messages may come in a list, a tuple, a history, a set, a generator or the values of a dict.
-    """
+def test_messages_may_come_in_anything_that_can_be_iterated() -> None:
+    """Messages may be a list, a tuple, a history, a generator or the values of a dict."""
 
     async def story(thread: ConversationThread, _: MemoryStore) -> None:
         ways = (SAID, tuple(SAID), History(SAID), iter(SAID), dict(enumerate(SAID)).values())
@@ -245,44 +243,97 @@ def test_whatever_can_be_gone_through_is_a_list() -> None:
     told(story)
 
 
-@pytest.mark.parametrize("index", ["5", 1.0, True, False, None, b"1"])
-def test_an_index_is_a_whole_number(index: Any) -> None:
-    """A text, a fraction and a truth value are no index: it is named, and nothing is taken back."""
+WRONG: dict[str, tuple[str, Callable[[Any], Awaitable[Any]]]] = {
+    "rewind": ("^at must be a whole number", lambda thread: thread.rewind(True)),
+    "rewind far": (
+        "^at must be a whole number from 0 to 2, got 3",
+        lambda thread: thread.rewind(3),
+    ),
+    "edit": ("^index must be a whole number", lambda thread: thread.edit("5", SAID[0])),
+    "fork": ("^at must be a whole number", lambda thread: thread.fork("f", at="1")),
+    "last": ("^last must be a whole number", lambda thread: thread.get_messages(last="5")),
+    "start": ("^start must be a whole number", lambda thread: thread.get_range("1")),
+    "stop": ("^stop must be an int or None", lambda thread: thread.get_range(0, 1.0)),
+    "expected": ("^expected must be a", lambda thread: thread.commit(Change(expected={}))),  # type: ignore[arg-type]
+    "commit id": ("^commit_id must be 8 b", lambda thread: thread.append(SAID, commit_id=b"x")),
+    "a kwarg": ("^change must be a Change", lambda thread: thread.commit({"messages": SAID})),
+    "epoch": ("no epochs", lambda thread: thread.commit(Change(opens=Epoch(bytes(16), 0)))),
+    "key": ("^a key of metadata must be a str", lambda thread: thread.set_metadata({1: 2})),
+    "blank": ("^a key of metadata must not be", lambda thread: thread.set_metadata({" ": 2})),
+    "metadata": ("^metadata must be a Mapping", lambda thread: thread.set_metadata([("a", 1)])),
+    "name": ("^display_name must be", lambda thread: thread.set_metadata(display_name=5)),
+    "expiry": ("^expires_at must be a datetime", lambda thread: thread.set_expiry("now")),
+    "zone": (
+        "^expires_at must have a time zone",
+        lambda thread: thread.set_expiry(NOW.replace(tzinfo=None)),
+    ),
+    "answer": ("^text must be a str", lambda thread: thread.answer_tool("c", 5)),
+    "checkpoint": (
+        "^checkpoint_id must be a str",
+        lambda thread: _checkpointer(thread).load_at("t", 5),
+    ),
+    "limit": (
+        "^limit must be a whole",
+        lambda thread: _checkpointer(thread).history("t", limit=-1),
+    ),
+    "keep": (
+        "^keep_latest must be",
+        lambda thread: _checkpointer(thread).prune("t", keep_latest="a"),
+    ),
+    "cutoff": (
+        "^cutoff must be a dat",
+        lambda thread: _checkpointer(thread).delete_older_than("a"),
+    ),
+    "thread": ("^thread must be a Conv", lambda thread: _checkpointer(thread).save("t", STATE)),
+}
 
-    async def story(thread: ConversationThread, _: MemoryStore) -> None:
-        kind = type(index).__name__
-        with pytest.raises(ConfigError, match=f"^at is a {kind}: allowed is a whole number$"):
-            await thread.rewind(index)
-        with pytest.raises(ConfigError, match=f"^index is a {kind}: allowed is a whole number$"):
-            await thread.edit(index, SAID[0])
-        assert await thread.get_messages() == SAID
+
+def _checkpointer(thread: ConversationThread) -> Any:
+    return ThreadCheckpointer(ThreadStore(thread.storage, checkpoints="full"))
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_wrong_is_named(name: str) -> None:
+    """A wrong argument is an error that names it and what was expected, and writes nothing."""
+    text, call = WRONG[name]
+
+    async def story(thread: ConversationThread, store: MemoryStore) -> None:
+        with pytest.raises(ConfigError, match=text):
+            await call(thread)
+        found = await store.find("t")
+        assert found is not None
+        assert found.head == thread.head
 
     told(story)
 
 
-@pytest.mark.parametrize(
-    ("given", "text"),
-    [
-        ({1: 2}, "metadata has a key that is a int: allowed are names (texts)"),
-        ({b"a": 2}, "metadata has a key that is a bytes: allowed are names (texts)"),
-        ({" ": 2}, "metadata has a blank key: allowed are names"),
-        ([("a", 1)], "metadata is a list: allowed is a dict"),
-        ([], "metadata is a list: allowed is a dict"),
-        ("abc", "metadata is a str: allowed is a dict"),
-        (5, "metadata is a int: allowed is a dict"),
-    ],
-)
-def test_metadata_is_a_mapping_of_names(given: Any, text: str) -> None:
-    """
-    A key that is no text is told by its type, a blank one as such, and so is what is no mapping.
-    """
+def test_a_checkpointer_needs_a_store() -> None:
+    """What is no store is refused when the checkpointer is made."""
+    with pytest.raises(ConfigError, match=r"^store must be a ThreadStore, got str$"):
+        ThreadCheckpointer("chat.db")  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
 
-    async def story(thread: ConversationThread, _: MemoryStore) -> None:
-        with pytest.raises(ConfigError) as caught:
-            await thread.set_metadata(given)
-        assert str(caught.value) == text
+
+@pytest.mark.parametrize("tenant", [None, 5, "a b", "\ud800", ""])
+def test_a_tenant_that_cannot_be_has_no_threads_to_list(tenant: Any) -> None:
+    """Listing the threads of an owner that no thread can have is an error."""
+
+    async def story(_: ConversationThread, store: MemoryStore) -> None:
+        with pytest.raises(ThreadIdError, match="tenant of "):
+            await ThreadCheckpointer(store).list_ids(tenant=tenant)
+        with pytest.raises(ThreadIdError, match="tenant of "):
+            await store.delete_inactive(timedelta(days=1), tenant=tenant)
 
     told(story)
+
+
+def test_a_clock_returns_a_datetime() -> None:
+    """A clock that returns something else is an error that names it."""
+
+    async def run() -> None:
+        await MemoryStore(clock=lambda: None).thread("t")  # type: ignore[arg-type,return-value] # pyright: ignore[reportArgumentType]
+
+    with pytest.raises(ConfigError, match=r"^the time of clock must be a datetime, got None"):
+        asyncio.run(run())
 
 
 @pytest.mark.parametrize("ttl", [timedelta.max, timedelta(days=365 * 8000), "1 day", timedelta(0)])
@@ -291,10 +342,12 @@ def test_a_span_ends_within_the_calendar(ttl: Any, thread_id: str) -> None:
     """A life whose end has no date is refused as one that is no span is, and no thread is made."""
 
     async def story(_: ConversationThread, store: MemoryStore) -> None:
-        with pytest.raises(ConfigError, match=r"^ttl=.*: allowed is "):
+        with pytest.raises(ConfigError, match=r"^ttl must "):
             await store.thread(thread_id, ttl=ttl)
         assert [one.id async for one in store.threads()] == ["t"]
-        assert (await store.thread("long", ttl=timedelta(days=365 * 7000))).expires_at is not None
+        assert (
+            await store.thread("long", ttl=timedelta(days=365 * 7000))
+        ).head.expires_at is not None
 
     told(story)
 
@@ -310,42 +363,11 @@ def test_a_moment_has_a_year_in_utc(moment: datetime) -> None:
     """A time that is beyond the calendar in UTC, in which it is stored, is refused by its name."""
 
     async def story(thread: ConversationThread, _: MemoryStore) -> None:
-        with pytest.raises(ConfigError, match=r"^expires_at=.*: allowed are the years 1 to 9999"):
+        with pytest.raises(ConfigError, match=r"^expires_at must be between year 1 and 9999"):
             await thread.set_expiry(moment)
-        assert thread.expires_at is None
+        assert thread.head.expires_at is None
 
     told(story)
-
-
-@pytest.mark.parametrize("path", [None, 5, b"a.db", [], ""])
-def test_a_path_is_a_name(path: Any) -> None:
-    """What names no file is refused as soon as a store is made of it, by its type."""
-    with pytest.raises(ConfigError, match=r"^path") as caught:
-        SQLiteStore(path)
-
-    assert (type(path).__name__ if path != "" else "path is empty") in str(caught.value)
-
-
-def test_a_folder_is_no_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """
-    A folder is refused by its name before anything is made beside it; a new name in it is not.
-    """
-    (tmp_path / "folder").mkdir()
-    monkeypatch.chdir(tmp_path / "folder")
-
-    for path in (".", tmp_path / "folder", "../folder/"):
-        with pytest.raises(StoreError, match="is a folder: name the file of the store in it"):
-            SQLiteStore(path)
-    SQLiteStore("a.db")
-
-    assert [one.name for one in tmp_path.rglob("*")] == ["folder"]
-
-
-@pytest.mark.parametrize("seconds", ["5", None, True, 0, -1.0, float("nan")])
-def test_a_timeout_is_a_number_of_seconds(tmp_path: Path, seconds: Any) -> None:
-    """A time to wait that is no number above zero is refused."""
-    with pytest.raises(ConfigError, match=r"^busy_timeout=.*: allowed is a number of seconds"):
-        SQLiteStore(tmp_path / "a.db", busy_timeout=seconds)
 
 
 def test_odd_values_of_the_right_kind_are_taken() -> None:
@@ -367,7 +389,7 @@ def test_odd_values_of_the_right_kind_are_taken() -> None:
     run = ToolRun(call_id="c\ud800", name="n", result=(TextPart("\ud800"),))
 
     async def story(thread: ConversationThread, store: MemoryStore) -> None:
-        await thread.commit(messages=[rich], execution=odd, tools=[run], settled=["\ud800"])
+        await thread.commit(Change(messages=[rich], execution=odd, tools=[run], settled=["\ud800"]))
         found = await store.find("t")
         assert found is not None
         assert (await found.get_messages())[-1].parts == rich.parts
@@ -378,37 +400,14 @@ def test_odd_values_of_the_right_kind_are_taken() -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "told"),
-    [
-        (lambda thread: thread.fork("f", at=True), "at is a bool"),
-        (lambda thread: thread.fork("f", at="1"), "at is a str"),
-        (lambda thread: thread.get_messages(last="5"), "last is a str"),
-        (lambda thread: thread.get_range("1"), "start is a str"),
-        (lambda thread: thread.get_range(0, 1.0), "stop is a float"),
-        (lambda thread: thread.commit(expected={}), "expected is a dict"),
-        (lambda thread: thread.commit(expected="\ud800"), "expected is a str"),
-    ],
-)
-def test_what_is_no_index_is_named(call: Callable[[Any], Awaitable[Any]], told: str) -> None:
-    """Whatever takes an index says which argument is none, and what it is instead."""
-
-    async def run() -> None:
-        thread = await MemoryStore().thread("t")
-        with pytest.raises(ConfigError, match=f"{told}: allowed is a whole number"):
-            await call(thread)
-
-    asyncio.run(run())
-
-
-@pytest.mark.parametrize(
     ("threshold", "allowed"),
     [
-        (timedelta.max, "one that reaches back to a date"),
-        (timedelta(days=-30), "a timedelta above zero"),
-        (timedelta(0), "a timedelta above zero"),
-        (NOW, "a timedelta above zero"),
-        ("a day", "a timedelta above zero"),
-        (None, "a timedelta above zero"),
+        (timedelta.max, "not reach back"),
+        (timedelta(days=-30), "be a timedelta above zero"),
+        (timedelta(0), "be a timedelta above zero"),
+        (NOW, "be a timedelta above zero"),
+        ("a day", "be a timedelta above zero"),
+        (None, "be a timedelta above zero"),
     ],
     ids=str,
 )
@@ -422,7 +421,7 @@ def test_a_span_that_does_not_lie_behind_deletes_nothing(threshold: Any, allowed
         await (await store.thread("t")).add_message(Message.user("said this moment"))
         checkpointer = ThreadCheckpointer(store)
         for delete in (store.delete_inactive, checkpointer.delete_inactive):
-            with pytest.raises(ConfigError, match=f"threshold=.*: allowed is {allowed}"):
+            with pytest.raises(ConfigError, match=f"^threshold must {allowed}"):
                 await delete(threshold)
 
         assert await store.find("t") is not None

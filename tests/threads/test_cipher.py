@@ -114,7 +114,7 @@ def test_nothing_that_was_said_is_readable() -> None:
             await thread.add_messages([Message.user("canary"), Message.system("canary")])
             await thread.set_metadata({"k": "canary"}, display_name="canary")
             assert len(await thread.search("canary")) == 2
-        return repr(storage._threads) + repr(storage._branches)  # pyright: ignore[reportPrivateUsage]
+        return repr(storage._threads)  # pyright: ignore[reportPrivateUsage]
 
     assert "canary" not in asyncio.run(written())
 

@@ -6,7 +6,7 @@ from foldline.errors import MessagesNotLoadedError
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.prefix import Prefix
-from foldline.threads.current import CurrentMessages
+from foldline.threads.loop_state import CurrentMessages
 
 
 MESSAGES = [Message.system("s"), Message.user("u"), Message.system("t"), Message.assistant("a")]

@@ -13,10 +13,11 @@ from foldline.errors import StoreCorruptError
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
 from foldline.reduction.state import HistoryReductionState
+from foldline.threads.change import Change
 from foldline.threads.checkpointer import ThreadCheckpointer
 from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.stores.sqlite.store import SQLiteStore
-from foldline.threads.tool_run import ToolRun
+from foldline.threads.tools import ToolRun
 
 
 Damage = Callable[[sqlite3.Connection, Random], None]
@@ -40,11 +41,13 @@ def _make(path: Path) -> None:
             await other.add_messages(MESSAGES)
             thread = await store.thread("a")
             await thread.commit(
-                messages=MESSAGES,
-                execution=AgentLoopState(
-                    run_id="r", conversation_id="a", started_at=thread.created_at
-                ),
-                tools=[ToolRun(call_id="open", name="t")],
+                Change(
+                    messages=MESSAGES,
+                    execution=AgentLoopState(
+                        run_id="r", conversation_id="a", started_at=thread.created_at
+                    ),
+                    tools=[ToolRun(call_id="open", name="t")],
+                )
             )
             window = await thread.window()
             state = HistoryReductionState.create(
@@ -83,7 +86,7 @@ def _read(path: Path) -> tuple[object, ...]:
                 await thread.reductions(),
                 thread.execution_state,
                 thread.pending_tools,
-                (dict(thread.metadata), thread.display_name, thread.archived),
+                (dict(thread.metadata), thread.display_name, thread.head.archived),
             )
 
     return asyncio.run(read())
@@ -96,8 +99,8 @@ def _flipped(data: bytes, random: Random) -> bytes:
 
 
 def _mine(connection: sqlite3.Connection) -> tuple[int, int, int]:
-    pk, branch = connection.execute("SELECT pk, branch FROM threads WHERE id = 'a'").fetchone()
-    return pk, branch << 32, (branch << 32) + len(MESSAGES)
+    pk, live = connection.execute("SELECT pk, live FROM threads WHERE id = 'a'").fetchone()
+    return pk, live << 32, (live << 32) + len(MESSAGES)
 
 
 def _flip_row(connection: sqlite3.Connection, random: Random) -> None:
@@ -176,7 +179,7 @@ def _swap_rows(connection: sqlite3.Connection, random: Random) -> None:
 def _take_foreign_row(connection: sqlite3.Connection, random: Random) -> None:
     _, start, _ = _mine(connection)
     at = random.randrange(len(MESSAGES))
-    source = "(SELECT branch FROM threads WHERE id = 'other')"
+    source = "(SELECT live FROM threads WHERE id = 'other')"
     connection.execute(
         f"UPDATE rows SET data = (SELECT data FROM rows WHERE id = ({source} << 32) + ?) "
         "WHERE id = ?",
@@ -269,7 +272,7 @@ def test_damage_of_a_moment_is_no_conflict(tmp_path: Path) -> None:
             thread = await store.thread("a")
             state = AgentLoopState(run_id="r", conversation_id="a", started_at=thread.created_at)
             for number in range(2):
-                await thread.commit(messages=[Message.user(f"{number}")], execution=state)
+                await thread.commit(Change(messages=[Message.user(f"{number}")], execution=state))
 
     async def look() -> int:
         async with SQLiteStore(path, checkpoints="full") as store:

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 
@@ -11,10 +10,11 @@ from foldline.errors import ConfigError, ThreadConflictError, ThreadNotFoundErro
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
 from foldline.reduction.state import HistoryReductionState
+from foldline.threads.change import Change
 from foldline.threads.loop_state import COMPLETED, AgentLoopState
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.thread import ConversationThread
-from foldline.threads.tool_run import ToolRun
+from foldline.threads.tools import ToolRun
 
 
 CALL = Message.assistant(tool_calls=[ToolCallPart("c1", "pay", "{}")])
@@ -33,7 +33,7 @@ def told(story: Callable[[ConversationThread, MemoryStore], Awaitable[None]]) ->
         async with MemoryStore() as store:
             thread = await store.thread("t")
             await thread.commit(
-                messages=[Message.user("pay"), CALL], execution=STATE, tools=[INTENT]
+                Change(messages=[Message.user("pay"), CALL], execution=STATE, tools=[INTENT])
             )
             await story(thread, store)
 
@@ -60,7 +60,7 @@ def test_a_decision_does_not_overwrite_the_end_of_the_run() -> None:
 
     async def story(thread: ConversationThread, _: MemoryStore) -> None:
         outcomes = await asyncio.gather(
-            thread.commit(messages=ANSWERS, execution=DONE),
+            thread.commit(Change(messages=ANSWERS, execution=DONE)),
             thread.answer_tool("c1", "unknown"),
             thread.abandon_run(),
             return_exceptions=True,
@@ -87,31 +87,19 @@ def test_a_result_that_is_there_is_not_replaced() -> None:
     told(story)
 
 
-@pytest.mark.parametrize("text", [None, 5, ["x"]])
-def test_an_answer_is_a_text(text: Any) -> None:
-    """What is no text is no answer, and the call goes on waiting."""
-
-    async def story(thread: ConversationThread, _: MemoryStore) -> None:
-        with pytest.raises(ConfigError, match=f"tool call is a {type(text).__name__}"):
-            await thread.answer_tool("c1", text)
-        assert thread.pending_tools == (INTENT,)
-
-    told(story)
-
-
 def test_a_reduction_does_not_go_back() -> None:
     """One that stands for less than the newest is refused where both were made alike."""
 
     async def story(thread: ConversationThread, _: MemoryStore) -> None:
         await thread.add_messages(ANSWERS)
         said = await thread.get_messages()
-        await thread.commit(reduction=reduction(said, 4))
+        await thread.commit(Change(reduction=reduction(said, 4)))
         with pytest.raises(ConfigError, match="up to 3 goes back: `undo_reduction`"):
-            await thread.commit(reduction=reduction(said, 3), archive=True)
+            await thread.commit(Change(reduction=reduction(said, 3), archive=True))
         with pytest.raises(ThreadConflictError):
             await thread.save_reduction(reduction(said, 3))
-        assert (thread.last_reduction, thread.archived) == (reduction(said, 4), 0)
-        await thread.commit(reduction=reduction(said, 3, "made otherwise"))
+        assert (thread.last_reduction, thread.head.archived) == (reduction(said, 4), 0)
+        await thread.commit(Change(reduction=reduction(said, 3, "made otherwise")))
         assert thread.last_reduction == reduction(said, 3, "made otherwise")
 
     told(story)
@@ -125,12 +113,12 @@ def test_undoing_many_folds_knows_what_was_archived() -> None:
         for number in range(40):
             said += [Message.user(str(number))]
             await thread.commit(
-                messages=said[-1:], reduction=reduction(said, number + 1), archive=True
+                Change(messages=said[-1:], reduction=reduction(said, number + 1), archive=True)
             )
         while (last := thread.last_reduction) is not None:
-            assert thread.archived == last.summarized_up_to_index
+            assert thread.head.archived == last.summarized_up_to_index
             await thread.undo_reduction()
-        assert thread.archived == 0
+        assert thread.head.archived == 0
 
     told(story)
 

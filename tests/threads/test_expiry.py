@@ -12,10 +12,11 @@ from msgspec.structs import replace
 
 from foldline.errors import StoreVersionError, ThreadExistsError, ThreadNotFoundError
 from foldline.history.messages import Message
+from foldline.threads.change import Change
 from foldline.threads.checkpointer import ThreadCheckpointer
+from foldline.threads.head import close_head, decode_record
 from foldline.threads.key import ThreadKey
-from foldline.threads.record import close_head, decode_record
-from foldline.threads.step import Step, StoredThread
+from foldline.threads.storage import StoredThread
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStorage, MemoryStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
@@ -67,21 +68,21 @@ async def ids(store: ThreadStore) -> list[str]:
 
 async def make_newer(store: ThreadStore, name: str) -> None:
     """Have a thread look as a foldline that is yet to come writes it."""
-    storage, vault = store.backing.storage, store.backing.vault
+    storage, vault = store.context.storage, store.context.vault
     key = ThreadKey("default", name)
     stored = await storage.load(key)
     assert stored is not None
     known = decode_record(stored, vault).head
     head = replace(known, format=known.format + 1, revision=known.revision + 1)
-    step = Step(
+    change = Change(
         id=b"12345678",
-        expected=known.revision,
+        revision=known.revision,
+        epoch=head.epoch,
         head=close_head(vault, key, head),
-        branch=head.branch,
-        last_activity=head.last_activity.timestamp(),
-        expires_at=None if head.expires_at is None else head.expires_at.timestamp(),
+        active_at=head.last_activity.timestamp(),
+        gone_at=None if head.expires_at is None else head.expires_at.timestamp(),
     )
-    await storage.commit(key, step)
+    await storage.commit(key, change)
 
 
 def test_a_thread_lives_until_its_last_moment(tell: Callable[[Story], None]) -> None:
@@ -90,7 +91,7 @@ def test_a_thread_lives_until_its_last_moment(tell: Callable[[Story], None]) -> 
     async def story(store: ThreadStore, clock: Clock) -> None:
         thread = await store.thread("brief", ttl=DAY)
 
-        assert thread.expires_at == NOW + DAY
+        assert thread.head.expires_at == NOW + DAY
 
         clock.now = NOW + DAY - SECOND
 
@@ -133,7 +134,7 @@ def test_the_same_id_begins_anew(tell: Callable[[Story], None]) -> None:
         clock.now = NOW + DAY
         new = await store.thread("brief")
 
-        assert (new.count, new.created_at, new.expires_at) == (0, NOW + DAY, None)
+        assert (new.count, new.created_at, new.head.expires_at) == (0, NOW + DAY, None)
         with pytest.raises(ThreadNotFoundError):
             await old.add_message(Message.user("late"))
 
@@ -147,7 +148,7 @@ def test_a_ttl_is_for_threads_that_are_made(tell: Callable[[Story], None]) -> No
         await store.thread("brief", ttl=DAY)
         again = await store.thread("brief", ttl=100 * DAY)
 
-        assert again.expires_at == NOW + DAY
+        assert again.head.expires_at == NOW + DAY
 
     tell(story)
 
@@ -180,7 +181,7 @@ def test_a_thread_can_be_prolonged(tell: Callable[[Story], None]) -> None:
         found = await store.find("brief")
 
         assert found is not None
-        assert found.expires_at == NOW + 3 * DAY
+        assert found.head.expires_at == NOW + 3 * DAY
 
         await found.set_expiry(None)
         clock.now = NOW + 1000 * DAY
@@ -247,7 +248,7 @@ def test_clearing_keeps_the_end(tell: Callable[[Story], None]) -> None:
         thread = await store.thread("brief", ttl=DAY)
         await thread.clear()
 
-        assert thread.expires_at == NOW + DAY
+        assert thread.head.expires_at == NOW + DAY
 
         clock.now = NOW + DAY
 
@@ -310,7 +311,7 @@ def test_a_newer_thread_stops_no_other(
 
         assert await store.delete_inactive(DAY, dry_run=True) == 2
         assert await store.purge_expired() == 2
-        left = await store.backing.storage.threads("default")
+        left = await store.context.storage.threads("default")
         assert [stored.key.id for stored in left] == ["b"]
         with pytest.raises(StoreVersionError):
             await store.find("b")
@@ -319,7 +320,7 @@ def test_a_newer_thread_stops_no_other(
         tell(story)
 
     assert {one.getMessage() for one in caplog.records} == {
-        "thread 'b' was written by a newer foldline, and is passed over: upgrade foldline"
+        "thread 'b' was written by a newer foldline and is skipped: upgrade foldline"
     }
 
 

@@ -11,15 +11,14 @@ import pytest
 from foldline.errors import ThreadExistsError, ThreadNotFoundError
 from foldline.history.messages import Message
 from foldline.reduction.state import HistoryReductionState
-from foldline.threads.fault import Fault
 from foldline.threads.key import ThreadKey
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.thread import ConversationThread
-from foldline.threads.verification import verify_thread
 from tests.threads.canaries import NOW
 from tests.threads.clock import DAY, Clock, Story
+from tests.threads.sample import faults_of
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -58,8 +57,8 @@ def said(what: str, count: int) -> list[Message]:
     ]
 
 
-async def faults(thread: ConversationThread, store: ThreadStore) -> list[Fault]:
-    return await verify_thread(store.backing, thread.key)
+async def faults(thread: ConversationThread, store: ThreadStore) -> list[str]:
+    return await faults_of(store, thread.key)
 
 
 def test_a_fork_takes_no_reduction_of_another_branch(tell: Callable[[Story], None]) -> None:
@@ -80,7 +79,7 @@ def test_a_fork_takes_no_reduction_of_another_branch(tell: Callable[[Story], Non
         assert await fork.get_messages() == await mine.get_messages()
         assert [one.summary_content for one in await fork.reductions()] == [shared.summary_content]
         assert fork.last_reduction == shared
-        assert fork.archived == 0
+        assert fork.head.archived == 0
         assert await faults(fork, store) == []
         assert (await fork.window()).reduction == shared
 
@@ -133,11 +132,11 @@ def test_an_expired_thread_has_no_fork(tell: Callable[[Story], None]) -> None:
         thread = await store.thread("t", ttl=DAY)
         await thread.add_message(Message.user("one"))
         fork = await thread.fork("early")
-        assert fork.expires_at == NOW + DAY
+        assert fork.head.expires_at == NOW + DAY
         clock.now += DAY
         with pytest.raises(ThreadNotFoundError, match="'t'"):
             await thread.fork("late")
-        assert await store.backing.storage.load(ThreadKey("default", "late")) is None
+        assert await store.context.storage.load(ThreadKey("default", "late")) is None
 
     tell(story)
 
@@ -157,7 +156,7 @@ def test_an_expired_thread_makes_room_for_a_fork(tell: Callable[[Story], None]) 
         found = await store.find("f")
         assert found is not None
         assert await found.get_messages() == await fork.get_messages() == [Message.user("one")]
-        assert fork.expires_at is None
+        assert fork.head.expires_at is None
 
     tell(story)
 
@@ -188,7 +187,7 @@ def test_a_fork_shares_damage(tmp_path: Path) -> None:
     """
     path = tmp_path / "a.db"
 
-    async def shared() -> tuple[list[str], int, list[Fault]]:
+    async def shared() -> tuple[list[str], int, list[str]]:
         async with SQLiteStore(path) as store:
             thread = await store.thread("t")
             await thread.add_messages(said("first", 12))
@@ -198,9 +197,9 @@ def test_a_fork_shares_damage(tmp_path: Path) -> None:
                 connection.execute("UPDATE rows SET data = x'00' || data WHERE id & 0xffff = 8")
             fork = await thread.fork("f")
             known = [one.summary_content for one in await fork.reductions()]
-            return known, fork.length, await faults(fork, store)
+            return known, fork.head.length, await faults(fork, store)
 
     known, length, found = asyncio.run(shared())
 
     assert (known, length) == (["t up to 4"], 12)
-    assert [(fault.kind, fault.name) for fault in found] == [("row", "8")]
+    assert [fault.partition(":")[0] for fault in found] == ["row 8"]

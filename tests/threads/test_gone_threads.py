@@ -9,13 +9,14 @@ import pytest
 
 from foldline.errors import FoldlineError, ThreadConflictError, ThreadNotFoundError
 from foldline.history.messages import Message
+from foldline.threads.change import Change
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.stores.postgres.store import PostgresStore
 from foldline.threads.stores.redis.store import RedisStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.thread import ConversationThread
-from foldline.threads.tool_run import ToolRun
+from foldline.threads.tools import ToolRun
 from tests.threads.canaries import open_state, reduction_of
 from tests.threads.clock import DAY, Clock, Story
 from tests.threads.watched import Watched
@@ -53,7 +54,7 @@ async def made(store: ThreadStore, name: str) -> ConversationThread:
     await thread.add_messages(MESSAGES)
     await thread.save_reduction(reduction_of(MESSAGES, 1, f"one of {name}"))
     await thread.commit(
-        execution=open_state(thread, "note"), tools=[ToolRun(call_id="c", name="n")]
+        Change(execution=open_state(thread, "note"), tools=[ToolRun(call_id="c", name="n")])
     )
     return thread
 
@@ -147,9 +148,9 @@ WRITES: dict[str, Write] = {
     "answer_tool": lambda thread: thread.answer_tool("c", "it ran"),
     "append": lambda thread: thread.append(LATE),
     "clear": lambda thread: thread.clear(),
-    "commit": lambda thread: thread.commit(messages=LATE, expected=thread.revision),
+    "commit": lambda thread: thread.commit(Change(messages=LATE, expected=thread.head.revision)),
     "edit": lambda thread: thread.edit(1, LATE[0]),
-    "forget_checkpoints": lambda thread: thread.forget_checkpoints(["000000000001"]),
+    "prune": lambda thread: thread.commit(Change(drop=[("checkpoint", "1")], keeps=())),
     "rewind": lambda thread: thread.rewind(2),
     "save_reduction": lambda thread: thread.save_reduction(reduction_of(MESSAGES, 2, "two")),
     "set_expiry": lambda thread: thread.set_expiry(thread.created_at + 9 * DAY),

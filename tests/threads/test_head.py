@@ -6,17 +6,17 @@ import msgspec
 import pytest
 
 from foldline.errors import StoreCorruptError, StoreVersionError
-from foldline.threads.head import HEAD_FORMAT, REMEMBERED_COMMITS, Head, decode_head, encode_head
+from foldline.threads.head import HEAD_FORMAT, Head, decode_head, encode_head
 
 
 NOW = datetime(2026, 11, 21, 12, 30, 1, 5, UTC)
-HEAD = Head(branch=bytes(16), created_at=NOW, last_activity=NOW)
+HEAD = Head(epoch=bytes(16), created_at=NOW, last_activity=NOW)
 
 
 def test_a_head_comes_back_equal() -> None:
     """Every field of a head survives being written and read."""
     head = Head(
-        branch=bytes(range(16)),
+        epoch=bytes(range(16)),
         created_at=NOW,
         last_activity=NOW + timedelta(days=1),
         revision=7,
@@ -63,23 +63,25 @@ def test_what_is_no_head_is_damage(data: bytes) -> None:
         decode_head(data)
 
 
-def test_a_moved_head_knows_the_last_commits() -> None:
-    """Each commit counts one, and the ids of the last eight are known."""
-    head = HEAD
-    for number in range(10):
-        head = head.moved(bytes([number]), NOW)
+def test_a_head_of_an_old_store_is_read() -> None:
+    """What was written with branches has its branch as epoch, and unknown runs."""
+    old = msgspec.msgpack.encode({"branch": b"b" * 16, "created_at": NOW, "last_activity": NOW})
+    head = decode_head(old)
 
-    assert head.revision == 10
-    assert head.recent == tuple(bytes([number]) for number in range(2, 10))
-    assert len(head.recent) == REMEMBERED_COMMITS
+    assert (head.epoch, head.runs, head.rewinds) == (b"b" * 16, None, None)
+    assert msgspec.msgpack.decode(encode_head(head))["branch"] == b"b" * 16
 
 
-def test_activity_never_goes_back() -> None:
-    """A clock that jumps back leaves the time of the last activity where it is."""
-    later = HEAD.moved(b"1", NOW + timedelta(hours=1))
+def test_an_epoch_cuts_the_runs_and_adds_its_own() -> None:
+    """A rewind forgets the origins of the rows that it replaces; unknown ones stay unknown."""
+    a, b, c = (bytes([number]) * 16 for number in range(3))
+    head = msgspec.structs.replace(HEAD, count=5, runs=((0, a), (3, b)))
 
-    assert later.last_activity == NOW + timedelta(hours=1)
-    assert later.moved(b"2", NOW).last_activity == later.last_activity
+    assert head.opened(c).runs == ((0, a), (3, b), (5, c))
+    assert msgspec.structs.replace(head, count=3).opened(c).runs == ((0, a), (3, c))
+    assert msgspec.structs.replace(head, count=0).opened(c).runs == ((0, c),)
+    assert msgspec.structs.replace(head, runs=None).opened(c).runs is None
+    assert msgspec.structs.replace(head, runs=None, count=0).opened(c).runs == ((0, c),)
 
 
 def test_what_was_archived_is_known_at_every_stored_fold() -> None:

@@ -16,8 +16,7 @@ from foldline.errors import (
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.reduction.state import HistoryReductionState
-from foldline.threads.current import CurrentMessages
-from foldline.threads.loop_state import COMPLETED, AgentLoopState
+from foldline.threads.loop_state import COMPLETED, AgentLoopState, CurrentMessages
 
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -214,7 +213,7 @@ def test_what_is_no_state_is_a_format_error(data: str | bytes) -> None:
 
 def test_what_is_no_text_is_a_format_error() -> None:
     """A value that is neither bytes nor text is named by its type."""
-    with pytest.raises(FormatError, match="a int is neither bytes nor text"):
+    with pytest.raises(FormatError, match="got int, not bytes or str"):
         AgentLoopState.from_json(7)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
 
 

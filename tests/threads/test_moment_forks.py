@@ -15,17 +15,17 @@ from foldline.errors import (
     ThreadNotFoundError,
 )
 from foldline.history.messages import Message
+from foldline.threads.change import Change
 from foldline.threads.checkpointer import ThreadCheckpointer
-from foldline.threads.moment import ThreadMoment
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.stores.postgres.store import PostgresStore
 from foldline.threads.stores.redis.store import RedisStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
-from foldline.threads.thread import ConversationThread
-from foldline.threads.verification import verify_thread
+from foldline.threads.thread import ConversationThread, ThreadMoment
 from tests.threads.canaries import NOW, open_state, reduction_of
 from tests.threads.clock import DAY, Clock
+from tests.threads.sample import faults_of
 
 
 Make = Callable[[Clock], ThreadStore]
@@ -56,7 +56,7 @@ async def begun(store: ThreadStore) -> tuple[ConversationThread, str]:
     thread = await store.thread("t")
     state, fold = open_state(thread, "note"), reduction_of(SAID, 2, "the first two")
     await thread.add_messages(SAID)
-    await thread.commit(execution=state, reduction=fold, archive=True)
+    await thread.commit(Change(execution=state, reduction=fold, archive=True))
     newest, *_ = await ThreadCheckpointer(store).history("t")
     return thread, newest.id
 
@@ -101,8 +101,8 @@ def test_a_fork_of_a_moment_has_its_messages(make: Make, deed: Deed) -> None:
             assert await first.get_messages() == SAID[:1]
             assert found.metadata == {"forked_from": "t", "forked_at": 3}
             assert found.execution_state is None
-            assert await verify_thread(store.backing, fork.key) == []
-            assert await verify_thread(store.backing, first.key) == []
+            assert await faults_of(store, fork.key) == []
+            assert await faults_of(store, first.key) == []
 
     asyncio.run(run())
 
@@ -120,7 +120,7 @@ def test_a_fork_of_a_moment_has_the_reductions_of_its_messages(make: Make) -> No
             window = await fork.window()
 
             assert [one.summary_content for one in await fork.reductions()] == ["the first two"]
-            assert fork.archived == 2
+            assert fork.head.archived == 2
             assert window.reduction == fork.last_reduction
             assert window.history[2:] == SAID[2:]
 
@@ -151,7 +151,7 @@ def test_a_fork_of_a_moment_fails_as_one_of_the_thread(
             await deed(thread, store)
             with pytest.raises(error):
                 await moment.fork("f")
-            with pytest.raises(ConfigError, match="at=4: allowed is 0 to 3"):
+            with pytest.raises(ConfigError, match="at must be a whole number from 0 to 3, got 4"):
                 await moment.fork("g", at=4)
 
     asyncio.run(run())
@@ -172,7 +172,7 @@ def test_a_fork_of_a_moment_lives_as_long_as_the_thread_does_now(make: Make) -> 
             moment = await moment_of(store, checkpoint_id)
             fork = await moment.fork("f")
 
-            assert fork.expires_at == moment.expires_at == NOW + timedelta(days=9)
+            assert fork.head.expires_at == moment.head.expires_at == NOW + timedelta(days=9)
             assert await fork.get_messages() == SAID
 
     asyncio.run(run())

@@ -8,6 +8,7 @@ from msgspec import structs
 
 from foldline.history.messages import Message
 from foldline.reduction.state import HistoryReductionState
+from foldline.threads.change import Change
 from foldline.threads.checkpointer import ThreadCheckpointer
 from foldline.threads.read_only import ReadOnlyThread
 from foldline.threads.stores.memory import MemoryStore
@@ -31,7 +32,9 @@ async def moment_of(
     store = MemoryStore(checkpoints="full")
     thread = await store.thread("t")
     await thread.add_messages(SAID[:MOMENT])
-    await thread.commit(execution=open_state(thread, "note"), reduction=reduction(SAID, 2, "then"))
+    await thread.commit(
+        Change(execution=open_state(thread, "note"), reduction=reduction(SAID, 2, "then"))
+    )
     checkpointer = ThreadCheckpointer(store)
     newest, *_ = await checkpointer.history("t")
     await go_on(thread)

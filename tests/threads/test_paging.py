@@ -3,11 +3,14 @@
 import asyncio
 import sqlite3
 from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 
-from foldline.threads.paging import stored_threads
-from foldline.threads.step import StoredThread
-from foldline.threads.store import ThreadStore
+import pytest
+
+from foldline.errors import StoreCorruptError
+from foldline.threads.storage import StoredThread
+from foldline.threads.store import ThreadStore, stored_threads
 from foldline.threads.stores.memory import MemoryStorage, MemoryStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
 
@@ -34,7 +37,7 @@ def test_every_thread_is_given_once() -> None:
             for name in reversed(names):
                 await store.thread(name)
             await store.thread("t500", tenant="other")
-            storage = store.backing.storage
+            storage = store.context.storage
 
             assert [one.key.id async for one in stored_threads(storage, "default")] == names
             assert [one.key.id async for one in stored_threads(storage, "other")] == ["t500"]
@@ -51,7 +54,7 @@ def test_threads_may_go_while_they_are_given() -> None:
             for number in range(401):
                 await store.thread(f"t{number:03d}")
             given = 0
-            async for one in stored_threads(store.backing.storage, "default"):
+            async for one in stored_threads(store.context.storage, "default"):
                 given += await store.delete(one.key.id)
 
             assert given == 401
@@ -89,6 +92,34 @@ def test_a_page_that_is_not_full_is_not_the_last() -> None:
         return [one.key.id async for one in stored_threads(storage, "default")]
 
     assert asyncio.run(run()) == [f"t{number:03d}" for number in range(250)]
+
+
+class RepeatingStorage(MemoryStorage):
+    """A memory whose pages come again and again, as behind a damaged index."""
+
+    async def threads(
+        self, tenant: str, *, after: str = "", limit: int | None = None
+    ) -> list[StoredThread]:
+        return await super().threads(tenant, after=min(after, "b"), limit=limit)
+
+
+@pytest.mark.parametrize("call", ["threads", "purge_expired", "delete_inactive"])
+def test_a_page_that_does_not_move_on_is_an_error(call: str) -> None:
+    """A listing whose pages repeat ends with an error instead of never."""
+
+    async def run() -> None:
+        store = ThreadStore(RepeatingStorage())
+        for name in "abc":
+            await store.thread(name)
+        if call == "threads":
+            assert [one.id async for one in store.threads()] == []
+        elif call == "purge_expired":
+            await store.purge_expired()
+        else:
+            await store.delete_inactive(timedelta(days=1), dry_run=True)
+
+    with pytest.raises(StoreCorruptError, match="'c' comes after 'c'"):
+        asyncio.run(run())
 
 
 def test_damaged_names_hide_no_thread(tmp_path: Path) -> None:

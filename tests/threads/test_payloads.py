@@ -9,10 +9,11 @@ import pytest
 
 from foldline.errors import ConfigError, ThreadIdError
 from foldline.history.messages import Message
+from foldline.threads.change import Change
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
-from foldline.threads.tool_run import ToolRun
+from foldline.threads.tools import ToolRun
 
 
 PLAIN = "canary"
@@ -176,12 +177,12 @@ async def _use(store: ThreadStore) -> None:
             key = payload if payload.strip() else f"{payload}x"
             run = ToolRun(call_id=payload, name=payload, result=payload)
             await thread.set_metadata({key: payload}, display_name=payload)
-            await thread.commit(messages=[Message.user(payload)], tools=[run])
+            await thread.commit(Change(messages=[Message.user(payload)], tools=[run]))
             found = await store.find("a")
             assert found is not None
             assert (found.metadata, found.display_name) == ({key: payload}, payload)
             assert found.pending_tools == (run,)
-            await thread.commit(settled=[payload])
+            await thread.commit(Change(settled=[payload]))
         assert [one.text for one in await thread.get_messages()] == PAYLOADS
         assert [one.text for one in await victim.get_messages()] == [f"{PLAIN} secret"]
 

@@ -9,6 +9,7 @@ import pytest
 from foldline.errors import StoreCorruptError, ThreadNotFoundError
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
+from foldline.threads.change import Change
 from foldline.threads.checkpointer import ThreadCheckpointer
 from foldline.threads.key import ThreadKey
 from foldline.threads.store import ThreadStore
@@ -17,7 +18,7 @@ from foldline.threads.stores.postgres.store import PostgresStore
 from foldline.threads.stores.redis.store import RedisStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.thread import ConversationThread
-from foldline.threads.tool_run import ToolRun
+from foldline.threads.tools import ToolRun
 from tests.threads.canaries import open_state
 
 
@@ -60,8 +61,8 @@ def make(request: pytest.FixtureRequest, tmp_path: Path) -> Make:
 class Torn(MemoryStorage):
     """A memory that is damaged past every program."""
 
-    def lose_rows(self, branch: bytes) -> None:
-        self._branches[branch].rows.clear()
+    def lose_rows(self, key: ThreadKey) -> None:
+        self._threads[key].rows.clear()
 
     def damage_head(self, key: ThreadKey) -> None:
         self._threads[key].head = b"x"
@@ -116,8 +117,8 @@ def test_a_moment_of_a_thread_that_was_made_anew_is_not_found(make: Make) -> Non
             assert await moment.get_messages() == SAID
             await store.delete("chat")
             again = await store.thread("chat")
-            while again.revision < thread.revision:
-                await again.set_metadata({"b": again.revision})
+            while again.head.revision < thread.head.revision:
+                await again.set_metadata({"b": again.head.revision})
             with pytest.raises(ThreadNotFoundError):
                 await moment.get_messages()
 
@@ -133,9 +134,11 @@ def test_a_snapshot_of_a_moment_has_no_open_run(make: Make) -> None:
             call = ToolCallPart(name="pay", id="c", arguments="{}")
             asked = Message(role="assistant", parts=(call,))
             await thread.commit(
-                messages=[Message.user("pay"), asked],
-                execution=open_state(thread, "note"),
-                tools=[ToolRun(call_id="c", name="pay")],
+                Change(
+                    messages=[Message.user("pay"), asked],
+                    execution=open_state(thread, "note"),
+                    tools=[ToolRun(call_id="c", name="pay")],
+                )
             )
             await thread.append([Message.user("and?")])
             checkpointer = ThreadCheckpointer(store)
@@ -163,7 +166,7 @@ def test_damage_is_still_damage() -> None:
         store = ThreadStore(storage)
         thread = await store.thread("chat")
         await thread.add_messages(SAID)
-        storage.lose_rows(thread.head.branch)
+        storage.lose_rows(thread.key)
         with pytest.raises(StoreCorruptError):
             await thread.get_messages()
         storage.damage_head(thread.key)

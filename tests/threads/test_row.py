@@ -5,6 +5,7 @@ from random import Random
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from foldline.errors import StoreCorruptError
 from foldline.history.digest import prefix_digest
@@ -14,9 +15,10 @@ from foldline.history.parts import TextPart
 from foldline.history.tokens import TokenEstimator, count_message
 from foldline.testing.histories import damaged_history
 from foldline.threads.cipher import AesCipher, Vault
-from foldline.threads.head import SEAL_SIZE, Head
+from foldline.threads.head import Head, extended
 from foldline.threads.row import (
-    append_rows,
+    SEAL_SIZE,
+    StoredRow,
     check_chain,
     extend_history,
     read_body,
@@ -24,33 +26,16 @@ from foldline.threads.row import (
     read_rows,
     seal_of,
 )
-from foldline.threads.step import StoredRow
 
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
-HEAD = Head(branch=b"b" * 16, created_at=NOW, last_activity=NOW)
+HEAD = Head(epoch=b"b" * 16, created_at=NOW, last_activity=NOW)
 FIRST = bytes(SEAL_SIZE)
 
 
 def _rows(messages: list[Message], head: Head = HEAD) -> tuple[list[StoredRow], Head]:
-    known, behind = append_rows(head, messages, TokenEstimator(), Vault())
+    known, behind = extended(head, messages, TokenEstimator(), Vault())
     return [one.row for one in known], behind
-
-
-def _but(
-    row: StoredRow,
-    *,
-    branch: bytes | None = None,
-    seq: int | None = None,
-    data: bytes | None = None,
-) -> StoredRow:
-    """Return *row* with something else in it."""
-    return StoredRow(
-        branch=row.branch if branch is None else branch,
-        seq=row.seq if seq is None else seq,
-        system=row.system,
-        data=row.data if data is None else data,
-    )
 
 
 def _messages(count: int) -> list[Message]:
@@ -123,11 +108,11 @@ def test_what_is_no_body_is_damage(body: bytes) -> None:
         read_body(body)
 
 
-@pytest.mark.parametrize("data", [b"", b"x" * 16, b"x" * 17, bytes(16) + b"\x91" * 9999])
+@pytest.mark.parametrize("data", [b"", b"x" * 32, b"x" * 33, bytes(32) + b"\x91" * 9999])
 def test_what_is_no_row_is_damage(data: bytes) -> None:
     """A row that cannot be read is an error that names its number."""
     with pytest.raises(StoreCorruptError, match="message row 3 cannot be read"):
-        read_row(StoredRow(branch=b"b", seq=3, system=False, data=data), Vault())
+        read_row(StoredRow(3, system=False, data=data), Vault())
 
 
 def test_every_flipped_bit_is_found() -> None:
@@ -137,33 +122,47 @@ def test_every_flipped_bit_is_found() -> None:
     for bit in range(len(middle.data) * 8):
         data = bytearray(middle.data)
         data[bit // 8] ^= 1 << bit % 8
-        changed = [rows[0], _but(middle, data=bytes(data)), rows[2]]
+        changed = [rows[0], replace(middle, data=bytes(data)), rows[2]]
 
         assert check_chain(changed, FIRST) == 1
 
 
 def test_rows_that_move_are_found() -> None:
-    """Swapped, repeated, dropped and foreign rows, other branches and numbers are all found."""
+    """Swapped, repeated, dropped and foreign rows, other origins and numbers are all found."""
     rows, _ = _rows(_messages(4))
-    foreign, _ = _rows(_messages(4), msgspec.structs.replace(HEAD, branch=b"c" * 16))
+    foreign, _ = _rows(_messages(4), replace(HEAD, epoch=b"c" * 16))
 
     assert check_chain([rows[0], rows[2], rows[1], rows[3]], FIRST) == 1
     assert check_chain([rows[0], rows[0], rows[2]], FIRST) == 1
     assert check_chain([rows[0], rows[2], rows[3]], FIRST) == 1
     assert check_chain([rows[0], foreign[1], rows[2]], FIRST) == 1
-    assert check_chain([rows[0], _but(foreign[1], branch=HEAD.branch)], FIRST) == 1
-    assert check_chain([rows[0], _but(rows[1], seq=2)], FIRST) == 1
+    moved = replace(foreign[1], data=HEAD.epoch + foreign[1].data[16:])
+    assert check_chain([rows[0], moved], FIRST) == 1
+    assert check_chain([rows[0], replace(rows[1], seq=2)], FIRST) == 1
     assert check_chain(rows[1:], FIRST) == 0
     assert check_chain(rows[1:], None) is None
     assert check_chain([], FIRST) is None
 
 
+def test_a_row_of_another_origin_is_found() -> None:
+    """With the runs of a head, a row that another epoch wrote is found, also without its chain."""
+    rows, head = _rows(_messages(3))
+    more, _ = _rows(_messages(2), replace(head, epoch=b"c" * 16))
+    runs = ((0, HEAD.epoch), (3, b"c" * 16))
+
+    assert check_chain([*rows, *more], FIRST, runs) is None
+    assert check_chain(more, None, runs) is None
+    assert check_chain([*rows, *more], FIRST, runs[:1]) == 3
+    assert check_chain(more, None, ((0, HEAD.epoch),)) == 0
+    assert check_chain(rows[2:], None, ((0, HEAD.epoch), (2, b"c" * 16))) == 0
+
+
 def test_a_seal_covers_everything_before_it() -> None:
-    """The seal depends on the one before, the branch, the number and the payload."""
+    """The chain hash depends on the one before, the origin, the number and the payload."""
     seals = {
-        seal_of(before, branch, seq, payload)
+        seal_of(before, origin, seq, payload)
         for before in (FIRST, b"x" * 16)
-        for branch in (b"b" * 16, b"c" * 16)
+        for origin in (b"b" * 16, b"c" * 16)
         for seq in (0, 1)
         for payload in (b"", b"p")
     }
@@ -179,7 +178,7 @@ def test_a_history_grows_by_its_rows(vault: Vault) -> None:
     """
     for seed in range(50):
         messages = damaged_history(Random(seed))
-        known, head = append_rows(HEAD, messages, TokenEstimator(), vault)
+        known, head = extended(HEAD, messages, TokenEstimator(), vault)
         history = History(messages[:3], counter=TokenEstimator())
         extend_history(history, known[3:])
 
@@ -192,7 +191,7 @@ def test_a_history_grows_by_its_rows(vault: Vault) -> None:
 def test_rows_are_read_as_each_alone(vault: Vault) -> None:
     """Many rows read at once say what was written, and what each says that is read by itself."""
     for seed in range(50):
-        known, _ = append_rows(HEAD, damaged_history(Random(seed)), TokenEstimator(), vault)
+        known, _ = extended(HEAD, damaged_history(Random(seed)), TokenEstimator(), vault)
         rows = [one.row for one in known]
         single = [read_row(row, vault) for row in rows]
 
@@ -205,17 +204,17 @@ def test_a_row_of_another_role_than_its_message_is_damage() -> None:
     """A user message that is marked as a system message is an error that names its number."""
     (row,), _ = _rows([Message.user("hi")])
 
-    with pytest.raises(StoreCorruptError, match="message row 0 is marked as another role"):
-        read_rows([msgspec.structs.replace(row, system=True)], Vault())
+    with pytest.raises(StoreCorruptError, match="message row 0 is marked with another role"):
+        read_rows([replace(row, system=True)], Vault())
 
 
 def test_without_a_cipher_a_row_is_its_seal_and_plain_counts() -> None:
-    """The stored form without a cipher is fixed: seal, and an array of counts, digest and body."""
+    """The stored form without a cipher is fixed: origin, chain hash, counts, digest and body."""
     (row,), head = _rows([Message.user("hi")])
     payload = msgspec.msgpack.encode([0, 1, head.tokens, head.digest, b"uhi"])
 
-    assert row.data == seal_of(FIRST, HEAD.branch, 0, payload) + payload
-    assert row.data.hex().startswith(row.data[:SEAL_SIZE].hex() + "950001")
+    assert row.data == HEAD.epoch + seal_of(FIRST, HEAD.epoch, 0, payload) + payload
+    assert payload.hex().startswith("950001")
 
 
 def test_with_a_cipher_nothing_but_the_seal_is_outside() -> None:
@@ -223,12 +222,12 @@ def test_with_a_cipher_nothing_but_the_seal_is_outside() -> None:
     Position, users, tokens, digest and body are encrypted; the seal is made of what is stored.
     """
     vault = Vault(AesCipher(bytes(32)))
-    (known,), head = append_rows(HEAD, [Message.user("hi")], TokenEstimator(), vault)
+    (known,), head = extended(HEAD, [Message.user("hi")], TokenEstimator(), vault)
     row = known.row
 
     assert check_chain([row], FIRST) is None
     assert head.digest not in row.data
     assert read_row(row, vault).digest == head.digest
-    for fields in ({"system": True}, {"seq": 1}, {"branch": b"c" * 16}):
+    for fields in ({"system": True}, {"seq": 1}, {"data": b"c" * 16 + row.data[16:]}):
         with pytest.raises(StoreCorruptError, match="cannot be decrypted"):
-            read_row(msgspec.structs.replace(row, **fields), vault)
+            read_row(replace(row, **fields), vault)

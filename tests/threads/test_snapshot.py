@@ -14,16 +14,18 @@ from foldline.errors import (
     FormatError,
     ThreadExistsError,
 )
+from foldline.history.digest import EMPTY_DIGEST
 from foldline.history.messages import Message, Native, NativeFormat, Usage
 from foldline.history.parts import GenericPart, ToolCallPart
-from foldline.reduction.state import EMPTY_HASH
+from foldline.reduction.state import hash_text
+from foldline.threads.change import Change
 from foldline.threads.cipher import AesCipher
 from foldline.threads.snapshot import SNAPSHOT_FORMAT, decode_snapshot
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.thread import ConversationThread
-from foldline.threads.tool_run import ToolRun
+from foldline.threads.tools import ToolRun
 from tests.threads.canaries import NOW, hide, open_state, reduction_of, secrets_at, told
 
 
@@ -49,11 +51,11 @@ async def facts(thread: ConversationThread) -> dict[str, Any]:
         "messages": await thread.get_messages(),
         "created_at": thread.created_at,
         "last_activity": thread.last_activity,
-        "archived": thread.archived,
+        "archived": thread.head.archived,
         "execution": thread.execution_state,
         "reduction": thread.last_reduction,
         "tools": thread.pending_tools,
-        "tokens": thread.tokens,
+        "tokens": thread.head.tokens,
     }
 
 
@@ -135,7 +137,7 @@ def test_the_execution_state_is_a_json_string() -> None:
         async with MemoryStore(clock=lambda: NOW) as store:
             thread = await store.thread("chat")
             idle = json.loads(await thread.to_snapshot())
-            await thread.commit(execution=open_state(thread, "note", iteration=7))
+            await thread.commit(Change(execution=open_state(thread, "note", iteration=7)))
             return idle, json.loads(await thread.to_snapshot())
 
     idle, running = asyncio.run(write())
@@ -303,9 +305,11 @@ def test_results_that_wait_are_not_lost() -> None:
         async with MemoryStore(clock=later) as store:
             thread = await store.thread("chat")
             await thread.commit(
-                messages=[Message.user("pay"), Message.assistant("", tool_calls=[call])],
-                execution=open_state(thread, "note"),
-                tools=[ToolRun(call_id="call_1", name="pay", key="once", result="paid")],
+                Change(
+                    messages=[Message.user("pay"), Message.assistant("", tool_calls=[call])],
+                    execution=open_state(thread, "note"),
+                    tools=[ToolRun(call_id="call_1", name="pay", key="once", result="paid")],
+                )
             )
             moved = await store.restore(await thread.to_snapshot(), thread_id="moved")
 
@@ -327,10 +331,10 @@ def test_notes_of_failed_folds_survive() -> None:
         async with MemoryStore(clock=later) as store:
             thread = await store.thread("chat")
             await thread.add_messages(told())
-            await thread.commit(reduction=notes, execution=open_state(thread, "note"))
+            await thread.commit(Change(reduction=notes, execution=open_state(thread, "note")))
             moved = await store.restore(await thread.to_snapshot(), thread_id="moved")
 
-            assert notes.message_hash == EMPTY_HASH
+            assert notes.message_hash == hash_text(EMPTY_DIGEST)
             assert moved.last_reduction == notes
             assert moved.execution_state is not None
             assert moved.execution_state.active_reduction is None
@@ -386,13 +390,13 @@ def test_what_an_earlier_reduction_archived_is_worked_with_again() -> None:
             await thread.save_reduction(other)
             moved = await store.restore(await thread.to_snapshot(), thread_id="moved")
 
-            assert (thread.archived, moved.archived) == (10, 4)
+            assert (thread.head.archived, moved.head.archived) == (10, 4)
             assert await moved.working_messages() == said[4:]
 
             await thread.undo_reduction()
             await moved.undo_reduction()
 
-            assert (thread.archived, moved.archived) == (10, 0)
+            assert (thread.head.archived, moved.head.archived) == (10, 0)
             assert await moved.working_messages() == said
 
     asyncio.run(live())
@@ -471,5 +475,5 @@ def test_unknown_keys_are_passed_over() -> None:
 
 def test_a_snapshot_of_another_kind_of_value_is_refused() -> None:
     """What is neither bytes nor text is refused by its type."""
-    with pytest.raises(FormatError, match="a dict is neither bytes nor text"):
+    with pytest.raises(FormatError, match="got dict, not bytes or str"):
         decode_snapshot({"Id": "chat"})  # type: ignore[arg-type]

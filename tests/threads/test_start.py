@@ -5,8 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from foldline.errors import CheckpointError, CheckpointStaleError, RunStartError
-from foldline.threads.current import CurrentMessages
-from foldline.threads.loop_state import AgentLoopState
+from foldline.threads.loop_state import AgentLoopState, CurrentMessages
 from foldline.threads.start import run_start
 
 

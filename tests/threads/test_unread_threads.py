@@ -1,4 +1,4 @@
-"""Verifying a store that refuses to read one of its threads, or that cannot be asked."""
+"""Verifying a store that refuses to read one of its threads, or that stops to answer."""
 
 import asyncio
 
@@ -6,93 +6,60 @@ import pytest
 
 from foldline.errors import StoreError
 from foldline.history.messages import Message
-from foldline.threads.fault import Fault
 from foldline.threads.key import ThreadKey
-from foldline.threads.step import StoredRow, StoredThread
+from foldline.threads.row import StoredRow
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStorage
-from foldline.threads.verification import verify_store, verify_thread
+from foldline.threads.verify import verify_store
 
 
 BAD = ThreadKey("default", "b")
 
 
 class Refusing(MemoryStorage):
-    """A memory that refuses to read the rows of one thread, and all calls once it is gone."""
+    """A memory that refuses to read the rows of one thread, and everything once it is going."""
 
-    def __init__(self, times: int) -> None:
+    def __init__(self, *, is_going: bool) -> None:
         super().__init__()
-        self.times = times
-        self.is_going = self.is_gone = False
+        self.is_going = is_going
+        self.is_gone = False
 
-    async def load(self, key: ThreadKey) -> StoredThread | None:
+    async def tenants(self) -> list[str]:
         if self.is_gone:
             message = "the server cannot be reached"
             raise StoreError(message)
-        return await super().load(key)
+        return await super().tenants()
 
     async def rows(
-        self, key: ThreadKey, branch: bytes, start: int, stop: int, *, system: bool = False
+        self, key: ThreadKey, epoch: bytes, start: int, stop: int, *, system: bool = False
     ) -> list[StoredRow]:
-        if key == BAD and self.times:
-            self.times -= 1
+        if key == BAD:
             self.is_gone = self.is_going
             message = "the server refused a call (22003)"
             raise StoreError(message)
-        return await super().rows(key, branch, start, stop, system=system)
+        return await super().rows(key, epoch, start, stop, system=system)
 
 
-async def filled(storage: Refusing) -> ThreadStore:
-    """Make three threads of one message each."""
+async def _verify(storage: Refusing, found: dict[str, tuple[str, ...]]) -> None:
     store = ThreadStore(storage)
     for name in "abc":
         await (await store.thread(name)).add_message(Message.user("x"))
-    return store
-
-
-async def told(store: ThreadStore, found: dict[str, list[str]]) -> None:
-    """Verify *store* and put what is told of each thread into *found*."""
     async for one in verify_store(store):
-        found["" if one.key is None else one.key.id] = [str(fault) for fault in one.faults]
+        found["" if one.key is None else one.key.id] = one.faults
 
 
 def test_a_thread_that_the_store_refuses_to_read_is_a_fault() -> None:
-    """What is refused of one thread is told as its fault, and all others are verified."""
+    """What is refused for one thread is its fault, and all others are verified."""
+    found: dict[str, tuple[str, ...]] = {}
+    asyncio.run(_verify(Refusing(is_going=False), found))
 
-    async def run() -> tuple[dict[str, list[str]], list[Fault]]:
-        store = await filled(Refusing(1000))
-        found: dict[str, list[str]] = {}
-        await told(store, found)
-        return found, await verify_thread(store.backing, BAD)
-
-    found, alone = asyncio.run(run())
-    problem = "the server refused a call (22003)"
-
-    assert found == {"a": [], "b": [f"unread: {problem}"], "c": []}
-    assert alone == [Fault(kind="unread", problem=problem)]
+    assert found == {"a": (), "b": ("unread: the server refused a call (22003)",), "c": ()}
 
 
-def test_a_connection_that_broke_once_is_no_fault() -> None:
-    """Where a thread can be read a moment later, it is whole."""
+def test_a_store_that_stops_to_answer_ends_it() -> None:
+    """If the store cannot be asked for anything any more, no thread is blamed for that."""
+    found: dict[str, tuple[str, ...]] = {}
+    with pytest.raises(StoreError, match="cannot be reached"):
+        asyncio.run(_verify(Refusing(is_going=True), found))
 
-    async def run() -> dict[str, list[str]]:
-        found: dict[str, list[str]] = {}
-        await told(await filled(Refusing(1)), found)
-        return found
-
-    assert asyncio.run(run()) == {"a": [], "b": [], "c": []}
-
-
-def test_a_store_that_cannot_be_asked_ends_it() -> None:
-    """Where no other thread can be asked for either, no thread is blamed for that."""
-
-    async def run() -> dict[str, list[str]]:
-        storage = Refusing(1000)
-        store = await filled(storage)
-        storage.is_going = True
-        found: dict[str, list[str]] = {}
-        with pytest.raises(StoreError, match="cannot be reached"):
-            await told(store, found)
-        return found
-
-    assert asyncio.run(run()) == {"a": []}
+    assert found == {"a": ()}

@@ -138,7 +138,8 @@ class Asking:
             )
             verdict, limits = unfolded.verdict, reducer.config.limits
             if verdict.kind == "fold" and verdict.units <= limits.ceiling + limits.threshold:
-                background.start(self._fold_key, partial(self._background_fold, window))
+                epoch = self._progress.thread.head.epoch
+                background.start(self._fold_key, partial(self._background_fold, window, epoch))
                 return unfolded
             if not verdict.folds:
                 return unfolded
@@ -160,7 +161,9 @@ class Asking:
         thread = self._progress.thread
         return thread.storage, thread.tenant, thread.id, self._setup.reducer.config_fingerprint
 
-    async def _background_fold(self, window: ThreadWindow) -> ReductionMetadata | None:
+    async def _background_fold(
+        self, window: ThreadWindow, epoch: bytes
+    ) -> ReductionMetadata | None:
         reducer, thread = self._setup.reducer, self._progress.thread
         reduced = await reducer.reduce(window.history, state=window.reduction)
         state, event = reduced.state, reduced.event
@@ -170,9 +173,9 @@ class Asking:
             # The reduction it is based on has been undone.
             return None
         try:
-            await thread.save_reduction(state, archive=self._archives)
+            await thread.save_reduction(state, archive=self._archives, epoch=epoch)
         except ThreadConflictError:
-            # Another writer has folded; that fold stays.
+            # Another writer has folded, or the thread was rewound since the fold began.
             return None
         return ReductionMetadata(state=state, event=event)
 
@@ -196,7 +199,7 @@ class Asking:
         self.reduction = ReductionMetadata(state=state, event=event)
         try:
             if reason is None:
-                await self._progress.commit(Change(reduction=state), archive=archive)
+                await self._progress.commit(Change(reduction=state, archive=archive))
             else:
                 await self._progress.end(reason, reduction=state, archive=archive)
         except ConfigError:

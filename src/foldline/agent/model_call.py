@@ -13,7 +13,7 @@ from foldline.history.messages import Message, Usage
 from foldline.history.parts import Part, ToolCallPart
 from foldline.providers.model import ChatModel, ChatRequest, ChatResponse, StreamingChatModel
 from foldline.reduction.event import HistoryReductionEvent
-from foldline.threads.arguments import check_fields, check_messages
+from foldline.threads.change import check_fields, check_messages
 
 
 __all__ = ["ask_model", "with_own_ids"]

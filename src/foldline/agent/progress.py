@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Struct, UnsetType, structs
 
 from foldline.agent.background import BackgroundFold
 from foldline.agent.config import AgentOptions
@@ -62,7 +63,7 @@ class TurnSetup(Struct, frozen=True, kw_only=True):
     @property
     def definitions(self) -> tuple[ToolDefinition, ...]:
         """The tools as the model sees them."""
-        return tuple([tool.definition for tool in self.tools.values()])
+        return tuple(map(attrgetter("definition"), self.tools.values()))
 
 
 class Progress:
@@ -80,7 +81,7 @@ class Progress:
         self.messages: list[Message] = []
         self._lock = asyncio.Lock()
         # What the turn has seen of the thread; others may hold the object, and refresh it.
-        self._revision, self._seen = thread.revision, self._place()
+        self._revision, self._seen = thread.head.revision, self._place()
 
     def check(self) -> None:
         """
@@ -90,17 +91,17 @@ class Progress:
             ThreadConflictError: One has.
         """
         if self._place() != self._seen:
+            actual = self.thread.head.revision
             raise ThreadConflictError(
-                thread_id=self.thread.id, expected=self._revision, actual=self.thread.revision
+                thread_id=self.thread.id, expected=self._revision, actual=actual
             )
 
-    async def commit(self, change: Change, *, archive: bool = False) -> None:
+    async def commit(self, change: Change) -> None:
         """
         Commit *change*, even if another writer has stored a reduction or metadata meanwhile.
 
         Args:
             change: The step.
-            archive: Whether the messages that its reduction covers are archived.
 
         Raises:
             ThreadConflictError: Another run continues the thread, or has added a message.
@@ -109,39 +110,26 @@ class Progress:
         """
         # One at a time: parallel tools store their results through the same object.
         async with self._lock:
-            await self._write(change, archive=archive)
-            self._revision, self._seen = self.thread.revision, self._place()
+            await self._write(change)
+            self._revision, self._seen = self.thread.head.revision, self._place()
             if isinstance(change.execution, AgentLoopState):
                 self.state = self.thread.execution_state or change.execution
             self.messages.extend(change.messages)
 
-    async def _write(self, change: Change, *, archive: bool) -> None:
-        for left in reversed(range(_ATTEMPTS)):
-            try:
-                await self.thread.commit(
-                    messages=change.messages,
-                    execution=change.execution,
-                    reduction=change.reduction,
-                    tools=change.tools,
-                    settled=change.settled,
-                    source=change.source,
-                    archive=archive,
-                    expected=self._revision,
-                )
-            except ThreadConflictError:
-                await self.thread.refresh()
-                if self._place() != self._seen or not left:
-                    raise
-                self._revision = self.thread.revision
-            except CommitUnknownError as error:
-                message = (
-                    f"a step of the turn on thread {self.thread.id!r} may or may not be stored. "
-                    "Refresh the thread: if your message is missing, send it again; if it has no "
-                    "answer, run (or `resume`) without a message; otherwise the turn has ended"
-                )
-                raise CommitUnknownError(message) from error
-            else:
-                return
+    async def _write(self, change: Change) -> None:
+        def _decide(thread: ConversationThread) -> Change:
+            self.check()
+            return structs.replace(change, expected=thread.head.revision)
+
+        try:
+            await self.thread.retry(_decide)
+        except CommitUnknownError as error:
+            message = (
+                f"a step of the turn on thread {self.thread.id!r} may or may not be stored. "
+                "Refresh the thread: if your message is missing, send it again; if it has no "
+                "answer, run (or `resume`) without a message; otherwise the turn has ended"
+            )
+            raise CommitUnknownError(message) from error
 
     def _place(self) -> object:
         """Return what changes if another run or message is stored, and only then."""
@@ -162,9 +150,10 @@ class Progress:
             messages=messages,
             execution=self.state.terminated(reason),
             reduction=reduction,
-            settled=[run.call_id for run in self.thread.pending_tools],
+            archive=archive,
+            settled=list(map(attrgetter("call_id"), self.thread.pending_tools)),
         )
-        await self.commit(change, archive=archive)
+        await self.commit(change)
         self.emit_checkpoint("saved")
 
     def emit_checkpoint(self, operation: CheckpointOperation, *, pending: int = 0) -> None:

@@ -22,7 +22,7 @@ from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
 from foldline.threads.change import Change
 from foldline.threads.loop_state import AgentLoopState
-from foldline.threads.tool_run import INTERRUPTED, ToolRun, answer_of, idempotency_key
+from foldline.threads.tools import INTERRUPTED, ToolRun, answer_of, idempotency_key
 
 
 __all__ = ["ToolBatch"]
@@ -197,7 +197,7 @@ class ToolBatch:
             if not runs:
                 return
             try:
-                await thread.commit(tools=runs)
+                await thread.commit(Change(tools=runs))
             except ThreadConflictError:
                 if attempt == 1:
                     raise

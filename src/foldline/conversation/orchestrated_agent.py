@@ -15,6 +15,7 @@ from foldline.errors import ThreadConflictError
 from foldline.history.messages import Message
 from foldline.reduction.config import AgentRunConfig
 from foldline.reduction.state import HistoryReductionState
+from foldline.threads.change import Change
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.thread import ConversationThread
 
@@ -43,7 +44,7 @@ class Stage:
 
     def look(self) -> None:
         """Take everything on the thread now as known."""
-        self._count, self._revision = self.thread.count, self.thread.revision
+        self._count, self._revision = self.thread.count, self.thread.head.revision
 
     def show(self, agent: str) -> None:
         """Emit that *agent* answers, unless it answered before."""
@@ -65,8 +66,9 @@ class Stage:
         if self._conflict is not None:
             raise self._conflict
         if self.thread.count != self._count:
+            actual = self.thread.head.revision
             raise ThreadConflictError(
-                thread_id=self.thread.id, expected=self._revision, actual=self.thread.revision
+                thread_id=self.thread.id, expected=self._revision, actual=actual
             )
 
 
@@ -153,7 +155,7 @@ class OrchestratedAgent:
         """
         thread = await MemoryStore().thread(urandom(16).hex())
         await thread.add_messages(history)
-        await thread.commit(reduction=self._fitting(history))
+        await thread.commit(Change(reduction=self._fitting(history)))
         return await self._ran(thread, None, self._stage.listen)
 
     def _fitting(self, history: Sequence[Message]) -> HistoryReductionState | UnsetType:

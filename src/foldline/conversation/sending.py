@@ -235,11 +235,11 @@ class Sending:
                 messages=messages,
                 execution=ended if answers else UNSET,
                 reduction=reduction,
+                archive=reduces and reduction is not UNSET,
                 settled=[run.call_id for run in thread.pending_tools] if answers else (),
                 source="loop" if answers else "input",
             )
-            archive = reduces and reduction is not UNSET
-            await Progress(thread, ended, _nobody).commit(change, archive=archive)
+            await Progress(thread, ended, _nobody).commit(change)
         self._stage.look()
 
     async def _filled(self, result: OrchestrationResult) -> OrchestrationResult:
@@ -264,7 +264,7 @@ class Sending:
 
 async def is_waiting(thread: ConversationThread) -> bool:
     """Whether the last message of *thread* has no answer yet."""
-    said = await thread.get_range(max(0, thread.length - 1))
+    said = await thread.get_range(max(0, thread.head.length - 1))
     last = [message for message in said if message.role != "system"][-1:]
     return any(one.role != "assistant" or one.tool_calls for one in last)
 

@@ -1,97 +1,129 @@
-"""What one commit changes in a thread, and the step that it makes."""
+"""
+What one commit changes in a thread: one type, from the face of a thread down to its storage.
 
-from collections.abc import Mapping, Sequence
-from datetime import datetime
-from typing import Final
+A caller fills in what is said, `commit.plan` adds what a storage needs: the bytes of the new rows,
+documents and head, and what they follow. A storage looks at nothing else.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Final, Literal, TypeAlias, TypeVar, get_args
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Struct, UnsetType, structs
 
-from foldline.history.messages import Message
-from foldline.history.parts import TextPart
+from foldline.checks import expect, expect_choice, expect_whole
+from foldline.errors import ConfigError, FormatError
+from foldline.history.codec import without_values
+from foldline.history.messages import Message, Native, Role, Usage
+from foldline.history.parts import Part, ResponseContent, TextPart, ToolCallResponsePart
 from foldline.reduction.state import HistoryReductionState
-from foldline.threads.backing import Backing
-from foldline.threads.checkpoint import (
-    Checkpoint,
-    CheckpointRetention,
+from foldline.threads.key import ThreadKey
+from foldline.threads.loop_state import (
+    LOOP_FORMAT,
+    AgentLoopState,
     CheckpointSource,
-    encode_checkpoint,
+    CurrentMessages,
 )
-from foldline.threads.current import CurrentMessages
-from foldline.threads.head import FOLD_STRIDE, Head, encode_head
-from foldline.threads.loop_state import AgentLoopState
-from foldline.threads.record import (
-    ThreadRecord,
-    as_stored,
-    close_head,
-    document,
-    encode_metadata,
-    encode_tool,
-    in_force,
-    in_order,
-)
-from foldline.threads.row import KnownRow, append_rows
-from foldline.threads.step import Branch, Document, DocumentKind, Step
-from foldline.threads.tool_run import ToolRun, document_name
+from foldline.threads.row import StoredRow
+from foldline.threads.tools import ToolRun
 
 
 __all__ = [
-    "BRANCH_SIZE",
     "COMMIT_ID_SIZE",
+    "EPOCH_SIZE",
     "Change",
-    "Planned",
-    "StoredReduction",
-    "plan_step",
+    "Copy",
+    "Document",
+    "DocumentKind",
+    "Epoch",
+    "check_change",
+    "check_fields",
+    "check_messages",
+    "expect_moment",
+    "several",
 ]
 
 
-BRANCH_SIZE: Final = 16
-"""The length of a branch's id in bytes."""
+_Value = TypeVar("_Value")
+
+
+EPOCH_SIZE: Final = 16
+"""The length of the id of an epoch in bytes."""
 
 COMMIT_ID_SIZE: Final = 8
-"""The length of a commit's id in bytes."""
+"""The length of the id of a commit in bytes."""
 
-_Dropped = tuple[DocumentKind, str | None]
+DocumentKind: TypeAlias = Literal["metadata", "execution", "reduction", "tool", "checkpoint"]
+"""
+What a document is.
 
-_NAME_WIDTH = 12
+`metadata`: display name and values of the owner. `execution`: the state of the last run.
+`reduction`: one for each fold that is kept. `tool`: the intent or the result of a call whose answer
+is not yet a message. `checkpoint`: one of the kept moments, where all are kept.
+"""
 
 
-class StoredReduction(Struct, frozen=True):
-    """A reduction with the name of its document."""
+class Document(Struct, frozen=True, gc=False):
+    """One named document of a thread."""
+
+    kind: DocumentKind
+    """What it is."""
 
     name: str
-    """The name."""
+    """
+    Its name among those of its kind: empty if there is only one.
 
-    state: HistoryReductionState
-    """The reduction."""
+    Of two reductions or checkpoints the newer one has the greater name.
+    """
+
+    data: bytes
+    """Its content."""
+
+
+class Epoch(Struct, frozen=True, gc=False):
+    """An epoch that a commit opens: the rows from one number on are replaced."""
+
+    id: bytes
+    """Its id, 16 random bytes."""
+
+    at: int
+    """The number of the first row that is replaced; new rows are appended from there."""
+
+
+class Copy(Struct, frozen=True):
+    """The rows that a new thread copies from another one."""
+
+    source: ThreadKey
+    """The thread to copy from, of the same tenant."""
+
+    epoch: bytes
+    """The epoch of the source whose rows are copied, as they were at its end."""
+
+    count: int
+    """How many rows are copied, from the first on."""
 
 
 class Change(Struct, frozen=True, kw_only=True):
-    """What a commit changes; what is not named stays."""
+    """What a commit changes; omitted fields are unchanged."""
 
     messages: Sequence[Message] = ()
-    """The messages to append."""
+    """The messages to append; the calls that they answer are settled."""
 
     execution: AgentLoopState | UnsetType | None = UNSET
-    """The execution state; None clears it."""
+    """The execution state after the commit; None clears it."""
 
     reduction: HistoryReductionState | UnsetType = UNSET
     """The newest reduction."""
 
-    is_new_fold: bool = True
-    """Whether *reduction* is a new one, or the newest one with other notes."""
-
-    fallback: StoredReduction | UnsetType | None = UNSET
-    """The stored reduction that is the newest now, where others are dropped; None where none is."""
-
-    archived: int | None = None
-    """How many messages, system messages not counted, are archived."""
+    archive: bool = False
+    """Whether the messages that `reduction` covers leave the working history."""
 
     tools: Sequence[ToolRun] = ()
-    """Intents and results of tool calls."""
+    """Intents, before the tools run, and results, as soon as they are known."""
 
     settled: Sequence[str] = ()
-    """The ids of calls that need not be remembered any more."""
+    """The ids of further calls that need not be remembered any more."""
 
     display_name: str | None = None
     """The name that people see."""
@@ -100,270 +132,266 @@ class Change(Struct, frozen=True, kw_only=True):
     """Values of the owner."""
 
     expires_at: datetime | UnsetType | None = UNSET
-    """From when on the thread is gone."""
-
-    rebranch: Head | None = None
-    """The counts to go on from, where the thread leaves its branch."""
-
-    shares: Branch | None = None
-    """The branch to open then."""
-
-    drop: Sequence[_Dropped] = ()
-    """Documents to delete."""
-
-    purge: bool = False
-    """Whether rows that no branch in use shares are deleted."""
+    """When the thread expires; None for never."""
 
     source: CheckpointSource = "loop"
-    """What a checkpoint is made after."""
+    """What a kept checkpoint is made after."""
 
+    commit_id: bytes | None = None
+    """8 random bytes; with the id of one of the last 8 commits nothing is done."""
 
-class Planned(Struct, frozen=True, kw_only=True):
-    """A step that is ready to be committed."""
+    expected: int | None = None
+    """The revision that the change was decided on; that of the thread object if None."""
 
-    step: Step
-    """What the storage does."""
+    # From here on: what `plan` adds, which is all that a storage reads.
 
-    record: ThreadRecord
-    """The thread behind it."""
+    id: bytes = b""
+    """The id of the commit, 8 bytes, by which it is recognized after a broken connection."""
 
-    known: Sequence[KnownRow] = ()
-    """The rows of the step with their messages."""
-
-    is_named: bool = False
-    """Whether the caller can make the commit again under its id."""
-
-
-def plan_step(
-    backing: Backing,
-    record: ThreadRecord,
-    change: Change,
-    *,
-    commit_id: bytes | None = None,
-    is_new: bool = False,
-) -> Planned:
+    revision: int = 0
     """
-    Return the step that makes *change* on the thread *record*.
+    The revision that the thread must have, 0 if it must not exist; the commit makes it one more.
+    """
 
-    Args:
-        backing: What the threads of the store have in common.
-        record: The thread as it is.
-        change: What changes.
-        commit_id: The id of the commit; random where none is given.
-        is_new: Whether the thread is made by it.
+    epoch: bytes = b""
+    """The current epoch that the thread must have; for a new thread, the id of its first one."""
+
+    opens: Epoch | None = None
+    """The epoch to open; the rows that it replaces are kept for those that read earlier ones."""
+
+    clears: bool = False
+    """Whether rows, replaced rows and earlier epochs are deleted, with `opens` at 0."""
+
+    copies: Copy | None = None
+    """The rows of another thread to begin with; only in the commit that makes a thread."""
+
+    keeps: Sequence[bytes] | None = None
+    """
+    The ids of the epochs that stay readable beside the current one; all of them if None.
+
+    Replaced rows that neither these nor the current epoch need are deleted, and the epochs before
+    the earliest of them are forgotten. Unknown ids count for nothing.
+    """
+
+    head: bytes = b""
+    """The head of the next revision."""
+
+    rows: Sequence[StoredRow] = ()
+    """The rows to append; their numbers follow those that are there."""
+
+    put: Sequence[Document] = ()
+    """The documents to write; one of the same kind and name is replaced."""
+
+    drop: Sequence[tuple[DocumentKind, str | None]] = ()
+    """The documents to delete before that, by kind and name; without a name, all of the kind."""
+
+    active_at: float = 0.0
+    """When it was written to, in seconds since 1970, for those who look into a database."""
+
+    gone_at: float | None = None
+    """When the thread expires, in seconds since 1970; None for never."""
+
+    @property
+    def current_epoch(self) -> bytes:
+        """The epoch of the thread after the commit."""
+        return self.epoch if self.opens is None else self.opens.id
+
+
+_ROLES: Final = get_args(Role)
+_PARTS: Final = frozenset(get_args(Part))
+_CONTENTS: Final = frozenset(get_args(ResponseContent))
+_SOURCES: Final = get_args(CheckpointSource)
+# Left as they are, so that none of them passes for a string.
+_NO_STRINGS: Final = (bytes, datetime)
+
+
+def check_change(change: Change) -> None:
+    """
+    Check that what *change* stores can be read again.
 
     Raises:
-        CheckpointError: A number in the execution state cannot be.
+        ConfigError: Something is of another type, or a field of it is; the message says which.
     """
-    name = commit_id or backing.random_bytes(COMMIT_ID_SIZE)
-    start = change.rebranch or record.head
-    known, counted = append_rows(start, change.messages, backing.counter, backing.vault)
-    head = _moved(counted.moved(name, backing.clock()), change, backing.checkpoints)
-    after = _changed(record, head, change)
-    return Planned(
-        step=Step(
-            id=name,
-            expected=0 if is_new else record.head.revision,
-            head=close_head(backing.vault, record.key, after.head),
-            branch=after.head.branch,
-            opens=change.shares,
-            rows=[one.row for one in known],
-            put=_documents(backing, record, after, change),
-            drop=_dropped(record, change),
-            last_activity=after.head.last_activity.timestamp(),
-            expires_at=_seconds(after.head.expires_at),
-            purge=change.purge,
-        ),
-        record=after,
-        known=known,
-        is_named=commit_id is not None,
+    expect("change", change, Change)
+    if change.opens or change.copies or change.clears or change.put:
+        message = "a commit takes no epochs, copies or documents: use rewind, edit, clear or fork"
+        raise ConfigError(message)
+    for name in ("messages", "tools", "settled"):
+        expect(name, getattr(change, name), list | tuple)
+    check_messages(change.messages)
+    if change.execution is not UNSET and change.execution is not None:
+        _check_execution(change.execution)
+    if change.reduction is not UNSET:
+        _check_reduction(change.reduction)
+    if change.tools or change.settled:
+        _check_tools(change)
+    expect("archive", change.archive, bool)
+    if change.source not in _SOURCES:
+        expect_choice("source", change.source, _SOURCES)
+    if (change.metadata, change.display_name, change.expires_at) != (None, None, UNSET):
+        _check_details(change)
+    expect("commit_id", change.commit_id, bytes | None)
+    if change.commit_id is not None and len(change.commit_id) != COMMIT_ID_SIZE:
+        message = f"commit_id must be {COMMIT_ID_SIZE} bytes, got {len(change.commit_id)}"
+        raise ConfigError(message)
+    if change.expected is not None:
+        expect_whole("expected", change.expected, 0)
+
+
+def _check_tools(change: Change) -> None:
+    for place, run in enumerate(change.tools):
+        check_fields(f"tools[{place}]", run, ToolRun)
+    for place, call_id in enumerate(change.settled):
+        expect(f"settled[{place}]", call_id, str)
+
+
+def _check_execution(state: AgentLoopState) -> None:
+    expect("execution", state, AgentLoopState)
+    # The reduction is stored by itself.
+    check_fields("execution", state.with_reduction(None), AgentLoopState)
+    if state.format != LOOP_FORMAT:
+        message = f"execution must have format {LOOP_FORMAT}, got {state.format}"
+        raise ConfigError(message)
+
+
+def _check_details(change: Change) -> None:
+    if change.expires_at is not UNSET and change.expires_at is not None:
+        expect_moment("expires_at", change.expires_at)
+    expect("display_name", change.display_name, str | None)
+    expect("metadata", change.metadata, Mapping | None)
+    for key in change.metadata or ():
+        expect("a key of metadata", key, str)
+        if not key.strip():
+            message = "a key of metadata must not be blank"
+            raise ConfigError(message)
+
+
+def _check_reduction(reduction: HistoryReductionState) -> None:
+    expect("reduction", reduction, HistoryReductionState)
+    # The store keeps those before it by themselves.
+    alone = structs.replace(reduction, previous=None)
+    check_fields("reduction", alone, HistoryReductionState)
+    try:
+        # What one field says about another is judged when a reduction is read.
+        HistoryReductionState.from_json(alone.to_json())
+    except UnicodeError:
+        message = "reduction cannot be stored: a string has a lone surrogate"
+    except FormatError as error:
+        message = f"reduction cannot be stored: {error}"
+    else:
+        return
+    raise ConfigError(message)
+
+
+def check_fields(name: str, value: object, kind: type) -> None:
+    """
+    Check that every field of *value* has its type: what is stored otherwise could not be read.
+
+    Args:
+        name: What it is, for the message.
+        value: The object.
+        kind: Its class.
+
+    Raises:
+        ConfigError: It is something else, or a field is; the message says which, and no value.
+    """
+    expect(name, value, kind)
+    try:
+        # Strings are not copied, so that a long one costs no more than a short one.
+        kept = (*_NO_STRINGS, CurrentMessages)
+        plain = msgspec.to_builtins(value, builtin_types=kept, str_keys=True)
+        msgspec.convert(plain, kind, builtin_types=_NO_STRINGS)
+    except msgspec.MsgspecError as error:
+        reason = without_values(error)
+    except UnicodeError:
+        reason = "a string is where a name of ours should be"
+    except RecursionError:
+        reason = "it is nested too deeply"
+    except (TypeError, ValueError, OverflowError, NotImplementedError) as error:
+        reason = f"a value cannot be written as JSON: {type(error).__name__}"
+    else:
+        return
+    # Outside the handlers, since an error of msgspec may quote text of a conversation.
+    message = f"{name} cannot be stored: {reason}"
+    raise ConfigError(message)
+
+
+def check_messages(messages: Iterable[object]) -> None:
+    """
+    Check that *messages* are messages, and that each can be read again.
+
+    Raises:
+        ConfigError: One is something else, or a field of one is; the message says which.
+    """
+    for place, message in enumerate(messages):
+        name = f"messages[{place}]"
+        expect(name, message, Message)
+        if isinstance(message, Message) and not _is_one_text(message):
+            check_fields(name, message, Message)
+            _check_parts(name, message)
+
+
+def _is_one_text(message: Message) -> bool:
+    """Whether *message* is what most messages are, one text and nothing else, and typed so."""
+    parts = message.parts
+    return (
+        type(parts) is tuple
+        and len(parts) == 1
+        and type(parts[0]) is TextPart
+        and type(parts[0].content) is str
+        and message.role in _ROLES
+        and message == Message(role=message.role, parts=parts)
     )
 
 
-def _seconds(moment: datetime | None) -> float | None:
-    return None if moment is None else moment.timestamp()
+def _check_parts(name: str, message: Message) -> None:
+    """Check that no part of *message* is a dict that merely looks like one."""
+    expect(f"{name}.usage", message.usage, Usage | None)
+    expect(f"{name}.native", message.native, Native | None)
+    for place, part in enumerate(message.parts):
+        kinds = [(f"{name}.parts[{place}]", part, _PARTS)]
+        if isinstance(part, ToolCallResponsePart) and not isinstance(part.response, str):
+            where = f"{name}.parts[{place}].response"
+            kinds += [(where, content, _CONTENTS) for content in part.response]
+        for where, found, known in kinds:
+            if type(found) not in known:
+                text = f"{where} must be a message part, got {type(found).__name__}"
+                raise ConfigError(text)
 
 
-def _moved(head: Head, change: Change, retention: CheckpointRetention) -> Head:
-    folds = change.is_new_fold and isinstance(change.reduction, HistoryReductionState)
-    kept = retention == "full" and isinstance(change.execution, AgentLoopState)
-    if change.fallback is not UNSET:
-        head = head.fallen_back(0 if change.fallback is None else int(change.fallback.name))
-    elif not folds and not kept and change.archived is None and change.expires_at is UNSET:
-        return head
-    if change.archived is not None:
-        head = head.archiving(change.archived, fold=head.folds + folds)
-    return msgspec.structs.replace(
-        head,
-        folds=head.folds + folds,
-        checkpoints=head.checkpoints + kept,
-        expires_at=head.expires_at if change.expires_at is UNSET else change.expires_at,
-    )
-
-
-def _changed(record: ThreadRecord, head: Head, change: Change) -> ThreadRecord:
-    reduction, name = record.reduction, record.reduction_name
-    if change.fallback is not UNSET:
-        reduction = None if change.fallback is None else change.fallback.state
-        name = "" if change.fallback is None else change.fallback.name
-    elif change.reduction is not UNSET:
-        # The store keeps every reduction by itself, so none has to carry those before it.
-        reduction = msgspec.structs.replace(change.reduction, previous=None)
-        name = _reduction_name(head, record, change)
-    execution = record.execution
-    if change.execution is not UNSET:
-        execution = change.execution
-    if execution is not None and change.execution is not UNSET:
-        execution = msgspec.structs.replace(
-            execution,
-            current_messages=CurrentMessages(head.count, head.digest),
-            active_reduction=in_force(reduction),
-        )
-        if execution.is_open:
-            execution.validate_consistency(head.count)
-    elif execution is not None and reduction is not record.reduction:
-        execution = execution.with_reduction(in_force(reduction))
-    return ThreadRecord(
-        key=record.key,
-        head=head,
-        display_name=record.display_name if change.display_name is None else change.display_name,
-        metadata=record.metadata if change.metadata is None else as_stored(change.metadata),
-        execution=execution,
-        reduction=reduction,
-        reduction_name=name,
-        tools=_tools_after(record, change),
-    )
-
-
-def _reduction_name(head: Head, record: ThreadRecord, change: Change) -> str:
-    if change.is_new_fold or not record.reduction_name:
-        return _fold_name(head.folds)
-    return record.reduction_name
-
-
-def _tools_after(record: ThreadRecord, change: Change) -> tuple[ToolRun, ...]:
-    if not record.tools and not change.tools:
-        return ()
-    known = {run.call_id: run for run in record.tools}
-    known.update((run.call_id, run) for run in change.tools)
-    for call_id in _settled(record, change):
-        known.pop(call_id, None)
-    return in_order(known.values())
-
-
-def _settled(record: ThreadRecord, change: Change) -> set[str]:
+def several(name: str, values: Iterable[_Value]) -> tuple[_Value, ...]:
     """
-    Return the calls whose answers are messages now, and those named.
+    Return *values* as a tuple.
 
-    A vendor may give the id of an answered call again: what is stored for such a call stays until
-    it has an answer of its own. So a change that makes a thread out of a history says itself which
-    calls wait.
+    Raises:
+        ConfigError: It is a single value, a string or a mapping; the message says *name*.
     """
-    if not record.head.revision:
-        return set(change.settled)
-    begun = {run.call_id for run in change.tools}
-    answered: set[str] = set()
-    for message in change.messages:
-        # Most messages are one text, so that is asked first.
-        if len(message.parts) != 1 or type(message.parts[0]) is not TextPart:
-            answered -= begun.intersection(call.id for call in message.tool_calls)
-            answered.update(answer.id for answer in message.tool_call_responses)
-    return answered.union(change.settled)
+    _expect_several(name, values)
+    return tuple(values)
 
 
-def _dropped(record: ThreadRecord, change: Change) -> tuple[_Dropped, ...]:
-    drop: list[_Dropped] = [*change.drop]
-    if change.is_new_fold and isinstance(change.reduction, HistoryReductionState):
-        drop.extend(("reduction", name) for name in _thinned(record.head.folds + 1))
-    if record.tools:
-        settled = _settled(record, change)
-        drop.extend(
-            ("tool", document_name(run.call_id)) for run in record.tools if run.call_id in settled
-        )
-    if change.execution is None:
-        drop.append(("execution", None))
-    return tuple(drop)
+def _expect_several(name: str, values: object) -> None:
+    kind = type(values)
+    # A string and a mapping can be iterated too, but the result was not meant.
+    if issubclass(kind, (str, bytes, Mapping)) or not issubclass(kind, Iterable):
+        message = f"{name} must be a list, got {kind.__name__}"
+        raise ConfigError(message)
 
 
-def _thinned(fold: int) -> list[str]:
+def expect_moment(name: str, value: object) -> None:
     """
-    Return the names of the reductions that go when *fold* is stored.
+    Check that *value* is a datetime with a time zone.
 
-    The last 16 stay, of the last 256 every 16th, of the last 4,096 every 256th and so on: a
-    rewind finds an earlier reduction not far away, and there are few at any length.
+    Raises:
+        ConfigError: It is not, or UTC has no such year; the message says *name*.
     """
-    names: list[str] = []
-    stride = FOLD_STRIDE
-    while stride < fold:
-        if (fold - stride) % stride:
-            names.append(_fold_name(fold - stride))
-        stride *= FOLD_STRIDE
-    return names
-
-
-def _fold_name(fold: int) -> str:
-    return f"{fold:0{_NAME_WIDTH}d}"
-
-
-def _documents(
-    backing: Backing, before: ThreadRecord, after: ThreadRecord, change: Change
-) -> tuple[Document, ...]:
-    vault, key = backing.vault, after.key
-    put: list[Document] = []
-    if change.metadata is not None or change.display_name is not None:
-        data = encode_metadata(after.display_name, after.metadata)
-        put.append(document(vault, key, "metadata", data))
-    if isinstance(change.reduction, HistoryReductionState) and after.reduction is not None:
-        data, name = after.reduction.to_json(), after.reduction_name
-        put.append(document(vault, key, "reduction", data, name=name))
-    if isinstance(change.execution, AgentLoopState) and after.execution is not None:
-        put += _checkpointed(backing, before, after, after.execution, change.source)
-    settled = _settled(before, change) if change.tools else ()
-    for run in change.tools:
-        if run.call_id not in settled:
-            data = encode_tool(run)
-            put.append(document(vault, key, "tool", data, name=document_name(run.call_id)))
-    return tuple(put)
-
-
-def _checkpointed(
-    backing: Backing,
-    before: ThreadRecord,
-    after: ThreadRecord,
-    state: AgentLoopState,
-    source: CheckpointSource,
-) -> list[Document]:
-    vault, key, head = backing.vault, after.key, after.head
-    plain = state if state.active_reduction is None else state.with_reduction(None)
-    put = [document(vault, key, "execution", plain.to_json())]
-    if backing.checkpoints == "full":
-        moments = [_checkpoint(head, state, source)]
-        if before.head.checkpoints == 0:
-            moments.insert(0, _root(head))
-        put += [
-            document(vault, key, "checkpoint", encode_checkpoint(moment), name=moment.id)
-            for moment in moments
-        ]
-    return put
-
-
-def _checkpoint(head: Head, state: AgentLoopState, source: CheckpointSource) -> Checkpoint:
-    return Checkpoint(
-        id=f"{head.revision:0{_NAME_WIDTH}d}",
-        created_at=head.last_activity,
-        source=source,
-        step=state.iteration,
-        message_index=head.count,
-        head=encode_head(head),
-        state=state.to_json().decode(),
-    )
-
-
-def _root(head: Head) -> Checkpoint:
-    return Checkpoint(
-        id="0" * _NAME_WIDTH,
-        created_at=head.created_at,
-        source="root",
-        step=-1,
-        message_index=-1,
-    )
+    expect(name, value, datetime)
+    if isinstance(value, datetime):
+        if value.utcoffset() is None:
+            message = f"{name} must have a time zone, got {value.isoformat()}"
+            raise ConfigError(message)
+        try:
+            value.astimezone(UTC)
+        except OverflowError:
+            message = f"{name} must be between year 1 and 9999 in UTC, got {value.isoformat()}"
+            raise ConfigError(message) from None

@@ -1,22 +1,18 @@
-"""The kept moments of threads, and how long they are kept."""
+"""The checkpoints of threads: saved, listed, read and removed."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
-from foldline.checks import expect
+from foldline.checks import expect, expect_whole
 from foldline.errors import CheckpointError
-from foldline.threads.arguments import check_count, check_moment, check_text
-from foldline.threads.checkpoint import Checkpoint, decode_checkpoint
-from foldline.threads.head import decode_head
+from foldline.threads.change import Change, Document, DocumentKind, expect_moment
+from foldline.threads.head import ThreadRecord, decode_checkpoint, decode_head
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey
-from foldline.threads.loop_state import AgentLoopState
-from foldline.threads.moment import ThreadMoment
-from foldline.threads.record import ThreadRecord, open_document
-from foldline.threads.step import Document
+from foldline.threads.loop_state import AgentLoopState, Checkpoint
 from foldline.threads.store import ThreadStore
-from foldline.threads.thread import ConversationThread
+from foldline.threads.thread import ConversationThread, ThreadMoment
 
 
 __all__ = ["ThreadCheckpointer"]
@@ -30,8 +26,8 @@ class ThreadCheckpointer:
     """
     Saves, finds and removes checkpoints of the threads in one store.
 
-    Which ones are kept is an option of the store. With the last one alone, it is the execution
-    state of the thread, and what asks for earlier ones raises `CheckpointError`.
+    Which ones are kept is an option of the store. If only the last one is, it is the execution state
+    of the thread, and asking for earlier ones raises `CheckpointError`.
     """
 
     def __init__(self, store: ThreadStore) -> None:
@@ -39,63 +35,60 @@ class ThreadCheckpointer:
         Work on the threads of *store*.
 
         Raises:
-            ConfigError: *store* is no store.
+            ConfigError: *store* is not a `ThreadStore`.
         """
         expect("store", store, ThreadStore)
         self._store = store
-        self._backing = store.backing
+        self._context = store.context
 
     @property
     def keeps_all(self) -> bool:
         """Whether every checkpoint is kept."""
-        return self._backing.checkpoints == "full"
+        return self._context.checkpoints == "full"
 
     async def save(self, thread: ConversationThread, state: AgentLoopState) -> None:
         """
         Save *state* as the execution state of *thread*, at the position where the thread is.
 
         Raises:
-            ConfigError: An argument, or a field of *state*, is of another kind.
-            CheckpointError: A number in *state* cannot be.
+            ConfigError: An argument, or a field of *state*, is of another type.
+            CheckpointError: A number in *state* is invalid.
             ThreadConflictError: Somebody else has written in the meantime.
             StoreError: The store failed; nothing was written.
         """
         expect("thread", thread, ConversationThread)
-        await thread.commit(execution=state)
+        await thread.commit(Change(execution=state))
 
     async def load(
         self, thread_id: str, *, tenant: str = DEFAULT_TENANT
     ) -> ConversationThread | None:
-        """Return the thread with its newest checkpoint, or None where there is no such thread."""
+        """Return the thread with its newest checkpoint, or None if there is no such thread."""
         return await self._store.find(thread_id, tenant=tenant)
 
     async def load_at(
         self, thread_id: str, checkpoint_id: str, *, tenant: str = DEFAULT_TENANT
     ) -> ThreadMoment | None:
         """
-        Return the thread as it was at a checkpoint, to be read; None where there is none.
+        Return the thread as it was at a checkpoint, to be read; None if there is no such checkpoint.
 
-        Its messages, its state and its reduction are those of that moment; name, metadata and expiry
-        are those of now.
-
-        Its `fork` goes on from there in a new thread, whatever has become of this one.
-        `ConversationThread.rewind`, given its `length`, goes back to it only where the thread still
-        begins with its messages, and keeps system messages said right behind them.
+        Its messages, state and reduction are those of that moment; its name, metadata and expiry are
+        the current ones. Its `fork` continues from there in a new thread, also if this one was
+        rewound or edited since. `ConversationThread.rewind`, given its `head.length`, returns to it
+        only if the thread still begins with its messages, and keeps system messages right after them.
 
         The root is the beginning of the history, and no moment of a thread.
 
         Raises:
-            CheckpointError: The store keeps the last checkpoint alone.
-            ConfigError: *checkpoint_id* is no text.
+            CheckpointError: The store keeps only the last checkpoint.
         """
         self._need_all("load_at")
-        check_text("checkpoint_id", checkpoint_id)
+        expect("checkpoint_id", checkpoint_id, str)
         thread = await self._store.find(thread_id, tenant=tenant)
         if thread is None:
             return None
         async for stored in self._newest(thread.key, _FIRST):
             if stored.name <= checkpoint_id:
-                found = self._read(thread.key, stored)
+                found = decode_checkpoint(self._context.vault, thread.key, stored)
                 is_it = found.id == checkpoint_id and bool(found.head)
                 return self._moment(thread, found) if is_it else None
         return None
@@ -104,13 +97,13 @@ class ThreadCheckpointer:
         state = checkpoint.execution_state()
         record = ThreadRecord(
             key=thread.key,
-            head=replace(decode_head(checkpoint.head), expires_at=thread.expires_at),
+            head=replace(decode_head(checkpoint.head), expires_at=thread.head.expires_at),
             display_name=thread.display_name,
             metadata=thread.metadata,
             execution=state,
             reduction=None if state is None else state.active_reduction,
         )
-        return ThreadMoment(self._backing, record, seen=thread.head)
+        return ThreadMoment(self._context, record, seen=thread.head)
 
     async def history(
         self,
@@ -127,21 +120,22 @@ class ThreadCheckpointer:
             thread_id: The thread.
             tenant: Its owner.
             limit: How many at most, of those made before *before*.
-            before: The moment that they must be older than.
+            before: The time before which they were made.
 
         Raises:
-            CheckpointError: The store keeps the last checkpoint alone.
-            ConfigError: *limit* is below 0 or no whole number, or *before* has no time zone.
+            CheckpointError: The store keeps only the last checkpoint.
+            ConfigError: *limit* is below 0, or *before* has no time zone.
         """
         self._need_all("history")
-        check_count("limit", 0 if limit is None else limit)
-        check_moment("before", before)
+        expect_whole("limit", limit, 0, optional=True)
+        if before is not None:
+            expect_moment("before", before)
         thread = await self._store.find(thread_id, tenant=tenant)
         known: list[Checkpoint] = []
         if thread is None or limit == 0:
             return known
         async for stored in self._newest(thread.key, limit):
-            one = self._read(thread.key, stored)
+            one = decode_checkpoint(self._context.vault, thread.key, stored)
             if before is None or one.created_at < before:
                 known.append(one)
             if len(known) == limit:
@@ -154,38 +148,41 @@ class ThreadCheckpointer:
         """
         Remove all but the newest *keep_latest* checkpoints of a thread; return how many went.
 
-        Where the last one alone is kept there is nothing to remove.
+        Messages that a rewind or an edit has replaced, and that none of the others needs, are deleted
+        too. The last modification time of the thread stays.
 
         Raises:
-            ConfigError: *keep_latest* is below 0, or no whole number.
+            ConfigError: *keep_latest* is below 0.
             ThreadConflictError: Somebody else has written in the meantime.
         """
-        check_count("keep_latest", keep_latest)
+        expect_whole("keep_latest", keep_latest, 0)
         thread = await self._store.find(thread_id, tenant=tenant)
         if thread is None:
             return 0
-        stored = await self._stored(thread.key)
-        return await _remove(thread, stored[keep_latest:])
+        known = await self._all(thread.key)
+        return await _remove(thread, known[keep_latest:], known[:keep_latest])
 
     async def delete_older_than(self, cutoff: datetime, *, tenant: str = DEFAULT_TENANT) -> int:
         """
         Remove the checkpoints made before *cutoff*, of every thread; return how many went.
 
-        The messages and the execution state of a thread stay.
+        The messages and the execution state of a thread stay; replaced messages that no other
+        checkpoint needs are deleted.
 
         Raises:
-            ConfigError: *cutoff* is no time, or has no time zone.
+            ConfigError: *cutoff* has no time zone.
             ThreadConflictError: Somebody else has written in the meantime.
         """
-        check_moment("cutoff", cutoff, is_needed=True)
+        expect_moment("cutoff", cutoff)
         removed = 0
         async for thread in self._store.threads(tenant=tenant):
             if thread.created_at >= cutoff:
                 # No checkpoint is older than its thread.
                 continue
-            stored = await self._stored(thread.key)
-            old = [one for one in stored if self._read(thread.key, one).created_at < cutoff]
-            removed += await _remove(thread, old)
+            known = await self._all(thread.key)
+            old = [one for one in known if one.created_at < cutoff]
+            kept = [one for one in known if one.created_at >= cutoff]
+            removed += await _remove(thread, old, kept)
         return removed
 
     async def delete_inactive(
@@ -205,18 +202,19 @@ class ThreadCheckpointer:
         """Return the ids of all threads of *tenant*, in order."""
         return [thread.id async for thread in self._store.threads(tenant=tenant)]
 
-    async def _stored(self, key: ThreadKey) -> list[Document]:
-        return await self._backing.storage.documents(key, "checkpoint")
+    async def _all(self, key: ThreadKey) -> list[Checkpoint]:
+        stored = await self._context.storage.documents(key, "checkpoint")
+        return [decode_checkpoint(self._context.vault, key, one) for one in stored]
 
     async def _newest(self, key: ThreadKey, limit: int | None) -> AsyncIterator[Document]:
         """
-        Give the checkpoints of a thread, the newest first; *limit* are asked for, then ever more.
+        Yield the checkpoints of a thread, the newest first; *limit* are asked for, then ever more.
         """
         last: str | None = None
         while True:
-            page = await self._backing.storage.documents(key, "checkpoint", limit=limit)
+            page = await self._context.storage.documents(key, "checkpoint", limit=limit)
             for stored in page:
-                # Others may have saved or pruned between two pages, so names tell what is new.
+                # Others may have saved or pruned between two pages, so names show what is new.
                 if last is None or stored.name < last:
                     last = stored.name
                     yield stored
@@ -224,19 +222,20 @@ class ThreadCheckpointer:
                 return
             limit *= _GROWTH
 
-    def _read(self, key: ThreadKey, stored: Document) -> Checkpoint:
-        return decode_checkpoint(open_document(self._backing.vault, key, stored))
-
     def _need_all(self, name: str) -> None:
         if not self.keeps_all:
             message = (
-                f"{name} is not supported where the last checkpoint alone is kept: it requires "
-                "a store with checkpoints='full'"
+                f"{name} needs a store with checkpoints='full': this one keeps only the last one"
             )
             raise CheckpointError(message)
 
 
-async def _remove(thread: ConversationThread, stored: Sequence[Document]) -> int:
-    if stored:
-        await thread.forget_checkpoints([one.name for one in stored])
-    return len(stored)
+async def _remove(
+    thread: ConversationThread, gone: list[Checkpoint], kept: list[Checkpoint]
+) -> int:
+    """Remove the checkpoints *gone*, and the replaced rows that none of *kept* needs."""
+    if gone or thread.head.rewinds != 0:
+        keeps = {decode_head(one.head).epoch for one in kept if one.head}
+        drop: list[tuple[DocumentKind, str | None]] = [("checkpoint", one.id) for one in gone]
+        await thread.commit(Change(drop=drop, keeps=sorted(keeps)))
+    return len(gone)

@@ -1,33 +1,69 @@
-"""The head of a thread: how far it has come."""
+"""What a thread is at one revision: its head, its documents and its kept moments."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import pairwise
 from typing import Final
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
-from foldline.errors import StoreCorruptError, StoreVersionError
-from foldline.history.digest import EMPTY_DIGEST
+from foldline.errors import (
+    FormatError,
+    NewerFormatError,
+    StoreCorruptError,
+    StoreVersionError,
+)
+from foldline.history.codec import decode_json, encode_json
+from foldline.history.digest import EMPTY_DIGEST, chain_digest
+from foldline.history.messages import Message
+from foldline.history.tokens import TokenCounter, count_message
+from foldline.reduction.state import HistoryReductionState
+from foldline.threads.change import Document, DocumentKind
+from foldline.threads.cipher import Vault
+from foldline.threads.key import ThreadKey
+from foldline.threads.loop_state import AgentLoopState, Checkpoint
+from foldline.threads.row import (
+    ORIGIN_SIZE,
+    SEAL_SIZE,
+    KnownRow,
+    MessageRow,
+    Runs,
+    StoredRow,
+    write_body,
+    write_row,
+)
+from foldline.threads.storage import StoredThread
+from foldline.threads.tools import ToolRun
 
 
 __all__ = [
     "FOLD_STRIDE",
     "HEAD_FORMAT",
     "REMEMBERED_COMMITS",
-    "SEAL_SIZE",
     "Head",
+    "StoredReduction",
+    "ThreadRecord",
+    "active",
+    "as_stored",
+    "close_head",
+    "decode_checkpoint",
     "decode_head",
+    "decode_record",
+    "decode_reduction",
+    "document",
     "encode_head",
+    "encode_metadata",
+    "extended",
+    "in_order",
+    "open_document",
+    "open_head",
 ]
 
 
 HEAD_FORMAT: Final = 1
 """The number of the stored form of a head; a reader refuses a higher one."""
-
-SEAL_SIZE: Final = 16
-"""The length of a seal in bytes."""
 
 FOLD_STRIDE: Final = 16
 """How many of the last folds are all kept; of those before, every so many-th is, and so on."""
@@ -39,8 +75,9 @@ REMEMBERED_COMMITS: Final = 8
 class Head(Struct, frozen=True, kw_only=True):
     """The counts, the digest and the times of a thread at one revision."""
 
-    branch: bytes
-    """The branch of its newest rows."""
+    # The name from the time when a thread had branches: what is stored stays readable.
+    epoch: bytes = msgspec.field(name="branch")
+    """The id of its current epoch."""
 
     created_at: datetime
     """When the thread was made."""
@@ -70,16 +107,16 @@ class Head(Struct, frozen=True, kw_only=True):
     """The prefix digest of all that are not system messages."""
 
     seal: bytes = bytes(SEAL_SIZE)
-    """The seal of the last row."""
+    """The chain hash of the last row."""
 
     archived: int = 0
     """How many messages, system messages not counted, are archived."""
 
     archives: tuple[tuple[int, int], ...] = ()
     """
-    The folds that archived messages: the number of each, and `archived` behind it.
+    The folds that archived messages: the number of each, and `archived` after it.
 
-    It holds what was archived at each fold that is still stored, to which an undo may lead.
+    It holds what was archived at each fold that is still stored, which an undo may return to.
     """
 
     folds: int = 0
@@ -89,10 +126,16 @@ class Head(Struct, frozen=True, kw_only=True):
     """How many checkpoints were ever stored."""
 
     expires_at: datetime | None = None
-    """From when on it is gone; None for never."""
+    """When it expires; None for never."""
 
     recent: tuple[bytes, ...] = ()
     """The ids of the last commits."""
+
+    runs: Runs | None = None
+    """Which epoch wrote which rows; None if that was not recorded, in a thread of an old store."""
+
+    rewinds: int | None = None
+    """How many epochs were opened since the last prune; None if unknown, in one of an old store."""
 
     format: int = HEAD_FORMAT
     """The number of the stored form."""
@@ -102,32 +145,37 @@ class Head(Struct, frozen=True, kw_only=True):
         """How many messages it holds, system messages not counted."""
         return self.count - self.system
 
+    def opened(self, epoch: bytes) -> "Head":
+        """Return the head with *epoch* opened at its end."""
+        runs = self.runs
+        if runs is not None or self.count == 0:
+            runs = (*(one for one in runs or () if one[0] < self.count), (self.count, epoch))
+        return replace(self, epoch=epoch, runs=runs, rewinds=(self.rewinds or 0) + 1)
+
     def archiving(self, archived: int, *, fold: int) -> "Head":
         """Return the head with the first *archived* messages archived by the reduction *fold*."""
         known = (*self.archives, (fold, archived))
-        kept = [
-            one for one, behind in pairwise(known) if _is_any_stored(one[0], behind[0], newest=fold)
-        ]
-        return msgspec.structs.replace(self, archived=archived, archives=(*kept, known[-1]))
+        kept = [one for one, later in pairwise(known) if _is_any_stored(one[0], later[0], fold)]
+        return replace(self, archived=archived, archives=(*kept, known[-1]))
 
     def fallen_back(self, fold: int) -> "Head":
         """
         Return the head with *fold* as the newest reduction, and archived what was archived then.
 
-        Folds are counted on from there: which earlier ones are kept goes by these numbers.
+        Folds are counted on from there: their numbers decide which earlier ones are kept.
         """
         archives = tuple(one for one in self.archives if one[0] <= fold)
         archived = archives[-1][1] if archives else 0
-        return msgspec.structs.replace(self, archived=archived, archives=archives, folds=fold)
+        return replace(self, archived=archived, archives=archives, folds=fold)
 
     def with_folds(self, cuts: Mapping[int, int]) -> "Head":
         """
         Return the head of a thread that has no reductions but *cuts*.
 
-        What is archived at each is what was archived then, as far as one up to it stands for it.
+        What is archived at each is what was archived then, if a reduction up to it covers that.
 
         Args:
-            cuts: The numbers of the reductions, and how many messages each stands for.
+            cuts: The numbers of the reductions, and how many messages each covers.
         """
         archives, reach = [(0, 0)], 0
         for fold, cut in sorted(cuts.items()):
@@ -135,45 +183,79 @@ class Head(Struct, frozen=True, kw_only=True):
             archived = min(reach, self.fallen_back(fold).archived)
             if archived != archives[-1][1]:
                 archives.append((fold, archived))
-        return msgspec.structs.replace(self, archives=tuple(archives[1:]))
-
-    def moved(self, commit_id: bytes, now: datetime) -> "Head":
-        """Return the head of the next revision, made by the commit *commit_id*."""
-        return msgspec.structs.replace(
-            self,
-            revision=self.revision + 1,
-            last_activity=max(now, self.last_activity),
-            recent=(*self.recent, commit_id)[-REMEMBERED_COMMITS:],
-        )
+        return replace(self, archives=tuple(archives[1:]))
 
 
-def _is_any_stored(first: int, behind: int, *, newest: int) -> bool:
+def _is_any_stored(first: int, later: int, newest: int) -> bool:
     """
-    Whether one of the folds from *first* up to *behind* is still stored beside *newest*.
+    Whether one of the folds from *first* up to *later* is still stored beside *newest*.
 
     The last 16 are, of the last 256 every 16th, and so on.
     """
     stride = 1
     while stride <= newest:
         start = max(first, newest - FOLD_STRIDE * stride + 1)
-        if -(-start // stride) * stride < behind:
+        if -(-start // stride) * stride < later:
             return True
         stride *= FOLD_STRIDE
     return False
 
 
+def extended(
+    head: Head, messages: Iterable[Message], counter: TokenCounter, vault: Vault
+) -> tuple[list[KnownRow], Head]:
+    """Return the rows of *messages* after *head*, and the head with their counts."""
+    epoch, count, system, users = head.epoch, head.count, head.system, head.users
+    tokens, system_tokens, digest, seal = head.tokens, head.system_tokens, head.digest, head.seal
+    known: list[KnownRow] = []
+    for message in messages:
+        is_system = message.role == "system"
+        own = count_message(message, counter)
+        if is_system:
+            system_tokens += own
+        else:
+            tokens += own
+            digest = chain_digest(digest, message)
+            users += message.role == "user"
+        counts = MessageRow(
+            position=count - system,
+            users=users,
+            tokens=system_tokens if is_system else tokens,
+            digest=digest,
+            body=write_body(message),
+        )
+        row = write_row(counts, vault, before=seal, origin=epoch, seq=count, system=is_system)
+        known.append(KnownRow(row, counts, message))
+        seal = row.data[ORIGIN_SIZE : ORIGIN_SIZE + SEAL_SIZE]
+        count += 1
+        system += is_system
+    if not known:
+        return known, head
+    after = replace(
+        head,
+        count=count,
+        system=system,
+        system_tokens=system_tokens,
+        users=users,
+        tokens=tokens,
+        digest=digest,
+        seal=seal,
+    )
+    return known, after
+
+
 class _Format(Struct):
-    format: int = 1
+    format: int = HEAD_FORMAT
 
 
-_ENCODER = msgspec.msgpack.Encoder()
-_DECODER = msgspec.msgpack.Decoder(Head)
+_HEADS = msgspec.msgpack.Encoder()
+_HEAD = msgspec.msgpack.Decoder(Head)
 _FORMAT = msgspec.msgpack.Decoder(_Format)
 
 
 def encode_head(head: Head) -> bytes:
     """Write *head*."""
-    return _ENCODER.encode(head)
+    return _HEADS.encode(head)
 
 
 def decode_head(data: bytes) -> Head:
@@ -185,23 +267,232 @@ def decode_head(data: bytes) -> Head:
         StoreCorruptError: It is not a head.
     """
     try:
-        head = _DECODER.decode(data)
-        _refuse_newer(head.format)
+        # A newer head may have another shape.
+        found = _FORMAT.decode(data).format
+        if found > HEAD_FORMAT:
+            raise StoreVersionError(what="a thread", found=found, known=HEAD_FORMAT)
+        return _HEAD.decode(data)
     except (msgspec.MsgspecError, RecursionError) as error:
-        _refuse_newer(_format_of(data))
         message = "the head of a thread cannot be read: `foldline verify` names what is damaged"
         raise StoreCorruptError(message) from error
+
+
+_CHECKPOINT = msgspec.json.Decoder(Checkpoint)
+
+
+class StoredReduction(Struct, frozen=True):
+    """A reduction with the name of its document."""
+
+    name: str
+    """The name."""
+
+    state: HistoryReductionState
+    """The reduction."""
+
+    @property
+    def reach(self) -> int:
+        """How many messages it covers."""
+        return self.state.summarized_up_to_index
+
+
+class ThreadRecord(Struct, frozen=True, kw_only=True):
+    """Everything about a thread but its messages, at one revision."""
+
+    key: ThreadKey
+    """Its tenant and id."""
+
+    head: Head
+    """Its counts and times."""
+
+    display_name: str = ""
+    """The name that people see; empty if nobody gave one."""
+
+    metadata: Mapping[str, object] = {}
+    """Values of the owner."""
+
+    execution: AgentLoopState | None = None
+    """The execution state."""
+
+    reduction: HistoryReductionState | None = None
+    """The newest reduction."""
+
+    reduction_name: str = ""
+    """The name of its document."""
+
+    tools: tuple[ToolRun, ...] = ()
+    """The tool calls whose answers are not yet messages, in the order of their intents."""
+
+    tail: Sequence[StoredRow] = ()
+    """The newest rows, if they were read along."""
+
+    def fallen_back(self, kept: StoredReduction | None) -> "ThreadRecord":
+        """Return the record with *kept* as the newest reduction, or with none."""
+        reduction = None if kept is None else kept.state
+        execution = self.execution
+        if execution is not None:
+            execution = execution.with_reduction(active(reduction))
+        return replace(
+            self,
+            head=self.head.fallen_back(0 if kept is None else int(kept.name)),
+            execution=execution,
+            reduction=reduction,
+            reduction_name="" if kept is None else kept.name,
+        )
+
+
+class _Metadata(Struct, omit_defaults=True):
+    display_name: str = ""
+    metadata: dict[str, object] = {}
+
+
+def close_head(vault: Vault, key: ThreadKey, head: Head) -> bytes:
+    """Return the stored form of *head*."""
+    return vault.close_up(_HEADS.encode(head), "head", key.tenant, key.id, str(head.revision))
+
+
+def open_head(vault: Vault, stored: StoredThread) -> Head:
+    """
+    Return the head of *stored*.
+
+    Raises:
+        StoreCorruptError: It is damaged, or of another thread or revision.
+        StoreVersionError: A newer foldline wrote it.
+    """
+    key = stored.key
+    head = decode_head(vault.open_up(stored.head, "head", key.tenant, key.id, str(stored.revision)))
+    if head.revision != stored.revision:
+        message = f"the head of thread {key.id!r} is of another revision"
+        raise StoreCorruptError(message)
     return head
 
 
-def _refuse_newer(found: int) -> None:
-    if found > HEAD_FORMAT:
-        raise StoreVersionError(what="a thread", found=found, known=HEAD_FORMAT)
+def document(
+    vault: Vault, key: ThreadKey, kind: DocumentKind, data: bytes, *, name: str = ""
+) -> Document:
+    """Return the stored form of the document *name*, whose content is *data*."""
+    return Document(kind, name, vault.close_up(data, kind, key.tenant, key.id, name))
 
 
-def _format_of(data: bytes) -> int:
-    # A newer head may have another shape.
+def open_document(vault: Vault, key: ThreadKey, stored: Document) -> bytes:
+    """
+    Return the content of *stored*.
+
+    Raises:
+        StoreCorruptError: It is damaged, or belongs elsewhere.
+    """
+    return vault.open_up(stored.data, stored.kind, key.tenant, key.id, stored.name)
+
+
+def encode_metadata(display_name: str, metadata: Mapping[str, object]) -> bytes:
+    """
+    Write a display name and the owner's values.
+
+    Raises:
+        FormatError: A value cannot be written as JSON.
+    """
     try:
-        return _FORMAT.decode(data).format
-    except (msgspec.MsgspecError, RecursionError):
-        return HEAD_FORMAT
+        return encode_json(_Metadata(display_name, dict(metadata)))
+    except (TypeError, ValueError, RecursionError) as error:
+        message = f"metadata cannot be stored as JSON: {type(error).__name__}"
+        raise FormatError(message) from error
+
+
+def as_stored(metadata: Mapping[str, object]) -> Mapping[str, object]:
+    """
+    Return the owner's values as they will be read: a copy, converted to JSON and back.
+
+    Raises:
+        FormatError: A value cannot be written as JSON.
+    """
+    data = encode_metadata("", metadata)
+    return msgspec.convert(decode_json(data), _Metadata).metadata
+
+
+def decode_record(stored: StoredThread, vault: Vault) -> ThreadRecord:
+    """
+    Return the thread in *stored*.
+
+    Raises:
+        StoreCorruptError: A part of it is damaged.
+        StoreVersionError: A newer foldline wrote it.
+    """
+    key = stored.key
+    record = ThreadRecord(key=key, head=open_head(vault, stored), tail=stored.tail)
+    tools: list[ToolRun] = []
+    for one in stored.documents:
+        data = open_document(vault, key, one)
+        try:
+            record = _with_document(record, tools, one, data)
+        except NewerFormatError as error:
+            what = f"a reduction of thread {key.id!r}"
+            raise StoreVersionError(what=what, found=error.found, known=error.known) from None
+        except (FormatError, msgspec.MsgspecError) as error:
+            message = f"a document of thread {key.id!r} cannot be read: `foldline verify` names it"
+            raise StoreCorruptError(message) from error
+    execution = record.execution
+    if execution is not None and record.reduction is not None:
+        execution = execution.with_reduction(active(record.reduction))
+    return replace(record, execution=execution, tools=in_order(tools))
+
+
+def _with_document(
+    record: ThreadRecord, tools: list[ToolRun], stored: Document, data: bytes
+) -> ThreadRecord:
+    match stored.kind:
+        case "metadata":
+            known = msgspec.convert(decode_json(data), _Metadata)
+            return replace(record, display_name=known.display_name, metadata=known.metadata)
+        case "execution":
+            return replace(record, execution=AgentLoopState.from_json(data))
+        case "reduction":
+            state = HistoryReductionState.from_json(data)
+            return replace(record, reduction=state, reduction_name=stored.name)
+        case "tool":
+            tools.append(msgspec.convert(decode_json(data), ToolRun))
+        case "checkpoint":
+            pass
+    return record
+
+
+def in_order(tools: Iterable[ToolRun]) -> tuple[ToolRun, ...]:
+    """Return *tools*, the oldest call first."""
+    return tuple(sorted(tools, key=lambda run: (run.place, run.call_id)))
+
+
+def active(reduction: HistoryReductionState | None) -> HistoryReductionState | None:
+    """Return *reduction* if it is active: one that only notes failures is not."""
+    return None if reduction is None or reduction.summarized_up_to_index == 0 else reduction
+
+
+def decode_reduction(vault: Vault, key: ThreadKey, stored: Document) -> StoredReduction:
+    """
+    Return the reduction in *stored*.
+
+    Raises:
+        StoreCorruptError: It is damaged.
+        StoreVersionError: A newer foldline wrote it.
+    """
+    data = open_document(vault, key, stored)
+    try:
+        return StoredReduction(stored.name, HistoryReductionState.from_json(data))
+    except NewerFormatError as error:
+        what = f"a reduction of thread {key.id!r}"
+        raise StoreVersionError(what=what, found=error.found, known=error.known) from None
+    except FormatError as error:
+        message = f"reduction {stored.name!r} of thread {key.id!r} cannot be read"
+        raise StoreCorruptError(message) from error
+
+
+def decode_checkpoint(vault: Vault, key: ThreadKey, stored: Document) -> Checkpoint:
+    """
+    Return the checkpoint in *stored*.
+
+    Raises:
+        StoreCorruptError: It is damaged.
+    """
+    data = open_document(vault, key, stored)
+    try:
+        return _CHECKPOINT.decode(data)
+    except msgspec.MsgspecError as error:
+        message = "a checkpoint cannot be read: `foldline verify` names what is damaged"
+        raise StoreCorruptError(message) from error

@@ -1,8 +1,8 @@
-"""The execution state of a run: where it stands between two steps."""
+"""The execution state of a run between two steps."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias, overload
 
 import msgspec
 from msgspec import Struct
@@ -11,32 +11,109 @@ from foldline.errors import (
     CheckpointError,
     CheckpointStaleError,
     FormatError,
+    MessagesNotLoadedError,
     StoreVersionError,
 )
 from foldline.history.codec import decode_json, encode_json, without_values
+from foldline.history.digest import EMPTY_DIGEST
 from foldline.history.history import History
+from foldline.history.messages import Message
 from foldline.reduction.state import HistoryReductionState
-from foldline.threads.current import CurrentMessages
-from foldline.threads.tool_run import check_kinds
 
 
-__all__ = ["COMPLETED", "LOOP_FORMAT", "AgentLoopState"]
+__all__ = [
+    "COMPLETED",
+    "LOOP_FORMAT",
+    "AgentLoopState",
+    "Checkpoint",
+    "CheckpointSource",
+    "CurrentMessages",
+]
 
 
 LOOP_FORMAT: Final = 1
 """
 The number of the stored form of an execution state; a reader refuses a higher one.
 
-Fields have been added under the number 1, since no version that would drop them was released. From
-the first release on, a field without which a run goes on wrongly takes a new number.
+Fields have been added under number 1, since no version that would drop them was released. From the
+first release on, a field without which a run would continue wrongly takes a new number.
 """
 
 COMPLETED: Final = "Completed successfully"
 """The termination reason of a run that came to its end."""
 
 
+CheckpointSource: TypeAlias = Literal["root", "input", "loop", "fork"]
+"""What a checkpoint was made after: nothing yet, an input, a step of the loop, a fork."""
+
+
+class CurrentMessages(Sequence[Message]):
+    """
+    Stands for the full history of a thread at one moment, without holding it.
+
+    Its length is known at once. A message can be read if the history is in memory.
+    """
+
+    __slots__ = ("_count", "_digest", "_history")
+
+    def __init__(
+        self, count: int = 0, digest: bytes = EMPTY_DIGEST, *, history: History | None = None
+    ) -> None:
+        """
+        Stand for *count* messages.
+
+        Args:
+            count: How many messages there are, system messages included.
+            digest: The prefix digest of those that are not system messages.
+            history: The history itself, if it is in memory.
+        """
+        self._count = count
+        self._digest = digest
+        self._history = history
+
+    @classmethod
+    def of(cls, history: History) -> "CurrentMessages":
+        """Stand for all of *history* as it is now."""
+        return cls(history.total, history.digest(), history=history)
+
+    @property
+    def digest(self) -> bytes:
+        """The prefix digest of the messages that are not system messages."""
+        return self._digest
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, index: int) -> Message: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Message]: ...
+
+    def __getitem__(self, index: int | slice) -> Message | list[Message]:
+        if isinstance(index, slice):
+            return [self._read(at) for at in range(*index.indices(self._count))]
+        return self._read(range(self._count)[index])
+
+    def _read(self, index: int) -> Message:
+        if self._history is None:
+            raise MessagesNotLoadedError(index=index, start=self._count)
+        return self._history.at(index)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, CurrentMessages):
+            return NotImplemented
+        return (self._count, self._digest) == (len(other), other.digest)
+
+    def __hash__(self) -> int:
+        return hash((self._count, self._digest))
+
+    def __repr__(self) -> str:
+        return f"<CurrentMessages count={self._count}>"
+
+
 class AgentLoopState(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Where a run stands, immutable; every transition gives a new state."""
+    """The immutable state of a run; every transition returns a new one."""
 
     run_id: str
     """The id of the run."""
@@ -51,7 +128,7 @@ class AgentLoopState(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The name of the agent."""
 
     current_messages: CurrentMessages = CurrentMessages()
-    """The full history, as long as it was at this state."""
+    """The full history as of this state."""
 
     turn_start: int = 0
     """How many messages, system messages included, there were before this turn."""
@@ -78,19 +155,19 @@ class AgentLoopState(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The names of the tools that were called and answered in this run."""
 
     active_reduction: HistoryReductionState | None = None
-    """The reduction in force."""
+    """The active reduction."""
 
     service_thread_id: str | None = None
-    """The id of the conversation at the vendor, where the vendor holds the history."""
+    """The id of the conversation at the vendor, if the vendor holds the history."""
 
     service_watermark: int = 0
     """How many messages of the full history the vendor holds, its own answers included."""
 
     service_mark: str = ""
-    """A digest of what the vendor holds, by which a history that has diverged is known."""
+    """A digest of what the vendor holds, to notice a history that has diverged."""
 
     context_window: int | None = None
-    """The most tokens that the model takes, by our own estimate, as its refusals have taught."""
+    """The most tokens that the model takes, by our estimate, learned from its refusals."""
 
     context_window_model: str = ""
     """The model whose window that is."""
@@ -103,12 +180,6 @@ class AgentLoopState(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     format: int = LOOP_FORMAT
     """The number of the stored form."""
-
-    def __post_init__(self) -> None:
-        check_kinds("an execution state", str, self.run_id, self.conversation_id, self.agent_name)
-        check_kinds(
-            "an execution state", int, self.iteration, self.consecutive_failures, self.turn_start
-        )
 
     @property
     def is_open(self) -> bool:
@@ -147,8 +218,8 @@ class AgentLoopState(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
         Args:
             name: The tool.
-            signature: What it is called with, as a digest that the order of arguments does not
-                change.
+            signature: What it is called with, as a digest that does not depend on the order of
+                arguments.
         """
         is_repeat = self.last_signatures.get(name) == signature
         repeats = self.repeat_counts.get(name, 0) + 1 if is_repeat else 1
@@ -159,7 +230,7 @@ class AgentLoopState(Struct, frozen=True, kw_only=True, omit_defaults=True):
         )
 
     def with_reduction(self, reduction: HistoryReductionState | None) -> "AgentLoopState":
-        """Return the state with *reduction* in force."""
+        """Return the state with *reduction* as the active one."""
         return msgspec.structs.replace(self, active_reduction=reduction)
 
     def with_service(
@@ -169,7 +240,7 @@ class AgentLoopState(Struct, frozen=True, kw_only=True, omit_defaults=True):
         Return the state with what the vendor holds.
 
         Args:
-            thread_id: The vendor's id; None where it holds nothing.
+            thread_id: The vendor's id; None if it holds nothing.
             watermark: How many messages of the full history it holds, system messages not counted.
             mark: A digest of what it holds.
         """
@@ -196,7 +267,7 @@ class AgentLoopState(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def validate_consistency(self, count: int, *, allow_stale: bool = False) -> None:
         """
-        See that this state is one of a conversation with *count* messages.
+        Check that this state belongs to a conversation with *count* messages.
 
         Args:
             count: How many messages the thread holds, system messages included.
@@ -204,7 +275,7 @@ class AgentLoopState(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
         Raises:
             CheckpointStaleError: The counts differ.
-            CheckpointError: A number in it cannot be.
+            CheckpointError: A number in it is invalid.
         """
         expected = len(self.current_messages)
         if not allow_stale and count != expected:
@@ -225,7 +296,7 @@ class AgentLoopState(Struct, frozen=True, kw_only=True, omit_defaults=True):
         try:
             return _ENCODER.encode(self)
         except UnicodeEncodeError:
-            # A name that a model made up may hold half a character.
+            # A name that a model made up may contain a lone surrogate.
             return encode_json(msgspec.to_builtins(self, enc_hook=_to_plain))
 
     @classmethod
@@ -245,7 +316,7 @@ class AgentLoopState(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @classmethod
     def _from_odd_json(cls, data: bytes | str) -> "AgentLoopState":
-        """Read what not every reader of JSON takes, and say what is wrong with the rest."""
+        """Read unusual JSON such as NaN, and say what is wrong with the rest."""
         try:
             value = decode_json(data)
             found = msgspec.convert(value, _Format).format
@@ -253,13 +324,42 @@ class AgentLoopState(Struct, frozen=True, kw_only=True, omit_defaults=True):
                 raise StoreVersionError(what="a checkpoint", found=found, known=LOOP_FORMAT)
             return msgspec.convert(value, AgentLoopState, dec_hook=_from_plain)
         except TypeError:
-            message = f"not an execution state: a {type(data).__name__} is neither bytes nor text"
+            message = f"not an execution state: got {type(data).__name__}, not bytes or str"
         except UnicodeEncodeError:
-            message = "not an execution state: a text stands where something else should"
+            message = "not an execution state: a string is in a place for something else"
         except msgspec.MsgspecError as error:
             message = f"not an execution state: {without_values(error)}"
         # Outside the handler, since the error of msgspec may quote a value.
         raise FormatError(message)
+
+
+class Checkpoint(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A kept moment: a position of a thread and the execution state there, without messages."""
+
+    id: str
+    """The id within the thread."""
+
+    created_at: datetime
+    """When it was made."""
+
+    source: CheckpointSource
+    """What it was made after."""
+
+    step: int
+    """The iteration of the state; -1 for the root."""
+
+    message_index: int
+    """How many messages the thread held; -1 for the root."""
+
+    head: bytes = b""
+    """The head of the thread at that moment; empty for the root."""
+
+    state: str | None = None
+    """The execution state as JSON; None for the root."""
+
+    def execution_state(self) -> AgentLoopState | None:
+        """Return the execution state of that moment."""
+        return None if self.state is None else AgentLoopState.from_json(self.state)
 
 
 class _Format(Struct):
@@ -289,6 +389,6 @@ class _Plain(Struct):
     digest: str
 
 
-# In an order that holds: a set has another one in each process.
+# A set has another order in each process.
 _ENCODER = msgspec.json.Encoder(enc_hook=_to_plain, order="deterministic")
 _DECODER = msgspec.json.Decoder(AgentLoopState, dec_hook=_from_plain)

@@ -6,8 +6,8 @@ from typing import TypeVar
 
 from msgspec import Struct, structs
 
+from foldline.checks import expect, expect_whole
 from foldline.errors import (
-    ConfigError,
     StoreCorruptError,
     ThreadConflictError,
     ThreadExistsError,
@@ -17,20 +17,22 @@ from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.units import CountingUnit
 from foldline.reduction.state import HistoryReductionState
-from foldline.threads.arguments import check_count, check_index
-from foldline.threads.backing import Backing
-from foldline.threads.commitment import carry_out
-from foldline.threads.expiry import is_expired, make_room
-from foldline.threads.head import Head
+from foldline.threads.commit import carry_out
+from foldline.threads.head import Head, ThreadRecord, open_head
 from foldline.threads.key import ThreadKey
 from foldline.threads.loop_state import AgentLoopState
-from foldline.threads.reader import ThreadReader
-from foldline.threads.record import ThreadRecord, open_head
-from foldline.threads.revision import fitting_reductions, forked, stored_reductions
+from foldline.threads.reader import Match, ThreadReader, find_messages
 from foldline.threads.snapshot import encode_snapshot
-from foldline.threads.storage import ThreadStorage
-from foldline.threads.tool_run import ToolRun
-from foldline.threads.words import Match, find_messages
+from foldline.threads.start import (
+    check_place,
+    fitting_reductions,
+    forked,
+    is_expired,
+    make_room,
+    stored_reductions,
+)
+from foldline.threads.storage import StoreContext, ThreadStorage
+from foldline.threads.tools import ToolRun
 
 
 __all__ = ["ReadOnlyThread", "ThreadWindow"]
@@ -57,24 +59,24 @@ class ThreadWindow(Struct, frozen=True, kw_only=True):
 class ReadOnlyThread:
     """A thread at one moment, which can be read and not written."""
 
-    def __init__(self, backing: Backing, record: ThreadRecord, *, seen: Head | None = None) -> None:
+    def __init__(
+        self, context: StoreContext, record: ThreadRecord, *, seen: Head | None = None
+    ) -> None:
         """
         Show *record*; a store makes threads.
 
         Args:
-            backing: What the threads of the store have in common.
+            context: What the threads of the store have in common.
             record: The thread.
-            seen: The head that the store held when *record* was read, where that is an earlier
-                moment.
+            seen: The head that the store held when *record* was read, if that is an earlier moment.
         """
-        self._backing = backing
+        self._context = context
         self._record = record
         self._seen = seen
         self._history: History | None = None
 
     def __repr__(self) -> str:
-        head = self._record.head
-        kind = type(self).__name__
+        kind, head = type(self).__name__, self.head
         return f"<{kind} {self.id} messages={head.count} revision={head.revision}>"
 
     @property
@@ -94,18 +96,13 @@ class ReadOnlyThread:
 
     @property
     def storage(self) -> ThreadStorage:
-        """Where it lies."""
-        return self._backing.storage
+        """Where it is stored."""
+        return self._context.storage
 
     @property
     def head(self) -> Head:
-        """How far it has come, and along which branch."""
+        """Its revision, counts, tokens and expiry."""
         return self._record.head
-
-    @property
-    def revision(self) -> int:
-        """How many commits this object knows of."""
-        return self._record.head.revision
 
     @property
     def count(self) -> int:
@@ -113,23 +110,8 @@ class ReadOnlyThread:
         return self._record.head.count
 
     @property
-    def length(self) -> int:
-        """How many messages there are, system messages not included: what every index counts."""
-        return self._record.head.length
-
-    @property
-    def archived(self) -> int:
-        """How many of these, the oldest, are archived."""
-        return self._record.head.archived
-
-    @property
-    def tokens(self) -> int:
-        """The tokens of all messages."""
-        return self._record.head.tokens + self._record.head.system_tokens
-
-    @property
     def display_name(self) -> str:
-        """The name that people see; empty where nobody gave one (see `title`)."""
+        """The name that people see; empty if nobody gave one (see `title`)."""
         return self._record.display_name
 
     @property
@@ -148,22 +130,13 @@ class ReadOnlyThread:
         return self._record.head.last_activity
 
     @property
-    def expires_at(self) -> datetime | None:
-        """From when on it is gone; None for never."""
-        return self._record.head.expires_at
-
-    @property
     def last_reduction(self) -> HistoryReductionState | None:
         """The newest reduction."""
         return self._record.reduction
 
-    def now(self) -> datetime:
-        """Return the time, as the store tells it."""
-        return self._backing.clock()
-
     @property
     def execution_state(self) -> AgentLoopState | None:
-        """The state of the last run; `is_open` tells whether it can be resumed."""
+        """The state of the last run; `is_open` says whether it can be resumed."""
         state, history = self._record.execution, self._current_history()
         if state is None or history is None or len(state.current_messages) != history.total:
             return state
@@ -174,6 +147,10 @@ class ReadOnlyThread:
         """The tool calls whose answers are not yet messages, in order."""
         return self._record.tools
 
+    def now(self) -> datetime:
+        """Return the time by the clock of the store."""
+        return self._context.clock()
+
     def _current_history(self) -> History | None:
         """Return the history in memory, if it is still that of this revision."""
         history, head = self._history, self._record.head
@@ -181,25 +158,19 @@ class ReadOnlyThread:
             return None
         return history
 
-    def _reader(self) -> ThreadReader:
-        return ThreadReader(
-            self._backing, self._record.key, self._record.head, tail=self._record.tail
-        )
-
     async def get_messages(self, *, last: int | None = None) -> list[Message]:
         """
         Return all messages, oldest first, archived ones included.
 
         Args:
-            last: Return the newest *last* alone, which costs the same at any length.
+            last: Return the newest *last* only, which costs the same at any length.
 
         Raises:
-            ConfigError: *last* is below 0, or no whole number.
             StoreCorruptError: A message is missing or damaged.
             ThreadConflictError: Somebody has cleared the thread since it was read.
             ThreadNotFoundError: Somebody has deleted it.
         """
-        check_count("last", 0 if last is None else last)
+        expect_whole("last", last, 0, optional=True)
         count = self.count
         start = 0 if last is None else max(0, count - last)
         return await self._guarded(lambda reader: reader.messages(start, count))
@@ -211,23 +182,21 @@ class ReadOnlyThread:
         Raises:
             StoreCorruptError: A message is missing or damaged.
         """
-        check_index("start", start)
-        check_index("stop", 0 if stop is None else stop)
-        stop = self.length if stop is None else min(stop, self.length)
-        if not 0 <= start <= stop:
-            message = f"start={start}: allowed is 0 to {stop}"
-            raise ConfigError(message)
+        length = self.head.length
+        expect("stop", stop, int | None)
+        end = length if stop is None else min(stop, length)
+        check_place("start", start, end)
 
         async def _read(reader: ThreadReader) -> list[Message]:
             # The system messages in front of everything belong to the range from 0 on.
             first = await reader.seq_of(start) if start else 0
-            return await reader.messages(first, await reader.seq_of(stop))
+            return await reader.messages(first, await reader.seq_of(end))
 
         return await self._guarded(_read)
 
     async def working_messages(self) -> list[Message]:
         """Return the messages that are not archived, and the system messages among them."""
-        return await self.get_range(self.archived)
+        return await self.get_range(self.head.archived)
 
     async def window(
         self,
@@ -237,25 +206,30 @@ class ReadOnlyThread:
         whole: bool = False,
     ) -> ThreadWindow:
         """
-        Return what a turn needs: the last reduction and the messages behind its cut.
+        Return what a turn needs: the last reduction and the messages after its cut.
 
-        It costs the same however long the thread is. Where no reduction fits, it is the whole
-        history.
+        It costs the same however long the thread is. If no reduction fits, it is the whole history.
 
         Args:
-            config_fingerprint: The fingerprint that the reduction must have; any where None.
-            counting_unit: The unit that it must have; any where None.
+            config_fingerprint: The fingerprint that the reduction must have; any if None.
+            counting_unit: The unit that it must have; any if None.
             whole: Whether the whole history is wanted, and no reduction.
         """
-        reduction = None if whole else await self._fitting(config_fingerprint, counting_unit)
-        history = await self._history_behind(reduction)
+        reduction = None
+        if not whole:
+            known = [self._record.reduction] if self._record.reduction else []
+            if known and not _is_made(known[0], config_fingerprint, counting_unit):
+                known = await self.reductions()
+            fitting = (s for s in known if _is_made(s, config_fingerprint, counting_unit))
+            reduction = next(fitting, None)
+        history = await self._history_after(reduction)
         end = 0 if reduction is None else reduction.summarized_up_to_index
         if end == len(history) and history.last_user() is None:
-            # Rewound to its cut, a thread where no user has spoken has nothing that a view shows.
-            reduction, history = None, await self._history_behind(None)
+            # Rewound to its cut, a thread without user messages has nothing that a view shows.
+            reduction, history = None, await self._history_after(None)
         return ThreadWindow(history=history, reduction=reduction)
 
-    async def _history_behind(self, reduction: HistoryReductionState | None) -> History:
+    async def _history_after(self, reduction: HistoryReductionState | None) -> History:
         history = self._current_history()
         start = 0 if reduction is None else reduction.summarized_up_to_index
         if history is None or history.start > start:
@@ -263,27 +237,13 @@ class ReadOnlyThread:
             self._history = history
         return history
 
-    async def _fitting(
-        self, config_fingerprint: str | None, counting_unit: CountingUnit | None
-    ) -> HistoryReductionState | None:
-        def fits(state: HistoryReductionState) -> bool:
-            return config_fingerprint in {None, state.config_fingerprint} and counting_unit in {
-                None,
-                state.counting_unit,
-            }
-
-        newest = self._record.reduction
-        if newest is None or fits(newest):
-            return newest
-        return next((state for state in await self.reductions() if fits(state)), None)
-
     async def reductions(self) -> list[HistoryReductionState]:
         """
         Return every reduction of the thread that is still valid, the newest first.
 
-        At an earlier moment it is every one of now that stands for messages of that moment alone.
+        At an earlier moment, it is every current one that covers messages of that moment only.
         """
-        known = await stored_reductions(self._backing, self._record)
+        known = await stored_reductions(self._context, self._record)
         if self._seen is not None:
             known = await fitting_reductions(self._reader(), known)
         return [one.state for one in known]
@@ -292,23 +252,20 @@ class ReadOnlyThread:
         """Return the display name, or else the beginning of the first user message."""
         if self.display_name:
             return self.display_name
-        for message in await self._first_messages():
+        stop = min(self.count, _LOOKED_AT)
+        for message in await self._guarded(lambda reader: reader.messages(0, stop)):
             if message.role == "user" and message.text.strip():
                 text = " ".join(message.text.split())
                 is_long = len(text) > _NAME_LENGTH
                 return text[: _NAME_LENGTH - 3] + "..." if is_long else text
         return _UNNAMED
 
-    async def _first_messages(self) -> list[Message]:
-        stop = min(self.count, _LOOKED_AT)
-        return await self._guarded(lambda reader: reader.messages(0, stop))
-
     async def to_snapshot(self) -> bytes:
         """
         Return the whole thread as one JSON document, which `ThreadStore.restore` reads.
 
-        In that of an earlier moment no run is open, and so none is resumed: which tools had begun
-        is kept for the newest moment alone.
+        In that of an earlier moment no run is open: only for the newest moment it is known which
+        tools had begun.
         """
         record, state = self._record, self._record.execution
         if self._seen is not None and state is not None and state.is_open:
@@ -317,9 +274,9 @@ class ReadOnlyThread:
 
     async def search(self, text: str, *, limit: int = 20) -> list[Match]:
         """
-        Return the newest messages that hold every word of *text*.
+        Return the newest messages that have every word of *text*.
 
-        Words are found whatever their case; a phrase in double quotes must stand as it is.
+        Words are found whatever their case; a phrase in double quotes must be there as it is.
 
         Raises:
             ConfigError: *text* has no word.
@@ -327,27 +284,28 @@ class ReadOnlyThread:
             ThreadConflictError: Somebody has cleared the thread since it was read.
             ThreadNotFoundError: Somebody has deleted it.
         """
-        return await self._guarded(
-            lambda _: find_messages(self._backing, self._record, text, limit=limit)
-        )
+        return await self._guarded(lambda reader: find_messages(reader, text, limit=limit))
 
     async def _fork(self, thread_id: str, at: int | None) -> ThreadRecord:
-        check_index("at", 0 if at is None else at)
-        key = ThreadKey(self.tenant, thread_id)
-        if is_expired(self._backing, self._record):
+        context, key = self._context, ThreadKey(self.tenant, thread_id)
+        if is_expired(context, self._record):
             raise ThreadNotFoundError(thread_id=self.id)
-        planned = await self._guarded(lambda _: forked(self._backing, self._record, key, at))
+        planned = await self._guarded(lambda _: forked(context, self._record, key, at))
         # Somebody else may have let this thread expire since it was read.
-        await make_room(self._backing, self.key)
-        await make_room(self._backing, key)
+        await make_room(context, self.key)
+        await make_room(context, key)
         try:
-            await carry_out(self._backing, planned)
+            await carry_out(context, planned)
         except ThreadConflictError:
             raise ThreadExistsError(thread_id=thread_id) from None
         except ThreadNotFoundError:
             error = await self._left_behind()
             raise error or ThreadNotFoundError(thread_id=self.id) from None
         return planned.record
+
+    def _reader(self) -> ThreadReader:
+        record = self._record
+        return ThreadReader(self._context, record.key, record.head, tail=record.tail)
 
     async def _guarded(self, read: Callable[[ThreadReader], Awaitable[_Read]]) -> _Read:
         try:
@@ -360,18 +318,25 @@ class ReadOnlyThread:
             raise
 
     async def _left_behind(self) -> ThreadConflictError | ThreadNotFoundError | None:
-        """Return what became of the thread since it was read; None where it is as it was."""
-        stored = await self._backing.storage.load(self.key)
+        """Return what happened to the thread since it was read; None if nothing did."""
+        stored = await self._context.storage.load(self.key)
         if stored is None:
             return ThreadNotFoundError(thread_id=self.id)
         seen = self.head if self._seen is None else self._seen
-        head = open_head(self._backing.vault, stored)
+        head = open_head(self._context.vault, stored)
         if head.created_at == seen.created_at and stored.revision != seen.revision:
             return self._conflict(stored.revision)
         # A thread that was deleted and made again may have come to the same revision.
-        is_same = head.branch == seen.branch
+        is_same = head.epoch == seen.epoch
         return None if is_same else ThreadNotFoundError(thread_id=self.id)
 
     def _conflict(self, actual: int, *, expected: int | None = None) -> ThreadConflictError:
-        expected = self.revision if expected is None else expected
+        expected = self.head.revision if expected is None else expected
         return ThreadConflictError(thread_id=self.id, expected=expected, actual=actual)
+
+
+def _is_made(
+    state: HistoryReductionState, config_fingerprint: str | None, unit: CountingUnit | None
+) -> bool:
+    made_with = (state.config_fingerprint, state.counting_unit)
+    return made_with == (config_fingerprint or made_with[0], unit or made_with[1])

@@ -1,32 +1,54 @@
-"""Reading the messages of a thread."""
+"""Reading the messages of a thread: windows, pages, and searches, which read page by page."""
 
 import asyncio
+import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from foldline.errors import StoreCorruptError
+from foldline.checks import expect, expect_whole
+from foldline.errors import ConfigError, StoreCorruptError
 from foldline.history.digest import EMPTY_DIGEST
 from foldline.history.history import History
 from foldline.history.messages import Message
+from foldline.history.parts import (
+    CompactionPart,
+    Part,
+    ReasoningPart,
+    TextPart,
+    ToolCallPart,
+    ToolCallResponsePart,
+)
 from foldline.history.prefix import NO_PREFIX, Prefix
 from foldline.reduction.state import HistoryReductionState, hash_text
-from foldline.threads.backing import Backing
-from foldline.threads.head import SEAL_SIZE, Head
+from foldline.threads.head import Head
 from foldline.threads.key import ThreadKey
 from foldline.threads.row import (
+    SEAL_SIZE,
     KnownRow,
     MessageRow,
+    StoredRow,
     check_chain,
     extend_history,
     read_row,
     read_rows,
 )
-from foldline.threads.step import StoredRow
+from foldline.threads.storage import StoreContext
 
 
-__all__ = ["ThreadReader"]
+__all__ = ["Match", "Query", "ThreadReader", "find_messages", "text_of", "words_of"]
 
+
+_WORD = re.compile(r"\w+")
+_QUOTED = re.compile(r'"([^"]*)"')
+# Scripts without spaces: Han, kana, Thai, Lao, Burmese, Khmer.
+_UNSPACED = re.compile(
+    "([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
+    "\uf900-\ufaff\U00020000-\U0003ffff])"
+)
+_SHOWN = 80
 
 _STRIDE = 64
 _PAGE = 1_000
@@ -40,25 +62,30 @@ class ThreadReader:
 
     def __init__(
         self,
-        backing: Backing,
+        context: StoreContext,
         key: ThreadKey,
         head: Head,
         *,
         tail: Sequence[StoredRow] = (),
     ) -> None:
         """
-        Read what *head* of the thread *key* stands for.
+        Read the thread *key* as of *head*.
 
         Args:
-            backing: What the threads of the store have in common.
+            context: What the threads of the store have in common.
             key: The thread.
-            head: How far it has come.
+            head: Its head, current or earlier.
             tail: Its newest rows, if they were read with the head.
         """
-        self._backing = backing
+        self._context = context
         self._key = key
         self._head = head
         self._tail = tail
+
+    @property
+    def head(self) -> Head:
+        """The head that is read."""
+        return self._head
 
     async def messages(self, start: int, stop: int) -> list[Message]:
         """
@@ -68,7 +95,7 @@ class ThreadReader:
             StoreCorruptError: A row is missing or damaged.
         """
         found: list[Message] = []
-        # In pieces, so that others have their turn and not everything is held twice.
+        # In pieces, so that other tasks run in between and not everything is held twice.
         for first in range(start, stop, _PAGE):
             rows = await self._rows(first, min(stop, first + _PAGE))
             found += [known.message for known in self._read(rows)]
@@ -78,7 +105,7 @@ class ThreadReader:
         """
         Return the row number of the message at *position*, where system messages do not count.
 
-        For the position behind the last message it is the number behind the last row.
+        For the position after the last message it is the number after the last row.
         """
         return _seq_of(position, await self._system_rows())
 
@@ -97,26 +124,25 @@ class ThreadReader:
         """
         Return the stored form of the digest of the first *index* messages.
 
-        It is that of no messages where there are fewer.
+        It is that of no messages if there are fewer.
         """
         counts = None
         if 0 < index <= self._head.length:
             counts = await self._counts_at(index - 1, await self._system_rows())
         return hash_text(EMPTY_DIGEST if counts is None else counts.digest)
 
-    async def head_at(self, seq: int, branch: bytes) -> Head:
-        """Return the counts of a head that has the first *seq* rows and goes on at *branch*."""
+    async def head_at(self, seq: int) -> Head:
+        """Return the head as it was after the first *seq* rows, with nothing archived."""
         system: Sequence[StoredRow] = ()
         seal, counts = bytes(SEAL_SIZE), None
         if seq > 0:
             system = [row for row in await self._system_rows() if row.seq < seq]
             (last,) = await self._rows(seq - 1, seq)
-            seal = last.data[:SEAL_SIZE]
+            seal = last.seal
             counts = await self._counts_at(seq - len(system) - 1, system)
         plain = NO_PREFIX if counts is None else counts
         return replace(
             self._head,
-            branch=branch,
             count=seq,
             system=len(system),
             system_tokens=self._counts(system[-1]).tokens if system else 0,
@@ -143,12 +169,12 @@ class ThreadReader:
 
     async def window(self, reduction: HistoryReductionState | None) -> History:
         """
-        Return the history that a turn needs: all of it, or what is behind the cut of *reduction*.
+        Return the history that a turn needs: all of it, or what follows the cut of *reduction*.
 
         Raises:
             StoreCorruptError: A row is missing or damaged.
         """
-        counter = self._backing.counter
+        counter = self._context.counter
         if reduction is None or not 0 < reduction.summarized_up_to_index <= self._head.length:
             rows = await self._known(0, self._head.count)
             return _extended(History(counter=counter), rows)
@@ -213,7 +239,7 @@ class ThreadReader:
         if not self._head.system:
             return []
         head = self._head
-        rows = await self._backing.storage.rows(self._key, head.branch, 0, head.count, system=True)
+        rows = await self._context.storage.rows(self._key, head.epoch, 0, head.count, system=True)
         if len(rows) != head.system:
             message = (
                 f"thread {self._key.id!r} has {len(rows)} system messages instead of {head.system}"
@@ -226,7 +252,7 @@ class ThreadReader:
         first = max(0, start - 1)
         rows = self._known_rows(first, stop)
         if rows is None:
-            rows = await self._backing.storage.rows(self._key, self._head.branch, first, stop)
+            rows = await self._context.storage.rows(self._key, self._head.epoch, first, stop)
         if len(rows) != stop - first:
             message = (
                 f"thread {self._key.id!r} has {len(rows)} of the rows {first} to {stop}: "
@@ -244,9 +270,10 @@ class ThreadReader:
         return self._tail[first - start : stop - start]
 
     def _check(self, rows: Sequence[StoredRow], first: int, stop: int) -> None:
-        bad = check_chain(rows, bytes(SEAL_SIZE) if first == 0 else None)
+        before = bytes(SEAL_SIZE) if first == 0 else None
+        bad = check_chain(rows, before, self._head.runs)
         is_end = stop == self._head.count and rows
-        if bad is None and is_end and rows[-1].data[:SEAL_SIZE] != self._head.seal:
+        if bad is None and is_end and rows[-1].seal != self._head.seal:
             bad = len(rows) - 1
         if bad is not None:
             raise self._damaged(rows[bad].seq)
@@ -261,7 +288,7 @@ class ThreadReader:
         before = await self._seals([run[0].seq - 1 for run in runs if run[0].seq > 0])
         before[-1] = bytes(SEAL_SIZE)
         for run in runs:
-            bad = check_chain(run, before[run[0].seq - 1])
+            bad = check_chain(run, before[run[0].seq - 1], self._head.runs)
             if bad is not None:
                 raise self._damaged(run[bad].seq)
 
@@ -273,7 +300,7 @@ class ThreadReader:
         spans = list(_spans(numbers))
         for first in range(0, len(spans), _CALLS_AT_ONCE):
             calls = [
-                self._backing.storage.rows(self._key, self._head.branch, start, stop)
+                self._context.storage.rows(self._key, self._head.epoch, start, stop)
                 for start, stop in spans[first : first + _CALLS_AT_ONCE]
             ]
             for rows in await asyncio.gather(*calls):
@@ -284,24 +311,24 @@ class ThreadReader:
         return seals
 
     def _seal(self, row: StoredRow) -> bytes:
-        if check_chain([row], None) is not None:
+        if check_chain([row], None, self._head.runs) is not None:
             raise self._damaged(row.seq)
-        return row.data[:SEAL_SIZE]
+        return row.seal
 
     def _damaged(self, seq: int) -> StoreCorruptError:
         return StoreCorruptError(
             f"message row {seq} of thread {self._key.id!r} is damaged: "
-            "`foldline verify` shows what is damaged"
+            "`foldline threads export --whole-rows` saves what is whole"
         )
 
     async def _known(self, start: int, stop: int) -> list[KnownRow]:
         return self._read(await self._rows(start, stop))
 
     def _counts(self, row: StoredRow) -> MessageRow:
-        return read_row(row, self._backing.vault)
+        return read_row(row, self._context.vault)
 
     def _read(self, rows: Sequence[StoredRow]) -> list[KnownRow]:
-        return read_rows(rows, self._backing.vault)
+        return read_rows(rows, self._context.vault)
 
 
 def _extended(history: History, rows: Sequence[KnownRow]) -> History:
@@ -319,7 +346,7 @@ def _seq_of(position: int, system: Sequence[StoredRow]) -> int:
 
 
 def _runs(rows: Sequence[StoredRow]) -> Iterator[Sequence[StoredRow]]:
-    """Give *rows* in pieces, in each of which the numbers follow each other."""
+    """Yield *rows* in pieces, in each of which the numbers follow each other."""
     start = 0
     for stop in range(1, len(rows) + 1):
         if stop == len(rows) or rows[stop].seq != rows[stop - 1].seq + 1:
@@ -329,7 +356,7 @@ def _runs(rows: Sequence[StoredRow]) -> Iterator[Sequence[StoredRow]]:
 
 def _spans(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
     """
-    Give the first number and the one behind the last of the pieces in which to read *numbers*.
+    Yield the first number and the one after the last of the pieces in which to read *numbers*.
     """
     start = 0
     for stop in range(1, len(numbers) + 1):
@@ -341,3 +368,119 @@ def _spans(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
 
 def _is_near(first: int, last: int, number: int) -> bool:
     return number - last < _NEAR and number - first < _PAGE
+
+
+class Match(Struct, frozen=True, kw_only=True):
+    """A message that was found."""
+
+    number: int
+    """Its number among all messages, from 0, system messages counted."""
+
+    message: Message
+    """The message."""
+
+    excerpt: str
+    """The text around the first word that was searched for."""
+
+
+class Query(Struct, frozen=True):
+    """What is searched for: phrases of one or more words, all of which must be there."""
+
+    phrases: tuple[tuple[str, ...], ...]
+    """The words of each phrase."""
+
+    @classmethod
+    def parse(cls, text: str) -> "Query":
+        """
+        Read a search text; words in double quotes are a phrase.
+
+        Raises:
+            ConfigError: It has no word.
+        """
+        expect("text", text, str)
+        quoted = [words_of(phrase) for phrase in _QUOTED.findall(text)]
+        single = [words_of(word) for word in _QUOTED.sub(" ", text).split()]
+        phrases = tuple(tuple(phrase) for phrase in (*quoted, *single) if phrase)
+        if not phrases:
+            message = f"text must contain a word, got {len(text)} characters without one"
+            raise ConfigError(message)
+        return cls(phrases)
+
+    def fits(self, text: str) -> bool:
+        """Whether *text* has every phrase."""
+        if text.isascii():
+            # Most texts are ASCII and lack a word, which is seen at once.
+            plain = text.lower()
+            if not all(word in plain for phrase in self.phrases for word in phrase):
+                return False
+        words = words_of(text)
+        return all(_holds(words, phrase) for phrase in self.phrases)
+
+
+def _holds(words: Sequence[str], phrase: Sequence[str]) -> bool:
+    size = len(phrase)
+    starts = (place for place, word in enumerate(words) if word == phrase[0])
+    return any(tuple(words[start : start + size]) == tuple(phrase) for start in starts)
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of *text*, in order."""
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return _WORD.findall(_UNSPACED.sub(r" \1 ", folded))
+
+
+def text_of(message: Message) -> str:
+    """Return everything that is said in *message*, tool calls and answers included."""
+    parts = message.parts
+    if len(parts) == 1 and type(parts[0]) is TextPart:
+        return parts[0].content
+    return "\n".join(_texts(parts))
+
+
+def _texts(parts: Sequence[Part]) -> Iterator[str]:
+    for part in parts:
+        if isinstance(part, TextPart | ReasoningPart | CompactionPart):
+            yield part.content
+        elif isinstance(part, ToolCallPart):
+            yield part.name
+            yield part.arguments
+        elif isinstance(part, ToolCallResponsePart):
+            if isinstance(part.response, str):
+                yield part.response
+            else:
+                yield from _texts(part.response)
+
+
+async def find_messages(reader: ThreadReader, text: str, *, limit: int) -> list[Match]:
+    """
+    Return the newest *limit* messages that have every word of *text*.
+
+    A word is a run of letters, digits and underscores, compared without case and in one form of
+    Unicode (NFKC). Scripts without spaces between words are searched character by character, as a
+    phrase.
+
+    Raises:
+        ConfigError: *text* has no word, or *limit* is not a whole number of at least 1.
+    """
+    expect_whole("limit", limit, 1)
+    query = Query.parse(text)
+    found: list[Match] = []
+    stop = reader.head.count
+    while stop > 0 and len(found) < limit:
+        start = max(0, stop - _PAGE)
+        messages = await reader.messages(start, stop)
+        for number in range(stop - 1, start - 1, -1):
+            message = messages[number - start]
+            said = text_of(message)
+            if query.fits(said):
+                excerpt = _excerpt(said, query)
+                found.append(Match(number=number, message=message, excerpt=excerpt))
+        stop = start
+    return found[:limit]
+
+
+def _excerpt(text: str, query: Query) -> str:
+    flat = " ".join(text.split())
+    at = flat.casefold().find(query.phrases[0][0])
+    start = max(0, at - _SHOWN // 2)
+    return flat[start : start + _SHOWN]

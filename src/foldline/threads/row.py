@@ -1,57 +1,93 @@
 """
 One message as a row of a store.
 
-A row is its seal, then its payload: its counts, its prefix digest and its body. The seal is the
-first 16 bytes of SHA-256 over the seal of the row before, the branch, the number and the payload,
-so that no row can be changed, dropped, swapped or moved to another thread without the next one
-telling. The counts are running sums: whatever is asked of a tail is a difference of two of them,
-and no message is counted or hashed a second time.
+A row is its origin, its chain hash (called seal in the code) and its payload: counts, prefix digest
+and body. The origin is the id of the epoch that wrote it, whichever thread that belongs to now, and
+the chain hash is the first 16 bytes of SHA-256 over the chain hash of the row before, the origin,
+the number and the payload. So a row that was changed, dropped, swapped or moved is noticed at the
+next one, while a fork copies rows as they are. The counts are running sums: whatever is asked of a
+tail is a difference of two of them, and no message is counted or hashed a second time.
 
-With a cipher the whole payload is encrypted, since the digest of a short message tells what it is
-to whoever can guess; the seal is made of what is stored, so that it tells nothing either.
+With a cipher the whole payload is encrypted, since the digest of a short message reveals it to
+anyone who can guess; the chain hash covers what is stored, so that it reveals nothing either.
 
 The body of a message that is one text and nothing else is a letter for its role and the text; any
 other is the JSON of `encode_message`.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from types import MappingProxyType
+from typing import Final, TypeAlias
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
 
 from foldline.errors import FormatError, StoreCorruptError
 from foldline.history.codec import decode_message, encode_message
-from foldline.history.digest import chain_digest
 from foldline.history.history import History
 from foldline.history.messages import Message, Role
 from foldline.history.parts import TextPart
-from foldline.history.tokens import TokenCounter, count_message
 from foldline.threads.cipher import Vault
-from foldline.threads.head import SEAL_SIZE, Head
-from foldline.threads.step import StoredRow
 
 
 __all__ = [
+    "ORIGIN_SIZE",
+    "SEAL_SIZE",
     "KnownRow",
     "MessageRow",
-    "append_rows",
+    "Runs",
+    "StoredRow",
     "check_chain",
     "extend_history",
+    "origin_of",
     "read_body",
     "read_row",
     "read_rows",
     "seal_of",
+    "write_body",
+    "write_row",
 ]
 
 
+ORIGIN_SIZE: Final = 16
+"""The length of an origin in bytes."""
+
+SEAL_SIZE: Final = 16
+"""The length of a chain hash in bytes."""
+
+_HEADER = ORIGIN_SIZE + SEAL_SIZE
+_SEQ_SIZE = 8
+_NEVER = 1 << 62
+
+Runs: TypeAlias = tuple[tuple[int, bytes], ...]
+"""Which origin wrote which rows: the number of the first row of each, and the origin."""
+
+
+class StoredRow(Struct, frozen=True, gc=False):
+    """One stored message."""
+
+    seq: int
+    """Its number in the thread, from 0, without gaps."""
+
+    system: bool
+    """Whether it is a system message."""
+
+    data: bytes
+    """Its origin, chain hash and payload."""
+
+    @property
+    def seal(self) -> bytes:
+        """Its chain hash."""
+        return self.data[ORIGIN_SIZE:_HEADER]
+
+
 class MessageRow(Struct, frozen=True, gc=False, array_like=True, kw_only=True):
-    """What a row says beside its seal."""
+    """The payload of a row."""
 
     position: int
-    """How many messages stand before it, system messages not counted."""
+    """How many messages come before it, system messages not counted."""
 
     users: int
     """How many user messages there are up to it, itself included."""
@@ -73,7 +109,7 @@ class KnownRow(Struct, frozen=True, gc=False):
     """The row."""
 
     counts: MessageRow
-    """What it says."""
+    """Its payload."""
 
     message: Message
     """Its message."""
@@ -81,7 +117,6 @@ class KnownRow(Struct, frozen=True, gc=False):
 
 _ENCODER = msgspec.msgpack.Encoder()
 _decode = msgspec.msgpack.Decoder(MessageRow).decode
-_SEQ_SIZE = 8
 
 _LETTERS: Mapping[Role, bytes] = MappingProxyType(
     {"system": b"s", "user": b"u", "assistant": b"a", "tool": b"t"}
@@ -90,7 +125,8 @@ _ROLES: Mapping[int, Role] = MappingProxyType({key[0]: role for role, key in _LE
 _role_of = _ROLES.get
 
 
-def _write_body(message: Message) -> bytes:
+def write_body(message: Message) -> bytes:
+    """Return the stored form of *message*."""
     part = message.parts[0] if len(message.parts) == 1 else None
     if type(part) is TextPart and message == Message(role=message.role, parts=message.parts):
         try:
@@ -117,77 +153,52 @@ def read_body(body: bytes) -> Message:
         raise StoreCorruptError(message) from error
 
 
-def seal_of(before: bytes, branch: bytes, seq: int, payload: bytes) -> bytes:
+def seal_of(before: bytes, origin: bytes, seq: int, payload: bytes) -> bytes:
     """
-    Return the seal of a row: 16 bytes.
+    Return the chain hash of a row: 16 bytes.
 
     Args:
-        before: The seal of the row before; 16 zero bytes for the first.
-        branch: The branch of the row.
+        before: The chain hash of the row before; 16 zero bytes for the first.
+        origin: The id of the epoch that writes it.
         seq: Its number.
-        payload: All of it but the seal, as it is stored.
+        payload: Its payload, as it is stored.
     """
-    return sha256(before + branch + seq.to_bytes(_SEQ_SIZE, "big") + payload).digest()[:SEAL_SIZE]
+    return sha256(before + origin + seq.to_bytes(_SEQ_SIZE, "big") + payload).digest()[:SEAL_SIZE]
 
 
-def append_rows(
-    head: Head, messages: Iterable[Message], counter: TokenCounter, vault: Vault
-) -> tuple[list[KnownRow], Head]:
-    """Return the rows of *messages* behind *head*, and the counts of the head behind them."""
-    branch, count, system, users = head.branch, head.count, head.system, head.users
-    tokens, system_tokens, digest, seal = head.tokens, head.system_tokens, head.digest, head.seal
-    known: list[KnownRow] = []
-    for message in messages:
-        is_system = message.role == "system"
-        own = count_message(message, counter)
-        if is_system:
-            system_tokens += own
-        else:
-            tokens += own
-            digest = chain_digest(digest, message)
-            users += message.role == "user"
-        counts = MessageRow(
-            position=count - system,
-            users=users,
-            tokens=system_tokens if is_system else tokens,
-            digest=digest,
-            body=_write_body(message),
-        )
-        payload = vault.close_row(_ENCODER.encode(counts), branch, count, system=is_system)
-        seal = seal_of(seal, branch, count, payload)
-        row = StoredRow(branch=branch, seq=count, system=is_system, data=seal + payload)
-        known.append(KnownRow(row, counts, message))
-        count += 1
-        system += is_system
-    return known, _behind(head, known, system_tokens=system_tokens, tokens=tokens)
+def write_row(
+    counts: MessageRow, vault: Vault, *, before: bytes, origin: bytes, seq: int, system: bool
+) -> StoredRow:
+    """
+    Return the stored form of *counts*.
 
-
-def _behind(head: Head, known: Sequence[KnownRow], *, system_tokens: int, tokens: int) -> Head:
-    if not known:
-        return head
-    row, counts = known[-1].row, known[-1].counts
-    return replace(
-        head,
-        count=row.seq + 1,
-        system=row.seq - counts.position + row.system,
-        system_tokens=system_tokens,
-        users=counts.users,
-        tokens=tokens,
-        digest=counts.digest,
-        seal=row.data[:SEAL_SIZE],
-    )
+    Args:
+        counts: The payload.
+        vault: What encrypts it.
+        before: The chain hash of the row before; 16 zero bytes for the first.
+        origin: The id of the epoch that writes it.
+        seq: Its number.
+        system: Whether it is a system message.
+    """
+    payload = _ENCODER.encode(counts)
+    if vault.encrypts:
+        payload = vault.close_row(payload, origin, seq, system=system)
+    # As `seal_of` does, without the call.
+    hashed = before + origin + seq.to_bytes(_SEQ_SIZE, "big") + payload
+    return StoredRow(seq, system, origin + sha256(hashed).digest()[:SEAL_SIZE] + payload)
 
 
 def read_row(row: StoredRow, vault: Vault) -> MessageRow:
     """
-    Return what *row* says.
+    Return the payload of *row*.
 
     Raises:
-        StoreCorruptError: It is not a row, or cannot be opened with the key of *vault*.
+        StoreCorruptError: It is not a row, or cannot be decrypted with the key of *vault*.
     """
-    payload = row.data[SEAL_SIZE:]
+    data = row.data
+    payload = data[_HEADER:]
     if vault.encrypts:
-        payload = vault.open_row(payload, row.branch, row.seq, system=row.system)
+        payload = vault.open_row(payload, data[:ORIGIN_SIZE], row.seq, system=row.system)
     return _unpacked(payload, row.seq)
 
 
@@ -204,13 +215,13 @@ def read_rows(rows: Iterable[StoredRow], vault: Vault) -> list[KnownRow]:
     Return *rows* with their messages.
 
     Raises:
-        StoreCorruptError: One is not a row, or is marked as another role than that of its message.
+        StoreCorruptError: One is not a row, or is marked with another role than its message has.
     """
     found: list[KnownRow] = []
     encrypts = vault.encrypts
     for row in rows:
-        # As `read_row` and `read_body` say, without the calls for what nearly every row is.
-        counts = read_row(row, vault) if encrypts else _unpacked(row.data[SEAL_SIZE:], row.seq)
+        # As `read_row` and `read_body` do, without the calls for what nearly every row is.
+        counts = read_row(row, vault) if encrypts else _unpacked(row.data[_HEADER:], row.seq)
         body = counts.body
         role = _role_of(body[0]) if body.isascii() and body else None
         if role is None:
@@ -219,8 +230,8 @@ def read_rows(rows: Iterable[StoredRow], vault: Vault) -> list[KnownRow]:
             message = Message(role=role, parts=(TextPart(body[1:].decode()),))
         if (message.role == "system") is not row.system:
             text = (
-                f"message row {row.seq} is marked as another role than its own: "
-                "`foldline verify` shows what is damaged"
+                f"message row {row.seq} is marked with another role than its own: "
+                "`foldline threads export --whole-rows` saves what is whole"
             )
             raise StoreCorruptError(text)
         found.append(KnownRow(row, counts, message))
@@ -229,7 +240,7 @@ def read_rows(rows: Iterable[StoredRow], vault: Vault) -> list[KnownRow]:
 
 def extend_history(history: History, rows: Iterable[KnownRow]) -> None:
     """
-    Add the messages of *rows* behind *history*, without counting and hashing them again.
+    Append the messages of *rows* to *history*, without counting and hashing them again.
 
     Args:
         history: The messages up to the first of *rows*; its tokens are those of all before.
@@ -245,25 +256,44 @@ def extend_history(history: History, rows: Iterable[KnownRow]) -> None:
         history.append_known(known.message, tokens=own, digest=counts.digest)
 
 
-def check_chain(rows: Sequence[StoredRow], before: bytes | None) -> int | None:
+def origin_of(runs: Runs, seq: int) -> tuple[bytes, int]:
+    """Return the origin of row *seq* and the number of the first row of the next origin."""
+    place = bisect_right(runs, seq, key=_first_of)
+    following = runs[place][0] if place < len(runs) else _NEVER
+    return (runs[place - 1][1] if place else b""), following
+
+
+def _first_of(run: tuple[int, bytes]) -> int:
+    return run[0]
+
+
+def check_chain(
+    rows: Sequence[StoredRow], before: bytes | None, runs: Runs | None = None
+) -> int | None:
     """
-    Return the place of the first of *rows* whose seal does not fit; None where all do.
+    Return the place of the first of *rows* whose origin or chain hash is wrong; None if all fit.
 
     Args:
         rows: Rows with consecutive numbers.
-        before: The seal of the row before the first; None where it is not known, so that the
+        before: The chain hash of the row before the first; None if it is unknown, so that the
             first of *rows* is believed.
+        runs: Which origin wrote which rows; None if that is unknown, so that any is accepted.
     """
+    origin, change = b"", _NEVER if runs is None else 0
+    # Most of what reading a thread takes is here, so it does what `seal_of` does by itself.
     for place, row in enumerate(rows):
-        data = row.data
+        data, seq = row.data, row.seq
         if type(data) is not bytes:
-            # A damaged file may give back a value of any type.
+            # A damaged file may return a value of any type.
             return place
-        seal = data[:SEAL_SIZE]
+        if seq >= change:
+            origin, change = origin_of(runs or (), seq)
+        if not data.startswith(origin):
+            return place
+        seal = data[ORIGIN_SIZE:_HEADER]
         if before is not None:
-            # As `seal_of` says, without the call: most of what reading a thread takes is here.
-            place_of = row.seq.to_bytes(_SEQ_SIZE, "big")
-            found = sha256(before + row.branch + place_of + data[SEAL_SIZE:]).digest()
+            number = seq.to_bytes(_SEQ_SIZE, "big")
+            found = sha256(before + data[:ORIGIN_SIZE] + number + data[_HEADER:]).digest()
             if found[:SEAL_SIZE] != seal:
                 return place
         before = seal

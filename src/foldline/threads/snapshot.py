@@ -15,11 +15,12 @@ from foldline.history.codec import (
     encode_message,
     without_values,
 )
+from foldline.history.history import History
 from foldline.history.messages import Message
-from foldline.reduction.state import STATE_FORMAT, HistoryReductionState
+from foldline.reduction.state import STATE_FORMAT, HistoryReductionState, hash_of
+from foldline.threads.head import ThreadRecord
 from foldline.threads.loop_state import AgentLoopState
-from foldline.threads.record import ThreadRecord
-from foldline.threads.tool_run import ToolRun
+from foldline.threads.tools import ToolRun
 
 
 __all__ = ["SNAPSHOT_FORMAT", "ThreadSnapshot", "decode_snapshot", "encode_snapshot"]
@@ -30,7 +31,7 @@ SNAPSHOT_FORMAT: Final = 1
 
 
 class ThreadSnapshot(Struct, frozen=True, kw_only=True):
-    """What a snapshot says, once it is read."""
+    """The content of a snapshot."""
 
     id: str
     """The id of the thread."""
@@ -102,7 +103,7 @@ _ENCODER = msgspec.json.Encoder()
 _DECODER = msgspec.json.Decoder(_Written)
 _FORMAT = msgspec.json.Decoder(_Format)
 
-# The names that the original framework gave them at one time or another.
+# The names that the original framework used at one time or another.
 _OLD_NAMES = {
     "MessageStoreState": "MessageStoreSnapshot",
     "LastReductionState": "LastReduction",
@@ -111,7 +112,12 @@ _OLD_NAMES = {
 
 def encode_snapshot(record: ThreadRecord, messages: Iterable[Message]) -> bytes:
     """Write a thread and its *messages* as JSON."""
+    messages = tuple(messages)
     head, state, reduction = record.head, record.execution, record.reduction
+    if reduction is not None and reduction.summarized_up_to_index:
+        # Rows of an old store have digests of version 1; outside of it those of now are compared.
+        known = hash_of(History(messages), reduction.summarized_up_to_index)
+        reduction = msgspec.structs.replace(reduction, message_hash=known)
     written = _Written(
         id=record.key.id,
         display_name=Raw(encode_json(record.display_name)),
@@ -142,9 +148,9 @@ def decode_snapshot(data: bytes | str) -> ThreadSnapshot:
     except OverflowError:
         message = "a number or a time is out of range"
     except TypeError:
-        message = f"a {type(data).__name__} is neither bytes nor text"
+        message = f"got {type(data).__name__}, not bytes or str"
     except UnicodeError:
-        message = "a text stands where it should not"
+        message = "a string is where it should not be"
     except msgspec.MsgspecError as error:
         message = without_values(error)
     # Outside the handler, since the error of msgspec may quote text of a conversation.
@@ -157,7 +163,7 @@ def _written(data: bytes | str) -> _Written:
         if _known_format(_FORMAT.decode(data)):
             return _DECODER.decode(data)
     except (msgspec.MsgspecError, UnicodeError):
-        # It holds NaN or half a character, or it is none: the slow way tells.
+        # It has NaN or a lone surrogate, or it is no snapshot: the slow way finds out.
         pass
     value = decode_json(data)
     if not _known_format(msgspec.convert(value, _Format)):
@@ -173,13 +179,13 @@ def _known_format(written: _Format) -> int:
 
 
 def _renamed(value: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of a snapshot without format number, by the names of today."""
+    """Return the fields of a snapshot without format number, with today's names."""
     named = {_OLD_NAMES.get(name, name): field for name, field in value.items()}
     store = named.get("MessageStoreSnapshot")
     if isinstance(store, dict) and "messages" in store:
         named["MessageStoreSnapshot"] = {"Messages": store["messages"]}
     if store is None or store == {}:
-        # To leave them out was the way of that form to write that there are none.
+        # That form wrote no messages by leaving them out.
         named["MessageStoreSnapshot"] = {"Messages": []}
     return {name: field for name, field in named.items() if field is not None}
 

@@ -1,20 +1,81 @@
-"""The ways in which a run can start."""
+"""
+What a run, or a thread, starts from.
 
+A run starts from new messages, from the history or inside an open run. A thread starts empty, from
+a snapshot or as a fork of another one, and starts again from an earlier place by a rewind, an edit,
+an undo or a clear. None of these rewrites a message: a fork copies rows, and a new epoch replaces
+the rows from one number on. A reduction that covers more than what stays would be refused by its
+digest, so its document goes, and with it what it alone keeps archived.
+"""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
 from typing import Literal, TypeAlias
 
-from foldline.errors import CheckpointStaleError, RunStartError
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from foldline.checks import expect_whole
+from foldline.errors import (
+    CheckpointStaleError,
+    ConfigError,
+    RunStartError,
+    StoreCorruptError,
+    StoreVersionError,
+    ThreadConflictError,
+)
+from foldline.history.history import History
+from foldline.history.messages import Message
+from foldline.reduction.state import HistoryReductionState, hash_of, same_hash
+from foldline.reduction.version_1 import carried_over
+from foldline.threads.change import EPOCH_SIZE, Change, Copy, DocumentKind, Epoch
+from foldline.threads.commit import Planned, plan
+from foldline.threads.head import (
+    Head,
+    StoredReduction,
+    ThreadRecord,
+    decode_record,
+    decode_reduction,
+    document,
+)
+from foldline.threads.key import ThreadKey
 from foldline.threads.loop_state import AgentLoopState
+from foldline.threads.reader import ThreadReader
+from foldline.threads.snapshot import ThreadSnapshot
+from foldline.threads.storage import StoreContext, StoredThread
+from foldline.threads.tools import answer_of
 
 
-__all__ = ["RunStart", "run_start"]
+__all__ = [
+    "RunStart",
+    "check_place",
+    "check_ttl",
+    "cleared",
+    "delete_expired",
+    "edited",
+    "fitting_reductions",
+    "forked",
+    "is_expired",
+    "make_room",
+    "plan_new",
+    "plan_restore",
+    "rewound",
+    "run_start",
+    "stored_reductions",
+    "undone",
+]
 
+
+_OVERTAKEN = "Messages were added after it"
+
+_RUN_KINDS: tuple[tuple[DocumentKind, str | None], ...] = (("tool", None), ("execution", None))
 
 RunStart: TypeAlias = Literal["fresh", "continue", "resume"]
 """
 How a run starts.
 
 `fresh`: with new messages. `continue`: with the history alone. `resume`: inside an earlier run that
-did not come to its end.
+has not ended.
 """
 
 
@@ -28,7 +89,7 @@ def run_start(
     """
     Return how a run on a thread starts.
 
-    A state that has ended is kept for whoever wants to look at it, and starts nothing.
+    A state that has ended is kept for inspection, and starts nothing.
 
     Args:
         thread_id: The thread, for errors.
@@ -39,7 +100,7 @@ def run_start(
     Raises:
         RunStartError: There is nothing to start from, or an open run and new messages.
         CheckpointStaleError: The open run belongs to a history of another length.
-        CheckpointError: The state of the open run cannot be.
+        CheckpointError: The state of the open run is invalid.
     """
     if state is None or not state.is_open:
         return _without_checkpoint(thread_id, count=count, has_input=has_input)
@@ -72,3 +133,333 @@ def _without_checkpoint(thread_id: str, *, count: int, has_input: bool) -> RunSt
         "that has a history, or (3) resume one that has a checkpoint"
     )
     raise RunStartError(message)
+
+
+def plan_new(
+    context: StoreContext, key: ThreadKey, *, expires_at: datetime | None = None
+) -> Planned:
+    """
+    Return the commit that makes the empty thread *key*.
+
+    Args:
+        context: What the threads of the store have in common.
+        key: The thread.
+        expires_at: When it expires; None for never.
+    """
+    head = _new_head(context, context.clock())
+    return plan(context, ThreadRecord(key=key, head=head), Change(expires_at=expires_at))
+
+
+def _new_head(context: StoreContext, created_at: datetime) -> Head:
+    epoch = context.random_bytes(EPOCH_SIZE)
+    return Head(
+        epoch=epoch,
+        created_at=created_at,
+        last_activity=created_at,
+        runs=((0, epoch),),
+        rewinds=0,
+    )
+
+
+def plan_restore(context: StoreContext, key: ThreadKey, snapshot: ThreadSnapshot) -> Planned:
+    """
+    Return the commit that makes the thread *key* from *snapshot*.
+
+    It keeps the times of the snapshot, so that an unused thread does not look new for having been
+    moved. It does not continue the conversation that a vendor holds: that may be another thread's,
+    or contain what was said after the snapshot. An open run that messages were added after is
+    ended, as by `ConversationThread.abandon_run`: nobody could resume it.
+
+    Raises:
+        CheckpointStaleError: Its execution state belongs to more messages than it has.
+        CheckpointError: A number in that state is invalid.
+    """
+    created_at = snapshot.created_at or context.clock()
+    active_at = max(created_at, snapshot.last_activity or context.clock())
+    snapshot = _without_overtaken(snapshot, active_at)
+    state = snapshot.execution
+    if state is not None:
+        state = replace(state.with_service(None), conversation_id=key.id)
+    reduction = _fitting(snapshot.reduction, snapshot.messages)
+    cut = 0 if reduction is None else reduction.summarized_up_to_index
+    head = _new_head(context, created_at)
+    archived = min(snapshot.archived, cut)
+    if archived:
+        head = head.archiving(archived, fold=1)
+    change = Change(
+        messages=snapshot.messages,
+        execution=UNSET if state is None else state.with_reduction(reduction if cut else None),
+        reduction=UNSET if reduction is None else reduction,
+        tools=snapshot.tools,
+        display_name=snapshot.display_name or None,
+        metadata=snapshot.metadata or None,
+        source="input",
+    )
+    dated = replace(context, clock=lambda: active_at)
+    return plan(dated, ThreadRecord(key=key, head=head), change)
+
+
+def _without_overtaken(snapshot: ThreadSnapshot, moment: datetime) -> ThreadSnapshot:
+    """Return *snapshot* without an open run that its messages have gone beyond."""
+    state, count = snapshot.execution, len(snapshot.messages)
+    if state is None:
+        return snapshot
+    expected = len(state.current_messages)
+    if expected > count:
+        raise CheckpointStaleError(count=count, expected=expected, iteration=state.iteration)
+    if not state.is_open:
+        # Nobody resumes it, whatever it holds.
+        return snapshot
+    state.validate_consistency(count, allow_stale=expected < count)
+    if expected == count:
+        return snapshot
+    return replace(
+        snapshot,
+        messages=(*snapshot.messages, *(answer_of(run, moment) for run in snapshot.tools)),
+        execution=state.terminated(_OVERTAKEN),
+        tools=(),
+    )
+
+
+def _fitting(
+    reduction: HistoryReductionState | None, messages: Sequence[Message]
+) -> HistoryReductionState | None:
+    """Return *reduction* if it covers the beginning of *messages*."""
+    if reduction is None:
+        return None
+    history = History(messages)
+    reduction = carried_over(reduction, history)
+    index, pinned = reduction.summarized_up_to_index, reduction.pinned_index
+    if not 0 <= index <= len(history) or not same_hash(
+        hash_of(history, index), reduction.message_hash
+    ):
+        return None
+    if pinned is not None and not 0 <= pinned < index:
+        return None
+    if any(not 0 <= layer.start <= layer.end <= index for layer in reduction.layers):
+        return None
+    return replace(reduction, previous=None)
+
+
+async def forked(
+    context: StoreContext, record: ThreadRecord, key: ThreadKey, at: int | None
+) -> Planned:
+    """
+    Return the commit that makes the thread *key* of the first *at* messages of *record*.
+
+    Raises:
+        ConfigError: There are fewer messages than *at*.
+    """
+    at = record.head.length if at is None else at
+    check_place("at", at, record.head.length)
+    reader = ThreadReader(context, record.key, record.head)
+    seq = await reader.seq_behind(at)
+    covered, _ = _split(await stored_reductions(context, record), at)
+    kept = await fitting_reductions(reader, covered)
+    now = context.clock()
+    head = (await reader.head_at(seq)).opened(context.random_bytes(EPOCH_SIZE))
+    head = replace(
+        head.with_folds({int(one.name): one.reach for one in kept}),
+        created_at=now,
+        last_activity=now,
+        revision=0,
+        checkpoints=0,
+        recent=(),
+        rewinds=0,
+    )
+    empty = ThreadRecord(key=key, head=head).fallen_back(kept[0] if kept else None)
+    change = Change(
+        copies=Copy(record.key, record.head.epoch, seq),
+        metadata={**record.metadata, "forked_from": record.key.id, "forked_at": at},
+        display_name=record.display_name,
+        source="fork",
+        put=[
+            document(context.vault, key, "reduction", one.state.to_json(), name=one.name)
+            for one in kept
+        ],
+    )
+    return plan(context, empty, change)
+
+
+async def fitting_reductions(
+    reader: ThreadReader, known: Sequence[StoredReduction]
+) -> list[StoredReduction]:
+    """
+    Return those of *known* that cover what *reader* reads.
+
+    They are those of now, and the thread may have been rewound since it was read.
+    """
+    for one in sorted(known, key=lambda stored: stored.reach, reverse=True):
+        # A digest covers everything before it: all that reach less far fit as well.
+        if await _fits(reader, one):
+            return [other for other in known if other.reach <= one.reach]
+    return []
+
+
+async def _fits(reader: ThreadReader, known: StoredReduction) -> bool:
+    reach = known.reach
+    try:
+        return reach == 0 or same_hash(await reader.hash_at(reach), known.state.message_hash)
+    except StoreCorruptError:
+        # If this row is damaged, no window after it can be read.
+        return False
+
+
+async def rewound(
+    context: StoreContext, record: ThreadRecord, at: int, messages: Sequence[Message] = ()
+) -> tuple[ThreadRecord, Change]:
+    """
+    Return what takes back everything from the index *at* on and appends *messages* there.
+
+    Reductions that cover more than that go, with what they alone keep archived, and so do the
+    execution state and waiting tool calls.
+
+    Raises:
+        ConfigError: There are fewer messages than *at*.
+    """
+    check_place("at", at, record.head.length)
+    reader = ThreadReader(context, record.key, record.head)
+    seq = await reader.seq_behind(at)
+    epoch = Epoch(context.random_bytes(EPOCH_SIZE), seq)
+    kept, gone = _split(await stored_reductions(context, record), at)
+    head = (await reader.head_at(seq)).opened(epoch.id)
+    head = head.with_folds({int(one.name): one.reach for one in kept})
+    base = replace(record, head=head, execution=None, tools=(), tail=())
+    change = Change(
+        messages=messages,
+        epoch=record.head.epoch,
+        opens=epoch,
+        drop=[*_RUN_KINDS, *(("reduction", one.name) for one in gone)],
+    )
+    return base.fallen_back(kept[0] if kept else None), change
+
+
+async def edited(
+    context: StoreContext, record: ThreadRecord, index: int, message: Message
+) -> tuple[ThreadRecord, Change]:
+    """
+    Return what puts *message* in the place of the one at *index*; all that follows stays.
+
+    Raises:
+        ConfigError: There is no message at *index*, or *message* is a system message.
+    """
+    check_place("index", index, record.head.length - 1)
+    if message.role == "system":
+        text = "a system message has no index: it cannot take the place of another message"
+        raise ConfigError(text)
+    reader = ThreadReader(context, record.key, record.head)
+    following = await reader.messages(await reader.seq_of(index) + 1, record.head.count)
+    return await rewound(context, record, index, (message, *following))
+
+
+def check_place(name: str, index: int, most: int) -> None:
+    """
+    Check that *index* is from 0 up to *most*.
+
+    Raises:
+        ConfigError: It is not.
+    """
+    expect_whole(name, index, 0)
+    if index > most:
+        message = f"{name} must be a whole number from 0 to {most}, got {index}"
+        raise ConfigError(message)
+
+
+async def stored_reductions(context: StoreContext, record: ThreadRecord) -> list[StoredReduction]:
+    """Return every stored reduction of the thread, the newest first."""
+    stored = await context.storage.documents(record.key, "reduction")
+    return [decode_reduction(context.vault, record.key, one) for one in stored]
+
+
+def _split(
+    known: Sequence[StoredReduction], at: int
+) -> tuple[list[StoredReduction], list[StoredReduction]]:
+    """Return those of *known* that cover at most *at* messages, and the others."""
+    return [one for one in known if one.reach <= at], [one for one in known if one.reach > at]
+
+
+async def undone(context: StoreContext, record: ThreadRecord) -> tuple[ThreadRecord, Change] | None:
+    """Return what revokes the newest reduction; None if there is none."""
+    known = await stored_reductions(context, record)
+    if not known:
+        # If there was one when the thread was read, the commit is refused.
+        return None if record.reduction is None else (record, Change())
+    base = record.fallen_back(known[1] if len(known) > 1 else None)
+    return base, Change(drop=[("reduction", known[0].name)])
+
+
+async def cleared(context: StoreContext, record: ThreadRecord) -> tuple[ThreadRecord, Change]:
+    """Return what deletes everything that was said and stored with it."""
+    epoch, head = Epoch(context.random_bytes(EPOCH_SIZE), 0), record.head
+    empty = Head(
+        epoch=epoch.id,
+        created_at=head.created_at,
+        last_activity=head.last_activity,
+        revision=head.revision,
+        folds=head.folds,
+        expires_at=head.expires_at,
+        recent=head.recent,
+        runs=((0, epoch.id),),
+        rewinds=0,
+    )
+    change = Change(
+        display_name="",
+        metadata={},
+        epoch=head.epoch,
+        opens=epoch,
+        clears=True,
+        drop=[*_RUN_KINDS, ("reduction", None), ("checkpoint", None)],
+    )
+    return ThreadRecord(key=record.key, head=empty), change
+
+
+def is_expired(context: StoreContext, record: ThreadRecord) -> bool:
+    """Whether the thread *record* is not found any more."""
+    # The head decides: nothing protects the column beside it.
+    expires_at = record.head.expires_at
+    return expires_at is not None and expires_at <= context.clock()
+
+
+async def delete_expired(context: StoreContext, stored: StoredThread) -> bool:
+    """Delete *stored* as it was read; False if somebody was faster."""
+    try:
+        return await context.storage.delete(stored.key, expected=stored)
+    except ThreadConflictError:
+        # It was prolonged or made again in the meantime.
+        return False
+
+
+async def make_room(context: StoreContext, key: ThreadKey) -> None:
+    """
+    Delete the thread *key* if it has expired, so that a new one can be made.
+
+    One that cannot be read stays: whether it has expired is unknown.
+    """
+    stored = await context.storage.load(key)
+    if stored is None:
+        return
+    try:
+        record = decode_record(stored, context.vault)
+    except (StoreCorruptError, StoreVersionError):
+        return
+    if is_expired(context, record):
+        await delete_expired(context, stored)
+
+
+def check_ttl(ttl: object, *, clock: Callable[[], datetime]) -> None:
+    """
+    Check that *ttl* is a timedelta above zero, or None.
+
+    Raises:
+        ConfigError: It is not, or it ends after the year 9999.
+    """
+    if ttl is None:
+        return
+    if not isinstance(ttl, timedelta) or ttl <= timedelta(0):
+        message = f"ttl must be a timedelta above zero, got {ttl!r}"
+        raise ConfigError(message)
+    try:
+        _ = clock() + ttl
+    except OverflowError:
+        message = f"ttl must end before the year 10000, got {ttl!r}"
+        raise ConfigError(message) from None

@@ -1,25 +1,75 @@
-"""What a store of one's own has to offer."""
+"""What a store implements, and what the threads of one store have in common."""
 
-from typing import Protocol, runtime_checkable
+import os
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
+from msgspec import Struct
+
+from foldline.history.tokens import TokenCounter, TokenEstimator
+from foldline.threads.change import Change, Document, DocumentKind
+from foldline.threads.cipher import Vault
 from foldline.threads.key import ThreadKey
-from foldline.threads.step import Document, DocumentKind, Step, StoredRow, StoredThread
+from foldline.threads.row import StoredRow
 
 
-__all__ = ["LOADED_KINDS", "SteadyStorage", "ThreadStorage", "WordIndex"]
+__all__ = [
+    "LOADED_KINDS",
+    "CheckpointRetention",
+    "StoreContext",
+    "StoredThread",
+    "ThreadStorage",
+]
 
 
 LOADED_KINDS: tuple[DocumentKind, ...] = ("metadata", "execution", "tool")
 """The documents that come with a thread, all of each kind; the newest reduction comes too."""
 
 
+class StoredThread(Struct, frozen=True, kw_only=True):
+    """A thread as a storage returns it, without its rows."""
+
+    key: ThreadKey
+    """Its tenant and id."""
+
+    revision: int
+    """How many commits made it."""
+
+    head: bytes
+    """Its head."""
+
+    documents: Sequence[Document] = ()
+    """Its metadata, execution and tool documents, and the newest reduction."""
+
+    expires_at: float | None = None
+    """When it expires, in seconds since 1970; None for never."""
+
+    tail: Sequence[StoredRow] = ()
+    """Its newest rows, if the storage has read them along: what is mostly asked for next."""
+
+
 @runtime_checkable
 class ThreadStorage(Protocol):
     """
-    Where threads lie: a database, or memory.
+    Where threads are stored: a database, or memory.
 
-    It stores bytes, compares revisions and knows nothing of what they mean. Every method names
-    the tenant. `foldline.testing.storage.StorageConformance` tells whether one keeps its promises.
+    It stores bytes, compares revisions and knows nothing of what they mean. A thread has rows,
+    numbered from 0 without gaps, named documents, and *epochs*: a new one begins at each rewind,
+    edit and clear. Opening epoch k at row n turns the rows from n on into replaced rows of k; new
+    rows are then appended from n. At an earlier epoch e, each number has the replaced row of the
+    smallest epoch after e that replaced it, or else the current row.
+
+    `foldline.testing.storage.StorageConformance` checks whether a storage keeps its promises.
+    """
+
+    ends_commits: bool
+    """
+    Whether a commit that has begun ends even if the task is cancelled.
+
+    The `CancelledError` is then raised after the end; it has a cause if the commit failed. For any
+    other storage a thread makes each commit in a task of its own.
     """
 
     async def open(self) -> None:
@@ -36,34 +86,35 @@ class ThreadStorage(Protocol):
         ...
 
     async def load(self, key: ThreadKey) -> StoredThread | None:
-        """Return a thread as one moment saw it, or None where there is none."""
+        """Return a thread as of one moment, or None if there is none."""
         ...
 
-    async def commit(self, key: ThreadKey, step: Step) -> None:
+    async def commit(self, key: ThreadKey, change: Change) -> None:
         """
-        Do all of *step*, durably, or nothing.
+        Do everything in *change*, durably, or nothing.
 
         Raises:
-            ThreadConflictError: The revision is not the expected one.
-            ThreadNotFoundError: The branch is not the one that the thread stands on, as where it was
-                deleted and made anew; or the one that a new one is to share is owned by no thread of
-                the tenant, or by another thread although this one is not new.
+            ThreadConflictError: The thread is at another revision than `change.revision`.
+            ThreadNotFoundError: It is at that revision, but its current epoch is not
+                `change.epoch`: it was deleted and made again. Or the thread of `change.copies` is
+                missing, does not have that epoch, or has fewer rows.
             StoreError: The storage failed; nothing was written.
-            CommitUnknownError: It failed in a way that leaves open whether it was written.
+            CommitUnknownError: It failed, and whether it was written is unknown.
         """
         ...
 
     async def rows(
-        self, key: ThreadKey, branch: bytes, start: int, stop: int, *, system: bool = False
+        self, key: ThreadKey, epoch: bytes, start: int, stop: int, *, system: bool = False
     ) -> list[StoredRow]:
         """
-        Return the rows from number *start* up to *stop*, shared ones included, in order.
+        Return the rows from number *start* up to *stop*, in order; none for an unknown epoch.
 
         Args:
-            key: The thread that asks; a branch of another tenant has no rows.
-            branch: The branch.
+            key: The thread.
+            epoch: The epoch to read at: the current one, or an earlier one; empty for the current
+                one of a thread whose head is damaged.
             start: The first number.
-            stop: The number behind the last.
+            stop: The number after the last.
             system: Whether only system messages are wanted.
         """
         ...
@@ -78,9 +129,9 @@ class ThreadStorage(Protocol):
         self, tenant: str, *, after: str = "", limit: int | None = None
     ) -> list[StoredThread]:
         """
-        Return the threads of *tenant* with ids behind *after*, in order of their ids.
+        Return the threads of *tenant* whose ids come after *after*, in order of their ids.
 
-        There may be fewer, but none only where there is none behind *after*.
+        May return a short page; an empty page is the end.
         """
         ...
 
@@ -90,44 +141,44 @@ class ThreadStorage(Protocol):
 
     async def delete(self, key: ThreadKey, *, expected: StoredThread | None = None) -> bool:
         """
-        Delete a thread with everything that no fork of it shares; False where there is none.
+        Delete a thread with everything stored for it; False if there is none.
 
         Args:
             key: The thread.
-            expected: The thread as it was read. It is deleted only where it is still so: with the
-                same revision and the same head, since one made anew may have come as far.
+            expected: The thread as it was read. It is deleted only if its revision and its head
+                are still the same, since one made again may have come as far.
 
         Raises:
-            ThreadConflictError: It is not as *expected*, where that is given.
+            ThreadConflictError: It is not as *expected*.
         """
         ...
 
-
-@runtime_checkable
-class SteadyStorage(Protocol):
-    """
-    A storage that ends a commit that it has begun, even if the task is cancelled.
-
-    The `CancelledError` goes on behind the end; it has a cause where the commit failed. Of any
-    other storage a thread makes each commit in a task of its own.
-    """
-
-    ends_commits: bool
-    """Whether it does."""
-
-
-@runtime_checkable
-class WordIndex(Protocol):
-    """A storage that finds the rows with given words without reading all of them."""
-
-    async def indexed(self, key: ThreadKey, branch: bytes) -> int:
-        """Return the number of the first row of *branch* that is not in the index."""
+    async def check(self) -> list[str]:
+        """Return what the database itself finds wrong, one line each; empty if it cannot tell."""
         ...
 
-    async def index(self, key: ThreadKey, branch: bytes, words: list[tuple[int, str]]) -> None:
-        """Add rows to the index: the number of each, and its words with a space between."""
-        ...
 
-    async def find(self, key: ThreadKey, branch: bytes, stop: int, words: list[str]) -> list[int]:
-        """Return the numbers of the rows below *stop* that hold every one of *words*, in order."""
-        ...
+CheckpointRetention: TypeAlias = Literal["latest", "full"]
+"""Whether only the last checkpoint is kept, or every one."""
+
+
+class StoreContext(Struct, frozen=True, kw_only=True):
+    """What the threads of one store have in common."""
+
+    storage: ThreadStorage
+    """Where they are stored."""
+
+    counter: TokenCounter = TokenEstimator()
+    """Counts the tokens of their messages."""
+
+    vault: Vault = Vault()
+    """Protects their bytes."""
+
+    clock: Callable[[], datetime] = partial(datetime.now, UTC)
+    """Returns the time, with a time zone."""
+
+    random_bytes: Callable[[int], bytes] = os.urandom
+    """Makes the ids of epochs and commits."""
+
+    checkpoints: CheckpointRetention = "latest"
+    """Which checkpoints are kept."""

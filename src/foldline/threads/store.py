@@ -1,13 +1,14 @@
-"""What is offered over every storage: threads by their names."""
+"""Threads by their names, over any storage."""
 
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self, runtime_checkable
 
+from foldline.checks import expect, expect_choice
 from foldline.errors import (
     ConfigError,
     StoreCorruptError,
@@ -16,30 +17,55 @@ from foldline.errors import (
     ThreadConflictError,
     ThreadExistsError,
 )
+from foldline.history.messages import Message
 from foldline.history.tokens import TokenCounter, TokenEstimator
-from foldline.threads.arguments import check_ttl
-from foldline.threads.backing import Backing, now_utc
-from foldline.threads.change import Planned
-from foldline.threads.checkpoint import CheckpointRetention
 from foldline.threads.cipher import Cipher, Vault
-from foldline.threads.commitment import carry_out
-from foldline.threads.expiry import delete_expired, is_expired, make_room
+from foldline.threads.commit import Planned, carry_out
+from foldline.threads.head import ThreadRecord, decode_record
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey, check_tenant
-from foldline.threads.origin import plan_new, plan_restore
-from foldline.threads.paging import stored_threads
-from foldline.threads.record import ThreadRecord, decode_record
 from foldline.threads.snapshot import decode_snapshot
-from foldline.threads.step import StoredThread
-from foldline.threads.storage import SteadyStorage, ThreadStorage
+from foldline.threads.start import (
+    check_ttl,
+    delete_expired,
+    is_expired,
+    make_room,
+    plan_new,
+    plan_restore,
+)
+from foldline.threads.storage import (
+    CheckpointRetention,
+    StoreContext,
+    StoredThread,
+    ThreadStorage,
+)
 from foldline.threads.thread import ConversationThread
 
 
-__all__ = ["ThreadStore"]
+__all__ = ["MessageStore", "ThreadStore", "stored_threads"]
 
 
 _LOG = logging.getLogger("foldline")
 
 _ATTEMPTS = 10
+_PAGE = 200
+
+
+@runtime_checkable
+class MessageStore(Protocol):
+    """What keeps the messages of one conversation; a `ConversationThread` does."""
+
+    @property
+    def count(self) -> int:
+        """How many messages there are."""
+        ...
+
+    async def add_messages(self, messages: Iterable[Message]) -> None:
+        """Append *messages*, all or none."""
+        ...
+
+    async def get_messages(self) -> list[Message]:
+        """Return all messages, oldest first."""
+        ...
 
 
 class ThreadStore:
@@ -63,34 +89,31 @@ class ThreadStore:
         Keep threads in *storage*.
 
         Args:
-            storage: Where the bytes lie.
-            counter: What counts tokens; an estimator where none is given. A message is counted once
-                in its life, so all programs that write to one store should use the same.
-            cipher: What encrypts messages, summaries, states and metadata; ids, times and sizes
-                stay readable.
-            checkpoints: Whether the last checkpoint alone is kept, or every one.
-            clock: What tells the time, with a time zone.
+            storage: Where the bytes are stored.
+            counter: Counts tokens; an estimator by default. A message is counted once in its life,
+                so all programs that write to one store should use the same.
+            cipher: Encrypts messages, summaries, states and metadata; ids, times and sizes stay
+                readable.
+            checkpoints: Whether only the last checkpoint is kept, or every one.
+            clock: Returns the time, with a time zone.
 
         Raises:
-            ConfigError: An argument is not allowed.
+            ConfigError: An argument is of another type.
         """
         _check_parts(storage, cipher)
-        if checkpoints not in {"latest", "full"}:
-            message = f"checkpoints={checkpoints!r}: allowed are latest, full"
-            raise ConfigError(message)
-        self._backing = Backing(
+        expect_choice("checkpoints", checkpoints, ("latest", "full"))
+        self._context = StoreContext(
             storage=storage,
             counter=counter or TokenEstimator(),
             vault=Vault(cipher),
-            clock=now_utc if clock is None else partial(_in_utc, clock),
+            clock=partial(datetime.now, UTC) if clock is None else partial(_in_utc, clock),
             checkpoints=checkpoints,
-            ends_commits=isinstance(storage, SteadyStorage) and storage.ends_commits,
         )
 
     @property
-    def backing(self) -> Backing:
+    def context(self) -> StoreContext:
         """What the threads of this store have in common."""
-        return self._backing
+        return self._context
 
     async def open(self) -> Self:
         """
@@ -100,7 +123,7 @@ class ThreadStore:
             StoreError: The storage cannot be opened.
             StoreKeyError: What it holds was written with another key, or without one.
         """
-        await self._backing.storage.open()
+        await self._context.storage.open()
         try:
             await self._check_key()
         except BaseException:
@@ -109,16 +132,16 @@ class ThreadStore:
         return self
 
     async def _check_key(self) -> None:
-        """See that what is stored can be read with our key, before anything is stored beside it."""
-        # Damage and newer formats are told of where somebody asks for what they are in.
+        """Check that what is stored can be read with our key, before anything is added to it."""
+        # Damage and newer formats are reported to those who ask for what they are in.
         with suppress(StoreCorruptError, StoreVersionError):
             for tenant in (await self.tenants())[:1]:
-                for stored in await self._backing.storage.threads(tenant, limit=1):
-                    decode_record(stored, self._backing.vault)
+                for stored in await self._context.storage.threads(tenant, limit=1):
+                    decode_record(stored, self._context.vault)
 
     async def close(self) -> None:
         """Release everything, as leaving the context does."""
-        await self._backing.storage.close()
+        await self._context.storage.close()
 
     async def __aenter__(self) -> Self:
         return await self.open()
@@ -140,16 +163,16 @@ class ThreadStore:
         Args:
             thread_id: The id within the tenant: 1 to 200 of letters, digits and `. _ : -`.
             tenant: The owner.
-            ttl: How long a thread that is made lives; None for ever. It changes nothing of one
+            ttl: How long a thread that is made lives; None for ever. It changes nothing about one
                 that is there.
 
         Raises:
-            ConfigError: *ttl* is no span above zero, or its end has no date.
+            ConfigError: *ttl* is not above zero, or ends after the year 9999.
             ThreadIdError: The id or the tenant has characters that are not allowed.
             StoreCorruptError: The stored thread is damaged.
         """
         key = ThreadKey(tenant, thread_id)
-        check_ttl(ttl, clock=self._backing.clock)
+        check_ttl(ttl, clock=self._context.clock)
         for _ in range(_ATTEMPTS):
             found = await self._find(key)
             if found is not None:
@@ -158,15 +181,15 @@ class ThreadStore:
                 return await self._make(key, ttl)
             except ThreadConflictError:
                 # Somebody else has made it in the meantime, or one that has expired is there.
-                await make_room(self._backing, key)
-        message = f"thread {thread_id!r} is made and deleted all the time"
+                await make_room(self._context, key)
+        message = f"thread {thread_id!r} is made and deleted again and again: try later"
         raise StoreError(message)
 
     async def find(
         self, thread_id: str, *, tenant: str = DEFAULT_TENANT
     ) -> ConversationThread | None:
         """
-        Return the thread of that id, or None where there is none.
+        Return the thread of that id, or None if there is none.
 
         Raises:
             ThreadIdError: The id or the tenant has characters that are not allowed.
@@ -180,9 +203,9 @@ class ThreadStore:
         """
         Make a thread of a snapshot, in one commit, and return it.
 
-        A reduction that does not stand for the messages of the snapshot is left out, and so is what
-        a vendor holds of the thread; an open run behind which somebody has spoken is ended. What an
-        earlier reduction alone had archived is in the working history again.
+        A reduction that does not cover the messages of the snapshot is left out, and so is what a
+        vendor holds of the thread; an open run that messages were added after is ended. What only an
+        earlier reduction had archived is in the working history again.
 
         Args:
             data: What `ConversationThread.to_snapshot` wrote.
@@ -192,87 +215,88 @@ class ThreadStore:
         Raises:
             FormatError: *data* is not a snapshot.
             StoreVersionError: It was written by a newer foldline.
-            CheckpointStaleError: Its execution state belongs to more messages than it holds.
-            CheckpointError: A number in that state cannot be.
+            CheckpointStaleError: Its execution state belongs to more messages than it has.
+            CheckpointError: A number in that state is invalid.
             ThreadIdError: The id has characters that are not allowed.
             ThreadExistsError: There is a thread of that id.
         """
         snapshot = decode_snapshot(data)
         key = ThreadKey(tenant, snapshot.id if thread_id is None else thread_id)
-        planned = plan_restore(self._backing, key, snapshot)
-        await make_room(self._backing, key)
+        planned = plan_restore(self._context, key, snapshot)
+        await make_room(self._context, key)
         try:
             return await self._new(planned)
         except ThreadConflictError:
             raise ThreadExistsError(thread_id=key.id) from None
 
     async def _find(self, key: ThreadKey) -> ConversationThread | None:
-        stored = await self._backing.storage.load(key)
+        stored = await self._context.storage.load(key)
         if stored is None:
             return None
-        record = decode_record(stored, self._backing.vault)
-        # Looking deletes nothing: the clock of whoever looks may be ahead.
+        record = decode_record(stored, self._context.vault)
+        # Reading deletes nothing: the clock of this reader may be ahead.
         return (
-            None if is_expired(self._backing, record) else ConversationThread(self._backing, record)
+            None if is_expired(self._context, record) else ConversationThread(self._context, record)
         )
 
     async def _make(self, key: ThreadKey, ttl: timedelta | None) -> ConversationThread:
-        expires_at = None if ttl is None else self._backing.clock() + ttl
-        planned = plan_new(self._backing, key, expires_at=expires_at)
+        expires_at = None if ttl is None else self._context.clock() + ttl
+        planned = plan_new(self._context, key, expires_at=expires_at)
         return await self._new(planned)
 
     async def _new(self, planned: Planned) -> ConversationThread:
-        thread = ConversationThread(self._backing, planned.record)
-        await carry_out(self._backing, planned)
+        thread = ConversationThread(self._context, planned.record)
+        await carry_out(self._context, planned)
         return thread
 
     async def threads(self, *, tenant: str = DEFAULT_TENANT) -> AsyncIterator[ConversationThread]:
         """
-        Give every thread of *tenant*, in order of their ids.
+        Yield every thread of *tenant*, in order of their ids.
 
-        One that is damaged, or that a newer foldline wrote, is passed over, and the log names it.
+        One that is damaged, or that a newer foldline wrote, is skipped, and the log names it.
 
         Raises:
             ThreadIdError: The tenant has characters that are not allowed.
+            StoreCorruptError: The store is damaged so that its threads cannot be listed.
         """
         check_tenant(tenant)
-        async for stored in stored_threads(self._backing.storage, tenant):
+        async for stored in stored_threads(self._context.storage, tenant):
             record = self._whole(stored)
-            if record is not None and not is_expired(self._backing, record):
-                yield ConversationThread(self._backing, record)
+            if record is not None and not is_expired(self._context, record):
+                yield ConversationThread(self._context, record)
 
     def _whole(self, stored: StoredThread) -> ThreadRecord | None:
         try:
-            return decode_record(stored, self._backing.vault)
+            return decode_record(stored, self._context.vault)
         except StoreCorruptError:
             _LOG.warning("thread %r is damaged: see `foldline verify`", stored.key.id)
         except StoreVersionError:
             _LOG.warning(
-                "thread %r was written by a newer foldline, and is passed over: upgrade foldline",
+                "thread %r was written by a newer foldline and is skipped: upgrade foldline",
                 stored.key.id,
             )
         return None
 
     async def tenants(self) -> list[str]:
         """Return every tenant that has a thread, in order."""
-        return await self._backing.storage.tenants()
+        return await self._context.storage.tenants()
 
     async def delete(self, thread_id: str, *, tenant: str = DEFAULT_TENANT) -> bool:
-        """Delete a thread with everything that no fork of it shares; False where there is none."""
-        return await self._backing.storage.delete(ThreadKey(tenant, thread_id))
+        """Delete a thread with everything stored for it; False if there is none."""
+        return await self._context.storage.delete(ThreadKey(tenant, thread_id))
 
     async def purge_expired(self) -> int:
         """
         Delete every thread that has expired, of all tenants, and return how many there were.
 
-        A damaged thread stays, for `foldline verify`, and one that a newer foldline wrote, for that.
+        A damaged thread stays, and so does one that a newer foldline wrote.
         """
         deleted = 0
         for tenant in await self.tenants():
-            async for stored in stored_threads(self._backing.storage, tenant):
+            async for stored in stored_threads(self._context.storage, tenant):
                 record = self._whole(stored)
-                if record is not None and is_expired(self._backing, record):
-                    deleted += await delete_expired(self._backing, stored)
+                if record is not None and is_expired(self._context, record):
+                    deleted += await delete_expired(self._context, stored)
         return deleted
 
     async def delete_inactive(
@@ -289,44 +313,62 @@ class ThreadStore:
             dry_run: Whether they are only counted.
 
         Raises:
-            ConfigError: *threshold* is no span above zero, or reaches back to no date.
+            ConfigError: *threshold* is not above zero, or reaches back before the year 1.
             ThreadIdError: The tenant has characters that are not allowed.
         """
         check_tenant(tenant)
-        latest = _before(threshold, self._backing.clock())
+        latest = _before(threshold, self._context.clock())
         count = 0
-        async for stored in stored_threads(self._backing.storage, tenant):
+        async for stored in stored_threads(self._context.storage, tenant):
             record = self._whole(stored)
             if record is not None and record.head.last_activity <= latest:
-                count += 1 if dry_run else await delete_expired(self._backing, stored)
+                count += 1 if dry_run else await delete_expired(self._context, stored)
         return count
 
 
+async def stored_threads(storage: ThreadStorage, tenant: str) -> AsyncIterator[StoredThread]:
+    """
+    Yield every thread of *tenant* as it is stored, in order of their ids, page by page.
+
+    Raises:
+        StoreCorruptError: A page does not follow the one before, so that there is no end.
+    """
+    after = ""
+    while page := await storage.threads(tenant, after=after, limit=_PAGE):
+        for stored in page:
+            if stored.key.id <= after:
+                message = (
+                    f"the threads of tenant {tenant!r} cannot be listed: {stored.key.id!r} comes "
+                    f"after {after!r}. `foldline verify` names what is damaged"
+                )
+                raise StoreCorruptError(message)
+            after = stored.key.id
+            yield stored
+
+
 def _before(threshold: object, now: datetime) -> datetime:
-    """
-    Return the moment that lies *threshold* back; a span below zero would end ahead of every thread.
-    """
+    """Return the time *threshold* before *now*."""
     if not isinstance(threshold, timedelta) or threshold <= timedelta(0):
-        message = f"threshold={threshold!r}: allowed is a timedelta above zero"
+        message = f"threshold must be a timedelta above zero, got {threshold!r}"
         raise ConfigError(message)
     try:
         return now - threshold
     except OverflowError:
-        message = f"threshold={threshold!r}: allowed is one that reaches back to a date"
+        message = f"threshold must not reach back before the year 1, got {threshold!r}"
         raise ConfigError(message) from None
 
 
 def _in_utc(clock: Callable[[], datetime]) -> datetime:
-    """
-    Return what *clock* tells: a local time in the hour that comes twice is never equal to another.
-    """
-    return clock().astimezone(UTC)
+    """Return the time of *clock* in UTC, since a local time may come twice."""
+    moment = clock()
+    expect("the time of clock", moment, datetime, hint="return a datetime with a time zone")
+    return moment.astimezone(UTC)
 
 
 def _check_parts(storage: object, cipher: object) -> None:
     if not isinstance(storage, ThreadStorage):
-        message = f"storage is a {type(storage).__name__}: see ThreadStorage for what it needs"
+        message = f"storage must be a ThreadStorage, got {type(storage).__name__}"
         raise ConfigError(message)
     if cipher is not None and not isinstance(cipher, Cipher):
-        message = f"cipher is a {type(cipher).__name__}: it needs encrypt and decrypt"
+        message = f"cipher must have key_id, encrypt and decrypt, got {type(cipher).__name__}"
         raise ConfigError(message)

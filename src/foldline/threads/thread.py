@@ -1,12 +1,12 @@
 """A conversation that is kept."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 
-from msgspec import UNSET, UnsetType, structs
+from msgspec import structs
 
+from foldline.checks import expect
 from foldline.errors import (
     ConfigError,
     IntegrityError,
@@ -16,54 +16,44 @@ from foldline.errors import (
 )
 from foldline.history.messages import Message
 from foldline.reduction.state import HistoryReductionState, hash_of, same_hash
-from foldline.threads.arguments import (
-    check_answer,
-    check_change,
-    check_commit_id,
-    check_index,
-    check_messages,
-    check_metadata,
-    check_moment,
-    several,
-    texts,
-)
-from foldline.threads.backing import Backing
-from foldline.threads.change import COMMIT_ID_SIZE, Change, Planned, plan_step
-from foldline.threads.checkpoint import CheckpointSource
-from foldline.threads.commitment import carry_out
-from foldline.threads.expiry import is_expired
-from foldline.threads.loop_state import AgentLoopState
+from foldline.threads.change import COMMIT_ID_SIZE, Change, check_change, check_messages, several
+from foldline.threads.commit import OneLoopLock, carry_out, plan
+from foldline.threads.head import ThreadRecord, decode_record
 from foldline.threads.read_only import ReadOnlyThread
-from foldline.threads.record import ThreadRecord, decode_record
-from foldline.threads.revision import cleared, edited, rewound, without_newest
-from foldline.threads.row import extend_history
-from foldline.threads.tool_run import ToolRun, answer_of
+from foldline.threads.row import KnownRow, extend_history
+from foldline.threads.start import cleared, edited, rewound, undone
+from foldline.threads.storage import StoreContext
+from foldline.threads.tools import answer_of
 
 
-__all__ = ["ConversationThread"]
+__all__ = ["ConversationThread", "ThreadMoment"]
+
+
+# Each attempt fails only because somebody else has written: so many in a row are no accident.
+_ATTEMPTS = 100
 
 
 class ConversationThread(ReadOnlyThread):
     """
     A durable history with its metadata, reductions and execution state.
 
-    Every method that writes is one commit: it is there after any crash, or nothing of it is. A
-    commit is made only if nobody else has written since this object read the thread; otherwise it
-    raises `ThreadConflictError`, and `refresh` reads what is there now. Where somebody has deleted
-    the thread, it raises `ThreadNotFoundError`, also where another one was made under its id: only
-    `refresh` goes on with that.
+    Every method that writes is one commit: after a crash all of it is there, or nothing. A commit
+    is made only if nobody else has written since this object read the thread; otherwise it raises
+    `ThreadConflictError`, and `refresh` reads what is there now. If somebody has deleted the
+    thread, it raises `ThreadNotFoundError`, also if another one was made with its id: only
+    `refresh` continues with that.
     """
 
-    def __init__(self, backing: Backing, record: ThreadRecord) -> None:
+    def __init__(self, context: StoreContext, record: ThreadRecord) -> None:
         """Show *record*; a store makes threads."""
-        super().__init__(backing, record)
-        self._lock = asyncio.Lock()
+        super().__init__(context, record)
+        self._lock = OneLoopLock()
         self._in_turn = False
 
     @contextmanager
     def turn(self) -> Generator[None, None, None]:
         """
-        Keep other turns out of this object for as long as the context lasts.
+        Keep other turns out of this object as long as the context lasts.
 
         Turns on other objects of the same thread are kept out by their commits.
 
@@ -90,82 +80,101 @@ class ConversationThread(ReadOnlyThread):
 
     async def _reload(self, *, created_at: datetime | None = None) -> None:
         async with self._lock:
-            stored = await self._backing.storage.load(self.key)
+            stored = await self._context.storage.load(self.key)
             if stored is None:
                 raise ThreadNotFoundError(thread_id=self.id)
-            record = decode_record(stored, self._backing.vault)
+            record = decode_record(stored, self._context.vault)
             if created_at not in {None, record.head.created_at}:
-                # It was deleted, and another one made under its id.
+                # It was deleted, and another one made with its id.
                 raise ThreadNotFoundError(thread_id=self.id)
-            # A thread that was deleted and made again may have come to the same revision.
-            if (record.head.revision, record.head.seal) != (self.revision, self._record.head.seal):
-                self._history = None
-            self._record = record
+            self._adopt(record, None)
 
-    async def commit(  # noqa: PLR0913 - one transaction has so many parts
-        self,
-        *,
-        messages: Iterable[Message] = (),
-        execution: AgentLoopState | UnsetType | None = UNSET,
-        reduction: HistoryReductionState | UnsetType = UNSET,
-        tools: Sequence[ToolRun] = (),
-        settled: Sequence[str] = (),
-        archive: bool = False,
-        source: CheckpointSource = "loop",
-        commit_id: bytes | None = None,
-        expected: int | None = None,
-    ) -> None:
+    def _adopt(self, record: ThreadRecord, known: Sequence[KnownRow] | None) -> None:
+        """Show *record*, which has the new rows *known*, or any if that is None."""
+        before, head = self._record.head, record.head
+        self._record = record
+        if head.epoch != before.epoch or (known is None and head.seal != before.seal):
+            self._history = None
+        elif self._history is not None:
+            extend_history(self._history, known or ())
+
+    async def commit(self, change: Change) -> None:
         """
-        Write one step of a run, in one transaction or not at all; what is not named stays.
-
-        Args:
-            messages: What was said; the calls that it answers are settled by themselves.
-            execution: The execution state behind the step; None clears it.
-            reduction: The newest reduction; it stands for no less than one before it, made alike.
-            tools: Intents, before the tools run, and results, as soon as they are there.
-            settled: The ids of further calls that need not be remembered any more.
-            archive: Whether the messages that *reduction* stands for are archived.
-            source: What the step was made after, for a kept checkpoint.
-            commit_id: 8 random bytes. With those of one of the last 8 commits nothing is done.
-            expected: The revision that the step was decided on; that of this object by default.
+        Write one step of a run, in one transaction or not at all.
 
         Raises:
-            ConfigError: An argument or a field of one is of another kind, or *reduction* goes back.
-            CheckpointError: A number in *execution* cannot be.
+            ConfigError: A field of *change* is of another type, or its reduction goes back.
+            CheckpointError: A number in its execution state is invalid.
             ThreadConflictError: Somebody else has written in the meantime.
-            IntegrityError: *reduction* stands for other messages than those of this thread.
+            IntegrityError: Its reduction covers other messages than those of this thread.
             StoreError: The store failed; nothing was written.
+            CommitUnknownError: It failed, and whether it was written is unknown.
         """
-        change = Change(
-            messages=several("messages", messages),
-            execution=execution,
-            reduction=reduction,
-            tools=several("tools", tools),
-            settled=several("settled", settled),
-            source=source,
-        )
-        check_commit_id(commit_id)
-        if expected is not None:
-            check_index("expected", expected)
-        name = commit_id or self._backing.random_bytes(COMMIT_ID_SIZE)
-        await self._commit(change, archive=archive, commit_id=name, expected=expected)
+        expect("change", change, Change)
+        if change.commit_id is None:
+            # Named by an error, so that the caller can repeat it.
+            commit_id = self._context.random_bytes(COMMIT_ID_SIZE)
+            change = structs.replace(change, commit_id=commit_id)
+        await self._commit(change)
 
-    async def _commit(
-        self,
-        change: Change,
-        *,
-        archive: bool = False,
-        commit_id: bytes | None = None,
-        expected: int | None = None,
-    ) -> None:
+    async def _commit(self, change: Change) -> None:
         check_change(change)
         async with self._lock:
-            if commit_id is not None and commit_id in self._record.head.recent:
+            head = self._record.head
+            if change.commit_id in head.recent:
                 return
-            if expected not in {None, self.revision}:
-                raise self._conflict(self.revision, expected=expected)
-            change = await self._with_reduction(change, archive=archive)
-            await self._write(change, commit_id=commit_id)
+            if change.expected not in {None, head.revision}:
+                raise self._conflict(head.revision, expected=change.expected)
+            if isinstance(change.reduction, HistoryReductionState):
+                await self._check_reduction(change.reduction)
+            await self._write(self._record, change)
+
+    async def _check_reduction(self, reduction: HistoryReductionState) -> None:
+        index, history = reduction.summarized_up_to_index, self._current_history()
+        if reduction.goes_back_from(self._record.reduction):
+            message = f"a reduction up to {index} goes back: `undo_reduction` revokes the newest"
+            raise ConfigError(message)
+        if index:
+            if history is not None and history.start <= index <= len(history):
+                known = hash_of(history, index)
+            else:
+                known = await self._guarded(lambda reader: reader.hash_at(index))
+            if not same_hash(known, reduction.message_hash):
+                raise IntegrityError(index=index)
+
+    async def _write(self, base: ThreadRecord, change: Change) -> None:
+        expires_at = self._record.head.expires_at
+        if expires_at is not None and expires_at <= self._context.clock():
+            # The next call would find it gone, and this commit with it.
+            raise ThreadNotFoundError(thread_id=self.id)
+        planned = plan(self._context, base, change)
+        try:
+            await carry_out(self._context, planned, self._adopt)
+        except ThreadConflictError as error:
+            raise await self._left_behind() or error from None
+
+    async def retry(self, decide: "Callable[[ConversationThread], Change]") -> None:
+        """
+        Commit what *decide* returns; after a conflict read the thread and decide again.
+
+        What *decide* raises ends it. Give the change the revision that was looked at as `expected`
+        if others may write through this object in the meantime.
+
+        Raises:
+            ThreadConflictError: Others were faster again and again.
+            ThreadNotFoundError: Somebody has deleted the thread.
+        """
+        created_at = self.created_at
+        for attempt in range(1, _ATTEMPTS + 1):
+            revision, change = self.head.revision, decide(self)
+            try:
+                await self._commit(change)
+            except ThreadConflictError:
+                await self._reload(created_at=created_at)
+                if self.head.revision == revision or attempt == _ATTEMPTS:
+                    raise
+            else:
+                return
 
     async def add_messages(
         self, messages: Iterable[Message], *, commit_id: bytes | None = None
@@ -175,7 +184,7 @@ class ConversationThread(ReadOnlyThread):
 
         Args:
             messages: What was said.
-            commit_id: See `commit`.
+            commit_id: See `Change.commit_id`.
 
         Raises:
             ThreadConflictError: Somebody else has written in the meantime.
@@ -183,7 +192,7 @@ class ConversationThread(ReadOnlyThread):
         """
         given = several("messages", messages)
         if given:
-            await self.commit(messages=given, source="input", commit_id=commit_id)
+            await self.commit(Change(messages=given, source="input", commit_id=commit_id))
 
     async def add_message(self, message: Message) -> None:
         """
@@ -197,94 +206,62 @@ class ConversationThread(ReadOnlyThread):
 
     async def append(self, messages: Iterable[Message], *, commit_id: bytes | None = None) -> None:
         """
-        Append *messages* behind whatever others have written in the meantime.
+        Append *messages* after whatever others have written in the meantime.
 
         Args:
             messages: What was said.
-            commit_id: See `commit`. Give one, and the same again, where the call may be repeated:
-                behind a cancelled one nobody knows whether it was made.
+            commit_id: See `Change.commit_id`. Give one, and the same again, if the call may be
+                repeated: after a cancelled one it is unknown whether it was made.
 
         Raises:
             StoreError: The store failed; nothing was written.
         """
         given = several("messages", messages)
-        if not given:
-            return
-        # One id for all attempts: one that was made without our knowing is not made again.
-        name = self._backing.random_bytes(COMMIT_ID_SIZE) if commit_id is None else commit_id
-        await self._insisting(lambda: self.commit(messages=given, source="input", commit_id=name))
+        if given:
+            # One id for all attempts: one that was made without our knowing is not made again.
+            name = commit_id or self._context.random_bytes(COMMIT_ID_SIZE)
+            change = Change(messages=given, source="input", commit_id=name)
+            await self.retry(lambda _: change)
 
     async def save_reduction(
-        self, reduction: HistoryReductionState, *, archive: bool = False
+        self,
+        reduction: HistoryReductionState,
+        *,
+        archive: bool = False,
+        epoch: bytes | None = None,
     ) -> None:
         """
         Store *reduction* as the newest one, whatever others have appended in the meantime.
 
         Args:
-            reduction: The reduction; what it stands for must be the beginning of this thread.
-            archive: Whether the messages that it stands for leave the working history.
+            reduction: The reduction; it must cover the beginning of this thread.
+            archive: Whether the messages that it covers leave the working history.
+            epoch: The `head.epoch` in which the fold began; that of this object by default.
 
         Raises:
-            IntegrityError: It stands for other messages than those of this thread.
-            ConfigError: A field of it is of another kind.
-            ThreadConflictError: Another reduction was stored in the meantime, or the one in force,
-                made alike, stands for more.
+            IntegrityError: It covers other messages than those of this thread.
+            ThreadConflictError: The thread was rewound, edited or cleared since then; or another
+                reduction was stored in the meantime, or the active one, made alike, covers more.
             StoreError: The store failed; nothing was written.
         """
-        check_change(Change(reduction=reduction))
-        known = self._newest_reduction()
+        change = Change(reduction=reduction, archive=archive)
+        check_change(change)
+        began, known = epoch or self.head.epoch, self._newest_reduction()
 
-        async def _save() -> None:
-            if self._newest_reduction() != known or reduction.goes_back_from(
-                self._record.reduction
-            ):
-                raise self._conflict(self.revision)
-            await self._commit(Change(reduction=reduction), archive=archive)
+        def _decide(_: ConversationThread) -> Change:
+            is_same = self.head.epoch == began and self._newest_reduction() == known
+            if not is_same or reduction.goes_back_from(self.last_reduction):
+                raise self._conflict(self.head.revision)
+            return structs.replace(change, expected=self.head.revision)
 
-        await self._insisting(_save)
+        await self.retry(_decide)
 
-    def _newest_reduction(self) -> tuple[str, str, datetime | None]:
+    def _newest_reduction(self) -> tuple[object, ...]:
         newest = self._record.reduction
         if newest is None:
-            return "", "", None
-        # A number is given again once its reduction was undone.
+            return ()
+        # A number is used again once its reduction was undone.
         return self._record.reduction_name, newest.message_hash, newest.created_at
-
-    async def _insisting(self, write: Callable[[], Awaitable[None]]) -> None:
-        """Do *write*, again behind what others wrote, as long as somebody else is faster."""
-        created_at = self.created_at
-        while True:
-            revision = self.revision
-            try:
-                await write()
-            except ThreadConflictError:
-                await self._reload(created_at=created_at)
-                if self.revision == revision:
-                    raise
-            else:
-                return
-
-    async def _with_reduction(self, change: Change, *, archive: bool) -> Change:
-        reduction = change.reduction
-        if not isinstance(reduction, HistoryReductionState):
-            return change
-        index = reduction.summarized_up_to_index
-        if reduction.goes_back_from(self._record.reduction):
-            message = f"a reduction up to {index} goes back: `undo_reduction` revokes the newest"
-            raise ConfigError(message)
-        if index and not same_hash(await self._hash_at(index), reduction.message_hash):
-            raise IntegrityError(index=index)
-        return structs.replace(
-            change,
-            is_new_fold=not reduction.is_same_as(self._record.reduction),
-            archived=max(index, self.archived) if archive else None,
-        )
-
-    async def _hash_at(self, index: int) -> str:
-        history = self._current_history()
-        if history is not None and history.start <= index <= len(history):
-            return hash_of(history, index)
-        return await self._guarded(lambda reader: reader.hash_at(index))
 
     async def set_metadata(
         self, metadata: Mapping[str, object] | None = None, *, display_name: str | None = None
@@ -294,56 +271,50 @@ class ConversationThread(ReadOnlyThread):
 
         Raises:
             ConfigError: A key is blank.
-            FormatError: A value has no place in JSON.
+            FormatError: A value cannot be written as JSON.
             ThreadConflictError: Somebody else has written in the meantime.
         """
-        check_metadata(metadata, display_name)
-        async with self._lock:
-            await self._write(Change(metadata=metadata, display_name=display_name))
+        await self._commit(Change(metadata=metadata, display_name=display_name))
 
     async def set_expiry(self, expires_at: datetime | None) -> None:
         """
-        Let the thread be gone from *expires_at* on, or never.
+        Set or clear the time when the thread expires.
 
         Raises:
             ConfigError: *expires_at* has no time zone.
             ThreadConflictError: Somebody else has written in the meantime.
         """
-        check_moment("expires_at", expires_at)
-        async with self._lock:
-            await self._write(Change(expires_at=expires_at))
+        await self._commit(Change(expires_at=expires_at))
 
     async def answer_tool(self, call_id: str, text: str, *, is_error: bool = False) -> None:
         """
-        Say what became of a tool call that was interrupted, so that the run can be resumed.
+        Give the answer of a tool call that was interrupted, so that the run can be resumed.
 
         Args:
             call_id: The id of the call, one of `pending_tools`.
-            text: What the model is told that the tool answered.
-            is_error: Whether it tells of a failure.
+            text: What the tool answered.
+            is_error: Whether it is a failure.
 
         Raises:
-            ConfigError: No call of that id waits, it has its result already, or *text* is no text.
+            ConfigError: No call of that id waits, or it has its result already.
             ThreadConflictError: Somebody else has written in the meantime.
         """
-        check_answer(text)
+        expect("text", text, str)
         run = next((run for run in self.pending_tools if run.call_id == call_id), None)
-        if run is None:
-            message = f"no tool call {call_id!r} waits in thread {self.id!r}"
-            raise ConfigError(message)
-        if run.is_finished:
-            message = f"tool call {call_id!r} of thread {self.id!r} has its result already"
+        if run is None or run.is_finished:
+            state = "has its result already" if run is not None else "is not waiting"
+            message = f"tool call {call_id!r} of thread {self.id!r} {state}"
             raise ConfigError(message)
         answered = structs.replace(run, result=text, is_error=is_error)
-        await self._commit(Change(tools=[answered]), expected=self.revision)
+        await self._commit(Change(tools=[answered], expected=self.head.revision))
 
     async def abandon_run(self, reason: str = "Abandoned") -> None:
         """
         End the open run, so that a new one may start; without one nothing is written.
 
-        The tools that have begun are answered: with their results, or else with the word that these
-        are unknown. A vendor that holds the conversation may have what nobody has stored, so it is
-        left as well.
+        The tools that have begun are answered: with their results, or by saying that these are
+        unknown. A conversation that a vendor holds is left, since it may contain what nobody has
+        stored.
 
         Raises:
             ThreadConflictError: Somebody else has written in the meantime.
@@ -351,94 +322,68 @@ class ConversationThread(ReadOnlyThread):
         state = self._record.execution
         if state is not None and state.is_open:
             answers = [answer_of(run, self.now()) for run in self.pending_tools]
-            change = Change(messages=answers, execution=state.with_service(None).terminated(reason))
-            await self._commit(change, expected=self.revision)
+            ended = state.with_service(None).terminated(reason)
+            revision = self.head.revision
+            await self._commit(Change(messages=answers, execution=ended, expected=revision))
 
     async def rewind(self, at: int) -> None:
         """
         Take back everything from the index *at* on.
 
-        What was said there stays in the store, on the branch that is left; reductions that stand
-        for a part of it, the execution state and waiting tool calls go.
+        What was said there stays in the store until it is pruned or cleared; reductions that cover
+        a part of it, the execution state and waiting tool calls are deleted.
 
         Raises:
-            ConfigError: There are fewer messages than *at*, or it is no whole number.
+            ConfigError: There are fewer messages than *at*.
             ThreadConflictError: Somebody else has written in the meantime.
         """
-        check_index("at", at)
-        async with self._lock:
-            change = await self._guarded(lambda _: rewound(self._backing, self._record, at))
-            await self._write(change)
+        await self._redo(lambda record: rewound(self._context, record, at))
 
     async def edit(self, index: int, message: Message) -> None:
         """
         Put *message* in the place of the one at *index*; all that follows stays.
 
-        Reductions that stand for the message go, and so does the execution state.
+        Reductions that cover the message are deleted, and so is the execution state.
 
         Raises:
             ConfigError: There is no message at *index*, or *message* is a system message.
             ThreadConflictError: Somebody else has written in the meantime.
         """
-        check_index("index", index)
         check_messages([message])
-        async with self._lock:
-            change = await self._guarded(
-                lambda _: edited(self._backing, self._record, index, message)
-            )
-            await self._write(change)
+        await self._redo(lambda record: edited(self._context, record, index, message))
 
     async def undo_reduction(self) -> HistoryReductionState | None:
         """
-        Revoke the newest reduction and return the one in force now, if there is one.
+        Revoke the newest reduction and return the one that is the newest now, if there is one.
 
         Messages that it had archived are in the working history again, byte for byte.
 
         Raises:
             ThreadConflictError: Somebody else has written in the meantime.
         """
-        async with self._lock:
-            change = await without_newest(self._backing, self._record)
-            if change is not None:
-                await self._write(change)
-            return self._record.reduction
-
-    async def forget_checkpoints(self, names: Iterable[str]) -> None:
-        """
-        Remove the kept checkpoints with the ids *names*; nobody was active by that.
-
-        Raises:
-            ConfigError: *names* is no list of texts.
-            ThreadConflictError: Somebody else has written in the meantime.
-        """
-        change = Change(drop=[("checkpoint", name) for name in texts("names", names)])
-        async with self._lock:
-            await self._write(change, now=self.last_activity)
+        await self._redo(lambda record: undone(self._context, record))
+        return self._record.reduction
 
     async def clear(self) -> None:
         """
         Delete all messages, reductions, checkpoints and metadata; the thread itself stays.
 
-        Messages that a fork shares stay there.
-
         Raises:
             ThreadConflictError: Somebody else has written in the meantime.
         """
-        async with self._lock:
-            await self._write(cleared(self._backing, self._record))
+        await self._redo(lambda record: cleared(self._context, record))
 
     async def fork(self, thread_id: str, *, at: int | None = None) -> "ConversationThread":
         """
-        Return a new thread that shares the first messages of this one.
+        Return a new thread with the first messages of this one.
 
-        It shares them in the store too, with every reduction that stands for no more than they are:
-        nothing is copied and nothing is summarized again. Deleting either thread leaves the other.
-        It inherits the expiry, the display name and the metadata, in which `forked_from` and
-        `forked_at` are the id of this thread and *at*; from then on each has its own.
+        It has every reduction that covers no more than these: nothing is summarized again. It
+        inherits the expiry, the display name and the metadata, in which `forked_from` and
+        `forked_at` are the id of this thread and *at*.
 
         Args:
             thread_id: The id of the new thread, of the same tenant.
-            at: How many messages it shares, system messages not counted; all by default.
+            at: How many messages it has, system messages not counted; all by default.
 
         Raises:
             ThreadExistsError: There is a thread of that id.
@@ -446,33 +391,37 @@ class ConversationThread(ReadOnlyThread):
             ThreadConflictError: Somebody has cleared this thread since it was read.
             ConfigError: There are fewer messages than *at*.
         """
-        return ConversationThread(self._backing, await self._fork(thread_id, at))
+        return ConversationThread(self._context, await self._fork(thread_id, at))
 
-    async def _write(
-        self, change: Change, *, commit_id: bytes | None = None, now: datetime | None = None
+    async def _redo(
+        self, decide: Callable[[ThreadRecord], Awaitable[tuple[ThreadRecord, Change] | None]]
     ) -> None:
-        backing = self._backing
-        if now is not None:
-            backing = structs.replace(backing, clock=lambda: now)
-        if is_expired(self._backing, self._record):
-            # The next to ask for it would find it gone, and this with it.
-            raise ThreadNotFoundError(thread_id=self.id)
-        planned = plan_step(backing, self._record, change, commit_id=commit_id)
-        try:
-            await carry_out(
-                backing, planned, made=lambda: self._take(planned, change), moved=self._move_to
-            )
-        except ThreadConflictError as error:
-            raise await self._left_behind() or error from None
+        """Commit the change that *decide* makes, on the earlier record that it returns with it."""
+        async with self._lock:
+            decided = await self._guarded(lambda _: decide(self._record))
+            if decided is not None:
+                await self._write(*decided)
 
-    def _move_to(self, record: ThreadRecord) -> None:
-        if record.head.seal != self._record.head.seal:
-            self._history = None
-        self._record = record
 
-    def _take(self, planned: Planned, change: Change) -> None:
-        self._record = planned.record
-        if change.rebranch is not None:
-            self._history = None
-        elif self._history is not None:
-            extend_history(self._history, planned.known)
+class ThreadMoment(ReadOnlyThread):
+    """A thread as it was at a checkpoint, which can be read and forked."""
+
+    async def fork(self, thread_id: str, *, at: int | None = None) -> ConversationThread:
+        """
+        Return a new thread with the first messages of this moment.
+
+        It is what `ConversationThread.fork` would have made then, also if the thread has been
+        rewound or edited since. Of the reductions it has those that the thread has now.
+
+        Args:
+            thread_id: The id of the new thread, of the same tenant.
+            at: How many messages it has, system messages not counted; all of this moment by
+                default.
+
+        Raises:
+            ThreadExistsError: There is a thread of that id.
+            ThreadNotFoundError: Somebody has deleted this thread, or it has expired.
+            ThreadConflictError: Somebody has cleared it, or pruned this moment.
+            ConfigError: There are fewer messages than *at*.
+        """
+        return ConversationThread(self._context, await self._fork(thread_id, at))

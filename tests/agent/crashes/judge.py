@@ -16,7 +16,7 @@ from foldline.threads.checkpointer import ThreadCheckpointer
 from foldline.threads.loop_state import COMPLETED
 from foldline.threads.storage import ThreadStorage
 from foldline.threads.stores.memory import MemoryStorage
-from foldline.threads.tool_run import INTERRUPTED
+from foldline.threads.tools import INTERRUPTED
 from tests.agent.crashes.book import Book, Entry
 from tests.agent.crashes.life import Life
 from tests.agent.crashes.play import DECIDED, NAME, live, store_on

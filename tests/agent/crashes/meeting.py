@@ -108,7 +108,7 @@ async def fold(met: Met, thread: ConversationThread) -> bool:
         2,
         target_count=2,
         reduction_threshold=0,
-        message_count_at_reduction=thread.length,
+        message_count_at_reduction=thread.head.length,
         created_at=NOW,
     )
     await thread.save_reduction(reduction)

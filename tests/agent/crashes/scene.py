@@ -37,8 +37,8 @@ from foldline.testing.grammars import (
     check_openai_responses,
 )
 from foldline.testing.model import ScriptedModel
-from foldline.threads.checkpoint import CheckpointRetention
-from foldline.threads.tool_run import ToolPolicy
+from foldline.threads.storage import CheckpointRetention
+from foldline.threads.tools import ToolPolicy
 from tests.agent.crashes.book import Book
 from tests.agent.crashes.life import Life
 

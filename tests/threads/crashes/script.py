@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from foldline.threads.checkpoint import CheckpointRetention
+from foldline.threads.storage import CheckpointRetention
 from foldline.threads.stores.sqlite.file import Durability
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from tests.threads.crashes.disk import DATABASE

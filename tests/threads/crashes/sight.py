@@ -7,9 +7,8 @@ from msgspec import Struct
 from foldline.history.digest import prefix_digest
 from foldline.history.messages import Message
 from foldline.reduction.state import HistoryReductionState, hash_of
-from foldline.threads.checkpoint import Checkpoint
-from foldline.threads.loop_state import AgentLoopState
-from foldline.threads.tool_run import ToolRun
+from foldline.threads.loop_state import AgentLoopState, Checkpoint
+from foldline.threads.tools import ToolRun
 from tests.threads.crashes.batch import label, torn
 
 

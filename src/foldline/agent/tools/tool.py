@@ -15,8 +15,8 @@ from foldline.agent.tools.signature import ToolFunction, read_signature, without
 from foldline.checks import expect_choice, expect_seconds, expect_whole
 from foldline.errors import ConfigError
 from foldline.providers.model import ToolDefinition
-from foldline.threads.arguments import several
-from foldline.threads.tool_run import ToolPolicy
+from foldline.threads.change import several
+from foldline.threads.tools import ToolPolicy
 
 
 __all__ = ["Tool", "as_tool", "tool", "tools_by_name"]

@@ -27,7 +27,7 @@ from foldline.threads.cipher import AesCipher
 from foldline.threads.key import DEFAULT_TENANT
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.sqlite.file import APPLICATION_ID
-from foldline.threads.stores.sqlite.header import check_log, has_log
+from foldline.threads.stores.sqlite.identity import check_log, log_of
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.thread import ConversationThread
 
@@ -255,7 +255,7 @@ def _check_file(path: Path, *, may_make: bool) -> None:
         message = f"{path} is not a file: name the file of a store"
         raise UsageError(message)
     # A link is another name of the file, and the log lies beside the file itself.
-    if has_log(path.resolve()):
+    if log_of(path.resolve()).exists():
         check_log(path.resolve())
         return
     with path.open("rb") as file:

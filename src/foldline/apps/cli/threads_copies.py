@@ -40,12 +40,11 @@ from foldline.history.codec import decode_json, encode_json
 from foldline.history.formats.renderings import render_openai_chat
 from foldline.history.messages import Message
 from foldline.logs.importer import Session
-from foldline.threads.expiry import make_room
+from foldline.threads.head import as_stored
 from foldline.threads.key import ThreadKey
-from foldline.threads.origin import plan_restore
-from foldline.threads.record import as_stored
-from foldline.threads.repair import WholeRows, whole_rows
+from foldline.threads.rescue import WholeRows, whole_rows
 from foldline.threads.snapshot import ThreadSnapshot, decode_snapshot
+from foldline.threads.start import make_room, plan_restore
 from foldline.threads.store import ThreadStore
 
 
@@ -151,10 +150,10 @@ async def _is_there(
 
 async def _make(store: ThreadStore, key: ThreadKey, snapshot: ThreadSnapshot) -> int:
     """Make a thread of *snapshot* and return how many messages it has."""
-    planned = plan_restore(store.backing, key, snapshot)
-    await make_room(store.backing, key)
+    planned = plan_restore(store.context, key, snapshot)
+    await make_room(store.context, key)
     try:
-        await store.backing.storage.commit(key, planned.step)
+        await store.context.storage.commit(key, planned.change)
     except ThreadConflictError:
         raise ThreadExistsError(thread_id=key.id) from None
     return planned.record.head.count
@@ -300,7 +299,7 @@ async def _exported(store: ThreadStore, options: _ExportOptions) -> _Export:
             return _Export(thread.count, await thread.to_snapshot())
         messages = await thread.get_messages()
         return _of_messages(messages, messages, options.to)
-    found = await whole_rows(store.backing, ThreadKey(options.tenant, options.id))
+    found = await whole_rows(store.context, ThreadKey(options.tenant, options.id))
     damage = _damage(found)
     if not found.messages and found.total != 0:
         raise StoreCorruptError(damage)

@@ -34,9 +34,9 @@ from foldline.history.codec import decode_json, encode_message
 from foldline.history.messages import Message
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey
 from foldline.threads.read_only import ReadOnlyThread
+from foldline.threads.reader import Match
 from foldline.threads.store import ThreadStore
-from foldline.threads.verification import list_keys
-from foldline.threads.words import Match
+from foldline.threads.verify import list_keys
 
 
 __all__ = [
@@ -160,14 +160,14 @@ def _facts(thread: ReadOnlyThread) -> dict[str, Any]:
         "tenant": thread.tenant,
         "display_name": thread.display_name,
         "messages": thread.count,
-        "tokens": thread.tokens,
+        "tokens": thread.head.tokens + thread.head.system_tokens,
         "folded": folded_in(reduction),
-        "archived": thread.archived,
-        "revision": thread.revision,
+        "archived": thread.head.archived,
+        "revision": thread.head.revision,
         "has_open_run": state is not None and state.is_open,
         "created_at": thread.created_at,
         "last_activity": thread.last_activity,
-        "expires_at": thread.expires_at,
+        "expires_at": thread.head.expires_at,
     }
 
 
@@ -216,7 +216,7 @@ def _print(console: Console, thread: ReadOnlyThread, messages: list[Message]) ->
     console.print(grid)
     cut = folded_in(thread.last_reduction)
     length = sum(one.role != "system" for one in messages)
-    at = _place(messages, cut - (thread.length - length))
+    at = _place(messages, cut - (thread.head.length - length))
     for number, part in enumerate((messages[:at], messages[at:])):
         if number and cut and messages:
             console.print(Rule(f"folded up to here: {cut:,} messages", style="yellow"))
@@ -236,15 +236,15 @@ def _place(messages: list[Message], length: int) -> int:
 def _lines(thread: ReadOnlyThread) -> dict[str, str]:
     reduction, state = thread.last_reduction, thread.execution_state
     lines = {
-        "thread": f"{thread.id} (tenant {thread.tenant}, revision {thread.revision})",
-        "messages": f"{thread.count:,}, {counted(thread.tokens, 'token')}, "
-        f"{thread.archived:,} archived",
+        "thread": f"{thread.id} (tenant {thread.tenant}, revision {thread.head.revision})",
+        "messages": f"{thread.count:,}, {counted(thread.head.tokens + thread.head.system_tokens, 'token')}, "
+        f"{thread.head.archived:,} archived",
         "last activity": f"{thread.last_activity.astimezone():%Y-%m-%d %H:%M:%S}",
     }
     if thread.display_name:
         lines["name"] = first_line(thread.display_name)
-    if thread.expires_at is not None:
-        lines["expires"] = f"{thread.expires_at.astimezone():%Y-%m-%d %H:%M:%S}"
+    if thread.head.expires_at is not None:
+        lines["expires"] = f"{thread.head.expires_at.astimezone():%Y-%m-%d %H:%M:%S}"
     if reduction is not None and reduction.summarized_up_to_index:
         lines["reduction"] = (
             f"{reduction.summarized_up_to_index:,} messages folded into "

@@ -11,7 +11,7 @@ from foldline.apps.cli.terminal import counted, progress, say
 from foldline.errors import ThreadNotFoundError, UsageError
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey
 from foldline.threads.store import ThreadStore
-from foldline.threads.verification import Verified, count_threads, verify_one, verify_store
+from foldline.threads.verify import Verified, list_keys, verify_store, verify_thread
 
 
 __all__ = ["verify"]
@@ -69,12 +69,12 @@ def verify(options: _VerifyOptions) -> None:
 async def _verified(store: ThreadStore, options: _VerifyOptions) -> list[Verified]:
     if options.id is not None:
         key = ThreadKey(options.tenant or DEFAULT_TENANT, options.id)
-        one = await verify_one(store.backing, key)
+        one = await verify_thread(store.context, key)
         if one is None:
             raise ThreadNotFoundError(thread_id=options.id)
         return [one]
     found: list[Verified] = []
-    total = await count_threads(store, tenant=options.tenant)
+    total = len(await list_keys(store, tenant=options.tenant))
     with progress("verifying", total) as advance:
         async for one in verify_store(store, tenant=options.tenant):
             found.append(one)

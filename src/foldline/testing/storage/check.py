@@ -2,19 +2,22 @@
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from random import Random
-from typing import TypeAlias
+from typing import Self, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from foldline.errors import ThreadConflictError, ThreadNotFoundError
+from foldline.threads.change import Change, Copy, DocumentKind, Epoch
 from foldline.threads.key import ThreadKey
-from foldline.threads.step import Branch, Document, DocumentKind, Step, StoredRow, StoredThread
-from foldline.threads.storage import ThreadStorage
+from foldline.threads.row import StoredRow
+from foldline.threads.storage import StoredThread, ThreadStorage
 
 
 __all__ = [
     "Check",
     "Lab",
+    "Rows",
     "Scribe",
     "StorageCheck",
     "expect",
@@ -24,9 +27,12 @@ __all__ = [
 ]
 
 
-_BRANCH_SIZE = 16
-_STEP_SIZE = 8
+_EPOCH_SIZE = 16
+_COMMIT_SIZE = 8
 _NOW = 1_800_000_000.0
+
+Rows: TypeAlias = list[StoredRow]
+"""Rows of a thread, in order."""
 
 
 def expect(actual: object, wanted: object, what: str) -> None:
@@ -50,16 +56,16 @@ async def expect_conflict(
     attempt: Awaitable[object], *, key: ThreadKey, expected: int, actual: int
 ) -> None:
     """
-    Fail unless *attempt* is refused with a conflict that tells both revisions.
+    Fail unless *attempt* is refused with a conflict that names both revisions.
 
     Raises:
-        AssertionError: It was not refused, or the error tells something else.
+        AssertionError: It was not refused, or the error says something else.
     """
     try:
         await attempt
     except ThreadConflictError as error:
-        told = (error.thread_id, error.expected, error.actual)
-        expect(told, (key.id, expected, actual), "thread and revisions in the error")
+        named = (error.thread_id, error.expected, error.actual)
+        expect(named, (key.id, expected, actual), "thread and revisions in the error")
         return
     message = "no ThreadConflictError was raised"
     raise AssertionError(message)
@@ -67,7 +73,7 @@ async def expect_conflict(
 
 async def expect_not_found(attempt: Awaitable[object]) -> None:
     """
-    Fail unless *attempt* is refused because what it shares is not there.
+    Fail unless *attempt* is refused because what it follows or copies is not there.
 
     Raises:
         AssertionError: It was not refused.
@@ -95,120 +101,104 @@ def facts_of(stored: StoredThread | None) -> dict[str, object]:
 
 
 class Scribe:
-    """Writes one thread step by step, and knows what must be there afterwards."""
+    """Writes one thread commit by commit, and knows what must be there afterwards."""
 
     def __init__(self, lab: "Lab", key: ThreadKey) -> None:
-        """Write the thread *key*, which is made with the first step."""
+        """Write the thread *key*, which the first commit makes."""
         self.key = key
         self.revision = 0
         self.head = b""
-        self.branch = lab.draw(_BRANCH_SIZE)
+        self.epoch = lab.draw(_EPOCH_SIZE)
         self.rows: list[StoredRow] = []
+        self.left: dict[bytes, list[StoredRow]] = {}
+        """The rows of each epoch that was left, as they were then."""
         self._lab = lab
-        self._opens: Branch | None = Branch(self.branch, None, 0)
 
-    def drawn(self, count: int, *, system: Iterable[int] = ()) -> list[StoredRow]:
-        """
-        Return the next *count* rows, of which those at the places *system* are system messages.
-        """
+    def drawn(self, count: int, *, at: int | None = None, system: Iterable[int] = ()) -> Rows:
+        """Return *count* rows from number *at* on, by default the next ones."""
         places = frozenset(system)
-        start = len(self.rows)
+        start = len(self.rows) if at is None else at
         return [
-            StoredRow(
-                branch=self.branch,
-                seq=start + at,
-                system=at in places,
-                data=self._lab.draw(24 + at % 40),
-            )
-            for at in range(count)
+            StoredRow(start + place, place in places, self._lab.draw(32 + place % 40))
+            for place in range(count)
         ]
 
-    def step(
-        self,
-        rows: Sequence[StoredRow] = (),
-        *,
-        put: Sequence[Document] = (),
-        drop: Sequence[tuple[DocumentKind, str | None]] = (),
-        expected: int | None = None,
-        expires_at: float | None = None,
-        purge: bool = False,
-    ) -> Step:
-        """Return the next step, not yet committed."""
-        return Step(
-            id=self._lab.draw(_STEP_SIZE),
-            expected=self.revision if expected is None else expected,
+    def change(self, rows: Sequence[StoredRow] = (), **fields: object) -> Change:
+        """Return a commit of *rows* and other *fields* of a `Change`, not yet made."""
+        plain = Change(
+            id=self._lab.draw(_COMMIT_SIZE),
+            revision=self.revision,
+            epoch=self.epoch,
             head=self._lab.draw(64),
-            branch=self.branch,
-            opens=self._opens,
             rows=rows,
-            put=put,
-            drop=drop,
-            last_activity=_NOW + self.revision,
-            expires_at=expires_at,
-            purge=purge,
+            active_at=_NOW + self.revision,
         )
+        return replace(plain, **fields)
 
-    async def commit(self, step: Step) -> None:
-        """Commit *step* and remember what it did."""
-        await self._lab.storage.commit(self.key, step)
-        self.revision = step.expected + 1
-        self.head = step.head
-        self.rows += step.rows
-        self._opens = None
+    def rewinding(self, at: int, count: int = 0, **fields: object) -> Change:
+        """Return a commit that opens an epoch at row *at* and appends *count* rows there."""
+        opens = Epoch(self._lab.draw(_EPOCH_SIZE), at)
+        return self.change(self.drawn(count, at=at), opens=opens, **fields)
 
-    async def write(
-        self,
-        count: int = 0,
-        *,
-        system: Iterable[int] = (),
-        put: Sequence[Document] = (),
-        drop: Sequence[tuple[DocumentKind, str | None]] = (),
-        expires_at: float | None = None,
-    ) -> None:
-        """Commit *count* rows and the documents in one step."""
-        rows = self.drawn(count, system=system)
-        await self.commit(self.step(rows, put=put, drop=drop, expires_at=expires_at))
+    async def commit(self, change: Change) -> None:
+        """Make the commit *change* and remember what it did."""
+        await self._lab.storage.commit(self.key, change)
+        self.made(change)
 
-    async def rewind(self, at: int, count: int = 0, *, purge: bool = False) -> None:
-        """Go on behind the first *at* rows along a new branch, with *count* rows."""
-        self._leave(self, at)
-        await self.commit(self.step(self.drawn(count), purge=purge))
+    def made(self, change: Change) -> None:
+        """Remember what the commit *change* did."""
+        self.revision = change.revision + 1
+        self.head = change.head
+        if change.opens is not None:
+            self.left[self.epoch] = list(self.rows)
+            self.epoch = change.opens.id
+            del self.rows[change.opens.at :]
+        if change.clears:
+            self.left.clear()
+        if change.keeps is not None:
+            epochs = [*self.left, self.epoch]
+            first = min(epochs.index(one) for one in {*change.keeps, self.epoch} & {*epochs})
+            self.left = {epoch: self.left[epoch] for epoch in epochs[first:-1]}
+        self.rows += change.rows
+
+    async def write(self, count: int = 0, *, system: Iterable[int] = (), **fields: object) -> None:
+        """Commit *count* rows and other *fields* of a `Change`."""
+        await self.commit(self.change(self.drawn(count, system=system), **fields))
+
+    async def rewind(self, at: int, count: int = 0, **fields: object) -> None:
+        """Replace the rows from number *at* on by *count* new ones."""
+        await self.commit(self.rewinding(at, count, **fields))
 
     async def clear(self) -> None:
-        """Go on along a new branch that shares nothing, and delete what nobody shares."""
-        self.branch = self._lab.draw(_BRANCH_SIZE)
-        self._opens = Branch(self.branch, None, 0)
-        self.rows = []
-        await self.commit(self.step(purge=True))
+        """Delete all rows, those of earlier epochs too."""
+        await self.rewind(0, clears=True)
 
-    async def fork(self, id: str, at: int, count: int = 0) -> "Scribe":
-        """
-        Return the writer of a new thread that shares the first *at* rows and has *count* more.
-        """
-        fork = Scribe(self._lab, ThreadKey(self.key.tenant, id))
-        fork._leave(self, at)
-        await fork.write(count)
+    def copying(self, source: "Scribe", count: int, *, epoch: bytes | None = None) -> Change:
+        """Return the commit that makes this thread with the first *count* rows of *source*."""
+        copies = Copy(source.key, source.epoch if epoch is None else epoch, count)
+        return self.change(copies=copies)
+
+    async def fork(self, id: str, at: int, count: int = 0, *, epoch: bytes | None = None) -> Self:
+        """Return the writer of a new thread with the first *at* rows, and *count* more."""
+        fork = type(self)(self._lab, ThreadKey(self.key.tenant, id))
+        change = fork.copying(self, at, epoch=epoch)
+        rows = self.rows if epoch is None else self.left[epoch]
+        fork.rows = rows[:at]
+        await fork.commit(replace(change, rows=fork.drawn(count)))
         return fork
-
-    def sharing(self, source: "Scribe", at: int) -> "Scribe":
-        """Return this writer, made to share the first *at* rows of *source* with its next step."""
-        self._leave(source, at)
-        return self
-
-    def _leave(self, source: "Scribe", at: int) -> None:
-        parent, rows = source.branch, source.rows[:at]
-        self.branch = self._lab.draw(_BRANCH_SIZE)
-        self._opens = Branch(self.branch, parent, at)
-        self.rows = rows
 
     async def shown(self) -> dict[str, object]:
         """Return what the storage loads, without the newest rows that it may read along."""
         return facts_of(await self._lab.storage.load(self.key))
 
-    async def read(self, start: int = 0, stop: int | None = None) -> list[StoredRow]:
-        """Return what the storage has of the thread's rows."""
+    async def read(
+        self, start: int = 0, stop: int | None = None, *, epoch: bytes = b"", system: bool = False
+    ) -> Rows:
+        """Return what the storage has of the rows of the thread, by default at its epoch."""
         stop = len(self.rows) if stop is None else stop
-        return await self._lab.storage.rows(self.key, self.branch, start, stop)
+        return await self._lab.storage.rows(
+            self.key, epoch or self.epoch, start, stop, system=system
+        )
 
     async def stored(self) -> StoredThread:
         """
@@ -225,7 +215,7 @@ class Scribe:
 
     async def verify(self) -> None:
         """
-        Fail unless the storage has just this thread, as it was written.
+        Fail unless the storage has just this thread, as it was written, at every epoch.
 
         Raises:
             AssertionError: It has something else.
@@ -238,6 +228,9 @@ class Scribe:
         expect(tail, self.rows[len(self.rows) - len(tail) :], "the rows that were read along")
         # One more is asked for than there is.
         expect(await self.read(0, len(self.rows) + 1), self.rows, "the rows")
+        for number, (epoch, rows) in enumerate(self.left.items()):
+            found = await self.read(0, len(rows), epoch=epoch)
+            expect(found, rows, f"the rows of earlier epoch {number}")
 
 
 class Lab:
@@ -300,7 +293,7 @@ class Lab:
 
 
 Check: TypeAlias = Callable[[Lab], Awaitable[None]]
-"""Does something with a storage, and fails where it does not do what it should."""
+"""Does something with a storage, and fails if the storage does not do what it should."""
 
 
 class StorageCheck(Struct, frozen=True, kw_only=True):
@@ -314,9 +307,6 @@ class StorageCheck(Struct, frozen=True, kw_only=True):
 
     check: Check
     """What proves it."""
-
-    needs_words: bool = False
-    """Whether it is a promise of a `WordIndex`."""
 
     needs_sharing: bool = False
     """Whether it is a promise of a storage whose data outlives it."""

@@ -12,7 +12,8 @@ from foldline.testing.storage.check import (
     expect_conflict,
     expect_not_found,
 )
-from foldline.threads.step import Document, Step, StoredRow
+from foldline.threads.change import Document
+from foldline.threads.row import StoredRow
 
 
 __all__ = ["COMMITS"]
@@ -47,10 +48,10 @@ async def _each_commit_counts_one(lab: Lab) -> None:
 
 
 async def _a_stale_revision_is_refused(lab: Lab) -> None:
-    """A commit that expects an older revision is a conflict that tells both revisions."""
+    """A commit that expects an older revision is a conflict that names both revisions."""
     scribe = lab.scribe()
     await scribe.write(1)
-    late = scribe.step(scribe.drawn(1))
+    late = scribe.change(scribe.drawn(1))
     await scribe.write(1)
     attempt = lab.storage.commit(scribe.key, late)
     await expect_conflict(attempt, key=scribe.key, expected=1, actual=2)
@@ -61,7 +62,7 @@ async def _a_future_revision_is_refused(lab: Lab) -> None:
     """A commit that expects a revision which nobody has made is a conflict."""
     scribe = lab.scribe()
     await scribe.write(1)
-    attempt = lab.storage.commit(scribe.key, scribe.step(scribe.drawn(1), expected=7))
+    attempt = lab.storage.commit(scribe.key, scribe.change(scribe.drawn(1), revision=7))
     await expect_conflict(attempt, key=scribe.key, expected=7, actual=1)
     await scribe.verify()
 
@@ -71,7 +72,7 @@ async def _a_second_maker_is_refused(lab: Lab) -> None:
     scribe = lab.scribe()
     await scribe.write(2)
     other = Scribe(lab, scribe.key)
-    attempt = lab.storage.commit(scribe.key, other.step(other.drawn(2)))
+    attempt = lab.storage.commit(scribe.key, other.change(other.drawn(2)))
     await expect_conflict(attempt, key=scribe.key, expected=0, actual=1)
     await scribe.verify()
 
@@ -79,7 +80,7 @@ async def _a_second_maker_is_refused(lab: Lab) -> None:
 async def _a_commit_to_no_thread_is_refused(lab: Lab) -> None:
     """A commit that expects a thread which is not there is a conflict with revision 0."""
     scribe = lab.scribe()
-    attempt = lab.storage.commit(scribe.key, scribe.step(expected=3))
+    attempt = lab.storage.commit(scribe.key, scribe.change(revision=3))
     await expect_conflict(attempt, key=scribe.key, expected=3, actual=0)
     expect(await lab.storage.load(scribe.key), None, "the thread")
 
@@ -88,84 +89,54 @@ async def _a_refused_commit_changes_nothing(lab: Lab) -> None:
     """Of a refused commit no row, no document, no deletion and no expiry is stored."""
     scribe = lab.scribe()
     kept = Document("metadata", "", b"kept")
-    await scribe.write(2, put=[kept, Document("tool", "call", b"kept")], expires_at=4e9)
+    await scribe.write(2, put=[kept, Document("tool", "call", b"kept")], gone_at=4e9)
     before = await scribe.shown()
-    step = scribe.step(
+    change = scribe.change(
         scribe.drawn(2),
         put=[Document("metadata", "", b"lost"), Document("execution", "", b"lost")],
         drop=[("tool", None)],
-        expected=0,
-        expires_at=5e9,
+        revision=0,
+        gone_at=5e9,
     )
     await expect_conflict(
-        lab.storage.commit(scribe.key, step), key=scribe.key, expected=0, actual=1
+        lab.storage.commit(scribe.key, change), key=scribe.key, expected=0, actual=1
     )
     expect(await scribe.shown(), before, "the thread")
     await scribe.verify()
 
 
-async def _a_refused_fork_opens_nothing(lab: Lab) -> None:
-    """Of a refused commit that opens a branch, the branch is not there either."""
-    scribe = lab.scribe()
-    await scribe.write(2)
-    other = Scribe(lab, scribe.key)
-    step = other.step(other.drawn(2))
-    attempt = lab.storage.commit(scribe.key, step)
-    await expect_conflict(attempt, key=scribe.key, expected=0, actual=1)
-    rows = await lab.storage.rows(scribe.key, other.branch, 0, 9)
-    expect(rows, [], "the rows of the refused branch")
-
-
 async def _a_head_keeps_its_bytes(lab: Lab) -> None:
     """A head comes back byte for byte, whatever bytes it has."""
     scribe = lab.scribe()
-    plain = scribe.step()
-    head = bytes(range(256)) * 4
-    await scribe.commit(_with_head(plain, head))
-    stored = await lab.storage.load(scribe.key)
-    expect(stored and stored.head, head, "the head")
-
-
-def _with_head(step: Step, head: bytes) -> Step:
-    return Step(
-        id=step.id,
-        expected=step.expected,
-        head=head,
-        branch=step.branch,
-        opens=step.opens,
-        last_activity=step.last_activity,
-    )
+    for head in (b"", bytes(range(256)) * 4):
+        await scribe.write(head=head)
+        stored = await scribe.stored()
+        expect(stored.head, head, "the head")
 
 
 async def _of_racing_commits_one_wins(lab: Lab) -> None:
     """
-    Of commits at once that expect the same revision exactly one is made, and the others tell so.
+    Of commits at once that expect the same revision exactly one is made; the others raise.
     """
     scribe = lab.scribe()
     await scribe.write(1)
     for _ in range(3):
-        await _race(lab, scribe, [scribe.step(scribe.drawn(3)) for _ in range(_RACERS)])
+        changes = [scribe.change(scribe.drawn(3)) for _ in range(_RACERS)]
+        results = await _outcomes(lab.storage.commit(scribe.key, one) for one in changes)
+        expect(results.count(None), 1, "the number of winners")
+        scribe.made(changes[results.index(None)])
         await scribe.verify()
 
 
 async def _of_racing_makers_one_wins(lab: Lab) -> None:
     """Of tasks that make the same thread at once exactly one does."""
     makers = [lab.scribe() for _ in range(_RACERS)]
-    steps = [maker.step(maker.drawn(2)) for maker in makers]
-    results = await _outcomes(lab.storage.commit(makers[0].key, step) for step in steps)
+    changes = [maker.change(maker.drawn(2)) for maker in makers]
+    results = await _outcomes(lab.storage.commit(makers[0].key, one) for one in changes)
     expect(results.count(None), 1, "the number of winners")
     winner = makers[results.index(None)]
-    winner.revision, winner.head = 1, steps[results.index(None)].head
-    winner.rows += steps[results.index(None)].rows
+    winner.made(changes[results.index(None)])
     await winner.verify()
-
-
-async def _race(lab: Lab, scribe: Scribe, steps: list[Step]) -> None:
-    results = await _outcomes(lab.storage.commit(scribe.key, step) for step in steps)
-    expect(results.count(None), 1, "the number of winners")
-    won = steps[results.index(None)]
-    scribe.revision, scribe.head = won.expected + 1, won.head
-    scribe.rows += won.rows
 
 
 async def _outcomes(attempts: Iterable[Awaitable[None]]) -> list[BaseException | None]:
@@ -190,9 +161,9 @@ async def _racing_batches_stay_whole(lab: Lab) -> None:
     Batches of many writers, each tried again after a conflict, are all there, each in one piece.
     """
     scribe = lab.scribe()
-    await scribe.commit(_with_head(scribe.step(), b"0"))
+    await scribe.write(head=b"0")
     await asyncio.gather(*(_insist(lab, scribe, b"%d" % one) for one in range(_WRITERS)))
-    rows = await lab.storage.rows(scribe.key, scribe.branch, 0, 999)
+    rows = await scribe.read(0, 999)
     expect([row.seq for row in rows], list(range(_WRITERS * _BATCHES * _BATCH)), "the numbers")
     written = [row.data[:1] for row in rows]
     batches = [set(written[at : at + _BATCH]) for at in range(0, len(written), _BATCH)]
@@ -214,20 +185,11 @@ async def _appended(lab: Lab, scribe: Scribe, name: bytes) -> bool:
         raise AssertionError(message)
     # The head of this check is the number of rows.
     count = int(stored.head)
-    rows = [
-        StoredRow(branch=scribe.branch, seq=count + at, system=False, data=name)
-        for at in range(_BATCH)
-    ]
-    step = Step(
-        id=lab.draw(8),
-        expected=stored.revision,
-        head=b"%d" % (count + _BATCH),
-        branch=scribe.branch,
-        rows=rows,
-        last_activity=0.0,
-    )
+    rows = [StoredRow(count + at, system=False, data=name) for at in range(_BATCH)]
+    head = b"%d" % (count + _BATCH)
+    change = scribe.change(rows, revision=stored.revision, head=head)
     try:
-        await lab.storage.commit(scribe.key, step)
+        await lab.storage.commit(scribe.key, change)
     except ThreadConflictError:
         return False
     return True
@@ -236,22 +198,47 @@ async def _appended(lab: Lab, scribe: Scribe, name: bytes) -> bool:
 async def _a_reader_sees_no_half(lab: Lab) -> None:
     """While commits are made, every row that a loaded head speaks of is there."""
     scribe = lab.scribe()
-    await scribe.commit(_with_head(scribe.step(), b"0"))
+    await scribe.write(head=b"0")
     writing = asyncio.ensure_future(_insist(lab, scribe, b"w"))
     while not writing.done():
         stored = await lab.storage.load(scribe.key)
         count = 0 if stored is None else int(stored.head)
-        rows = await lab.storage.rows(scribe.key, scribe.branch, 0, count)
+        rows = await scribe.read(0, count)
         expect(len(rows), count, "the rows behind a head")
         await asyncio.sleep(0)
     await writing
+
+
+async def _a_cancelled_commit_is_whole(lab: Lab) -> None:
+    """
+    A commit that is cancelled is made or not, whole, and has ended if `ends_commits` says so.
+    """
+    for waits in range(4):
+        scribe = lab.scribe(f"thread-{waits}")
+        await scribe.write(1)
+        change = scribe.change(scribe.drawn(50), put=[Document("metadata", "", b"m")])
+        commit = asyncio.ensure_future(lab.storage.commit(scribe.key, change))
+        for _ in range(waits):
+            await asyncio.sleep(0)
+        commit.cancel()
+        await asyncio.wait([commit])
+        stored = await scribe.stored()
+        if stored.revision > scribe.revision:
+            scribe.made(change)
+        elif not lab.storage.ends_commits:
+            # It may still arrive, unless another one is there first.
+            await _outcomes([scribe.commit(scribe.change())])
+            stored = await scribe.stored()
+            if stored.head == change.head:
+                scribe.made(change)
+        await scribe.verify()
 
 
 async def _expiry_is_kept(lab: Lab) -> None:
     """The expiry is what the last commit said, to the fraction of a second, or None."""
     scribe = lab.scribe()
     for expires_at in (None, 4_102_444_800.123456, 4_102_444_801.0, None):
-        await scribe.write(expires_at=expires_at)
+        await scribe.write(gone_at=expires_at)
         stored = await lab.storage.load(scribe.key)
         expect(stored and stored.expires_at, expires_at, "the expiry")
 
@@ -293,7 +280,7 @@ async def _a_deleted_thread_takes_no_commit(lab: Lab) -> None:
     scribe = lab.scribe()
     await scribe.write(2)
     await lab.storage.delete(scribe.key)
-    attempt = lab.storage.commit(scribe.key, scribe.step(scribe.drawn(1)))
+    attempt = lab.storage.commit(scribe.key, scribe.change(scribe.drawn(1)))
     await expect_conflict(attempt, key=scribe.key, expected=1, actual=0)
     expect(await lab.storage.load(scribe.key), None, "the thread")
 
@@ -303,7 +290,7 @@ async def _a_thread_made_again_is_new(lab: Lab) -> None:
     A thread that is made under the id of a deleted one begins at revision 1 with nothing of it.
     """
     scribe = lab.scribe()
-    await scribe.write(4, put=[Document("tool", "old", b"x")], expires_at=4e9)
+    await scribe.write(4, put=[Document("tool", "old", b"x")], gone_at=4e9)
     await lab.storage.delete(scribe.key)
     again = lab.scribe()
     await again.write(2)
@@ -315,25 +302,23 @@ async def _a_thread_made_again_is_new(lab: Lab) -> None:
 
 
 async def _a_thread_made_again_takes_no_old_commit(lab: Lab) -> None:
-    """A commit for the branch of a deleted thread is refused by the one made again under its id."""
-    old, _, again = await _made_again(lab)
-    await expect_not_found(lab.storage.commit(old.key, old.step(old.drawn(2))))
-    await again.verify()
-    await again.write(1)
-    await again.verify()
-
-
-async def _a_thread_made_again_is_not_rewound(lab: Lab) -> None:
-    """
-    A rewind along the branch of a deleted thread, or of a fork, is refused by the one made again.
-    """
-    old, fork, again = await _made_again(lab)
-    for source in (old, fork):
-        late = Scribe(lab, old.key).sharing(source, 2)
-        step = late.step(late.drawn(1), expected=again.revision, purge=True)
-        await expect_not_found(lab.storage.commit(old.key, step))
+    """A commit, a rewind or a clear decided on a deleted thread is refused by the one made again."""
+    old = lab.scribe()
+    await old.write(4)
+    await old.write(1)
+    await lab.storage.delete(old.key)
+    again = lab.scribe()
+    await again.write(2)
+    await again.write(3)
+    expect(again.revision, old.revision, "the revision")
+    for late in (
+        old.change(old.drawn(2)),
+        old.rewinding(2, 1),
+        old.rewinding(0, clears=True),
+        old.change(keeps=[]),
+    ):
+        await expect_not_found(lab.storage.commit(old.key, late))
         await again.verify()
-        await fork.verify()
     await again.rewind(1, 2)
     await again.verify()
 
@@ -356,42 +341,15 @@ async def _a_thread_made_again_is_not_deleted(lab: Lab) -> None:
     expect(answers, [True], "the answer")
 
 
-async def _made_again(lab: Lab) -> tuple[Scribe, Scribe, Scribe]:
-    """
-    Return a deleted thread, its fork, and the thread that was made again, at the same revision.
-    """
-    old = lab.scribe()
-    await old.write(4)
-    await old.write(1)
-    fork = await old.fork("fork", 3, 1)
-    await lab.storage.delete(old.key)
-    again = lab.scribe()
-    await again.write(2)
-    await again.write(3)
-    expect(again.revision, old.revision, "the revision")
-    return old, fork, again
-
-
-async def _a_foreign_branch_takes_no_commit(lab: Lab) -> None:
-    """A thread goes on along its own branch alone, not along that of its fork or its source."""
-    source = lab.scribe()
-    await source.write(3)
-    fork = await source.fork("fork", 2, 1)
-    for own, other in ((source, fork), (fork, source)):
-        await expect_not_found(lab.storage.commit(own.key, other.step(other.drawn(1))))
-        await own.verify()
-        await other.verify()
-
-
 async def _a_deletion_and_a_commit_at_once_agree(lab: Lab) -> None:
     """Of a deletion and a commit at once that expect the same thread exactly one is made."""
     for number in range(_RACERS):
         scribe = lab.scribe(f"thread-{number}")
         await scribe.write(1)
-        step = scribe.step(scribe.drawn(1))
+        change = scribe.change(scribe.drawn(1))
         stored = await scribe.stored()
         results = await asyncio.gather(
-            lab.storage.commit(scribe.key, step),
+            lab.storage.commit(scribe.key, change),
             lab.storage.delete(scribe.key, expected=stored),
             return_exceptions=True,
         )
@@ -410,7 +368,6 @@ COMMITS: tuple[Check, ...] = (
     _a_second_maker_is_refused,
     _a_commit_to_no_thread_is_refused,
     _a_refused_commit_changes_nothing,
-    _a_refused_fork_opens_nothing,
     _a_head_keeps_its_bytes,
     _of_racing_commits_one_wins,
     _of_racing_makers_one_wins,
@@ -424,9 +381,8 @@ COMMITS: tuple[Check, ...] = (
     _a_deleted_thread_takes_no_commit,
     _a_thread_made_again_is_new,
     _a_thread_made_again_takes_no_old_commit,
-    _a_thread_made_again_is_not_rewound,
     _a_thread_made_again_is_not_deleted,
-    _a_foreign_branch_takes_no_commit,
+    _a_cancelled_commit_is_whole,
     _a_deletion_and_a_commit_at_once_agree,
 )
 """The checks of this module."""

@@ -9,20 +9,21 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from foldline.errors import ConfigError
-from foldline.testing.storage.check import Lab, StorageCheck
+from foldline.testing.storage.check import Check, Lab, StorageCheck
 from foldline.testing.storage.commits import COMMITS
 from foldline.testing.storage.documents import DOCUMENTS
+from foldline.testing.storage.epochs import EPOCHS
+from foldline.testing.storage.lasting import LASTING
 from foldline.testing.storage.rows import ROWS
 from foldline.testing.storage.tenants import TENANTS
-from foldline.testing.storage.words import LASTING, WORDS
-from foldline.threads.storage import ThreadStorage, WordIndex
+from foldline.threads.storage import ThreadStorage
 
 
 __all__ = ["CheckOutcome", "CheckResult", "StorageConformance", "StorageReport"]
 
 
 CheckOutcome: TypeAlias = Literal["kept", "broken", "not_applicable"]
-"""What became of a promise; it does not apply where a storage does not make it."""
+"""The outcome for one promise; it does not apply if a storage does not make it."""
 
 
 class CheckResult(Struct, frozen=True, kw_only=True):
@@ -38,7 +39,7 @@ class CheckResult(Struct, frozen=True, kw_only=True):
     """Whether it holds."""
 
     reason: str = ""
-    """What was found instead, where it does not."""
+    """What was found instead, if it does not."""
 
 
 class StorageReport(Struct, frozen=True):
@@ -62,9 +63,10 @@ class StorageReport(Struct, frozen=True):
         return "\n".join(lines)
 
 
-def _check(check: Callable[[Lab], object], **needs: bool) -> StorageCheck:
+def _check(check: Check, *, needs_sharing: bool = False) -> StorageCheck:
     fact = " ".join(cleandoc(check.__doc__ or "").split())
-    return StorageCheck(name=check.__name__.removeprefix("_"), fact=fact, check=check, **needs)  # type: ignore[arg-type]
+    name = check.__name__.removeprefix("_")
+    return StorageCheck(name=name, fact=fact, check=check, needs_sharing=needs_sharing)
 
 
 class StorageConformance:
@@ -115,9 +117,8 @@ class StorageConformance:
     def checks() -> tuple[StorageCheck, ...]:
         """Return every check."""
         return (
-            *(_check(one) for one in (*COMMITS, *ROWS, *DOCUMENTS, *TENANTS)),
+            *(_check(one) for one in (*COMMITS, *ROWS, *EPOCHS, *DOCUMENTS, *TENANTS)),
             *(_check(one, needs_sharing=True) for one in LASTING),
-            *(_check(one, needs_words=True) for one in WORDS),
         )
 
     async def run(self) -> StorageReport:
@@ -125,7 +126,7 @@ class StorageConformance:
         Run every check and return what each has shown; none of them ends the others.
 
         Raises:
-            ConfigError: What was made is no `ThreadStorage`; the message names what it lacks.
+            ConfigError: What was made is not a `ThreadStorage`; the message names what it lacks.
         """
         _check_storage(self._make_storage())
         return StorageReport(tuple([await self._result(check) for check in self.checks()]))
@@ -147,13 +148,11 @@ class StorageConformance:
 
         Raises:
             AssertionError: The promise is broken.
-            ConfigError: What was made is no `ThreadStorage`; the message names what it lacks.
+            ConfigError: What was made is not a `ThreadStorage`; the message names what it lacks.
             Exception: The storage raised something else.
         """
         storage = self._make_storage()
         _check_storage(storage)
-        if check.needs_words and not isinstance(storage, WordIndex):
-            return False
         if check.needs_sharing and not self._is_durable:
             return False
         tenant = f"check-{secrets.token_hex(8)}"
@@ -170,20 +169,22 @@ class StorageConformance:
 def _check_maker(make_storage: object) -> None:
     if not callable(make_storage):
         kind = type(make_storage).__name__
-        message = f"make_storage is a {kind}: allowed is what makes one, as in lambda: storage"
+        message = f"make_storage must be callable, got {kind}: pass lambda: storage"
         raise ConfigError(message)
 
 
 def _check_storage(storage: object) -> None:
     if isinstance(storage, type):
-        message = f"make_storage returned the class {storage.__name__}: allowed is a storage"
+        message = f"make_storage must return a storage, got the class {storage.__name__}"
         raise ConfigError(message)
     methods = [name for name, method in vars(ThreadStorage).items() if isfunction(method)]
     public = [name for name in methods if not name.startswith("_")]
     missing = [name for name in public if not callable(getattr(storage, name, None))]
+    if not isinstance(getattr(storage, "ends_commits", None), bool):
+        missing.append("ends_commits")
     if missing:
         kind = type(storage).__name__
-        message = f"a {kind} is no ThreadStorage: it lacks the methods {', '.join(missing)}"
+        message = f"{kind} is not a ThreadStorage: it lacks {', '.join(missing)}"
         raise ConfigError(message)
 
 

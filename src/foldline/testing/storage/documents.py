@@ -2,7 +2,7 @@
 
 from foldline.errors import StoreError
 from foldline.testing.storage.check import Check, Lab, expect
-from foldline.threads.step import Document, DocumentKind
+from foldline.threads.change import Document, DocumentKind
 
 
 __all__ = ["DOCUMENTS"]
@@ -76,8 +76,10 @@ async def _kinds_are_apart(lab: Lab) -> None:
 
 
 async def _documents_are_dropped_by_name(lab: Lab) -> None:
-    """A dropped document is gone, and those of other names stay."""
+    """A dropped document is gone, and those of other names stay; dropping nothing is harmless."""
     scribe = lab.scribe()
+    expect(await lab.storage.documents(scribe.key, "tool"), [], "the documents of no thread")
+    await scribe.write(1, drop=[("tool", "a"), ("execution", None)])
     await scribe.write(put=[Document("tool", name, b"x") for name in ("a", "ab", "b")])
     await scribe.write(drop=[("tool", "a")])
     expect(await lab.documents(scribe.key, "tool"), {"ab": b"x", "b": b"x"}, "the documents")
@@ -102,19 +104,12 @@ async def _documents_are_dropped_by_kind(lab: Lab) -> None:
 
 
 async def _a_drop_comes_before_a_put(lab: Lab) -> None:
-    """What a step drops and puts is there afterwards."""
+    """What a commit drops and puts is there afterwards."""
     scribe = lab.scribe()
     await scribe.write(put=[Document("tool", "a", b"1"), Document("tool", "b", b"1")])
     drop: list[tuple[DocumentKind, str | None]] = [("tool", "b"), ("tool", None)]
     await scribe.write(put=[Document("tool", "a", b"2")], drop=drop)
     expect(await lab.documents(scribe.key, "tool"), {"a": b"2"}, "the documents")
-
-
-async def _dropping_nothing_is_harmless(lab: Lab) -> None:
-    """A step that drops what is not there is made."""
-    scribe = lab.scribe()
-    await scribe.write(1, drop=[("tool", "a"), ("execution", None)])
-    await scribe.verify()
 
 
 async def _the_newest_come_first(lab: Lab) -> None:
@@ -155,7 +150,7 @@ async def _a_thread_comes_with_what_a_run_needs(lab: Lab) -> None:
 
 
 async def _odd_names_are_names(lab: Lab) -> None:
-    """Every plain text is a name: quotes, wildcards, any script, two forms of one letter."""
+    """Every plain string is a name: quotes, wildcards, any script, two forms of one letter."""
     scribe = lab.scribe()
     put = [Document("tool", name, b"%d" % number) for number, name in enumerate(_ODD_NAMES)]
     await scribe.write(put=put)
@@ -175,9 +170,9 @@ async def _names_without_a_form_are_kept_or_refused(lab: Lab) -> None:
     await scribe.write(1)
     wanted: dict[str, bytes] = {}
     for number, name in enumerate(_HALF_NAMES):
-        step = scribe.step(scribe.drawn(1), put=[Document("tool", name, b"%d" % number)])
+        change = scribe.change(scribe.drawn(1), put=[Document("tool", name, b"%d" % number)])
         try:
-            await scribe.commit(step)
+            await scribe.commit(change)
         except StoreError:
             continue
         wanted[name] = b"%d" % number
@@ -195,11 +190,6 @@ async def _many_documents_are_one_commit(lab: Lab) -> None:
     expect(list(await lab.documents(scribe.key, "tool")), names[:1], "the names left")
 
 
-async def _a_missing_thread_has_no_documents(lab: Lab) -> None:
-    """A thread that nobody made has no documents."""
-    expect(await lab.storage.documents(lab.key(), "tool"), [], "the documents")
-
-
 async def _documents_belong_to_one_thread(lab: Lab) -> None:
     """What one thread puts and drops is not seen by another, a fork of it included."""
     scribe = lab.scribe()
@@ -211,14 +201,6 @@ async def _documents_belong_to_one_thread(lab: Lab) -> None:
     expect(await lab.documents(fork.key, "tool"), {"call": b"fork"}, "the documents of the fork")
 
 
-async def _a_purge_keeps_documents(lab: Lab) -> None:
-    """A commit that purges rows keeps the documents that it does not drop."""
-    scribe = lab.scribe()
-    await scribe.write(2, put=[Document("metadata", "", b"m")])
-    await scribe.clear()
-    expect(await lab.documents(scribe.key, "metadata"), {"": b"m"}, "the documents")
-
-
 DOCUMENTS: tuple[Check, ...] = (
     _documents_keep_their_bytes,
     _a_document_is_replaced,
@@ -227,15 +209,12 @@ DOCUMENTS: tuple[Check, ...] = (
     _an_empty_name_is_a_name,
     _documents_are_dropped_by_kind,
     _a_drop_comes_before_a_put,
-    _dropping_nothing_is_harmless,
     _the_newest_come_first,
     _a_thread_comes_with_its_newest_reduction,
     _a_thread_comes_with_what_a_run_needs,
     _odd_names_are_names,
     _names_without_a_form_are_kept_or_refused,
     _many_documents_are_one_commit,
-    _a_missing_thread_has_no_documents,
     _documents_belong_to_one_thread,
-    _a_purge_keeps_documents,
 )
 """The checks of this module."""

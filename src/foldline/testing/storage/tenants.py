@@ -6,11 +6,10 @@ from foldline.testing.storage.check import (
     Scribe,
     expect,
     expect_conflict,
-    expect_not_found,
     facts_of,
 )
+from foldline.threads.change import Document
 from foldline.threads.key import ThreadKey
-from foldline.threads.step import Document
 
 
 __all__ = ["TENANTS"]
@@ -61,7 +60,7 @@ async def _a_list_shows_what_load_does(lab: Lab) -> None:
     for number, expires_at in enumerate((None, 4e9)):
         scribe = lab.scribe(f"thread-{number}")
         await scribe.write(2, put=[Document("reduction", str(one), b"r") for one in range(3)])
-        await scribe.write(1, put=[Document("metadata", "", b"m")], expires_at=expires_at)
+        await scribe.write(1, put=[Document("metadata", "", b"m")], gone_at=expires_at)
     for stored in await lab.storage.threads(lab.tenant):
         loaded = await lab.storage.load(stored.key)
         expect(facts_of(stored), facts_of(loaded), "the listed thread")
@@ -117,11 +116,11 @@ async def _a_foreign_thread_is_not_loaded(lab: Lab) -> None:
     expect(await lab.storage.documents(foreign, "metadata"), [], "the documents")
 
 
-async def _a_foreign_branch_has_no_rows(lab: Lab) -> None:
-    """Who knows the branch of another tenant gets no row of it, system message or not."""
+async def _a_foreign_epoch_has_no_rows(lab: Lab) -> None:
+    """With the epoch of another tenant's thread nobody gets a row of it, system message or not."""
     own, other = await _neighbours(lab)
     for is_system in (False, True):
-        rows = await lab.storage.rows(other.key, own.branch, 0, 99, system=is_system)
+        rows = await other.read(0, 99, epoch=own.epoch, system=is_system)
         expect(rows, [], "the rows")
 
 
@@ -142,19 +141,9 @@ async def _a_foreign_thread_takes_no_commit(lab: Lab) -> None:
     scribe = lab.scribe("same")
     await scribe.write(2)
     foreign = lab.key("same", tenant="-other")
-    attempt = lab.storage.commit(foreign, scribe.step(scribe.drawn(1)))
+    attempt = lab.storage.commit(foreign, scribe.change(scribe.drawn(1)))
     await expect_conflict(attempt, key=foreign, expected=1, actual=0)
     await scribe.verify()
-
-
-async def _a_foreign_branch_is_not_shared(lab: Lab) -> None:
-    """A fork of another tenant's branch is refused, and never shows a row of it."""
-    own, other = await _neighbours(lab)
-    thief = lab.scribe("thief", tenant="-other").sharing(own, 2)
-    await expect_not_found(lab.storage.commit(thief.key, thief.step()))
-    expect(await lab.storage.rows(thief.key, thief.branch, 0, 9), [], "the rows")
-    await own.verify()
-    await other.verify()
 
 
 async def _names_do_not_run_together(lab: Lab) -> None:
@@ -192,10 +181,9 @@ TENANTS: tuple[Check, ...] = (
     _tenants_are_listed_once,
     _tenants_load_their_own,
     _a_foreign_thread_is_not_loaded,
-    _a_foreign_branch_has_no_rows,
+    _a_foreign_epoch_has_no_rows,
     _a_foreign_thread_is_not_deleted,
     _a_foreign_thread_takes_no_commit,
-    _a_foreign_branch_is_not_shared,
     _names_do_not_run_together,
     _case_tells_names_apart,
 )

@@ -7,31 +7,61 @@ from msgspec import Struct, field
 
 from foldline.errors import ThreadConflictError, ThreadNotFoundError
 from foldline.history.tokens import TokenCounter
-from foldline.threads.checkpoint import CheckpointRetention
+from foldline.threads.change import Change, Copy, Document, DocumentKind
 from foldline.threads.cipher import Cipher
 from foldline.threads.key import ThreadKey
-from foldline.threads.step import Branch, Document, DocumentKind, Step, StoredRow, StoredThread
-from foldline.threads.storage import LOADED_KINDS
+from foldline.threads.row import StoredRow
+from foldline.threads.storage import LOADED_KINDS, CheckpointRetention, StoredThread
 from foldline.threads.store import ThreadStore
 
 
 __all__ = ["MemoryStorage", "MemoryStore"]
 
 
-class _Branch(Struct):
-    tenant: str
-    owner: ThreadKey | None
-    parent: bytes | None
-    at: int
-    rows: list[StoredRow] = field(default_factory=list)
-
-
 class _Thread(Struct):
     revision: int = 0
     head: bytes = b""
-    branch: bytes = b""
     expires_at: float | None = None
     documents: dict[tuple[DocumentKind, str], Document] = field(default_factory=dict)
+    rows: list[StoredRow] = field(default_factory=list)
+    # Of each epoch: its number, counted for the whole life of the thread, oldest first.
+    epochs: dict[bytes, int] = field(default_factory=dict)
+    # By the number of the epoch that replaced them.
+    replaced: dict[int, list[StoredRow]] = field(default_factory=dict)
+
+    @property
+    def epoch(self) -> bytes:
+        return next(reversed(self.epochs))
+
+    def at(self, epoch: bytes) -> list[StoredRow]:
+        """Return the rows at *epoch*."""
+        if not epoch or epoch == self.epoch:
+            return self.rows
+        if epoch not in self.epochs:
+            return []
+        found = {row.seq: row for row in self.rows}
+        for number in sorted(self.replaced, reverse=True):
+            # The first epoch to replace a row is the last to be applied.
+            if number > self.epochs[epoch]:
+                found.update((row.seq, row) for row in self.replaced[number])
+        return [found[seq] for seq in sorted(found)]
+
+    def open(self, epoch: bytes, at: int, *, clears: bool) -> None:
+        """Begin *epoch*: the rows from *at* on are replaced."""
+        number = self.epochs[self.epoch] + 1
+        self.replaced[number] = self.rows[at:]
+        del self.rows[at:]
+        self.epochs[epoch] = number
+        if clears:
+            self.replaced.clear()
+            self.epochs = {epoch: number}
+
+    def prune(self, keeps: Iterable[bytes]) -> None:
+        """Keep only what the current epoch and those in *keeps* need."""
+        known = {*keeps, self.epoch} & self.epochs.keys()
+        first = min(self.epochs[epoch] for epoch in known)
+        self.epochs = {epoch: number for epoch, number in self.epochs.items() if number >= first}
+        self.replaced = {number: rows for number, rows in self.replaced.items() if number > first}
 
 
 class MemoryStorage:
@@ -41,77 +71,59 @@ class MemoryStorage:
     A commit has no point at which another task could see half of it.
     """
 
+    ends_commits = False
+    """A commit has nothing to wait for."""
+
     def __init__(self) -> None:
-        """Hold nothing."""
         self._threads: dict[ThreadKey, _Thread] = {}
-        self._branches: dict[bytes, _Branch] = {}
 
     async def open(self) -> None:
         """Get ready, which takes nothing."""
 
     async def close(self) -> None:
-        """Keep everything: whoever holds the storage may open it again."""
+        """Keep everything: the same storage may be opened again."""
 
     async def load(self, key: ThreadKey) -> StoredThread | None:
-        """Return a thread, or None where there is none."""
+        """Return a thread, or None if there is none."""
         thread = self._threads.get(key)
         return None if thread is None else _stored(key, thread)
 
-    async def commit(self, key: ThreadKey, step: Step) -> None:
+    async def commit(self, key: ThreadKey, change: Change) -> None:
         """
-        Do all of *step*, or nothing.
+        Do everything in *change*, or nothing.
 
         Raises:
-            ThreadConflictError: The revision is not the expected one.
-            ThreadNotFoundError: The branch that it goes on from is gone, nobody's, or another thread's.
+            ThreadConflictError: The thread is at another revision.
+            ThreadNotFoundError: It is at another epoch, or there is nothing to copy.
         """
         thread = self._threads.get(key)
-        self._compare(key, thread, step.expected)
-        if step.opens is not None:
-            self._need_parent(key, step.opens, is_new=thread is None)
-        elif thread is None or thread.branch != step.branch:
-            # The thread was deleted and made anew, and has come to the same revision.
+        self._compare(key, thread, change.revision)
+        if thread is not None and thread.epoch != change.epoch:
+            # It was deleted and made again, and has come to the same revision.
             raise ThreadNotFoundError(thread_id=key.id)
-        thread = thread or _Thread()
-        self._threads[key] = thread
-        if step.opens is not None:
-            parent = self._owner_of(step.opens.parent, step.opens.at)
-            self._branches[step.opens.id] = _Branch(key.tenant, key, parent, step.opens.at)
-        self._branches[step.branch].rows.extend(step.rows)
-        _drop(thread.documents, step.drop)
-        thread.documents.update(((one.kind, one.name), one) for one in step.put)
-        thread.revision = step.expected + 1
-        thread.head, thread.branch = step.head, step.branch
-        thread.expires_at = step.expires_at
-        if step.purge:
-            self._disown(key, but=step.branch)
+        if thread is None:
+            thread = _Thread(epochs={change.epoch: 0}, rows=self._copied(key, change.copies))
+            self._threads[key] = thread
+        if change.opens is not None:
+            thread.open(change.opens.id, change.opens.at, clears=change.clears)
+        if change.keeps is not None:
+            thread.prune(change.keeps)
+        thread.rows.extend(change.rows)
+        _drop(thread.documents, change.drop)
+        thread.documents.update(((one.kind, one.name), one) for one in change.put)
+        thread.revision = change.revision + 1
+        thread.head, thread.expires_at = change.head, change.gone_at
 
-    def _need_parent(self, key: ThreadKey, branch: Branch, *, is_new: bool) -> None:
-        if branch.parent is None:
-            return
-        parent = self._branches.get(branch.parent)
-        owner = None if parent is None else parent.owner
-        if owner is None or owner.tenant != key.tenant:
-            # Somebody has deleted or cleared the thread that was to be forked.
+    def _copied(self, key: ThreadKey, copies: Copy | None) -> list[StoredRow]:
+        if copies is None:
+            return []
+        source = self._threads.get(ThreadKey(key.tenant, copies.source.id))
+        if source is None or copies.epoch not in source.epochs:
             raise ThreadNotFoundError(thread_id=key.id)
-        if not is_new and owner != key:
-            # The thread was deleted and made anew: what is to be rewound is another one.
+        rows = source.at(copies.epoch)[: copies.count]
+        if len(rows) < copies.count:
             raise ThreadNotFoundError(thread_id=key.id)
-
-    def _shared(self, name: bytes) -> int:
-        """Return how many rows of the branch *name* others share."""
-        return max((one.at for one in self._branches.values() if one.parent == name), default=0)
-
-    def _owner_of(self, name: bytes | None, at: int) -> bytes | None:
-        """
-        Return the branch that owns the last row before *at* of the branch *name*.
-
-        A branch whose own rows all lie behind *at* has nothing to share, so that it is passed
-        over: it may then be deleted without regard to the new one.
-        """
-        while name is not None and self._branches[name].at >= at:
-            name = self._branches[name].parent
-        return name
+        return rows
 
     def _compare(self, key: ThreadKey, thread: _Thread | None, expected: int) -> None:
         actual = 0 if thread is None else thread.revision
@@ -119,19 +131,11 @@ class MemoryStorage:
             raise ThreadConflictError(thread_id=key.id, expected=expected, actual=actual)
 
     async def rows(
-        self, key: ThreadKey, branch: bytes, start: int, stop: int, *, system: bool = False
+        self, key: ThreadKey, epoch: bytes, start: int, stop: int, *, system: bool = False
     ) -> list[StoredRow]:
-        """Return the rows from number *start* up to *stop*, shared ones included, in order."""
-        parts: list[list[StoredRow]] = []
-        known: bytes | None = branch
-        while known is not None and start < stop:
-            one = self._branches.get(known)
-            if one is None or one.tenant != key.tenant:
-                break
-            first = max(start, one.at)
-            parts.append(one.rows[max(0, first - one.at) : max(0, stop - one.at)])
-            known, stop = one.parent, min(stop, one.at)
-        rows = [row for part in reversed(parts) for row in part]
+        """Return the rows from number *start* up to *stop* at *epoch*, in order."""
+        thread = self._threads.get(key)
+        rows = [] if thread is None else thread.at(epoch)[start:stop]
         return [row for row in rows if row.system] if system else rows
 
     async def documents(
@@ -145,7 +149,7 @@ class MemoryStorage:
     async def threads(
         self, tenant: str, *, after: str = "", limit: int | None = None
     ) -> list[StoredThread]:
-        """Return the threads of *tenant* with ids behind *after*, in order of their ids."""
+        """Return the threads of *tenant* whose ids come after *after*, in order of their ids."""
         keys = sorted(key for key in self._threads if key.tenant == tenant and key.id > after)
         return [_stored(key, self._threads[key]) for key in keys[:limit]]
 
@@ -155,10 +159,10 @@ class MemoryStorage:
 
     async def delete(self, key: ThreadKey, *, expected: StoredThread | None = None) -> bool:
         """
-        Delete a thread with everything that no fork of it shares; False where there is none.
+        Delete a thread with everything stored for it; False if there is none.
 
         Raises:
-            ThreadConflictError: It is not the thread *expected* any more, where that is given.
+            ThreadConflictError: It is not the thread *expected* any more.
         """
         thread = self._threads.get(key)
         if expected is not None:
@@ -166,34 +170,14 @@ class MemoryStorage:
         if thread is None:
             return False
         if expected is not None and expected.head != thread.head:
-            # The thread was deleted and made anew, and has come to the same revision.
+            # It was deleted and made again, and has come to the same revision.
             raise ThreadConflictError(thread_id=key.id, expected=expected.revision, actual=0)
         del self._threads[key]
-        self._disown(key)
         return True
 
-    def _disown(self, key: ThreadKey, *, but: bytes | None = None) -> None:
-        """Let *key* own no branch, or one alone, and delete what only it has needed."""
-        left = [
-            name for name, branch in self._branches.items() if branch.owner == key and name != but
-        ]
-        for name in left:
-            self._branches[name].owner = None
-        for name in left:
-            self._sweep(name)
-
-    def _sweep(self, name: bytes | None) -> None:
-        """Delete the rows of a branch that nobody owns, but for those that another one shares."""
-        while name is not None:
-            branch = self._branches.get(name)
-            if branch is None or branch.owner is not None:
-                return
-            shared = self._shared(name)
-            if shared:
-                del branch.rows[max(0, shared - branch.at) :]
-                return
-            del self._branches[name]
-            name = branch.parent
+    async def check(self) -> list[str]:
+        """Find nothing: there is no file that could be damaged."""
+        return []
 
 
 def _drop(
@@ -231,7 +215,7 @@ class MemoryStore(ThreadStore):
         checkpoints: CheckpointRetention = "latest",
         clock: Callable[[], datetime] | None = None,
     ) -> None:
-        """Hold nothing; `ThreadStore` tells what the options do."""
+        """Keep nothing yet; see `ThreadStore` for the options."""
         super().__init__(
             MemoryStorage(), counter=counter, cipher=cipher, checkpoints=checkpoints, clock=clock
         )

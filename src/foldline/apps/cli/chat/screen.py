@@ -31,8 +31,7 @@ from foldline.errors import (
 from foldline.history.messages import Message, Usage
 from foldline.reduction.event import HistoryReductionEvent
 from foldline.replay.columns import short_number
-from foldline.threads.current import CurrentMessages
-from foldline.threads.loop_state import COMPLETED
+from foldline.threads.loop_state import COMPLETED, CurrentMessages
 from foldline.threads.read_only import ReadOnlyThread
 
 

@@ -159,7 +159,7 @@ async def _help(_chat: Chat, _: str, console: Console) -> None:
 async def _history(chat: Chat, argument: str, console: Console) -> None:
     thread = chat.thread
     last = _number(argument, "/history 20") if argument else _USUAL_LAST
-    number = start = max(0, thread.length - last)
+    number = start = max(0, thread.head.length - last)
     cut = folded_in(thread.last_reduction)
     grid = Table.grid(padding=(0, 1, 0, 0), expand=True)
     grid.add_column(justify="right", no_wrap=True)
@@ -170,8 +170,13 @@ async def _history(chat: Chat, argument: str, console: Console) -> None:
         if number == cut and message.role != "system":
             grid.add_row("", Text(f"folded up to here: {counted(cut, 'message')}", style="yellow"))
     console.print(grid)
-    shown = counted(thread.length, "message")
-    console.print(Text(f"{shown}, {counted(thread.tokens, 'token')}", style="dim"))
+    shown = counted(thread.head.length, "message")
+    console.print(
+        Text(
+            f"{shown}, {counted((thread.head.tokens + thread.head.system_tokens), 'token')}",
+            style="dim",
+        )
+    )
 
 
 async def _summary(chat: Chat, _: str, console: Console) -> None:
@@ -229,10 +234,10 @@ async def _undo(chat: Chat, _: str, console: Console) -> None:
 
 
 async def _rewind(chat: Chat, argument: str, console: Console) -> None:
-    before = chat.thread.length
+    before = chat.thread.head.length
     await chat.thread.rewind(_number(argument, "/rewind 4"))
-    taken = counted(before - chat.thread.length, "message")
-    console.print(f"taken back: {taken}; the thread has {chat.thread.length:,}")
+    taken = counted(before - chat.thread.head.length, "message")
+    console.print(f"taken back: {taken}; the thread has {chat.thread.head.length:,}")
 
 
 async def _fork(chat: Chat, argument: str, console: Console) -> None:

@@ -7,48 +7,39 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from foldline.errors import FoldlineError, StoreBusyError, StoreCorruptError, StoreError
+from foldline.errors import StoreBusyError, StoreCorruptError, StoreError
 
 
-__all__ = ["FAILURES", "SQLITE_ERRORS", "place_error", "primary_code", "store_error"]
+__all__ = ["SQLITE_ERRORS", "place_error", "store_error"]
 
-
-FAILURES: Final = (
-    sqlite3.Error,
-    FoldlineError,
-    OSError,
-    ValueError,
-    OverflowError,
-    MemoryError,
-    TypeError,
-)
-"""
-What a job on a connection may raise.
-
-Values that SQLite does not take are a ValueError (text that is no Unicode) or an OverflowError; a
-damaged file may give back a value of any type, which is a TypeError.
-"""
 
 SQLITE_ERRORS: Final = (sqlite3.Error, UnicodeDecodeError)
 """
 What SQLite reports.
 
-Python cannot read what SQLite says of a damaged table whose name is no text any more, and tells that
-instead.
+Python cannot decode SQLite's message about a damaged table whose name is not text any more, and
+raises that instead.
 """
 
+# The lower eight bits of a result code say what kind of trouble it is.
 _PRIMARY: Final = 0xFF
 _TROUBLE: Mapping[int, tuple[type[StoreError], str]] = MappingProxyType(
     {
-        sqlite3.SQLITE_BUSY: (StoreBusyError, "others kept the database locked for too long"),
-        sqlite3.SQLITE_LOCKED: (StoreBusyError, "others kept the database locked for too long"),
+        sqlite3.SQLITE_BUSY: (
+            StoreBusyError,
+            "another program kept the database locked for too long",
+        ),
+        sqlite3.SQLITE_LOCKED: (
+            StoreBusyError,
+            "another program kept the database locked for too long",
+        ),
         sqlite3.SQLITE_CORRUPT: (StoreCorruptError, "the database file is damaged"),
         sqlite3.SQLITE_NOTADB: (StoreCorruptError, "the file is not a SQLite database"),
         sqlite3.SQLITE_FULL: (StoreError, "the disk is full"),
         sqlite3.SQLITE_IOERR: (StoreError, "the disk reported an error"),
-        sqlite3.SQLITE_READONLY: (StoreError, "the database may not be written to"),
+        sqlite3.SQLITE_READONLY: (StoreError, "the database is read-only"),
         sqlite3.SQLITE_CANTOPEN: (StoreError, "the database file cannot be opened"),
-        sqlite3.SQLITE_PERM: (StoreError, "the database file may not be opened"),
+        sqlite3.SQLITE_PERM: (StoreError, "the database file cannot be opened: permission denied"),
     }
 )
 
@@ -56,9 +47,9 @@ _TROUBLE: Mapping[int, tuple[type[StoreError], str]] = MappingProxyType(
 _PLACES: Mapping[int, str] = MappingProxyType(
     {
         errno.EROFS: "its folder is read-only, and a store writes beside its file",
-        errno.EACCES: "it or its folder may not be written to, and a store writes beside its file",
-        errno.EPERM: "it or its folder may not be written to, and a store writes beside its file",
-        errno.ENOENT: "its folder is not there",
+        errno.EACCES: "it or its folder is not writable, and a store writes beside its file",
+        errno.EPERM: "it or its folder is not writable, and a store writes beside its file",
+        errno.ENOENT: "its folder does not exist",
         errno.ENOSPC: "the disk is full",
     }
 )
@@ -66,11 +57,11 @@ _PLACES: Mapping[int, str] = MappingProxyType(
 
 def place_error(what: str, error: OSError) -> StoreError:
     """
-    Return *error*, which the system has raised of a file of the store, as an error of foldline.
+    Return *error*, which the system raised for a file of the store, as an error of foldline.
 
     Args:
-        what: What could not be done, up to `cannot be made` or the like.
-        error: What was raised.
+        what: What could not be done, for example `the file x cannot be made`.
+        error: The error of the system.
     """
     code = error.errno or 0
     reason = f"{_PLACES[code]} " if code in _PLACES else ""
@@ -83,28 +74,23 @@ def store_error(error: sqlite3.Error | UnicodeDecodeError, *, of: Path | None = 
     Return *error* as an error of foldline, without the values that it may quote.
 
     Args:
-        error: What was raised.
-        of: The file, where somebody has just named it and may have named the wrong one.
+        error: SQLite's error.
+        of: The file, if the caller has just named it and may have named the wrong one.
     """
-    kind, text = _told(error)
+    kind, text = _described(error)
     return kind(text if of is None else f"{of.name}: {text}")
 
 
-def primary_code(code: int) -> int:
-    """Return what kind of trouble the result code *code* is: its lower eight bits."""
-    return code & _PRIMARY
-
-
-def _told(error: sqlite3.Error | UnicodeDecodeError) -> tuple[type[StoreError], str]:
+def _described(error: sqlite3.Error | UnicodeDecodeError) -> tuple[type[StoreError], str]:
     if isinstance(error, UnicodeDecodeError):
         kind, text = _TROUBLE[sqlite3.SQLITE_CORRUPT]
         return kind, f"{text} (SQLITE_CORRUPT)"
     code = getattr(error, "sqlite_errorcode", None)
     name = getattr(error, "sqlite_errorname", type(error).__name__)
     if code is None and isinstance(error, sqlite3.OperationalError):
-        # Python itself raises it, of a text that is not UTF-8.
-        return StoreCorruptError, f"the database holds a text that is none ({name})"
+        # Python itself raises it for text that is not UTF-8.
+        return StoreCorruptError, f"the database holds text that is not UTF-8 ({name})"
     if code is None:
         return StoreError, f"SQLite refused a call ({name})"
-    kind, text = _TROUBLE.get(primary_code(code), (StoreError, "SQLite failed"))
+    kind, text = _TROUBLE.get(code & _PRIMARY, (StoreError, "SQLite failed"))
     return kind, f"{text} ({name})"

@@ -8,34 +8,28 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Literal, TypeAlias
 
-from foldline.errors import StoreError, StoreVersionError
-from foldline.threads.stores.sqlite.damaged_log import keep_log
+from foldline.errors import StoreError
 from foldline.threads.stores.sqlite.faults import (
     SQLITE_ERRORS,
     place_error,
-    primary_code,
     store_error,
 )
-from foldline.threads.stores.sqlite.frames import looks_unread
-from foldline.threads.stores.sqlite.header import (
+from foldline.threads.stores.sqlite.identity import (
     check_log,
-    check_size,
     is_named,
-    is_remembered,
+    is_noted,
     lock_of,
-    log_of,
-    name_copy,
+    note_file,
     number_in,
     numbered,
-    remember,
     schema_of,
     set_number,
 )
 from foldline.threads.stores.sqlite.lock import FileLock
-from foldline.threads.stores.statements import migrations
+from foldline.threads.stores.sqlite.migration import NEWEST_SCHEMA, migrate
 
 
-__all__ = ["APPLICATION_ID", "Durability", "StoreFile"]
+__all__ = ["APPLICATION_ID", "Durability", "StoreFile", "needs_lock"]
 
 
 Durability: TypeAlias = Literal["full", "relaxed"]
@@ -51,7 +45,6 @@ APPLICATION_ID: Final = 0x666F6C64
 """The mark in the header of every file of ours: `fold` in ASCII."""
 
 _SYNCHRONOUS: Mapping[Durability, str] = MappingProxyType({"full": "FULL", "relaxed": "NORMAL"})
-_PACKAGE = "foldline.threads.stores.sqlite"
 # A commit that makes the log longer costs twice one that writes over an earlier round of it.
 _LOG_PAGES = 1_000
 # Before this release two connections that write or fold the log back in the same instant could
@@ -59,33 +52,33 @@ _LOG_PAGES = 1_000
 _SAFE_VERSION = (3, 51, 3)
 
 
+def needs_lock() -> bool:
+    """Whether writers have to be kept apart by a lock of our own."""
+    return sqlite3.sqlite_version_info < _SAFE_VERSION
+
+
 class StoreFile:
     """One SQLite file, from which connections are made."""
 
     def __init__(self, path: Path, *, durability: Durability, busy_timeout: float) -> None:
         """
-        Stand for the file at *path*, which is made when it is first opened.
+        Use the file at *path*, which is made when it is first opened.
 
         Args:
-            path: Where it lies.
+            path: The path.
             durability: What a power cut may take.
             busy_timeout: How many seconds a write waits for other processes.
 
         Raises:
             StoreError: The path leads nowhere.
         """
-        # Once and for all: a program may change its folder, and a link is another name of one file.
+        # Resolved once: a program may change its folder, and a link is another name of one file.
         self.path = _resolved(path)
         self.durability: Durability = durability
         self._busy_timeout = busy_timeout
         self._lock = FileLock(lock_of(self.path), timeout=busy_timeout)
-        # What tells the file from another one of its name; None until it was opened.
+        # Tells the file from another one of its name; None until it was opened.
         self._identity: tuple[int, int] | None = None
-
-    @property
-    def needs_lock(self) -> bool:
-        """Whether writers have to be kept apart by a lock of our own."""
-        return sqlite3.sqlite_version_info < _SAFE_VERSION
 
     def reader(self, *, waits: bool = True) -> sqlite3.Connection:
         """
@@ -95,7 +88,7 @@ class StoreFile:
             waits: Whether it waits for other processes.
 
         Raises:
-            StoreError: Another file, or none, lies where it was opened first.
+            StoreError: Another file, or none, is where it was opened first.
         """
         self._check()
         connection = self._connect(timeout=self._busy_timeout if waits else 0.0)
@@ -107,40 +100,22 @@ class StoreFile:
         Return a connection that writes, after bringing the file up to date.
 
         Raises:
-            StoreError: The file cannot be opened, is none of ours, or lies no longer where it was
+            StoreError: The file cannot be opened, is not a store, or is no longer where it was
                 opened first.
             StoreCorruptError: The log beside it was written beside another file, or the file is lost.
             StoreVersionError: A newer foldline wrote it.
         """
-        # A long log takes a while to look at, and others wait for the lock: under it only what was
-        # found is looked at again, when nobody is about to write. What others write in between is
-        # whole, or the unfinished commit of one that is killed; neither is damage.
-        looks_damaged = self._identity is None and looks_unread(log_of(self.path))
-        is_kept = False
         try:
             with self.exclusive():
                 if self._identity is None:
                     check_log(self.path)
-                    is_kept = looks_damaged and keep_log(self.path)
                     self._make()
-                    name_copy(self.path)
                 connection = self._connect(timeout=self._busy_timeout)
                 _bring_up_to_date(connection, self.path, is_first=self._identity is None)
-                if is_kept:
-                    self._empty(connection)
                 self._identity = self._identity or self._found()
         except SQLITE_ERRORS as error:
             raise store_error(error, of=self.path) from None
         return connection
-
-    def _empty(self, connection: sqlite3.Connection) -> None:
-        """
-        Empty the log, so that the next opening finds nothing of its damage, unless others read it.
-        """
-        with suppress(sqlite3.Error):
-            connection.execute("PRAGMA busy_timeout = 0")
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-        connection.execute(f"PRAGMA busy_timeout = {round(1000 * self._busy_timeout)}")
 
     def _found(self) -> tuple[int, int] | None:
         try:
@@ -151,10 +126,10 @@ class StoreFile:
 
     def _check(self) -> None:
         """
-        Refuse to go on where the file that was opened lies here no longer.
+        Refuse to continue if the file that was opened is no longer here.
 
-        What is written to a file without a name is lost, and a new one under the name would begin
-        a second store beside the first.
+        What is written to a file without a name is lost, and a new one under the name would start a
+        second store beside the first.
         """
         if self._identity is not None and self._found() != self._identity:
             message = (
@@ -164,23 +139,21 @@ class StoreFile:
             raise StoreError(message)
 
     def _make(self) -> None:
-        # Conversations are nobody else's business, from the first byte on. SQLite gives its log the
-        # mode of the file.
+        # Private from the first byte on. SQLite gives its log the mode of the file.
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         try:
             if not self.path.exists():
-                # Whoever has deleted a store begins another one.
-                remember(self.path, 0)
-            os.close(os.open(self.path, flags, 0o600))
-        except FileExistsError:
-            check_size(self.path)
+                # The store was deleted: this starts another one.
+                note_file(self.path, 0)
+            with suppress(FileExistsError):
+                os.close(os.open(self.path, flags, 0o600))
         except OSError as error:
             what = f"the database file {self.path.name} cannot be made"
             raise place_error(what, error) from error
 
     def _connect(self, *, timeout: float) -> sqlite3.Connection:
         connection = sqlite3.connect(
-            # It is made above, with the right mode, and never again under a store that is open.
+            # Made by _make with the right mode, and never again under a store that is open.
             f"{self.path.as_uri()}?mode=rw",
             uri=True,
             timeout=timeout,
@@ -198,8 +171,8 @@ class StoreFile:
                 "temp_store = MEMORY",
                 "cell_size_check = ON",
                 "trusted_schema = OFF",
-                # Pages that grow leave copies of what they held in their gaps; these a later
-                # deletion would not find.
+                # Pages that grow leave copies of their content in gaps, which a later deletion
+                # would not find.
                 "secure_delete = ON",
             ):
                 connection.execute(f"PRAGMA {pragma}")
@@ -211,18 +184,18 @@ class StoreFile:
     @contextmanager
     def exclusive(self) -> Generator[None, None, None]:
         """
-        Keep other processes from writing, where SQLite itself does not do it well enough.
+        Keep other processes from writing, if SQLite itself does not do it well enough.
 
         Raises:
             StoreBusyError: They have written for too long.
-            StoreError: Another file, or none, lies where it was opened first.
+            StoreError: Another file, or none, is where it was opened first.
         """
-        with self._lock if self.needs_lock else nullcontext():
+        with self._lock if needs_lock() else nullcontext():
             self._check()
             yield
 
     def close(self) -> None:
-        """Release the lock file; who opens the store again may find another file."""
+        """Release the lock file; the next opening may find another file."""
         self._lock.close()
         self._identity = None
 
@@ -231,9 +204,7 @@ def _resolved(path: Path) -> Path:
     try:
         return path.resolve()
     except (OSError, RuntimeError, ValueError) as error:
-        message = (
-            "the path of the store leads nowhere: its links, or the working folder, are broken"
-        )
+        message = "the path of the store cannot be resolved: a link or the working folder is broken"
         raise StoreError(message) from error
 
 
@@ -251,15 +222,15 @@ def _bring_up_to_date(connection: sqlite3.Connection, path: Path, *, is_first: b
 def _note(connection: sqlite3.Connection, path: Path) -> None:
     """Remember which file the log is of, as soon as the file itself says so."""
     number = number_in(connection)
-    if not is_named(number) or is_remembered(path, number):
+    if not is_named(number) or is_noted(path, number):
         return
     try:
         busy, pages, folded = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
     except sqlite3.Error:
-        # As where a reader of an older moment is in the way.
+        # A reader of an older moment may be in the way.
         busy, pages, folded = 1, 0, 0
-    # Until it does nobody knows, whatever was noted before.
-    remember(path, 0 if busy or pages != folded else number)
+    # Until the file itself says so, the note must not.
+    note_file(path, 0 if busy or pages != folded else number)
 
 
 def _mark(connection: sqlite3.Connection, name: str) -> None:
@@ -274,37 +245,19 @@ def _mark(connection: sqlite3.Connection, name: str) -> None:
 
 
 def _migrate(connection: sqlite3.Connection, path: Path) -> None:
-    """Bring the tables up to date, all of it in one transaction."""
-    known = migrations(_PACKAGE)
-    newest = known[-1][0]
+    """Bring the tables up to date, all of it in one transaction: a kill undoes all of it."""
     number = number_in(connection)
-    if schema_of(number) == newest and is_named(number):
+    if schema_of(number) == NEWEST_SCHEMA:
         return
     if not is_named(number):
-        # Whatever the note says, it is not of this file.
-        remember(path, 0)
+        # The note, if there is one, is not of this file.
+        note_file(path, 0)
     connection.execute("BEGIN IMMEDIATE")
     try:
         number = number_in(connection)
-        for piece in _missing(known, schema_of(number), path.name):
-            connection.execute(piece)
-        set_number(connection, numbered(newest, file=number))
+        migrate(connection, schema_of(number), path.name)
+        set_number(connection, numbered(NEWEST_SCHEMA, file=number))
         connection.execute("COMMIT")
-    except BaseException as error:
+    except BaseException:
         connection.rollback()
-        if schema_of(number) != newest or not _cannot_grow(error):
-            raise
-
-
-def _cannot_grow(error: BaseException) -> bool:
-    """Whether a file is only not to be written to: it can be read without a number of its own."""
-    code = getattr(error, "sqlite_errorcode", 0)
-    return primary_code(code) in {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL}
-
-
-def _missing(known: list[tuple[int, list[str]]], found: int, name: str) -> list[str]:
-    """Return the statements that a file of the version *found* lacks."""
-    newest = known[-1][0]
-    if found > newest:
-        raise StoreVersionError(what=f"the store {name}", found=found, known=newest)
-    return [piece for number, pieces in known if number > found for piece in pieces]
+        raise

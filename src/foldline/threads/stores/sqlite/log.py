@@ -1,4 +1,4 @@
-"""The write-ahead log of a SQLite file: how long it gets, and that it keeps nothing deleted."""
+"""The write-ahead log of a SQLite file: kept short, and emptied of what was deleted."""
 
 import asyncio
 import logging
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from foldline.errors import StoreBusyError, StoreError
-from foldline.threads.stores.sqlite.header import log_of
+from foldline.threads.stores.sqlite.identity import log_of
 from foldline.threads.stores.sqlite.worker import Worker
 
 
@@ -29,15 +29,15 @@ class WriteLog:
     """
     What SQLite writes first, and folds back into the file now and then.
 
-    Its bytes stay where they are until it is emptied, which readers of an older state put off.
+    Its bytes stay until it is emptied, which readers of an older state delay.
     """
 
     def __init__(self, path: Path, *, busy_timeout: float) -> None:
         """
-        Stand for the log beside the file at *path*.
+        Watch the log beside the file at *path*.
 
         Args:
-            path: Where the file lies.
+            path: The file.
             busy_timeout: How many seconds a write waits for other processes.
         """
         self._path = log_of(path)
@@ -48,7 +48,7 @@ class WriteLog:
         self._done = 0
 
     def ask(self) -> None:
-        """Have the log emptied behind the transaction that runs; called in the writer's thread."""
+        """Have the log emptied after the transaction that runs; called in the writer's thread."""
         self._asked += 1
 
     @property
@@ -58,7 +58,7 @@ class WriteLog:
 
     def tidy(self, connection: sqlite3.Connection) -> None:
         """
-        Empty it where it holds what was deleted, or is too long.
+        Empty it if it holds what was deleted, or is too long.
 
         SQLite folds it back into the file every few hundred commits by itself, as a part of a
         commit, and writes over it then; its file stays as long as it once was.
@@ -68,7 +68,7 @@ class WriteLog:
         self._commits += 1
         if self._commits % _LOOKED_AT:
             return
-        # The commit is made; whatever fails here is tried again.
+        # The commit is made; what fails here is tried again.
         with suppress(OSError, sqlite3.Error):
             if self._path.stat().st_size > _LONG:
                 connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -77,7 +77,7 @@ class WriteLog:
         asked = self._asked
         connection.execute(f"PRAGMA busy_timeout = {round(1000 * wait)}")
         try:
-            # That others are in the way is an answer here, and no error.
+            # Others in the way are an answer here, not an error.
             busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         finally:
             connection.execute(f"PRAGMA busy_timeout = {round(1000 * self._busy_timeout)}")
@@ -94,14 +94,14 @@ class WriteLog:
         Wait until nothing deleted is in it any more.
 
         Raises:
-            StoreBusyError: Others read an older state all the while.
+            StoreBusyError: Others kept reading an older state.
             StoreError: The disk failed.
         """
         loop = asyncio.get_running_loop()
         until = loop.time() + _PATIENCE
         while not await self._is_emptied(writer):
             if loop.time() >= until:
-                message = "others read the database all the while"
+                message = "other programs kept reading an older state"
                 raise StoreBusyError(message)
             await asyncio.sleep(_PAUSE)
 
@@ -113,7 +113,7 @@ class WriteLog:
         return False
 
     async def leave(self, writer: Worker) -> None:
-        """Try once more before the file is closed, and tell where that fails."""
+        """Try once more before the file is closed, and log a failure."""
         if not self.is_due:
             return
         try:
@@ -122,8 +122,8 @@ class WriteLog:
             self.report(error)
             return
         if not is_emptied:
-            self.report(StoreBusyError("others read the database"))
+            self.report(StoreBusyError("other programs read the database"))
 
     def report(self, error: StoreError) -> None:
-        """Tell whoever runs the program that deleted bytes are still there."""
+        """Log that deleted bytes are still there."""
         _LOGGER.warning("the log of %s still holds what was deleted: %s", self._name, error)

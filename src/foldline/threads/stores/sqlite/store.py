@@ -1,24 +1,25 @@
 """The store that needs nothing but a file."""
 
+import os
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Final, get_args
 
-from foldline.checks import expect_seconds
+from foldline.checks import expect, expect_choice, expect_seconds
 from foldline.errors import ConfigError, StoreError
 from foldline.history.tokens import TokenCounter
-from foldline.threads.checkpoint import CheckpointRetention
 from foldline.threads.cipher import Cipher
+from foldline.threads.storage import CheckpointRetention
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.sqlite.file import Durability
-from foldline.threads.stores.sqlite.words import IndexedSQLiteStorage
+from foldline.threads.stores.sqlite.storage import SQLiteStorage
 
 
 __all__ = ["SQLiteStore"]
 
 
-# SQLite counts milliseconds in 32 bits; behind them it does not wait at all.
+# SQLite counts milliseconds in 32 bits; beyond them it does not wait at all.
 _LONGEST: Final = 2_147_483
 
 
@@ -44,27 +45,25 @@ class SQLiteStore(ThreadStore):
         Use the file at *path*, which is made when it is first opened.
 
         Args:
-            path: Where it lies; its folder must be there.
-            durability: `full` flushes each commit to the disk, so that a power cut takes nothing.
-                `relaxed` does not: a crash of the process takes nothing, a power cut may take the
+            path: The path; its folder must exist.
+            durability: `full` flushes each commit to the disk, so that a power cut loses nothing.
+                `relaxed` does not: a crash of the process loses nothing, a power cut may lose the
                 newest commits.
             busy_timeout: How many seconds a write waits for other processes; up to 2,147,483.
-            counter: What counts tokens; see `ThreadStore`.
-            cipher: What encrypts; see `ThreadStore`.
+            counter: Counts tokens; see `ThreadStore`.
+            cipher: Encrypts what is stored; see `ThreadStore`.
             checkpoints: Which checkpoints are kept.
-            clock: What tells the time, with a time zone.
+            clock: Returns the time, with a time zone.
 
         Raises:
-            ConfigError: An argument is not allowed.
-            StoreError: The path leads nowhere, or to a folder.
+            ConfigError: An argument is invalid.
+            StoreError: The path cannot be resolved, or is a folder.
         """
         place = _file_at(path)
-        if durability not in get_args(Durability):
-            message = f"durability={durability!r}: allowed are full, relaxed"
-            raise ConfigError(message)
+        expect_choice("durability", durability, get_args(Durability))
         expect_seconds("busy_timeout", busy_timeout, most=_LONGEST)
         super().__init__(
-            IndexedSQLiteStorage(place, durability=durability, busy_timeout=busy_timeout),
+            SQLiteStorage(place, durability=durability, busy_timeout=busy_timeout),
             counter=counter,
             cipher=cipher,
             checkpoints=checkpoints,
@@ -73,34 +72,15 @@ class SQLiteStore(ThreadStore):
 
 
 def _file_at(path: str | Path) -> Path:
-    """
-    Return *path* as one, where a file can be.
-
-    Raises:
-        ConfigError: It names none.
-        StoreError: A folder is there.
-    """
-    try:
-        place = Path(path)
-    except TypeError:
-        message = f"path is a {type(path).__name__}: allowed is a text or a Path"
-        raise ConfigError(message) from None
+    expect("path", path, str | Path)
     if str(path) == ":memory:":
-        message = "path=':memory:': a store in memory is a MemoryStore"
+        message = "path=':memory:': use a MemoryStore to keep threads in memory"
         raise ConfigError(message)
     if not str(path):
         message = "path is empty: name the file of the store"
         raise ConfigError(message)
-    if _is_folder(place):
+    if os.path.isdir(path):  # noqa: PTH112 - a path that cannot be looked at raises when it is opened
         # Before a lock file is made beside it.
         message = f"{str(path)!r} is a folder: name the file of the store in it"
         raise StoreError(message)
-    return place
-
-
-def _is_folder(place: Path) -> bool:
-    try:
-        return place.is_dir()
-    except OSError:
-        # What cannot be looked at now is told of where it is opened.
-        return False
+    return Path(path)

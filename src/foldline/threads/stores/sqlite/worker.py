@@ -11,8 +11,8 @@ from typing import Any, Generic, TypeVar
 
 from foldline.errors import CommitUnknownError, FoldlineError, StoreCorruptError, StoreError
 from foldline.threads.stores.home import Home
-from foldline.threads.stores.sqlite.faults import FAILURES, SQLITE_ERRORS, place_error, store_error
-from foldline.threads.stores.sqlite.fence import is_torn, overwrite
+from foldline.threads.stores.sqlite.faults import SQLITE_ERRORS, place_error, store_error
+from foldline.threads.stores.sqlite.identity import number_in, set_number
 
 
 __all__ = ["Worker"]
@@ -20,8 +20,10 @@ __all__ = ["Worker"]
 
 _Result = TypeVar("_Result")
 _MOST_WRITES = 256
-# What has been read waits until all of them are done.
+# A result waits until all jobs of its transaction are done.
 _MOST_READS = 32
+# After these the last frame of the commit, which completes it, was not written.
+_TORN = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE})
 
 
 class _Waiting(Generic[_Result]):
@@ -69,8 +71,8 @@ class Worker:
     Runs jobs on one connection, in a thread of its own, in the order in which they come.
 
     All jobs that wait are put into one transaction, so that many conversations share one flush. A
-    job that refuses with an error of foldline must not have written; the others go on. A failure of
-    the database undoes all of them, and each is tried again alone.
+    job that raises an error of foldline must not have written; the others continue. A failure of the
+    database undoes all of them, and each is tried again alone.
     """
 
     def __init__(
@@ -85,10 +87,10 @@ class Worker:
         Start the thread.
 
         Args:
-            connect: What opens the connection; called in the thread.
+            connect: Opens the connection; called in the thread.
             name: The name of the thread.
-            exclusive: What keeps other writers away; jobs only read where there is none.
-            tidy: What is done after each transaction, with other writers away.
+            exclusive: Keeps other writers away; without it jobs only read.
+            tidy: Called after each transaction, with other writers away.
         """
         self._connect = connect
         self._writes = exclusive is not None
@@ -101,7 +103,7 @@ class Worker:
         self._thread = threading.Thread(target=self._work, name=name, daemon=True)
         self._is_closed = False
         self._leaves_rest = False
-        # Nothing may be put behind the end: nobody would answer it.
+        # Nothing may be queued after the end: nobody would answer it.
         self._closing = threading.Lock()
         self._home = Home()
         self._thread.start()
@@ -113,7 +115,7 @@ class Worker:
 
     def check(self) -> None:
         """
-        See whether this is the process in which the thread runs.
+        Check that this is the process in which the thread runs.
 
         Raises:
             StoreError: It is another one.
@@ -126,11 +128,11 @@ class Worker:
         """
         Run *job* in the thread and return what it returns.
 
-        A writer that is cancelled ends the job all the same, and then the cancellation goes on: with
-        the failure as its cause, if there was one.
+        A write that is cancelled is finished all the same; then the cancellation is raised, with the
+        failure as its cause if there was one.
 
         Args:
-            job: What to do.
+            job: The work.
             is_outside: Whether it runs alone and outside of any transaction.
 
         Raises:
@@ -155,7 +157,7 @@ class Worker:
     def stop(self) -> None:
         """Take no more jobs; harmless when repeated, and in another process."""
         if not self._home.is_same_process:
-            # The lock may be held by a thread that the fork has not taken along.
+            # The lock may be held by a thread that does not exist after a fork.
             return
         with self._closing:
             if not self._is_closed:
@@ -166,7 +168,7 @@ class Worker:
         """
         Wait until what was taken is done and the connection is closed.
 
-        It waits however often the task is cancelled, and then the cancellation goes on.
+        It waits however often the task is cancelled, and then raises the cancellation.
         """
         if not self._home.is_same_process:
             return
@@ -193,9 +195,9 @@ class Worker:
             try:
                 connection = connection or self._connect()
                 self._run_all(connection, jobs)
-            except FAILURES as error:
-                # A thread that ends leaves those behind who wait for it.
-                # What a failed flush has left in memory is not to be trusted: begin anew.
+            except Exception as error:  # noqa: BLE001 - a waiting task must get it, whatever it is
+                # The thread must not end: tasks wait for it. What a failed flush left in memory
+                # cannot be trusted, so the next job gets a new connection.
                 _close(connection)
                 connection = None
                 _refuse(jobs, error)
@@ -227,7 +229,7 @@ class Worker:
                 return
             self._transact(connection, jobs)
             if self._tidy is not None:
-                # What was committed stays, even where the log cannot be shortened.
+                # The commit is made, even if the log cannot be shortened.
                 with suppress(sqlite3.Error):
                     self._tidy(connection)
 
@@ -240,7 +242,7 @@ class Worker:
         try:
             for waiting in jobs:
                 _run(connection, waiting)
-        except FAILURES:
+        except Exception:
             connection.rollback()
             if len(jobs) == 1:
                 raise
@@ -253,12 +255,12 @@ class Worker:
         waiting.error = None
         try:
             self._transact(connection, [waiting])
-        except FAILURES as error:
+        except Exception as error:  # noqa: BLE001 - a waiting task must get it, whatever it is
             waiting.error = _known(error)
 
     def _commit(self, connection: sqlite3.Connection) -> None:
         if not self._writes:
-            # To commit would tell of damage once more that a job has met and passed over.
+            # A commit would report damage again that a job has met and handled.
             connection.rollback()
             return
         try:
@@ -266,14 +268,12 @@ class Worker:
         except sqlite3.Error as error:
             connection.rollback()
             unknown = CommitUnknownError(str(store_error(error)))
-            raise unknown from (None if is_torn(error) else self._overwritten(connection))
+            raise unknown from (None if _is_torn(error) else self._overwritten(connection))
 
     def _overwritten(self, connection: sqlite3.Connection) -> StoreError | None:
-        """
-        See that a commit that has failed is not found in the log behind a crash; why not, if so.
-        """
+        """Make sure that a failed commit is not found after a crash; return why not, if so."""
         try:
-            overwrite(connection)
+            _overwrite(connection)
         except sqlite3.Error as error:
             self._leaves_rest = True
             return store_error(error)
@@ -294,7 +294,7 @@ def _known(error: Exception) -> Exception:
     if isinstance(error, SQLITE_ERRORS):
         return store_error(error)
     if isinstance(error, TypeError):
-        return StoreCorruptError("the database holds a value of another type")
+        return StoreCorruptError("the database holds a value of the wrong type")
     if isinstance(error, OSError):
         return place_error("the files of the store cannot be used", error)
     known = StoreError(f"SQLite could not be called ({type(error).__name__})")
@@ -316,7 +316,7 @@ def _settle(jobs: list[_Waiting[Any]]) -> None:
     for waiting in jobs:
         loops.setdefault(waiting.loop, []).append(waiting)
     for loop, done in loops.items():
-        # A loop that was closed in the meantime has nobody who waits.
+        # Nobody waits in a loop that was closed in the meantime.
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(_settle_all, done)
 
@@ -324,6 +324,32 @@ def _settle(jobs: list[_Waiting[Any]]) -> None:
 def _settle_all(jobs: list[_Waiting[Any]]) -> None:
     for waiting in jobs:
         waiting.settle()
+
+
+def _is_torn(error: sqlite3.Error) -> bool:
+    """Whether the frames of a commit that failed so are certainly not all in the log."""
+    return getattr(error, "sqlite_errorcode", None) in _TORN
+
+
+def _overwrite(connection: sqlite3.Connection) -> None:
+    """
+    Write over what a failed commit has left in the log, by a commit that changes nothing.
+
+    If the flush fails, the frames are all in the log, and only its index in memory does not know of
+    them: after a crash they would be taken for a commit. A frame over the first one breaks the chain
+    of checksums that holds the others.
+
+    Raises:
+        sqlite3.Error: It cannot be written.
+    """
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        # The number stays the same, and the first page is written.
+        set_number(connection, number_in(connection))
+        connection.execute("COMMIT")
+    except sqlite3.Error:
+        connection.rollback()
+        raise
 
 
 def _close(connection: sqlite3.Connection | None) -> None:

@@ -1,14 +1,14 @@
 -- name: load
-SELECT t.pk, t.revision, t.head, t.execution, t.expires_at, b.pk, b.id
-FROM threads t LEFT JOIN branches b ON b.pk = t.branch
-WHERE t.tenant = ? AND t.id = ?;
+-- One thread by its name, without its documents and rows.
+SELECT pk, revision, head, execution, expires_at, live FROM threads WHERE tenant = ? AND id = ?;
 
 -- name: tail
+-- The newest of the rows between two ids.
 SELECT id, system, data FROM rows WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT ?;
 
 -- name: load_documents
-SELECT kind, name, data FROM documents WHERE thread = ?1 AND kind = 'execution'
-UNION ALL SELECT kind, name, data FROM documents WHERE thread = ?1 AND kind = 'metadata'
+-- What comes with a thread: metadata, tool calls that wait, the newest reduction.
+SELECT kind, name, data FROM documents WHERE thread = ?1 AND kind = 'metadata'
 UNION ALL SELECT kind, name, data FROM documents WHERE thread = ?1 AND kind = 'tool'
 UNION ALL SELECT * FROM (
     SELECT kind, name, data FROM documents
@@ -16,30 +16,30 @@ UNION ALL SELECT * FROM (
 );
 
 -- name: documents
+-- The newest documents of one kind.
 SELECT d.kind, d.name, d.data FROM documents d JOIN threads t ON t.pk = d.thread
 WHERE t.tenant = ? AND t.id = ? AND d.kind = ? ORDER BY d.name DESC LIMIT ?;
 
 -- name: state
+-- The execution state, which lies beside the head.
 SELECT 'execution', '', execution FROM threads
 WHERE tenant = ? AND id = ? AND execution IS NOT NULL;
 
--- name: find_branch
-SELECT pk, parent, at, id FROM branches WHERE id = ? AND tenant = ?;
-
--- name: find_parent
-SELECT pk, parent, at, id FROM branches WHERE pk = ? AND tenant = ?;
-
 -- name: rows
+-- Rows between two ids.
 SELECT id, system, data FROM rows WHERE id >= ? AND id < ? ORDER BY id;
 
 -- name: system_rows
+-- System messages between two ids.
 SELECT id, system, data FROM rows WHERE system = 1 AND id >= ? AND id < ? ORDER BY id;
 
 -- name: threads
+-- The threads of a tenant from a name on.
 SELECT pk, CAST(id AS BLOB), revision, head, execution, expires_at FROM threads
 WHERE tenant = ? AND id > ? AND typeof(id) = 'text' ORDER BY id;
 
 -- name: tenants
+-- Every tenant, found by one step in the index each.
 WITH RECURSIVE found (tenant) AS (
     SELECT min(tenant) FROM threads
     UNION ALL
@@ -48,170 +48,101 @@ WITH RECURSIVE found (tenant) AS (
 )
 SELECT CAST(tenant AS BLOB) FROM found WHERE tenant IS NOT NULL;
 
--- name: find_thread
-SELECT t.pk, t.revision, b.pk, b.id FROM threads t LEFT JOIN branches b ON b.pk = t.branch
-WHERE t.tenant = ? AND t.id = ?;
-
--- name: before
-SELECT pk, CAST(tenant AS BLOB), CAST(id AS BLOB) FROM threads WHERE (tenant, id) < (?, ?)
-ORDER BY tenant DESC, id DESC LIMIT 1;
-
--- name: behind
-SELECT pk, CAST(tenant AS BLOB), CAST(id AS BLOB) FROM threads WHERE (tenant, id) > (?, ?)
-ORDER BY tenant, id LIMIT 1;
-
--- name: name_of
-SELECT CAST(tenant AS BLOB), CAST(id AS BLOB) FROM threads WHERE pk = ?;
-
--- name: head_of
-SELECT head FROM threads WHERE pk = ?;
-
--- name: any_thread
-SELECT 1 FROM threads NOT INDEXED LIMIT 1;
-
--- name: stored_threads
-SELECT count(*) FROM threads NOT INDEXED;
-
--- name: add_branch
-INSERT INTO branches (id, tenant, parent, at) VALUES (?, ?, ?, ?);
-
--- name: own_branch
-UPDATE branches SET thread = ? WHERE pk = ?;
+-- name: find
+-- What a commit compares.
+SELECT pk, revision, live, epoch, head FROM threads WHERE tenant = ? AND id = ?;
 
 -- name: add_thread
-INSERT INTO threads (tenant, id, revision, branch, head, last_activity, expires_at, execution)
-VALUES (?, ?, 1, ?, ?, ?, ?, ?);
+-- A new thread; its rows have no place yet.
+INSERT INTO threads (tenant, id, revision, live, epoch, head, last_activity, expires_at, execution)
+VALUES (?, ?, 1, 0, ?, ?, ?, ?, ?);
+
+-- name: set_epoch
+-- Where the live rows lie, and the id of the current epoch.
+UPDATE threads SET live = ?, epoch = ? WHERE pk = ?;
 
 -- name: move_thread
-UPDATE threads SET revision = ?, branch = ?, head = ?, last_activity = ?, expires_at = ?
+-- The next revision.
+UPDATE threads SET revision = ?, epoch = ?, head = ?, last_activity = ?, expires_at = ?
 WHERE pk = ? AND revision = ?;
 
 -- name: move_thread_and_state
+-- The next revision, with another execution state.
 UPDATE threads
-SET revision = ?, branch = ?, head = ?, last_activity = ?, expires_at = ?, execution = ?
+SET revision = ?, epoch = ?, head = ?, last_activity = ?, expires_at = ?, execution = ?
 WHERE pk = ? AND revision = ?;
 
+-- name: add_epoch
+-- A new epoch of a thread.
+INSERT INTO epochs (thread, id) VALUES (?, ?);
+
+-- name: epochs
+-- The epochs of a thread, the oldest first.
+SELECT pk, id FROM epochs WHERE thread = ? ORDER BY pk;
+
+-- name: drop_epochs
+-- Forgets the epochs of a thread before a number.
+DELETE FROM epochs WHERE thread = ? AND pk < ?;
+
 -- name: add_row
+-- One row.
 INSERT INTO rows (id, system, data) VALUES (?, ?, ?);
 
+-- name: move_rows
+-- Moves rows between two ids, which a new epoch replaces, to that one.
+UPDATE rows SET id = id + ? WHERE id >= ? AND id < ?;
+
+-- name: copy_rows
+-- Copies rows between two ids to another thread.
+INSERT INTO rows (id, system, data)
+SELECT id + ?, system, data FROM rows WHERE id >= ? AND id < ?;
+
+-- name: drop_rows
+-- Deletes rows between two ids.
+DELETE FROM rows WHERE id >= ? AND id < ?;
+
 -- name: put_document
+-- Writes a document, or replaces it.
 INSERT INTO documents (thread, kind, name, data) VALUES (?, ?, ?, ?)
 ON CONFLICT (thread, kind, name) DO UPDATE SET data = excluded.data;
 
 -- name: move_document
+-- Lets a new document take the place of one that goes: no page more is written.
 UPDATE OR REPLACE documents SET name = ?, data = ? WHERE thread = ? AND kind = ? AND name = ?;
 
 -- name: drop_document
+-- Deletes one document.
 DELETE FROM documents WHERE thread = ? AND kind = ? AND name = ?;
 
 -- name: drop_documents
+-- Deletes the documents of one kind.
 DELETE FROM documents WHERE thread = ? AND kind = ?;
 
 -- name: drop_all_documents
+-- Deletes every document of a thread.
 DELETE FROM documents WHERE thread = ?;
 
 -- name: drop_thread
+-- Deletes the row of a thread.
 DELETE FROM threads WHERE pk = ?;
 
--- name: branches_of
-SELECT pk FROM branches WHERE thread = ?;
+-- name: old_threads
+-- Every thread of a file of format 3 or before, and its branch.
+SELECT pk, live FROM threads ORDER BY pk;
 
--- name: disown
-UPDATE branches SET thread = NULL WHERE pk = ?;
+-- name: old_branches
+-- The branches of such a file, the oldest first.
+SELECT pk, thread, parent, at FROM branches ORDER BY pk;
 
--- name: sweep_facts
-SELECT b.thread, b.parent, (SELECT max(c.at) FROM branches c WHERE c.parent = b.pk)
-FROM branches b WHERE b.pk = ?;
+-- name: old_branch_id
+-- The id under which the rows of a branch were sealed.
+SELECT id FROM branches WHERE pk = ?;
 
--- name: drop_rows
-DELETE FROM rows WHERE id >= ? AND id < ?;
+-- name: old_last
+-- The last row of a branch.
+SELECT max(id) FROM old_rows WHERE id BETWEEN ? AND ?;
 
--- name: drop_branch
-DELETE FROM branches WHERE pk = ?;
-
--- name: indexed
-SELECT upto FROM indexed WHERE branch = ?;
-
--- name: set_indexed
-INSERT INTO indexed (branch, upto) VALUES (?, ?)
-ON CONFLICT (branch) DO UPDATE SET upto = excluded.upto;
-
--- name: cut_indexed
-UPDATE indexed SET upto = min(CAST(upto AS INTEGER), ?) WHERE branch = ?;
-
--- name: forget_indexed
-DELETE FROM indexed WHERE branch = ?;
-
--- name: row_ids
-SELECT id FROM rows WHERE id BETWEEN ? AND ?;
-
--- name: add_words
-INSERT INTO words (branch, block, word, places) VALUES (?, ?, ?, ?)
-ON CONFLICT DO UPDATE SET places = places || excluded.places;
-
--- name: sum_of_words
-SELECT CAST(places AS BLOB) FROM words WHERE branch = ? AND block = ? AND word = x'';
-
--- name: set_sum_of_words
-INSERT OR REPLACE INTO words (branch, block, word, places) VALUES (?, ?, x'', ?);
-
--- name: find_words
-WITH RECURSIVE blocks (block) AS (
-    SELECT ?1
-    UNION ALL SELECT block + 1 FROM blocks WHERE block < ?2
-)
-SELECT b.block, CAST(w.places AS BLOB)
-FROM blocks b CROSS JOIN words w ON w.branch = ?3 AND w.block = b.block AND w.word = ?4;
-
--- name: words_of_block
-SELECT CAST(word AS BLOB), CAST(places AS BLOB) FROM words WHERE branch = ? AND block = ?;
-
--- name: all_words
-SELECT branch, block, CAST(word AS BLOB), CAST(places AS BLOB) FROM words
-ORDER BY branch, block, word;
-
--- name: indexed_spans
-SELECT i.branch, b.at, i.upto FROM indexed i LEFT JOIN branches b ON b.pk = i.branch;
-
--- name: drop_words
-DELETE FROM words WHERE branch = ? AND block >= ?;
-
--- name: drop_all_words
-DELETE FROM words WHERE branch IS ?;
-
--- name: names
-SELECT CAST(tenant AS BLOB), CAST(id AS BLOB) FROM threads ORDER BY tenant, id;
-
--- name: branch_of
-SELECT b.id FROM threads t JOIN branches b ON b.pk = t.branch WHERE t.tenant = ? AND t.id = ?;
-
--- name: branches_without_thread
-SELECT count(*) FROM branches b LEFT JOIN threads t ON t.pk = b.thread
-WHERE b.thread IS NOT NULL AND t.pk IS NULL;
-
--- name: branches_without_parent
-SELECT count(*) FROM branches b LEFT JOIN branches p ON p.pk = b.parent
-WHERE b.parent IS NOT NULL AND (p.pk IS NULL OR p.tenant <> b.tenant);
-
--- name: branches_of_nobody
-SELECT count(*) FROM branches b
-WHERE b.thread IS NULL AND NOT EXISTS (SELECT 1 FROM branches c WHERE c.parent = b.pk);
-
--- name: branches_of_others
-SELECT count(*) FROM branches b JOIN threads t ON t.pk = b.thread WHERE t.tenant <> b.tenant;
-
--- name: documents_without_thread
-SELECT count(*) FROM documents d LEFT JOIN threads t ON t.pk = d.thread WHERE t.pk IS NULL;
-
--- name: documents_of_no_kind
-SELECT count(*) FROM documents
-WHERE kind NOT IN ('metadata', 'execution', 'reduction', 'tool', 'checkpoint');
-
--- name: branch_numbers
-SELECT pk FROM branches ORDER BY pk;
-
--- name: rows_between
-SELECT count(*) FROM rows WHERE id >= ? AND id < ?;
-
--- name: branches_in_use
-SELECT branch, CAST(tenant AS BLOB) FROM threads ORDER BY branch;
+-- name: copy_old_rows
+-- Copies rows of a branch: each carries the id it was sealed under from now on.
+INSERT INTO rows (id, system, data)
+SELECT ?1 + (id & ?2), system, CAST(?3 || data AS BLOB) FROM old_rows WHERE id >= ?4 AND id < ?5;

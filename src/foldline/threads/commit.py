@@ -1,0 +1,460 @@
+"""
+One commit: planned out of a change, carried out, and known afterwards to be made or not.
+
+A plan is pure but for the commit id and the clock: it encodes the new rows, documents and head. The
+storage makes all of it in one transaction. If its answer is lost, the head is read again: it
+remembers the ids of its last commits.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from operator import attrgetter
+from types import TracebackType
+from typing import NamedTuple, TypeAlias
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from foldline.errors import (
+    CommitUnknownError,
+    StoreError,
+    ThreadConflictError,
+    ThreadNotFoundError,
+)
+from foldline.history.codec import encode_json
+from foldline.history.parts import TextPart
+from foldline.reduction.state import HistoryReductionState
+from foldline.threads.change import (
+    COMMIT_ID_SIZE,
+    Change,
+    Document,
+    DocumentKind,
+)
+from foldline.threads.head import (
+    FOLD_STRIDE,
+    REMEMBERED_COMMITS,
+    Head,
+    ThreadRecord,
+    active,
+    as_stored,
+    close_head,
+    decode_record,
+    document,
+    encode_head,
+    encode_metadata,
+    extended,
+    in_order,
+)
+from foldline.threads.loop_state import AgentLoopState, Checkpoint, CurrentMessages
+from foldline.threads.row import KnownRow
+from foldline.threads.storage import StoreContext
+from foldline.threads.tools import ToolRun, document_name
+
+
+__all__ = [
+    "Adopt",
+    "OneLoopLock",
+    "Planned",
+    "carry_out",
+    "plan",
+]
+
+
+_NAME_WIDTH = 12
+
+_row_of = attrgetter("row")
+
+Adopt: TypeAlias = Callable[[ThreadRecord, Sequence[KnownRow] | None], None]
+"""What takes over the thread after a commit, and its new rows; None for an unknown number."""
+
+# The storage has waited its own time already, so only a short second look is taken, in seconds.
+_PATIENCE = 1.0
+
+
+class Planned(NamedTuple):
+    """A commit that is ready to be made."""
+
+    change: Change
+    """What the storage does."""
+
+    record: ThreadRecord
+    """The thread after it."""
+
+    known: Sequence[KnownRow]
+    """The new rows with their messages."""
+
+    is_named: bool
+    """Whether the caller knows the id of the commit, so that it can be repeated."""
+
+
+def plan(context: StoreContext, record: ThreadRecord, change: Change) -> Planned:
+    """
+    Return the commit that makes *change* on *record*.
+
+    Args:
+        context: What the threads of the store have in common.
+        record: The thread as it is; of revision 0 if the commit makes it.
+        change: What changes. Its `epoch` is given where that is not the one of *record*.
+
+    Raises:
+        CheckpointError: A number in the execution state is invalid.
+    """
+    reduction = change.reduction
+    is_fold = isinstance(reduction, HistoryReductionState) and not reduction.is_same_as(
+        record.reduction
+    )
+    keeps_moment = context.checkpoints == "full" and isinstance(change.execution, AgentLoopState)
+    commit_id = change.commit_id or context.random_bytes(COMMIT_ID_SIZE)
+    known, head = extended(record.head, change.messages, context.counter, context.vault)
+    # Nobody was active by pruning.
+    now = head.last_activity if change.keeps is not None else context.clock()
+    if change.archive and isinstance(reduction, HistoryReductionState):
+        archived = max(reduction.summarized_up_to_index, head.archived)
+        head = head.archiving(archived, fold=head.folds + is_fold)
+    head = replace(
+        head,
+        revision=head.revision + 1,
+        last_activity=max(now, head.last_activity),
+        recent=(*head.recent, commit_id)[-REMEMBERED_COMMITS:],
+        folds=head.folds + is_fold,
+        checkpoints=head.checkpoints + keeps_moment,
+        expires_at=head.expires_at if change.expires_at is UNSET else change.expires_at,
+        rewinds=0 if change.keeps is not None else head.rewinds,
+    )
+    after = _after(record, head, change, is_fold=is_fold)
+    planned = replace(
+        change,
+        id=commit_id,
+        revision=record.head.revision,
+        epoch=change.epoch or head.epoch,
+        head=close_head(context.vault, record.key, head),
+        rows=tuple(map(_row_of, known)),
+        put=_documents(context, record, after, change),
+        drop=_dropped(record, change, is_fold=is_fold),
+        active_at=head.last_activity.timestamp(),
+        gone_at=None if head.expires_at is None else head.expires_at.timestamp(),
+    )
+    return Planned(planned, after, known, change.commit_id is not None)
+
+
+def _after(record: ThreadRecord, head: Head, change: Change, *, is_fold: bool) -> ThreadRecord:
+    reduction, name = record.reduction, record.reduction_name
+    if change.reduction is not UNSET:
+        # The store keeps every reduction by itself, so none has to carry those before it.
+        reduction = replace(change.reduction, previous=None)
+        name = _fold_name(head.folds) if is_fold or not name else name
+    execution = record.execution
+    if change.execution is not UNSET:
+        execution = change.execution
+        if execution is not None:
+            current = CurrentMessages(head.count, head.digest)
+            execution = replace(
+                execution, current_messages=current, active_reduction=active(reduction)
+            )
+            if execution.is_open:
+                execution.validate_consistency(head.count)
+    elif execution is not None and reduction is not record.reduction:
+        execution = execution.with_reduction(active(reduction))
+    return ThreadRecord(
+        key=record.key,
+        head=head,
+        display_name=record.display_name if change.display_name is None else change.display_name,
+        metadata=record.metadata if change.metadata is None else as_stored(change.metadata),
+        execution=execution,
+        reduction=reduction,
+        reduction_name=name,
+        tools=_tools_after(record, change) if record.tools or change.tools else (),
+    )
+
+
+def _tools_after(record: ThreadRecord, change: Change) -> tuple[ToolRun, ...]:
+    known = {run.call_id: run for run in (*record.tools, *change.tools)}
+    for call_id in _settled(record, change):
+        known.pop(call_id, None)
+    return in_order(known.values())
+
+
+def _settled(record: ThreadRecord, change: Change) -> set[str]:
+    """
+    Return the calls whose answers are messages now, and those that the change names.
+
+    A vendor may use the id of an answered call again: what is stored for such a call stays until
+    it has an answer of its own. So a change that makes a thread out of a history says itself which
+    calls wait.
+    """
+    if not record.head.revision:
+        return set(change.settled)
+    begun = {run.call_id for run in change.tools}
+    answered: set[str] = set()
+    for message in change.messages:
+        # Most messages are one text, so that is asked first.
+        if len(message.parts) != 1 or type(message.parts[0]) is not TextPart:
+            answered -= begun.intersection(call.id for call in message.tool_calls)
+            answered.update(answer.id for answer in message.tool_call_responses)
+    return answered.union(change.settled)
+
+
+def _dropped(
+    record: ThreadRecord, change: Change, *, is_fold: bool
+) -> list[tuple[DocumentKind, str | None]]:
+    drop = list(change.drop)
+    if is_fold:
+        drop.extend(("reduction", name) for name in _thinned(record.head.folds + 1))
+    if record.tools:
+        settled = _settled(record, change)
+        known = [run.call_id for run in record.tools if run.call_id in settled]
+        drop.extend(("tool", document_name(call_id)) for call_id in known)
+    if change.execution is None:
+        drop.append(("execution", None))
+    return drop
+
+
+def _thinned(fold: int) -> list[str]:
+    """
+    Return the names of the reductions that go when *fold* is stored.
+
+    The last 16 stay, of the last 256 every 16th, of the last 4,096 every 256th and so on: a
+    rewind finds an earlier reduction not far away, and there are few at any length.
+    """
+    names: list[str] = []
+    stride = FOLD_STRIDE
+    while stride < fold:
+        if (fold - stride) % stride:
+            names.append(_fold_name(fold - stride))
+        stride *= FOLD_STRIDE
+    return names
+
+
+def _fold_name(fold: int) -> str:
+    return f"{fold:0{_NAME_WIDTH}d}"
+
+
+def _documents(
+    context: StoreContext, before: ThreadRecord, after: ThreadRecord, change: Change
+) -> list[Document]:
+    vault, key = context.vault, after.key
+    put = list(change.put)
+    if change.metadata is not None or change.display_name is not None:
+        data = encode_metadata(after.display_name, after.metadata)
+        put.append(document(vault, key, "metadata", data))
+    if change.reduction is not UNSET and after.reduction is not None:
+        data, name = after.reduction.to_json(), after.reduction_name
+        put.append(document(vault, key, "reduction", data, name=name))
+    if isinstance(change.execution, AgentLoopState) and after.execution is not None:
+        state = after.execution
+        plain = state if state.active_reduction is None else state.with_reduction(None)
+        put.append(document(vault, key, "execution", plain.to_json()))
+        if context.checkpoints == "full":
+            put += _moments(context, before, after, state, change)
+    settled = _settled(before, change) if change.tools else ()
+    for run in change.tools:
+        if run.call_id not in settled:
+            data, name = encode_json(run), document_name(run.call_id)
+            put.append(document(vault, key, "tool", data, name=name))
+    return put
+
+
+def _moments(
+    context: StoreContext,
+    before: ThreadRecord,
+    after: ThreadRecord,
+    state: AgentLoopState,
+    change: Change,
+) -> list[Document]:
+    head = after.head
+    moments = [
+        Checkpoint(
+            id=_fold_name(head.revision),
+            created_at=head.last_activity,
+            source=change.source,
+            step=state.iteration,
+            message_index=head.count,
+            head=encode_head(head),
+            state=state.to_json().decode(),
+        )
+    ]
+    if before.head.checkpoints == 0:
+        root = Checkpoint(
+            id=_fold_name(0),
+            created_at=head.created_at,
+            source="root",
+            step=-1,
+            message_index=-1,
+        )
+        moments.insert(0, root)
+    return [
+        document(context.vault, after.key, "checkpoint", encode_json(one), name=one.id)
+        for one in moments
+    ]
+
+
+class OneLoopLock:
+    """A lock for the tasks of one event loop; one of another loop is refused, never blocked."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._lock = asyncio.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._users = 0
+
+    async def __aenter__(self) -> None:
+        loop = asyncio.get_running_loop()
+        with self._guard:
+            if self._loop is not loop:
+                if self._users and self._loop is not None and not self._loop.is_closed():
+                    message = "a thread object is used in two event loops: load it in each of them"
+                    raise StoreError(message)
+                self._loop, self._lock, self._users = loop, asyncio.Lock(), 0
+            self._users += 1
+        try:
+            await self._lock.acquire()
+        except BaseException:
+            self._users -= 1
+            raise
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._lock.release()
+        self._users -= 1
+
+
+def _ignore(record: ThreadRecord, known: Sequence[KnownRow] | None) -> None:
+    pass
+
+
+async def carry_out(
+    context: StoreContext,
+    planned: Planned,
+    adopt: Adopt = _ignore,
+) -> None:
+    """
+    Make the commit *planned*; one that has begun ends even if the task is cancelled.
+
+    Args:
+        context: What the threads of the store have in common.
+        planned: What to commit.
+        adopt: Called with the thread and its new rows once the commit was made, before anything is
+            raised or returned. If an empty commit was made in its place, so that it cannot arrive
+            any more, the rows are None.
+
+    Raises:
+        ThreadConflictError: The thread is at another revision; nothing was written.
+        ThreadNotFoundError: There is no such thread any more.
+        StoreError: The storage failed; nothing was written.
+        CommitUnknownError: It failed, and whether it was written is unknown.
+    """
+    commit = _commit(context, planned, adopt)
+    try:
+        if context.storage.ends_commits:
+            await commit
+        else:
+            await _finished(asyncio.ensure_future(commit))
+    except asyncio.CancelledError as cancelled:
+        # It has ended all the same; a cause says that it failed.
+        if cancelled.__cause__ is None:
+            adopt(planned.record, planned.known)
+        raise
+    adopt(planned.record, planned.known)
+
+
+async def _finished(commit: asyncio.Future[None]) -> None:
+    """Wait until *commit* has ended, however often the task that waits is cancelled."""
+    try:
+        await asyncio.shield(commit)
+    except asyncio.CancelledError as cancelled:
+        while not commit.done():
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait([commit])
+        failure = asyncio.CancelledError() if commit.cancelled() else commit.exception()
+        raise cancelled from failure
+
+
+async def _commit(
+    context: StoreContext,
+    planned: Planned,
+    adopt: Adopt,
+) -> None:
+    try:
+        await context.storage.commit(planned.record.key, planned.change)
+    except CommitUnknownError as error:
+        try:
+            await _settle(context, planned, error, adopt)
+        except asyncio.CancelledError as cancelled:
+            # It is still unknown, so that nobody may take it for made.
+            raise cancelled from error
+
+
+async def _settle(
+    context: StoreContext,
+    planned: Planned,
+    error: CommitUnknownError,
+    adopt: Adopt,
+) -> None:
+    """Find out whether a commit whose outcome is unknown was made; raise if it was not."""
+    record = await _stored(context, planned, error)
+    expected, name = planned.change.revision, planned.record.key.id
+    if record is not None and planned.change.id in record.head.recent:
+        return
+    made_at = planned.record.head.created_at
+    if expected and (record is None or record.head.created_at != made_at):
+        # It was deleted; another one may have been made under its id.
+        raise ThreadNotFoundError(thread_id=name)
+    actual = 0 if record is None else record.head.revision
+    if actual - expected > REMEMBERED_COMMITS:
+        reason = "others have written too often since"
+        raise _unknown(planned, error, reason, is_forgotten=True)
+    if actual != expected:
+        raise ThreadConflictError(thread_id=name, expected=expected, actual=actual)
+    if context.storage.ends_commits:
+        # None can be under way; a cause says that the storage could not undo what has failed.
+        if error.__cause__ is not None:
+            raise _unknown(planned, error, f"it could not be undone ({error.__cause__})")
+    elif record is None:
+        raise _unknown(planned, error, "the thread may still be made")
+    else:
+        # An empty commit takes the revision that it expects, so that it is refused if it arrives.
+        fence = plan(context, record, Change())
+        try:
+            await context.storage.commit(record.key, fence.change)
+        except ThreadConflictError:
+            await _settle(context, planned, error, adopt)
+            return
+        except StoreError:
+            raise _unknown(planned, error, "nothing can be written now") from None
+        adopt(fence.record, None)
+    message = f"a commit of thread {name!r} was not made: {error}"
+    raise StoreError(message)
+
+
+async def _stored(
+    context: StoreContext, planned: Planned, error: CommitUnknownError
+) -> ThreadRecord | None:
+    try:
+        async with asyncio.timeout(_PATIENCE):
+            stored = await context.storage.load(planned.record.key)
+    except (StoreError, TimeoutError):
+        raise _unknown(planned, error, "nothing can be read now") from None
+    return None if stored is None else decode_record(stored, context.vault)
+
+
+def _unknown(
+    planned: Planned, error: CommitUnknownError, reason: str, *, is_forgotten: bool = False
+) -> CommitUnknownError:
+    is_named = planned.is_named and not is_forgotten
+    if is_named:
+        way = "Refresh, then commit again with the commit_id of this error"
+    elif planned.change.revision:
+        way = "Refresh, and check whether it is there"
+    else:
+        way = "Check with `find` whether the thread is there"
+    name = planned.record.key.id
+    return CommitUnknownError(
+        f"a commit of thread {name!r} may have been made or not: {reason}: {error}. {way}",
+        commit_id=planned.change.id if is_named else None,
+    )

@@ -1,0 +1,163 @@
+"""Whole rows out of a damaged thread: what is left of it, in order, with a marker in each gap."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from foldline.errors import StoreCorruptError, StoreError, StoreKeyError, ThreadNotFoundError
+from foldline.history.messages import Message
+from foldline.history.parts import TextPart
+from foldline.threads.head import Head, ThreadRecord, open_head
+from foldline.threads.key import ThreadKey
+from foldline.threads.row import (
+    ORIGIN_SIZE,
+    SEAL_SIZE,
+    StoredRow,
+    read_body,
+    read_row,
+    seal_of,
+)
+from foldline.threads.snapshot import encode_snapshot
+from foldline.threads.storage import StoreContext, StoredThread
+from foldline.threads.verify import readable_rows, verify_thread, with_documents
+
+
+__all__ = ["GAP_KEY", "WholeRows", "whole_rows"]
+
+
+GAP_KEY = "__gap__"
+"""The metadata key of a marker: the numbers of the first and the last message that are missing."""
+
+_PAGE = 512
+
+
+class WholeRows(Struct, frozen=True, kw_only=True):
+    """Every message of a thread that is whole by itself."""
+
+    record: ThreadRecord
+    """The thread with its display name and metadata, if these are whole."""
+
+    messages: Mapping[int, Message]
+    """The messages by their numbers, in order; system messages have numbers too."""
+
+    total: int | None
+    """How many there were; None if the head is damaged."""
+
+    faults: tuple[str, ...]
+    """What is wrong with the thread."""
+
+    def gaps(self) -> list[tuple[int, int]]:
+        """Return the first and the last number of each run of messages that are missing."""
+        found: list[tuple[int, int]] = []
+        expected = 0
+        for number in (*self.messages, *(() if self.total is None else (self.total,))):
+            if number > expected:
+                found.append((expected, number - 1))
+            expected = number + 1
+        return found
+
+    def marked(self) -> list[Message]:
+        """Return the messages, and in each gap a system message that says what is missing."""
+        numbered = [(first, _marker(first, last)) for first, last in self.gaps()]
+        numbered += self.messages.items()
+        return [message for _, message in sorted(numbered, key=lambda one: one[0])]
+
+    def to_snapshot(self) -> bytes:
+        """
+        Return the marked messages, with the name and the metadata of the thread, as a snapshot.
+        """
+        # The cuts and counts of everything else are those of a history without gaps.
+        head = replace(self.record.head, archived=0)
+        record = replace(self.record, head=head, execution=None, reduction=None, tools=())
+        return encode_snapshot(record, self.marked())
+
+
+def _marker(first: int, last: int) -> Message:
+    if first == last:
+        text = f"[1 message is missing here: number {first} was damaged in the store]"
+    else:
+        text = (
+            f"[{last - first + 1:,} messages are missing here: numbers {first} to {last} were "
+            "damaged in the store]"
+        )
+    return Message(role="system", parts=(TextPart(text),), metadata={GAP_KEY: [first, last]})
+
+
+async def whole_rows(context: StoreContext, key: ThreadKey) -> WholeRows:
+    """
+    Return every message of the thread *key* that is whole, also those after damaged ones.
+
+    A row is compared with the chain hash of the one before it. After a row that is missing or lost
+    its own chain hash, there is nothing to compare with, and a row is believed if it can be read;
+    with a cipher every row is authenticated by itself.
+
+    Raises:
+        ThreadNotFoundError: There is no such thread.
+        StoreKeyError: It was encrypted with another key.
+        StoreError: The storage failed, or is damaged below the thread.
+    """
+    verified = await verify_thread(context, key)
+    stored = await context.storage.load(key)
+    if verified is None or stored is None:
+        raise ThreadNotFoundError(thread_id=key.id)
+    try:
+        head = open_head(context.vault, stored)
+    except StoreCorruptError:
+        head = None
+    rows = _Rows(context)
+    first = 0
+    while head is None or first < head.count:
+        stop = first + _PAGE if head is None else min(first + _PAGE, head.count)
+        # Without a head nobody knows the epoch: an empty one is the current one.
+        epoch = b"" if head is None else head.epoch
+        page = await readable_rows(context, key, epoch, first, stop)
+        if head is None and not page:
+            break
+        for row in page:
+            rows.take(row)
+        first = stop
+    return WholeRows(
+        record=_named(context, stored, head),
+        messages=rows.messages,
+        total=None if head is None else head.count,
+        faults=verified.faults,
+    )
+
+
+def _named(context: StoreContext, stored: StoredThread, head: Head | None) -> ThreadRecord:
+    """Return the thread with its name and metadata, if these are whole."""
+    key, now = stored.key, context.clock()
+    head = head or Head(epoch=b"", created_at=now, last_activity=now)
+    named = [one for one in stored.documents if one.kind == "metadata"]
+    try:
+        return with_documents(context, key, head, named)
+    except (StoreError, StoreKeyError):
+        return ThreadRecord(key=key, head=head)
+
+
+class _Rows:
+    def __init__(self, context: StoreContext) -> None:
+        self._vault = context.vault
+        self._next = 0
+        self._seals: tuple[bytes, ...] = (bytes(SEAL_SIZE),)
+        self._is_proven = True
+        self.messages: dict[int, Message] = {}
+
+    def take(self, row: StoredRow) -> None:
+        """Take the next row that can be read, and keep its message if that is whole."""
+        if row.seq < self._next:
+            return
+        before = self._seals if row.seq == self._next else ()
+        origin, payload = row.data[:ORIGIN_SIZE], row.data[ORIGIN_SIZE + SEAL_SIZE :]
+        right = [seal_of(one, origin, row.seq, payload) for one in before]
+        is_right = row.seal in right
+        # After a bad or a missing row there is nothing to compare with.
+        is_damaged = bool(before) and self._is_proven and not is_right
+        # The next row continues from what this one was, which a flipped bit may have changed.
+        self._seals, self._next, self._is_proven = (row.seal, *right[:1]), row.seq + 1, is_right
+        if is_damaged and not self._vault.encrypts:
+            return
+        with suppress(StoreCorruptError):
+            self.messages[row.seq] = read_body(read_row(row, self._vault).body)

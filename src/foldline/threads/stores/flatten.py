@@ -1,0 +1,93 @@
+"""
+How shared branches, as stores kept them before, become rows that each thread owns.
+
+Before, a thread was a chain of branches: a fork, a rewind and an edit opened one that shared the
+first rows of another. This plans the copies that make them flat; each store carries them out.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from msgspec import Struct
+
+
+__all__ = ["Branch", "Part", "Span", "flatten"]
+
+
+class Branch(Struct, frozen=True, gc=False):
+    """A branch as it was stored."""
+
+    name: int | str
+    """Its name in the store."""
+
+    parent: int | str | None
+    """The branch whose first rows it shares."""
+
+    at: int
+    """How many rows it shares; its own rows begin with this number."""
+
+    stop: int
+    """The number after its last row; *at* if it has none."""
+
+
+class Span(Struct, frozen=True, gc=False):
+    """Rows that were written on one branch."""
+
+    branch: int | str
+    """The branch."""
+
+    start: int
+    """The first number."""
+
+    stop: int
+    """The number after the last."""
+
+
+class Part(Struct, frozen=True):
+    """Rows of a flat thread: its live ones, or those that one of its epochs replaced."""
+
+    epoch: int | str
+    """The branch that became the epoch: the first one of the thread for live rows."""
+
+    spans: Sequence[Span]
+    """Where the rows lie now, in the order of their numbers."""
+
+
+def flatten(own: Sequence[Branch], branches: Mapping[int | str, Branch]) -> Iterator[Part]:
+    """
+    Yield the parts of the thread that opened *own*: the replaced rows of each epoch, then the live.
+
+    Args:
+        own: The branches that the thread opened and still has, the oldest first; each later one was
+            opened by a rewind, an edit or a clear.
+        branches: Every branch of the store, by name.
+    """
+    first, *later = own
+    live = _lineage(first, branches)
+    for branch in later:
+        at = min(branch.at, _end(live))
+        yield Part(branch.name, _cut(live, at, _end(live)))
+        live = [*_cut(live, 0, at), Span(branch.name, branch.at, branch.stop)]
+    yield Part(first.name, [span for span in live if span.start < span.stop])
+
+
+def _lineage(branch: Branch, branches: Mapping[int | str, Branch]) -> list[Span]:
+    """Return the rows that can be read on *branch*, those of its ancestors included."""
+    spans = [Span(branch.name, branch.at, branch.stop)]
+    start, parent, seen = branch.at, branch.parent, {branch.name}
+    while start > 0 and parent is not None and parent in branches and parent not in seen:
+        seen.add(parent)
+        shared = branches[parent]
+        if shared.at < start:
+            spans.insert(0, Span(shared.name, shared.at, min(start, shared.stop)))
+            start = shared.at
+        parent = shared.parent
+    return spans
+
+
+def _cut(spans: Sequence[Span], start: int, stop: int) -> list[Span]:
+    cut = [Span(one.branch, max(one.start, start), min(one.stop, stop)) for one in spans]
+    return [one for one in cut if one.start < one.stop]
+
+
+def _end(spans: Sequence[Span]) -> int:
+    return max((span.stop for span in spans), default=0)

@@ -1,0 +1,114 @@
+"""The environment of a SQLite store: library, file, log, disk."""
+
+import os
+import shutil
+import sqlite3
+import stat
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+from foldline.errors import StoreCorruptError, StoreError
+from foldline.threads.stores.fact import Fact
+from foldline.threads.stores.sqlite.faults import SQLITE_ERRORS, store_error
+from foldline.threads.stores.sqlite.file import APPLICATION_ID, needs_lock
+from foldline.threads.stores.sqlite.identity import check_log, log_of, number_in, schema_of
+from foldline.threads.stores.sqlite.migration import NEWEST_SCHEMA
+from foldline.threads.stores.sqlite.storage import quick_check
+
+
+__all__ = ["sqlite_facts"]
+
+
+_MEGABYTE: Final = 1024 * 1024
+_LEAST_FREE: Final = 100 * _MEGABYTE
+_UNWRITABLE: Final = "make the file and its folder writable, or copy it to a folder that is"
+_DAMAGED: Final = (
+    "restore a backup with `foldline restore`, or save what can be read with "
+    "`foldline threads export ID --whole-rows`"
+)
+
+
+def sqlite_facts(path: Path) -> Iterator[Fact]:
+    """Yield the facts about the store at *path*, which is not changed."""
+    path = path.resolve()
+    yield _library()
+    if not all(os.access(place, os.W_OK) for place in (path, path.parent)):
+        value = "the file or its folder is not writable"
+        yield Fact(name="file", value=value, advice=_UNWRITABLE, is_danger=True)
+    try:
+        check_log(path)
+        with closing(_open(path)) as connection:
+            yield from _inside(connection)
+    except StoreError as error:
+        yield Fact(name="file", value=str(error), is_danger=True)
+    except SQLITE_ERRORS as error:
+        found = store_error(error)
+        advice = _DAMAGED if isinstance(found, StoreCorruptError) else _UNWRITABLE
+        yield Fact(name="file", value=str(found), advice=advice, is_danger=True)
+    yield from _sizes(path)
+    yield _mode(path)
+
+
+def _library() -> Fact:
+    name, value = "SQLite", sqlite3.sqlite_version
+    if not needs_lock():
+        return Fact(name=name, value=value)
+    value = f"{value} has the WAL-reset bug; foldline keeps writers apart by a lock file"
+    return Fact(name=name, value=value, advice="let no other program write to the file")
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, isolation_level=None)
+
+
+def _inside(connection: sqlite3.Connection) -> Iterator[Fact]:
+    (mark,) = connection.execute("PRAGMA application_id").fetchone()
+    if mark != APPLICATION_ID:
+        value = "a SQLite database, but not a store of foldline"
+        yield Fact(name="file", value=value, advice="check the path", is_danger=True)
+        return
+    yield _schema(schema_of(number_in(connection)))
+    for name, table in (("threads", "threads"), ("messages", "rows")):
+        (count,) = connection.execute(f"SELECT count(*) FROM {table}").fetchone()  # noqa: S608
+        yield Fact(name=name, value=f"{count:,}")
+    problems = quick_check(connection)
+    value = problems[0] if problems else "no damage found"
+    advice = _DAMAGED if problems else ""
+    yield Fact(name="quick check", value=value, advice=advice, is_danger=bool(problems))
+
+
+def _schema(found: int) -> Fact:
+    if found > NEWEST_SCHEMA:
+        value = f"{found}, newer than {NEWEST_SCHEMA}"
+        return Fact(name="schema", value=value, advice="upgrade foldline", is_danger=True)
+    if found < NEWEST_SCHEMA:
+        value = f"{found}, older than {NEWEST_SCHEMA}"
+        return Fact(name="schema", value=value, advice="opening the store migrates it")
+    return Fact(name="schema", value=str(found))
+
+
+def _sizes(path: Path) -> Iterator[Fact]:
+    for name, file in (("file size", path), ("log size", log_of(path))):
+        size = file.stat().st_size if file.exists() else 0
+        yield Fact(name=name, value=f"{size / _MEGABYTE:,.1f} MiB")
+    free = shutil.disk_usage(path.parent).free
+    is_low = free < _LEAST_FREE
+    advice = "make room: writes will fail" if is_low else ""
+    value = f"{free / _MEGABYTE:,.0f} MiB"
+    yield Fact(name="free disk", value=value, advice=advice, is_danger=is_low)
+
+
+def _mode(path: Path) -> Fact:
+    mode = path.stat().st_mode
+    shown = stat.filemode(mode)
+    others = stat.S_IMODE(mode) & (stat.S_IRWXG | stat.S_IRWXO)
+    if os.name != "posix" or not others:
+        return Fact(name="permissions", value=shown)
+    return Fact(
+        name="permissions",
+        value=f"{shown}: other users of this machine can open it",
+        advice=f"chmod 600 {path.name}",
+        is_danger=bool(others & (stat.S_IWGRP | stat.S_IWOTH)),
+    )

@@ -1,0 +1,172 @@
+"""
+Which file a log belongs to.
+
+SQLite leaves 32 bits of the header to the program (`PRAGMA user_version`). The lower eight are the
+version of the tables; the others are drawn for each file, and for each backup, and noted in the
+lock file, which a restored copy does not replace. So a log that was written beside another file is
+recognized. SQLite itself would fold it into this one.
+"""
+
+import errno
+import os
+import re
+import secrets
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+from foldline.errors import StoreCorruptError
+from foldline.threads.stores.sqlite.faults import SQLITE_ERRORS, place_error
+
+
+__all__ = [
+    "check_log",
+    "is_named",
+    "is_noted",
+    "lock_of",
+    "log_of",
+    "note_file",
+    "number_in",
+    "numbered",
+    "schema_of",
+    "set_number",
+]
+
+
+_SCHEMA_BITS: Final = 8
+# The number is signed and stays above zero.
+_FILES: Final = 1 << 30 - _SCHEMA_BITS
+_NOTE: Final = re.compile(rb"(\d{1,10})\n")
+_NOT_ALLOWED: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+
+
+def lock_of(path: Path) -> Path:
+    """Return the lock file beside the file at *path*."""
+    return path.with_name(path.name + ".lock")
+
+
+def log_of(path: Path) -> Path:
+    """Return the write-ahead log beside the file at *path*."""
+    return path.with_name(path.name + "-wal")
+
+
+def schema_of(number: int) -> int:
+    """Return the version of the tables in *number*."""
+    return number & ((1 << _SCHEMA_BITS) - 1)
+
+
+def is_named(number: int) -> bool:
+    """Whether *number* tells its file from others; files of early versions have none."""
+    return number >> _SCHEMA_BITS != 0
+
+
+def numbered(schema: int, *, file: int = 0) -> int:
+    """
+    Return the number of a file with tables of the version *schema*.
+
+    Args:
+        schema: The version.
+        file: The number that the file has so far; without one it gets a new one.
+    """
+    own = file >> _SCHEMA_BITS or 1 + secrets.randbelow(_FILES - 1)
+    return own << _SCHEMA_BITS | schema
+
+
+def number_in(connection: sqlite3.Connection) -> int:
+    """Return the number of the file that *connection* has open."""
+    (number,) = connection.execute("PRAGMA user_version").fetchone()
+    return int(number)
+
+
+def set_number(connection: sqlite3.Connection, number: int) -> None:
+    """Write *number* into the file's first page, even if it is there already."""
+    connection.execute(f"PRAGMA user_version = {number}")
+
+
+def note_file(path: Path, number: int) -> None:
+    """
+    Note in the lock file that the log beside the file at *path* belongs to the file with *number*.
+
+    A number of 0 is no file. Without permission to write there, nothing is noted.
+
+    Raises:
+        StoreError: It cannot be written.
+    """
+    if is_noted(path, number):
+        return
+    try:
+        with lock_of(path).open("wb") as file:
+            file.write(b"%d\n" % (number >> _SCHEMA_BITS))
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        if error.errno not in _NOT_ALLOWED:
+            what = f"the lock file {lock_of(path).name} cannot be written"
+            raise place_error(what, error) from error
+
+
+def is_noted(path: Path, number: int) -> bool:
+    """Whether the lock file at *path* names the file with *number* as the owner of the log."""
+    return _noted(path) == number >> _SCHEMA_BITS
+
+
+def _noted(path: Path) -> int:
+    try:
+        text = lock_of(path).read_bytes()
+    except OSError:
+        return 0
+    # A note cut off by a crash has no end of line.
+    found = _NOTE.fullmatch(text)
+    return int(found[1]) if found else 0
+
+
+def check_log(path: Path) -> None:
+    """
+    Refuse a log beside the file at *path* that was written beside another file.
+
+    It stays there when a backup takes the place of a store whose program was killed, or when the
+    file itself is lost: SQLite deletes the log of an empty file.
+
+    Raises:
+        StoreCorruptError: The log belongs to another file; nothing was changed.
+        StoreError: The log cannot be looked at.
+    """
+    log = log_of(path)
+    if not _size(log):
+        return
+    if not _size(path):
+        message = (
+            f"{path.name} is missing or empty, but the log {log.name} of a store is beside it: put "
+            f"the file back, or move {log.name} away to lose what it holds"
+        )
+        raise StoreCorruptError(message)
+    # The note is read first, since it is written last.
+    note = _noted(path)
+    try:
+        # Read-only, and without the log. The file is never opened past SQLite: closing it would drop
+        # the locks that this process has on it.
+        with closing(sqlite3.connect(f"{path.as_uri()}?immutable=1", uri=True)) as connection:
+            own = number_in(connection) >> _SCHEMA_BITS
+    except SQLITE_ERRORS:
+        # Opening the store reports what is wrong.
+        return
+    # A file from before there were numbers gets one in the log, which is folded back before the note
+    # is written.
+    if note not in {0, own}:
+        message = (
+            f"the log {log.name} belongs to another file than {path.name}: move it and "
+            f"{path.name}-shm away (`foldline restore` does), or, if file and log were copied here "
+            f"together, move {lock_of(path).name} away"
+        )
+        raise StoreCorruptError(message)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
+    except OSError as error:
+        what = f"{path.name} cannot be looked at"
+        raise place_error(what, error) from error

@@ -1,0 +1,174 @@
+"""Small reads, made in the thread of the caller."""
+
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final, TypeVar
+
+from foldline.errors import StoreError
+from foldline.threads.stores.home import Home
+from foldline.threads.stores.sqlite.file import StoreFile
+
+
+__all__ = ["InlineReader"]
+
+
+_Result = TypeVar("_Result")
+
+# What a turn reads takes some 600 steps of SQLite's machine, and its values a few kilobytes.
+_STEPS: Final = 1_000
+_MOST_STEPS: Final = 10
+_MOST_BYTES: Final = 65_536
+# So long a read came from the disk, not from memory; one alone may have been the scheduler.
+_LONG: Final = 0.002
+_MOST_LONG: Final = 2
+_REST: Final = 1.0
+# An inline read lets no other task run, so there are no more between two turns of the loop.
+_MOST_ANSWERS: Final = 32
+_MOST_SECONDS: Final = 0.001
+# Nothing is wrong with the connection after these.
+_HARMLESS = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_TOOBIG})
+
+
+class _Answered(threading.local):
+    """What one thread was answered since its event loop had its turn."""
+
+    def __init__(self) -> None:
+        self.number = 0
+        self.seconds = 0.0
+
+
+class InlineReader:
+    """
+    Reads what is small on a connection of its own, in the thread of the caller.
+
+    What a turn reads is in memory and takes some twenty microseconds; asking another thread takes as
+    long again. It does not block the event loop: it waits for no lock, the steps and the size of a
+    value are limited, and a disk that was slow twice in a row is left alone for a second. If a read
+    cannot be made so, or fails, there is no answer, and the reader thread is asked instead: it may
+    wait, and reports what is wrong.
+    """
+
+    def __init__(self, file: StoreFile, *, clock: Callable[[], float] = time.perf_counter) -> None:
+        """
+        Read *file*.
+
+        Args:
+            file: The file.
+            clock: Measures how long a read takes.
+        """
+        self._file = file
+        self._clock = clock
+        self._home = Home()
+        self._connection: sqlite3.Connection | None = None
+        self._one_at_a_time = threading.Lock()
+        self._answered = _Answered()
+        self._steps = 0
+        self._long = 0
+        self._rests_until = 0.0
+
+    def connect(self) -> sqlite3.Connection:
+        """
+        Return a connection for the reader thread, and open one for inline reads.
+
+        The reader thread keeps this object alive in a forked process, which must not close what was
+        opened before.
+        """
+        connection = self._file.reader()
+        with self._one_at_a_time:
+            if self._connection is None:
+                self._open()
+        return connection
+
+    def _open(self) -> None:
+        # If it fails there are no inline reads.
+        with suppress(sqlite3.Error, StoreError):
+            connection = self._file.reader(waits=False)
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MOST_BYTES)
+            connection.set_progress_handler(self._is_enough, _STEPS)
+            self._connection, self._home = connection, Home()
+
+    def _is_enough(self) -> bool:
+        self._steps += 1
+        return self._steps > _MOST_STEPS
+
+    def answer(self, job: Callable[[sqlite3.Connection], _Result]) -> tuple[_Result] | None:
+        """
+        Return what *job* returns, in a tuple; None if it cannot be read at once.
+
+        All of *job* sees the file as of one moment.
+        """
+        if not self._home.is_same_process or not self._one_at_a_time.acquire(blocking=False):
+            return None
+        try:
+            started = self._clock()
+            if self._connection is None or started < self._rests_until:
+                return None
+            return self._read(self._connection, job, started)
+        finally:
+            self._one_at_a_time.release()
+
+    def _read(
+        self,
+        connection: sqlite3.Connection,
+        job: Callable[[sqlite3.Connection], _Result],
+        started: float,
+    ) -> tuple[_Result] | None:
+        self._steps = 0
+        try:
+            connection.execute("BEGIN")
+            found = job(connection)
+            # A commit would report damage again that the job has met and handled.
+            connection.rollback()
+        except Exception as error:  # noqa: BLE001 - the reader thread raises it
+            self._recover(connection, error)
+            return None
+        finally:
+            if self._connection is not None and connection.in_transaction:
+                connection.rollback()
+        finished = self._clock()
+        self._answered.number += 1
+        self._answered.seconds += finished - started
+        self._look_at(started, finished)
+        return (found,)
+
+    def take_turn(self) -> bool:
+        """
+        Whether the event loop of this thread should run other tasks now.
+
+        An inline read does not suspend, so a task that reads in a loop would keep all others, and its
+        own timeout, from running.
+        """
+        answered = self._answered
+        if answered.number < _MOST_ANSWERS and answered.seconds < _MOST_SECONDS:
+            return False
+        answered.number, answered.seconds = 0, 0.0
+        return True
+
+    def _look_at(self, started: float, finished: float) -> None:
+        self._long = self._long + 1 if finished - started > _LONG else 0
+        if self._long == _MOST_LONG:
+            self._long = 0
+            self._rests_until = finished + _REST
+
+    def _recover(self, connection: sqlite3.Connection, error: BaseException) -> None:
+        with suppress(sqlite3.Error):
+            connection.rollback()
+            if getattr(error, "sqlite_errorcode", sqlite3.SQLITE_BUSY) in _HARMLESS:
+                return
+        # What a failure left in memory cannot be trusted.
+        self._close()
+
+    def close(self) -> None:
+        """Give no more answers; harmless when repeated, and in another process."""
+        if self._home.is_same_process:
+            with self._one_at_a_time:
+                self._close()
+
+    def _close(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(sqlite3.Error):
+                connection.close()

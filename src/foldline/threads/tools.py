@@ -1,0 +1,109 @@
+"""A tool call between its intent and its answer."""
+
+from datetime import datetime
+from hashlib import sha256
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from foldline.history.messages import Message
+from foldline.history.parts import ResponseContent, ToolCallPart, ToolCallResponsePart
+
+
+__all__ = [
+    "INTERRUPTED",
+    "ToolPolicy",
+    "ToolRun",
+    "answer_of",
+    "document_name",
+    "idempotency_key",
+]
+
+
+ToolPolicy: TypeAlias = Literal["at_most_once", "idempotent", "manual"]
+"""
+What to do with a tool call that a crash interrupted.
+
+`at_most_once`: it never runs again; its answer says that its outcome is unknown. `idempotent`: it
+runs again under the same key. `manual`: the run waits for a decision.
+"""
+
+
+INTERRUPTED = (
+    "[interrupted: this tool was running when the program stopped, so whether it took effect is "
+    "unknown]"
+)
+"""The answer of a tool that a crash interrupted and that may run only once."""
+
+
+class ToolRun(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """
+    The intent to run a tool and, once it has run, its result.
+
+    The intent is committed before the tool runs and the result as soon as it is known. Both are
+    deleted when the answer is committed as a message. Its stored form has no format number: it
+    never outlives its run, whose execution state has one.
+    """
+
+    call_id: str
+    """The id of the call."""
+
+    name: str
+    """The tool."""
+
+    policy: ToolPolicy = "at_most_once"
+    """What to do with it after a crash."""
+
+    key: str = ""
+    """The idempotency key, the same each time that this call runs."""
+
+    iteration: int = 0
+    """The model call that asked for it."""
+
+    place: int = 0
+    """Its place among the calls that wait, from the oldest."""
+
+    result: str | tuple[ResponseContent, ...] | None = None
+    """What it answered; None before that."""
+
+    is_error: bool = False
+    """Whether that is a failure."""
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the tool has run to its end."""
+        return self.result is not None
+
+
+def answer_of(run: ToolRun, moment: datetime) -> Message:
+    """
+    Return the answer of *run* as a message; without a result it says that the outcome is unknown.
+    """
+    result = INTERRUPTED if run.result is None else run.result
+    return Message(
+        role="tool",
+        parts=(ToolCallResponsePart(run.call_id, result),),
+        name=run.name,
+        created_at=moment,
+    )
+
+
+def document_name(call_id: str) -> str:
+    """
+    Return the name under which the call *call_id* is stored.
+
+    An id comes from a model and may contain anything; a hash of it is plain in every store.
+    """
+    return sha256(call_id.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def idempotency_key(*, thread_id: str, run_id: str, call: ToolCallPart) -> str:
+    """
+    Return the key under which *call* has one effect, however often it runs.
+
+    It depends on the thread, the run, the call's id and its arguments and not on the program, so
+    that it is the same if the program changes between a crash and the resume.
+    """
+    arguments = sha256(call.arguments.encode("utf-8", "surrogatepass")).hexdigest()
+    named = repr((thread_id, run_id, call.id, call.name, arguments))
+    return sha256(named.encode("utf-8", "surrogatepass")).hexdigest()[:32]

@@ -1,0 +1,338 @@
+"""Whether a thread, or a whole store, is still as it was written."""
+
+from collections.abc import AsyncIterator, Iterable
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from foldline.errors import (
+    FormatError,
+    StoreBusyError,
+    StoreCorruptError,
+    StoreError,
+    StoreKeyError,
+    StoreVersionError,
+)
+from foldline.history.digest import EMPTY_DIGEST, follows
+from foldline.reduction.state import hash_text, same_hash
+from foldline.threads.change import Document
+from foldline.threads.head import (
+    Head,
+    StoredReduction,
+    ThreadRecord,
+    active,
+    close_head,
+    decode_checkpoint,
+    decode_head,
+    decode_record,
+    decode_reduction,
+    open_head,
+)
+from foldline.threads.key import ThreadKey, check_tenant
+from foldline.threads.loop_state import Checkpoint
+from foldline.threads.row import SEAL_SIZE, StoredRow, check_chain, read_body, read_row
+from foldline.threads.storage import StoreContext, StoredThread
+from foldline.threads.store import ThreadStore, stored_threads
+
+
+__all__ = [
+    "Verified",
+    "list_keys",
+    "readable_rows",
+    "verify_store",
+    "verify_thread",
+    "with_documents",
+]
+
+
+_ATTEMPTS = 5
+_PAGE = 1_000
+_MOMENT = 0.001
+
+
+class Verified(Struct, frozen=True, kw_only=True):
+    """What was found in one thread, or in the store itself."""
+
+    key: ThreadKey | None
+    """The thread; None for the store itself."""
+
+    messages: int = 0
+    """How many of its messages are whole, from the first on."""
+
+    faults: tuple[str, ...] = ()
+    """What is damaged, one line each: the first bad row before the documents."""
+
+
+async def verify_thread(context: StoreContext, key: ThreadKey) -> Verified | None:
+    """
+    Recompute everything about a thread; None if there is no such thread.
+
+    That is: every row with its origin, chain hash, counts and digest, up to the first bad one; the
+    head; every document, and whether it belongs to these rows. Damage is never raised.
+
+    Raises:
+        StoreBusyError: Others wrote to it all the time.
+        StoreKeyError: It was encrypted with another key.
+        StoreError: The storage failed.
+    """
+    seen: list[Verified] = []
+    while len(seen) < _ATTEMPTS:
+        try:
+            stored = await context.storage.load(key)
+            if stored is None:
+                return None
+            found = await _Check(context, stored).run()
+            if not found.faults:
+                return found
+            again = await context.storage.load(key)
+        except StoreVersionError as error:
+            return Verified(key=key, faults=(f"version: {error}",))
+        except StoreCorruptError as error:
+            return Verified(key=key, faults=(f"store: {error}",))
+        if again is not None and (again.revision, again.head) == (stored.revision, stored.head):
+            return found
+        seen.append(found)
+    # What is found each time is not caused by those who write.
+    lasting = [fault for fault in seen[-1].faults if all(fault in one.faults for one in seen)]
+    if lasting:
+        return replace(seen[-1], faults=tuple(lasting))
+    message = f"thread {key.id!r} was written to all the time: verify it again"
+    raise StoreBusyError(message)
+
+
+async def verify_store(store: ThreadStore, *, tenant: str | None = None) -> AsyncIterator[Verified]:
+    """
+    Yield what is found in each thread, and at last what the database itself finds wrong.
+
+    Args:
+        store: The store, open.
+        tenant: Whose threads; those of all tenants by default.
+
+    Raises:
+        ThreadIdError: *tenant* has characters that are not allowed.
+        StoreBusyError: Others wrote to a thread all the time; the others were verified before.
+        StoreKeyError: One was encrypted with another key; the others were verified before.
+        StoreError: The storage failed.
+    """
+    faults: list[str] = []
+    failure: StoreError | None = None
+    try:
+        keys = await list_keys(store, tenant=tenant)
+    except StoreCorruptError as error:
+        keys, faults = [], [f"the threads cannot be listed: {error}"]
+    for key in keys:
+        try:
+            found = await verify_thread(store.context, key)
+            if found is not None:
+                yield found
+            elif key in await list_keys(store, tenant=key.tenant):
+                faults.append(
+                    f"thread {key.id!r} of tenant {key.tenant!r} is listed, but not found"
+                )
+        except (StoreBusyError, StoreKeyError) as error:
+            failure = error
+        except StoreError as error:
+            # If the store still answers, it refuses to read this thread only.
+            await store.tenants()
+            yield Verified(key=key, faults=(f"unread: {error}",))
+    faults += await store.context.storage.check()
+    if faults:
+        yield Verified(key=None, faults=tuple(faults))
+    if failure is not None:
+        raise failure
+
+
+async def list_keys(store: ThreadStore, *, tenant: str | None = None) -> list[ThreadKey]:
+    """
+    Return the keys of all threads, in order, of one tenant or of all.
+
+    Raises:
+        ThreadIdError: *tenant* has characters that are not allowed.
+        StoreCorruptError: The store is damaged so that they cannot be listed.
+    """
+    if tenant is not None:
+        check_tenant(tenant)
+    storage = store.context.storage
+    tenants = await storage.tenants() if tenant is None else [tenant]
+    return [stored.key for one in tenants async for stored in stored_threads(storage, one)]
+
+
+async def readable_rows(
+    context: StoreContext, key: ThreadKey, epoch: bytes, start: int, stop: int
+) -> list[StoredRow]:
+    """Return the rows from *start* up to *stop* that the storage can read, in order."""
+    try:
+        rows = await context.storage.rows(key, epoch, start, stop)
+    except StoreCorruptError:
+        if stop - start == 1:
+            return []
+        middle = (start + stop) // 2
+        before = await readable_rows(context, key, epoch, start, middle)
+        return before + await readable_rows(context, key, epoch, middle, stop)
+    # A damaged index returns rows that nobody has asked for.
+    asked = (row for row in rows if start <= row.seq < stop and type(row.data) is bytes)
+    return sorted(asked, key=lambda row: row.seq)
+
+
+class _Check:
+    """The check of one thread at one revision."""
+
+    def __init__(self, context: StoreContext, stored: StoredThread) -> None:
+        self._context = context
+        self._stored = stored
+        self._faults: list[str] = []
+        # The digest after each number of rows, and after each number of messages.
+        self._after_rows = {0: EMPTY_DIGEST}
+        self._after_messages = [EMPTY_DIGEST]
+
+    async def run(self) -> Verified:
+        stored = self._stored
+        try:
+            head = open_head(self._context.vault, stored)
+        except StoreCorruptError:
+            text = "head: it was changed or moved, or its revision was"
+            return Verified(key=stored.key, faults=(text,))
+        found = replace(
+            head,
+            count=0,
+            system=0,
+            system_tokens=0,
+            users=0,
+            tokens=0,
+            digest=EMPTY_DIGEST,
+            seal=bytes(SEAL_SIZE),
+        )
+        while found.count < head.count and not self._faults:
+            stop = min(found.count + _PAGE, head.count)
+            found = self._with_page(found, await self._rows(head.epoch, found.count, stop), stop)
+        if not self._faults:
+            if found != head:
+                self._faults.append(
+                    "head: its counts, digest or chain hash are not those of its rows"
+                )
+            if await self._rows(head.epoch, head.count, head.count + 1):
+                self._faults.append(f"row {head.count}: it is after the last row")
+        self._check_head(head)
+        await self._check_documents(head, is_whole=not self._faults)
+        return Verified(key=stored.key, messages=found.count, faults=tuple(self._faults))
+
+    async def _rows(self, epoch: bytes, start: int, stop: int) -> list[StoredRow]:
+        return await readable_rows(self._context, self._stored.key, epoch, start, stop)
+
+    def _with_page(self, head: Head, rows: list[StoredRow], stop: int) -> Head:
+        """Return *head* with the counts of *rows*, up to the first bad one of them."""
+        for row in rows:
+            if row.seq != head.count:
+                break
+            problem, after = self._with_row(head, row)
+            if problem:
+                self._faults.append(f"row {row.seq}: {problem}")
+                return head
+            head = after
+            self._after_rows[head.count] = head.digest
+            if not row.system:
+                self._after_messages.append(head.digest)
+        if head.count < stop:
+            self._faults.append(f"row {head.count}: it is missing or cannot be read")
+        return head
+
+    def _with_row(self, head: Head, row: StoredRow) -> tuple[str, Head]:
+        """Return what is wrong with *row* after *head*, and the head after it."""
+        if check_chain([row], head.seal, head.runs) is not None:
+            return "its chain hash does not fit: it was changed or moved", head
+        try:
+            counts = read_row(row, self._context.vault)
+            message = read_body(counts.body)
+        except StoreCorruptError:
+            return "its content cannot be read", head
+        if row.system != (message.role == "system"):
+            return "it is marked with another role than its message has", head
+        known = head.system_tokens if row.system else head.tokens
+        users = head.users + (message.role == "user")
+        if (counts.position, counts.users) != (head.length, users) or counts.tokens < known:
+            return "its counts are not those of the rows before it", head
+        if not follows(head.digest, message, counts.digest):
+            return "its digest is not that of the messages up to it", head
+        after = replace(
+            head,
+            count=head.count + 1,
+            system=head.system + row.system,
+            system_tokens=counts.tokens if row.system else head.system_tokens,
+            users=users,
+            tokens=head.tokens if row.system else counts.tokens,
+            digest=counts.digest,
+            seal=row.seal,
+        )
+        return "", after
+
+    def _check_head(self, head: Head) -> None:
+        if not 0 <= head.archived <= head.length:
+            self._faults.append("head: it has more archived messages than messages")
+        stored, expires_at = self._stored.expires_at, head.expires_at
+        own = None if expires_at is None else expires_at.timestamp()
+        if own != stored and (own is None or stored is None or abs(own - stored) > _MOMENT):
+            self._faults.append("head: the store has another time of expiry")
+
+    async def _check_documents(self, head: Head, *, is_whole: bool) -> None:
+        storage, key = self._context.storage, self._stored.key
+        documents = [one for one in self._stored.documents if one.kind != "reduction"]
+        for kind in ("reduction", "checkpoint"):
+            try:
+                documents += await storage.documents(key, kind)
+            except StoreCorruptError as error:
+                self._faults.append(f"{kind}: {error}")
+        for one in documents:
+            try:
+                problem = await self._problem(head, one, is_whole=is_whole)
+            except (StoreCorruptError, StoreKeyError, FormatError):
+                problem = "it was changed or moved, or the key is another"
+            if problem:
+                self._faults.append(f"{one.kind} {one.name}".rstrip() + f": {problem}")
+
+    async def _problem(self, head: Head, one: Document, *, is_whole: bool) -> str:
+        vault, key = self._context.vault, self._stored.key
+        if one.kind == "checkpoint":
+            return await self._misplaced(decode_checkpoint(vault, key, one))
+        if one.kind == "reduction":
+            found = decode_reduction(vault, key, one)
+            return self._unfitting(found) if is_whole else ""
+        state = with_documents(self._context, key, head, [one]).execution
+        if state is None or not is_whole:
+            return ""
+        count = len(state.current_messages)
+        is_known = self._after_rows.get(count) == state.current_messages.digest
+        return "" if is_known else f"it belongs to other messages than the first {count}"
+
+    def _unfitting(self, one: StoredReduction) -> str:
+        if active(one.state) is None:
+            return ""
+        known = self._after_messages[one.reach : one.reach + 1]
+        if known and same_hash(hash_text(known[0]), one.state.message_hash):
+            return ""
+        return f"it covers other messages than the first {one.reach}"
+
+    async def _misplaced(self, checkpoint: Checkpoint) -> str:
+        checkpoint.execution_state()
+        head = decode_head(checkpoint.head) if checkpoint.head else None
+        if head is None or head.count == 0:
+            return ""
+        rows = await self._rows(head.epoch, head.count - 1, head.count)
+        return "" if rows and rows[0].seal == head.seal else "the row before it is not there"
+
+
+def with_documents(
+    context: StoreContext, key: ThreadKey, head: Head, documents: Iterable[Document]
+) -> ThreadRecord:
+    """
+    Return the thread with *head* and *documents*.
+
+    Raises:
+        StoreCorruptError: One of them is damaged.
+    """
+    stored = StoredThread(
+        key=key,
+        revision=head.revision,
+        head=close_head(context.vault, key, head),
+        documents=tuple(documents),
+    )
+    return decode_record(stored, context.vault)

@@ -1,0 +1,325 @@
+"""A commit of which the storage cannot say whether it was made."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from foldline.errors import CommitUnknownError, StoreError, ThreadNotFoundError
+from foldline.history.messages import Message
+from foldline.reduction.state import HistoryReductionState
+from foldline.threads.change import Change
+from foldline.threads.head import REMEMBERED_COMMITS
+from foldline.threads.key import ThreadKey
+from foldline.threads.storage import StoredThread
+from foldline.threads.store import ThreadStore
+from foldline.threads.stores.memory import MemoryStorage
+from foldline.threads.thread import ConversationThread
+from foldline.threads.tools import ToolRun
+from tests.threads.canaries import open_state, reduction_of
+
+
+NAME = b"12345678"
+ONE, TWO = Message.user("one"), Message.user("two")
+
+
+class Doubtful(MemoryStorage):
+    """
+    A storage whose connection breaks in the next commit, and which is then asked what became of it.
+    """
+
+    def __init__(self, *, steady: bool, makes: bool = False) -> None:
+        super().__init__()
+        self.ends_commits = steady
+        self._makes = makes
+        self.breaks = False
+        self.blinds = False
+        self.on_second_look: Callable[[], object] | None = None
+
+    async def commit(self, key: ThreadKey, change: Change) -> None:
+        if not self.breaks:
+            await super().commit(key, change)
+            return
+        self.breaks = False
+        if self._makes:
+            await super().commit(key, change)
+        if self.blinds:
+            self.on_second_look = _broken
+        message = "the connection broke"
+        raise CommitUnknownError(message)
+
+    async def load(self, key: ThreadKey) -> StoredThread | None:
+        if self.on_second_look is not None:
+            look, self.on_second_look = self.on_second_look, None
+            look()
+            await asyncio.sleep(0)
+        return await super().load(key)
+
+
+async def begun(storage: Doubtful) -> tuple[ThreadStore, ConversationThread]:
+    """Return a store and a thread in it with one message, whose next commit is doubtful."""
+    store = await ThreadStore(storage).open()
+    thread = await store.thread("t")
+    await thread.add_message(ONE)
+    storage.breaks = True
+    return store, thread
+
+
+async def stored(store: ThreadStore) -> list[str]:
+    """Return what the thread holds in the store."""
+    thread = await store.find("t")
+    assert thread is not None
+    return [message.text for message in await thread.get_messages()]
+
+
+@pytest.mark.parametrize("makes", [False, True], ids=["not made", "made"])
+@pytest.mark.parametrize("steady", [False, True], ids=["shielded", "steady"])
+def test_a_commit_cancelled_while_it_is_looked_for_is_there_once(steady: bool, makes: bool) -> None:
+    """
+    A task cancelled in the second look takes nothing for made, and the same commit again is made.
+    """
+
+    async def run() -> list[str]:
+        storage = Doubtful(steady=steady, makes=makes)
+        store, thread = await begun(storage)
+        task = asyncio.create_task(thread.commit(Change(messages=[TWO], commit_id=NAME)))
+        storage.on_second_look = task.cancel
+        await asyncio.wait([task])
+        assert task.cancelled() or isinstance(task.exception(), StoreError)
+        assert thread.count <= len(await stored(store))
+        await thread.refresh()
+        await thread.commit(Change(messages=[TWO], commit_id=NAME))
+        return await stored(store)
+
+    assert asyncio.run(run()) == ["one", "two"]
+
+
+def test_what_was_not_made_can_be_tried_again_at_once() -> None:
+    """Behind the refusal of a commit that broke, the object stands where the store does."""
+
+    async def run() -> list[str]:
+        store, thread = await begun(Doubtful(steady=False))
+        with pytest.raises(StoreError, match="was not made"):
+            await thread.add_message(TWO)
+        await thread.add_message(TWO)
+        return await stored(store)
+
+    assert asyncio.run(run()) == ["one", "two"]
+
+
+def test_an_unknown_commit_tells_its_id() -> None:
+    """
+    Where nothing can be found out, the error holds the id under which the commit is made once.
+    """
+
+    async def run() -> list[str]:
+        storage = Doubtful(steady=True, makes=True)
+        store, thread = await begun(storage)
+        storage.on_second_look = _broken
+        with pytest.raises(CommitUnknownError, match="commit again with the commit_id") as caught:
+            await thread.add_message(TWO)
+        await thread.refresh()
+        await thread.add_messages([TWO], commit_id=caught.value.commit_id)
+        return await stored(store)
+
+    assert asyncio.run(run()) == ["one", "two"]
+
+
+_Call = Callable[[ThreadStore, ConversationThread], Awaitable[object]]
+
+_NAMED: dict[str, _Call] = {
+    "add_message": lambda _, thread: thread.add_message(TWO),
+    "add_messages": lambda _, thread: thread.add_messages([TWO]),
+    "append": lambda _, thread: thread.append([TWO]),
+    "commit": lambda _, thread: thread.commit(Change(messages=[TWO])),
+}
+
+_UNNAMED: dict[str, _Call] = {
+    "abandon_run": lambda _, thread: thread.abandon_run(),
+    "answer_tool": lambda _, thread: thread.answer_tool("c", "it ran"),
+    "clear": lambda _, thread: thread.clear(),
+    "edit": lambda _, thread: thread.edit(0, TWO),
+    "fork": lambda _, thread: thread.fork("u"),
+    "restore": lambda store, _: store.restore(
+        '{"Format":1,"Id":"u","MessageStoreSnapshot":{"Messages":[]}}'
+    ),
+    "rewind": lambda _, thread: thread.rewind(0),
+    "save_reduction": lambda _, thread: thread.save_reduction(_reduction()),
+    "set_expiry": lambda _, thread: thread.set_expiry(None),
+    "set_metadata": lambda _, thread: thread.set_metadata({"a": 1}),
+    "thread": lambda store, _: store.thread("u"),
+    "undo_reduction": lambda _, thread: thread.undo_reduction(),
+}
+
+
+_MAKING = ("fork", "restore", "thread")
+
+
+def _reduction() -> HistoryReductionState:
+    return reduction_of([ONE], 1, "one was said")
+
+
+@pytest.mark.parametrize("name", [*_NAMED, *_UNNAMED])
+def test_an_error_names_an_id_where_the_caller_can_give_one(name: str) -> None:
+    """A call that takes an id is told to be made again under it, any other where to look."""
+
+    async def run() -> CommitUnknownError:
+        storage = Doubtful(steady=True, makes=True)
+        store, thread = await begun(storage)
+        storage.breaks = False
+        await thread.commit(
+            Change(execution=open_state(thread, "note"), tools=[ToolRun(call_id="c", name="n")])
+        )
+        if name == "undo_reduction":
+            await thread.save_reduction(_reduction())
+        storage.breaks, storage.blinds = True, True
+        with pytest.raises(CommitUnknownError) as caught:
+            await (_NAMED | _UNNAMED)[name](store, thread)
+        return caught.value
+
+    error = asyncio.run(run())
+    way = "Refresh, and check whether it is there"
+    if name in _NAMED:
+        way = "Refresh, then commit again with the commit_id of this error"
+    elif name in _MAKING:
+        way = "Check with `find` whether the thread is there"
+
+    assert str(error).endswith(f": the connection broke. {way}")
+    assert (error.commit_id is not None) == (name in _NAMED)
+
+
+@pytest.mark.parametrize("makes", [False, True], ids=["not made", "made"])
+@pytest.mark.parametrize("name", _MAKING)
+def test_a_thread_that_may_have_been_made_is_looked_for(name: str, *, makes: bool) -> None:
+    """`find` tells whether the thread of the error is there, and where it is not it can be made."""
+
+    async def run() -> None:
+        storage = Doubtful(steady=True, makes=makes)
+        store, thread = await begun(storage)
+        storage.blinds = True
+        with pytest.raises(CommitUnknownError, match="`find`"):
+            await _UNNAMED[name](store, thread)
+        assert (await store.find("u") is not None) == makes
+        if not makes:
+            await _UNNAMED[name](store, thread)
+            assert await store.find("u") is not None
+
+    asyncio.run(run())
+
+
+class Crowded(MemoryStorage):
+    """A storage whose connection breaks behind a commit, and in which others write then."""
+
+    def __init__(self, *, others: int) -> None:
+        super().__init__()
+        self._others = others
+        self.breaks = False
+
+    async def commit(self, key: ThreadKey, change: Change) -> None:
+        await super().commit(key, change)
+        if not self.breaks:
+            return
+        self.breaks = False
+        other = await ThreadStore(self).find(key.id)
+        assert other is not None
+        for number in range(self._others):
+            await other.add_message(Message.user(f"other {number}"))
+        message = "the connection broke"
+        raise CommitUnknownError(message)
+
+
+@pytest.mark.parametrize("others", [REMEMBERED_COMMITS - 1, REMEMBERED_COMMITS, 20])
+@pytest.mark.parametrize("name", _NAMED)
+def test_a_forgotten_commit_is_not_made_again(name: str, others: int) -> None:
+    """Where others have written more than is remembered, the error has no id and says to look."""
+
+    async def run() -> tuple[CommitUnknownError | None, list[str]]:
+        storage = Crowded(others=others)
+        store = ThreadStore(storage)
+        thread = await store.thread("t")
+        storage.breaks = True
+        error = None
+        try:
+            await _NAMED[name](store, thread)
+        except CommitUnknownError as caught:
+            error = caught
+        return error, await stored(store)
+
+    error, texts = asyncio.run(run())
+
+    assert texts.count("two") == 1
+    assert (error is None) == (others < REMEMBERED_COMMITS)
+    if error is not None:
+        assert error.commit_id is None
+        assert str(error).endswith("Refresh, and check whether it is there")
+
+
+class Replaced(MemoryStorage):
+    """
+    A storage whose connection breaks before a commit, and in which the thread is made anew then.
+    """
+
+    def __init__(self, *, others: int) -> None:
+        super().__init__()
+        self._others = others
+        self.breaks = False
+
+    async def commit(self, key: ThreadKey, change: Change) -> None:
+        if not self.breaks:
+            await super().commit(key, change)
+            return
+        self.breaks = False
+        await self.delete(key)
+        again = await ThreadStore(self).thread(key.id)
+        for number in range(self._others):
+            await again.add_message(Message.user(f"other {number}"))
+        message = "the connection broke"
+        raise CommitUnknownError(message)
+
+
+@pytest.mark.parametrize("others", [0, 1, 2, 20])
+@pytest.mark.parametrize("name", _NAMED)
+def test_a_commit_is_not_looked_for_in_a_thread_made_anew(name: str, others: int) -> None:
+    """
+    Where the thread of a commit that broke was made anew, it is not found, and the new one is left.
+    """
+
+    async def run() -> tuple[int, list[str]]:
+        storage = Replaced(others=others)
+        store = ThreadStore(storage)
+        thread = await store.thread("t")
+        await thread.add_message(ONE)
+        storage.breaks = True
+        for _ in range(2):
+            with pytest.raises(ThreadNotFoundError, match="'t'"):
+                await _NAMED[name](store, thread)
+        found = await store.find("t")
+        assert found is not None
+        return found.head.revision, await stored(store)
+
+    assert asyncio.run(run()) == (others + 1, [f"other {number}" for number in range(others)])
+
+
+def _broken() -> None:
+    message = "still broken"
+    raise StoreError(message)
+
+
+def test_an_append_is_repeated_under_its_id() -> None:
+    """
+    An append that was cancelled behind its beginning is stored once, however often it is repeated.
+    """
+
+    async def run() -> list[str]:
+        store, thread = await begun(Doubtful(steady=False, makes=True))
+        task = asyncio.create_task(thread.append([TWO], commit_id=NAME))
+        await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait([task])
+        other = await store.find("t")
+        assert other is not None
+        for each in (thread, other, thread):
+            await each.append([TWO], commit_id=NAME)
+        return await stored(store)
+
+    assert asyncio.run(run()) == ["one", "two"]
