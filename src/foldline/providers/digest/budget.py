@@ -16,7 +16,7 @@ from foldline.providers.digest.document import Section, heading
 from foldline.providers.digest.text import ELLIPSIS, attribute, bare, shorten
 
 
-__all__ = ["Counter", "Item", "lay_out", "select", "share_out"]
+__all__ = ["Counter", "Item", "Selection", "lay_out", "select", "share_out"]
 
 
 Counter: TypeAlias = Callable[[str], int]

@@ -4,8 +4,8 @@ What was said: requests and rules of the user, the most central sentences, the l
 The most central sentences are found by TextRank on a sparse graph (Mihalcea and Tarau, "TextRank:
 Bringing Order into Text", 2004). Two sentences are neighbors if they share words; the weight of the
 edge is the number of shared words over the logarithms of both lengths. Time is linear in the length
-of the text: at most `MAX_SENTENCES` enter the graph, the longest of each of as many equal strata,
-and a word in more than `MAX_POSTINGS` of them makes no edges.
+of the text: at most `_MAX_SENTENCES` enter the graph, the longest of each of as many equal strata,
+and a word in more than `_MAX_POSTINGS` of them makes no edges.
 """
 
 import math
@@ -129,10 +129,10 @@ def offer_tail(speeches: Sequence[Speech], *, prior: Sequence[str], detail: int)
     return [item for item in items if item.text]
 
 
-MAX_SENTENCES = 400
+_MAX_SENTENCES = 400
 """The most sentences that enter the graph."""
 
-MAX_POSTINGS = 60
+_MAX_POSTINGS = 60
 """The most sentences that a word may link."""
 
 _DAMPING = 0.85
@@ -178,7 +178,7 @@ def stratify(sentences: Sequence[str], *, limit: int) -> list[int]:
 
 def rank_sentences(sentences: Sequence[str]) -> list[int]:
     """Return the indexes of the sentences that entered the graph, the most central first."""
-    chosen = stratify(sentences, limit=MAX_SENTENCES)
+    chosen = stratify(sentences, limit=_MAX_SENTENCES)
     words = [sorted(_words(sentences[index])) for index in chosen]
     scores = _page_rank(_graph(words))
     order = sorted(range(len(chosen)), key=lambda place: (-scores[place], place))
@@ -208,7 +208,7 @@ def _graph(words: Sequence[Sequence[str]]) -> list[list[tuple[int, float]]]:
 def _neighbors(postings: dict[str, list[int]], known: Iterable[str]) -> Iterator[int]:
     for word in known:
         linked = postings[word]
-        if len(linked) <= MAX_POSTINGS:
+        if len(linked) <= _MAX_POSTINGS:
             yield from linked
 
 
