@@ -16,7 +16,7 @@ from foldline.providers.digest.document import Section, heading
 from foldline.providers.digest.text import ELLIPSIS, attribute, bare, shorten
 
 
-__all__ = ["Counter", "Item", "Selection", "lay_out", "select", "share_out"]
+__all__ = ["Counter", "Item", "lay_out", "select", "share_out"]
 
 
 Counter: TypeAlias = Callable[[str], int]
@@ -36,18 +36,23 @@ class Item(Struct, frozen=True):
     """
 
     text: str
+    """The line."""
+
     order: int
+    """Its place among those shown; items are offered by rank."""
+
     group: str = ""
+    """Items that share it are written on one line after it."""
 
 
-class Selection(Struct, frozen=True):
+class _Selection(Struct, frozen=True):
     """The items of a section that fit, and their tokens, heading included; 0 if nothing fits."""
 
     items: tuple[Item, ...]
     cost: int
 
 
-def select(items: Sequence[Item], *, title: str, limit: int, count: Counter) -> Selection:
+def select(items: Sequence[Item], *, title: str, limit: int, count: Counter) -> _Selection:
     """
     Take items by rank while they fit into *limit* tokens, under the heading *title*.
 
@@ -66,7 +71,7 @@ def select(items: Sequence[Item], *, title: str, limit: int, count: Counter) -> 
             spent += cost
             taken.append(item)
             groups.add(item.group)
-    return Selection(tuple(taken), spent if taken else 0)
+    return _Selection(tuple(taken), spent if taken else 0)
 
 
 def _cut(item: Item, *, room: int, count: Counter) -> Item:
@@ -131,7 +136,7 @@ def share_out(
     """
     is_work = bool(offers[Section.USED] or offers[Section.TOOLS])
     shares = _WORK_SHARES if is_work else _TALK_SHARES
-    taken: dict[Section, Selection] = {}
+    taken: dict[Section, _Selection] = {}
 
     def pick(section: Section, limit: int, items: Sequence[Item]) -> None:
         others = sum(selection.cost for name, selection in taken.items() if name is not section)

@@ -37,23 +37,47 @@ class Section(Enum):
     """The sections, in the order in which they are written: what changes least comes first."""
 
     REQUESTS = "Asked by the user"
+    """The beginnings of user messages."""
+
     RULES = "Rules and wishes"
+    """Sentences in which the user forbids, demands or prefers."""
+
     USED = "Ids used in calls"
+    """Identifiers that were arguments of tool calls."""
+
     SEEN = "Ids seen"
+    """Identifiers that were said, or that tools answered."""
+
     TOOLS = "Tool calls"
+    """Counts, the last calls, and failures."""
+
     EARLIER = "Earlier summary"
+    """Sentences of a summary by another summarizer."""
+
     SAID = "Said, in order"
+    """The most central sentences."""
+
     LAST = "Last said"
+    """How the span ends."""
 
 
 class Counts(Struct, frozen=True):
     """How many messages of each role a digest represents; `other` have roles that it omits."""
 
     user: int = 0
+    """Messages of users."""
+
     assistant: int = 0
+    """Messages of models."""
+
     tool: int = 0
+    """Messages of tools."""
+
     system: int = 0
+    """System messages."""
+
     other: int = 0
+    """Messages whose role the digest does not give."""
 
     @property
     def total(self) -> int:
@@ -74,7 +98,10 @@ class Document(Struct, frozen=True):
     """A digest before it is text: what it represents, and the items of each section."""
 
     counts: Counts
+    """What it represents."""
+
     sections: Mapping[Section, tuple[str, ...]]
+    """The items of each section that has any."""
 
 
 _ROLES = ("user", "assistant", "tool", "system")
@@ -133,8 +160,13 @@ class Earlier(Struct, frozen=True):
     """The earlier summaries of a request, oldest first: digests, and *foreign* ones."""
 
     texts: tuple[str, ...]
+    """All of them."""
+
     documents: tuple[Document, ...]
+    """Those that are digests."""
+
     foreign: tuple[str, ...]
+    """Those by other summarizers."""
 
     def lines(self, section: Section) -> list[str]:
         """Return the items that the digests have in *section*, oldest first."""

@@ -29,7 +29,10 @@ class Identifier(Struct, frozen=True):
     """One occurrence of an identifier, and its name in a `"name": "value"` pair."""
 
     value: str
+    """The identifier as it was written."""
+
     label: str
+    """Its name in a `"name": "value"` pair; empty elsewhere."""
 
 
 _MONTH = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"

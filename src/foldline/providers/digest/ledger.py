@@ -32,14 +32,20 @@ class Entry(Struct, frozen=True):
     """One identifier, and what is written before it: a name, a directory with its slash, a kind."""
 
     value: str
+    """The identifier as it was written."""
+
     label: str
+    """What is written before it: a name, a directory with its slash, or a kind."""
 
 
 class Ledger(Struct, frozen=True):
     """All identifiers of a span, the most important first: arguments of calls, and all others."""
 
     used: tuple[Entry, ...]
+    """Those that were arguments of calls."""
+
     seen: tuple[Entry, ...]
+    """All others."""
 
 
 class _Mention(Struct, frozen=True):

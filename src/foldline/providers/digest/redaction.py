@@ -13,10 +13,10 @@ from msgspec import Struct
 from foldline.reduction.contract import REDACTED
 
 
-__all__ = ["REDACTION_RULES", "RedactionRule", "redact"]
+__all__ = ["REDACTION_RULES", "redact"]
 
 
-class RedactionRule(Struct, frozen=True):
+class _RedactionRule(Struct, frozen=True):
     """
     One shape of secret, and what the marker in its place says.
 
@@ -29,8 +29,8 @@ class RedactionRule(Struct, frozen=True):
     pattern: re.Pattern[str]
 
 
-def _rule(name: str, hints: str, pattern: str) -> RedactionRule:
-    return RedactionRule(name, tuple(hints.split()), re.compile(pattern))
+def _rule(name: str, hints: str, pattern: str) -> _RedactionRule:
+    return _RedactionRule(name, tuple(hints.split()), re.compile(pattern))
 
 
 REDACTION_RULES = (
@@ -98,7 +98,7 @@ def redact(text: str) -> str:
     return _CARD.sub(_card_marker, text)
 
 
-def _marker(rule: RedactionRule) -> str:
+def _marker(rule: _RedactionRule) -> str:
     keep = r"\g<keep>" if "keep" in rule.pattern.groupindex else ""
     return keep + REDACTED.format(rule.name)
 

@@ -28,42 +28,71 @@ class Speech(Struct, frozen=True):
     """The text of the message at an index."""
 
     position: int
+    """The index of the message."""
+
     role: Role
+    """Its role."""
+
     text: str
+    """Its text."""
 
 
 class Argument(Struct, frozen=True):
     """A value in the arguments of a call, and the nearest key around it; empty if they are no JSON."""
 
     label: str
+    """The nearest key around it; empty if the arguments are not a JSON object."""
+
     value: str
+    """The value as text."""
 
 
 class Call(Struct, frozen=True):
     """A tool call in the message at an index; its result repeats the id."""
 
     position: int
+    """The index of the message."""
+
     id: str
+    """What its result repeats."""
+
     name: str
+    """The tool."""
+
     arguments: tuple[Argument, ...]
+    """The values of the arguments, in order."""
 
 
 class Result(Struct, frozen=True):
     """What a tool returned, and whether the record itself marks it as an error."""
 
     position: int
+    """The index of the message."""
+
     id: str
+    """The id of the call."""
+
     text: str
+    """The result as text."""
+
     is_error: bool = False
+    """Whether the record itself marks it as an error."""
 
 
 class Transcript(Struct, frozen=True, kw_only=True):
     """What a span of messages holds for a digest, in order."""
 
     roles: Mapping[str, int]
+    """How many messages each role wrote."""
+
     speeches: tuple[Speech, ...]
+    """What was said."""
+
     calls: tuple[Call, ...]
+    """What was called."""
+
     results: tuple[Result, ...]
+    """What tools answered."""
 
 
 _Json: TypeAlias = "dict[str, _Json] | list[_Json] | str | float | bool | None"
