@@ -30,34 +30,37 @@ BUGS = (
     ),
     Bug(
         "rows are a commit of their own",
-        "threads/stores/sqlite/commit.py",
-        "    if change.rows:\n",
-        '    connection.execute("COMMIT")\n    connection.execute("BEGIN IMMEDIATE")\n'
-        "    if change.rows:\n",
+        "threads/stores/sqlite/tables.py",
+        "        if change.rows:\n",
+        '        self.connection.execute("COMMIT")\n'
+        '        self.connection.execute("BEGIN IMMEDIATE")\n'
+        "        if change.rows:\n",
         _KILLS,
     ),
     Bug(
         "documents are a commit of their own",
-        "threads/stores/sqlite/commit.py",
-        "    if change.drop or change.put:\n",
-        '    connection.execute("COMMIT")\n    connection.execute("BEGIN IMMEDIATE")\n'
-        "    if change.drop or change.put:\n",
+        "threads/stores/sqlite/tables.py",
+        "        if change.drop or change.put:\n",
+        '        self.connection.execute("COMMIT")\n'
+        '        self.connection.execute("BEGIN IMMEDIATE")\n'
+        "        if change.drop or change.put:\n",
         _KILLS,
     ),
     Bug(
         "a document is cleared and then written anew",
-        "threads/stores/sqlite/commit.py",
-        '        connection.execute(sql["put_document"]',
-        '        connection.execute(sql["drop_document"], (pk, one.kind, one.name))\n'
-        '        connection.execute("COMMIT")\n        connection.execute("BEGIN IMMEDIATE")\n'
-        '        connection.execute(sql["put_document"]',
+        "threads/stores/sqlite/tables.py",
+        '            self.run("put_document"',
+        '            self.run("drop_document", pk, one.kind, one.name)\n'
+        '            self.connection.execute("COMMIT")\n'
+        '            self.connection.execute("BEGIN IMMEDIATE")\n'
+        '            self.run("put_document"',
         _KILLS,
     ),
     Bug(
         "a commit is acknowledged before it is made",
         "threads/stores/sqlite/worker.py",
-        "            return\n        self._commit(connection)",
-        "            return\n        _settle(jobs)\n        self._commit(connection)",
+        '        try:\n            connection.execute("COMMIT")',
+        '        _answer(jobs)\n        try:\n            connection.execute("COMMIT")',
         _KILLS,
     ),
     Bug(
@@ -92,7 +95,7 @@ BUGS = (
     Bug(
         "a failed commit is taken for a made one",
         "threads/stores/sqlite/worker.py",
-        "raise unknown from (None if _is_torn(error) else self._overwritten(connection))",
+        "raise unknown from (None if is_torn else self._overwritten(connection))",
         "return",
         "threads/crashes/test_errors.py",
     ),
@@ -127,7 +130,7 @@ BUGS = (
     ),
     Bug(
         "the file takes any revision",
-        "threads/stores/sqlite/commit.py",
+        "threads/stores/sqlite/tables.py",
         "if revision != change.revision:",
         "if revision < 0:",
         _SQLITE,
@@ -204,9 +207,9 @@ BUGS = (
     ),
     Bug(
         "a fork takes up what was deleted",
-        "threads/stores/sqlite/commit.py",
-        "            if rows is not None and len(rows) == copies.count:\n",
-        "            if rows is None or len(rows) == copies.count:\n",
+        "threads/stores/sqlite/tables.py",
+        "                if rows is not None and len(rows) == copies.count:\n",
+        "                if rows is None or len(rows) == copies.count:\n",
         _SQLITE,
     ),
     Bug(
@@ -296,7 +299,7 @@ BUGS = (
     Bug(
         "a backup is the same file as its store",
         "threads/stores/sqlite/backup.py",
-        "set_number(writer, copied(number_in(writer)))",
+        "set_number(writer, numbered(schema_of(number_in(writer))))",
         "number_in(writer)",
         "threads/stores/test_sqlite_header.py",
     ),
@@ -344,7 +347,7 @@ BUGS = (
     ),
     Bug(
         "a thread made anew is deleted for the old one",
-        "threads/stores/sqlite/commit.py",
+        "threads/stores/sqlite/tables.py",
         "if head != expected.head:",
         "if not head:",
         "conformance/test_storages.py",

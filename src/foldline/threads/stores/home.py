@@ -17,12 +17,7 @@ class Home:
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop | None = None) -> None:
-        """
-        Be this process.
-
-        Args:
-            loop: The event loop to which the store belongs; None where it belongs to any.
-        """
+        """Be this process, and *loop* if the store belongs to one."""
         self._process = os.getpid()
         self._loop = loop
 
@@ -33,17 +28,17 @@ class Home:
 
     @property
     def is_lost(self) -> bool:
-        """Whether nobody here can close what was opened there, so that it is left to itself."""
+        """Whether nothing here can close what was opened there, so that it is left to itself."""
         return not self.is_same_process or (self._loop is not None and self._loop.is_closed())
 
     def check(self) -> None:
         """
-        See whether this is the place.
+        Check that this is the place.
 
         Raises:
             StoreError: It is another one.
         """
-        if not self.is_same_process:
+        if os.getpid() != self._process:
             message = "the store was opened in another process: open one of your own after the fork"
             raise StoreError(message)
         if self._loop is not None and asyncio.get_running_loop() is not self._loop:

@@ -27,6 +27,6 @@ CREATE TABLE rows (
 
 CREATE INDEX rows_system ON rows (id) WHERE system = 1;
 
-DROP TABLE words;
+DROP TABLE IF EXISTS words;
 
 DROP TABLE indexed;
