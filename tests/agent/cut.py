@@ -1,8 +1,9 @@
 """A store whose connection breaks in one commit, so that nobody knows whether it was made."""
 
 from foldline.errors import CommitUnknownError, StoreError
+from foldline.threads.change import Change
 from foldline.threads.key import ThreadKey
-from foldline.threads.step import Step, StoredThread
+from foldline.threads.storage import StoredThread
 from foldline.threads.stores.memory import MemoryStorage
 
 
@@ -32,14 +33,14 @@ class Cut(MemoryStorage):
         """Whether there were so many commits."""
         return self._left <= 0
 
-    async def commit(self, key: ThreadKey, step: Step) -> None:
+    async def commit(self, key: ThreadKey, change: Change) -> None:
         """Commit, or leave open whether it was done."""
         self._left -= 1
         if self._left:
-            await super().commit(key, step)
+            await super().commit(key, change)
             return
         if self._makes:
-            await super().commit(key, step)
+            await super().commit(key, change)
         self.is_away = True
         message = "the connection broke"
         raise CommitUnknownError(message)

@@ -225,8 +225,8 @@ def test_a_summary_that_was_taken_back_does_not_return_in_the_next() -> None:
     asyncio.run(live())
 
 
-def test_an_edit_behind_the_cut_keeps_the_fold_under_way() -> None:
-    """What the fold stands for is there all the same, so it is stored and told."""
+def test_a_fold_that_began_before_a_rewind_is_not_stored() -> None:
+    """Even if the rewind is after its cut; the next turn reports nothing of it."""
 
     async def live() -> None:
         async with MemoryStore() as store, BackgroundFold(patience=1) as ahead:
@@ -234,6 +234,8 @@ def test_an_edit_behind_the_cut_keeps_the_fold_under_way() -> None:
             await scene.thread.rewind(scene.thread.head.length - 2)
             await scene.land()
             result = await scene.agent.run("question 5, in other words", thread=scene.thread)
-            assert [status for status, _ in told(result)] == ["performed", "cache_hit"]
+            assert [status for status, _ in told(result)] == ["skipped"]
+            assert "they talked" not in repr(result.events)
+            assert await scene.thread.reductions() == []
 
     asyncio.run(live())

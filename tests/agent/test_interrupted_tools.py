@@ -153,7 +153,7 @@ def test_a_handle_that_has_lost_its_calls_writes_nothing() -> None:
         thread = await store.thread("t")
         with pytest.raises(ThreadConflictError):
             await Agent(ScriptedModel([calls(("pay", {}))]), tools=[pay]).run("pay", thread=thread)
-        revisions.append((await store.thread("t")).revision)
+        revisions.append((await store.thread("t")).head.revision)
 
     asyncio.run(live())
 

@@ -51,7 +51,10 @@ ILL_TYPED: dict[str, tuple[str, dict[str, Any]]] = {
     "usage": ("usage.input_tokens", {"usage": Usage(input_tokens="5")}),  # type: ignore[arg-type]
     "usage dict": ("a dict - at `\\$.usage`", {"usage": {"input_tokens": 5}}),
     "messages": ("messages", {"messages": None}),
-    "a message that is a dict": ("a message is a dict", {"messages": ({"role": "assistant"},)}),
+    "a message that is a dict": (
+        r"messages\[0\] must be a Message",
+        {"messages": ({"role": "assistant"},)},
+    ),
     "a part that is a text": (r"messages\[0\]\.parts\[0\]", said("secret")),
     "a part that is a dict": (r"parts\[0\]", said({"type": "text", "content": "secret"})),
     "text": (r"parts\[0\]\.content", said(TextPart(5))),  # type: ignore[arg-type]
@@ -72,7 +75,7 @@ def test_an_ill_typed_answer_ends_the_turn_and_not_the_thread(name: str, kind: t
             with pytest.raises(ModelError, match=text) as caught:
                 await Agent(model).run("hello", thread=thread)
             found = await store.find("t")
-            assert "own" in str(caught.value) or "a message" in str(caught.value)
+            assert "own" in str(caught.value) or "messages[0]" in str(caught.value)
             assert "secret" not in str(caught.value)
             assert found is not None
             assert found.execution_state is not None

@@ -10,8 +10,8 @@ from msgspec import Struct
 from foldline import Agent, AgentOptions, ConversationThread, MemoryStore, Message
 from foldline.errors import ModelError
 from foldline.testing.model import ModelStep, ScriptedModel, calls
+from foldline.threads.change import Change
 from foldline.threads.key import ThreadKey
-from foldline.threads.step import Step
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStorage
 from tests.threads.canaries import NOW
@@ -34,8 +34,8 @@ class Watched(MemoryStorage):
         super().__init__()
         self.watcher: Callable[[], Awaitable[None]] | None = None
 
-    async def commit(self, key: ThreadKey, step: Step) -> None:
-        await super().commit(key, step)
+    async def commit(self, key: ThreadKey, change: Change) -> None:
+        await super().commit(key, change)
         if self.watcher is not None:
             await self.watcher()
 

@@ -168,6 +168,14 @@ def test_a_hanging_summarizer_is_given_up() -> None:
     assert event.summarizer == "digest"
 
 
+def test_the_digest_has_no_time_limit() -> None:
+    """The digest writes its summary however short the timeout of summarizers is."""
+    event = HistoryReducer(CONFIG, timeout=1e-9).reduce_sync(talk(9)).event
+
+    assert event is not None
+    assert (event.status, event.summarizer) == ("performed", "digest")
+
+
 def test_cancelling_a_fold_cancels_it() -> None:
     """A cancelled caller is not kept waiting by fallbacks."""
 

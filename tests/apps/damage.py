@@ -8,7 +8,7 @@ from pathlib import Path
 __all__ = ["change_row", "delete_row", "smash", "zero_row"]
 
 
-_ROW = "id = (SELECT branch << 32 FROM threads WHERE tenant = 'default' AND id = ?) + ?"
+_ROW = "id = (SELECT live << 32 FROM threads WHERE tenant = 'default' AND id = ?) + ?"
 
 
 def zero_row(path: Path, thread: str, number: int) -> None:

@@ -12,7 +12,7 @@ from foldline.history.messages import Message
 from foldline.history.parts import ReasoningPart, TextPart
 from foldline.threads.cipher import AesCipher
 from foldline.threads.stores.sqlite.store import SQLiteStore
-from tests.apps.damage import change_row, delete_row
+from tests.apps.damage import change_row, delete_row, zero_row
 from tests.threads.sample import COUNT, fill
 
 
@@ -42,8 +42,8 @@ def _texts(out: str) -> list[str]:
 
 
 def test_47_of_48_messages_come_back(run: Run, long: Path, tmp_path: Path) -> None:
-    """With a damaged row in the middle the documented commands bring all other messages back."""
-    change_row(long, "long", 24)
+    """With a zeroed row in the middle the documented commands bring all other messages back."""
+    zero_row(long, "long", 24)
     refused = run("threads", "export", "long")
 
     saved = run("threads", "export", "long", "--whole-rows", "--output", "saved.json")
@@ -51,7 +51,7 @@ def test_47_of_48_messages_come_back(run: Run, long: Path, tmp_path: Path) -> No
     texts = _texts(run("threads", "export", "saved", *CHAT).out)
 
     assert (refused.code, saved.code, back.code, run("verify", "saved").code) == (1, 1, 0, 0)
-    assert texts[24] == "[message 24 is missing here: damaged in the store]"
+    assert texts[24] == "[1 message is missing here: number 24 was damaged in the store]"
     assert texts[:24] + texts[25:] == [f"Word {n}" for n in range(LONG) if n != 24]
 
 
@@ -78,14 +78,14 @@ def test_one_flipped_bit_costs_one_message(run: Run, long: Path, place: int) -> 
 def test_damaged_neighbors_are_one_gap(run: Run, long: Path) -> None:
     """Neighbors share a marker, and of many gaps the first five are named."""
     for number in (3, 4, 10, 20, 30, 40, 44, LONG - 1):
-        change_row(long, "long", number)
+        zero_row(long, "long", number)
 
     outcome = run("threads", "export", "long", "--whole-rows", *CHAT)
 
     texts = _texts(outcome.out)
-    assert texts[3] == "[messages 3 to 4 are missing here: damaged in the store]"
+    assert texts[3] == "[2 messages are missing here: numbers 3 to 4 were damaged in the store]"
     assert texts[4] == "Word 5"
-    assert texts[-1].startswith(f"[message {LONG - 1} is missing")
+    assert texts[-1].startswith(f"[1 message is missing here: number {LONG - 1}")
     assert "missing: 3 to 4, 10, 20, 30, 40 and 2 gaps more (" in outcome.err
 
 

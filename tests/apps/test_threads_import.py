@@ -10,6 +10,7 @@ import pytest
 
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
+from foldline.threads.change import Change
 from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
@@ -132,7 +133,9 @@ def test_what_is_told_of_a_snapshot_is_what_is_stored(run: Run, tmp_path: Path) 
         state = AgentLoopState(run_id="r", conversation_id="x", started_at=when())
         call = Message.assistant(tool_calls=[ToolCallPart("c", "look_up", "{}")])
         run = ToolRun(call_id="c", name="look_up", result="found")
-        await thread.commit(messages=[Message.user("a"), call], execution=state, tools=[run])
+        await thread.commit(
+            Change(messages=[Message.user("a"), call], execution=state, tools=[run])
+        )
         await thread.append([Message.user("b")])
         return await thread.to_snapshot()
 

@@ -16,8 +16,8 @@ from foldline.errors import ConfigError, ModelError, RunStartError, StoreError
 from foldline.history.messages import Message
 from foldline.providers.model import ChatRequest
 from foldline.testing.model import ModelStep, ScriptedModel, calls
+from foldline.threads.change import Change
 from foldline.threads.key import ThreadKey
-from foldline.threads.step import Step
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStorage, MemoryStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
@@ -41,12 +41,12 @@ class CrashingStorage(MemoryStorage):
         self.left = at
         self.behind = behind
 
-    async def commit(self, key: ThreadKey, step: Step) -> None:
+    async def commit(self, key: ThreadKey, change: Change) -> None:
         """Commit, or crash."""
         self.left -= 1
         if self.left == 0 and not self.behind:
             raise CrashedError
-        await super().commit(key, step)
+        await super().commit(key, change)
         if self.left == 0:
             raise CrashedError
 

@@ -30,6 +30,7 @@ def _found(workload: Workload, moment: Moment) -> tuple[list[Ending], Counter[st
     return seen, broken
 
 
+@pytest.mark.slow
 @MOMENTS
 @pytest.mark.parametrize("synchronous", ["FULL", "NORMAL"])
 def test_kills_lose_nothing(moment: Moment, synchronous: str) -> None:
@@ -49,6 +50,7 @@ def test_every_kind_kills() -> None:
     assert {(ending.operation or "none").split()[0] for ending in seen} == {*CHANGES, "none"}
 
 
+@pytest.mark.slow
 @MOMENTS
 def test_split_commit_is_caught(moment: Moment) -> None:
     """A store that commits a batch in two steps is caught with half a batch."""
@@ -89,6 +91,7 @@ def test_torn_write_leaves_a_half(folder: Path) -> None:
     assert sizes == {Moment.BEFORE: 0, Moment.TORN: 512}
 
 
+@pytest.mark.slow
 def test_recovery_is_killed_too() -> None:
     """A run that is killed while it recovers from a kill loses nothing either."""
     workload = ToyWorkload(batches=4)

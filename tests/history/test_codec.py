@@ -19,6 +19,7 @@ from foldline.history.codec import (
     encode_history,
     encode_json,
     encode_message,
+    without_values,
 )
 from foldline.history.messages import Message, Native, NativeFormat, Role, Usage
 from foldline.history.parts import (
@@ -273,5 +274,19 @@ def test_a_document_is_a_number_and_messages() -> None:
 
 def test_a_text_in_place_of_an_object_is_refused_with_any_text() -> None:
     """A lone surrogate where a part should be is a format error like any other text there."""
-    with pytest.raises(FormatError, match="a text stands where an object should"):
+    with pytest.raises(FormatError, match="a str where an object should be"):
         decode_message(rb'{"role":"user","parts":["\ud800"]}')
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Invalid enum value 'a' - at `$.role`", "Invalid enum value - at `$.role`"),
+        ("Invalid enum value 'it's' - at 'x'", "Invalid enum value"),
+        ("Expected `str`, got `null`", "Expected `str`, got `null`"),
+        ("Invalid value 'a' of \"b\" in c", "Invalid value 'a' of \"b\" in c"),
+    ],
+)
+def test_a_quoted_value_is_left_out(text: str, expected: str) -> None:
+    """What msgspec quotes goes, up to its last quote that a path or nothing follows."""
+    assert without_values(ValueError(text)) == expected

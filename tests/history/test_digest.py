@@ -337,6 +337,7 @@ def test_different_prefixes_have_different_digests(left: list[str], right: list[
         ('{"a":1,"a":2}', '{"a":3,"a":2}'),
         ('{"a":1,"a":2}', '{"a":2}'),
         ('{"a":[1e999]}', '{"a":[1e998]}'),
+        ('{"a":1e-99999999999999999999}', '{"a":1e-99999999999999999998}'),
     ],
 )
 def test_arguments_that_only_look_equal_have_digests_of_their_own(one: str, other: str) -> None:

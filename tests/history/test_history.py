@@ -305,6 +305,10 @@ def test_its_picture_holds_sizes_only() -> None:
     assert repr(history) == "<History messages=1 system=1 tokens=8>"
 
 
+def unchecked(value: object) -> Any:
+    return value
+
+
 class Words(str):
     """What a framework gives where a str is wanted."""
 
@@ -318,15 +322,24 @@ class Words(str):
         (None, "not a Message, but a NoneType"),
         (Message(role="user", parts=(TextPart(Words("x")),)), "objects of type Words"),
         (
-            Message(role="user", parts=(TextPart(None),)),
+            Message(role="user", parts=(TextPart(unchecked(None)),)),
             "`str`, got `null` - at `$.parts[0].content`",
         ),
-        (Message(role="user", parts=None), "got `null` - at `$.parts`"),
-        (Message(role="user", parts=("x",)), "got `str` - at `$.parts[0]`"),
-        (Message(role="user", name=3), "got `int` - at `$.name`"),
-        (Message(role="tool", parts=(ToolCallResponsePart("c", None),)), "$.parts[0].response"),
-        (Message(role="tool", parts=(ToolCallResponsePart("c", {"a": 1}),)), "$.parts[0].response"),
-        (Message(role="assistant", parts=(ToolCallPart("c", "f", {}),)), "$.parts[0].arguments"),
+        (Message(role="user", parts=unchecked(None)), "got `null` - at `$.parts`"),
+        (Message(role="user", parts=unchecked(("x",))), "got `str` - at `$.parts[0]`"),
+        (Message(role="user", name=unchecked(3)), "got `int` - at `$.name`"),
+        (
+            Message(role="tool", parts=(ToolCallResponsePart("c", unchecked(None)),)),
+            "$.parts[0].response",
+        ),
+        (
+            Message(role="tool", parts=(ToolCallResponsePart("c", unchecked({"a": 1})),)),
+            "$.parts[0].response",
+        ),
+        (
+            Message(role="assistant", parts=(ToolCallPart("c", "f", unchecked({})),)),
+            "$.parts[0].arguments",
+        ),
     ],
 )
 def test_what_is_no_message_is_refused(wrong: Any, told: str) -> None:

@@ -160,7 +160,7 @@ def test_a_window_is_reduced_like_the_whole(unit: CountingUnit) -> None:
 
 
 def test_a_message_in_front_is_an_error_that_tells_how_to_read_it() -> None:
-    """Whatever asks for a message or a prefix that is not in memory is told where memory begins."""
+    """Whatever asks for a message or a prefix that is not in memory gets an error that names where memory begins."""
     full = History([Message.user(str(at)) for at in range(6)])
     window = _window(full, 4)
 

@@ -139,9 +139,9 @@ def _answered_directly(messages: Sequence[Message]) -> dict[str, str]:
     [
         pytest.param("u r1 a", "u a", id="a result of nothing is left out"),
         pytest.param("r1", "", id="and leaves no empty message"),
-        pytest.param("u c1 u", "u c1 n1 u", id="a dangling call is told so"),
+        pytest.param("u c1 u", "u c1 n1 u", id="a dangling call gets a result that says so"),
         pytest.param("u c1", "u c1 n1", id="also at the end"),
-        pytest.param("c1+c2 r2 u", "c1+c2 n1 r2 u", id="one of two is missing"),
+        pytest.param("c1+c2 r2 u", "c1+c2 r2 n1 u", id="one of two is missing"),
         pytest.param("c1 u r1 a", "c1 r1 u a", id="a late result moves up to its call"),
         pytest.param("c1 a u r1", "c1 a r1 u", id="and behind all of the answer that calls"),
         pytest.param("c1 u c2 r2 r1", "c1 r1 u c2 r2", id="also over another group"),
@@ -167,12 +167,13 @@ def _answered_directly(messages: Sequence[Message]) -> dict[str, str]:
         pytest.param("c1 u:r1+c2+hi r2", "c1 r1 u:hi", id="a user that answers, calls and talks"),
         pytest.param("c1 r1+c2 r2", "c1 r1", id="a tool that answers and calls"),
         pytest.param("u:c1+hi r1", "u:hi", id="a call that is not the assistant's"),
+        pytest.param("c1 a:r1", "c1 r1", id="an assistant that only answers"),
         pytest.param("c1 a:r1+hi", "c1 hi r1", id="an assistant that answers itself"),
         pytest.param("a:c1+r1+hi u", "c1+hi r1 u", id="in one message"),
     ],
 )
 def test_damage_is_mended(words: str, expected: str) -> None:
-    """Each damage has one way to be mended."""
+    """Each damage has one repair."""
     assert _repaired(words) == expected
 
 
@@ -188,7 +189,6 @@ def test_damage_is_mended(words: str, expected: str) -> None:
         "c1 c2 r1 r2",
         "c1 c2 r2 r1",
         "c1 a r1 a",
-        "c1 u:r1+hi a",
         "hi+c1 r1 c2 r2 a",
         "a: u: t:",
     ],
@@ -371,7 +371,7 @@ def _said(messages: Sequence[Message]) -> list[tuple[str, Part]]:
 
 @given(WORDS)
 def test_repairing_twice_is_repairing_once(words: list[str]) -> None:
-    """A mended stretch is in order: mending it again gives the very same objects."""
+    """A repaired stretch is in order: repairing it again returns the very same objects."""
     once = repair(_labelled(words))
 
     assert list(map(id, repair(once))) == list(map(id, once))
@@ -413,8 +413,25 @@ def test_a_safe_cut_parts_no_answer_from_its_call(words: list[str]) -> None:
 
 
 def test_a_call_that_is_not_the_assistants_takes_no_answer() -> None:
-    """The history pairs like the mending does: only the assistant's call is answered."""
+    """The history pairs as repair does: only the assistant's call is answered."""
     history = History(map(_message, ["c1", "u:c1+hi", "r1"]))
 
     assert history.reach(2) == 0
     assert not is_safe_cut(history, 1)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        {"type": "custom_tool_call", "call_id": "t", "name": "f", "input": "x", "status": "done"},
+        {"type": "mcp_approval_request", "id": "t", "name": "f", "arguments": "{}", "server": "s"},
+    ],
+)
+def test_every_kind_of_call_can_be_renamed(call: dict[str, Any]) -> None:
+    """The id is found where the kind of call has it."""
+    messages = OPENAI_RESPONSES.messages([call, {"role": "user", "content": "go on"}, call])
+    renamed = repair(messages)[3]
+
+    assert encode_json(OPENAI_RESPONSES.own_items(renamed)[0]) == encode_json(call).replace(
+        b'"t"', b'"t_2"'
+    )

@@ -14,8 +14,8 @@ BUGS = (
     Bug(
         "a response is stored without its intents",
         "agent/turn.py",
-        "await self._at.commit(messages=said, state=state, tools=batch.intents())",
-        "batch.intents()\n        await self._at.commit(messages=said, state=state)",
+        "await self._at.commit(Change(messages=said, execution=state, tools=batch.intents()))",
+        "batch.intents()\n        await self._at.commit(Change(messages=said, execution=state))",
         _KILLS,
     ),
     Bug(
@@ -35,22 +35,22 @@ BUGS = (
     Bug(
         "an interrupted tool runs again",
         "agent/tool_batch.py",
-        'elif job.is_stored and job.run.policy == "at_most_once":',
-        'elif job.is_stored and job.run.policy == "never":',
+        'if job.is_stored and job.run.policy == "at_most_once":',
+        'if job.is_stored and job.run.policy == "never":',
         _KILLS,
     ),
     Bug(
         "an interrupted tool runs again without a decision",
         "agent/tool_batch.py",
-        'return job.is_stored and job.run.policy == "manual" and job.run.result is None',
-        "return False",
+        'if job.is_stored and job.run.policy == "manual" and job.run.result is None',
+        "if False",
         _KILLS,
     ),
     Bug(
         "a stored result is not used",
         "agent/tool_batch.py",
-        "            if job.run.result is not None:\n                self._answers",
-        "            if job.run.is_error:\n                self._answers",
+        "        if job.run.result is not None:\n",
+        "        if job.run.result is not None and job.run.is_error:\n",
         _KILLS,
     ),
     Bug(
@@ -70,16 +70,16 @@ BUGS = (
     Bug(
         "answers are stored before their state",
         "agent/turn.py",
-        "await self._at.commit(messages=answers, state=state.next_iteration())",
-        "await self._at.commit(messages=answers)\n"
-        "        await self._at.commit(state=state.next_iteration())",
+        "            await self._at.commit(change)\n",
+        "            await self._at.commit(Change(messages=change.messages))\n"
+        "            await self._at.commit(Change(execution=change.execution))\n",
         _KILLS,
     ),
     Bug(
         "a turn goes on without what it has said",
         "agent/turn.py",
-        "self._progress = Progress(thread, stored, self._tell, messages=said)",
-        "self._progress = Progress(thread, stored, self._tell, messages=said[:0])",
+        "at.messages = await thread.get_messages(last=thread.count - resumed.turn_start)",
+        "at.messages = []",
         _KILLS,
     ),
     Bug(
@@ -96,7 +96,7 @@ BUGS = (
             await self._keep(reduced)
             if not self._progress.state.is_open:
                 return
-            # A fold beside the turn may have read what somebody else has said.
+            # A background fold may have loaded messages of another writer.
             self._progress.check()
             if left and self._should_shrink(reduced, was_tried=harder):
                 harder = True
@@ -117,15 +117,15 @@ BUGS = (
     Bug(
         "a conflict is tried again blindly",
         "agent/progress.py",
-        "if self._place() != self._known or not attempts:",
-        "if not attempts:",
+        "if self._place() != self._seen or not left:",
+        "if not left:",
         _RACES,
     ),
     Bug(
         "a turn goes on where its object was refreshed",
         "agent/progress.py",
-        "await write(expected=self._revision)",
-        "await write()",
+        "expected=self._revision,\n                )\n            except",
+        ")\n            except",
         "agent/crashes/test_handles.py::test_a_turn_ends_where_somebody_speaks",
     ),
     Bug(
@@ -138,7 +138,7 @@ BUGS = (
     Bug(
         "every conflict ends the turn",
         "agent/progress.py",
-        "if self._place() != self._known or not attempts:",
+        "if self._place() != self._seen or not left:",
         "if True:",
         "agent/crashes/test_handles.py::test_a_turn_goes_on_where_somebody_notes_something",
     ),
@@ -171,17 +171,10 @@ BUGS = (
         _CANCELLED,
     ),
     Bug(
-        "a tool that cancels its task has answered nothing",
-        "agent/tool_batch.py",
-        "        if len(errors) < len(tasks):\n",
-        "        if not errors:\n",
-        "agent/test_cancellation.py::test_a_tool_that_cancels_its_task_ends_the_turn",
-    ),
-    Bug(
-        "a tool that is cancelled has answered",
-        "agent/tools/running.py",
-        "if task is not None and task.cancelling() > cancellations:",
-        "if task is None:",
+        "a cancelled turn leaves its tool behind",
+        "agent/bounded.py",
+        "    except asyncio.CancelledError:\n        task.cancel()\n",
+        "    except asyncio.CancelledError:\n",
         _CANCELLED,
     ),
     Bug(

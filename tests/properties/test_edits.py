@@ -65,6 +65,11 @@ def reduced(random: Random, reducer: HistoryReducer) -> tuple[list[Message], His
             return messages, state
 
 
+def said(messages: list[Message]) -> list[tuple[str, object]]:
+    """Return what the digest covers: an empty message of an assistant says nothing."""
+    return [(m.role, m.parts) for m in messages if m.parts or m.role != "assistant"]
+
+
 @pytest.mark.parametrize("inside", [True, False])
 def test_a_change_before_the_cut_is_a_miss_and_after_it_a_hit(*, inside: bool) -> None:
     """Ten thousand edits, inserts, deletes, swaps and rewinds: never the wrong way round."""
@@ -77,9 +82,7 @@ def test_a_change_before_the_cut_is_a_miss_and_after_it_a_hit(*, inside: bool) -
         kinds.add(edit(random, changed, *((0, cut) if inside else (cut, len(messages)))))
         served = reducer.reduce_sync(changed, state=state)
         verdict = served.verdict
-        hit = len(changed) >= cut and [(m.role, m.parts) for m in changed[:cut]] == [
-            (m.role, m.parts) for m in messages[:cut]
-        ]
+        hit = len(changed) >= cut and said(changed[:cut]) == said(messages[:cut])
         # At the very cut a reduction needs a user message to show with it.
         hit = hit and (len(changed) > cut or any(m.role == "user" for m in changed))
         assert (verdict.kind == "hit") == hit

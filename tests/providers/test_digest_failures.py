@@ -163,28 +163,6 @@ def test_ten_files_that_are_read_are_no_failures() -> None:
     assert not [text for text in texts if "failed" in text]
 
 
-# An algorithm that goes over the text once for each of its characters takes minutes.
-@pytest.mark.timeout(20)
-@pytest.mark.parametrize(
-    "text",
-    [
-        " " * 200_000,
-        "\n" * 200_000,
-        "\n \n" * 60_000,
-        "= " + "1 failed in 1 " * 20_000,
-        "a: " * 60_000,
-        "Ab " * 60_000,
-        "x" * 200_000,
-        "(" + "a" * 200_000 + "(1,1)",
-        '{"error": ' * 30_000,
-        "Traceback (most recent call last)\n" * 6_000,
-    ],
-)
-def test_no_text_takes_long(text: str) -> None:
-    """Texts that are made to be slow are gone through once, so that judging them ends."""
-    failure_of(text)
-
-
 def recorded(path: Path) -> Iterator[tuple[Message, Result]]:
     for session in read_sessions(path.read_bytes(), name=path.name):
         for result in read_transcript(session.messages).results:

@@ -166,6 +166,7 @@ def in_a_new_process(texts: list[str], state: str | None) -> tuple[str | None, i
     return result["state"], result["calls"], result["view"]
 
 
+@pytest.mark.slow
 def test_a_restart_before_every_turn_changes_no_count() -> None:
     """With a new process for each turn the calls and the views are those of one process."""
     settings = config("exchanges", 2, 2)

@@ -288,7 +288,7 @@ WRONG: dict[str, tuple[str, Callable[[Any], Awaitable[Any]]]] = {
 }
 
 
-def _checkpointer(thread: ConversationThread) -> ThreadCheckpointer:
+def _checkpointer(thread: ConversationThread) -> Any:
     return ThreadCheckpointer(ThreadStore(thread.storage, checkpoints="full"))
 
 

@@ -4,10 +4,10 @@ import asyncio
 from datetime import datetime, timedelta
 
 from foldline.history.messages import Message
+from foldline.threads.change import Document, DocumentKind
 from foldline.threads.checkpointer import ThreadCheckpointer
 from foldline.threads.key import ThreadKey
 from foldline.threads.loop_state import Checkpoint
-from foldline.threads.step import Document, DocumentKind
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStorage
 from tests.threads.canaries import NOW, open_state

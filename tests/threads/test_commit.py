@@ -11,7 +11,7 @@ from foldline.reduction.state import HistoryReductionState
 from foldline.threads.change import Change
 from foldline.threads.head import REMEMBERED_COMMITS
 from foldline.threads.key import ThreadKey
-from foldline.threads.step import Step, StoredThread
+from foldline.threads.storage import StoredThread
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStorage
 from foldline.threads.thread import ConversationThread
@@ -36,13 +36,13 @@ class Doubtful(MemoryStorage):
         self.blinds = False
         self.on_second_look: Callable[[], object] | None = None
 
-    async def commit(self, key: ThreadKey, step: Step) -> None:
+    async def commit(self, key: ThreadKey, change: Change) -> None:
         if not self.breaks:
-            await super().commit(key, step)
+            await super().commit(key, change)
             return
         self.breaks = False
         if self._makes:
-            await super().commit(key, step)
+            await super().commit(key, change)
         if self.blinds:
             self.on_second_look = _broken
         message = "the connection broke"
@@ -215,8 +215,8 @@ class Crowded(MemoryStorage):
         self._others = others
         self.breaks = False
 
-    async def commit(self, key: ThreadKey, step: Step) -> None:
-        await super().commit(key, step)
+    async def commit(self, key: ThreadKey, change: Change) -> None:
+        await super().commit(key, change)
         if not self.breaks:
             return
         self.breaks = False
@@ -264,9 +264,9 @@ class Replaced(MemoryStorage):
         self._others = others
         self.breaks = False
 
-    async def commit(self, key: ThreadKey, step: Step) -> None:
+    async def commit(self, key: ThreadKey, change: Change) -> None:
         if not self.breaks:
-            await super().commit(key, step)
+            await super().commit(key, change)
             return
         self.breaks = False
         await self.delete(key)

@@ -12,11 +12,10 @@ from foldline.errors import ConfigError, StoreCorruptError, StoreKeyError
 from foldline.history.digest import EMPTY_DIGEST, chain_digest
 from foldline.history.messages import Message
 from foldline.reduction.state import hash_text
-from foldline.threads.change import Change
+from foldline.threads.change import Change, DocumentKind
 from foldline.threads.checkpointer import ThreadCheckpointer
 from foldline.threads.cipher import AesCipher, Cipher, Vault
 from foldline.threads.head import decode_head
-from foldline.threads.step import DocumentKind
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.stores.sqlite.store import SQLiteStore

@@ -14,9 +14,10 @@ from foldline.errors import (
     FormatError,
     ThreadExistsError,
 )
+from foldline.history.digest import EMPTY_DIGEST
 from foldline.history.messages import Message, Native, NativeFormat, Usage
 from foldline.history.parts import GenericPart, ToolCallPart
-from foldline.reduction.state import EMPTY_HASH
+from foldline.reduction.state import hash_text
 from foldline.threads.change import Change
 from foldline.threads.cipher import AesCipher
 from foldline.threads.snapshot import SNAPSHOT_FORMAT, decode_snapshot
@@ -333,7 +334,7 @@ def test_notes_of_failed_folds_survive() -> None:
             await thread.commit(Change(reduction=notes, execution=open_state(thread, "note")))
             moved = await store.restore(await thread.to_snapshot(), thread_id="moved")
 
-            assert notes.message_hash == EMPTY_HASH
+            assert notes.message_hash == hash_text(EMPTY_DIGEST)
             assert moved.last_reduction == notes
             assert moved.execution_state is not None
             assert moved.execution_state.active_reduction is None

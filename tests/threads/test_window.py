@@ -9,7 +9,8 @@ from foldline.errors import StoreCorruptError
 from foldline.history.messages import Message
 from foldline.threads.key import ThreadKey
 from foldline.threads.read_only import ThreadWindow
-from foldline.threads.step import StoredRow, StoredThread
+from foldline.threads.row import StoredRow
+from foldline.threads.storage import StoredThread
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStorage
 from tests.threads.canaries import reduction_of
@@ -29,10 +30,10 @@ class CountingStorage(MemoryStorage):
         return await super().load(key)
 
     async def rows(
-        self, key: ThreadKey, branch: bytes, start: int, stop: int, *, system: bool = False
+        self, key: ThreadKey, epoch: bytes, start: int, stop: int, *, system: bool = False
     ) -> list[StoredRow]:
         self.calls += 1
-        found = await super().rows(key, branch, start, stop, system=system)
+        found = await super().rows(key, epoch, start, stop, system=system)
         self.rows_read += len(found)
         changed = [self.instead.get(row.seq, row) for row in found]
         return [row for row in changed if row is not None]
@@ -159,7 +160,7 @@ def test_a_row_between_is_not_blamed() -> None:
     async def run() -> None:
         storage = CountingStorage()
         await _kept(storage, _apart(3, 9))
-        storage.instead = {5: StoredRow(branch=bytes(16), seq=5, system=False, data=b"damage")}
+        storage.instead = {5: StoredRow(5, system=False, data=b"damage")}
 
         assert len((await _turn(storage)).history.system) == 3
 

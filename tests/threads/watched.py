@@ -2,8 +2,9 @@
 
 from collections.abc import Awaitable, Callable
 
+from foldline.threads.change import Change
 from foldline.threads.key import ThreadKey
-from foldline.threads.step import Step, StoredThread
+from foldline.threads.storage import StoredThread
 from foldline.threads.stores.memory import MemoryStorage
 
 
@@ -20,9 +21,9 @@ class Watched(MemoryStorage):
         self.commits = 0
         self.loads = 0
 
-    async def commit(self, key: ThreadKey, step: Step) -> None:
+    async def commit(self, key: ThreadKey, change: Change) -> None:
         """Commit, and act where as many commits were waited for."""
-        await super().commit(key, step)
+        await super().commit(key, change)
         self.commits -= 1
         if self.commits == 0:
             await self._acted()

@@ -2,33 +2,14 @@
 
 from collections.abc import Sequence
 
-from msgspec import Struct
-
 from foldline.agent.config import AgentOptions
+from foldline.agent.events import RepeatBreakerEvent
 from foldline.agent.tools import call_signature
 from foldline.history.parts import ToolCallPart
 from foldline.threads.loop_state import AgentLoopState
 
 
-__all__ = ["Repeat", "repeated_call", "termination", "unknown_tools"]
-
-
-class Repeat(Struct, frozen=True):
-    """A call that was repeated once too often."""
-
-    name: str
-    """The tool."""
-
-    count: int
-    """How many times in a row it would have been called."""
-
-    @property
-    def text(self) -> str:
-        """The final message of the turn."""
-        return (
-            f"Circuit breaker triggered: Function '{self.name}' with same arguments would be called "
-            f"{self.count} times consecutively. Stopping to prevent infinite loop."
-        )
+__all__ = ["repeated_call", "termination", "unknown_tools"]
 
 
 def termination(state: AgentLoopState, options: AgentOptions, *, elapsed: float) -> str | None:
@@ -53,9 +34,9 @@ def termination(state: AgentLoopState, options: AgentOptions, *, elapsed: float)
 
 def repeated_call(
     state: AgentLoopState, calls: Sequence[ToolCallPart], options: AgentOptions
-) -> Repeat | None:
+) -> RepeatBreakerEvent | None:
     """
-    Return the first of *calls* that would be one repetition too many.
+    Return the event of the first of *calls* that would be one repetition too many.
 
     The ids of calls and the order of arguments do not matter.
     """
@@ -63,7 +44,13 @@ def repeated_call(
         state = state.with_tool_call(call.name, call_signature(call.arguments))
         count = state.repeat_counts[call.name]
         if count >= options.max_identical_calls:
-            return Repeat(call.name, count)
+            text = (
+                f"Circuit breaker triggered: Function '{call.name}' with same arguments would be "
+                f"called {count} times consecutively. Stopping to prevent infinite loop."
+            )
+            return RepeatBreakerEvent(
+                iteration=state.iteration, name=call.name, count=count, text=text
+            )
     return None
 
 

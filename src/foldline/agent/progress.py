@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
 
 from msgspec import UNSET, Struct, UnsetType, structs
 
@@ -62,7 +63,7 @@ class TurnSetup(Struct, frozen=True, kw_only=True):
     @property
     def definitions(self) -> tuple[ToolDefinition, ...]:
         """The tools as the model sees them."""
-        return tuple([tool.definition for tool in self.tools.values()])
+        return tuple(map(attrgetter("definition"), self.tools.values()))
 
 
 class Progress:
@@ -150,7 +151,7 @@ class Progress:
             execution=self.state.terminated(reason),
             reduction=reduction,
             archive=archive,
-            settled=[run.call_id for run in self.thread.pending_tools],
+            settled=list(map(attrgetter("call_id"), self.thread.pending_tools)),
         )
         await self.commit(change)
         self.emit_checkpoint("saved")

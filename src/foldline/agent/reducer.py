@@ -106,7 +106,7 @@ class HistoryReducer:
             summary_budget: How many tokens a summary may have, give or take a quarter.
             summarizer_window: How many tokens a summarizer can read at once, including prompt and
                 earlier summary; longer spans are split. A single longer message is not.
-            timeout: How many seconds a summarizer may take for one summary.
+            timeout: How many seconds a summarizer may take for one summary; the digest has no limit.
             clock: Gives the creation time of reductions.
 
         Raises:
@@ -353,7 +353,9 @@ class HistoryReducer:
 
     async def _ask(self, chain: Sequence[Summarizer], request: SummaryRequest) -> Reply:
         summarizer = chain[request.summarizer]
-        outcome = await bounded(lambda: summarizer.summarize(request), seconds=self._timeout)
+        # The digest is the last resort, and its work is limited in itself.
+        seconds = None if isinstance(summarizer, DigestSummarizer) else self._timeout
+        outcome = await bounded(lambda: summarizer.summarize(request), seconds=seconds)
         error, text = outcome.error, outcome.value
         if outcome.has_expired:
             return SummaryFailure("TimeoutError")

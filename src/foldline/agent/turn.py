@@ -27,7 +27,6 @@ from foldline.agent.events import (
     DecisionEvent,
     IterationFinishedEvent,
     IterationStartedEvent,
-    RepeatBreakerEvent,
     RunCompletedEvent,
     ToolCallEndEvent,
     TurnFinishedEvent,
@@ -199,7 +198,7 @@ class Turn:
     async def _answered(self, response: ChatResponse) -> None:
         """Store the model's answer, and run the tools that it calls."""
         iteration = self._at.state.iteration
-        said = [self._signed(one) for one in with_own_ids(response.messages, self._setup.new_id)]
+        said = list(map(self._signed, with_own_ids(response.messages, self._setup.new_id)))
         calls = [call for message in said for call in message.tool_calls]
         for index, call in enumerate(calls):
             event = ToolCallEndEvent(
@@ -239,10 +238,7 @@ class Turn:
         reason = unknown_tools(calls, tuple(self._setup.tools), options)
         if repeat is not None:
             reason = repeat.text
-            event = RepeatBreakerEvent(
-                iteration=state.iteration, name=repeat.name, count=repeat.count, text=reason
-            )
-            self._emit(event)
+            self._emit(repeat)
         if reason is not None:
             self._decide("terminate", reason)
             await self._at.end(reason, messages=[*said, *self._refusals(calls, reason)])

@@ -4,17 +4,17 @@ Where a history may be cut.
 Theory of operation
 -------------------
 
-A cut at index `i` divides a history into `[0, i)`, which a reduction will stand for, and `[i, n)`,
-which the model goes on reading. Three things must not be torn apart:
+A cut at index `i` divides a history into `[0, i)`, which a reduction will represent, and `[i, n)`,
+which the model still reads. Three things must not be torn apart:
 
 1. **A call and its results.** Each message that answers calls knows the earliest of them, its
    *reach* (`History.reach`). A cut at `i` is torn exactly where some message at `q >= i` reaches
    below `i`. What is torn once stays torn, so a history crosses those indexes out when the message
-   is appended, and those that are whole are at hand (`History.whole_indexes`). Parallel calls need
-   no rule of their own: the last of their results reaches back to them all.
+   is appended and keeps the whole ones (`History.whole_indexes`). Parallel calls need no rule of
+   their own: the last of their results reaches back to them all.
 2. **A call that still waits.** The newest exchange may hold calls whose results will come; no cut
-   lies above the first of them. A call that an older exchange left unanswered will never be
-   answered: it may be folded away, and the view mends what is left of it.
+   lies above the first of them. A call that an older exchange left without a result will never get
+   one: it may be folded away, and the view repairs what is left of it.
 3. **One answer.** Neighboring messages of one assistant are one answer: whether reasoning, text and
    calls are one item or several depends on the vendor, and so must no cut. Also, vendors refuse a
    sealed reasoning item without the item that followed it. A history crosses these indexes out, too.
@@ -27,8 +27,6 @@ only such an index will do.
 
 Every caller uses `safe_cut`; no strategy has a rule of its own.
 """
-
-from collections.abc import Iterator
 
 from foldline.history.history import History
 from foldline.history.units import CountingUnit
@@ -46,14 +44,14 @@ def safe_cut(
     Args:
         history: What was said.
         unit: The unit of *keep* and *slack*.
-        keep: How much stays; more stays where the safe index lies further back.
+        keep: How much stays; more if the safe index lies further back.
         slack: How much more may stay so that the cut lies just before a user message.
-        above: The cut must be higher than this index; None is returned where none is.
+        above: The cut must be higher than this index; None is returned if there is no such cut.
     """
     wished = history.index_keeping(unit, keep)
     if wished <= above:
         return None
-    candidates = _safe_indexes(history, wished, above)
+    candidates = history.whole_indexes(min(wished, history.first_open_call()), above)
     if unit == "exchanges":
         return next((index for index in candidates if _opens_exchange(history, index)), None)
     first = next(candidates, None)
@@ -69,15 +67,11 @@ def safe_cut(
 
 
 def is_safe_cut(history: History, index: int) -> bool:
-    """Whether a cut at *index* tears nothing apart; there is none outside of the history."""
+    """Whether *index* is in the history and a cut there tears nothing apart."""
     if not 0 < index <= len(history):
         return index == 0
-    return next(_safe_indexes(history, index, index - 1), None) == index
-
-
-def _safe_indexes(history: History, top: int, above: int) -> Iterator[int]:
-    """Give every safe index from *top* down to just over *above*."""
-    return history.whole_indexes(min(top, history.first_open_call()), above)
+    is_whole = next(history.whole_indexes(index, index - 1), None) == index
+    return is_whole and index <= history.first_open_call()
 
 
 def _opens_exchange(history: History, index: int) -> bool:

@@ -64,11 +64,10 @@ def encode_json(value: Any) -> bytes:
 
 def canonical_json(value: Any) -> bytes:
     """
-    Write *value* as the one byte string that stands for it: sorted keys, no spaces, UTF-8.
+    Write *value* in its one canonical form: sorted keys, no spaces, UTF-8.
 
-    A value that holds a lone surrogate has no UTF-8 form. It is written with escapes behind a
-    byte that starts no JSON text, so that it never shares a form with those escapes spelt out.
-    The form is for the values that JSON has: a number that is not finite is written as null.
+    A lone surrogate has no UTF-8 form. A value with one is written with escapes after a byte that
+    starts no JSON, so that no other value is written alike. A number that is not finite is null.
     """
     try:
         return _SORTED.encode(value)
@@ -83,7 +82,7 @@ def _escaped(value: Any, *, sort_keys: bool) -> bytes:
 
 def decode_json(data: bytes | str) -> Any:
     """
-    Read JSON, with `NaN` and lone surrogates where there are any.
+    Read JSON, which may hold `NaN` and lone surrogates.
 
     Raises:
         FormatError: *data* is not JSON, or is nested too deeply to be read.
@@ -99,16 +98,13 @@ def _loads(data: bytes | str) -> Any:
         return json.loads(data)
     except json.JSONDecodeError as error:
         message = f"not JSON: line {error.lineno}, column {error.colno}"
-        raise FormatError(message) from error
     except UnicodeDecodeError as error:
         message = f"not JSON: byte {error.start} is not UTF-8"
-        raise FormatError(message) from error
-    except RecursionError as error:
+    except RecursionError:
         message = "not readable JSON: nested too deeply"
-        raise FormatError(message) from error
-    except ValueError as error:
+    except ValueError:
         message = "not readable JSON: a number has too many digits"
-        raise FormatError(message) from error
+    raise FormatError(message)
 
 
 def encode_message(message: Message) -> bytes:
@@ -186,9 +182,7 @@ def _refuse_newer(header: _Header) -> None:
 
 
 def without_values(error: Exception) -> str:
-    """
-    Return what *error* of msgspec says of fields and types, without the values that it quotes.
-    """
+    """Return what *error* of msgspec says of fields and types, without the values in it."""
     text = str(error)
     start = min((at for at in (text.find(" '"), text.find(' "')) if at >= 0), default=-1)
     if start < 0:
@@ -209,6 +203,6 @@ def _convert(value: Any, kind: type[_Kind], *, name: str) -> _Kind:
     except msgspec.ValidationError as error:
         message = f"not a foldline {name}: {without_values(error)}"
     except UnicodeEncodeError:
-        message = f"not a foldline {name}: a text stands where an object should"
+        message = f"not a foldline {name}: a str where an object should be"
     # Outside the handler, since the error of msgspec may quote text of a conversation.
     raise FormatError(message)

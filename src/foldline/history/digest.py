@@ -5,8 +5,8 @@ A digest is a chain over *steps*: `SHA-256(previous || SHA-256(step))`, from 32 
 is the canonical JSON of `[version, role, name, parts]`, and a message is one of them, except that
 
 - of an assistant each part is a step. Whether an answer came as one message or as several
-  neighboring ones, as vendors disagree, the digest behind its last part is the same;
-- each tool result is a step of the role `tool`, in whatever message it stands, and nothing that a
+  neighboring ones, as vendors disagree, the digest after its last part is the same;
+- each tool result is a step of the role `tool`, in whatever message it is, and nothing that a
   tool says has a name, since only some vendors give one;
 - an empty text says nothing and is left out.
 
@@ -14,10 +14,8 @@ What a vendor or an owner adds (ids of messages, times, metadata, usage, native 
 too. Tool arguments enter as the value they are where they are valid JSON that is not nested
 absurdly deep, since vendors and frameworks write them differently.
 
-Comparing a prefix of any length is one comparison, and appending is O(1): a writer of rows needs
-the digest of the row before and nothing else, also in the middle of a run of assistant rows.
-
-Version 1 had one step for each message. `chain_digest_1` computes it, for what was stored with it.
+A writer of rows needs the digest of the row before and nothing else, also in the middle of a run
+of assistant rows. Version 1, which older stores hold, had one step for each message.
 """
 
 import json
@@ -55,12 +53,7 @@ _VERSION = 2
 
 
 def _fraction(text: str) -> dict[str, str]:
-    """
-    Return what a fraction enters as: the shortest spelling of its exact value.
-
-    A vendor that holds arguments as objects spells 0.10 as 0.1. What a float would round enters as
-    it is written, or it could equal another one.
-    """
+    """Return *text* in its shortest spelling of the same value: vendors write 0.10 as 0.1."""
     short = repr(float(text))
     try:
         is_exact = isfinite(float(text)) and Decimal(short) == Decimal(text)
@@ -85,9 +78,7 @@ def message_digest(message: Message) -> bytes:
 
 
 def chain_digest(previous: bytes, message: Message) -> bytes:
-    """
-    Return the digest of the prefix that *message* ends, *previous* being that of all before it.
-    """
+    """Return the digest of a prefix that ends with *message*, *previous* being that before it."""
     parts = message.parts
     # Most messages are one text, and it is ASCII: those need no other form of their parts.
     if len(parts) == 1 and type(parts[0]) is TextPart and message.role != "tool":
@@ -109,13 +100,9 @@ def follows(previous: bytes, message: Message, digest: bytes) -> bool:
     """
     Whether *digest*, of any version, is that of the prefix that *message* ends.
 
-    Rows that an older foldline stored are chained by version 1, those behind them go on from the
-    last of these by version 2: each link of such a chain is one that follows.
-
-    Args:
-        previous: The digest of all before *message*.
-        message: The message; a system message leaves the digest as it is.
-        digest: What is stored as the digest behind it.
+    Rows that an older foldline stored are chained by version 1, and later ones by version 2, from
+    the last of these on: each link of such a chain follows. After a system message the digest is
+    that before it.
     """
     if message.role == "system":
         return digest == previous
@@ -159,7 +146,7 @@ def _form(version: int, said: Message) -> bytes:
     try:
         return _encode(_projected(version, said))
     except UnicodeEncodeError:
-        # Storage joins a surrogate pair in two halves; the digest has to be the same behind it.
+        # Storage joins a surrogate pair in two halves; the digest has to stay the same.
         bare = Message(role=said.role, name=said.name, parts=said.parts)
         return canonical_json(_projected(version, decode_message(encode_message(bare))))
 
@@ -180,12 +167,7 @@ def _projection(version: int, part: Part) -> Any:
 
 
 def _copied(text: str) -> str:
-    """
-    Return an equal string that is thrown away after use.
-
-    Writing a string as UTF-8 leaves a second copy of it in the object; a history held in memory
-    would carry that for ever, for each message that is not ASCII.
-    """
+    """Return an equal str to encode: the UTF-8 form that encoding leaves in it goes with it."""
     if text.isascii():
         return text
     return text.encode("utf-8", "surrogatepass").decode("utf-8", "surrogatepass")
@@ -210,20 +192,11 @@ def _call(version: int, part: ToolCallPart) -> Any:
 
 
 def _repeats_a_key(written: bytes) -> bool:
-    try:
-        json.loads(written, object_pairs_hook=_unique)
-    except _RepeatedKeyError:
-        return True
-    return False
-
-
-class _RepeatedKeyError(ValueError):
-    pass
-
-
-def _unique(pairs: list[tuple[str, object]]) -> None:
-    if len(dict(pairs)) < len(pairs):
-        raise _RepeatedKeyError
+    repeats: list[bool] = []
+    json.loads(
+        written, object_pairs_hook=lambda pairs: repeats.append(len(dict(pairs)) < len(pairs))
+    )
+    return any(repeats)
 
 
 def _is_deep(value: object) -> bool:

@@ -1,4 +1,4 @@
-"""A history in memory, with everything about it that a turn needs at hand."""
+"""A history in memory, with everything that a turn asks of it."""
 
 from array import array
 from bisect import bisect_left, bisect_right
@@ -23,13 +23,13 @@ class History(Sequence[Message]):
     An append-only sequence of messages that knows its digests, tokens and exchanges.
 
     Each message is hashed, counted and paired with its tool calls once, when it is appended;
-    every question about a prefix or a tail is then answered in constant or logarithmic time.
+    every question about a prefix or a tail then takes constant or logarithmic time.
 
     As a sequence, and in every index, it holds the messages that are not system messages: a
-    reduction counts and hashes those alone. `system` and `everything` give the others.
+    reduction counts and hashes only those. `system` and `everything` return the others too.
 
-    A history may begin behind a *prefix* of which it knows the digest and the counts only. What
-    asks for a message of it then raises `MessagesNotLoadedError`; nothing else is different.
+    A history may begin after a *prefix* of which it has only the digest and the counts. Reading a
+    message of that prefix raises `MessagesNotLoadedError`; nothing else differs.
     """
 
     __slots__ = (
@@ -63,9 +63,9 @@ class History(Sequence[Message]):
         Hold *messages*, oldest first.
 
         Args:
-            messages: What was said so far, behind *prefix*.
-            counter: What counts the tokens of a text; an estimator where none is given.
-            prefix: What is known of the messages before, where they are not in memory.
+            messages: What was said so far, after *prefix*.
+            counter: Counts the tokens of a str; an estimator by default.
+            prefix: What is known of earlier messages that are not in memory.
         """
         self._counter: TokenCounter = counter or TokenEstimator()
         self._prefix = prefix
@@ -87,14 +87,14 @@ class History(Sequence[Message]):
 
     def append(self, message: Message) -> None:
         """
-        Add *message* behind all others.
+        Append *message*.
 
         Raises:
             FormatError: It is no message, or a field of it has a value of another type.
         """
         try:
             parts = message.parts
-            # What `count_message` says of most messages, without the way there.
+            # Most messages are one text: this saves the call of `count_message`.
             if len(parts) == 1 and type(parts[0]) is TextPart and message.name is None:
                 tokens = MESSAGE_TOKENS + self._counter.count(parts[0].content)
             else:
@@ -114,7 +114,7 @@ class History(Sequence[Message]):
 
     def append_known(self, message: Message, *, tokens: int, digest: bytes) -> None:
         """
-        Add *message* behind all others, without counting and hashing it again.
+        Append *message* without counting and hashing it again.
 
         Args:
             message: The message.
@@ -134,7 +134,7 @@ class History(Sequence[Message]):
 
     def _hold(self, message: Message, tokens: int, digest: bytes) -> None:
         position = self._length
-        is_continued = bool(self._messages) and self._messages[-1].goes_on_with(message)
+        before = self._messages[-1] if message.role == "assistant" and self._messages else None
         self._length = position + 1
         self._head = digest
         self._chain += digest
@@ -149,13 +149,14 @@ class History(Sequence[Message]):
         self._reach.append(reach)
         # A result tears every index between its call and itself, for good, and the next piece
         # of an answer the one between the two.
-        torn_down_to = min(reach, position - 1) if is_continued else reach
-        while whole[-1] > torn_down_to:
+        if before is not None and before.goes_on_with(message):
+            reach = min(reach, position - 1)
+        while whole[-1] > reach:
             whole.pop()
         whole.append(position + 1)
 
     def extend(self, messages: Iterable[Message]) -> None:
-        """Add *messages* behind all others, in order."""
+        """Append *messages* in order."""
         for message in messages:
             self.append(message)
 
@@ -244,7 +245,7 @@ class History(Sequence[Message]):
 
     @property
     def counter(self) -> TokenCounter:
-        """What counts the tokens of a text here."""
+        """What counts the tokens of a str here."""
         return self._counter
 
     def everything(self) -> list[Message]:
@@ -259,7 +260,7 @@ class History(Sequence[Message]):
 
     def at(self, index: int) -> Message:
         """
-        Return the message at *index* among all messages, system messages counted too.
+        Return the message at *index*, system messages counted.
 
         Raises:
             IndexError: There are not so many.
@@ -295,10 +296,10 @@ class History(Sequence[Message]):
         """
         if index is None:
             return self._head
-        behind = index - self._first
-        if not 0 <= behind <= len(self._messages):
+        place = index - self._first
+        if not 0 <= place <= len(self._messages):
             self._refuse_prefix(index)
-        start = behind * DIGEST_SIZE
+        start = place * DIGEST_SIZE
         return bytes(self._chain[start : start + DIGEST_SIZE])
 
     def _refuse_prefix(self, index: int) -> NoReturn:
@@ -324,9 +325,7 @@ class History(Sequence[Message]):
         raise MessagesNotLoadedError(index=index, start=prefix.length)
 
     def exchanges(self, start: int = 0) -> int:
-        """
-        Return how many exchanges the messages from *start* on hold, as a history of their own.
-        """
+        """Return how many exchanges the messages from *start* on are, on their own."""
         opened = len(self._users) - bisect_left(self._users, start)
         if start < self._prefix.length:
             opened += self._prefix.users_from(start)
@@ -342,11 +341,11 @@ class History(Sequence[Message]):
 
     def index_keeping(self, unit: CountingUnit, size: int) -> int:
         """
-        Return the smallest index behind which there are at most *size* of *unit*.
+        Return the smallest index from which on there are at most *size* of *unit*.
 
-        The newest message always lies behind it, so that a view never ends before it. With
-        exchanges it is where one opens, so that each of them is kept whole. An index before the
-        part in memory is not looked for: the start of that part then stands for it.
+        It is never after the newest message, so that a view always holds that one. With exchanges
+        it is where one begins, so that each is kept whole. It is at least the start of the part in
+        memory.
         """
         first = self._prefix.length
         last = len(self) - 1
@@ -369,37 +368,36 @@ class History(Sequence[Message]):
         """
         Return the highest index up to which the messages from *start* on have at most *tokens*.
 
-        It lies at least one message further where there is one, so that a walk over a history
-        comes to its end.
+        It is at least one message further, if there is one, so that a walk over a history ends.
         """
         first = self._prefix.length
         within = bisect_right(self._tokens, self._tokens[start - first] + tokens) - 1 + first
         return max(min(start + 1, len(self)), within)
 
     def last_user(self) -> int | None:
-        """Return the index of the last user message, or None where no user has spoken."""
+        """Return the index of the last user message, or None if there is none."""
         return self._users[-1] if self._users else self._prefix.last_user
 
     def reach(self, index: int) -> int:
         """
         Return the index of the earliest call that the message at *index* answers.
 
-        It is *index* itself where the message answers no call of this history.
+        It is *index* itself if the message answers no call of this history.
         """
         return self._reach[index - self._first]
 
     def first_open_call(self) -> int:
         """
-        Return the index of the first call of the newest exchange that nobody answered yet.
+        Return the index of the first call of the newest exchange that has no result yet.
 
-        It is the number of messages where every call is answered. A call of an older exchange
-        was given up: the user spoke after it.
+        It is the number of messages if every call has one. A call of an older exchange was given
+        up: the user spoke after it.
         """
         return next(iter(self._open), len(self))
 
     def whole_indexes(self, top: int, above: int) -> Iterator[int]:
         """
-        Give each index from *top* down to just over *above* that parts nothing.
+        Yield each index from *top* down to just over *above* that parts nothing.
 
         Neither a call from its result nor two neighboring messages of one assistant lie on both
         sides of it.
@@ -410,7 +408,7 @@ class History(Sequence[Message]):
             yield self._whole[at]
 
     def has_tools(self, start: int) -> bool:
-        """Whether a message from *start* on calls a tool or carries the answer of one."""
+        """Whether a message from *start* on calls a tool or carries a result."""
         return self._last_tool >= start
 
     def fork(self, at: int) -> "History":

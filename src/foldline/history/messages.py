@@ -165,16 +165,12 @@ class Message(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
         return self.metadata is not None and SUMMARY_KEY in self.metadata
 
     def goes_on_with(self, following: "Message") -> bool:
-        """
-        Whether *following*, said next, is of the same answer: both are the same assistant's.
-
-        Vendors disagree on how many items an answer is, so no cut parts the two.
-        """
+        """Whether *following*, said next, is a part of the same answer by the same assistant."""
         return self.role == following.role == "assistant" and self.name == following.name
 
     @property
     def text(self) -> str:
-        """The text parts joined by newlines; empty where there are none."""
+        """The text parts joined by newlines; empty if there are none."""
         return "\n".join(part.content for part in self.parts if isinstance(part, TextPart))
 
     @property
@@ -184,5 +180,5 @@ class Message(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
 
     @property
     def tool_call_responses(self) -> tuple[ToolCallResponsePart, ...]:
-        """The answers to calls that the message carries, in order."""
+        """The results that the message carries, in order."""
         return tuple(part for part in self.parts if isinstance(part, ToolCallResponsePart))

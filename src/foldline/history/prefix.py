@@ -29,10 +29,10 @@ class Prefix(Struct, frozen=True, kw_only=True):
     """How many of them are user messages."""
 
     last_user: int | None = None
-    """The position of the last of these; None where no user has spoken."""
+    """The position of the last of these; None if there is none."""
 
     user: Message | None = None
-    """That message itself, where a view needs it."""
+    """That message itself, if a view needs it."""
 
     user_tokens: int = 0
     """Its tokens."""
@@ -41,13 +41,13 @@ class Prefix(Struct, frozen=True, kw_only=True):
     """The tokens of all messages before it."""
 
     last_tool: int = -1
-    """A position at or behind the last message that calls a tool or answers; -1 for none."""
+    """A position not before the last message with a tool call or result; -1 for none."""
 
     system: tuple[Message, ...] = ()
     """The system messages among them, which every view holds."""
 
     system_at: tuple[int, ...] = ()
-    """How many messages that are not system messages stand before each of these."""
+    """How many messages that are not system messages come before each of these."""
 
     system_tokens: int = 0
     """The tokens of these."""
@@ -56,8 +56,7 @@ class Prefix(Struct, frozen=True, kw_only=True):
         """
         Return how many user messages there are from the position *start* on.
 
-        It is known for the beginning and for the last user message, and at most that one is
-        counted elsewhere: between the two nobody has to ask.
+        It is known for the beginning and from the last user message on; no other is asked for.
         """
         if start == 0:
             return self.users

@@ -2,8 +2,8 @@
 Repairing a damaged stretch of history, for a view only.
 
 Real histories are damaged: a process died between a call and its result, a result came after the
-user had gone on, two calls share an id, a result answers nothing. Vendors refuse a request built
-of such messages. `repair` gives the stretch in an order that every vendor accepts:
+next user message, two calls share an id, a result answers nothing. Vendors refuse a request built
+of such messages. `repair` returns the stretch in an order that every vendor accepts:
 
 - A **call block** is a run of neighboring assistant messages of which the first calls tools. Directly
   after it come the results of exactly its calls, each once.
@@ -12,14 +12,14 @@ of such messages. `repair` gives the stretch in an order that every vendor accep
 - A second call under an id that is taken gets an id of its own, and so does its result.
 - System messages stay as they are.
 - Only the assistant calls tools, and never answers: a call by anybody else is left out, and a
-  result inside an assistant message moves behind its call.
+  result inside an assistant message moves after its call.
 
 A message whose parts need no change comes back as the very same object. One that changes keeps the
 vendor's own item with the change made in it, since signed reasoning and marks of a prompt cache
 are nowhere else. The stored history is never touched.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias, TypeVar
 
 from msgspec.structs import replace
@@ -33,12 +33,10 @@ __all__ = ["NO_RESPONSE", "repair"]
 
 
 NO_RESPONSE = "[no result of this tool call was recorded]"
-"""What a view says where a call was never answered."""
+"""What a view says if a call was never answered."""
 
 
 _ToolPart = TypeVar("_ToolPart", ToolCallPart, ToolCallResponsePart)
-
-_ANSWERING = frozenset({"tool", "user"})
 
 
 class _Place(NamedTuple):
@@ -47,19 +45,17 @@ class _Place(NamedTuple):
 
 
 _Answers: TypeAlias = dict[_Place, _Place]
-"""Which response belongs to which call, both by their places."""
+"""The place of the result of a call, by the place of the call."""
 
 _Taken: TypeAlias = dict[str, int]
-"""The ids of calls so far, each with the highest number that was tried behind it."""
+"""The ids of calls so far, each with the highest number that was tried after it."""
 
 
 def repair(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """
-    Return *messages* so that each tool call is followed by its one answer, and nothing else is.
-    """
+    """Return *messages* with each tool call followed by its one result, and no other results."""
     if not any(_has_tools(message) for message in messages):
         return tuple(messages)
-    return tuple(_mended(messages, _pair(messages)))
+    return tuple(_repaired(messages, _pair(messages)))
 
 
 def _has_tools(message: Message) -> bool:
@@ -93,99 +89,72 @@ def _pair(messages: Sequence[Message]) -> _Answers:
 
 
 def _take(waiting: list[_Place]) -> _Place:
-    """Take the first call of the newest message that still waits."""
+    """Take the first waiting call of the newest message that has one."""
     newest, first = waiting[-1].message, len(waiting) - 1
     while first and waiting[first - 1].message == newest:
         first -= 1
     return waiting.pop(first)
 
 
-def _mended(messages: Sequence[Message], answers: _Answers) -> Iterator[Message]:
+def _repaired(messages: Sequence[Message], answers: _Answers) -> Iterator[Message]:
     taken: _Taken = {}
     index = 0
     while index < len(messages):
-        if not _calls(messages[index]):
-            yield from _without_tools(messages[index])
-            index += 1
-            continue
-        stop = _block_end(messages, index)
-        behind = _answers_end(messages, index, stop, answers)
-        if behind is None or not _are_new(messages[index:stop], taken):
-            yield from _rebuilt(messages, range(index, stop), answers, taken)
-            index = stop
+        stop = index + 1
+        if _calls(messages[index]):
+            while stop < len(messages) and messages[stop].role == "assistant":
+                stop += 1
+            yield from _block(messages, range(index, stop), answers, taken)
         else:
-            yield from messages[index:behind]
-            index = behind
+            yield from _without_tools(messages[index])
+        index = stop
 
 
-def _block_end(messages: Sequence[Message], start: int) -> int:
-    stop = start + 1
-    while stop < len(messages) and messages[stop].role == "assistant":
-        stop += 1
-    return stop
+def _block(
+    messages: Sequence[Message], block: range, answers: _Answers, taken: _Taken
+) -> Iterator[Message]:
+    given: dict[int, dict[int, str]] = {}
+    missing: list[ToolCallPart] = []
+    for index in block:
+        parts: list[Part | None] = []
+        for number, part in enumerate(messages[index].parts):
+            if not isinstance(part, ToolCallPart):
+                parts.append(None if _is_response(part) else part)
+                continue
+            call = _with_id(part, _new_id(part.id, taken))
+            parts.append(call)
+            answer = answers.get(_Place(index, number))
+            if answer is None:
+                missing.append(call)
+            else:
+                given.setdefault(answer.message, {})[answer.part] = call.id
+        if any(parts) or not parts:
+            yield _with_parts(messages[index], parts)
+    for index, ids in sorted(given.items()):
+        yield _results(messages[index], ids)
+    for call in missing:
+        yield Message.tool(call.id, NO_RESPONSE, name=call.name)
 
 
-def _answers_end(
-    messages: Sequence[Message], start: int, stop: int, answers: _Answers
-) -> int | None:
-    """Return the index behind the answers to the block, or None where they are not in order."""
-    wanted: set[_Place] = set()
-    for index in range(start, stop):
-        parts = messages[index].parts
-        calls = [_Place(index, number) for number, part in enumerate(parts) if _is_call(part)]
-        if any(map(_is_response, parts)) or not all(call in answers for call in calls):
-            return None
-        wanted.update(answers[call] for call in calls)
-    return _matched_end(messages, stop, wanted)
-
-
-def _matched_end(messages: Sequence[Message], start: int, wanted: set[_Place]) -> int | None:
-    index = start
-    while wanted:
-        if index == len(messages) or messages[index].role not in _ANSWERING:
-            return None
-        found = {
-            _Place(index, number)
-            for number, part in enumerate(messages[index].parts)
-            if _is_response(part)
-        }
-        if (
-            not found
-            or not found <= wanted
-            or _is_torn(messages[index], is_last=len(found) == len(wanted))
-        ):
-            return None
-        wanted -= found
-        index += 1
-    return index
-
-
-def _is_torn(message: Message, *, is_last: bool) -> bool:
-    """Whether *message* calls, or says something of its own before the last answer."""
-    if any(_is_call(part) for part in message.parts):
-        return True
-    first_other = next(
-        (number for number, part in enumerate(message.parts) if not _is_response(part)), None
-    )
-    if first_other is None:
-        return False
-    return not is_last or any(_is_response(part) for part in message.parts[first_other:])
-
-
-def _are_new(block: Sequence[Message], taken: _Taken) -> bool:
-    """Whether the calls of *block* have ids that are not taken yet; takes them if so."""
-    ids = [call.id for message in block for call in message.tool_calls]
-    if "" in ids or len(set(ids)) != len(ids) or not taken.keys().isdisjoint(ids):
-        return False
-    taken.update(dict.fromkeys(ids, 1))
-    return True
+def _results(message: Message, ids: Mapping[int, str]) -> Message:
+    """Return what *message* has of the results whose places and new ids are *ids*."""
+    parts = [
+        _with_id(part, ids[number])
+        if number in ids and isinstance(part, ToolCallResponsePart)
+        else None
+        for number, part in enumerate(message.parts)
+    ]
+    result = _with_parts(message, parts)
+    if result is message and message.role != "assistant":
+        return message
+    return replace(result, role="tool")
 
 
 def _without_tools(message: Message) -> Iterator[Message]:
     """
-    Give *message* without what it carries of tools, and nothing where nothing is left.
+    Yield *message* without what it carries of tools, or nothing if nothing else is in it.
 
-    Answers stand behind their calls or nowhere; calls are not its to make.
+    Results come after their calls or nowhere; calls are not its to make.
     """
     rest = [None if _is_response(part) or _is_call(part) else part for part in message.parts]
     if message.role == "system" or None not in rest:
@@ -204,24 +173,6 @@ def _with_parts(message: Message, parts: Sequence[Part | None]) -> Message:
     return replace(message, parts=tuple(part for part in parts if part is not None))
 
 
-def _rebuilt(
-    messages: Sequence[Message], block: range, answers: _Answers, taken: _Taken
-) -> Iterator[Message]:
-    responses: list[Message] = []
-    for index in block:
-        parts: list[Part | None] = []
-        for number, part in enumerate(messages[index].parts):
-            if isinstance(part, ToolCallPart):
-                call = _with_id(part, _new_id(part.id, taken))
-                parts.append(call)
-                answer = answers.get(_Place(index, number))
-                responses.append(_response(messages, call, answer))
-            else:
-                parts.append(None if _is_response(part) else part)
-        yield _with_parts(messages[index], parts)
-    yield from responses
-
-
 def _with_id(part: _ToolPart, wished: str) -> _ToolPart:
     return part if part.id == wished else replace(part, id=wished)
 
@@ -235,15 +186,3 @@ def _new_id(wished: str, taken: _Taken) -> str:
     taken[result] = 1
     taken[name] = number
     return result
-
-
-def _response(messages: Sequence[Message], call: ToolCallPart, answer: _Place | None) -> Message:
-    if answer is None:
-        return Message.tool(call.id, NO_RESPONSE, name=call.name)
-    source = messages[answer.message]
-    part = source.parts[answer.part]
-    assert isinstance(part, ToolCallResponsePart)
-    parts: list[Part | None] = [None] * len(source.parts)
-    parts[answer.part] = _with_id(part, call.id)
-    result = _with_parts(source, parts)
-    return result if result.role == "tool" else replace(result, role="tool")

@@ -2,7 +2,7 @@
 The numbers of the token estimator, fitted once and frozen.
 
 They count in units of a token. `LEVELS` has one number for each byte of UTF-8: what it adds
-wherever it stands. `SEAM` is what two neighbouring bytes add where one of `SEAMS` runs between
+wherever it is. `SEAM` is what two neighboring bytes add where one of `SEAMS` runs between
 them. The numbers are whole, so that estimates are exact sums, the same on every machine.
 
 Provenance: least squares on the relative error against OpenAI's o200k vocabulary, with kinds of
@@ -40,10 +40,10 @@ class Seam(NamedTuple):
     """Where a token is likely to end: between one of some bytes and one of others."""
 
     before: bytes
-    """The bytes that may stand before the seam."""
+    """The bytes that may be before the seam."""
 
     after: bytes
-    """The bytes that may stand after it, none of which may stand before it."""
+    """The bytes that may be after it, none of which may be before it."""
 
 
 SEAMS: Final = (
@@ -73,7 +73,7 @@ UNITS: Final = 24
 
 START: Final = 16
 """
-The units that a text begins with: its first word has no neighbour to share a token with.
+The units that a text begins with: its first word has no neighbor to share a token with.
 
 Found on the recorded sessions' messages of less than 200 characters, which else come out short.
 """

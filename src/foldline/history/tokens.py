@@ -1,8 +1,8 @@
 """
-How many tokens a text or a message is, without a tokenizer.
+How many tokens a str or a message is, without a tokenizer.
 
 **Theory of operation.** An estimate is a sum of whole numbers: one for each byte of the text in
-UTF-8, and one for each seam between neighbouring bytes where a token is likely to end
+UTF-8, and one for each seam between neighboring bytes where a token is likely to end
 (`token_weights` has them). A loop in Python would cost more than a tokenizer, and `bytes.count` is
 slow on real text, where the processor cannot guess the next branch. So each sum is made by calls
 that take the same short time for any text:
@@ -16,7 +16,7 @@ that take the same short time for any text:
 A byte always adds something, whatever it follows, so a longer text is never cheaper.
 
 What a vendor really charged corrects the estimate: see `TokenEstimator.calibrated`. Where exact
-counts are wanted, anything with a `count` method stands in for it.
+counts are wanted, anything with a `count` method can take its place.
 """
 
 from collections.abc import Mapping
@@ -111,7 +111,7 @@ _SEAM_BITS = bytes(map(_seam_bits, range(256)))
 @runtime_checkable
 class TokenCounter(Protocol):
     """
-    Whatever says how many tokens a text is: the estimator, or an exact tokenizer.
+    Counts the tokens of a str: the estimator, or an exact tokenizer.
 
     It is not promised that the counts of two texts add up to the count of both together.
     """
@@ -123,10 +123,10 @@ class TokenCounter(Protocol):
 
 class TokenEstimator(Struct, frozen=True, kw_only=True):
     """
-    An estimate of the tokens of a text, from the standard library alone.
+    An estimate of the tokens of a str, from the standard library alone.
 
-    It is fitted to OpenAI's o200k vocabulary and mostly within 5 % of it on a text of some
-    hundred words; `calibrated` fits it to another model.
+    It is fitted to OpenAI's o200k vocabulary and mostly within 5 % of it on some hundred
+    words; `calibrated` fits it to another model.
     """
 
     scale: float = 1.0
@@ -177,7 +177,7 @@ class TokenEstimator(Struct, frozen=True, kw_only=True):
 def _units(data: bytes) -> int:
     sides = int.from_bytes(data.translate(_SEAM_BITS))
     # The upper four bits of a byte meet the lower four of the byte before it; its own lower four
-    # meet its own upper four, which share none, since no byte stands on both sides of a seam.
+    # meet its own upper four, which share none, since no byte is on both sides of a seam.
     seams = (sides & sides >> 4).bit_count()
     return SEAM * seams + (adler32(data.translate(LEVELS), 0) & _LOWER_HALF)
 

@@ -354,10 +354,10 @@ def several(name: str, values: Iterable[_Value]) -> tuple[_Value, ...]:
     Raises:
         ConfigError: It is a single value, a string or a mapping; the message says *name*.
     """
-    expect(name, values, Iterable)
+    kind = type(values)
     # A string and a mapping can be iterated too, but the result was not meant.
-    if isinstance(values, str | bytes | Mapping):
-        message = f"{name} must be a list, got {type(values).__name__}"
+    if not issubclass(kind, Iterable) or issubclass(kind, str | bytes | Mapping):
+        message = f"{name} must be a list, got {kind.__name__}"
         raise ConfigError(message)
     return tuple(values)
 

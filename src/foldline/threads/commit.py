@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from types import TracebackType
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -53,6 +53,7 @@ from foldline.threads.tools import ToolRun, document_name
 
 
 __all__ = [
+    "Adopt",
     "OneLoopLock",
     "Planned",
     "carry_out",
@@ -61,6 +62,9 @@ __all__ = [
 
 
 _NAME_WIDTH = 12
+
+Adopt: TypeAlias = Callable[[ThreadRecord, Sequence[KnownRow] | None], None]
+"""What takes over the thread after a commit, and its new rows; None for an unknown number."""
 
 # The storage has waited its own time already, so only a short second look is taken, in seconds.
 _PATIENCE = 1.0
@@ -196,11 +200,11 @@ def _dropped(
 ) -> list[tuple[DocumentKind, str | None]]:
     drop = list(change.drop)
     if is_fold:
-        drop += [("reduction", name) for name in _thinned(record.head.folds + 1)]
+        drop.extend(("reduction", name) for name in _thinned(record.head.folds + 1))
     if record.tools:
         settled = _settled(record, change)
         known = [run.call_id for run in record.tools if run.call_id in settled]
-        drop += [("tool", document_name(call_id)) for call_id in known]
+        drop.extend(("tool", document_name(call_id)) for call_id in known)
     if change.execution is None:
         drop.append(("execution", None))
     return drop
@@ -319,10 +323,14 @@ class OneLoopLock:
         self._users -= 1
 
 
+def _ignore(record: ThreadRecord, known: Sequence[KnownRow] | None) -> None:
+    pass
+
+
 async def carry_out(
     context: StoreContext,
     planned: Planned,
-    adopt: Callable[[ThreadRecord, Sequence[KnownRow] | None], None] = lambda *_: None,
+    adopt: Adopt = _ignore,
 ) -> None:
     """
     Make the commit *planned*; one that has begun ends even if the task is cancelled.
@@ -369,7 +377,7 @@ async def _finished(commit: asyncio.Future[None]) -> None:
 async def _commit(
     context: StoreContext,
     planned: Planned,
-    adopt: Callable[[ThreadRecord, Sequence[KnownRow] | None], None],
+    adopt: Adopt,
 ) -> None:
     try:
         await context.storage.commit(planned.record.key, planned.change)
@@ -385,7 +393,7 @@ async def _settle(
     context: StoreContext,
     planned: Planned,
     error: CommitUnknownError,
-    adopt: Callable[[ThreadRecord, Sequence[KnownRow] | None], None],
+    adopt: Adopt,
 ) -> None:
     """Find out whether a commit whose outcome is unknown was made; raise if it was not."""
     record = await _stored(context, planned, error)

@@ -244,7 +244,7 @@ def extended(
 
 
 class _Format(Struct):
-    format: int = 1
+    format: int = HEAD_FORMAT
 
 
 _HEADS = msgspec.msgpack.Encoder()
@@ -266,26 +266,14 @@ def decode_head(data: bytes) -> Head:
         StoreCorruptError: It is not a head.
     """
     try:
-        head = _HEAD.decode(data)
-        _refuse_newer(head.format)
+        # A newer head may have another shape.
+        found = _FORMAT.decode(data).format
+        if found > HEAD_FORMAT:
+            raise StoreVersionError(what="a thread", found=found, known=HEAD_FORMAT)
+        return _HEAD.decode(data)
     except (msgspec.MsgspecError, RecursionError) as error:
-        _refuse_newer(_format_of(data))
         message = "the head of a thread cannot be read: `foldline verify` names what is damaged"
         raise StoreCorruptError(message) from error
-    return head
-
-
-def _refuse_newer(found: int) -> None:
-    if found > HEAD_FORMAT:
-        raise StoreVersionError(what="a thread", found=found, known=HEAD_FORMAT)
-
-
-def _format_of(data: bytes) -> int:
-    # A newer head may have another shape.
-    try:
-        return _FORMAT.decode(data).format
-    except (msgspec.MsgspecError, RecursionError):
-        return HEAD_FORMAT
 
 
 _CHECKPOINT = msgspec.json.Decoder(Checkpoint)
@@ -471,11 +459,7 @@ def in_order(tools: Iterable[ToolRun]) -> tuple[ToolRun, ...]:
 
 
 def active(reduction: HistoryReductionState | None) -> HistoryReductionState | None:
-    """
-    Return *reduction* if it is active: one that only notes failures is not.
-
-    It is stored once, and joined to the execution state when that is read.
-    """
+    """Return *reduction* if it is active: one that only notes failures is not."""
     return None if reduction is None or reduction.summarized_up_to_index == 0 else reduction
 
 

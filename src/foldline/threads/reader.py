@@ -431,7 +431,10 @@ def words_of(text: str) -> list[str]:
 
 def text_of(message: Message) -> str:
     """Return everything that is said in *message*, tool calls and answers included."""
-    return "\n".join(_texts(message.parts))
+    parts = message.parts
+    if len(parts) == 1 and type(parts[0]) is TextPart:
+        return parts[0].content
+    return "\n".join(_texts(parts))
 
 
 def _texts(parts: Sequence[Part]) -> Iterator[str]:

@@ -459,7 +459,7 @@ def check_ttl(ttl: object, *, clock: Callable[[], datetime]) -> None:
         message = f"ttl must be a timedelta above zero, got {ttl!r}"
         raise ConfigError(message)
     try:
-        clock() + ttl
+        _ = clock() + ttl
     except OverflowError:
         message = f"ttl must end before the year 10000, got {ttl!r}"
         raise ConfigError(message) from None

@@ -35,7 +35,14 @@ from foldline.threads.storage import StoreContext, StoredThread
 from foldline.threads.store import ThreadStore, stored_threads
 
 
-__all__ = ["Verified", "list_keys", "readable_rows", "verify_store", "verify_thread"]
+__all__ = [
+    "Verified",
+    "list_keys",
+    "readable_rows",
+    "verify_store",
+    "verify_thread",
+    "with_documents",
+]
 
 
 _ATTEMPTS = 5
@@ -69,7 +76,7 @@ async def verify_thread(context: StoreContext, key: ThreadKey) -> Verified | Non
         StoreError: The storage failed.
     """
     seen: list[Verified] = []
-    for _ in range(_ATTEMPTS):
+    while len(seen) < _ATTEMPTS:
         try:
             stored = await context.storage.load(key)
             if stored is None:
@@ -86,9 +93,9 @@ async def verify_thread(context: StoreContext, key: ThreadKey) -> Verified | Non
             return found
         seen.append(found)
     # What is found each time is not caused by those who write.
-    lasting = [fault for fault in found.faults if all(fault in one.faults for one in seen)]
+    lasting = [fault for fault in seen[-1].faults if all(fault in one.faults for one in seen)]
     if lasting:
-        return replace(found, faults=tuple(lasting))
+        return replace(seen[-1], faults=tuple(lasting))
     message = f"thread {key.id!r} was written to all the time: verify it again"
     raise StoreBusyError(message)
 

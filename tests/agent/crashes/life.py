@@ -3,9 +3,10 @@
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
+from foldline.threads.change import Change, Document, DocumentKind
 from foldline.threads.key import ThreadKey
-from foldline.threads.step import Document, DocumentKind, Step, StoredRow, StoredThread
-from foldline.threads.storage import SteadyStorage, ThreadStorage
+from foldline.threads.row import StoredRow
+from foldline.threads.storage import StoredThread, ThreadStorage
 
 
 __all__ = ["Killed", "Life", "Meeting", "MortalStorage"]
@@ -86,7 +87,7 @@ class MortalStorage:
         """Let *life* use *inner*."""
         self._inner = inner
         self._life = life
-        self.ends_commits = isinstance(inner, SteadyStorage) and inner.ends_commits
+        self.ends_commits = inner.ends_commits
 
     async def open(self) -> None:
         """Open what is inside."""
@@ -101,18 +102,18 @@ class MortalStorage:
         self._life.go_on()
         return await self._inner.load(key)
 
-    async def commit(self, key: ThreadKey, step: Step) -> None:
+    async def commit(self, key: ThreadKey, change: Change) -> None:
         """Do what the storage inside does, between two moments."""
         await self._life.moment("before a commit")
-        await self._inner.commit(key, step)
-        await self._life.moment("behind a commit")
+        await self._inner.commit(key, change)
+        await self._life.moment("after a commit")
 
     async def rows(
-        self, key: ThreadKey, branch: bytes, start: int, stop: int, *, system: bool = False
+        self, key: ThreadKey, epoch: bytes, start: int, stop: int, *, system: bool = False
     ) -> list[StoredRow]:
         """Do what the storage inside does."""
         self._life.go_on()
-        return await self._inner.rows(key, branch, start, stop, system=system)
+        return await self._inner.rows(key, epoch, start, stop, system=system)
 
     async def documents(
         self, key: ThreadKey, kind: DocumentKind, *, limit: int | None = None
@@ -137,3 +138,8 @@ class MortalStorage:
         """Do what the storage inside does."""
         self._life.go_on()
         return await self._inner.delete(key, expected=expected)
+
+    async def check(self) -> list[str]:
+        """Do what the storage inside does."""
+        self._life.go_on()
+        return await self._inner.check()

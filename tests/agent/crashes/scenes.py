@@ -1,5 +1,9 @@
 """Every scene."""
 
+from collections.abc import Iterable
+
+import pytest
+from _pytest.mark.structures import ParameterSet
 from msgspec import structs
 
 from tests.agent.crashes.scene import Scene
@@ -23,6 +27,7 @@ __all__ = [
     "SIGNED",
     "WATCHED",
     "WITH_FOLD",
+    "mostly_slow",
 ]
 
 
@@ -110,3 +115,12 @@ ALL = (
     SIGNED,
 )
 """All of them."""
+
+
+def mostly_slow(scenes: Iterable[Scene], *fast: Scene) -> list[ParameterSet]:
+    """Return *scenes* as parameters; those that are not named like one of *fast* are slow tests."""
+    names = {scene.name for scene in fast}
+    return [
+        pytest.param(scene, marks=() if scene.name in names else pytest.mark.slow)
+        for scene in scenes
+    ]

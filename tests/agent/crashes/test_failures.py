@@ -28,7 +28,7 @@ _MOST = 200
 _FAILURES: Mapping[str, Callable[[], FoldlineError]] = MappingProxyType(
     {
         "before a commit": lambda: StoreError("the disk failed"),
-        "behind a commit": lambda: CommitUnknownError("the connection broke"),
+        "after a commit": lambda: CommitUnknownError("the connection broke"),
         "before an answer": lambda: ModelError("the vendor failed"),
         "behind an answer": lambda: ModelError("the connection broke"),
     }

@@ -53,7 +53,9 @@ from tests.faults.scratch import scratch
 
 _MOST = 200
 _LOSERS = {"ThreadConflictError", "RunStartError", "CheckpointStaleError"}
-_BOTH = pytest.mark.parametrize("grounds", [in_memory, in_file])
+_BOTH = pytest.mark.parametrize(
+    "grounds", [in_memory, pytest.param(in_file, marks=pytest.mark.slow)]
+)
 # What differs between stores is whether two commits can meet, which the first two tests show.
 _GROUNDS = pytest.mark.parametrize(
     "grounds", [in_memory, pytest.param(in_file, marks=pytest.mark.long)]
@@ -124,6 +126,7 @@ def test_two_do_not_go_on_with_one_run(scene: Scene, grounds: Grounds) -> None:
     assert races >= 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scene", [FAR_AHEAD, FAR_BEHIND], ids=str)
 def test_a_fold_in_the_background_hides_nobody(scene: Scene) -> None:
     """The same where a fold of the turn is stored behind all that somebody else has done."""
@@ -133,6 +136,7 @@ def test_a_fold_in_the_background_hides_nobody(scene: Scene) -> None:
     assert races >= 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scene", [ONE_BY_ONE, AT_ONCE], ids=str)
 def test_two_do_not_resume_one_run(scene: Scene) -> None:
     """The same where both resume what a third one has left, wherever that was."""
@@ -286,6 +290,7 @@ def _resuming(scene: Scene, folder: Path) -> Callable[[Teller], None]:
     return work
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scene", [ONE_BY_ONE, AT_ONCE], ids=str)
 def test_two_processes_do_not_resume_one_run(scene: Scene) -> None:
     """Two processes that resume one run at once end it once, and no tool runs twice."""

@@ -26,10 +26,13 @@ from tests.agent.crashes.scenes import (
     SIGNED,
     WATCHED,
     WITH_FOLD,
+    mostly_slow,
 )
 
 
 _EACH = pytest.mark.parametrize("scene", ALL, ids=str)
+_CORE = pytest.mark.parametrize("scene", mostly_slow(ALL, PLAIN, AT_ONCE, WITH_FOLD), ids=str)
+_ONE = pytest.mark.parametrize("scene", mostly_slow(ALL, AT_ONCE), ids=str)
 
 _FEWEST: Mapping[Scene, int] = MappingProxyType(
     {
@@ -59,7 +62,7 @@ def test_there_are_moments_enough() -> None:
     assert sum(_FEWEST.values()) >= 300
 
 
-@_EACH
+@_CORE
 def test_an_end_breaks_no_promise(scene: Scene) -> None:
     """Wherever a process ends, its run is resumed: nothing is lost, doubled or done twice."""
     count, broken = killed(scene, in_memory)
@@ -68,7 +71,7 @@ def test_an_end_breaks_no_promise(scene: Scene) -> None:
     assert count >= _FEWEST[scene]
 
 
-@_EACH
+@_ONE
 def test_an_end_breaks_no_promise_in_a_file(scene: Scene) -> None:
     """The same at every other moment on a file, with a new store on it for each process."""
     count, broken = killed(scene, in_file, step=2)
@@ -77,7 +80,7 @@ def test_an_end_breaks_no_promise_in_a_file(scene: Scene) -> None:
     assert count >= _FEWEST[scene] // 2
 
 
-@_EACH
+@_ONE
 def test_a_second_end_breaks_no_promise(scene: Scene) -> None:
     """The same where the process that resumes ends too."""
     count, broken = killed_twice(scene, in_memory, step=5)
@@ -86,7 +89,7 @@ def test_a_second_end_breaks_no_promise(scene: Scene) -> None:
     assert count >= _FEWEST[scene] // 3
 
 
-@_EACH
+@_ONE
 def test_any_number_of_ends_breaks_no_promise(scene: Scene) -> None:
     """The same where four processes end, the one behind the other."""
     count, broken = killed_often(scene, in_memory, seeds=8)

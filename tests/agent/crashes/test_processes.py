@@ -23,7 +23,7 @@ from tests.agent.crashes.judge import (
 from tests.agent.crashes.life import Life
 from tests.agent.crashes.play import NOW, live, play
 from tests.agent.crashes.scene import Scene
-from tests.agent.crashes.scenes import AT_ONCE, ONE_BY_ONE, SIGNED, WATCHED, WITH_FOLD
+from tests.agent.crashes.scenes import AT_ONCE, ONE_BY_ONE, SIGNED, WATCHED, WITH_FOLD, mostly_slow
 from tests.faults.kill import Ending, Moment, Workload, endings, run
 from tests.faults.vfs import why_unhookable
 
@@ -35,6 +35,7 @@ _MOST = 300
 # So many writes, flushes, truncates and deletes it takes at least; lengths of texts move them.
 _FEWEST = {AT_ONCE: 60, ONE_BY_ONE: 60, WITH_FOLD: 60, WATCHED: 60}
 _EACH = pytest.mark.parametrize("scene", _FEWEST, ids=str)
+_ONE = pytest.mark.parametrize("scene", mostly_slow(_FEWEST, AT_ONCE), ids=str)
 
 
 @pytest.fixture(autouse=True)
@@ -108,7 +109,7 @@ def test_there_are_kills_enough() -> None:
     assert sum(_FEWEST.values()) // 2 >= 100
 
 
-@_EACH
+@_ONE
 def test_a_kill_breaks_no_promise(scene: Scene) -> None:
     """
     Killed before a write, a flush, a truncate or a delete, an agent is resumed by another process.
@@ -119,6 +120,7 @@ def test_a_kill_breaks_no_promise(scene: Scene) -> None:
     assert count >= _FEWEST[scene] // 2
 
 
+@pytest.mark.slow
 def test_a_resumed_agent_may_be_killed() -> None:
     """The same where the process that resumes is killed too."""
     count, broken = _killed_twice(AT_ONCE, step=17)

@@ -211,9 +211,7 @@ def test_what_yields_is_no_tool(make: Any, function: Any) -> None:
 )
 def test_tools_are_given_as_a_list(given: Any) -> None:
     """A tool alone is refused in one line, and so is what is no tool at all."""
-    with pytest.raises(
-        ConfigError, match=rf"^tools is a {type(given).__name__}: allowed is a list$"
-    ):
+    with pytest.raises(ConfigError, match=rf"^tools must be a list, got {type(given).__name__}$"):
         Agent(ScriptedModel([]), tools=given)
 
 

@@ -89,8 +89,8 @@ def test_an_opening_is_given() -> None:
     ]
 
 
-def test_neighbours_are_merged_results_first() -> None:
-    """Neighbours of one role are one message, in which results stand in front."""
+def test_neighbors_are_merged_results_first() -> None:
+    """Neighbors of one role are one message, in which results come first."""
     other_call, other_result = {**CALL, "id": "c2"}, {**RESULT, "tool_use_id": "c2"}
     and_text = {"type": "text", "text": "and"}
 

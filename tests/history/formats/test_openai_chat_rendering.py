@@ -67,7 +67,7 @@ def test_a_summary_is_labelled() -> None:
     ]
 
 
-def test_calls_of_neighbours_become_one_message() -> None:
+def test_calls_of_neighbors_become_one_message() -> None:
     """Calls made in several messages in a row are one message, as the vendor wants."""
     view = (
         Message.assistant("one", tool_calls=[ToolCallPart("a", "f", "{}")]),
@@ -130,7 +130,7 @@ DIRTY: list[list[dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize("given_items", DIRTY)
-def test_what_the_vendor_refuses_is_mended(given_items: list[dict[str, Any]]) -> None:
+def test_what_the_vendor_refuses_is_repaired(given_items: list[dict[str, Any]]) -> None:
     """A rendering is valid where the items it is made of are not, and leaves them untouched."""
     before = encode_json(given_items)
     pairs = OPENAI_CHAT.pairs(given_items)

@@ -421,7 +421,7 @@ DIRTY: list[list[dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize("given_items", DIRTY)
-def test_what_the_vendor_refuses_is_mended(given_items: list[dict[str, Any]]) -> None:
+def test_what_the_vendor_refuses_is_repaired(given_items: list[dict[str, Any]]) -> None:
     """A rendering is valid where the items it is made of are not, and leaves them untouched."""
     before = encode_json(given_items)
 

@@ -374,7 +374,10 @@ def test_a_slow_vendor(vendor: VendorServer, spec: str) -> None:
     vendor.answers = [Answer(body=b'{"id"', end="hang")]
 
     with pytest.raises(ModelError, match="did not answer in time"):
-        ask(opened(vendor, spec), request_of(Message.user("x"), timeout=0.2))
+        ask(
+            opened(vendor, spec),
+            request_of(Message.user("x"), timeout=httpx2.Timeout(60, read=0.2)),
+        )
 
     assert vendor.left.wait(10)
 

@@ -3,6 +3,7 @@
 import asyncio
 import gc
 from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 from typing import Any, Self
 from weakref import ref
 
@@ -91,10 +92,11 @@ def test_loops_of_many_threads_share_nothing() -> None:
     """Loops that run at the same time each have a model of their own."""
     make = Maker()
     models = PerLoop(make(), make)
+    all_here = Barrier(8)
 
     async def used() -> Any:
         model = await models.here()
-        await asyncio.sleep(0.05)
+        all_here.wait(60)
         assert await models.here() is model
         return model
 

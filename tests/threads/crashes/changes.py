@@ -22,7 +22,6 @@ __all__ = [
     "FORK",
     "MIGRATE",
     "REWIND",
-    "SEARCH",
     "SETTINGS",
     "UNDO",
 ]
@@ -75,7 +74,7 @@ async def _undoes(stage: Stage) -> None:
     for _ in range(2):
         await thread.undo_reduction()
         stage.ack("talk")
-        await thread.add_messages(said(f"after-{thread.revision}", 2))
+        await thread.add_messages(said(f"after-{thread.head.revision}", 2))
         stage.ack("talk")
 
 
@@ -104,16 +103,6 @@ async def _erases(stage: Stage) -> None:
         stage.ack(name)
 
 
-async def _searches(stage: Stage) -> None:
-    thread = await _talk(stage)
-    await thread.search("zebrawood")
-    await save(stage, "talk", "more", 4)
-    await thread.refresh()
-    await thread.search("zebrawood")
-    await stage.store.delete("other")
-    stage.ack("other")
-
-
 async def _settings(stage: Stage) -> None:
     thread = await _talk(stage)
     for name in ("first", "second"):
@@ -133,7 +122,6 @@ def _file_without_tables(folder: Path) -> None:
 
 
 _OLD = (appending(("a", 6), ("b", 6), ("c", 4)),)
-_BOTH = (*_OLD, _other)
 _FOLDED = (*_OLD, _fold_twice)
 _START = (appending(("first", 2)),)
 
@@ -157,9 +145,6 @@ ERASE = Script(name="erase", before=(*_FOLDED, _forks, _other), acts=(_erases,))
 
 CLEAR = Script(name="clear", before=(*_FOLDED, _other), acts=(_clears,))
 """Two threads cleared and written to."""
-
-SEARCH = Script(name="search", before=_BOTH, acts=(_searches,))
-"""The index of words made, continued and shortened."""
 
 SETTINGS = Script(name="settings", before=_OLD, acts=(_settings,))
 """Metadata and expiry changed."""

@@ -8,18 +8,12 @@ from pathlib import Path
 from msgspec import Struct
 
 from foldline.errors import FoldlineError
-from foldline.threads.checkpoint import decode_checkpoint
+from foldline.threads.change import Document
 from foldline.threads.cipher import Vault
-from foldline.threads.head import (
-    SEAL_SIZE,
-    ThreadRecord,
-    decode_record,
-    decode_reduction,
-    open_document,
-)
+from foldline.threads.head import Head, decode_checkpoint, decode_record, decode_reduction
 from foldline.threads.key import ThreadKey
-from foldline.threads.old_row import check_chain, read_body, read_row
-from foldline.threads.step import Document, StoredRow, StoredThread
+from foldline.threads.row import SEAL_SIZE, StoredRow, check_chain, read_body, read_row
+from foldline.threads.storage import StoredThread
 from tests.threads.crashes.sight import Parts, ThreadSight, sight_of
 
 
@@ -42,16 +36,20 @@ class Disk(Struct, frozen=True):
     """The names of the promises that it breaks by itself."""
 
 
-class _Branch(Struct, frozen=True):
-    id: bytes
-    thread: int | None
-    parent: int | None
-    at: int
+class _Thread(Struct, frozen=True):
+    tenant: str
+    name: str
+    revision: int
+    live: int
+    epoch: bytes
+    head: bytes
+    execution: bytes | None
 
 
 class _Tables(Struct, frozen=True):
-    threads: Mapping[int, tuple[str, str, int, int, bytes]]
-    branches: Mapping[int, _Branch]
+    threads: Mapping[int, _Thread]
+    # The id of each epoch and its thread, the oldest first.
+    epochs: Mapping[int, tuple[bytes, int]]
     rows: Mapping[int, Mapping[int, tuple[int, bytes]]]
     documents: Mapping[int, Sequence[Document]]
 
@@ -72,20 +70,25 @@ def look(folder: Path) -> Disk:
 
 
 def _tables(connection: sqlite3.Connection) -> _Tables:
-    threads = connection.execute("SELECT pk, tenant, id, revision, branch, head FROM threads")
-    branches = connection.execute("SELECT pk, id, thread, parent, at FROM branches")
+    threads = {
+        pk: _Thread(*one)
+        for pk, *one in connection.execute(
+            "SELECT pk, tenant, id, revision, live, epoch, head, execution FROM threads"
+        )
+    }
+    epochs = connection.execute("SELECT pk, id, thread FROM epochs ORDER BY pk")
     rows: dict[int, dict[int, tuple[int, bytes]]] = {}
     for row_id, system, data in connection.execute("SELECT id, system, data FROM rows ORDER BY id"):
         rows.setdefault(row_id >> _BITS, {})[row_id & ((1 << _BITS) - 1)] = (system, data)
     documents: dict[int, list[Document]] = {}
     for pk, *one in connection.execute("SELECT * FROM documents ORDER BY thread, kind, name DESC"):
         documents.setdefault(pk, []).append(Document(*one))
-    states = connection.execute("SELECT pk, execution FROM threads WHERE execution IS NOT NULL")
-    for pk, state in states:
-        documents.setdefault(pk, []).append(Document("execution", "", state))
+    for pk, thread in threads.items():
+        if thread.execution is not None:
+            documents.setdefault(pk, []).append(Document("execution", "", thread.execution))
     return _Tables(
-        threads={pk: tuple(one) for pk, *one in threads},
-        branches={pk: _Branch(*one) for pk, *one in branches},
+        threads=threads,
+        epochs={pk: (id, thread) for pk, id, thread in epochs},
         rows=rows,
         documents=documents,
     )
@@ -95,98 +98,73 @@ def _disk(tables: _Tables) -> Disk:
     broken = _loose_ends(tables)
     sights: dict[str, ThreadSight] = {}
     for pk, thread in tables.threads.items():
-        sight, found = _thread(tables, pk, thread)
-        sights[sight[0]] = sight[1]
+        sights[thread.name], found = _sight(tables, pk, thread)
         broken |= found
     return Disk(sights, frozenset(broken))
 
 
-def _thread(
-    tables: _Tables, pk: int, thread: tuple[str, str, int, int, bytes]
-) -> tuple[tuple[str, ThreadSight], set[str]]:
-    tenant, name, revision, branch, head = thread
-    key = ThreadKey(tenant, name)
+def _sight(tables: _Tables, pk: int, thread: _Thread) -> tuple[ThreadSight, set[str]]:
+    key = ThreadKey(thread.tenant, thread.name)
     documents = tables.documents.get(pk, [])
     reductions = [one for one in documents if one.kind == "reduction"]
     loaded = [one for one in documents if one.kind not in {"reduction", "checkpoint"}]
     stored = StoredThread(
-        key=key, revision=revision, head=head, documents=[*loaded, *reductions[:1]]
+        key=key,
+        revision=thread.revision,
+        head=thread.head,
+        documents=[*loaded, *reductions[:1]],
     )
     record = decode_record(stored, _VAULT)
-    rows = _rows(tables, branch, record.head.count)
+    rows = [
+        StoredRow(number, bool(system), data)
+        for number, (system, data) in tables.rows.get(thread.live, {}).items()
+    ]
     sight, broken = sight_of(
         Parts(
-            revision=revision,
+            revision=thread.revision,
             count=record.head.count,
             archived=record.head.archived,
             messages=[read_body(read_row(row, _VAULT).body) for row in rows],
             name=record.display_name,
             execution=record.execution,
             newest=record.reduction,
-            reductions=[decode_reduction(_VAULT, key, one) for one in reductions],
+            reductions=[decode_reduction(_VAULT, key, one).state for one in reductions],
             tools=record.tools,
             checkpoints=[
-                decode_checkpoint(open_document(_VAULT, key, one))
-                for one in documents
-                if one.kind == "checkpoint"
+                decode_checkpoint(_VAULT, key, one) for one in documents if one.kind == "checkpoint"
             ],
         )
     )
-    return (name, sight), broken | _row_defects(tables, branch, record, rows)
+    return sight, broken | _row_defects(thread, record.head, rows)
 
 
-def _row_defects(
-    tables: _Tables, branch: int, record: ThreadRecord, rows: Sequence[StoredRow]
-) -> set[str]:
-    head = record.head
-    own = tables.rows.get(branch, {})
-    is_sealed = check_chain(rows, bytes(SEAL_SIZE)) is None
-    is_last = not rows or rows[-1].data[:SEAL_SIZE] == head.seal
-    counts = read_row(rows[-1], _VAULT).digest if rows and not rows[-1].system else head.digest
+def _row_defects(thread: _Thread, head: Head, rows: Sequence[StoredRow]) -> set[str]:
+    is_sealed = check_chain(rows, bytes(SEAL_SIZE), head.runs) is None
+    is_last = not rows or rows[-1].seal == head.seal
+    digest = read_row(rows[-1], _VAULT).digest if rows and not rows[-1].system else head.digest
     found = {
-        "bad seal": not (is_sealed and is_last and counts == head.digest),
-        "rows behind the head": bool(own) and max(own) >= head.count,
-        "foreign branch": tables.branches[branch].id != head.branch,
+        "bad seal": not (is_sealed and is_last and digest == head.digest),
+        "rows after the head": len(rows) > head.count,
+        "foreign epoch": thread.epoch != head.epoch,
     }
     return {name for name, is_broken in found.items() if is_broken}
 
 
-def _rows(tables: _Tables, branch: int, count: int) -> list[StoredRow]:
-    rows: list[StoredRow] = []
-    stop, at = count, branch
-    while True:
-        known = tables.branches[at]
-        own = tables.rows.get(at, {})
-        rows[:0] = [
-            StoredRow(
-                branch=known.id,
-                seq=number,
-                system=bool(own[number][0]),
-                data=own[number][1],
-            )
-            for number in range(known.at, stop)
-            if number in own
-        ]
-        stop = min(stop, known.at)
-        if known.parent is None:
-            return rows
-        at = known.parent
-
-
 def _loose_ends(tables: _Tables) -> set[str]:
     """Return what belongs to nothing, or has gaps."""
-    parents = {branch.parent for branch in tables.branches.values()}
+    live = {thread.live for thread in tables.threads.values()}
+    newest = {thread: id for id, thread in tables.epochs.values()}
     found = {
-        "rows of no branch": not tables.rows.keys() <= tables.branches.keys(),
+        "rows of no epoch": not tables.rows.keys() <= tables.epochs.keys() | live,
         "documents of no thread": not tables.documents.keys() <= tables.threads.keys(),
-        "gap": any(
-            list(rows) != list(range(tables.branches[pk].at, tables.branches[pk].at + len(rows)))
-            for pk, rows in tables.rows.items()
-            if pk in tables.branches
+        "epochs of no thread": not newest.keys() <= tables.threads.keys(),
+        "another epoch is the last": any(
+            newest.get(pk) != thread.epoch for pk, thread in tables.threads.items()
         ),
-        "branches of nobody": any(
-            branch.thread not in tables.threads and pk not in parents
-            for pk, branch in tables.branches.items()
+        "gap": any(
+            list(rows) != list(range(min(rows), min(rows) + len(rows)))
+            or (pk in live and min(rows) != 0)
+            for pk, rows in tables.rows.items()
         ),
     }
     return {name for name, is_broken in found.items() if is_broken}

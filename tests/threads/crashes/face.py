@@ -55,9 +55,9 @@ async def writable(store: ThreadStore) -> bool:
 async def _parts(store: ThreadStore, thread: ConversationThread) -> Parts:
     checkpointer = ThreadCheckpointer(store)
     return Parts(
-        revision=thread.revision,
+        revision=thread.head.revision,
         count=thread.count,
-        archived=thread.archived,
+        archived=thread.head.archived,
         messages=await thread.get_messages(),
         name=thread.display_name,
         execution=thread.execution_state,

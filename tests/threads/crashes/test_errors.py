@@ -15,16 +15,15 @@ from tests.faults.failure import Trouble, failing
 from tests.faults.operation import Kind
 from tests.faults.scratch import scratch
 from tests.threads.crashes.batch import said
-from tests.threads.crashes.changes import DELETE, SEARCH
+from tests.threads.crashes.changes import DELETE
 from tests.threads.crashes.disk import DATABASE, Disk
 from tests.threads.crashes.promise import Promise, promise_of
 from tests.threads.crashes.script import Script
-from tests.threads.crashes.scripts import FEWEST, SCRIPTS
+from tests.threads.crashes.scripts import FEWEST, SCRIPTS, each
 from tests.threads.crashes.trouble import Outcome, Plan, killed, tried
 from tests.threads.crashes.turns import SHARED
 
 
-_EACH = pytest.mark.parametrize("script", SCRIPTS, ids=str)
 _MOST = 1_000
 _TOLD = {"StoreError", "CommitUnknownError", "nothing"}
 
@@ -57,7 +56,7 @@ def _summed(script: Script, outcomes: Iterable[Outcome]) -> tuple[Counter[str], 
     """Return how often the caller was told what, and how often each promise was broken."""
     # A deletion stands even where the log could not be emptied behind it, and of tasks that are
     # cancelled, since one has failed, nobody hears.
-    is_plain = script not in (SHARED, DELETE, SEARCH)
+    is_plain = script not in (SHARED, DELETE)
     told: Counter[str] = Counter()
     broken: Counter[str] = Counter()
     for outcome in outcomes:
@@ -75,7 +74,7 @@ def test_there_are_failures_enough() -> None:
     assert sum(FEWEST.values()) >= 1_000
 
 
-@_EACH
+@each()
 def test_failures_are_told(script: Script) -> None:
     """
     Wherever the disk fails the caller gets a typed error, and the store works when it is well.
@@ -195,7 +194,7 @@ def test_foreign_failures_are_told(folder: Path) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("trouble", Trouble)
-@_EACH
+@each()
 def test_every_failure_is_told(script: Script, trouble: Trouble) -> None:
     """The same at every operation."""
     told, broken = _summed(script, _outcomes(script, step=1, troubles=(trouble,)))

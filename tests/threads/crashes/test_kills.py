@@ -7,11 +7,9 @@ import pytest
 from tests.faults.kill import Moment, endings
 from tests.threads.crashes.promise import broken_after, broken_effects, promise_of
 from tests.threads.crashes.script import Script
-from tests.threads.crashes.scripts import FEWEST, SCRIPTS
+from tests.threads.crashes.scripts import FEWEST, SCRIPTS, each
 from tests.threads.crashes.turns import LARGE, LATE_INTENT
 
-
-_EACH = pytest.mark.parametrize("script", SCRIPTS, ids=str)
 
 # Nearly all operations are writes, and every third of them is torn.
 _TORN = {script: count // 4 for script, count in FEWEST.items()}
@@ -21,7 +19,7 @@ def _killed(script: Script, moment: Moment, step: int = 1) -> tuple[int, Counter
     """
     Return how often the process was killed, and how often each promise was broken.
 
-    The last ending is that of a run which was to be killed behind its end: no operation is left out.
+    The last ending is that of a run which was to be killed after its end: no operation is left out.
     """
     promise = promise_of(script)
     broken: Counter[str] = Counter()
@@ -41,7 +39,7 @@ def test_there_are_kills_enough() -> None:
     assert sum(FEWEST.values()) + sum(_TORN.values()) >= 1_200
 
 
-@_EACH
+@each()
 def test_kills_break_no_promise(script: Script) -> None:
     """
     Killed before any write, flush, truncate or delete, a store shows one moment and works again.
@@ -52,7 +50,7 @@ def test_kills_break_no_promise(script: Script) -> None:
     assert kills >= FEWEST[script]
 
 
-@_EACH
+@each()
 def test_torn_writes_break_no_promise(script: Script) -> None:
     """Killed in the middle of a write, a store shows one moment and works again."""
     kills, broken = _killed(script, Moment.TORN, step=3)
@@ -61,6 +59,7 @@ def test_torn_writes_break_no_promise(script: Script) -> None:
     assert kills >= _TORN[script]
 
 
+@pytest.mark.slow
 def test_folding_the_log_back_breaks_no_promise() -> None:
     """Killed while SQLite folds its log back within a commit, a store shows one moment."""
     kills, broken = _killed(LARGE, Moment.BEFORE, step=600)
@@ -77,7 +76,7 @@ def test_late_intent_is_caught() -> None:
 
 
 @pytest.mark.long
-@_EACH
+@each()
 @pytest.mark.parametrize("moment", Moment)
 def test_every_kill_breaks_no_promise(script: Script, moment: Moment) -> None:
     """The same at every operation, both ways."""

@@ -4,25 +4,34 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from foldline.threads.stores.sqlite.header import check_log
 from msgspec import structs
 
 from foldline.errors import StoreError
+from foldline.threads.stores.sqlite.identity import check_log
 from tests.faults.power import cuts
 from tests.faults.scratch import scratch
 from tests.faults.trace import Trace, record
-from tests.threads.crashes.changes import CLEAR, DELETE, EDIT, FORK, MIGRATE, REWIND, SEARCH, UNDO
+from tests.threads.crashes.changes import CLEAR, DELETE, EDIT, FORK, MIGRATE, REWIND, SETTINGS, UNDO
 from tests.threads.crashes.disk import DATABASE, look
 from tests.threads.crashes.promise import broken_after, promise_of
 from tests.threads.crashes.script import Script
-from tests.threads.crashes.scripts import SCRIPTS
-from tests.threads.crashes.turns import APPEND, CHECKPOINTS, FOLD, PARALLEL, PLAIN, RESUME, SHARED
+from tests.threads.crashes.scripts import SCRIPTS, each
+from tests.threads.crashes.turns import (
+    APPEND,
+    CHECKPOINTS,
+    FOLD,
+    PARALLEL,
+    PLAIN,
+    RESUME,
+    SEQUENTIAL,
+    SHARED,
+)
 
 
-_TURNS = (APPEND, PLAIN, PARALLEL, RESUME, FOLD, CHECKPOINTS, SHARED)
-_CHANGES = (FORK, REWIND, EDIT, UNDO, DELETE, CLEAR, SEARCH, MIGRATE)
+_TURNS = (APPEND, PLAIN, SEQUENTIAL, PARALLEL, RESUME, FOLD, CHECKPOINTS, SHARED)
+_CHANGES = (FORK, REWIND, EDIT, UNDO, DELETE, CLEAR, SETTINGS, MIGRATE)
 _CUT = (*_TURNS, *_CHANGES)
-_STATES = 540
+_STATES = 500
 
 # So many of the states are also read and written through the store itself.
 _SAMPLED = 20
@@ -66,13 +75,13 @@ def test_there_are_states_enough() -> None:
     assert len({*_CUT}) * _STATES >= 8_000
 
 
-@pytest.mark.parametrize("script", _CUT, ids=str)
+@each(_CUT)
 def test_power_cuts_lose_nothing(script: Script) -> None:
     """With full flushes no power cut takes an acknowledged commit, or shows a part of one."""
     assert _broken(script, count=_STATES) == {}
 
 
-@pytest.mark.parametrize("script", [APPEND, PLAIN, FOLD], ids=str)
+@each([APPEND, PLAIN, FOLD])
 def test_relaxed_power_cuts_lose_the_end(script: Script) -> None:
     """With relaxed flushes power cuts take acknowledged commits: whole ones, from the end."""
     broken = _broken(structs.replace(script, durability="relaxed"), count=300)

@@ -9,7 +9,7 @@ from tests.faults.kill import Moment, endings, run
 from tests.threads.crashes.changes import CREATE, DELETE, MIGRATE, REWIND
 from tests.threads.crashes.promise import broken_after, broken_effects, promise_of
 from tests.threads.crashes.script import Script
-from tests.threads.crashes.scripts import SCRIPTS
+from tests.threads.crashes.scripts import SCRIPTS, each
 from tests.threads.crashes.turns import (
     APPEND,
     CHECKPOINTS,
@@ -27,15 +27,15 @@ _APPEND_AGAIN = Script(name="append again", acts=(appending(("recovered", 2)),))
 _RESUME_AGAIN = Script(name="resume again", acts=(resume,))
 _MOST = 200
 
-# How often a script and what goes on behind it are killed at least.
+# How often a script and what goes on after it are killed at least.
 _TOOLS = {SEQUENTIAL: 25, PARALLEL: 25, RESUME: 30}
 _PLAIN = {APPEND: 30, FOLD: 10, REWIND: 8, DELETE: 35, CREATE: 20, MIGRATE: 20}
 
 # Behind these a run is open, which only a resume goes on with.
 _OPEN = {PLAIN, SEQUENTIAL, PARALLEL, RESUME, CHECKPOINTS}
 
-_WITH_TOOLS = pytest.mark.parametrize("script", _TOOLS, ids=str)
-_OTHERS = pytest.mark.parametrize("script", _PLAIN, ids=str)
+_WITH_TOOLS = each(_TOOLS)
+_OTHERS = each(_PLAIN)
 
 
 def _killed_twice(

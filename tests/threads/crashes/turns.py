@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from foldline.reduction.state import HistoryReductionState
+from foldline.threads.change import Change
+from foldline.threads.checkpointer import ThreadCheckpointer
 from foldline.threads.loop_state import COMPLETED, AgentLoopState
 from foldline.threads.start import run_start
 from foldline.threads.thread import ConversationThread
@@ -60,10 +62,10 @@ async def fold(stage: Stage, thread: ConversationThread, cut: int, *, archive: b
         cut,
         target_count=4,
         reduction_threshold=2,
-        message_count_at_reduction=thread.length,
+        message_count_at_reduction=thread.head.length,
         created_at=_NOW,
     )
-    await thread.commit(reduction=reduction, archive=archive)
+    await thread.commit(Change(reduction=reduction, archive=archive))
     stage.ack(thread.id)
 
 
@@ -87,12 +89,16 @@ def _turn(run: str, cut: int) -> Act:
     async def act(stage: Stage) -> None:
         thread = await _thread(stage, "talk")
         state = _state(thread, run)
-        await thread.commit(messages=[asked(f"{run}-question")], execution=state, source="input")
+        await thread.commit(
+            Change(messages=[asked(f"{run}-question")], execution=state, source="input")
+        )
         stage.ack("talk")
         await fold(stage, thread, cut, archive=False)
         await thread.commit(
-            messages=[asked(f"{run}-answer", "assistant")],
-            execution=state.terminated(COMPLETED) if run == "first" else None,
+            Change(
+                messages=[asked(f"{run}-answer", "assistant")],
+                execution=state.terminated(COMPLETED) if run == "first" else None,
+            )
         )
         stage.ack("talk")
 
@@ -108,7 +114,7 @@ async def _one_tool(
     stage: Stage, thread: ConversationThread, call: str, place: int, *, early: bool = True
 ) -> tuple[str, str]:
     if early:
-        await thread.commit(tools=[_tool(call, place)])
+        await thread.commit(Change(tools=[_tool(call, place)]))
         stage.ack("talk")
     return await _result(stage, thread, call, place)
 
@@ -117,7 +123,7 @@ async def _result(
     stage: Stage, thread: ConversationThread, call: str, place: int
 ) -> tuple[str, str]:
     result = stage.run_tool(call)
-    await thread.commit(tools=[_tool(call, place, result)])
+    await thread.commit(Change(tools=[_tool(call, place, result)]))
     stage.ack("talk")
     return call, result
 
@@ -139,13 +145,13 @@ async def _late(
 async def _in_parallel(
     stage: Stage, thread: ConversationThread, calls: Sequence[str]
 ) -> list[tuple[str, str]]:
-    await thread.commit(tools=[_tool(call, place) for place, call in enumerate(calls)])
+    await thread.commit(Change(tools=[_tool(call, place) for place, call in enumerate(calls)]))
     stage.ack("talk")
     running = [_run(stage, call, place) for place, call in enumerate(calls)]
     results: list[tuple[str, str]] = []
     for finished in asyncio.as_completed(running):
         place, call, result = await finished
-        await thread.commit(tools=[_tool(call, place, result)])
+        await thread.commit(Change(tools=[_tool(call, place, result)]))
         stage.ack("talk")
         results.append((call, result))
     return results
@@ -168,11 +174,15 @@ async def _finish(
     calls = [call for call, _ in results]
     batch = f"{state.run_id}-tools"
     await thread.commit(
-        messages=[called(batch, calls), *answers(batch, results)],
-        execution=state.next_iteration().with_completed(["probe"]),
+        Change(
+            messages=[called(batch, calls), *answers(batch, results)],
+            execution=state.next_iteration().with_completed(["probe"]),
+        )
     )
     stage.ack("talk")
-    await thread.commit(messages=[asked(f"{state.run_id}-answer", "assistant")], execution=None)
+    await thread.commit(
+        Change(messages=[asked(f"{state.run_id}-answer", "assistant")], execution=None)
+    )
     stage.ack("talk")
 
 
@@ -183,7 +193,9 @@ def _with_tools(kind: str, number: int) -> Act:
     async def act(stage: Stage) -> None:
         thread = await _thread(stage, "talk")
         state = _state(thread, "run")
-        await thread.commit(messages=[asked("run-question")], execution=state, source="input")
+        await thread.commit(
+            Change(messages=[asked("run-question")], execution=state, source="input")
+        )
         stage.ack("talk")
         results = await ways[kind](stage, thread, calls)
         await _finish(stage, thread, state, results)
@@ -194,10 +206,10 @@ def _with_tools(kind: str, number: int) -> Act:
 async def _interrupted(stage: Stage) -> None:
     thread = await _thread(stage, "talk")
     state = _state(thread, "run").with_reduction(thread.last_reduction)
-    await thread.commit(messages=[asked("run-question")], execution=state, source="input")
+    await thread.commit(Change(messages=[asked("run-question")], execution=state, source="input"))
     calls = ["once-0", "once-1", "once-2", "again-3", "again-4"]
-    await thread.commit(tools=[_tool(call, place) for place, call in enumerate(calls)])
-    await thread.commit(tools=[_tool("once-0", 0, stage.run_tool("once-0"))])
+    await thread.commit(Change(tools=[_tool(call, place) for place, call in enumerate(calls)]))
+    await thread.commit(Change(tools=[_tool("once-0", 0, stage.run_tool("once-0"))]))
     stage.run_tool("once-1")
     stage.run_tool("again-3")
 
@@ -222,7 +234,7 @@ async def _resumed(stage: Stage, thread: ConversationThread, run: ToolRun) -> tu
         return run.call_id, str(run.result)
     if run.policy == "idempotent":
         return await _result(stage, thread, run.call_id, run.place)
-    await thread.commit(tools=[_tool(run.call_id, run.place, _UNKNOWN)])
+    await thread.commit(Change(tools=[_tool(run.call_id, run.place, _UNKNOWN)]))
     stage.ack("talk")
     return run.call_id, _UNKNOWN
 
@@ -243,11 +255,12 @@ async def _checkpoints(stage: Stage) -> None:
     for _ in range(4):
         state = state.next_iteration()
         batch = said(f"step-{state.iteration}", 2)
-        await thread.commit(messages=batch, execution=state)
+        await thread.commit(Change(messages=batch, execution=state))
         stage.ack("talk")
-    await thread.forget_checkpoints([f"{2:012d}", f"{3:012d}"])
+    await ThreadCheckpointer(stage.store).prune("talk", keep_latest=2)
     stage.ack("talk")
-    await thread.commit(execution=state.terminated(COMPLETED))
+    await thread.refresh()
+    await thread.commit(Change(execution=state.terminated(COMPLETED)))
     stage.ack("talk")
 
 

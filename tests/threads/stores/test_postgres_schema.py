@@ -3,6 +3,7 @@
 import asyncio
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
@@ -10,9 +11,13 @@ import pytest
 
 from foldline.errors import ConfigError, MissingExtraError, StoreError, StoreVersionError
 from foldline.history.messages import Message
+from foldline.threads.stores.flatten import Part, flatten
+from foldline.threads.stores.postgres import schema
 from foldline.threads.stores.postgres.schema import PACKAGE
 from foldline.threads.stores.postgres.store import PostgresStore
 from foldline.threads.stores.statements import migrations
+from tests.threads.stores.recorded import Json, expected, materialize_postgres, open_store
+from tests.threads.stores.recorded_answers import answers, comparable
 
 
 CATALOG = """
@@ -67,46 +72,63 @@ def write(dsn: str, **options: object) -> list[str]:
     return asyncio.run(live())
 
 
-def test_schema_is_the_sum_of_migrations(postgres_dsn: str) -> None:
-    """
-    The tables of a new store are what the migrations make, one after the other, and their list.
-    """
+def test_a_new_store_has_the_tables(postgres_dsn: str) -> None:
+    """A new store has the tables of flat rows and no others."""
     write(postgres_dsn)
-    made = catalog(postgres_dsn)
-    execute(postgres_dsn, "CREATE SCHEMA other")
-    script = ";\n".join(piece for _, pieces in migrations(PACKAGE) for piece in pieces)
-    execute(postgres_dsn, f"SET search_path TO other; {script}")
 
-    summed = catalog(postgres_dsn, "other")
-
-    assert [one for one in made if "migrations" not in one[1]] == summed
-    assert {name for kind, name, _ in summed if kind == "table"} == {
-        "branches",
-        "documents",
-        "indexed",
-        "rows",
-        "threads",
-        "words",
-    }
+    tables = {name for kind, name, _ in catalog(postgres_dsn) if kind == "table"}
+    assert tables == {"documents", "epochs", "migrations", "rows", "threads"}
 
 
-def test_an_older_store_is_brought_up_to_date(postgres_dsn: str) -> None:
-    """
-    Where the migrations of an older foldline were made, the others are made as in a new store.
-    """
+@pytest.mark.parametrize("name", ["postgres-1", "postgres-2"])
+def test_an_older_store_becomes_a_new_one(postgres_dsn: str, name: str) -> None:
+    """After a migration from any format the tables, indexes and functions are those of a new store."""
+    materialize_postgres(name, postgres_dsn)
     write(postgres_dsn, schema="fresh")
-    (_, pieces), *_ = migrations(PACKAGE)
-    script = ";\n".join(pieces)
-    execute(
-        postgres_dsn,
-        f"CREATE SCHEMA older; SET search_path TO older; {script}; "
-        "CREATE TABLE migrations (LIKE fresh.migrations INCLUDING ALL); "
-        "INSERT INTO migrations (number) VALUES (1)",
-    )
-    assert catalog(postgres_dsn, "older") != catalog(postgres_dsn, "fresh")
+    assert catalog(postgres_dsn) != catalog(postgres_dsn, "fresh")
 
-    assert write(postgres_dsn, schema="older") == ["x"]
-    assert catalog(postgres_dsn, "older") == catalog(postgres_dsn, "fresh")
+    assert write(postgres_dsn) == ["x"]
+    assert catalog(postgres_dsn) == catalog(postgres_dsn, "fresh")
+
+
+def test_a_killed_migration_is_made_again(
+    postgres_dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A migration that ends after some threads leaves the old store, and the next open makes it."""
+    materialize_postgres("postgres-2", postgres_dsn)
+    old, done = catalog(postgres_dsn), list[object]()
+
+    def die(*given: object) -> Iterator[Part]:
+        done.append(given)
+        if len(done) > 5:
+            raise KeyboardInterrupt
+        return flatten(*given)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(schema, "flatten", die)
+        with pytest.raises(KeyboardInterrupt):
+            write(postgres_dsn)
+    assert catalog(postgres_dsn) == old
+
+    async def live() -> dict[str, Json]:
+        async with open_store("postgres-2", postgres_dsn) as store:
+            return await answers(store)
+
+    assert comparable(asyncio.run(live())) == comparable(expected("postgres-2")["answers"])
+
+
+def test_a_long_migration_has_no_deadline(postgres_dsn: str) -> None:
+    """A migration may take longer than a call."""
+    materialize_postgres("postgres-2", postgres_dsn)
+    slow = (
+        "CREATE FUNCTION foldline.wait() RETURNS event_trigger LANGUAGE plpgsql AS $$ "
+        "BEGIN PERFORM pg_sleep(0.7); END $$;"
+        "CREATE EVENT TRIGGER wait ON ddl_command_start WHEN TAG IN ('ALTER INDEX') "
+        "EXECUTE FUNCTION foldline.wait()"
+    )
+    execute(postgres_dsn, slow)
+
+    assert write(postgres_dsn, timeout=0.5) == ["x"]
 
 
 def test_opening_twice_changes_nothing(postgres_dsn: str) -> None:
@@ -119,7 +141,7 @@ def test_opening_twice_changes_nothing(postgres_dsn: str) -> None:
 
 
 def test_processes_that_begin_at_once(postgres_dsn: str) -> None:
-    """Of processes that open a new store at once one makes the tables and all can write."""
+    """If processes open a new store at once, one makes the tables and all can write."""
     command = [sys.executable, "-c", PROCESS, postgres_dsn]
     running = [subprocess.Popen(command, stderr=subprocess.PIPE) for _ in range(3)]
     said = [process.communicate(timeout=60)[1] for process in running]
@@ -129,7 +151,7 @@ def test_processes_that_begin_at_once(postgres_dsn: str) -> None:
 
 
 def test_tasks_that_begin_at_once(postgres_dsn: str) -> None:
-    """Of stores that are opened at once in a new database each finds the tables made once."""
+    """If stores are opened at once in a new database, the tables are made once."""
 
     async def live() -> None:
         stores = [PostgresStore(postgres_dsn) for _ in range(6)]
@@ -145,13 +167,13 @@ def test_tasks_that_begin_at_once(postgres_dsn: str) -> None:
 
 def test_tasks_that_open_one_store(postgres_dsn: str) -> None:
     """
-    A store that several tasks open at once is open once: nothing of it is left when it is closed.
+    A store that several tasks open at once is open once, and nothing of it is left after closing.
     """
 
     async def live() -> tuple[int, set[str]]:
         store = PostgresStore(postgres_dsn)
         await asyncio.gather(*(store.open() for _ in range(5)))
-        count = (await store.thread("t")).count
+        count = (await store.thread("t")).head.count
         await store.close()
         left = asyncio.all_tasks() - {asyncio.current_task()}
         return count, {task.get_name() for task in left}
@@ -174,7 +196,7 @@ def test_newer_store_is_refused(postgres_dsn: str) -> None:
 
 def test_failed_migration_leaves_nothing(postgres_dsn: str) -> None:
     """
-    Where a table of somebody else is in the way nothing is made, and the error says what to do.
+    If a table of another program is in the way nothing is made, and the error says what to do.
     """
     execute(postgres_dsn, "CREATE SCHEMA foldline; CREATE TABLE foldline.threads (x int)")
     made = catalog(postgres_dsn)
@@ -186,14 +208,14 @@ def test_failed_migration_leaves_nothing(postgres_dsn: str) -> None:
     assert write(postgres_dsn, schema="other") == ["x"]
 
 
-def test_schemas_know_nothing_of_each_other(postgres_dsn: str) -> None:
+def test_schemas_are_separate(postgres_dsn: str) -> None:
     """Stores in two schemas of one database have threads of their own."""
     assert write(postgres_dsn, schema="one") == ["x"]
     assert write(postgres_dsn, schema="two") == ["x"]
 
 
 def test_a_user_without_rights_to_make_tables(postgres_dsn: str) -> None:
-    """A user who may not make tables uses those that are there, and is told where they are not."""
+    """A user who may not create tables uses those that are there, and gets an error without them."""
     write(postgres_dsn)
     execute(
         postgres_dsn,
@@ -204,7 +226,7 @@ def test_a_user_without_rights_to_make_tables(postgres_dsn: str) -> None:
 
     try:
         assert write(guest) == ["x", "x"]
-        with pytest.raises(StoreError, match="may not use or make the tables"):
+        with pytest.raises(StoreError, match="may not use or create the tables"):
             write(guest, schema="other")
     finally:
         execute(postgres_dsn, "DROP OWNED BY guest; DROP ROLE guest")
@@ -213,7 +235,7 @@ def test_a_user_without_rights_to_make_tables(postgres_dsn: str) -> None:
 @pytest.mark.parametrize(("durability", "shown"), [("full", "on"), ("relaxed", "off")])
 @pytest.mark.parametrize("default", ["on", "off"])
 def test_durability(postgres_dsn: str, durability: str, shown: str, default: str) -> None:
-    """A full store waits for the disk and a relaxed one does not, whatever the database prefers."""
+    """A full store waits for the disk and a relaxed one does not, whatever the default of the database is."""
     name = postgres_dsn.partition("@/")[2].partition("?")[0]
     execute(postgres_dsn, f"ALTER DATABASE {name} SET synchronous_commit = {default}")
 
@@ -252,15 +274,15 @@ def test_durability(postgres_dsn: str, durability: str, shown: str, default: str
     ],
 )
 def test_odd_options(options: dict[str, object], named: str) -> None:
-    """An argument that is not allowed is named at once."""
+    """An invalid argument is named at once."""
     with pytest.raises(ConfigError, match=named):
         PostgresStore("host=h", **options)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("dsn", ["secret sauce", "host=secret\ud800", b"secret", None, 5])
 def test_odd_address(dsn: object) -> None:
-    """An address that is none is refused without telling what is in it."""
-    with pytest.raises(ConfigError, match="dsn is") as caught:
+    """An invalid address is refused without quoting it."""
+    with pytest.raises(ConfigError, match="dsn must be") as caught:
         PostgresStore(dsn)  # type: ignore[arg-type]
 
     assert "secret" not in str(caught.value)
@@ -291,9 +313,7 @@ def test_the_driver_is_loaded_late(root: Path) -> None:
 
 
 def test_closed_store(postgres_dsn: str) -> None:
-    """
-    A store that is not open says so; closing it again is harmless, and so is opening it again.
-    """
+    """A store that is not open says so; closing and opening it again are harmless."""
 
     async def live() -> int:
         store = PostgresStore(postgres_dsn)
@@ -308,6 +328,6 @@ def test_closed_store(postgres_dsn: str) -> None:
         await store.close()
         with pytest.raises(StoreError, match="not open"):
             await thread.add_message(Message.user("x"))
-        return thread.count
+        return thread.head.count
 
     assert asyncio.run(live()) == 0

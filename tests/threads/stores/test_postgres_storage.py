@@ -1,28 +1,26 @@
-"""PostgreSQL as a storage: the promises of the kit, what is left in the tables, and odd texts."""
+"""PostgreSQL as a storage: the promises of the kit, what is left in the tables, and races."""
 
 import asyncio
-from collections.abc import Iterator
-from datetime import UTC, datetime
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import asynccontextmanager
 
 import psycopg
 import pytest
 
-from foldline.errors import StoreError, ThreadConflictError, ThreadNotFoundError
+from foldline.errors import ThreadConflictError, ThreadIdError, ThreadNotFoundError
 from foldline.history.messages import Message
-from foldline.history.parts import ToolCallPart
 from foldline.testing.storage import StorageCheck, StorageConformance
+from foldline.threads.change import Document
 from foldline.threads.key import ThreadKey
-from foldline.threads.loop_state import AgentLoopState
-from foldline.threads.step import Branch, Document, Step, StoredRow
-from foldline.threads.storage import ThreadStorage, WordIndex
+from foldline.threads.storage import ThreadStorage
 from foldline.threads.stores.postgres.storage import PostgresStorage
 from foldline.threads.stores.postgres.store import PostgresStore
 from foldline.threads.thread import ConversationThread
-from foldline.threads.tools import ToolRun
 from tests.servers.postgres import PostgresServer
+from tests.threads.stores.writing import lab_of
 
 
-TABLES = ("branches", "documents", "indexed", "rows", "threads", "words")
+TABLES = ("documents", "epochs", "rows", "threads")
 NOTHING = dict.fromkeys(TABLES, 0)
 ODD_NAMES = [
     "",
@@ -36,11 +34,22 @@ ODD_NAMES = [
     "\U0001f600",
     "x" * 2000,
 ]
+ALLOWED = "id ~ '^[A-Za-z0-9._:-]{1,200}$'"
+MADE_AGAIN = """
+CREATE TEMP TABLE kept AS SELECT * FROM threads WHERE id = 't';
+DELETE FROM threads WHERE id = 't';
+INSERT INTO threads (tenant, id, revision, live, head, last_activity)
+SELECT tenant, id, revision, live, 'other', 0 FROM kept;
+"""
 
 
-OPEN = AgentLoopState(
-    run_id="r", conversation_id="c", started_at=datetime(2026, 1, 1, tzinfo=UTC), iteration=1
-)
+UNTIL_BLOCKED = b"""
+DO $$ BEGIN
+    WHILE NOT EXISTS (SELECT FROM pg_locks WHERE NOT granted) LOOP
+        PERFORM pg_sleep(0.005);
+    END LOOP;
+END $$
+"""
 
 
 @pytest.fixture(scope="module")
@@ -65,125 +74,38 @@ def dsn(database: str) -> Iterator[str]:
             connection.execute(f"DELETE FROM foldline.{table}".encode())
 
 
-def counts(dsn: str, schema: str = "foldline") -> dict[str, int]:
+def counts(dsn: str) -> dict[str, int]:
     """Return how many rows each table has."""
     found: dict[str, int] = {}
     with psycopg.connect(dsn) as connection:
         for table in TABLES:
-            row = connection.execute(f"SELECT count(*) FROM {schema}.{table}".encode()).fetchone()
+            row = connection.execute(f"SELECT count(*) FROM foldline.{table}".encode()).fetchone()
             found[table] = 0 if row is None else row[0]
     return found
 
 
-def step(expected: int, branch: bytes, **changes: object) -> Step:
-    """Return a step on *branch*, which opens it where it makes the thread."""
-    fields: dict[str, object] = {
-        "id": b"12345678",
-        "expected": expected,
-        "head": b"head",
-        "branch": branch,
-        "opens": None if expected else Branch(branch, None, 0),
-        "last_activity": 1.0,
-    }
-    return Step(**{**fields, **changes})  # type: ignore[arg-type]
+def execute(dsn: str, script: str) -> None:
+    """Run *script* in the schema of the store."""
+    with psycopg.connect(dsn) as connection:
+        connection.execute(f"SET search_path TO foldline; {script}".encode())
 
 
 @pytest.mark.parametrize("check", StorageConformance.checks(), ids=lambda one: one.name)
 def test_conformance(dsn: str, check: StorageCheck) -> None:
-    """PostgreSQL keeps every promise of a storage, and what a check wrote goes."""
+    """PostgreSQL keeps every promise of a storage, and nothing is left of what a check wrote."""
     applies = asyncio.run(StorageConformance(lambda: PostgresStorage(dsn)).prove(check))
 
     assert applies
     assert counts(dsn) == NOTHING
 
 
-def test_protocols(dsn: str) -> None:
-    """It is a storage with an index of words."""
-    storage = PostgresStorage(dsn)
-
-    assert isinstance(storage, ThreadStorage)
-    assert isinstance(storage, WordIndex)
-
-
-def test_a_thread_lives(dsn: str) -> None:
-    """
-    A conversation is written, loaded, searched, rewound, forked and deleted, and nothing is left.
-    """
-
-    async def live() -> tuple[list[str], list[str], list[int], list[str]]:
-        async with PostgresStore(dsn) as store:
-            thread = await store.thread("t", tenant="acme")
-            await thread.add_messages([Message.system("s"), Message.user("red fox")])
-            await thread.commit(messages=[Message.assistant("blue")], execution=OPEN)
-            fork = await thread.fork("f", at=1)
-            await thread.rewind(1)
-            await thread.add_message(Message.assistant("green fox"))
-            again = await store.thread("t", tenant="acme")
-            told = [one.text for one in await again.get_messages()]
-            found = [one.number for one in await again.search("fox")]
-            shared = [one.text for one in await fork.get_messages()]
-            await store.delete("t", tenant="acme")
-            rest = [one.text for one in await fork.get_messages()]
-            await store.delete("f", tenant="acme")
-            return told, shared, found, rest
-
-    told, shared, found, rest = asyncio.run(live())
-
-    assert told == ["s", "red fox", "green fox"]
-    assert shared == rest == ["s", "red fox"]
-    assert found == [2, 1]
-    assert counts(dsn) == NOTHING
-
-
-def test_clear_leaves_what_a_fork_shares(dsn: str) -> None:
-    """Clearing a thread deletes all its rows but those that a fork shares."""
-
-    async def live() -> list[dict[str, int]]:
-        async with PostgresStore(dsn) as store:
-            thread = await store.thread("t")
-            await thread.add_messages([Message.user(f"m{number}") for number in range(6)])
-            await thread.search("m1")
-            fork = await thread.fork("f", at=2)
-            seen = [counts(dsn)]
-            await thread.clear()
-            seen.append(counts(dsn))
-            await store.delete("t")
-            await store.delete(fork.id)
-            return [*seen, counts(dsn)]
-
-    before, cleared, gone = asyncio.run(live())
-
-    assert (before["rows"], before["words"], before["threads"]) == (6, 6, 2)
-    assert (cleared["rows"], cleared["words"], cleared["threads"]) == (2, 2, 2)
-    assert gone == NOTHING
-
-
-def test_of_racing_writers_one_wins(dsn: str) -> None:
-    """
-    Of two stores that write to one thread one is told of the other, and then appends behind it.
-    """
-
-    async def live() -> tuple[str, list[str]]:
-        async with PostgresStore(dsn) as one, PostgresStore(dsn) as other:
-            first, second = await one.thread("t"), await other.thread("t")
-            await first.add_message(Message.user("a"))
-            with pytest.raises(ThreadConflictError) as caught:
-                await second.add_message(Message.user("b"))
-            await second.append([Message.user("b")])
-            texts = [message.text for message in await second.get_messages()]
-            await one.delete("t")
-            return str(caught.value), texts
-
-    error, texts = asyncio.run(live())
-
-    assert "at revision 2, not 1" in error
-    assert texts == ["a", "b"]
+def test_protocol(dsn: str) -> None:
+    """It is a storage."""
+    assert isinstance(PostgresStorage(dsn), ThreadStorage)
 
 
 def test_many_writers_lose_nothing(dsn: str) -> None:
-    """
-    Tasks of several stores that append to one thread at once write every batch once and whole.
-    """
+    """Every batch that tasks of two stores append to one thread is there once and whole."""
 
     async def live() -> list[str]:
         async with PostgresStore(dsn) as one, PostgresStore(dsn, pool_size=2) as other:
@@ -196,9 +118,7 @@ def test_many_writers_lose_nothing(dsn: str) -> None:
 
             await asyncio.gather(*(write((one, other)[n % 2], n) for n in range(6)))
             thread = await one.thread("t")
-            texts = [message.text for message in await thread.get_messages()]
-            await one.delete("t")
-            return texts
+            return [message.text for message in await thread.get_messages()]
 
     texts = asyncio.run(live())
 
@@ -208,26 +128,40 @@ def test_many_writers_lose_nothing(dsn: str) -> None:
     assert all(one[:-1] == two[:-1] for one, two in zip(texts[::2], texts[1::2], strict=True))
 
 
-async def race(store: PostgresStore) -> None:
-    """Fork a thread in several places while it is deleted."""
-    thread = await store.thread("t")
-    await thread.add_messages([Message.user(f"m{number}") for number in range(8)])
-    forks = [thread.fork(f"f{number}", at=number + 3) for number in range(4)]
-    *made, _ = await asyncio.gather(*forks, store.delete("t"), return_exceptions=True)
-    for number, fork in enumerate(made):
-        if isinstance(fork, ConversationThread):
-            assert len(await fork.get_messages()) == number + 3
-        else:
-            assert isinstance(fork, ThreadNotFoundError | StoreError), fork
-        await store.delete(f"f{number}")
+async def disturb(store: PostgresStore, thread: ConversationThread, way: str) -> None:
+    """Change the source of forks that are being made."""
+    if way == "delete":
+        await store.delete(thread.id)
+    elif way == "clear":
+        await thread.clear()
+    else:
+        await thread.rewind(2)
+        await thread.add_message(Message.user("again"))
 
 
-def test_forks_and_deletions_at_once(dsn: str) -> None:
-    """A fork that races with the deletion of its source has every row, or is refused."""
+@pytest.mark.parametrize("way", ["delete", "clear", "rewind"])
+def test_forks_of_a_thread_that_changes(dsn: str, way: str) -> None:
+    """A fork that races with a change of its source has every row of it, or is refused."""
+
+    async def race(store: PostgresStore) -> None:
+        source = await store.thread("t")
+        await source.add_messages([Message.user(f"m{number}") for number in range(8)])
+        forks = [source.fork(f"f{number}", at=number + 3) for number in range(4)]
+        again = await store.thread("t")
+        work = disturb(store, again, way)
+        *made, _ = await asyncio.gather(*forks, work, return_exceptions=True)
+        for number, fork in enumerate(made):
+            if isinstance(fork, ConversationThread):
+                texts = [one.text for one in await fork.get_messages()]
+                assert texts == [f"m{number}" for number in range(number + 3)]
+                await store.delete(fork.id)
+            else:
+                assert isinstance(fork, ThreadConflictError | ThreadNotFoundError), fork
+        await store.delete("t")
 
     async def live() -> None:
         async with PostgresStore(dsn, pool_size=6) as store:
-            for _ in range(15):
+            for _ in range(10):
                 await race(store)
 
     asyncio.run(live())
@@ -235,33 +169,34 @@ def test_forks_and_deletions_at_once(dsn: str) -> None:
     assert counts(dsn) == NOTHING
 
 
-def test_tenants_never_meet(dsn: str) -> None:
-    """Threads of one id and two tenants know nothing of each other, their branches included."""
+def test_forks_in_a_circle(dsn: str) -> None:
+    """Threads that are forked into each other's names, written to and deleted never deadlock."""
 
-    async def live() -> tuple[list[StoredRow], list[StoredRow], list[str], bool]:
-        storage = PostgresStorage(dsn)
-        await storage.open()
-        own, foreign = ThreadKey("a", "t"), ThreadKey("b", "t")
-        branch = b"b" * 16
-        await storage.commit(
-            own, step(0, branch, rows=[StoredRow(branch=branch, seq=0, system=False, data=b"x")])
+    async def turn(store: PostgresStore, number: int) -> None:
+        thread = await store.thread(f"t{number % 3}")
+        await thread.append([Message.user("x")] * 3)
+        await asyncio.gather(
+            thread.fork(f"t{(number + 1) % 3}"),
+            thread.rewind(1),
+            store.delete(f"t{(number + 2) % 3}"),
+            return_exceptions=True,
         )
-        seen = await storage.rows(own, branch, 0, 9)
-        hidden = await storage.rows(foreign, branch, 0, 9)
-        tenants = await storage.tenants()
-        with pytest.raises(ThreadNotFoundError):
-            await storage.commit(foreign, step(0, branch, opens=None))
-        missed = await storage.delete(foreign)
-        await storage.delete(own)
-        await storage.close()
-        return seen, hidden, tenants, missed
 
-    seen, hidden, tenants, missed = asyncio.run(live())
+    async def live() -> list[object]:
+        async with PostgresStore(dsn) as store:
+            work = [turn(store, number) for number in range(40)]
+            return list(await asyncio.gather(*work, return_exceptions=True))
 
-    assert seen == [StoredRow(branch=b"b" * 16, seq=0, system=False, data=b"x")]
-    assert hidden == []
-    assert tenants == ["a"]
-    assert missed is False
+    refusals = {type(one) for one in asyncio.run(live()) if one is not None}
+
+    assert refusals <= {ThreadConflictError, ThreadNotFoundError}
+    with psycopg.connect(dsn) as connection:
+        strays = (
+            "SELECT count(*) FROM foldline.rows r WHERE NOT EXISTS "
+            "(SELECT FROM foldline.epochs e WHERE e.pk = r.id >> 32) AND NOT EXISTS "
+            "(SELECT FROM foldline.threads t WHERE t.live = r.id >> 32)"
+        )
+        assert connection.execute(strays.encode()).fetchone() == (0,)
 
 
 def test_odd_names(dsn: str) -> None:
@@ -270,23 +205,14 @@ def test_odd_names(dsn: str) -> None:
     """
 
     async def live() -> tuple[list[str], list[str], list[str]]:
-        storage = PostgresStorage(dsn)
-        await storage.open()
-        key, branch = ThreadKey("a", "t"), b"b" * 16
-        put = [Document("tool", name, b"\0\xff") for name in ODD_NAMES]
-        await storage.commit(key, step(0, branch, put=put))
-        found = [one.name for one in await storage.documents(key, "tool")]
-        stored = await storage.load(key)
-        assert stored is not None
-        loaded = [one.name for one in stored.documents]
-        drop = [("tool", name) for name in ODD_NAMES[:-1]]
-        await storage.commit(key, step(1, branch, drop=drop))
-        left = [one.name for one in await storage.documents(key, "tool")]
-        await storage.commit(key, step(2, branch, drop=[("tool", None)]))
-        left += [one.name for one in await storage.documents(key, "tool")]
-        await storage.delete(key)
-        await storage.close()
-        return found, loaded, left
+        async with lab_of(PostgresStorage(dsn)) as lab:
+            scribe, storage = lab.scribe(), lab.storage
+            await scribe.write(put=[Document("tool", name, b"\0\xff") for name in ODD_NAMES])
+            found = [one.name for one in await storage.documents(scribe.key, "tool")]
+            loaded = [one.name for one in (await scribe.stored()).documents]
+            await scribe.write(drop=[("tool", name) for name in ODD_NAMES[:-1]])
+            left = [one.name for one in await storage.documents(scribe.key, "tool")]
+            return found, loaded, left
 
     found, loaded, left = asyncio.run(live())
 
@@ -295,55 +221,98 @@ def test_odd_names(dsn: str) -> None:
     assert left == ODD_NAMES[-1:]
 
 
-@pytest.mark.parametrize("text", ODD_NAMES)
-def test_odd_texts(dsn: str, text: str) -> None:
-    """What was said, how a call was named and what is searched may hold anything."""
-    call = Message(role="assistant", parts=(ToolCallPart(id=text, name="f", arguments="{}"),))
+def test_damaged_ids_hide_no_thread(dsn: str) -> None:
+    """After any number of damaged ids the other threads are listed, and pages are full."""
+    damage = (
+        "INSERT INTO threads (tenant, id, revision, live, head, last_activity) "
+        "SELECT 'acme', 'b !' || n, 1, 0, '', 0 FROM generate_series(1, 450) n"
+    )
 
-    async def live() -> tuple[list[Message], tuple[ToolRun, ...]]:
-        async with PostgresStore(dsn) as store:
-            thread = await store.thread("t")
-            run = ToolRun(call_id=text, name="f", place=1)
-            await thread.commit(messages=[Message.user(text), call], tools=[run])
-            again = await store.thread("t")
-            messages = await again.get_messages()
-            assert await again.search(f"word {text.replace(chr(34), '')}") == []
-            await store.delete("t")
-            return messages, again.pending_tools
+    async def live() -> tuple[list[str], list[str]]:
+        async with lab_of(PostgresStorage(dsn)) as lab:
+            for name in "atz":
+                await lab.scribe(name).write(1)
+            execute(dsn, damage)
+            page = await lab.storage.threads("acme", limit=2)
+            every = await lab.storage.threads("acme")
+            return [one.key.id for one in page], [one.key.id for one in every]
 
-    messages, tools = asyncio.run(live())
+    assert asyncio.run(live()) == (["a", "t"], ["a", "t", "z"])
 
-    assert messages == [Message.user(text), call]
-    assert [run.call_id for run in tools] == [text]
+
+def test_the_list_allows_what_a_key_does(dsn: str) -> None:
+    """The server and `ThreadKey` allow the same ids, whatever their characters and their length."""
+    ids = ["", *(chr(number) for number in range(1, 0x250)), "aé", "a\n", "\na", "a\nb"]
+    ids += ["a" * size for size in (199, 200, 201, 400)]
+
+    def is_allowed(id: str) -> bool:
+        try:
+            ThreadKey("default", id)
+        except ThreadIdError:
+            return False
+        return True
+
+    with psycopg.connect(dsn) as connection:
+        script = f"SELECT {ALLOWED} FROM unnest(%(ids)s::text[]) WITH ORDINALITY AS g (id, at)"
+        found = connection.execute(f"{script} ORDER BY at".encode(), {"ids": ids}).fetchall()
+
+    assert ALLOWED in PostgresStorage(dsn).link.sql["threads"].decode()
+    assert [allowed for (allowed,) in found] == [is_allowed(id) for id in ids]
+
+
+@asynccontextmanager
+async def waiting(
+    dsn: str, change: str
+) -> AsyncGenerator[tuple[psycopg.AsyncConnection, asyncio.Future[bool]]]:
+    """Yield a connection with an open transaction, and a deletion that waits for it."""
+    async with lab_of(PostgresStorage(dsn)) as lab:
+        scribe = lab.scribe("t")
+        await scribe.write(1)
+        stored = await scribe.stored()
+        async with (
+            await psycopg.AsyncConnection.connect(dsn) as other,
+            await psycopg.AsyncConnection.connect(dsn) as watch,
+        ):
+            await other.execute("SET search_path TO foldline, pg_temp")
+            await other.execute(change.encode())
+            deleting = asyncio.ensure_future(lab.storage.delete(scribe.key, expected=stored))
+            await watch.execute(UNTIL_BLOCKED)
+            yield other, deleting
+
+
+@pytest.mark.parametrize(
+    ("change", "actual"),
+    [
+        ("UPDATE threads SET head = 'other' WHERE id = 't'", 0),
+        ("UPDATE threads SET revision = revision + 1 WHERE id = 't'", 2),
+        ("DELETE FROM threads WHERE id = 't'", 0),
+        (MADE_AGAIN, 0),
+    ],
+    ids=["another head", "another revision", "gone", "made again"],
+)
+def test_a_deletion_that_waited_compares_what_is_there(dsn: str, change: str, actual: int) -> None:
+    """A deletion that waits for another transaction compares what that one leaves, and refuses."""
+
+    async def live() -> ThreadConflictError:
+        async with waiting(dsn, change) as (other, deleting):
+            await other.commit()
+            with pytest.raises(ThreadConflictError) as caught:
+                await deleting
+            return caught.value
+
+    error = asyncio.run(live())
+
+    assert (error.expected, error.actual) == (1, actual)
+
+
+def test_a_deletion_that_waited_for_nothing_is_made(dsn: str) -> None:
+    """If that transaction is rolled back, the thread is still as it was read and is deleted."""
+
+    async def live() -> bool:
+        change = "UPDATE threads SET head = 'other' WHERE id = 't'"
+        async with waiting(dsn, change) as (other, deleting):
+            await other.rollback()
+            return await deleting
+
+    assert asyncio.run(live())
     assert counts(dsn) == NOTHING
-
-
-def test_words_of_any_length(dsn: str) -> None:
-    """A word that is too long for an index is found, and one that begins like it is not."""
-    long = "a" * 5000
-
-    async def live() -> tuple[list[int], list[int]]:
-        async with PostgresStore(dsn) as store:
-            thread = await store.thread("t")
-            await thread.add_messages([Message.user(long), Message.user(f"{long}b x")])
-            both = [one.number for one in await thread.search(long)]
-            longer = [one.number for one in await thread.search(f"{long}b")]
-            await store.delete("t")
-            return both, longer
-
-    assert asyncio.run(live()) == ([0], [1])
-
-
-def test_a_large_commit(dsn: str) -> None:
-    """Ten thousand messages are one commit."""
-
-    async def live() -> tuple[int, str]:
-        async with PostgresStore(dsn) as store:
-            thread = await store.thread("t")
-            await thread.add_messages([Message.user(f"m{number}") for number in range(10_000)])
-            revision = thread.revision
-            messages = await (await store.thread("t")).get_messages()
-            await store.delete("t")
-            return revision, messages[-1].text
-
-    assert asyncio.run(live()) == (2, "m9999")

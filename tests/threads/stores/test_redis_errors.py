@@ -40,7 +40,7 @@ SECRET = "the bride wore green"
 )
 def test_errors_of_a_commit(error: Exception, kind: type[StoreError], text: str) -> None:
     """
-    A refusal says that nothing was written, a broken connection that nobody knows; none quotes.
+    A refusal means that nothing was written, a broken connection that it is unknown; none quotes.
     """
     found = store_error(error, is_unknown=True)
 
@@ -59,7 +59,7 @@ def test_errors_of_a_commit(error: Exception, kind: type[StoreError], text: str)
     ],
 )
 def test_errors_of_a_read(error: Exception, kind: type[StoreError]) -> None:
-    """Where no commit was on its way, nothing is unknown."""
+    """If no commit was sent, nothing is unknown."""
     found = store_error(error, is_unknown=False)
 
     assert type(found) is kind
@@ -82,5 +82,5 @@ def test_errors_of_a_read(error: Exception, kind: type[StoreError]) -> None:
     ],
 )
 def test_errors_of_another_place(error: Exception, expected: bool) -> None:
-    """Only a refusal of a Redis that is not the one to be asked is worth a call elsewhere."""
+    """Only the refusal of a Redis that is the wrong one is worth a call elsewhere."""
     assert is_elsewhere(error) is expected

@@ -1,4 +1,4 @@
-"""Redis whose address leads to another server from one moment on, as after a failover."""
+"""A Redis whose address suddenly leads to another server, as after a failover."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -61,14 +61,14 @@ def test_first_write_finds_the_new_primary(failover: Failover) -> None:
             thread = await store.thread("new")
             await thread.add_message(Message.user("hello"))
             found = await store.find("old")
-            return [one.text for one in await thread.get_messages()], found, thread.revision
+            return [one.text for one in await thread.get_messages()], found, thread.head.revision
 
     assert asyncio.run(live()) == (["hello"], None, 2)
 
 
 def test_many_writes_find_the_new_primary(failover: Failover) -> None:
     """
-    Of many calls that are under way at the failover no write fails, and no connection is left.
+    Of many calls in progress at the failover no write fails, and no connection is left.
     """
 
     async def live() -> tuple[list[str], int]:
@@ -101,7 +101,7 @@ def test_read_finds_the_new_primary(failover: Failover) -> None:
 
 
 def test_lost_replica_is_named() -> None:
-    """Where the address itself is a replica that has lost its primary, a read says that."""
+    """If the address itself is a replica that has lost its primary, a read says so."""
 
     async def live(url: str) -> None:
         async with RedisStore(url) as store:

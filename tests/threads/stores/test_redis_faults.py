@@ -42,7 +42,7 @@ def test_cancelled_commit_is_finished(redis_server: RedisServer) -> None:
                 with suppress(asyncio.CancelledError):
                     await attempt
             found = await store.thread("t")
-            return thread.count, found.count
+            return thread.head.count, found.head.count
 
     known, stored = asyncio.run(live())
 
@@ -227,7 +227,7 @@ def test_full_redis() -> None:
             before = await image(url)
             await tell(url, "CONFIG", "SET", "maxmemory", "12mb")
             with pytest.raises(StoreError, match="maxmemory") as caught:
-                await thread.commit(messages=[Message.user(SECRET)] * 50)
+                await thread.add_messages([Message.user(SECRET)] * 50)
             assert SECRET not in str(caught.value)
             unchanged = await image(url) == before
             await store.delete("other")

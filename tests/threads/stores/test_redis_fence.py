@@ -1,4 +1,4 @@
-"""Writes to Redis that were given up: should they still arrive, they do nothing."""
+"""Writes to Redis that were given up: if they still arrive, they do nothing."""
 
 import asyncio
 import os
@@ -7,8 +7,8 @@ import pytest
 
 from foldline.errors import StoreBusyError, StoreError
 from foldline.history.messages import Message
+from foldline.threads.change import Change
 from foldline.threads.key import ThreadKey
-from foldline.threads.step import Branch, Step
 from foldline.threads.stores.redis.storage import RedisStorage
 from foldline.threads.stores.redis.store import RedisStore
 from tests.servers.redis import RedisServer
@@ -17,20 +17,13 @@ from tests.threads.stores.redis_image import image, tell
 
 
 KEY = ThreadKey("acme", "t")
-EPOCH = "{foldline}/epoch"
+FENCE = "{foldline}/fence"
 
 
-def first_step() -> Step:
-    """Return the step that makes a thread."""
-    branch = os.urandom(16)
-    return Step(
-        id=b"12345678",
-        expected=0,
-        head=branch,
-        branch=branch,
-        opens=Branch(branch, None, 0),
-        last_activity=1.0,
-    )
+def first() -> Change:
+    """Return the commit that makes a thread."""
+    epoch = os.urandom(16)
+    return Change(id=b"12345678", epoch=epoch, head=epoch, active_at=1.0)
 
 
 def address(wire: Wire) -> str:
@@ -38,27 +31,27 @@ def address(wire: Wire) -> str:
     return f"unix://{wire.path}"
 
 
-async def epoch(url: str) -> bytes | None:
-    """Return what Redis holds as the epoch of a store."""
-    found = await tell(url, "GET", EPOCH)
+async def fence(url: str) -> bytes | None:
+    """Return how often a write to the store was given up."""
+    found = await tell(url, "GET", FENCE)
     assert found is None or isinstance(found, bytes)
     return found
 
 
 def test_late_making_makes_nothing(redis_server: RedisServer, redis_url: str) -> None:
     """
-    A first commit that arrives after it was given up makes no thread, and none that is made anew.
+    A first commit that arrives after it was given up makes no thread, and spoils none made since.
     """
 
     async def live() -> None:
         async with wire_before(redis_server.socket) as wire:
-            storage, step = RedisStorage(address(wire)), first_step()
+            storage, made = RedisStorage(address(wire)), first()
             await storage.open()
-            await storage.commit(ThreadKey("acme", "other"), first_step())
+            await storage.commit(ThreadKey("acme", "other"), first())
             await wire.strike(Fault.LATE_REQUEST)
             with pytest.raises(StoreError, match="was not made"):
-                await storage.commit(KEY, first_step())
-            await storage.commit(KEY, step)
+                await storage.commit(KEY, first())
+            await storage.commit(KEY, made)
             assert await storage.delete(KEY)
             await wire.heal()
             assert await storage.load(KEY) is None
@@ -68,7 +61,7 @@ def test_late_making_makes_nothing(redis_server: RedisServer, redis_url: str) ->
 
 
 def test_late_deletion_deletes_nothing(redis_server: RedisServer, redis_url: str) -> None:
-    """A deletion that arrives after it was given up leaves the thread that it was meant for."""
+    """A deletion that arrives after it was given up leaves the thread."""
 
     async def live() -> int:
         async with (
@@ -83,7 +76,7 @@ def test_late_deletion_deletes_nothing(redis_server: RedisServer, redis_url: str
                 await store.delete("t")
             await wire.heal()
             await thread.add_message(Message.user("x"))
-            return thread.count
+            return thread.head.count
 
     assert asyncio.run(live()) == 1
 
@@ -102,14 +95,14 @@ def test_lost_answer_to_a_deletion(redis_server: RedisServer, redis_url: str) ->
             return await store.delete("t")
 
     assert asyncio.run(live())
-    assert asyncio.run(image(redis_url)).keys() <= {EPOCH.encode()}
+    assert asyncio.run(image(redis_url)).keys() <= {FENCE.encode()}
 
 
 def test_others_send_again_what_the_fence_refused(
     redis_server: RedisServer, redis_url: str
 ) -> None:
     """
-    A store that does not know of the new epoch hears of it with its next write, which is made.
+    A store that does not know of the given-up write learns of it with its next write, which is made.
     """
 
     async def live() -> tuple[int, bytes | None]:
@@ -124,13 +117,13 @@ def test_others_send_again_what_the_fence_refused(
                 await mine.add_message(Message.user("lost"))
             await theirs.add_message(Message.user("kept"))
             assert await other.delete("mine")
-            return theirs.count, await epoch(redis_url)
+            return theirs.head.count, await fence(redis_url)
 
     assert asyncio.run(live()) == (1, b"1")
 
 
-def test_one_break_is_one_epoch(redis_server: RedisServer, redis_url: str) -> None:
-    """Many writes that break at once raise the epoch once, and each of them is settled."""
+def test_one_break_is_counted_once(redis_server: RedisServer, redis_url: str) -> None:
+    """Many writes that break at once raise the number once, and each of them is settled."""
 
     async def live() -> tuple[set[type], bytes | None]:
         async with (
@@ -144,53 +137,53 @@ def test_one_break_is_one_epoch(redis_server: RedisServer, redis_url: str) -> No
             await wire.heal()
             done = await asyncio.gather(*writes, return_exceptions=True)
             await asyncio.gather(*(one.add_message(Message.user("y")) for one in threads))
-            assert {one.count for one in threads} == {1}
-            return {type(one) for one in done}, await epoch(redis_url)
+            assert {one.head.count for one in threads} == {1}
+            return {type(one) for one in done}, await fence(redis_url)
 
     assert asyncio.run(live()) == ({StoreError}, b"1")
 
 
-def test_a_store_without_breaks_has_no_epoch(redis_url: str) -> None:
-    """Where no write was ever given up nothing is kept for it."""
+def test_a_store_without_breaks_has_no_fence(redis_url: str) -> None:
+    """If no write was ever given up, no key is kept for it."""
 
     async def live() -> bytes | None:
         async with RedisStore(redis_url) as store:
             await (await store.thread("t")).add_message(Message.user("x"))
-            return await epoch(redis_url)
+            return await fence(redis_url)
 
     assert asyncio.run(live()) is None
 
 
-def test_an_epoch_that_is_gone(redis_url: str) -> None:
-    """A store that knows an epoch goes on with a Redis that has lost everything."""
+def test_a_fence_that_is_gone(redis_url: str) -> None:
+    """A store that knows a number continues with a Redis that has lost everything."""
 
     async def live() -> int:
         async with RedisStore(redis_url) as store:
-            await tell(redis_url, "SET", EPOCH, "7")
+            await tell(redis_url, "SET", FENCE, "7")
             await store.thread("t")
             await tell(redis_url, "FLUSHALL")
             thread = await store.thread("t")
             await thread.add_message(Message.user("x"))
-            return thread.count
+            return thread.head.count
 
     assert asyncio.run(live()) == 1
 
 
-def test_an_epoch_that_never_rests(redis_url: str) -> None:
-    """Where every attempt meets another epoch the store is busy, and nothing was written."""
+def test_a_fence_that_never_rests(redis_url: str) -> None:
+    """If every attempt meets another number, the store is busy and nothing was written."""
 
     class Restless(RedisStorage):
-        """A storage that forgets the epoch as soon as it has heard of it."""
+        """A storage that forgets the number as soon as it has learned it."""
 
         def __setattr__(self, name: str, value: object) -> None:
-            super().__setattr__(name, b"0" if name == "_epoch" else value)
+            super().__setattr__(name, b"0" if name == "_fence" else value)
 
     async def live() -> None:
-        await tell(redis_url, "SET", EPOCH, "1")
+        await tell(redis_url, "SET", FENCE, "1")
         storage = Restless(redis_url)
         await storage.open()
-        with pytest.raises(StoreBusyError, match="again and again"):
-            await storage.commit(KEY, first_step())
+        with pytest.raises(StoreBusyError, match="broke repeatedly"):
+            await storage.commit(KEY, first())
         assert await storage.load(KEY) is None
         await storage.close()
 

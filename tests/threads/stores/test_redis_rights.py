@@ -1,4 +1,4 @@
-"""A user of Redis who lacks a command: refused at the door, or before the first write."""
+"""A user of Redis who lacks a command: refused when opening, or before the first write."""
 
 import asyncio
 import re
@@ -6,13 +6,14 @@ from importlib.resources import files
 from typing import Final
 
 import pytest
-from foldline.threads.verification import verify_store
 
 from foldline.errors import FoldlineError, StoreError
 from foldline.history.messages import Message
+from foldline.threads.change import Change
 from foldline.threads.stores.redis.store import RedisStore
 from foldline.threads.thread import ConversationThread
 from foldline.threads.tools import ToolRun
+from foldline.threads.verify import verify_store
 from tests.servers.redis import RedisServer
 from tests.threads.stores.redis_image import image, tell
 
@@ -29,7 +30,7 @@ MOVES: Final = ("add", "rewind", "edit", "fork", "clear", "delete", "make")
 
 
 async def allow(server: RedisServer, *rights: str) -> str:
-    """Give a user *rights* and no others; return the address with which it comes."""
+    """Give a user *rights* and no others; return its address."""
     await tell(server.url, "ACL", "SETUSER", "app", "reset", "on", ">pw", "~*", "&*", *rights)
     return f"unix://app:pw@{server.socket}"
 
@@ -38,7 +39,7 @@ async def move(store: RedisStore, thread: ConversationThread, name: str) -> None
     """Do one of `MOVES`."""
     if name == "add":
         messages = [Message.user("new"), Message.system("rule")]
-        await thread.commit(messages=messages, tools=[ToolRun(call_id="c", name="f")])
+        await thread.commit(Change(messages=messages, tools=[ToolRun(call_id="c", name="f")]))
     elif name == "rewind":
         await thread.rewind(1)
     elif name == "edit":
@@ -54,23 +55,18 @@ async def move(store: RedisStore, thread: ConversationThread, name: str) -> None
 
 
 async def said(store: RedisStore) -> list[str]:
-    """Return the texts of the thread `t`, or nothing where it is gone."""
+    """Return the texts of the thread `t`, or nothing if it is gone."""
     thread = await store.find("t")
     return [] if thread is None else [one.text for one in await thread.get_messages()]
 
 
 async def faults(store: RedisStore) -> list[str]:
-    """Return what is wrong in the store, but for what belongs to nothing."""
-    return [
-        str(fault)
-        async for one in verify_store(store)
-        for fault in one.faults
-        if fault.kind != "stray"
-    ]
+    """Return what is wrong in the store."""
+    return [fault async for one in verify_store(store) for fault in one.faults]
 
 
 async def talk(store: RedisStore) -> ConversationThread:
-    """Make the thread `t`, with a branch that it has left and another thread that shares it."""
+    """Make the thread `t`, rewound, and a fork of it."""
     thread = await store.thread("t")
     messages = [Message.user("a"), Message.assistant("b"), Message.user("c"), Message.system("d")]
     await thread.add_messages(messages)
@@ -82,9 +78,9 @@ async def talk(store: RedisStore) -> ConversationThread:
 
 @pytest.mark.usefixtures("redis_url")
 @pytest.mark.parametrize("command", CALLED)
-def test_a_missing_right_is_told_at_the_door(redis_server: RedisServer, command: str) -> None:
+def test_a_missing_right_is_named_when_opening(redis_server: RedisServer, command: str) -> None:
     """
-    A user who may run all commands but one of the scripts' cannot open a store, and hears which.
+    A user who may run all commands but one of the scripts' cannot open a store, and is told which.
     """
 
     async def live() -> dict[bytes, object]:
@@ -98,7 +94,7 @@ def test_a_missing_right_is_told_at_the_door(redis_server: RedisServer, command:
 
 @pytest.mark.usefixtures("redis_url")
 def test_opening_leaves_no_trace(redis_server: RedisServer) -> None:
-    """A user with every right opens a store, and nothing of the trial stays."""
+    """A user with every right opens a store, and nothing is left of the check."""
 
     async def live() -> dict[bytes, object]:
         async with RedisStore(await allow(redis_server, "+@all")):
@@ -108,7 +104,7 @@ def test_opening_leaves_no_trace(redis_server: RedisServer) -> None:
 
 
 def test_a_reader_reads(redis_server: RedisServer, redis_url: str) -> None:
-    """Whoever may write nothing at all reads every thread, and a commit is refused as a whole."""
+    """A user who may write nothing reads every thread, and a commit is refused as a whole."""
 
     async def live() -> tuple[list[str], bool]:
         async with RedisStore(redis_url) as store:
@@ -130,7 +126,7 @@ def test_a_reader_reads(redis_server: RedisServer, redis_url: str) -> None:
 def test_a_right_that_is_taken_later_leaves_nothing_half(
     redis_server: RedisServer, name: str
 ) -> None:
-    """Whatever command is taken from a user whose store is open, a write is made or it is not."""
+    """If any right is taken from a user whose store is open, a write is made whole or not at all."""
 
     async def live(command: str) -> None:
         redis_server.flush()

@@ -1,4 +1,4 @@
-"""Redis as it is set up: what a store asks of it, and what it says of it."""
+"""The settings of a Redis: what a store requires, and what it says about them."""
 
 import asyncio
 import sys
@@ -14,15 +14,15 @@ from tests.threads.stores.redis_image import tell
 
 
 def test_newer_format_is_refused(redis_url: str) -> None:
-    """What a newer foldline wrote is not opened, nor read or written by a store that is open."""
+    """A newer store is not opened, nor read or written by a store that is open."""
 
     async def live() -> None:
         async with RedisStore(redis_url) as store:
             thread = await store.thread("t")
-            await tell(redis_url, "SET", "{foldline}/format", "2")
+            await tell(redis_url, "SET", "{foldline}/format", "3")
             with pytest.raises(StoreVersionError) as caught:
                 await RedisStore(redis_url).open()
-            assert (caught.value.found, caught.value.known) == (2, 1)
+            assert (caught.value.found, caught.value.known) == (3, 2)
             with pytest.raises(StoreVersionError):
                 await thread.add_message(Message.user("x"))
             with pytest.raises(StoreVersionError):
@@ -33,7 +33,7 @@ def test_newer_format_is_refused(redis_url: str) -> None:
 
 @pytest.mark.parametrize("odd", ["x", "", "9" * 5000])
 def test_odd_format_is_refused(redis_url: str, odd: str) -> None:
-    """A format that is no number of any format is a newer one."""
+    """A format that is not the number of any format is refused as a newer one."""
     asyncio.run(tell(redis_url, "SET", "{foldline}/format", odd))
 
     with pytest.raises(StoreVersionError):
@@ -68,7 +68,7 @@ def test_eviction_is_refused() -> None:
     ],
 )
 def test_promise(mode: Sync | None, save: str, expected: RedisDurability) -> None:
-    """A store tells what its Redis may lose, as Redis is set up now."""
+    """A store reports what its Redis may lose with the current settings."""
 
     async def live(url: str) -> tuple[RedisDurability, str]:
         await tell(url, "CONFIG", "SET", "appendonly", "no" if mode is None else "yes")
@@ -85,7 +85,7 @@ def test_promise(mode: Sync | None, save: str, expected: RedisDurability) -> Non
 
 
 def test_promise_of_a_silent_redis() -> None:
-    """Where a user may not read the settings, a store says that it cannot tell."""
+    """If a user may not read the settings, the durability is unknown."""
 
     async def live(server: RedisServer) -> RedisDurability:
         rights = ("~*", "&*", "+@all", "-config")
@@ -102,7 +102,7 @@ def test_promise_of_a_silent_redis() -> None:
     ["http://h", "nonsense", "", "redis://u:hush@h:x/", "redis://h?hush=1", "redis://h?db=hush"],
 )
 def test_odd_addresses(url: str) -> None:
-    """What is no address is refused, and the message holds nothing of it."""
+    """An invalid address is refused without quoting it."""
     with pytest.raises(ConfigError) as caught:
         RedisStore(url)
 
@@ -113,14 +113,14 @@ def test_odd_addresses(url: str) -> None:
     "prefix", ["", "a/b", "{a}", "a b", "*", "\ud800", "a" * 201, None, 5, b"a", ["a"]]
 )
 def test_odd_prefixes(prefix: object) -> None:
-    """A prefix that could be taken for more than a name, or is no text, is refused."""
+    """A prefix that is not a plain name is refused."""
     with pytest.raises(ConfigError, match="prefix"):
         RedisStore("redis://h", prefix=prefix)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("timeout", [0, -1, float("nan"), None, "5", [], True])
 def test_odd_timeouts(timeout: object) -> None:
-    """A call needs some time, given as a number."""
+    """A timeout must be a positive number."""
     with pytest.raises(ConfigError, match="timeout"):
         RedisStore("redis://h", timeout=timeout)  # type: ignore[arg-type]
 
@@ -157,6 +157,6 @@ def test_store_in_several_loops(redis_url: str) -> None:
             await store.open()
             thread = await store.thread("t")
             await thread.add_message(Message.user("x"))
-            return thread.count
+            return thread.head.count
 
     assert [asyncio.run(live()) for _ in range(3)] == [1, 2, 3]

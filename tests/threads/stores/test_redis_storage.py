@@ -1,53 +1,36 @@
-"""
-Redis as a storage: the promises of the kit, the same answers as memory, and keys that belong together.
-"""
+"""Redis as a storage: the promises of the kit, the same answers as memory, and its keys."""
 
 import asyncio
+from datetime import UTC, datetime, timedelta
 from random import Random
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from msgspec.structs import replace
 
-from foldline.errors import FoldlineError, StoreCorruptError, StoreError, ThreadNotFoundError
+from foldline.errors import FoldlineError, StoreCorruptError, StoreError
+from foldline.history.messages import Message
 from foldline.testing.storage import StorageCheck, StorageConformance
+from foldline.testing.storage.check import Scribe
+from foldline.threads.change import Document, DocumentKind
 from foldline.threads.key import ThreadKey
-from foldline.threads.step import Branch, Document, DocumentKind, Step, StoredRow, StoredThread
-from foldline.threads.storage import ThreadStorage, WordIndex
+from foldline.threads.row import StoredRow
+from foldline.threads.storage import StoredThread, ThreadStorage
 from foldline.threads.stores.memory import MemoryStorage
 from foldline.threads.stores.redis.storage import RedisStorage
+from foldline.threads.stores.redis.store import RedisStore
 from tests.threads.stores.redis_image import image, tell
+from tests.threads.stores.writing import lab_of
 
 
 KINDS: tuple[DocumentKind, ...] = ("metadata", "execution", "reduction", "tool", "checkpoint")
-KEY = ThreadKey("acme", "t")
-ROOT = b"r" * 16
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+THREAD_KEYS = ("thread", "names", "live", "systems", "epochs")
 
 
-def key_of(kind: str, name: str) -> bytes:
+def key_of(kind: str, name: str = "t") -> bytes:
     """Return a key of the tenant `acme`."""
     return f"{{foldline}}/{kind}/acme/{name}".encode()
-
-
-def step(expected: int, branch: bytes = ROOT, **changes: object) -> Step:
-    """Return a step that makes a thread, or goes on with one."""
-    fields: dict[str, object] = {
-        "id": b"12345678",
-        "expected": expected,
-        "head": b"head %d" % expected,
-        "branch": branch,
-        "opens": Branch(branch, None, 0) if expected == 0 else None,
-        "last_activity": 1.5,
-    }
-    return Step(**(fields | changes))  # type: ignore[arg-type]
-
-
-def rows_from(start: int, count: int, branch: bytes = ROOT) -> list[StoredRow]:
-    """Return *count* rows, every third of a system message."""
-    return [
-        StoredRow(branch=branch, seq=seq, system=seq % 3 == 0, data=b"row %d" % seq)
-        for seq in range(start, start + count)
-    ]
 
 
 def plain(answer: object) -> object:
@@ -61,15 +44,16 @@ def plain(answer: object) -> object:
 
 
 class Walk:
-    """The same steps at random on two storages."""
+    """The same random steps on two storages."""
 
     def __init__(self, storages: list[ThreadStorage], seed: int) -> None:
         self.storages = storages
         self.random = Random(seed)
-        self.threads: dict[ThreadKey, tuple[int, bytes, int]] = {}
-        self.branches: list[tuple[str, bytes]] = []
+        self.scribes: dict[ThreadKey, Scribe] = {}
+        # How many rows each epoch has; after them nothing is promised.
+        self.epochs: dict[tuple[ThreadKey, bytes], int] = {}
 
-    async def both(self, name: str, *given: object, **options: object) -> None:
+    async def both(self, name: str, *given: object, **options: object) -> object:
         answers: list[object] = []
         for storage in self.storages:
             try:
@@ -77,149 +61,129 @@ class Walk:
             except FoldlineError as error:
                 answers.append((type(error), str(error)))
         assert answers[0] == answers[1], (name, given)
+        return answers[0]
 
-    def pick(self) -> ThreadKey:
-        number = self.random.randrange(5)
-        return ThreadKey(f"tenant-{number % 2}", f"t{number}")
-
-    def documents(self) -> list[Document]:
-        return [
-            Document(
-                self.random.choice(KINDS), f"{self.random.randrange(4)}", self.random.randbytes(5)
-            )
-            for _ in range(self.random.randrange(4))
+    async def commit(self, key: ThreadKey, lab_scribe: Scribe, act: float) -> None:
+        """Make one of the commits that there are, refused ones among them."""
+        scribe, pick = lab_scribe, self.random
+        put = [
+            Document(pick.choice(KINDS), f"{pick.randrange(4)}", pick.randbytes(5))
+            for _ in range(pick.randrange(4))
         ]
-
-    async def write(self, key: ThreadKey, *, leave: ThreadKey | None, purge: bool) -> None:
-        revision, branch, count = self.threads.get(key, (0, b"", 0))
-        opens = None
-        if leave is not None or purge or revision == 0:
-            _, parent, most = (0, b"", 0) if leave is None else self.threads[leave]
-            count = self.random.randint(0, most)
-            branch = self.random.randbytes(16)
-            opens = Branch(branch, parent or None, count if parent else 0)
-            self.branches.append((key.tenant, branch))
-        rows = [
-            StoredRow(
-                branch=branch,
-                seq=count + at,
-                system=self.random.random() < 0.2,
-                data=self.random.randbytes(4),
-            )
-            for at in range(self.random.randrange(6))
-        ]
-        kind = self.random.choice(KINDS)
-        made = step(
-            revision,
-            branch,
-            opens=opens,
-            rows=rows,
-            put=self.documents(),
-            drop=[(kind, self.random.choice([None, "0", "1"]))],
-            expires_at=self.random.choice([None, 12.25]),
-            purge=purge,
-        )
-        await self.both("commit", key, made)
-        self.threads[key] = (revision + 1, branch, count + len(rows))
-
-    async def go(self) -> None:
-        key, act = self.pick(), self.random.random()
-        relatives = [one for one in self.threads if one.tenant == key.tenant]
-        if key in self.threads and act < 0.15:
-            await self.both("delete", key)
-            del self.threads[key]
-        elif key in self.threads and act < 0.3:
-            await self.write(key, leave=key, purge=self.random.random() < 0.3)
-        elif key in self.threads and act < 0.4:
-            await self.write(key, leave=None, purge=True)
-        elif key not in self.threads and relatives and act < 0.7:
-            await self.write(key, leave=self.random.choice(relatives), purge=False)
+        drop = [(pick.choice(KINDS), pick.choice([None, "0", "1"]))]
+        fields: dict[str, Any] = {"put": put, "drop": drop, "gone_at": pick.choice([None, 12.25])}
+        if act < 0.4 and scribe.revision:
+            at = pick.randint(0, len(scribe.rows))
+            change = scribe.rewinding(at, pick.randrange(5), **fields)
+        elif act < 0.45 and scribe.revision:
+            change = scribe.rewinding(0, pick.randrange(3), clears=True, **fields)
+        elif act < 0.6 and scribe.left:
+            change = scribe.change(keeps=pick.sample([*scribe.left], 1), **fields)
         else:
-            await self.write(key, leave=None, purge=False)
+            system = [place for place in range(5) if pick.random() < 0.3]
+            change = scribe.change(scribe.drawn(pick.randrange(6), system=system), **fields)
+        if await self.both("commit", key, change) is None:
+            scribe.made(change)
+        self.epochs[key, scribe.epoch] = len(scribe.rows)
+
+    async def fork(self, key: ThreadKey, source: Scribe, fork: Scribe) -> None:
+        epoch = self.random.choice([source.epoch, *source.left])
+        rows = source.rows if epoch == source.epoch else source.left[epoch]
+        at = self.random.randint(0, len(rows) + 1)
+        change = fork.copying(source, at, epoch=epoch)
+        if await self.both("commit", key, change) is None:
+            fork.rows = rows[:at]
+            fork.made(change)
+            self.scribes[key] = fork
+            self.epochs[key, fork.epoch] = at
+
+    async def go(self, key: ThreadKey, fresh: Scribe) -> None:
+        act, known = self.random.random(), self.scribes.get(key)
+        relatives = [one for name, one in self.scribes.items() if name.tenant == key.tenant]
+        if known is not None and act < 0.1:
+            await self.both("delete", key)
+            del self.scribes[key]
+        elif known is None and relatives and act < 0.7:
+            await self.fork(key, self.random.choice(relatives), fresh)
+        else:
+            await self.commit(key, self.scribes.setdefault(key, fresh), act)
 
     async def compare(self) -> None:
         await self.both("tenants")
         for tenant in ("tenant-0", "tenant-1"):
             for limit in (None, 1):
                 await self.both("threads", tenant, after="t1", limit=limit)
-        for key, (_, branch, count) in self.threads.items():
+        for (key, epoch), length in self.epochs.items():
+            start, stop = sorted(self.random.choices(range(length + 1), k=2))
+            for system in (False, True):
+                await self.both("rows", key, epoch, start, stop, system=system)
+        for key in self.scribes:
             for kind in KINDS:
                 await self.both("documents", key, kind, limit=self.random.choice([None, 1, 2]))
-            start, stop = sorted(self.random.choices(range(count + 2), k=2))
-            for system in (False, True):
-                await self.both("rows", key, branch, start, stop, system=system)
-                await self.both("rows", key, branch, 0, count, system=system)
 
 
 @pytest.mark.parametrize("check", StorageConformance.checks(), ids=lambda one: one.name)
 def test_conformance(redis_url: str, check: StorageCheck) -> None:
-    """Redis keeps every promise of a storage that applies to it, and what a check wrote goes."""
-    applies = asyncio.run(StorageConformance(lambda: RedisStorage(redis_url)).prove(check))
+    """Redis keeps every promise of a storage, and no key is left of what a check wrote."""
+    assert asyncio.run(StorageConformance(lambda: RedisStorage(redis_url)).prove(check))
 
-    assert applies is not check.needs_words
     assert asyncio.run(image(redis_url)) == {}
-
-
-def test_no_index_of_words(redis_url: str) -> None:
-    """Redis finds no words by itself, so that a search reads the messages."""
-    assert not isinstance(RedisStorage(redis_url), WordIndex)
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_walks_like_memory(redis_url: str, seed: int) -> None:
-    """
-    Any steps give the same answers as in memory, and no key is left when the threads are deleted.
-    """
+    """Any steps have the same answers as in memory, and no key is left after deleting all."""
 
     async def walk() -> None:
-        storages: list[ThreadStorage] = [MemoryStorage(), RedisStorage(redis_url)]
-        pair = Walk(storages, seed)
-        await storages[1].open()
-        for _ in range(50):
-            await pair.go()
-            await pair.compare()
-        for key in pair.threads:
-            await pair.both("delete", key)
-        await storages[1].close()
+        async with lab_of(RedisStorage(redis_url)) as lab:
+            pair = Walk([MemoryStorage(), lab.storage], seed)
+            for _ in range(60):
+                number = pair.random.randrange(5)
+                key = ThreadKey(f"tenant-{number % 2}", f"t{number}")
+                await pair.go(key, Scribe(lab, key))
+                await pair.compare()
+            for key in pair.scribes:
+                await pair.both("delete", key)
 
     asyncio.run(walk())
 
     assert asyncio.run(image(redis_url)) == {}
 
 
-@pytest.mark.parametrize(
-    ("kind", "name"),
-    [
-        ("thread", "t"),
-        ("names", "t"),
-        ("owned", "t"),
-        ("branch", "6e" * 16),
-        ("rows", "6e" * 16),
-        ("system", "6e" * 16),
-        ("children", "6e" * 16),
-        ("branch", "72" * 16),
-        ("rows", "72" * 16),
-        ("children", "72" * 16),
-        ("threads", ""),
-    ],
-)
-def test_foreign_key_refuses_the_whole(redis_url: str, kind: str, name: str) -> None:
-    """Where one key that a commit needs holds something else, nothing at all is written."""
+@pytest.mark.parametrize("kind", [*THREAD_KEYS, "threads"])
+def test_foreign_key_refuses_the_whole(redis_url: str, kind: str) -> None:
+    """If one key that a commit needs is of another program, nothing at all is written."""
 
     async def attempt() -> tuple[object, object]:
-        storage = RedisStorage(redis_url)
-        await storage.open()
-        await storage.commit(KEY, step(0, rows=rows_from(0, 4)))
-        await tell(redis_url, "SET", key_of(kind, name).rstrip(b"/"), "foreign")
-        before = await image(redis_url)
-        new = b"n" * 16
-        put = [Document("metadata", "", b"x")]
-        rows = rows_from(3, 9, new)
-        made = step(1, new, opens=Branch(new, ROOT, 3), rows=rows, put=put, purge=True)
-        with pytest.raises(StoreCorruptError):
-            await storage.commit(KEY, made)
-        await storage.close()
-        return before, await image(redis_url)
+        async with lab_of(RedisStorage(redis_url)) as lab:
+            scribe = lab.scribe("t")
+            await scribe.write(4)
+            place = key_of(kind).removesuffix(b"/t" if kind == "threads" else b"")
+            await tell(redis_url, "SET", place, "foreign")
+            before = await image(redis_url)
+            change = scribe.rewinding(3, 9, put=[Document("metadata", "", b"x")], keeps=[])
+            with pytest.raises(StoreCorruptError):
+                await lab.storage.commit(scribe.key, change)
+            return before, await image(redis_url)
+
+    before, after = asyncio.run(attempt())
+
+    assert after == before
+
+
+@pytest.mark.parametrize("key", ["tenants", "threads/acme", "format", "fence"])
+def test_a_store_of_another_program_is_left_alone(redis_url: str, key: str) -> None:
+    """If a list of the store itself is of another program, a deletion is refused as a whole."""
+
+    async def attempt() -> tuple[object, object]:
+        async with lab_of(RedisStorage(redis_url)) as lab:
+            await lab.scribe("t").write(1)
+            await tell(redis_url, "DEL", f"{{foldline}}/{key}")
+            await tell(redis_url, "RPUSH", f"{{foldline}}/{key}", "x")
+            before = await image(redis_url)
+            with pytest.raises(StoreError, match=r"another prefix|of another program"):
+                await lab.storage.delete(lab.key("t"))
+            return before, await image(redis_url)
 
     before, after = asyncio.run(attempt())
 
@@ -228,115 +192,82 @@ def test_foreign_key_refuses_the_whole(redis_url: str, kind: str, name: str) -> 
 
 @pytest.mark.parametrize("start", [0, 3, 5])
 def test_gap_is_refused(redis_url: str, start: int) -> None:
-    """
-    Rows whose numbers do not follow those that are there are refused, with all of their commit.
-    """
+    """Rows whose numbers do not follow the stored ones are refused with all of their commit."""
 
     async def attempt() -> tuple[object, object]:
-        storage = RedisStorage(redis_url)
-        await storage.open()
-        await storage.commit(KEY, step(0, rows=rows_from(0, 4)))
-        before = await image(redis_url)
-        with pytest.raises(StoreCorruptError):
-            await storage.commit(KEY, step(1, rows=rows_from(start, 2)))
-        await storage.close()
-        return before, await image(redis_url)
+        async with lab_of(RedisStorage(redis_url)) as lab:
+            scribe = lab.scribe("t")
+            await scribe.write(4)
+            before = await image(redis_url)
+            with pytest.raises(StoreCorruptError):
+                await scribe.commit(scribe.change(scribe.drawn(2, at=start)))
+            return before, await image(redis_url)
 
     before, after = asyncio.run(attempt())
 
     assert after == before
 
 
-def test_stale_branch_is_refused(redis_url: str) -> None:
-    """
-    A thread that was made anew takes no rows for the branch of the old one, which a fork shares.
-    """
+@pytest.mark.parametrize(
+    "damage",
+    [
+        ("HDEL", key_of("thread"), "head"),
+        ("HDEL", key_of("thread"), "metadata/"),
+        ("HSET", key_of("thread"), "expires", "x"),
+        ("DEL", key_of("names")),
+        ("SET", key_of("names"), "x"),
+        ("SET", key_of("live"), "x"),
+    ],
+    ids=["head", "document", "expiry", "names", "other names", "other rows"],
+)
+def test_a_damaged_thread_hides_no_other(redis_url: str, damage: tuple[str | bytes, ...]) -> None:
+    """A thread that has lost keys is refused as damaged, listed without head, and can be deleted."""
 
-    async def attempt() -> list[StoredRow]:
-        storage = RedisStorage(redis_url)
-        await storage.open()
-        fork, new = ThreadKey("acme", "fork"), b"n" * 16
-        await storage.commit(KEY, step(0, rows=rows_from(0, 4)))
-        opens = Branch(b"f" * 16, ROOT, 4)
-        await storage.commit(fork, step(0, b"f" * 16, opens=opens))
-        await storage.delete(KEY)
-        await storage.commit(KEY, step(0, new))
-        with pytest.raises(ThreadNotFoundError):
-            await storage.commit(KEY, step(1, rows=rows_from(4, 1)))
-        found = await storage.rows(fork, b"f" * 16, 0, 9)
-        await storage.close()
-        return found
+    async def attempt() -> list[tuple[str, bool]]:
+        async with lab_of(RedisStorage(redis_url)) as lab:
+            for name in "at":
+                await lab.scribe(name).write(1, put=[Document("metadata", "", b"m")])
+            await tell(redis_url, *damage)
+            with pytest.raises(StoreCorruptError):
+                await lab.storage.load(lab.key("t"))
+            found = await lab.storage.threads("acme")
+            assert await lab.storage.delete(lab.key("t"))
+            assert not [key for key in await image(redis_url) if key.endswith(b"/acme/t")]
+            return [(one.key.id, bool(one.head)) for one in found]
 
-    assert asyncio.run(attempt()) == rows_from(0, 4)
-
-
-def test_fork_keeps_only_what_it_shares(redis_url: str) -> None:
-    """Behind a rewind, a fork that shares less than the rewind left keeps no row of the rest."""
-
-    async def attempt() -> tuple[list[StoredRow], object, object]:
-        storage = RedisStorage(redis_url)
-        await storage.open()
-        second, third = b"2" * 16, b"3" * 16
-        await storage.commit(KEY, step(0, rows=rows_from(0, 9)))
-        opens = Branch(second, ROOT, 6)
-        await storage.commit(KEY, step(1, second, opens=opens, rows=rows_from(6, 2, second)))
-        fork = ThreadKey("acme", "fork")
-        await storage.commit(fork, step(0, third, opens=Branch(third, second, 2)))
-        await storage.delete(KEY)
-        found = await storage.rows(fork, third, 0, 9)
-        await storage.close()
-        rows = await tell(redis_url, "LRANGE", key_of("rows", ROOT.hex()), "0", "-1")
-        marks = await tell(redis_url, "ZRANGE", key_of("system", ROOT.hex()), "0", "-1")
-        return found, rows, marks
-
-    found, rows, marks = asyncio.run(attempt())
-
-    assert found == rows_from(0, 2)
-    assert rows == [b"srow 0", b"mrow 1"]
-    assert marks == [b"0"]
+    assert asyncio.run(attempt()) == [("a", True), ("t", False)]
 
 
-def test_lost_key_is_noticed(redis_url: str) -> None:
-    """A thread of which a key has been dropped is damaged, and not a thread without documents."""
-
-    async def attempt() -> None:
-        storage = RedisStorage(redis_url)
-        await storage.open()
-        await storage.commit(KEY, step(0, put=[Document("reduction", "1", b"x")]))
-        await tell(redis_url, "DEL", key_of("names", "t"))
-        with pytest.raises(StoreCorruptError, match="lost some of its keys"):
-            await storage.load(KEY)
-        await storage.close()
-
-    asyncio.run(attempt())
-
-
-def test_lost_thread_is_not_listed(redis_url: str) -> None:
-    """A thread whose head has been dropped is in no list, and those behind it are."""
+def test_a_thread_can_be_made_in_place_of_an_evicted_one(redis_url: str) -> None:
+    """If Redis has dropped the hash of a thread, one made again has nothing of its other keys."""
 
     async def attempt() -> list[str]:
-        storage = RedisStorage(redis_url)
-        await storage.open()
-        for number, id in enumerate(("a", "b", "c")):
-            await storage.commit(ThreadKey("acme", id), step(0, b"%d" % number * 16))
-        await tell(redis_url, "DEL", key_of("thread", "b"))
-        found = await storage.threads("acme", limit=2)
-        await storage.close()
-        return [one.key.id for one in found]
+        async with lab_of(RedisStorage(redis_url)) as lab:
+            old = lab.scribe("t")
+            await old.write(3, system=(0,), put=[Document("tool", "a", b"x")])
+            await old.rewind(1, 1)
+            await tell(redis_url, "DEL", key_of("thread"))
+            listed = [one.key.id for one in await lab.storage.threads("acme")]
+            new = lab.scribe("t")
+            await new.write(2)
+            await new.verify()
+            assert await lab.documents(new.key, "tool") == {}
+            await lab.storage.delete(new.key)
+            return listed
 
-    assert asyncio.run(attempt()) == ["a", "c"]
+    assert asyncio.run(attempt()) == []
+    assert asyncio.run(image(redis_url)) == {}
 
 
 def test_too_many_rows_are_refused(redis_url: str) -> None:
     """A commit with more words than one command may have is refused before it is sent."""
 
     async def attempt() -> None:
-        storage = RedisStorage(redis_url)
-        await storage.open()
-        rows = [StoredRow(branch=ROOT, seq=0, system=False, data=b"")] * 500_001
-        with pytest.raises(StoreError, match="500001 messages"):
-            await storage.commit(KEY, step(0, rows=rows))
-        await storage.close()
+        async with lab_of(RedisStorage(redis_url)) as lab:
+            scribe = lab.scribe()
+            rows = [StoredRow(0, system=False, data=b"")] * 500_001
+            with pytest.raises(StoreError, match="500001"):
+                await lab.storage.commit(scribe.key, scribe.change(rows))
 
     asyncio.run(attempt())
 
@@ -344,36 +275,29 @@ def test_too_many_rows_are_refused(redis_url: str) -> None:
 
 
 def test_many_system_messages(redis_url: str) -> None:
-    """System messages come alone across forks, in order, however many there are."""
+    """System messages come alone, in order, however many there are, at earlier epochs too."""
 
-    async def attempt() -> list[StoredRow]:
-        storage = RedisStorage(redis_url)
-        await storage.open()
-        fork, branch = ThreadKey("acme", "fork"), b"f" * 16
-        await storage.commit(KEY, step(0, rows=rows_from(0, 2_500)))
-        opens = Branch(branch, ROOT, 2_000)
-        rows = rows_from(2_000, 100, branch)
-        await storage.commit(fork, step(0, branch, opens=opens, rows=rows))
-        found = await storage.rows(fork, branch, 10, 2_050, system=True)
-        await storage.close()
-        return found
+    async def attempt() -> None:
+        async with lab_of(RedisStorage(redis_url)) as lab:
+            scribe = lab.scribe()
+            await scribe.write(2_500, system=range(0, 2_500, 2))
+            await scribe.rewind(2_000, 100)
+            for epoch in (scribe.epoch, *scribe.left):
+                rows = scribe.rows if epoch == scribe.epoch else scribe.left[epoch]
+                wanted = [row for row in rows[10:2_450] if row.system]
+                assert await scribe.read(10, 2_450, epoch=epoch, system=True) == wanted
 
-    expected = [*rows_from(0, 2_000)[10:], *rows_from(2_000, 50, b"f" * 16)]
-
-    assert asyncio.run(attempt()) == [row for row in expected if row.system]
+    asyncio.run(attempt())
 
 
 def test_tenant_is_in_every_key(redis_url: str) -> None:
     """Every key begins with the prefix in braces, and every key of a thread names its tenant."""
 
     async def write() -> None:
-        storage = RedisStorage(redis_url, prefix="app:1")
-        await storage.open()
-        branch = b"n" * 16
-        put = [Document("tool", "a/b\0", b"x")]
-        await storage.commit(KEY, step(0, rows=rows_from(0, 4), put=put))
-        await storage.commit(KEY, step(1, branch, opens=Branch(branch, ROOT, 2)))
-        await storage.close()
+        async with lab_of(RedisStorage(redis_url, prefix="app:1")) as lab:
+            scribe = lab.scribe("t")
+            await scribe.write(4, system=(1,), put=[Document("tool", "a/b\0", b"x")])
+            await scribe.rewind(2)
 
     asyncio.run(write())
     keys = set(asyncio.run(image(redis_url)))
@@ -381,3 +305,69 @@ def test_tenant_is_in_every_key(redis_url: str) -> None:
     shared = {b"{app:1}/format", b"{app:1}/tenants"}
     assert shared < keys
     assert all(key.split(b"/")[0::2][:2] == [b"{app:1}", b"acme"] for key in keys - shared)
+
+
+@pytest.mark.parametrize(
+    "odd", ["*", "acme/t", "a]b", "{acme}", "acme\r\nFLUSHALL", "\ud800", "\0"]
+)
+def test_odd_tenants_have_no_threads(redis_url: str, odd: str) -> None:
+    """A tenant or a start that looks like a pattern, a path or a command finds nothing."""
+
+    async def live() -> tuple[int, bool, list[str]]:
+        async with lab_of(RedisStorage(redis_url)) as lab:
+            await lab.scribe("t").write(1)
+            foreign = await lab.storage.threads(odd)
+            rest = await lab.storage.threads("acme", after=odd)
+            return len(foreign), len(rest) <= 1, await lab.storage.tenants()
+
+    assert asyncio.run(live()) == (0, True, ["acme"])
+
+
+def test_prefixes_are_apart(redis_url: str) -> None:
+    """Stores with different prefixes in one Redis share nothing."""
+
+    async def live() -> list[list[str]]:
+        async with RedisStore(redis_url, prefix="a") as one, RedisStore(redis_url) as other:
+            await one.thread("t", tenant="x")
+            return [await one.tenants(), await other.tenants()]
+
+    assert asyncio.run(live()) == [["x"], []]
+
+
+def test_expiry_is_of_the_store(redis_url: str) -> None:
+    """An expired thread is gone, though no key of Redis has a time to live."""
+
+    async def live() -> tuple[list[object], bool, int]:
+        clock = [NOW]
+        async with RedisStore(redis_url, clock=lambda: clock[0]) as store:
+            await store.thread("t", ttl=timedelta(hours=1))
+            lives = [await tell(redis_url, "TTL", key) for key in await image(redis_url)]
+            clock[0] += timedelta(hours=2)
+            return lives, await store.find("t") is None, await store.purge_expired()
+
+    lives, is_gone, purged = asyncio.run(live())
+
+    assert set(lives) == {-1}
+    assert (is_gone, purged) == (True, 1)
+    assert asyncio.run(image(redis_url)) == {}
+
+
+def test_more_tasks_than_connections(redis_url: str) -> None:
+    """Many more tasks than connections wait for each other, within their time."""
+
+    async def live() -> tuple[int, object]:
+        async with RedisStore(redis_url) as store:
+
+            async def turn(number: int) -> int:
+                thread = await store.thread(f"t{number}")
+                await thread.add_messages([Message.user("x")] * 4)
+                return (await store.thread(f"t{number}")).head.count
+
+            counts = await asyncio.gather(*(turn(number) for number in range(200)))
+            return sum(counts), await tell(redis_url, "INFO", "clients")
+
+    total, clients = asyncio.run(live())
+
+    assert total == 800
+    assert isinstance(clients, dict)
+    assert clients["connected_clients"] <= 17

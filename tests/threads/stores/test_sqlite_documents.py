@@ -8,29 +8,33 @@ from random import Random
 
 import pytest
 
+from foldline.threads.change import Change, Document, DocumentKind
 from foldline.threads.key import ThreadKey
-from foldline.threads.step import Branch, Document, DocumentKind, Step
 from foldline.threads.stores.memory import MemoryStorage
 from foldline.threads.stores.sqlite.storage import SQLiteStorage
 
 
 KEY = ThreadKey("default", "t")
-BRANCH = b"b" * 16
+EPOCH = b"b" * 16
 KINDS: tuple[DocumentKind, ...] = ("metadata", "execution", "reduction", "tool", "checkpoint")
 NAMES = ("", "a", "b", "c")
 
 
-def step(revision: int, random: Random) -> Step:
-    """Return a step that drops and writes documents at random, often of the same names."""
+def _named(kind: DocumentKind, name: str) -> str:
+    """Return *name*, unless there is only one document of *kind*."""
+    return "" if kind == "execution" else name
+
+
+def change_at(revision: int, random: Random) -> Change:
+    """Return a change that drops and writes documents at random, often of the same names."""
     kinds = random.sample(KINDS, 2)
-    return Step(
+    return Change(
         id=b"i" * 8,
-        expected=revision,
+        revision=revision,
         head=b"h",
-        branch=BRANCH,
-        opens=None if revision else Branch(BRANCH, None, 0),
+        epoch=EPOCH,
         put=[
-            Document(kind, name, random.randbytes(random.choice((3, 300, 3_000))))
+            Document(kind, _named(kind, name), random.randbytes(random.choice((3, 300, 3_000))))
             for kind in kinds
             for name in random.sample(NAMES, random.randrange(3))
         ],
@@ -39,7 +43,6 @@ def step(revision: int, random: Random) -> Step:
             for kind in kinds
             for name in random.sample((*NAMES, None), random.randrange(3))
         ],
-        last_activity=0.0,
     )
 
 
@@ -57,7 +60,7 @@ async def seen(storage: SQLiteStorage | MemoryStorage) -> list[list[Document]]:
 @pytest.mark.parametrize("seed", range(4))
 def test_documents_are_those_of_a_memory(tmp_path: Path, seed: int) -> None:
     """
-    Whatever is dropped and written in one step, the file holds the documents that a memory holds.
+    Whatever is dropped and written in one commit, the file holds the documents that a memory holds.
     """
 
     async def run() -> None:
@@ -65,7 +68,7 @@ def test_documents_are_those_of_a_memory(tmp_path: Path, seed: int) -> None:
         file = SQLiteStorage(tmp_path / "a.db", durability="relaxed")
         await file.open()
         for revision in range(150):
-            change = step(revision, random)
+            change = change_at(revision, random)
             await memory.commit(KEY, change)
             await file.commit(KEY, change)
             assert await seen(file) == await seen(memory), change
@@ -78,16 +81,14 @@ def test_an_heir_takes_the_row_of_what_is_dropped(tmp_path: Path) -> None:
     """A document that comes as another one of its kind goes is written in its place."""
     path = tmp_path / "a.db"
 
-    def written(revision: int, name: str, *drop: tuple[DocumentKind, str]) -> Step:
-        return Step(
+    def written(revision: int, name: str, *drop: tuple[DocumentKind, str]) -> Change:
+        return Change(
             id=b"i" * 8,
-            expected=revision,
+            revision=revision,
             head=b"h",
-            branch=BRANCH,
-            opens=None if revision else Branch(BRANCH, None, 0),
+            epoch=EPOCH,
             put=[Document("reduction", name, b"x" * 500)],
             drop=drop,
-            last_activity=0.0,
         )
 
     async def run() -> None:

@@ -1,26 +1,33 @@
-"""The tables of a SQLite store, and the files that it opens and refuses."""
+"""The tables of a SQLite store, and the files that it opens, brings up to date and refuses."""
 
 import asyncio
+import shutil
 import sqlite3
+import threading
+from collections.abc import Callable
 from contextlib import closing
-from importlib.resources import files
 from pathlib import Path
 
 import pytest
-from foldline.threads.stores.sqlite.header import schema_of
-from foldline.threads.verification import Verified, verify_store
-from msgspec import structs
 
 from foldline.errors import StoreError, StoreVersionError
 from foldline.history.messages import Message
-from foldline.threads.loop_state import AgentLoopState
+from foldline.threads.key import ThreadKey
 from foldline.threads.stores.sqlite.file import APPLICATION_ID
+from foldline.threads.stores.sqlite.identity import schema_of
+from foldline.threads.stores.sqlite.migration import NEWEST_SCHEMA
+from foldline.threads.stores.sqlite.storage import SQLiteStorage
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.stores.statements import migrations
-from foldline.threads.tools import ToolRun
+from foldline.threads.verify import verify_store
+from tests.faults.kill import Moment, endings
+from tests.faults.vfs import why_unhookable
+from tests.threads.stores.recorded import SQLITE, Json, expected, materialize_sqlite, open_store
+from tests.threads.stores.recorded_answers import answers, comparable
 
 
 PACKAGE = "foldline.threads.stores.sqlite"
+OLD = tuple(name for name in SQLITE if not name.endswith("encrypted"))
 
 
 def catalog(path: Path) -> list[tuple[str, str, str | None]]:
@@ -31,9 +38,7 @@ def catalog(path: Path) -> list[tuple[str, str, str | None]]:
 
 
 def header(path: Path) -> tuple[int, int]:
-    """
-    Return the mark of the program that made the file at *path*, and the version of its tables.
-    """
+    """Return the mark of the program that made the file, and the version of its tables."""
     with closing(sqlite3.connect(path)) as connection:
         (mark,) = connection.execute("PRAGMA application_id").fetchone()
         (number,) = connection.execute("PRAGMA user_version").fetchone()
@@ -41,16 +46,10 @@ def header(path: Path) -> tuple[int, int]:
 
 
 def execute(path: Path, *pieces: str) -> None:
-    """Run each of *pieces* on the file at *path*, past every store."""
+    """Run each of *pieces* on the file at *path*, without a store."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         for piece in pieces:
             connection.execute(piece)
-
-
-def recorded(dump: Path, path: Path) -> None:
-    """Make the file at *path* out of the recorded *dump*."""
-    with closing(sqlite3.connect(path)) as connection:
-        connection.executescript(dump.read_text("utf-8"))
 
 
 def write(path: Path) -> list[str]:
@@ -65,33 +64,22 @@ def write(path: Path) -> list[str]:
     return asyncio.run(live())
 
 
-def test_schema_is_the_sum_of_migrations(tmp_path: Path) -> None:
-    """The tables of a new file are what the numbered migrations make, one after the other."""
-    made, summed = tmp_path / "made.db", tmp_path / "summed.db"
-    write(made)
-    for _, pieces in migrations(PACKAGE):
-        execute(summed, *pieces)
-
-    assert catalog(made) == catalog(summed)
-    assert {name for kind, name, _ in catalog(made) if kind == "table"} == {
-        "branches",
-        "documents",
-        "indexed",
-        "rows",
-        "threads",
-        "words",
-    }
+async def _answered(name: str, path: Path) -> tuple[dict[str, Json], list[str]]:
+    """Return what the recording *name* at *path* answers, and what is damaged in it."""
+    async with open_store(name, path) as store:
+        faults = [fault async for one in verify_store(store) for fault in one.faults]
+        return await answers(store), faults
 
 
-def test_migrations_are_numbered_from_one() -> None:
-    """Every file of SQL but the statements is a migration, and their numbers have no gap."""
-    names = sorted(entry.name for entry in (files(PACKAGE) / "sql").iterdir())
-    numbers = [number for number, _ in migrations(PACKAGE)]
+def test_a_new_file_has_the_tables_of_the_newest_version(tmp_path: Path) -> None:
+    """Branches, the word index and what migrations need in between are not among them."""
+    path = tmp_path / "a.db"
+    write(path)
 
-    assert numbers == list(range(1, len(names)))
-    assert [name[:4] for name in names if name != "statements.sql"] == [
-        f"{number:04d}" for number in numbers
-    ]
+    tables = {name for kind, name, _ in catalog(path) if kind == "table"}
+    assert tables == {"documents", "epochs", "rows", "threads"}
+    assert header(path) == (APPLICATION_ID, NEWEST_SCHEMA)
+    assert max(number for number, _ in migrations(PACKAGE)) == NEWEST_SCHEMA
 
 
 def test_opening_twice_changes_nothing(tmp_path: Path) -> None:
@@ -101,26 +89,26 @@ def test_opening_twice_changes_nothing(tmp_path: Path) -> None:
     made, marked = catalog(path), header(path)
 
     assert write(path) == ["x", "x"]
-    assert catalog(path) == made
-    assert header(path) == marked == (APPLICATION_ID, len(migrations(PACKAGE)))
+    assert (catalog(path), header(path)) == (made, marked)
 
 
-@pytest.mark.parametrize("known", range(len(migrations(PACKAGE))))
-def test_a_file_of_any_version_is_brought_up_to_date(known: int, tmp_path: Path) -> None:
-    """A file that only the first migrations were made in gets the others, and is as a new one."""
+@pytest.mark.parametrize("name", OLD)
+def test_an_old_file_gets_the_tables_of_a_new_one(name: str, tmp_path: Path) -> None:
+    """Its tables and indexes are the same then, and so are mark and version."""
     old, new = tmp_path / "old.db", tmp_path / "new.db"
-    write(new)
-    execute(old, f"PRAGMA application_id = {APPLICATION_ID}")
-    for number, pieces in migrations(PACKAGE)[:known]:
-        execute(old, *pieces, f"PRAGMA user_version = {number}")
+    materialize_sqlite(name, old)
+    before = header(old)
 
-    assert write(old) == ["x"]
-    assert catalog(old) == catalog(new)
+    write(new)
+    write(old)
+
+    assert before == (APPLICATION_ID, int(name[-1]))
     assert header(old) == header(new)
+    assert catalog(old) == catalog(new)
 
 
 def test_tables_of_a_newer_version_are_refused(tmp_path: Path) -> None:
-    """A file that a newer foldline wrote is refused with both versions, and stays as it is."""
+    """A file that a newer foldline wrote is refused with both versions, and is not changed."""
     path = tmp_path / "a.db"
     write(path)
     execute(path, "PRAGMA user_version = 99", "PRAGMA wal_checkpoint(TRUNCATE)")
@@ -130,7 +118,7 @@ def test_tables_of_a_newer_version_are_refused(tmp_path: Path) -> None:
         write(path)
 
     assert "99" in str(caught.value)
-    assert str(len(migrations(PACKAGE))) in str(caught.value)
+    assert str(NEWEST_SCHEMA) in str(caught.value)
     assert path.read_bytes() == before
 
 
@@ -138,7 +126,7 @@ def test_tables_of_a_newer_version_are_refused(tmp_path: Path) -> None:
     "piece", ["CREATE TABLE threads (one)", "PRAGMA application_id = 7"], ids=["tables", "mark"]
 )
 def test_a_file_of_another_program_is_refused(piece: str, tmp_path: Path) -> None:
-    """A database with tables or a mark of somebody else is refused, and gets none of ours."""
+    """A database with tables or a mark of another program is refused, and gets none of ours."""
     path = tmp_path / "a.db"
     execute(path, piece)
     tables, marked = catalog(path), header(path)
@@ -146,12 +134,11 @@ def test_a_file_of_another_program_is_refused(piece: str, tmp_path: Path) -> Non
     with pytest.raises(StoreError, match="another program"):
         write(path)
 
-    assert catalog(path) == tables
-    assert header(path) == marked
+    assert (catalog(path), header(path)) == (tables, marked)
 
 
 def test_what_is_no_database_is_refused(tmp_path: Path) -> None:
-    """A text in the place of the file is refused, and stays as it is."""
+    """A text file in the place of the store is refused, and is not changed."""
     path = tmp_path / "a.db"
     path.write_bytes(b"precious\n" * 1_000)
 
@@ -161,84 +148,93 @@ def test_what_is_no_database_is_refused(tmp_path: Path) -> None:
     assert path.read_bytes() == b"precious\n" * 1_000
 
 
-def test_a_file_of_the_first_version_stays_readable(root: Path, tmp_path: Path) -> None:
-    """A file that was written with the first version of the tables is read and continued."""
+@pytest.mark.skipif(why_unhookable() is not None, reason="SQLite cannot be hooked here")
+@pytest.mark.parametrize(
+    ("name", "moment", "step"),
+    [
+        ("sqlite-3", Moment.BEFORE, 31),
+        *(
+            pytest.param(one, moment, 5, marks=pytest.mark.slow)
+            for one in SQLITE
+            for moment in Moment
+        ),
+    ],
+)
+def test_a_killed_migration_resumes(name: str, step: int, moment: Moment, tmp_path: Path) -> None:
+    """
+    Killed at any file operation of a migration, the file is migrated by the next opening.
+
+    It then answers as the program that wrote it did, and nothing in it is damaged.
+    """
+    path = tmp_path / "old.db"
+    materialize_sqlite(name, path)
+    wanted, kills = comparable(expected(name)["answers"]), 0
+
+    def prepare(folder: Path) -> None:
+        shutil.copy(path, folder / "a.db")
+
+    def migrate(folder: Path, ack: Callable[[str], None]) -> None:
+        async def live() -> None:
+            async with open_store(name, folder / "a.db"):
+                ack("migrated")
+
+        asyncio.run(live())
+
+    for ending in endings(migrate, moment=moment, prepare=prepare, step=step):
+        found, faults = asyncio.run(_answered(name, ending.folder / "a.db"))
+        assert comparable(found) == wanted, ending.operation
+        assert faults == [], ending.operation
+        kills += ending.killed and not ending.acks
+
+    assert kills >= 120 // step
+
+
+@pytest.mark.parametrize("name", OLD)
+def test_a_failed_migration_changes_nothing(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If the last of the rows cannot be copied the file is as it was, of its old version."""
     path = tmp_path / "a.db"
-    recorded(root / "tests/threads/stores/format_0001.sql", path)
-    assert header(path) == (APPLICATION_ID, 1)
+    materialize_sqlite(name, path)
+    tables, marked = catalog(path), header(path)
+    monkeypatch.setattr("foldline.threads.stores.sqlite.migration.flatten", _failing)
 
-    async def live() -> tuple[list[str], list[int], str | None, int]:
-        async with SQLiteStore(path) as store:
-            thread = await store.find("old", tenant="acme")
-            assert thread is not None
-            said = [message.text for message in await thread.get_messages()]
-            found = [match.number for match in await thread.search("AB3CD99")]
-            reduction = thread.last_reduction
-            assert reduction is not None
-            await thread.add_message(Message.user("new"))
-            return said, found, thread.display_name, reduction.summarized_up_to_index
+    with pytest.raises(StoreError):
+        write(path)
 
-    said, found, name, cut = asyncio.run(live())
-
-    assert said == [f"Where is order AB{number}CD99?" for number in range(8)]
-    assert (found, name, cut) == ([3], "Kept since the first version", 4)
-    assert header(path) == (APPLICATION_ID, len(migrations(PACKAGE)))
+    assert (catalog(path), header(path)) == (tables, marked)
 
 
-def test_a_run_of_the_first_version_goes_on(root: Path, tmp_path: Path) -> None:
-    """
-    A file of the first version keeps the state of a run, is sound, and the run goes on from there.
-    """
-    path = tmp_path / "a.db"
-    recorded(root / "tests/threads/stores/format_0001_running.sql", path)
-    assert header(path) == (APPLICATION_ID, 1)
-
-    async def faults_of(store: SQLiteStore) -> list[Verified]:
-        return [one async for one in verify_store(store) if one.faults]
-
-    async def resume() -> tuple[AgentLoopState, list[Verified]]:
-        async with SQLiteStore(path) as store:
-            thread = await store.find("running", tenant="acme")
-            idle = await store.find("idle", tenant="acme")
-            assert thread is not None
-            assert idle is not None
-            assert idle.execution_state is None
-            state = thread.execution_state
-            assert state is not None
-            faults = await faults_of(store)
-            done = ToolRun(call_id="c1", name="find_order", result="shipped")
-            await thread.commit(execution=structs.replace(state, iteration=3), tools=[done])
-            return state, faults + await faults_of(store)
-
-    async def look() -> tuple[AgentLoopState | None, list[object]]:
-        async with SQLiteStore(path) as store:
-            thread = await store.find("running", tenant="acme")
-            assert thread is not None
-            return thread.execution_state, [one.result for one in thread.pending_tools]
-
-    before, faults = asyncio.run(resume())
-    after, results = asyncio.run(look())
-
-    assert (before.run_id, before.iteration, before.metadata) == ("r1", 2, {"step": "2"})
-    assert faults == []
-    assert after == structs.replace(before, iteration=3)
-    assert results == ["shipped"]
+def _failing(*_: object) -> None:
+    message = "no more"
+    raise sqlite3.OperationalError(message)
 
 
-def test_the_state_of_a_run_is_moved(root: Path, tmp_path: Path) -> None:
-    """
-    The second version has the state in the row of its thread, and no longer among the documents.
-    """
-    path = tmp_path / "a.db"
-    recorded(root / "tests/threads/stores/format_0001_running.sql", path)
-    with closing(sqlite3.connect(path)) as connection:
-        query = "SELECT data FROM documents WHERE kind = 'execution'"
-        ((state,),) = connection.execute(query).fetchall()
+def test_several_threads_open_one_store_at_once(tmp_path: Path) -> None:
+    """Eight threads that open one storage object at the same time all use it, with no error."""
+    for attempt in range(10):
+        storage = SQLiteStorage(tmp_path / f"{attempt}.db")
+        start, failed = threading.Barrier(8), list[BaseException]()
 
-    write(path)
+        async def use(storage: SQLiteStorage) -> None:
+            await storage.open()
+            assert await storage.load(ThreadKey("default", "t")) is None
 
-    with closing(sqlite3.connect(path)) as connection:
-        found = connection.execute("SELECT id, execution FROM threads ORDER BY id").fetchall()
-        kinds = connection.execute("SELECT kind FROM documents").fetchall()
-    assert found == [("idle", None), ("running", state), ("t", None)]
-    assert kinds == [("tool",)]
+        def live(
+            storage: SQLiteStorage = storage,
+            start: threading.Barrier = start,
+            failed: list[BaseException] = failed,
+        ) -> None:
+            start.wait(10)
+            try:
+                asyncio.run(use(storage))
+            except BaseException as error:  # noqa: BLE001 - it is reported
+                failed.append(error)
+
+        threads = [threading.Thread(target=live) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        asyncio.run(storage.close())
+        assert failed == []

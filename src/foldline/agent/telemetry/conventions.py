@@ -28,7 +28,6 @@ __all__ = [
     "CONVERSATION_ID",
     "ERROR_TYPE",
     "OPERATION",
-    "PROVIDER",
     "REQUEST_MODEL",
     "RESPONSE_MODEL",
     "Attributes",
@@ -58,15 +57,13 @@ ERROR_TYPE: Final = "error.type"
 OPERATION: Final = "gen_ai.operation.name"
 """The kind of work."""
 
-PROVIDER: Final = "gen_ai.provider.name"
-"""The vendor, by the name that the conventions give it."""
-
 REQUEST_MODEL: Final = "gen_ai.request.model"
 """The model that was asked."""
 
 RESPONSE_MODEL: Final = "gen_ai.response.model"
 """The model that answered."""
 
+_PROVIDER = "gen_ai.provider.name"
 # Vendors that the conventions name differently.
 _PROVIDERS: Mapping[str, str] = MappingProxyType(
     {
@@ -103,8 +100,8 @@ def model_attributes(name: str) -> Attributes:
     """Return the provider and the model of *name*, such as `openai:gpt-5-mini`."""
     vendor, colon, model = name.partition(":")
     if not colon:
-        return {PROVIDER: "_OTHER", REQUEST_MODEL: name}
-    return {PROVIDER: _PROVIDERS.get(vendor, vendor), REQUEST_MODEL: model}
+        return {_PROVIDER: "_OTHER", REQUEST_MODEL: name}
+    return {_PROVIDER: _PROVIDERS.get(vendor, vendor), REQUEST_MODEL: model}
 
 
 def request_attributes(

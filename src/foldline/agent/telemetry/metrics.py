@@ -93,18 +93,18 @@ class Metrics:
 
     def folded(self, event: HistoryReductionEvent) -> None:
         """Count a fold."""
-        attributes = {"foldline.fold.status": event.status} | _strategy(event)
+        attributes = {
+            "foldline.fold.status": event.status,
+            "foldline.fold.strategy": event.strategy,
+        }
         self._folds.add(1, attributes)
         self._fold_durations.record(event.duration, attributes)
         self._summarizer_calls.add(event.summarizer_calls, attributes)
 
     def viewed(self, event: HistoryReductionEvent) -> None:
         """Count the view that a model call sends."""
+        attributes = {"foldline.fold.strategy": event.strategy}
         if event.status == "cache_hit":
-            self._hits.add(1, _strategy(event))
+            self._hits.add(1, attributes)
         if is_compacted(event):
-            self._saved.add(max(0, event.original_tokens - event.reduced_tokens), _strategy(event))
-
-
-def _strategy(event: HistoryReductionEvent) -> Attributes:
-    return {"foldline.fold.strategy": event.strategy}
+            self._saved.add(max(0, event.original_tokens - event.reduced_tokens), attributes)

@@ -1,9 +1,4 @@
-"""
-Tools: typed functions that a model may call.
-
-What a model is told comes from annotations and docstring, what it writes is checked against them
-before anything runs, and whatever goes wrong comes back to it as a short text.
-"""
+"""Tools: typed functions that a model may call."""
 
 from foldline.agent.tools.answer import MAX_RESULT_CHARS, ToolAnswer
 from foldline.agent.tools.running import call_signature, run_tool, unknown_tool

@@ -124,7 +124,7 @@ def _finish(made: Backup, *, as_json: bool, path: Path | None = None) -> None:
     else:
         for problem in made.problems:
             say(problem, style="red")
-        state = "damaged" if made.problems else "every message whole"
+        state = "damaged" if made.problems else "no damage found"
         say(f"{file}: {counted(made.threads, 'thread')}, {made.size:,} bytes, {state}")
     if made.problems:
         raise typer.Exit(DAMAGED)

@@ -158,7 +158,7 @@ def _built(message: Message) -> list[dict[str, Any]]:
     role = speaker(message)
     if role != "assistant":
         return _item(role, [block for part in message.parts for block in _blocks(part, role)])
-    # Results belong to the user's side, whoever is said to have brought them.
+    # Results belong to the user's side, also those that an assistant message holds.
     answers = [block for part in message.tool_call_responses for block in _blocks(part, "user")]
     said = [block for part in message.parts for block in _blocks(part, role)]
     return _item("user", answers) + _item(role, said)

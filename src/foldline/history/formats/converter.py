@@ -45,7 +45,7 @@ class Converter(Struct, frozen=True, kw_only=True):
     """Writes a message from its parts: as several items, or none, if the format has it so."""
 
     plain_roles: Collection[str] = ()
-    """The roles whose items of a text alone are written as they were read; that needs no proof."""
+    """The roles whose items of one str are written as they were read, which needs no check."""
 
     id_key: Callable[[Object], str | None]
     """Names the field with the id of a call in what is a call or a result; None for all else."""
@@ -54,7 +54,7 @@ class Converter(Struct, frozen=True, kw_only=True):
     """The field of an item that holds calls or results, if they are no items of their own."""
 
     result_type: str = ""
-    """The type of a result in that field, if it may stand beside other things."""
+    """The type of a result in that field, if it may be there among others."""
 
     def messages(self, items: object) -> tuple[Message, ...]:
         """
@@ -85,17 +85,23 @@ class Converter(Struct, frozen=True, kw_only=True):
 
     def message(self, item: Any) -> Message:
         """
-        Read one item as one message, whatever stands beside it.
+        Read one item as one message, whatever is next to it.
 
         Raises:
             FormatError: *item* has the wrong shape.
         """
+        plain = self._plain(item)
+        if plain is not None:
+            return plain
         fields = as_object(item, "the message")
-        role: Any = fields.get("role")
-        content = fields.get("content")
-        if type(content) is str and list(fields) == _PLAIN_KEYS and role in self.plain_roles:
-            return Message(role=role, parts=(TextPart(content),))
         return self._kept(self.parse(fields), [fields])
+
+    def _plain(self, item: Any) -> Message | None:
+        if type(item) is not dict or list(item) != _PLAIN_KEYS or type(item["content"]) is not str:
+            return None
+        role: Any = item["role"]
+        parts = (TextPart(item["content"]),)
+        return Message(role=role, parts=parts) if role in self.plain_roles else None
 
     def own_items(self, message: Message) -> list[Object]:
         """Write one message: as the items that it was read from, or from its parts."""
@@ -120,21 +126,26 @@ class Converter(Struct, frozen=True, kw_only=True):
             FormatError: An item has the wrong shape; the error names its place and the field.
         """
         if isinstance(items, (str, bytes, dict)) or not isinstance(items, Iterable):
-            message = "the messages are not a list"
-            raise FormatError(message)
-        runs: list[list[tuple[Message, Object]]] = []
+            text = "the messages are not a list"
+            raise FormatError(text)
+        pairs: list[tuple[Message, list[Object]]] = []
+        run: list[Message] = []
         for place, item in enumerate(items):
             try:
                 pieces = self._pieces(item)
             except FormatError as error:
-                message = f"message {place}: {error}"
-                raise FormatError(message) from error
-            for pair in pieces:
-                if runs and runs[-1][-1][0].goes_on_with(pair[0]):
-                    runs[-1].append(pair)
-                else:
-                    runs.append([pair])
-        return [self._joined(run) for run in runs]
+                text = f"message {place}: {error}"
+                raise FormatError(text) from error
+            for message, own in pieces:
+                if message.role == "assistant" and run and run[-1].goes_on_with(message):
+                    pairs[-1][1].append(own)
+                    run.append(message)
+                    continue
+                self._join(pairs, run)
+                pairs.append((message, [own]))
+                run = [message]
+        self._join(pairs, run)
+        return pairs
 
     def split(self, item: Object) -> list[Object]:
         """
@@ -200,7 +211,11 @@ class Converter(Struct, frozen=True, kw_only=True):
                 edited.append(item)
         return edited
 
-    def _pieces(self, item: Any) -> list[tuple[Message, Object]]:
+    def _pieces(self, item: Any) -> Sequence[tuple[Message, Object]]:
+        plain = self._plain(item)
+        if plain is not None:
+            # Most items of a long history.
+            return ((plain, item),)
         first, *others = self.split(as_object(item, "the message"))
         pieces = [(self.message(first), first)]
         for piece in others:
@@ -210,18 +225,18 @@ class Converter(Struct, frozen=True, kw_only=True):
             pieces.append((replace(message, native=native), piece))
         return pieces
 
-    def _joined(self, run: list[tuple[Message, Object]]) -> tuple[Message, list[Object]]:
-        first, item = run[0]
-        if len(run) == 1:
-            return first, [item]
-        items = [item for _, item in run]
-        message = Message(
-            role=first.role,
-            parts=tuple(chain.from_iterable(message.parts for message, _ in run)),
-            id=next((message.id for message, _ in run if message.id is not None), None),
-            name=first.name,
+    def _join(self, pairs: list[tuple[Message, list[Object]]], run: Sequence[Message]) -> None:
+        """Put one message for all of *run* in the last of *pairs*, which has the items of it."""
+        if len(run) <= 1:
+            return
+        joined = Message(
+            role=run[0].role,
+            parts=tuple(chain.from_iterable(message.parts for message in run)),
+            id=next((message.id for message in run if message.id is not None), None),
+            name=run[0].name,
         )
-        return self._kept(message, items), items
+        items = pairs[-1][1]
+        pairs[-1] = (self._kept(joined, items), items)
 
     def _kept(self, message: Message, items: list[Object]) -> Message:
         """Return *message* with *items* beside it, unless its parts alone give the same JSON."""

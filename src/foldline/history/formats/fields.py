@@ -1,8 +1,8 @@
 """
 Reading the fields of records that others wrote, where a field may be missing.
 
-What is missing or of another kind reads as empty. The strict twins, for what a record cannot be
-read without, are in `formats.wire`; `at` says where such a record stands.
+What is missing or of another kind reads as empty. The strict counterparts are in `formats.wire`;
+`at` adds the place of a record to an error.
 """
 
 from collections.abc import Generator, Iterable
@@ -34,22 +34,22 @@ _MILLISECONDS = 1e11
 
 
 def maybe_object(value: Any) -> Object:
-    """Return *value* where it is an object, else an empty one."""
+    """Return *value* if it is an object, else an empty one."""
     return value if isinstance(value, dict) else {}
 
 
 def maybe_list(value: Any) -> list[Any]:
-    """Return *value* where it is a list, else an empty one."""
+    """Return *value* if it is a list, else an empty one."""
     return value if isinstance(value, list) else []
 
 
 def maybe_text(value: Any) -> str:
-    """Return *value* where it is a text, else an empty one."""
+    """Return *value* if it is a str, else an empty one."""
     return value if isinstance(value, str) else ""
 
 
 def maybe_count(value: Any) -> int:
-    """Return *value* where it is a whole number and not negative, else 0."""
+    """Return *value* if it is a whole number and not negative, else 0."""
     return value if type(value) is int and value > 0 else 0
 
 
@@ -72,7 +72,7 @@ def maybe_time(value: Any) -> datetime | None:
 
 
 def first_text(record: Object, *keys: str) -> str:
-    """Return the first of *keys* in *record* that is a text or a whole number, as text."""
+    """Return the first of *keys* in *record* that is a str or a whole number, as a str."""
     for key in keys:
         value = record.get(key)
         if (isinstance(value, str) and value) or type(value) is int:
@@ -81,7 +81,7 @@ def first_text(record: Object, *keys: str) -> str:
 
 
 def scalars(record: Object, keys: Iterable[str]) -> Object:
-    """Return those of *keys* in *record* that hold a text, a number or a truth value."""
+    """Return those of *keys* in *record* that hold a str, a number or a bool."""
     return {
         key: record[key]
         for key in keys

@@ -40,7 +40,7 @@ __all__ = [
 
 
 FAILED = GenericPart("is_error", '{"type":"is_error"}')
-"""What stands behind the answer of a tool that the record marks as an error."""
+"""What ends a result that the record marks as an error."""
 
 _ROLE_SHOWN = 32
 _ENDLESS = (TypeError, ValueError, OverflowError, RecursionError)
@@ -145,7 +145,7 @@ def check_role(role: Any, known: Iterable[str]) -> str:
 
 
 def media_from_url(url: str, modality: str) -> BlobPart | UriPart:
-    """Return what *url* stands for: its own bytes where it is a data URL, else an address."""
+    """Return the bytes of *url* if it is a data URL, else the address."""
     header, comma, data = url.partition(",")
     if comma and header.startswith("data:") and header.endswith(";base64"):
         return BlobPart(modality, header[len("data:") : -len(";base64")], data)
@@ -159,10 +159,10 @@ def data_url(part: BlobPart) -> str:
 
 def readable_text(part: Part) -> str | None:
     """
-    Return the text that stands for *part* where a vendor has no place for its kind.
+    Return the text to send for *part* if a vendor has no place for its kind.
 
     A readable compaction and an address are text already; bytes and uploads leave a mark of their
-    kind. None where the part holds nothing that another vendor could read.
+    kind. None if the part holds nothing that another vendor could read.
     """
     match part:
         case TextPart(content=content):
@@ -187,8 +187,8 @@ def speaker(message: Message) -> str:
     """
     Return the role under which the words of *message* are written: `system`, `user`, `assistant`.
 
-    Whoever calls tools is the assistant. What a tool says beside its answers is said by the user,
-    since every vendor takes from a tool nothing but answers.
+    A message with calls is the assistant's. What a tool says beside its results is said by the
+    user, since every vendor takes nothing but results from a tool.
     """
     if message.role == "system":
         return "system"

@@ -1,7 +1,7 @@
 """What a storage promises whose data outlives its process."""
 
 from foldline.testing.storage.check import Check, Lab, expect, facts_of
-from foldline.threads.step import Document
+from foldline.threads.change import Document
 
 
 __all__ = ["LASTING"]

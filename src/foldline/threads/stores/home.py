@@ -1,4 +1,4 @@
-"""Where a store was opened: the only place where it works."""
+"""The process and the event loop in which a store was opened, where alone it works."""
 
 import asyncio
 import os
@@ -11,13 +11,12 @@ __all__ = ["Home"]
 
 class Home:
     """
-    The process, and the event loop if that counts, in which a store was opened.
+    The process and, for some stores, the event loop in which a store was opened.
 
-    A fork takes no threads along, and shares sockets and the event loop's list of them.
+    A forked process has no threads, and shares sockets and the list of them with its parent.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop | None = None) -> None:
-        """Be this process, and *loop* if the store belongs to one."""
         self._process = os.getpid()
         self._loop = loop
 
@@ -28,7 +27,7 @@ class Home:
 
     @property
     def is_lost(self) -> bool:
-        """Whether nothing here can close what was opened there, so that it is left to itself."""
+        """Whether it cannot be closed from here, so that it is left alone."""
         return not self.is_same_process or (self._loop is not None and self._loop.is_closed())
 
     def check(self) -> None:

@@ -72,6 +72,7 @@ class MemoryStorage:
     """
 
     ends_commits = False
+    """A commit has nothing to wait for."""
 
     def __init__(self) -> None:
         self._threads: dict[ThreadKey, _Thread] = {}

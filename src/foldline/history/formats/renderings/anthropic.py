@@ -41,7 +41,7 @@ class AnthropicView(Struct, frozen=True, kw_only=True):
     """The two fields of a request that hold a conversation."""
 
     system: list[dict[str, Any]]
-    """Text blocks for the field `system`; where there are none, the field is to be left out."""
+    """Text blocks for the field `system`; if there are none, leave the field out."""
 
     messages: list[dict[str, Any]]
     """The field `messages`."""
@@ -56,9 +56,9 @@ class _Turn(Struct):
 
 def render_anthropic(view: Iterable[Message], *, original: Original | None = None) -> AnthropicView:
     """
-    Write *view*, in which every call is answered directly behind it, as the vendor accepts it.
+    Write *view*, in which every call is directly followed by its result, as the vendor accepts it.
 
-    System messages are taken out, neighbours of one role become one message, blank text and
+    System messages are taken out, neighbors of one role become one message, blank text and
     unsigned thinking are left out. An item that *original* gives is used as it is unless something
     in it has to change. The rendering of a longer view begins with that of a shorter one, the
     last message of which may be extended; of more than four cache marks the older ones go.

@@ -36,7 +36,7 @@ def render_openai_chat(
     view: Iterable[Message], *, original: Original | None = None
 ) -> list[dict[str, Any]]:
     """
-    Write *view*, in which every call is answered directly behind it, as the vendor accepts it.
+    Write *view*, in which every call is directly followed by its result, as the vendor accepts it.
 
     An item that *original* gives is used as it is unless something in it has to change. The
     rendering of a longer view begins with that of a shorter one; that of an empty view is a short
@@ -125,7 +125,7 @@ def _as_function(call: dict[str, Any], kind: str) -> dict[str, Any] | None:
     """
     Return *call*, of a *kind* that the vendor does not know, as the call of a function.
 
-    None where it has no name or no arguments: nobody can tell what it is.
+    None if it has no name or no arguments, so that its meaning is unknown.
     """
     for tool in (call.get("function"), call.get(kind), call):
         if is_object(tool) and isinstance(tool.get("name"), str) and "arguments" in tool:

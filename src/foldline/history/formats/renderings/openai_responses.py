@@ -33,7 +33,7 @@ def render_openai_responses(
     view: Iterable[Message], *, original: Original | None = None
 ) -> list[dict[str, Any]]:
     """
-    Write *view*, in which every call is answered directly behind it, as the vendor accepts it.
+    Write *view*, in which every call is directly followed by its result, as the vendor accepts it.
 
     An item that *original* gives is used as it is unless something in it has to change. The
     rendering of a longer view begins with that of a shorter one; that of an empty view is a short
@@ -41,7 +41,7 @@ def render_openai_responses(
 
     An item id tells the vendor to look for the reasoning that the item was made of, and nothing in
     a view says whether there was any in front of it. So the model's items keep their ids only
-    behind reasoning in their own run, which an input or a summary ends; without one they are sent
+    after reasoning in their own run, which an input or a summary ends; without one they are sent
     as text and calls are that never had any, which the vendor always takes.
     """
     ids = CallIds(_CALL_ID)

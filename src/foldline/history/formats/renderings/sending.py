@@ -33,13 +33,13 @@ SUMMARY_HEADER = (
 """The first line of every rendered summary."""
 
 OPENING_NOTE = "[The earlier part of this conversation has been left out.]"
-"""What a rendering opens with where the vendor wants a user message first and the view has none."""
+"""What a rendering opens with if the vendor wants a user message first and the view has none."""
 
 EMPTY_NOTE = "[empty message]"
-"""What stands for a user message without content where the vendor refuses empty ones."""
+"""What replaces a user message without content if the vendor refuses empty ones."""
 
 Original: TypeAlias = Callable[[Message], Sequence[dict[str, Any]] | None]
-"""Gives back the caller's own items for a message that is still as it came, else None."""
+"""Returns the caller's own items for a message that is unchanged, else None."""
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _NOT_IN_NAMES = re.compile("[^a-zA-Z0-9_-]")
@@ -80,7 +80,7 @@ def scrubbed(value: Any) -> Any:
     """
     Return *value* without what no request can hold: lone surrogates, `NaN` and infinities.
 
-    The very same object comes back where there is nothing to replace.
+    The very same object is returned if there is nothing to replace.
     """
     if isinstance(value, str):
         return value if value.isascii() else _SURROGATE.sub("\ufffd", value)

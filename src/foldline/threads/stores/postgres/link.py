@@ -1,4 +1,4 @@
-"""The way to a PostgreSQL: a pool of connections, and a deadline for every call."""
+"""The connections to a PostgreSQL: a pool, and a deadline for every call."""
 
 import asyncio
 import math
@@ -8,7 +8,7 @@ import socket
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
-from foldline.checks import expect_seconds, expect_whole
+from foldline.checks import expect, expect_choice, expect_seconds, expect_whole
 from foldline.errors import ConfigError, MissingExtraError, StoreBusyError, StoreError
 from foldline.threads.stores.home import Home
 from foldline.threads.stores.postgres.faults import ends_session, is_rolled_back, store_error
@@ -25,15 +25,14 @@ __all__ = ["Answer", "Broken", "Durability", "PostgresLink", "Values"]
 
 Durability: TypeAlias = Literal["full", "relaxed"]
 """
-What a crash of the server may take.
+What a crash of the server may lose.
 
-`full`: nothing that was acknowledged; each commit is flushed to its disk. `relaxed`: the commits of
-the last moments (three times its `wal_writer_delay`, so 0.6 seconds by default), whole and from the
-end, but never one in the middle.
+`full`: nothing that was acknowledged; each commit is flushed to disk. `relaxed`: the newest commits,
+whole ones, of three times `wal_writer_delay` (0.6 seconds by default).
 """
 
 Answer: TypeAlias = list[tuple[Any, ...]]
-"""The rows that a statement gave."""
+"""The rows that a statement returned."""
 
 Values: TypeAlias = Mapping[str, object]
 """The values of a statement by their names."""
@@ -42,7 +41,7 @@ _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,62}", re.ASCII)
 _ATTEMPTS: Final = 4
 _PAUSE: Final = 0.25
 _GRACE: Final = 1.0
-# The server gives up before we do, so that it is known what became of a call.
+# The server gives up before we do, so that the outcome of a call is known.
 _SERVER_SHARE: Final = 0.9
 _LOCK_SHARE: Final = 0.8
 # The server and the system count milliseconds in 31 bits.
@@ -53,10 +52,10 @@ class Broken(NamedTuple):
     """A write whose answer was lost with the connection: it may have been done or not."""
 
     session: str
-    """The name of the session that was to do it."""
+    """The name of the session that it was sent to."""
 
     until: float
-    """The moment of the event loop by which the caller wants to know."""
+    """The time of the event loop by which the caller wants to know."""
 
     reason: str
     """What broke."""
@@ -66,33 +65,31 @@ class PostgresLink:
     """
     Runs statements, each of them a transaction of its own.
 
-    A connection that broke is replaced by the next call. A read is made again where its connection
-    broke, a write only where the server says that it has undone it.
+    A broken connection is replaced by the next call. A read is then repeated, a write only if the
+    server says that it was rolled back.
     """
 
     def __init__(
         self, dsn: str, *, schema: str, pool_size: int, timeout: float, durability: Durability
     ) -> None:
         """
-        Lead to the database at *dsn*; nothing is connected yet.
+        Use the database at *dsn*; nothing is connected yet.
 
         Args:
             dsn: Its address: a `postgresql://` URL or a connection string of libpq.
             schema: The schema of the tables.
             pool_size: How many connections are open at most.
             timeout: How many seconds a call may take, waiting and connecting included.
-            durability: What a crash of the server may take.
+            durability: What a crash of the server may lose.
 
         Raises:
-            ConfigError: An argument is not allowed.
+            ConfigError: An argument is invalid.
             MissingExtraError: The `postgres` extra is not installed.
         """
         _check_place(dsn, schema)
         expect_whole("pool_size", pool_size, 1)
         expect_seconds("timeout", timeout, most=_LONGEST)
-        if durability not in get_args(Durability):
-            message = f"durability={durability!r}: allowed are full, relaxed"
-            raise ConfigError(message)
+        expect_choice("durability", durability, get_args(Durability))
         try:
             import psycopg  # noqa: PLC0415 - an optional package
             import psycopg.conninfo  # noqa: PLC0415
@@ -102,8 +99,8 @@ class PostgresLink:
         try:
             psycopg.conninfo.conninfo_to_dict(dsn)
         except (psycopg.ProgrammingError, UnicodeEncodeError):
-            # An address may hold a password, so that nothing of it is told.
-            message = "dsn is no address of a PostgreSQL: allowed are postgresql://… and host=…"
+            # It may hold a password, so it is not quoted.
+            message = "dsn must be a postgresql:// URL or a connection string of libpq"
             raise ConfigError(message) from None
         self.sql = read_statements()
         self._schema = schema
@@ -117,17 +114,17 @@ class PostgresLink:
         self._pool_size = pool_size
         self._pool: AsyncConnectionPool[AsyncConnection[Any]] | None = None
         self._home = Home()
-        # What was opened elsewhere: nothing of it may be touched, by a collector of garbage either.
+        # What was opened elsewhere must not be touched, not even by garbage collection.
         self._left: list[object] = []
         self._failures = 0
 
     async def open(self) -> None:
         """
-        Bring the tables up to date and let calls be made; harmless when repeated.
+        Bring the tables up to date and get ready for calls; harmless when repeated.
 
         Raises:
             StoreError: The database cannot be reached or used.
-            StoreVersionError: A newer foldline has written there.
+            StoreVersionError: The tables were made by a newer foldline.
         """
         if self._pool is not None:
             self._home.check()
@@ -152,7 +149,7 @@ class PostgresLink:
         )
         await pool.open()
         if self._pool is not None:
-            # Somebody who has opened it at the same time was faster.
+            # Another task has opened it at the same time and was faster.
             await pool.close(self._timeout)
             self._home.check()
             return
@@ -163,7 +160,7 @@ class PostgresLink:
         cut = asyncio.get_running_loop().call_later(self._timeout, _cut, connection)
         try:
             await self._configure(connection)
-            await migrate(connection, self.sql, self._schema)
+            await migrate(connection, self.sql, self._schema, begin=cut.cancel)
         except self._failure as error:
             raise store_error(error) from None
         finally:
@@ -189,7 +186,7 @@ class PostgresLink:
         await connection.execute(self.sql["session"], values)
 
     async def _try_again(self, pool: "AsyncConnectionPool[AsyncConnection[Any]]") -> None:
-        """Connect once more as long as somebody waits for it."""
+        """Connect once more while a call waits for it."""
         self._failures += 1
         if pool.get_stats().get("requests_waiting", 0):
             await asyncio.sleep(_PAUSE)
@@ -199,7 +196,7 @@ class PostgresLink:
         """
         Close all connections; harmless when repeated.
 
-        Those of another process are left alone, and those of a loop that is closed to the system.
+        Those of another process are left alone, those of a closed event loop to the system.
 
         Raises:
             StoreError: They belong to another event loop, which is not closed.
@@ -214,7 +211,7 @@ class PostgresLink:
 
     async def read(self, name: str, values: Values) -> Answer:
         """
-        Return the answer to a statement that is harmless when repeated.
+        Return the rows of a statement that is harmless when repeated.
 
         Raises:
             StoreError: The server cannot be reached, did not answer in time, or refused.
@@ -232,7 +229,7 @@ class PostgresLink:
 
     async def write(self, name: str, values: Values) -> Answer | Broken:
         """
-        Return the answer to a statement that is done once, or that the answer was lost.
+        Return the rows of a statement that is run once, or `Broken` if the answer was lost.
 
         Raises:
             StoreError: The server cannot be reached, or refused; nothing was written.
@@ -241,9 +238,9 @@ class PostgresLink:
 
     async def settle(self, broken: Broken, name: str, values: Values) -> Answer | None:
         """
-        End the session of a lost answer, and then read; None where it cannot be ended.
+        End the session whose answer was lost, and then read; None if it cannot be ended.
 
-        A session that lives on could still do what it was told, after anybody has looked.
+        A session that goes on could still do its work after the read.
         """
         until = max(broken.until, asyncio.get_running_loop().time() + _GRACE)
         wait = math.ceil(1000 * _GRACE / 2)
@@ -285,8 +282,7 @@ class PostgresLink:
     async def _execute(
         self, connection: "AsyncConnection[Any]", sql: bytes, values: Values, until: float
     ) -> Answer:
-        # The driver would wait for the server even when it is cancelled; it does not wait for a
-        # socket that is shut.
+        # Even when cancelled, the driver waits for the server, but not for a socket that is shut.
         cut = asyncio.get_running_loop().call_at(until, _cut, connection)
         try:
             async with connection.cursor(binary=True) as cursor:
@@ -305,7 +301,7 @@ class PostgresLink:
     async def _connection(
         self, pool: "AsyncConnectionPool[AsyncConnection[Any]]", until: float
     ) -> "AsyncConnection[Any]":
-        """Return a connection that the server has not closed while nobody used it."""
+        """Return a connection that the server did not close while it was idle."""
         failures = self._failures
         loop = asyncio.get_running_loop()
         while True:
@@ -313,7 +309,7 @@ class PostgresLink:
                 connection = await pool.getconn(timeout=until - loop.time())
             except self._refusals:
                 if self._failures > failures:
-                    message = f"PostgreSQL cannot be reached for {self._timeout} seconds"
+                    message = f"PostgreSQL cannot be reached within {self._timeout} seconds"
                     raise StoreError(message) from None
                 message = f"all {self._pool_size} connections were busy for too long"
                 raise StoreBusyError(message) from None
@@ -323,7 +319,7 @@ class PostgresLink:
             await pool.putconn(connection)
 
     def _is_alive(self, connection: "AsyncConnection[Any]") -> bool:
-        # What the server says at the end comes before the end itself.
+        # The last message of the server comes before the end of the connection.
         try:
             for _ in range(2):
                 connection.pgconn.consume_input()
@@ -334,17 +330,15 @@ class PostgresLink:
 
 
 def _check_place(dsn: object, schema: object) -> None:
-    if not isinstance(dsn, str):
-        message = f"dsn is a {type(dsn).__name__}: allowed is a text"
-        raise ConfigError(message)
-    is_name = isinstance(schema, str) and _SCHEMA.fullmatch(schema)
-    if not is_name or str(schema).startswith("pg_"):
-        message = "schema: allowed are 1 to 63 of a-z 0-9 _, no digit and no pg_ in front"
+    expect("dsn", dsn, str)
+    expect("schema", schema, str)
+    if not _SCHEMA.fullmatch(str(schema)) or str(schema).startswith("pg_"):
+        message = "schema must be 1 to 63 of a-z 0-9 _, and begin with neither a digit nor pg_"
         raise ConfigError(message)
 
 
 def _cut(connection: "AsyncConnection[Any]") -> None:
-    """Shut the socket of *connection*, so that whoever waits for it does so no longer."""
+    """Shut the socket of *connection*, so that nothing waits for it any longer."""
     if not connection.closed:
         with socket.socket(fileno=os.dup(connection.fileno())) as own:
             own.shutdown(socket.SHUT_RDWR)

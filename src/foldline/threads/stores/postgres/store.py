@@ -4,8 +4,8 @@ from collections.abc import Callable
 from datetime import datetime
 
 from foldline.history.tokens import TokenCounter
-from foldline.threads.checkpoint import CheckpointRetention
 from foldline.threads.cipher import Cipher
+from foldline.threads.storage import CheckpointRetention
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.postgres.link import Durability
 from foldline.threads.stores.postgres.storage import PostgresStorage
@@ -18,11 +18,11 @@ class PostgresStore(ThreadStore):
     """
     Threads in one PostgreSQL database, shared by any number of tasks, processes and machines.
 
-    An open store belongs to the event loop in which it was opened; another loop, or a forked
-    process, opens one of its own.
+    An open store belongs to the event loop in which it was opened: another loop or a forked process
+    must open its own.
     """
 
-    def __init__(  # noqa: PLR0913 - the options of every store, and those of the way to it
+    def __init__(  # noqa: PLR0913 - the options of every store, and of the connection
         self,
         dsn: str,
         *,
@@ -36,24 +36,22 @@ class PostgresStore(ThreadStore):
         clock: Callable[[], datetime] | None = None,
     ) -> None:
         """
-        Use the database at *dsn*, where tables are made when it is first opened.
+        Use the database at *dsn*; its tables are created when it is first opened.
 
         Args:
             dsn: Its address: a `postgresql://` URL or a connection string of libpq.
-            schema: The schema of the tables, made if there is none; stores with other schemas know
-                nothing of this one.
+            schema: The schema of the tables, created if missing; each schema is a store.
             pool_size: How many connections are open at most.
             timeout: How many seconds a call may take, waiting and connecting included.
-            durability: `full` flushes each commit to the server's disk, so that a crash takes
-                nothing. `relaxed` does not: a crash of the server may take the commits of the last
-                moments.
-            counter: What counts tokens; see `ThreadStore`.
-            cipher: What encrypts; see `ThreadStore`.
+            durability: `full` flushes each commit to the server's disk, so that a crash loses
+                nothing. `relaxed` does not: a crash of the server may lose the newest commits.
+            counter: Counts tokens; see `ThreadStore`.
+            cipher: Encrypts; see `ThreadStore`.
             checkpoints: Which checkpoints are kept.
-            clock: What tells the time, with a time zone.
+            clock: Returns the time, with a time zone.
 
         Raises:
-            ConfigError: An argument is not allowed.
+            ConfigError: An argument is invalid.
             MissingExtraError: The `postgres` extra is not installed.
         """
         storage = PostgresStorage(

@@ -1,4 +1,4 @@
-"""What Redis and the way to it report, as errors of foldline."""
+"""Errors of Redis and of the connection to it, as errors of foldline."""
 
 import re
 from collections.abc import Mapping
@@ -10,28 +10,28 @@ from foldline.errors import CommitUnknownError, StoreBusyError, StoreError
 __all__ = ["is_elsewhere", "store_error"]
 
 
-# Redis 6 puts the code of a call that failed in a script behind the place in the script.
+# Redis 6 puts the code of a call that failed in a script after the place in the script.
 _CODE = re.compile(
     r"\b(?:BUSY|CLUSTERDOWN|CROSSSLOT|MISCONF|MOVED|NOPERM|NOREPLICAS|OOM|READONLY|WRONGTYPE)\b"
 )
 # Redis 6 has no code for this one.
 _NO_RIGHT = "can't run this command"
-# What a Redis answers that is not the one to be asked, or not yet.
+# The answers of a Redis that is the wrong one, or not yet ready.
 _ELSEWHERE = frozenset({"LOADING", "MASTERDOWN", "MOVED", "READONLY"})
 _TROUBLE: Mapping[str, tuple[type[StoreError], str]] = MappingProxyType(
     {
-        "BUSY": (StoreBusyError, "Redis is busy with a script of somebody else"),
+        "BUSY": (StoreBusyError, "Redis is busy with the script of another program"),
         "CROSSSLOT": (StoreError, "this cluster divides the keys of a store"),
         "MASTERDOWN": (StoreError, "this Redis is a replica that has lost its primary"),
         "MISCONF": (StoreError, "Redis cannot write to its disk"),
-        "MOVED": (StoreError, "the keys of this store lie at another node of the cluster"),
+        "MOVED": (StoreError, "the keys of this store are on another node of the cluster"),
         "NOPERM": (StoreError, "Redis does not let this user run a command"),
         "NOREPLICAS": (StoreError, "too few replicas follow this Redis"),
         "OOM": (StoreError, "Redis has reached its maxmemory: give it more, or delete threads"),
         "READONLY": (StoreError, "this Redis is a replica: give the address of the primary"),
         "WRONGTYPE": (
             StoreError,
-            "a key of this store holds something else: choose another prefix",
+            "a key of this store is of another program: choose another prefix",
         ),
     }
 )
@@ -43,15 +43,14 @@ def store_error(error: Exception, *, is_unknown: bool) -> StoreError:
 
     Args:
         error: What the driver raised.
-        is_unknown: Whether a commit was on its way, so that it may have been made where Redis has
-            not answered.
+        is_unknown: Whether a commit was sent, so that it may have been made without an answer.
     """
     from redis import exceptions  # noqa: PLC0415 - an optional package
 
     if isinstance(error, exceptions.BusyLoadingError):
-        return StoreBusyError("Redis has just started and still reads its data (LOADING)")
+        return StoreBusyError("Redis has just started and is still reading its data (LOADING)")
     if isinstance(error, exceptions.AuthenticationError | exceptions.AuthorizationError):
-        return StoreError("Redis does not know this user or password (WRONGPASS)")
+        return StoreError("Redis refuses this user or password (WRONGPASS)")
     if isinstance(error, exceptions.ResponseError):
         return _refusal(error)
     name = type(error).__name__
@@ -64,9 +63,9 @@ def store_error(error: Exception, *, is_unknown: bool) -> StoreError:
 
 def is_elsewhere(error: Exception) -> bool:
     """
-    Tell whether a Redis has refused a call, and done nothing, that another one may take.
+    Return whether a Redis refused a call, and did nothing, that another one may accept.
 
-    After a failover the address leads to that one, and the connections still lead to the old one.
+    After a failover the address leads to that one, but the connections still lead to the old one.
 
     Args:
         error: What the driver raised.
@@ -83,7 +82,7 @@ def _refusal(error: Exception) -> StoreError:
 def _code(error: Exception) -> str:
     from redis import exceptions  # noqa: PLC0415 - an optional package
 
-    # The driver cuts these codes off.
+    # The driver removes these codes from the text.
     known: tuple[tuple[type[Exception], str], ...] = (
         (exceptions.BusyLoadingError, "LOADING"),
         (exceptions.ClusterCrossSlotError, "CROSSSLOT"),

@@ -1,4 +1,4 @@
-"""The way to a Redis: a few connections, a deadline for every call, and no write made twice."""
+"""The connections to a Redis: a few, a deadline for every call, and no write done twice."""
 
 import asyncio
 from collections.abc import Callable
@@ -38,7 +38,7 @@ class _Client(Protocol):
 
 
 class _BrokenError(Exception):
-    """A connection broke, no answer came in time, or it led to a Redis that is not to be asked."""
+    """A connection broke, no answer came in time, or it led to a Redis that cannot answer."""
 
     def __init__(self, reason: Exception, *, may_be_done: bool) -> None:
         super().__init__()
@@ -50,21 +50,21 @@ class RedisLink:
     """
     Runs commands and scripts.
 
-    A connection that broke is replaced by the next call, and all of them where one leads to a Redis
-    that is not the primary any more. A call is made once more then, but for a write that may have
-    been done: whether it was is for the caller to find out.
+    A broken connection is replaced by the next call, and all of them if one leads to a Redis that is
+    no longer the primary. A call is then repeated once, except a write that may have been done:
+    whether it was done is for the caller to find out.
     """
 
     def __init__(self, url: str, *, timeout: float) -> None:
         """
-        Lead to the Redis at *url*; nothing is connected yet.
+        Use the Redis at *url*; nothing is connected yet.
 
         Args:
             url: Its address: `redis://`, `rediss://` or `unix://`.
             timeout: How many seconds a call may take, waiting and connecting included.
 
         Raises:
-            ConfigError: *url* is no such address.
+            ConfigError: *url* is not such an address.
             MissingExtraError: The `redis` extra is not installed.
         """
         try:
@@ -77,18 +77,18 @@ class RedisLink:
         def client() -> _Client:
             from_url = cast("Callable[..., ConnectionPool]", ConnectionPool.from_url)
             pool = from_url(url, max_connections=_MOST_CONNECTIONS, **options)
-            # Otherwise what an address says would win.
+            # Otherwise the options of the address would win.
             pool.connection_kwargs.update(options)
             pool.max_connections = _MOST_CONNECTIONS
-            # A connection that is not connected shows whether the options are known.
+            # Making one, without connecting it, shows whether the options are known.
             pool.connection_class(**pool.connection_kwargs)
             return cast("_Client", Redis(connection_pool=pool))
 
         try:
             client()
         except (AttributeError, TypeError, ValueError, RedisError):
-            # An address may hold a password, so that nothing of it is told.
-            message = "url is no address of a Redis: allowed are redis://, rediss://, unix://"
+            # It may hold a password, so it is not quoted.
+            message = "url must be a redis://, rediss:// or unix:// address"
             raise ConfigError(message) from None
         self._make_client = client
         self._failure = RedisError
@@ -98,7 +98,7 @@ class RedisLink:
         self._places = asyncio.Semaphore(_MOST_CONNECTIONS)
         self._client: _Client | None = None
         self._home = Home()
-        # What was opened elsewhere: nothing of it may be touched, by a collector of garbage either.
+        # What was opened elsewhere must not be touched, not even by garbage collection.
         self._left: list[object] = []
 
     @property
@@ -108,10 +108,10 @@ class RedisLink:
 
     def open(self) -> None:
         """
-        Let calls be made; harmless when repeated.
+        Get ready for calls; harmless when repeated.
 
         Raises:
-            StoreError: They can be made in another event loop or process.
+            StoreError: It is open in another event loop or process.
         """
         if self._client is not None:
             self._home.check()
@@ -124,7 +124,7 @@ class RedisLink:
         """
         Close all connections; harmless when repeated.
 
-        Those of another process are left alone, and those of a loop that is closed to the system.
+        Those of another process are left alone, those of a closed event loop to the system.
 
         Raises:
             StoreError: They belong to another event loop, which is not closed; or Redis failed.
@@ -143,7 +143,7 @@ class RedisLink:
 
     async def ask(self, *words: bytes) -> object:
         """
-        Return the answer to one command, which only reads.
+        Return the answer to one command, which is harmless when repeated.
 
         Raises:
             StoreError: Redis cannot be reached, did not answer in time, or refused.
@@ -152,16 +152,16 @@ class RedisLink:
 
     async def run(self, script: Script, *words: bytes, writes: bool = False) -> object:
         """
-        Return the answer of a script that is given *words*.
+        Return the answer of a script to *words*.
 
         Args:
             script: The script.
-            words: What it is given, the first of which is the base of all keys.
-            writes: Whether it is a commit.
+            words: Its arguments, the first of which is the base of all keys.
+            writes: Whether it must not be repeated.
 
         Raises:
             StoreError: Redis cannot be reached, did not answer in time, or refused.
-            CommitUnknownError: It is a commit, and was sent, and no answer came.
+            CommitUnknownError: It must not be repeated, was sent, and no answer came.
         """
         given = (b"1", words[0] + b"/format", *words)
         known = (b"EVALSHA", script.digest, *given)
@@ -193,7 +193,7 @@ class RedisLink:
         is_sent = False
         try:
             async with asyncio.timeout_at(until), self._places:
-                # While this call waited, the store may have been closed, or led elsewhere.
+                # While this call waited, the store may have been closed or led elsewhere.
                 opened = self._opened()
                 client = opened.client()
                 try:
@@ -207,7 +207,7 @@ class RedisLink:
             if isinstance(error, self._refusal) and not is_misled:
                 raise store_error(error, is_unknown=False) from None
             if is_misled and self._client is opened:
-                # Connections that are in use now must not be used again, and are none of these.
+                # Connections in use now must not be used again: they are not of the new client.
                 self._client = self._make_client()
             await self._hang_up(opened)
             raise _BrokenError(error, may_be_done=is_sent and not is_misled) from None
@@ -218,7 +218,7 @@ class RedisLink:
             await self._hang_up(opened)
 
     async def _hang_up(self, client: _Client) -> None:
-        """Close the connections that nobody uses: what broke one has mostly broken all of them."""
+        """Close idle connections: what broke one has mostly broken all of them."""
         with suppress(self._failure, OSError, TimeoutError):
             async with asyncio.timeout(self._timeout):
                 await client.connection_pool.disconnect(inuse_connections=False)
@@ -229,13 +229,13 @@ class RedisLink:
             try:
                 return await client.execute_command(*words)
             except self._unknown_script:
-                # Redis forgets scripts when it starts; it has done nothing.
+                # Redis forgets scripts when it restarts; it has done nothing.
                 continue
         return await client.execute_command(*last)
 
 
 def _options(timeout: float) -> dict[str, object]:
-    """Return what every connection has, whatever its address says."""
+    """Return the options of every connection, whatever its address says."""
     from redis.asyncio.retry import Retry  # noqa: PLC0415 - an optional package
     from redis.backoff import NoBackoff  # noqa: PLC0415
 

@@ -1,22 +1,22 @@
 """
-What a Redis keeps, as it is set up.
+What a Redis keeps with its settings.
 
-Whatever the mode, a commit is written as a whole or not at all, and what a crash takes are the
-newest commits: those that stay are a consistent beginning.
+In any mode a commit is written whole or not at all. A crash loses the newest commits: those that
+remain are a consistent beginning.
 """
 
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Literal, TypeAlias, cast
+from typing import Final, Literal, TypeAlias, cast
 
 from msgspec import Struct
 
 from foldline.errors import StoreError
-from foldline.threads.stores.redis.facts import read_facts
 from foldline.threads.stores.redis.link import RedisLink
 
 
-__all__ = ["RedisDurability", "RedisPromise", "check_policy", "read_promise"]
+__all__ = ["RedisDurability", "RedisPromise", "check_policy", "read_facts", "read_promise"]
 
 
 RedisDurability: TypeAlias = Literal["always", "everysec", "no", "snapshot", "memory", "unknown"]
@@ -24,8 +24,8 @@ RedisDurability: TypeAlias = Literal["always", "everysec", "no", "snapshot", "me
 When a Redis writes to its disk what it has acknowledged.
 
 `always`: before it answers (`appendfsync always`). `everysec`: once a second. `no`: when the
-operating system likes. `snapshot`: now and then, all of it (`save`, without `appendonly`).
-`memory`: never. `unknown`: it does not say.
+operating system chooses. `snapshot`: now and then, all of it (`save`, without `appendonly`).
+`memory`: never. `unknown`: this user may not read the settings.
 """
 
 _LOSSES: Mapping[RedisDurability, str] = MappingProxyType(
@@ -35,12 +35,13 @@ _LOSSES: Mapping[RedisDurability, str] = MappingProxyType(
         "no": "a kill of Redis: nothing; a power cut: commits of the last half minute or more",
         "snapshot": "any crash: every commit since the last snapshot",
         "memory": "any end of Redis: everything",
-        "unknown": "cannot be told: this user may not read the settings (CONFIG GET)",
+        "unknown": "unknown: this user may not read the settings (CONFIG GET)",
     }
 )
 _MODES: Mapping[bytes, RedisDurability] = MappingProxyType(
     {b"always": "always", b"everysec": "everysec", b"no": "no"}
 )
+_FIELD: Final = re.compile(rb"^(\w+):([^\r\n]*)", re.MULTILINE)
 
 
 class RedisPromise(Struct, frozen=True):
@@ -51,15 +52,25 @@ class RedisPromise(Struct, frozen=True):
 
     @property
     def loss(self) -> str:
-        """
-        What a crash may take, in words; a failover takes what the replica has not yet received.
-        """
+        """What a crash may lose, in words; a failover loses what the replica has not received."""
         return _LOSSES[self.durability]
+
+
+async def read_facts(link: RedisLink, section: bytes) -> dict[str, str]:
+    """
+    Return the values of one *section* of `INFO` by their names; empty if it is not shown.
+
+    Raises:
+        StoreError: Redis cannot be reached.
+    """
+    answer = await link.ask(b"INFO", section)
+    found = _FIELD.findall(answer) if isinstance(answer, bytes) else []
+    return {name.decode(): value.decode("utf-8", "replace") for name, value in found}
 
 
 async def read_promise(link: RedisLink) -> RedisPromise:
     """
-    Return what the Redis behind *link* may lose.
+    Return what the Redis of *link* may lose.
 
     Raises:
         StoreError: It cannot be reached.
@@ -67,9 +78,11 @@ async def read_promise(link: RedisLink) -> RedisPromise:
     facts = await read_facts(link, b"persistence")
     appends = facts.get("aof_enabled") == "1"
     try:
-        found = await _setting(link, b"appendfsync" if appends else b"save")
+        answer = await link.ask(b"CONFIG", b"GET", b"appendfsync" if appends else b"save")
     except StoreError:
         return RedisPromise("unknown")
+    values = cast("list[bytes]", answer)
+    found = values[1] if len(values) > 1 else b""
     if appends:
         return RedisPromise(_MODES.get(found, "unknown"))
     return RedisPromise("snapshot" if found.strip() else "memory")
@@ -77,7 +90,7 @@ async def read_promise(link: RedisLink) -> RedisPromise:
 
 async def check_policy(link: RedisLink) -> None:
     """
-    See that the Redis behind *link* drops nothing when its memory is full.
+    Check that the Redis of *link* drops nothing when its memory is full.
 
     Policies that drop only what expires are harmless: no key of a store expires by itself.
 
@@ -88,12 +101,6 @@ async def check_policy(link: RedisLink) -> None:
     if policy.startswith("allkeys-"):
         message = (
             f"Redis may drop threads when its memory is full (maxmemory-policy {policy}): "
-            "set it to noeviction, or pass allow_eviction=True for threads that may get lost"
+            "set it to noeviction, or pass allow_eviction=True if threads may get lost"
         )
         raise StoreError(message)
-
-
-async def _setting(link: RedisLink, name: bytes) -> bytes:
-    answer = await link.ask(b"CONFIG", b"GET", name)
-    values = cast("list[bytes]", answer)
-    return values[1] if len(values) > 1 else b""

@@ -1,4 +1,4 @@
-"""The scripts that run inside Redis, as they lie in files."""
+"""The scripts that run inside Redis, out of their files."""
 
 from collections.abc import Mapping
 from hashlib import sha1
@@ -12,17 +12,16 @@ __all__ = ["Script", "scripts"]
 
 
 _PACKAGE: Final = "foldline.threads.stores.redis"
-_SHARED: Final = ("layout", "branches", "documents")
+_SHARED: Final = ("layout", "writing")
+# Every other script is refused by a store of another format.
+_ANY_FORMAT: Final = ("begin", "check", "flatten")
 _NAMES: Final = (
-    "check",
+    *_ANY_FORMAT,
     "commit",
-    "contents",
     "delete",
+    "documents",
     "fence",
-    "inspect",
     "load",
-    "marks",
-    "names",
     "rows",
     "tenants",
     "threads",
@@ -30,7 +29,7 @@ _NAMES: Final = (
 
 
 class Script(Struct, frozen=True):
-    """A script, and the name by which Redis knows it again."""
+    """A script, and the name under which Redis remembers it."""
 
     text: bytes
     """The script."""
@@ -40,16 +39,15 @@ class Script(Struct, frozen=True):
 
 
 def scripts() -> Mapping[str, Script]:
-    """Return every script by its name, each with what all of them share in front."""
+    """Return every script by its name, each after what all of them share."""
     from importlib.resources import files  # noqa: PLC0415 - a quarter of the whole import
 
     folder = files(_PACKAGE) / "lua"
-    shared = b"".join((folder / f"{part}.lua").read_bytes() for part in _SHARED)
-    return MappingProxyType(
-        {name: _script(shared + (folder / f"{name}.lua").read_bytes()) for name in _NAMES}
-    )
-
-
-def _script(text: bytes) -> Script:
-    # Redis names scripts so; nothing is protected by it.
-    return Script(text, sha1(text, usedforsecurity=False).hexdigest().encode())
+    found: dict[str, Script] = {}
+    for name in _NAMES:
+        guard = () if name in _ANY_FORMAT else ("guard",)
+        parts = (*_SHARED, *guard, name)
+        text = b"".join((folder / f"{part}.lua").read_bytes() for part in parts)
+        # Redis names scripts so; nothing is protected by it.
+        found[name] = Script(text, sha1(text, usedforsecurity=False).hexdigest().encode())
+    return MappingProxyType(found)

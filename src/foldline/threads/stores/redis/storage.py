@@ -5,7 +5,7 @@ import re
 from contextlib import AsyncExitStack, suppress
 from typing import Final, NamedTuple, cast
 
-from foldline.checks import expect_seconds
+from foldline.checks import expect, expect_seconds
 from foldline.errors import (
     CommitUnknownError,
     ConfigError,
@@ -16,12 +16,13 @@ from foldline.errors import (
     ThreadConflictError,
     ThreadNotFoundError,
 )
-from foldline.threads.fault import Fault
+from foldline.threads.change import Change, Document, DocumentKind
 from foldline.threads.key import ThreadKey, listed_key, name_of
-from foldline.threads.step import Document, DocumentKind, Step, StoredRow, StoredThread
+from foldline.threads.row import StoredRow
+from foldline.threads.storage import StoredThread
 from foldline.threads.stores.outcome import judge
-from foldline.threads.stores.redis.inspection import look_into
 from foldline.threads.stores.redis.link import RedisLink
+from foldline.threads.stores.redis.migration import FORMAT, OLD_FORMATS, migrate
 from foldline.threads.stores.redis.promise import RedisPromise, check_policy, read_promise
 from foldline.threads.stores.redis.scripts import scripts
 from foldline.threads.stores.redis.wire import (
@@ -43,7 +44,7 @@ __all__ = ["RedisStorage"]
 
 
 _PREFIX = re.compile(r"[A-Za-z0-9._:-]{1,200}", re.ASCII)
-# Redis does nothing else while it answers, so that long answers come in pages.
+# Redis does nothing else while it answers, so long answers come in pages.
 _PAGE: Final = 500
 # One command has at most about a million words.
 _MOST_ROWS: Final = 500_000
@@ -52,10 +53,8 @@ _PAUSE: Final = 0.05
 _GRACE: Final = 1.0
 
 
-class _Standing(NamedTuple):
-    """
-    How a thread stands behind a write whose answer was lost, and which is not under way any more.
-    """
+class _Outcome(NamedTuple):
+    """What a thread is after a write whose answer was lost, and which can no longer arrive."""
 
     revision: int
     head: bytes
@@ -66,9 +65,12 @@ class RedisStorage:
     """
     Rows and documents in one Redis, which any number of machines may share.
 
-    A commit is one script, which Redis runs with nothing else in between. All keys begin with
-    `{prefix}`, so that a cluster keeps a store whole, in one slot; no key expires by itself.
+    A commit is one script, which Redis runs alone. All keys begin with `{prefix}`, so that a cluster
+    keeps a store in one slot; no key expires by itself.
     """
+
+    ends_commits = False
+    """Whether a commit that has begun ends even if its task is cancelled."""
 
     def __init__(
         self,
@@ -79,36 +81,39 @@ class RedisStorage:
         allow_eviction: bool = False,
     ) -> None:
         """
-        Use the Redis at *url*.
+        Use the Redis at *url*; nothing is connected yet.
 
         Args:
             url: Its address: `redis://`, `rediss://` or `unix://`.
-            prefix: What all keys begin with; stores with other prefixes know nothing of this one.
+            prefix: What all keys begin with; each prefix is a store.
             timeout: How many seconds a call may take, waiting and connecting included.
             allow_eviction: Whether Redis may drop threads when its memory is full.
 
         Raises:
-            ConfigError: An argument is not allowed.
+            ConfigError: An argument is invalid.
             MissingExtraError: The `redis` extra is not installed.
         """
-        _check_prefix(prefix)
+        expect("prefix", prefix, str)
+        if not _PREFIX.fullmatch(prefix):
+            message = "prefix must be 1 to 200 of A-Z a-z 0-9 . _ : -"
+            raise ConfigError(message)
         expect_seconds("timeout", timeout)
         self.link = RedisLink(url, timeout=timeout)
         self._scripts = scripts()
         self._base = b"{%b}" % prefix.encode()
         self._allow_eviction = allow_eviction
         self._timeout = timeout
-        # What Redis has may be higher: then it says so, and nothing is written.
-        self._epoch = b"0"
+        # If the one in Redis is higher, a write does nothing and returns it.
+        self._fence = b"0"
 
     async def open(self) -> None:
         """
-        Connect, and see whether Redis keeps what it is given.
+        Connect, check that Redis keeps what it is given, and bring the store up to date.
 
         Raises:
-            StoreError: It cannot be reached, may drop threads when its memory is full, or lets this
-                user run some of the commands that a commit is made of, and others not.
-            StoreVersionError: A newer foldline wrote to it.
+            StoreError: Redis cannot be reached, may drop threads when its memory is full, or lets
+                this user run only some of the commands of a commit.
+            StoreVersionError: The store was made by a newer foldline.
         """
         was_open = self.link.is_open
         self.link.open()
@@ -116,9 +121,13 @@ class RedisStorage:
             return
         async with AsyncExitStack() as undo:
             undo.push_async_callback(self.link.close)
-            await self._run("check", b"")
+            (found,) = cast("list[bytes | None]", await self._run("check", b""))
+            if found is not None and found not in {FORMAT, *OLD_FORMATS}:
+                raise _newer(found)
             if not self._allow_eviction:
                 await check_policy(self.link)
+            if found in OLD_FORMATS:
+                await migrate(self.link, self._run, self._base)
             undo.pop_all()
 
     async def close(self) -> None:
@@ -127,7 +136,7 @@ class RedisStorage:
 
     async def promise(self) -> RedisPromise:
         """
-        Return what this Redis, as it is set up, may lose in a crash.
+        Return what this Redis, with its settings, may lose in a crash.
 
         Raises:
             StoreError: Redis cannot be reached.
@@ -135,43 +144,39 @@ class RedisStorage:
         return await read_promise(self.link)
 
     async def load(self, key: ThreadKey) -> StoredThread | None:
-        """Return a thread as one moment saw it, or None where there is none."""
+        """Return a thread as of one moment, or None if there is none."""
         (entry,) = await self._run("load", text_word(key.tenant), text_word(key.id))
         return stored_thread(key, cast("Entry", entry))
 
-    async def commit(self, key: ThreadKey, step: Step) -> None:
+    async def commit(self, key: ThreadKey, change: Change) -> None:
         """
-        Do all of *step*, or nothing.
-
-        It is as durable as `promise` says.
+        Do everything in *change*, or nothing; `promise` says how durable it is.
 
         Raises:
-            ThreadConflictError: The revision is not the expected one.
-            ThreadNotFoundError: The branch that it goes on from is gone.
+            ThreadConflictError: The thread is at another revision.
+            ThreadNotFoundError: It was made again, or there is nothing to copy.
             StoreError: Redis failed; nothing was written.
             CommitUnknownError: The connection broke, and Redis cannot be asked.
         """
-        if len(step.rows) > _MOST_ROWS:
-            message = f"{len(step.rows)} messages in one commit: Redis takes {_MOST_ROWS} at most"
+        if len(change.rows) > _MOST_ROWS:
+            message = (
+                f"a commit to Redis must have at most {_MOST_ROWS} messages, got {len(change.rows)}"
+            )
             raise StoreError(message)
-        found = await self._write("commit", key, commit_words(key, step), expected=step.expected)
-        if isinstance(found, _Standing):
-            judge(key, step, revision=found.revision, head=found.head, reason=found.reason)
+        words = commit_words(key, change)
+        found = await self._write("commit", key, words, expected=change.revision)
+        if isinstance(found, _Outcome):
+            judge(key, change, revision=found.revision, head=found.head, reason=found.reason)
 
     async def rows(
-        self, key: ThreadKey, branch: bytes, start: int, stop: int, *, system: bool = False
+        self, key: ThreadKey, epoch: bytes, start: int, stop: int, *, system: bool = False
     ) -> list[StoredRow]:
-        """Return the rows from number *start* up to *stop*, shared ones included, in order."""
+        """Return the rows from number *start* up to *stop* as they were at *epoch*, in order."""
         found: list[StoredRow] = []
-        tenant, name = text_word(key.tenant), branch.hex().encode()
+        place = (text_word(key.tenant), text_word(key.id), epoch.hex().encode())
         while start < stop:
-            numbers = (
-                number_word(start),
-                number_word(stop),
-                number_word(_PAGE),
-                flag_word(is_set=system),
-            )
-            pieces = await self._run("rows", tenant, name, *numbers)
+            numbers = (number_word(start), number_word(stop), number_word(_PAGE))
+            pieces = await self._run("rows", *place, *numbers, flag_word(is_set=system))
             page = rows_of(cast("list[Piece]", pieces))
             found += page
             if len(page) < _PAGE:
@@ -185,16 +190,16 @@ class RedisStorage:
         """Return the newest *limit* documents of *kind*, the newest first; all without a limit."""
         most = number_word(-1 if limit is None else limit)
         words = (text_word(key.tenant), text_word(key.id), kind.encode(), most)
-        (found,) = await self._run("contents", *words)
+        (found,) = await self._run("documents", *words)
         return documents_of(cast("list[bytes]", found))
 
     async def threads(
         self, tenant: str, *, after: str = "", limit: int | None = None
     ) -> list[StoredThread]:
         """
-        Return the threads of *tenant* with ids behind *after*, in order of their ids.
+        Return the threads of *tenant* with ids after *after*, in order of their ids.
 
-        A damaged one is among them without its head, which nobody can take for a whole one.
+        A damaged one is listed without its head.
         """
         found: list[StoredThread] = []
         last = text_word(after)
@@ -217,62 +222,25 @@ class RedisStorage:
         (found,) = await self._run("tenants", b"")
         return [name_of(word) for word in cast("list[bytes]", found)]
 
-    async def names(self) -> list[tuple[str, str]]:
-        """
-        Return tenant and id of every thread, in order, allowed or not; what is no text is replaced.
-        """
-        (tenants,) = await self._run("tenants", b"")
-        return [
-            (name_of(tenant), name_of(id))
-            for tenant in cast("list[bytes]", tenants)
-            for id in await self._ids(tenant)
-        ]
-
-    async def _ids(self, tenant: bytes) -> list[bytes]:
-        found: list[bytes] = []
-        while True:
-            last = found[-1] if found else b""
-            (page,) = await self._run("names", tenant, last, number_word(_PAGE))
-            found += cast("list[bytes]", page)
-            if len(cast("list[bytes]", page)) < _PAGE:
-                return found
-
-    async def branch_of(self, key: ThreadKey) -> bytes | None:
-        """Return the branch of a thread without reading its head; None where that is lost too."""
-        place = b"/".join((self._base, b"thread", text_word(key.tenant), text_word(key.id)))
-        found = await self.link.ask(b"HGET", place, b"branch")
-        try:
-            return None if found is None else bytes.fromhex(cast("bytes", found).decode())
-        except ValueError:
-            return None
-
-    async def inspect(self) -> list[Fault]:
-        """Return what of the keys does not fit together, and what belongs to nothing."""
-        return await look_into(self.link, self._run, self._base, mends=False)
-
-    async def mend(self) -> list[Fault]:
-        """
-        Mend of what `inspect` finds all that can only be meant in one way, and return it.
-
-        Rows, heads and what branches say of themselves stay; lists of them are written anew.
-        """
-        return await look_into(self.link, self._run, self._base, mends=True)
+    async def check(self) -> list[str]:
+        """Find nothing: a thread that has lost keys is reported when it is read."""
+        return []
 
     async def delete(self, key: ThreadKey, *, expected: StoredThread | None = None) -> bool:
         """
-        Delete a thread with everything that no fork of it shares; False where there is none.
+        Delete a thread with everything stored for it; False if there is none.
 
-        An append-only file holds its bytes until Redis rewrites it (`BGREWRITEAOF`).
+        An append-only file keeps its bytes until Redis rewrites it (`BGREWRITEAOF`).
 
         Raises:
-            ThreadConflictError: It is not the thread *expected* any more, where that is given.
+            ThreadConflictError: It is not as *expected*.
             CommitUnknownError: The connection broke, and Redis cannot be asked.
         """
         revision, head = (0, b"") if expected is None else (expected.revision, expected.head)
         words = [text_word(key.id), flag_word(is_set=expected is not None)]
         words += [number_word(revision), head]
         found = await self._write("delete", key, words, expected=revision)
-        if isinstance(found, _Standing):
+        if isinstance(found, _Outcome):
             if found.revision:
                 message = f"{found.reason}: nothing was deleted"
                 raise StoreError(message)
@@ -281,37 +249,37 @@ class RedisStorage:
 
     async def _write(
         self, name: str, key: ThreadKey, words: list[bytes], *, expected: int
-    ) -> int | _Standing:
+    ) -> int | _Outcome:
         """
-        Return what the script *name* answers, or how the thread stands where no answer came.
+        Return the answer of the script *name*, or what the thread is if no answer came.
 
         Raises:
             CommitUnknownError: No answer came, and Redis cannot be asked.
         """
         tenant = text_word(key.tenant)
         for _ in range(_ATTEMPTS):
-            epoch, until = self._epoch, asyncio.get_running_loop().time() + self._timeout
+            fence, until = self._fence, asyncio.get_running_loop().time() + self._timeout
             try:
                 said, value = await self._run(
-                    name, tenant, epoch, *words, key=key, expected=expected, writes=True
+                    name, tenant, fence, *words, key=key, expected=expected, writes=True
                 )
             except CommitUnknownError as broken:
-                return await self._fence(key, epoch, until, str(broken))
+                return await self._give_up(key, fence, until, str(broken))
             if said == b"done":
                 return cast("int", value)
-            # Somebody has given up a write; ours was refused with it.
-            self._epoch = cast("bytes", value)
-        message = "the connections of others have broken again and again"
+            # Another program has given up a write, and ours was refused with it.
+            self._fence = cast("bytes", value)
+        message = "the connections of other programs broke repeatedly: try again"
         raise StoreBusyError(message)
 
-    async def _fence(self, key: ThreadKey, epoch: bytes, until: float, reason: str) -> _Standing:
+    async def _give_up(self, key: ThreadKey, fence: bytes, until: float, reason: str) -> _Outcome:
         """
-        See that a write that was sent in *epoch* is refused should it still arrive.
+        Have a write that was sent with *fence* refused if it still arrives, and return the outcome.
 
-        It may lie in a buffer on the way for any time, so that looking alone would settle nothing.
+        It may wait in a buffer on the way for any time, so a read alone would settle nothing.
         """
         until = max(until, asyncio.get_running_loop().time() + _GRACE)
-        words = (text_word(key.tenant), epoch, text_word(key.id))
+        words = (text_word(key.tenant), fence, text_word(key.id))
         found: list[object] | None = None
         with suppress(TimeoutError):
             async with asyncio.timeout_at(until):
@@ -319,15 +287,15 @@ class RedisStorage:
         if found is None:
             raise CommitUnknownError(reason)
         now, revision, head = cast("tuple[bytes, bytes, bytes]", tuple(found))
-        self._epoch = now
+        self._fence = now
         number = number_of(revision)
         if number is None:
             raise CommitUnknownError(reason)
-        return _Standing(number, head, reason)
+        return _Outcome(number, head, reason)
 
     async def _insist(self, name: str, *words: bytes, until: float) -> list[object] | None:
-        """Return what the script *name* answers, as soon as Redis can be asked."""
-        # The driver may take the end of a time limit for that of a connection, so it is asked, too.
+        """Return the answer of the script *name* as soon as Redis can be asked."""
+        # The driver may hide the end of a time limit, so the time is compared too.
         while asyncio.get_running_loop().time() < until:
             with suppress(StoreError):
                 return await self._run(name, *words)
@@ -342,7 +310,7 @@ class RedisStorage:
         expected: int = 0,
         writes: bool = False,
     ) -> list[object]:
-        """Return what the script *name* answers; *words* begin with the tenant."""
+        """Return the answer of the script *name*; *words* begin with the tenant."""
         answer = await self.link.run(self._scripts[name], self._base, *words, writes=writes)
         status, *rest = cast("list[object]", answer)
         if status == b"ok":
@@ -352,16 +320,9 @@ class RedisStorage:
         raise _refusal(status, rest)
 
 
-def _check_prefix(prefix: object) -> None:
-    if not isinstance(prefix, str) or not _PREFIX.fullmatch(prefix):
-        message = "prefix: allowed are 1 to 200 of A-Z a-z 0-9 . _ : -"
-        raise ConfigError(message)
-
-
 def _check_thread(key: ThreadKey, status: object, rest: list[object], *, expected: int) -> None:
-    """See that a script has not refused to write to a thread as it stands."""
+    """Check that a script has not refused to write to a thread as it is."""
     if status == b"gone":
-        # Somebody has deleted or cleared the thread that was to be forked.
         raise ThreadNotFoundError(thread_id=key.id)
     if status == b"conflict":
         actual = number_of(cast("bytes", rest[0]))
@@ -371,14 +332,17 @@ def _check_thread(key: ThreadKey, status: object, rest: list[object], *, expecte
         raise ThreadConflictError(thread_id=key.id, expected=expected, actual=actual)
 
 
+def _newer(found: bytes) -> StoreVersionError:
+    number, known = number_of(found), int(FORMAT)
+    # What is not a number was not written by this version either.
+    return StoreVersionError(
+        what="the store", found=known + 1 if number is None else number, known=known
+    )
+
+
 def _refusal(status: object, rest: list[object]) -> StoreError:
     if status == b"version":
-        found, known = cast("tuple[bytes, int]", tuple(rest))
-        number = number_of(found)
-        # What is no number was not written by this version either.
-        return StoreVersionError(
-            what="the store", found=known + 1 if number is None else number, known=known
-        )
+        return _newer(cast("bytes", rest[0]))
     if status == b"denied":
         command = cast("bytes", rest[0]).decode()
         return StoreError(

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from datetime import datetime
 
 from foldline.history.tokens import TokenCounter
-from foldline.threads.checkpoint import CheckpointRetention
 from foldline.threads.cipher import Cipher
+from foldline.threads.storage import CheckpointRetention
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.redis.promise import RedisPromise
 from foldline.threads.stores.redis.storage import RedisStorage
@@ -18,14 +18,13 @@ class RedisStore(ThreadStore):
     """
     Threads in one Redis, shared by any number of tasks, processes and machines.
 
-    A commit is a whole or nothing, always. Whether a crash of Redis may take the newest ones is a
-    setting of Redis: with `appendonly yes` and `appendfsync always` it takes none; `promise` says
-    what holds. A failover takes what the replica has not yet received. The first write that the old
-    primary refuses goes to where the address leads then, and so does every later call; until then
-    the old one answers the reads, unless it has closed the connections.
+    A commit is always whole. Whether a crash of Redis may lose the newest ones is a setting of Redis:
+    with `appendonly yes` and `appendfsync always` it loses none; see `promise`. A failover loses what
+    the replica has not received. The first write that the old primary refuses goes where the address
+    leads then, and so does every later call; until then the old primary answers reads.
 
-    An open store belongs to the event loop in which it was opened; another loop, or a forked
-    process, opens one of its own.
+    An open store belongs to the event loop in which it was opened: another loop or a forked process
+    must open its own.
     """
 
     def __init__(
@@ -45,16 +44,16 @@ class RedisStore(ThreadStore):
 
         Args:
             url: Its address: `redis://`, `rediss://` or `unix://`.
-            prefix: What all keys begin with; stores with other prefixes know nothing of this one.
+            prefix: What all keys begin with; each prefix is a store.
             timeout: How many seconds a call may take, waiting and connecting included.
             allow_eviction: Whether Redis may drop threads when its memory is full.
-            counter: What counts tokens; see `ThreadStore`.
-            cipher: What encrypts; see `ThreadStore`.
+            counter: Counts tokens; see `ThreadStore`.
+            cipher: Encrypts; see `ThreadStore`.
             checkpoints: Which checkpoints are kept.
-            clock: What tells the time, with a time zone.
+            clock: Returns the time, with a time zone.
 
         Raises:
-            ConfigError: An argument is not allowed.
+            ConfigError: An argument is invalid.
             MissingExtraError: The `redis` extra is not installed.
         """
         self._redis = RedisStorage(
@@ -66,7 +65,7 @@ class RedisStore(ThreadStore):
 
     async def promise(self) -> RedisPromise:
         """
-        Return what this Redis, as it is set up, may lose in a crash.
+        Return what this Redis, with its settings, may lose in a crash.
 
         Raises:
             StoreError: Redis cannot be reached.

@@ -9,8 +9,8 @@ from typing import Final, get_args
 from foldline.checks import expect, expect_choice, expect_seconds
 from foldline.errors import ConfigError, StoreError
 from foldline.history.tokens import TokenCounter
-from foldline.threads.checkpoint import CheckpointRetention
 from foldline.threads.cipher import Cipher
+from foldline.threads.storage import CheckpointRetention
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.sqlite.file import Durability
 from foldline.threads.stores.sqlite.storage import SQLiteStorage

@@ -1,22 +1,19 @@
--- Sees whether this user may run every command of the scripts: without one of them a script could
--- end half way. Whoever may write nothing at all is refused before anything, and may read.
+-- Checks whether this user may run every command of the scripts: without one of them a script could
+-- end half way. A user who may write nothing at all is refused before anything, and may read.
 local key = base .. '/check'
 local reads = {
   {'EXISTS', key}, {'GET', key}, {'HGET', key, ''}, {'HLEN', key}, {'HMGET', key, ''}, {'LINDEX', key, 0},
-  {'LLEN', key}, {'LRANGE', key, 0, 0}, {'SISMEMBER', key, ''}, {'SMEMBERS', key}, {'TYPE', key}, {'ZCARD', key},
-  {'ZRANGE', key, 0, 0}, {'ZRANGEBYLEX', key, '-', '+'}, {'ZRANGEBYSCORE', key, 0, 0},
-  {'ZREVRANGEBYLEX', key, '+', '-'}, {'ZSCORE', key, ''},
+  {'LLEN', key}, {'LRANGE', key, 0, 0}, {'TYPE', key}, {'ZCARD', key}, {'ZRANGE', key, 0, 0},
+  {'ZRANGEBYLEX', key, '-', '+'}, {'ZRANGEBYSCORE', key, 0, 0}, {'ZREVRANGEBYLEX', key, '+', '-'},
 }
--- These change nothing while the key is not there.
+-- These change nothing while the key is missing.
 local writes = {
-  {'UNLINK', key}, {'HDEL', key, ''}, {'LTRIM', key, 0, -1}, {'SREM', key, ''}, {'ZADD', key, 'XX', 0, ''},
-  {'ZREM', key, ''}, {'ZREMRANGEBYSCORE', key, 0, 0},
+  {'UNLINK', key}, {'HDEL', key, ''}, {'LTRIM', key, 0, -1}, {'ZADD', key, 'XX', 0, ''}, {'ZREM', key, ''},
+  {'ZREMRANGEBYSCORE', key, 0, 0},
 }
-local makers = {
-  {'HSET', key, '', ''}, {'INCR', key}, {'RPUSH', key, ''}, {'SADD', key, ''}, {'SET', key, ''},
-}
+local makers = {{'HSET', key, '', ''}, {'INCR', key}, {'RPUSH', key, ''}, {'SET', key, ''}}
 
--- What else Redis may refuse, for want of memory or as a replica, it refuses before a script's first write.
+-- Anything else that Redis may refuse, out of memory or as a replica, it refuses before the first write.
 local function denied(commands)
   local found = {}
   for _, words in ipairs(commands) do
@@ -39,4 +36,4 @@ elseif #unwritten == #writes then
   unwritten = {}
 end
 local name = refused[1] or unwritten[1]
-return name and {'denied', name} or {'ok'}
+return name and {'denied', name} or {'ok', redis.call('GET', base .. '/format')}

@@ -1,97 +1,97 @@
--- Makes one step. Redis undoes nothing when a script fails, so that everything is looked at before
--- the first write: what lies there, and whether this user may run what follows. The first write is
--- one that Redis refuses where it has no memory left, and says nothing where it stays alone. The
--- branch comes before the head, so that what ends in between is of no thread.
-local known, id, expected, following, head, branch = take(), take(), take(), take(), take(), take()
-local active, expires, purges = take(), take(), take() == '1'
-local opens, parent, at = take() == '1', take(), take()
-local number, drops, puts = take(), tonumber(take()), tonumber(take())
+-- Makes one commit. Redis undoes nothing if a script fails, so everything is checked before the first
+-- write: what is stored, and whether this user may run what follows. The first write is one that
+-- Redis refuses if it is out of memory, and that changes nothing by itself.
+local known, id, expected, following, head = take(), take(), take(), take(), take()
+local epoch, after, active, expires = take(), take(), take(), take()
+local opens, at, clears = take() == '1', tonumber(take()), take() == '1'
+local copies, source, source_epoch, count = take() == '1', take(), take(), tonumber(take())
+local prunes, keeps, first = take() == '1', tonumber(take()), tonumber(take())
+local drops, puts = tonumber(take()), tonumber(take())
 
-if known ~= epoch() then
-  return {'ok', 'refused', epoch()}
+if known ~= fence() then
+  return {'ok', 'refused', fence()}
 end
 
-local thread, names, owned = of('thread', id), of('names', id), of('owned', id)
-local link, rows, system = of('branch', branch), of('rows', branch), of('system', branch)
-local tenants, threads = base .. '/tenants', base .. '/threads/' .. tenant
-
-if not (is_of('zset', tenants) and is_of('zset', threads) and is_thread(id) and is_branch(branch))
-    or (parent ~= '' and not is_branch(parent)) or (purges and not can_disown(id)) then
+local thread, names, live = of('thread', id), of('names', id), of('live', id)
+if not (is_of('zset', tenants) and is_of('zset', threads) and is_thread(id))
+    or (copies and not is_thread(source)) then
   return {'damaged'}
 end
 
-local actual = redis.call('HGET', thread, 'revision') or '0'
-if actual ~= expected then
-  return {'conflict', actual}
+local is_new = expected == '0'
+local actual, current = unpack(redis.call('HMGET', thread, 'revision', 'epoch'))
+if (actual or '0') ~= expected then
+  return {'conflict', actual or '0'}
 end
-if opens then
-  if redis.call('EXISTS', link) == 1 then
-    return {'damaged'}
+if not is_new and current ~= epoch then
+  -- The thread was deleted and made again, and has come to the same revision.
+  return {'gone'}
+end
+local copied, length = {}, is_new and 0 or redis.call('LLEN', live)
+if copies then
+  copied = pieces_at(source, source_epoch, 0, count)
+  for _, piece in ipairs(copied or {}) do
+    length = length + piece.to - piece.from
   end
-  if parent ~= '' then
-    local owner, begin = unpack(redis.call('HMGET', of('branch', parent), 'owner', 'at'))
-    -- Somebody has deleted or cleared the thread that was to be forked; or the thread was deleted
-    -- and made anew, and what is to be rewound is another one.
-    if not owner or (expected ~= '0' and owner ~= id) then
-      return {'gone'}
-    end
-    if not begin or begin + redis.call('LLEN', of('rows', parent)) < tonumber(at) then
-      return {'gone'}
-    end
-    parent = shares_with(parent, tonumber(at))
-    if not parent then
-      return {'damaged'}
-    end
-  end
-else
-  local owner, begin = unpack(redis.call('HMGET', link, 'owner', 'at'))
-  -- The thread was deleted and made anew, and has come to the same revision.
-  if owner ~= id or redis.call('HGET', thread, 'branch') ~= branch then
+  if not copied or length < count then
     return {'gone'}
   end
-  if not begin then
-    return {'damaged'}
-  end
-  at = begin
 end
-if number ~= '' and tonumber(number) ~= at + redis.call('LLEN', rows) then
+if opens and (at > length or redis.call('EXISTS', of('replaced', id) .. '/' .. after) == 1) then
+  return {'damaged'}
+end
+if first and first ~= (opens and at or length) then
   return {'damaged'}
 end
 
 redis.call('ZADD', names, 'XX', 0, '')
-if drops > 0 or purges then
-  rehearse()
+if is_new or opens or prunes or drops > 0 then
+  rehearse_all()
 end
-if expected == '0' then
+if is_new then
   redis.call('SET', base .. '/format', FORMAT)
+  -- An evicted thread may have left some of its keys.
+  forget(id)
+  redis.call('UNLINK', thread, names)
+  redis.call('RPUSH', of('epochs', id), epoch .. '0')
 else
   redis.call('HSET', thread, 'active', active)
 end
 
-if opens then
-  redis.call('SADD', owned, branch)
-  redis.call('HSET', link, 'owner', id, 'at', at)
-  if parent ~= '' then
-    redis.call('HSET', link, 'parent', parent)
-    redis.call('ZADD', of('children', parent), at, branch)
-  end
+for _, piece in ipairs(copied) do
+  in_rows(piece, function(rows, number)
+    append(id, live, rows, number)
+  end)
 end
 
-local before = cursor + drops + 2 * puts
-local marks = {}
-for place = before + 1, #ARGV do
-  if string.sub(ARGV[place], 1, 1) == 's' then
-    local mark = number + place - before - 1
-    marks[#marks + 1] = mark
-    marks[#marks + 1] = mark
+if opens and clears then
+  forget(id)
+elseif opens then
+  in_rows({key = live, first = 0, from = at, to = length}, function(rows, number)
+    append(id, of('replaced', id) .. '/' .. after, rows, number)
+  end)
+  -- From 1 to 0 is nothing.
+  redis.call('LTRIM', live, at > 0 and 0 or 1, at > 0 and at - 1 or 0)
+  redis.call('ZREMRANGEBYSCORE', of('systems', id), at, '+inf')
+end
+if opens then
+  redis.call('RPUSH', of('epochs', id), after .. at)
+end
+
+if prunes then
+  local kept = {[after] = true}
+  for _ = 1, keeps do
+    kept[take()] = true
+  end
+  -- Rows that an epoch replaced are needed only by those before it.
+  for place, one in ipairs(epochs_of(id)) do
+    redis.call('UNLINK', one.key)
+    if kept[one.id] then
+      redis.call('LTRIM', of('epochs', id), place - 1, -1)
+      break
+    end
   end
 end
-for first = before + 1, #ARGV, CHUNK do
-  redis.call('RPUSH', rows, unpack(ARGV, first, math.min(first + CHUNK - 1, #ARGV)))
-end
-in_chunks(marks, function(...)
-  redis.call('ZADD', system, ...)
-end)
 
 for _ = 1, drops do
   -- A name, or a kind without a slash, of which all go.
@@ -108,13 +108,14 @@ for _ = 1, puts do
   redis.call('ZADD', names, 0, field)
 end
 
-redis.call('HSET', thread, 'revision', following, 'head', head, 'branch', branch, 'active', active, 'expires', expires)
-if expected == '0' then
-  redis.call('ZADD', tenants, 0, tenant)
-  redis.call('ZADD', threads, 0, id)
+for place = cursor + 1, #ARGV, CHUNK do
+  local rows = {unpack(ARGV, place, math.min(place + CHUNK - 1, #ARGV))}
+  append(id, live, rows, first + place - cursor - 1)
 end
 
-if purges then
-  disown(id, branch)
+redis.call('HSET', thread, 'revision', following, 'head', head, 'epoch', after, 'active', active, 'expires', expires)
+if is_new then
+  redis.call('ZADD', tenants, 0, tenant)
+  redis.call('ZADD', threads, 0, id)
 end
 return {'ok', 'done', 1}

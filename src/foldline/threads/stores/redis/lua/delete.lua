@@ -1,14 +1,12 @@
 local known, id, compares, expected, head = take(), take(), take() == '1', take(), take()
-local thread, threads, tenants = of('thread', id), base .. '/threads/' .. tenant, base .. '/tenants'
+local thread = of('thread', id)
 
-if known ~= epoch() then
-  return {'ok', 'refused', epoch()}
+if known ~= fence() then
+  return {'ok', 'refused', fence()}
 end
 
--- Redis undoes nothing when a script fails: it is to fail before the first write.
-redis.call('ZCARD', threads)
-redis.call('ZCARD', tenants)
-if not (is_of('hash', thread) and is_of('set', of('owned', id)) and can_disown(id)) then
+-- Redis undoes nothing if a script fails, so everything is checked before the first write.
+if not (is_of('zset', tenants) and is_of('zset', threads) and is_of('hash', thread) and is_of('list', of('epochs', id))) then
   return {'damaged'}
 end
 local actual, found = unpack(redis.call('HMGET', thread, 'revision', 'head'))
@@ -19,13 +17,13 @@ end
 if actual == '0' then
   return {'ok', 'done', 0}
 end
--- The thread was deleted and made anew, and has come to the same revision.
 if compares and head ~= found then
+  -- The thread was deleted and made again, and has come to the same revision.
   return {'conflict', '0'}
 end
 rehearse()
+forget(id)
 redis.call('UNLINK', thread, of('names', id))
-disown(id)
 redis.call('ZREM', threads, id)
 if redis.call('ZCARD', threads) == 0 then
   redis.call('ZREM', tenants, tenant)

@@ -1,8 +1,8 @@
--- Has a write that was given up refused should it still arrive; returns the epoch from now on, and
--- how the thread stands: that is what became of the write.
+-- Has a write that was given up refused if it still arrives. Returns the number from now on, and the
+-- revision and the head of the thread, which show the outcome of the write.
 local known, id = take(), take()
-if known == epoch() then
-  redis.call('INCR', base .. '/epoch')
+if known == fence() then
+  redis.call('INCR', base .. '/fence')
 end
 local revision, head = unpack(redis.call('HMGET', of('thread', id), 'revision', 'head'))
-return {'ok', epoch(), revision or '0', head or ''}
+return {'ok', fence(), revision or '0', head or ''}

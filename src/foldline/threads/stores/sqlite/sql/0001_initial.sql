@@ -41,9 +41,3 @@ CREATE TABLE documents (
     data BLOB NOT NULL,
     UNIQUE (thread, kind, name)
 );
-
--- How many rows of a branch are in the index of words, where anybody has searched.
-CREATE TABLE indexed (
-    branch INTEGER PRIMARY KEY,
-    upto INTEGER NOT NULL
-);

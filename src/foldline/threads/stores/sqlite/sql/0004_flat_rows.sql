@@ -29,4 +29,4 @@ CREATE INDEX rows_system ON rows (id) WHERE system = 1;
 
 DROP TABLE IF EXISTS words;
 
-DROP TABLE indexed;
+DROP TABLE IF EXISTS indexed;

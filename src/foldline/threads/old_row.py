@@ -1,6 +1,0 @@
-"""Until the stores are converted."""
-
-from foldline.threads.row import seal_of
-
-
-__all__ = ["seal_of"]

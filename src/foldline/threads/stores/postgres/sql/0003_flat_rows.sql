@@ -1,0 +1,229 @@
+-- A thread owns its rows. An epoch begins when it is made and with each rewind, edit and clear;
+-- the older the epoch, the smaller its number.
+CREATE TABLE epochs (
+    pk bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    thread bigint NOT NULL,
+    id bytea NOT NULL
+);
+
+CREATE INDEX epochs_thread ON epochs (thread, pk);
+
+-- The live rows of a thread lie under the number of its first epoch, the rows that a later epoch
+-- replaced under that one's.
+ALTER TABLE threads RENAME COLUMN branch TO live;
+
+ALTER TABLE threads ADD COLUMN epoch bytea NOT NULL DEFAULT '';
+
+ALTER TABLE rows RENAME TO old_rows;
+
+ALTER INDEX rows_pkey RENAME TO old_rows_pkey;
+
+DROP INDEX rows_system;
+
+-- The id is epoch * 2^32 + number.
+CREATE TABLE rows (
+    id bigint PRIMARY KEY,
+    system boolean NOT NULL,
+    data bytea NOT NULL
+);
+
+CREATE INDEX rows_system ON rows (id) WHERE system;
+
+DROP FUNCTION IF EXISTS lineage, sweep, disown, open_branch, commit_step, delete_thread, add_words;
+
+DROP TABLE IF EXISTS words, indexed;
+
+-- The rows of a thread as they were at one of its epochs: the first epoch that replaced a row
+-- replaced the one of that time.
+CREATE FUNCTION rows_at(p_tenant text, p_id text, p_epoch bytea, p_start bigint, p_stop bigint)
+RETURNS TABLE (number bigint, system boolean, data bytea)
+LANGUAGE sql STABLE AS $$
+    SELECT DISTINCT ON (r.number) r.number, r.system, r.data
+    FROM threads t
+    JOIN epochs e ON e.thread = t.pk AND e.id = p_epoch
+    CROSS JOIN LATERAL (
+        SELECT t.live AS pk, 1 AS is_live
+        UNION ALL
+        SELECT l.pk, 0 FROM epochs l WHERE l.thread = t.pk AND l.pk > e.pk
+    ) s
+    CROSS JOIN LATERAL (
+        SELECT o.id & 4294967295 AS number, o.system, o.data FROM rows o
+        WHERE o.id >= (s.pk << 32) + p_start AND o.id < (s.pk << 32) + p_stop
+        OFFSET 0
+    ) r
+    WHERE t.tenant = p_tenant AND t.id = p_id
+    ORDER BY r.number, s.is_live, s.pk
+$$;
+
+-- Deletes the rows of the epochs of a thread up to a number, its live rows too if that is null.
+CREATE FUNCTION drop_epochs(p_thread bigint, p_upto bigint) RETURNS void
+LANGUAGE sql AS $$
+    DELETE FROM rows r USING (
+        SELECT e.pk FROM epochs e
+        WHERE e.thread = p_thread AND (p_upto IS NULL OR e.pk <= p_upto)
+            AND e.pk <> (SELECT t.live FROM threads t WHERE t.pk = p_thread)
+        UNION ALL
+        SELECT t.live FROM threads t WHERE t.pk = p_thread AND p_upto IS NULL
+    ) s
+    WHERE r.id >= s.pk << 32 AND r.id < (s.pk + 1) << 32;
+    DELETE FROM epochs e WHERE e.thread = p_thread AND (p_upto IS NULL OR e.pk < p_upto);
+$$;
+
+-- Deletes and then writes documents, one after the other.
+CREATE OR REPLACE FUNCTION change_documents(
+    p_thread bigint, p_drop_kinds text[], p_drop_names bytea[],
+    p_kinds text[], p_names bytea[], p_data bytea[]
+) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+    FOR i IN 1 .. coalesce(cardinality(p_drop_kinds), 0) LOOP
+        DELETE FROM documents d WHERE d.thread = p_thread AND d.kind = p_drop_kinds[i]
+            AND (p_drop_names[i] IS NULL OR d.name = p_drop_names[i]);
+    END LOOP;
+    FOR i IN 1 .. coalesce(cardinality(p_kinds), 0) LOOP
+        INSERT INTO documents (thread, kind, name, data)
+        VALUES (p_thread, p_kinds[i], p_names[i], p_data[i])
+        ON CONFLICT (thread, kind, name) DO UPDATE SET data = excluded.data;
+    END LOOP;
+END
+$$;
+
+-- Makes a thread, with the first rows of another one if that is given. Returns where its rows lie;
+-- null if there is a thread of that name, -1 if the other one is gone: nothing is written then.
+CREATE FUNCTION make_thread(
+    p_tenant text, p_id text, p_epoch bytea, p_head bytea,
+    p_source text, p_source_epoch bytea, p_count bigint
+) RETURNS bigint
+LANGUAGE plpgsql AS $$
+DECLARE
+    thread_pk bigint;
+    live_pk bigint;
+    copied bigint;
+BEGIN
+    -- Of two makers the second waits here for the first.
+    INSERT INTO threads (tenant, id, revision, live, epoch, head, last_activity)
+    VALUES (p_tenant, p_id, 0, 0, p_epoch, p_head, 0) ON CONFLICT DO NOTHING
+    RETURNING pk INTO thread_pk;
+    IF NOT FOUND THEN
+        RETURN NULL;
+    END IF;
+    INSERT INTO epochs (thread, id) VALUES (thread_pk, p_epoch) RETURNING pk INTO live_pk;
+    UPDATE threads t SET live = live_pk WHERE t.pk = thread_pk;
+    IF p_source IS NOT NULL THEN
+        -- One statement sees one moment: what others do to the source meanwhile does not count.
+        INSERT INTO rows (id, system, data)
+        SELECT (live_pk << 32) + r.number, r.system, r.data
+        FROM rows_at(p_tenant, p_source, p_source_epoch, 0, p_count) r;
+        GET DIAGNOSTICS copied = ROW_COUNT;
+        IF copied < p_count OR NOT EXISTS (
+            SELECT FROM threads t JOIN epochs e ON e.thread = t.pk AND e.id = p_source_epoch
+            WHERE t.tenant = p_tenant AND t.id = p_source
+        ) THEN
+            PERFORM drop_epochs(thread_pk, NULL);
+            DELETE FROM threads t WHERE t.pk = thread_pk;
+            RETURN -1;
+        END IF;
+    END IF;
+    RETURN live_pk;
+END
+$$;
+
+-- Opens an epoch: the rows from p_at on lie under its number from now on, or all rows and earlier
+-- epochs are deleted. Returns where the live rows lie.
+CREATE FUNCTION open_epoch(p_thread bigint, p_live bigint, p_epoch bytea, p_at bigint, p_clears boolean)
+RETURNS bigint
+LANGUAGE plpgsql AS $$
+DECLARE
+    opened bigint;
+BEGIN
+    IF p_clears THEN
+        PERFORM drop_epochs(p_thread, NULL);
+    END IF;
+    INSERT INTO epochs (thread, id) VALUES (p_thread, p_epoch) RETURNING pk INTO opened;
+    IF p_clears THEN
+        UPDATE threads t SET live = opened WHERE t.pk = p_thread;
+        RETURN opened;
+    END IF;
+    UPDATE rows r SET id = r.id + ((opened - p_live) << 32)
+    WHERE r.id >= (p_live << 32) + p_at AND r.id < (p_live + 1) << 32;
+    RETURN p_live;
+END
+$$;
+
+-- Does a whole commit. Returns null if it is done, the revision if that is not the expected one, and
+-- -1 if the thread was made again, or the thread to copy is gone; nothing is written then.
+CREATE FUNCTION commit_change(
+    p_tenant text, p_id text, p_revision bigint, p_epoch bytea, p_after bytea, p_head bytea,
+    p_active_at double precision, p_gone_at double precision, p_at bigint, p_clears boolean,
+    p_source text, p_source_epoch bytea, p_count bigint, p_keeps bytea[],
+    p_numbers bigint[], p_systems boolean[], p_rows bytea[],
+    p_drop_kinds text[], p_drop_names bytea[],
+    p_kinds text[], p_names bytea[], p_data bytea[]
+) RETURNS bigint
+LANGUAGE plpgsql AS $$
+DECLARE
+    thread_pk bigint;
+    live_pk bigint;
+    actual bigint;
+BEGIN
+    IF p_revision = 0 THEN
+        live_pk := make_thread(
+            p_tenant, p_id, p_epoch, p_head, p_source, p_source_epoch, p_count
+        );
+        IF live_pk IS NULL THEN
+            SELECT t.revision INTO actual FROM threads t
+            WHERE t.tenant = p_tenant AND t.id = p_id;
+            RETURN coalesce(actual, 0);
+        ELSIF live_pk = -1 THEN
+            RETURN -1;
+        END IF;
+    END IF;
+    UPDATE threads t
+    SET revision = p_revision + 1, epoch = p_after, head = p_head,
+        last_activity = p_active_at, expires_at = p_gone_at
+    WHERE t.tenant = p_tenant AND t.id = p_id AND t.revision = p_revision AND t.epoch = p_epoch
+    RETURNING t.pk, t.live INTO thread_pk, live_pk;
+    IF NOT FOUND THEN
+        SELECT t.revision INTO actual FROM threads t WHERE t.tenant = p_tenant AND t.id = p_id;
+        -- At the same revision it was deleted and made again.
+        RETURN CASE WHEN actual = p_revision THEN -1 ELSE coalesce(actual, 0) END;
+    END IF;
+    IF p_at IS NOT NULL THEN
+        live_pk := open_epoch(thread_pk, live_pk, p_after, p_at, p_clears);
+    END IF;
+    IF p_keeps IS NOT NULL THEN
+        PERFORM drop_epochs(thread_pk, min(e.pk)) FROM epochs e
+        WHERE e.thread = thread_pk AND (e.id = p_after OR e.id = ANY (p_keeps));
+    END IF;
+    INSERT INTO rows (id, system, data)
+    SELECT (live_pk << 32) + g.number, g.system, g.data
+    FROM unnest(p_numbers, p_systems, p_rows) AS g (number, system, data);
+    PERFORM change_documents(
+        thread_pk, p_drop_kinds, p_drop_names, p_kinds, p_names, p_data
+    );
+    RETURN NULL;
+END
+$$;
+
+-- Deletes a thread. Returns the revision that it had, 0 if there is none, and whether it was the
+-- expected one; if not, nothing is deleted.
+CREATE FUNCTION delete_thread(p_tenant text, p_id text, p_revision bigint, p_head bytea)
+RETURNS TABLE (revision bigint, is_expected boolean)
+LANGUAGE plpgsql AS $$
+DECLARE
+    facts record;
+BEGIN
+    SELECT t.pk, t.revision, t.head INTO facts FROM threads t
+    WHERE t.tenant = p_tenant AND t.id = p_id FOR UPDATE;
+    IF NOT FOUND THEN
+        RETURN QUERY SELECT 0::bigint, p_revision IS NULL;
+    ELSIF p_revision IS NULL OR (p_revision = facts.revision AND p_head = facts.head) THEN
+        PERFORM drop_epochs(facts.pk, NULL);
+        DELETE FROM documents d WHERE d.thread = facts.pk;
+        DELETE FROM threads t WHERE t.pk = facts.pk;
+        RETURN QUERY SELECT facts.revision, true;
+    ELSE
+        RETURN QUERY SELECT facts.revision, false;
+    END IF;
+END
+$$;

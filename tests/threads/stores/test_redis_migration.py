@@ -1,0 +1,141 @@
+"""Bringing a Redis store of layout 1 up to date."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from math import inf
+
+import pytest
+
+from foldline.errors import StoreVersionError
+from foldline.testing.storage.check import Lab
+from foldline.threads.stores.flatten import Branch
+from foldline.threads.stores.redis.link import RedisLink
+from foldline.threads.stores.redis.migration import ordered
+from foldline.threads.stores.redis.storage import RedisStorage
+from tests.servers.redis import RedisServer
+from tests.threads.stores.recorded import Json, expected, materialize_redis, open_store
+from tests.threads.stores.recorded_answers import answers, comparable
+from tests.threads.stores.redis_image import image, tell
+
+
+NAME = "redis-1"
+KINDS = {"epochs", "fence", "format", "live", "names", "replaced", "systems", "tenants", "thread"}
+
+
+class Killed(BaseException):
+    """What ends a migration in these tests."""
+
+
+class Calls:
+    """The calls to a Redis: how many there were, and after how many the program is killed."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, most: float = inf) -> None:
+        self.made = 0
+        self._most = most
+        for name in ("ask", "run"):
+            monkeypatch.setattr(RedisLink, name, self._counted(getattr(RedisLink, name)))
+
+    def _counted(self, call: Callable[..., Awaitable[object]]) -> Callable[..., Awaitable[object]]:
+        async def counted(*given: object, **options: object) -> object:
+            if self.made >= self._most:
+                raise Killed
+            self.made += 1
+            return await call(*given, **options)
+
+        return counted
+
+
+async def migrate(url: str) -> None:
+    """Open and close a store."""
+    storage = RedisStorage(url)
+    await storage.open()
+    await storage.close()
+
+
+def test_nothing_old_is_left(redis_url: str) -> None:
+    """After a migration there are keys of the new layout only."""
+
+    async def live() -> set[str]:
+        await materialize_redis(NAME, redis_url)
+        await migrate(redis_url)
+        return {key.decode().split("/")[1] for key in await image(redis_url)}
+
+    assert asyncio.run(live()) <= KINDS | {"threads"}
+
+
+@pytest.mark.parametrize("share", [0.02, 0.3, 0.6, 0.8, 0.9, 0.95, 0.99])
+def test_a_killed_migration_continues(
+    redis_server: RedisServer, redis_url: str, monkeypatch: pytest.MonkeyPatch, share: float
+) -> None:
+    """A migration that is killed at any call is ended by the next open, with the same answers."""
+
+    async def live() -> tuple[object, dict[str, Json]]:
+        await materialize_redis(NAME, redis_url)
+        with monkeypatch.context() as patch:
+            calls = Calls(patch)
+            await migrate(redis_url)
+        redis_server.flush()
+        await materialize_redis(NAME, redis_url)
+        with monkeypatch.context() as patch:
+            Calls(patch, most=int(calls.made * share))
+            with pytest.raises(Killed):
+                await migrate(redis_url)
+        mark = await tell(redis_url, "GET", "{foldline}/format")
+        async with open_store(NAME, redis_url) as store:
+            return mark, await answers(store)
+
+    mark, found = asyncio.run(live())
+
+    assert mark in {b"1", b"migrating"}
+    assert comparable(found) == comparable(expected(NAME)["answers"])
+    assert asyncio.run(tell(redis_url, "GET", "{foldline}/format")) == b"2"
+
+
+def test_a_store_that_is_being_migrated_is_refused(redis_url: str) -> None:
+    """While a migration is unfinished a store that is already open neither reads nor writes."""
+
+    async def live() -> None:
+        storage = RedisStorage(redis_url)
+        await storage.open()
+        scribe = Lab(storage, lambda: storage, tenant="acme", is_shared=True).scribe()
+        await scribe.write(1)
+        await tell(redis_url, "SET", "{foldline}/format", "migrating")
+        for call in (storage.load(scribe.key), scribe.write(1), storage.delete(scribe.key)):
+            with pytest.raises(StoreVersionError):
+                await call
+        await storage.close()
+
+    asyncio.run(live())
+
+
+def test_migrations_at_once(redis_url: str) -> None:
+    """Programs that open an old store at once all find it migrated."""
+
+    async def live() -> dict[str, Json]:
+        await materialize_redis(NAME, redis_url)
+        await asyncio.gather(*(migrate(redis_url) for _ in range(3)))
+        async with open_store(NAME, redis_url) as store:
+            return await answers(store)
+
+    assert comparable(asyncio.run(live())) == comparable(expected(NAME)["answers"])
+
+
+@pytest.mark.parametrize(
+    ("links", "current"),
+    [
+        # Name, branch before it, first number; in the order in which they were opened.
+        (("a  0", "b a 5", "c b 8", "d a 3"), "d"),
+        (("a x 9", "b a 12", "c x 4"), "c"),
+        (("a  0", "b a 2", "c a 2"), "c"),
+        (("b  0", "a  0", "c a 3"), "c"),
+    ],
+    ids=["tree", "fork", "same place", "rewound to the start"],
+)
+def test_branches_are_put_in_order(links: tuple[str, ...], current: str) -> None:
+    """The order of a thread's branches follows from where they begin, and from the newest."""
+    parts = [one.split(" ") for one in links]
+    branches = [Branch(name, before or None, int(at), int(at) + 1) for name, before, at in parts]
+
+    found = [one.name for one in ordered(reversed(branches), current)]
+
+    assert found == [name for name, _, _ in parts]

@@ -1,0 +1,20 @@
+"""Writing to a storage directly, as the checks of the kit do."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from foldline.testing.storage.check import Lab
+from foldline.threads.storage import ThreadStorage
+
+
+__all__ = ["lab_of"]
+
+
+@asynccontextmanager
+async def lab_of(storage: ThreadStorage) -> AsyncGenerator[Lab]:
+    """Yield *storage*, open, with writers of threads of the tenant `acme`."""
+    await storage.open()
+    try:
+        yield Lab(storage, lambda: storage, tenant="acme", is_shared=True)
+    finally:
+        await storage.close()
