@@ -9,10 +9,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from foldline.errors import StoreError
+from foldline.errors import StoreCorruptError, StoreError
 from foldline.threads.stores.fact import Fact
 from foldline.threads.stores.sqlite.faults import SQLITE_ERRORS, store_error
-from foldline.threads.stores.sqlite.file import APPLICATION_ID, NEEDS_LOCK
+from foldline.threads.stores.sqlite.file import APPLICATION_ID, needs_lock
 from foldline.threads.stores.sqlite.identity import check_log, log_of, number_in, schema_of
 from foldline.threads.stores.sqlite.migration import NEWEST_SCHEMA
 from foldline.threads.stores.sqlite.storage import quick_check
@@ -32,10 +32,10 @@ _DAMAGED: Final = (
 def sqlite_facts(path: Path) -> Iterator[Fact]:
     """Yield the facts about the store at *path*, which is not changed."""
     path = path.resolve()
-    value = sqlite3.sqlite_version
-    if NEEDS_LOCK:
+    value, advice = sqlite3.sqlite_version, ""
+    if needs_lock():
         value += " has the WAL-reset bug; foldline keeps writers apart by a lock file"
-    advice = "let no other program write to the file" if NEEDS_LOCK else ""
+        advice = "let no other program write to the file"
     yield Fact(name="SQLite", value=value, advice=advice)
     if not all(os.access(place, os.W_OK) for place in (path, path.parent)):
         value = "the file or its folder is not writable"
@@ -49,7 +49,9 @@ def sqlite_facts(path: Path) -> Iterator[Fact]:
     except StoreError as error:
         yield Fact(name="file", value=str(error), is_danger=True)
     except SQLITE_ERRORS as error:
-        yield Fact(name="file", value=str(store_error(error)), advice=_DAMAGED, is_danger=True)
+        known = store_error(error)
+        advice = _DAMAGED if isinstance(known, StoreCorruptError) else ""
+        yield Fact(name="file", value=str(known), advice=advice, is_danger=True)
     yield from _outside(path)
 
 

@@ -25,7 +25,7 @@ from foldline.threads.stores.sqlite.lock import FileLock
 from foldline.threads.stores.sqlite.migration import NEWEST_SCHEMA, migrate
 
 
-__all__ = ["APPLICATION_ID", "NEEDS_LOCK", "Durability", "StoreFile"]
+__all__ = ["APPLICATION_ID", "Durability", "StoreFile", "needs_lock"]
 
 
 Durability: TypeAlias = Literal["full", "relaxed"]
@@ -40,17 +40,17 @@ nothing.
 APPLICATION_ID: Final = 0x666F6C64
 """The mark in the header of every file of ours: `fold` in ASCII."""
 
-NEEDS_LOCK: Final = sqlite3.sqlite_version_info < (3, 51, 3)
-"""
-Whether writers have to be kept apart by a lock of our own.
-
-Before this release two connections that write or fold the log back in the same instant could
-damage the file (SQLite's release notes call it the WAL-reset bug).
-"""
-
 _SYNCHRONOUS: Mapping[Durability, str] = MappingProxyType({"full": "FULL", "relaxed": "NORMAL"})
 # A commit that makes the log longer costs twice one that writes over an earlier round of it.
 _LOG_PAGES = 1_000
+# Before this release two connections that write or fold the log back in the same instant could
+# damage the file (SQLite's release notes call it the WAL-reset bug).
+_SAFE_VERSION = (3, 51, 3)
+
+
+def needs_lock() -> bool:
+    """Whether writers have to be kept apart by a lock of our own."""
+    return sqlite3.sqlite_version_info < _SAFE_VERSION
 
 
 class StoreFile:
@@ -68,6 +68,7 @@ class StoreFile:
         self.durability: Durability = durability
         self._busy_timeout = busy_timeout
         self._lock = FileLock(lock_of(self.path), timeout=busy_timeout)
+        self._others = self._lock if needs_lock() else nullcontext()
         # Tells the file from another one of its name; None until it was opened.
         self._identity: tuple[int, int] | None = None
 
@@ -164,7 +165,7 @@ class StoreFile:
     @contextmanager
     def exclusive(self) -> Generator[None, None, None]:
         """Keep other processes from writing, if SQLite itself does not do it well enough."""
-        with self._lock if NEEDS_LOCK else nullcontext():
+        with self._others:
             self._check()
             yield
 
