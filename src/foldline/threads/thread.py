@@ -21,7 +21,7 @@ from foldline.threads.commit import OneLoopLock, carry_out, plan
 from foldline.threads.head import ThreadRecord, decode_record
 from foldline.threads.read_only import ReadOnlyThread
 from foldline.threads.row import KnownRow, extend_history
-from foldline.threads.start import cleared, edited, is_expired, rewound, undone
+from foldline.threads.start import cleared, edited, rewound, undone
 from foldline.threads.storage import StoreContext
 from foldline.threads.tools import answer_of
 
@@ -120,7 +120,7 @@ class ConversationThread(ReadOnlyThread):
     async def _commit(self, change: Change) -> None:
         check_change(change)
         async with self._lock:
-            head = self.head
+            head = self._record.head
             if change.commit_id in head.recent:
                 return
             if change.expected not in {None, head.revision}:
@@ -143,7 +143,8 @@ class ConversationThread(ReadOnlyThread):
                 raise IntegrityError(index=index)
 
     async def _write(self, base: ThreadRecord, change: Change) -> None:
-        if is_expired(self._context, self._record):
+        expires_at = self._record.head.expires_at
+        if expires_at is not None and expires_at <= self._context.clock():
             # The next call would find it gone, and this commit with it.
             raise ThreadNotFoundError(thread_id=self.id)
         planned = plan(self._context, base, change)

@@ -39,8 +39,7 @@ def sqlite_facts(path: Path) -> Iterator[Fact]:
     yield Fact(name="SQLite", value=value, advice=advice)
     if not all(os.access(place, os.W_OK) for place in (path, path.parent)):
         value = "the file or its folder is not writable"
-        advice = "make the file and its folder writable, or copy it to a folder that is"
-        yield Fact(name="file", value=value, advice=advice, is_danger=True)
+        yield Fact(name="file", value=value, advice=_UNWRITABLE, is_danger=True)
     try:
         check_log(path)
         uri = f"{path.as_uri()}?mode=ro"
@@ -49,9 +48,9 @@ def sqlite_facts(path: Path) -> Iterator[Fact]:
     except StoreError as error:
         yield Fact(name="file", value=str(error), is_danger=True)
     except SQLITE_ERRORS as error:
-        known = store_error(error)
-        advice = _DAMAGED if isinstance(known, StoreCorruptError) else ""
-        yield Fact(name="file", value=str(known), advice=advice, is_danger=True)
+        found = store_error(error)
+        advice = _DAMAGED if isinstance(found, StoreCorruptError) else _UNWRITABLE
+        yield Fact(name="file", value=str(found), advice=advice, is_danger=True)
     yield from _outside(path)
 
 
