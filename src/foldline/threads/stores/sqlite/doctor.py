@@ -23,6 +23,7 @@ __all__ = ["sqlite_facts"]
 
 _MEGABYTE: Final = 1024 * 1024
 _LEAST_FREE: Final = 100 * _MEGABYTE
+_UNWRITABLE: Final = "make the file and its folder writable, or copy it to a folder that is"
 _DAMAGED: Final = (
     "restore a backup with `foldline restore`, or save what can be read with "
     "`foldline threads export ID --whole-rows`"
