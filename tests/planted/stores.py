@@ -30,29 +30,29 @@ BUGS = (
     Bug(
         "rows are a commit of their own",
         "threads/stores/sqlite/tables.py",
-        "    if change.rows:\n",
-        '    connection.execute("COMMIT")\n'
-        '    connection.execute("BEGIN IMMEDIATE")\n'
-        "    if change.rows:\n",
+        "        if change.rows:\n",
+        '        self.connection.execute("COMMIT")\n'
+        '        self.connection.execute("BEGIN IMMEDIATE")\n'
+        "        if change.rows:\n",
         _KILLS,
     ),
     Bug(
         "documents are a commit of their own",
         "threads/stores/sqlite/tables.py",
-        "    if change.drop or change.put:\n",
-        '    connection.execute("COMMIT")\n'
-        '    connection.execute("BEGIN IMMEDIATE")\n'
-        "    if change.drop or change.put:\n",
+        "        if change.drop or change.put:\n",
+        '        self.connection.execute("COMMIT")\n'
+        '        self.connection.execute("BEGIN IMMEDIATE")\n'
+        "        if change.drop or change.put:\n",
         _KILLS,
     ),
     Bug(
         "a document is cleared and then written again",
         "threads/stores/sqlite/tables.py",
-        '        connection.execute(sql["put_document"]',
-        '        connection.execute(sql["drop_document"], (pk, one.kind, one.name))\n'
-        '        connection.execute("COMMIT")\n'
-        '        connection.execute("BEGIN IMMEDIATE")\n'
-        '        connection.execute(sql["put_document"]',
+        '            self.run("put_document"',
+        '            self.run("drop_document", pk, one.kind, one.name)\n'
+        '            self.connection.execute("COMMIT")\n'
+        '            self.connection.execute("BEGIN IMMEDIATE")\n'
+        '            self.run("put_document"',
         _KILLS,
     ),
     Bug(
@@ -235,29 +235,29 @@ BUGS = (
     Bug(
         "a rewind deletes what it replaces",
         "threads/stores/sqlite/tables.py",
-        'connection.execute(sql["move_rows"], (shift, base + opens.at, base + SEQ_MASK + 1))',
-        'connection.execute(sql["drop_rows"], (base + opens.at, base + SEQ_MASK + 1))',
+        'self.run("move_rows", shift, base + change.opens.at, base + SEQ_MASK + 1)',
+        'self.run("drop_rows", base + change.opens.at, base + SEQ_MASK + 1)',
         _KIT,
     ),
     Bug(
         "a rewind replaces nothing",
         "threads/stores/sqlite/tables.py",
-        "(shift, base + opens.at, base + SEQ_MASK + 1)",
-        "(shift, base + SEQ_MASK, base + SEQ_MASK + 1)",
+        "shift, base + change.opens.at, base + SEQ_MASK + 1)",
+        "shift, base + SEQ_MASK, base + SEQ_MASK + 1)",
         _KIT,
     ),
     Bug(
         "an epoch shows the last rows that were replaced",
         "threads/stores/sqlite/tables.py",
-        "in reversed(epochs[places[0] + 1 :]):",
-        "in epochs[places[0] + 1 :]:",
+        "in reversed(epochs[place + 1 :]):",
+        "in epochs[place + 1 :]:",
         _KIT,
     ),
     Bug(
         "an epoch shows what it replaced itself",
         "threads/stores/sqlite/tables.py",
-        "epochs[places[0] + 1 :]",
-        "epochs[places[0] :]",
+        "epochs[place + 1 :]",
+        "epochs[place:]",
         _KIT,
     ),
     Bug(
@@ -277,10 +277,8 @@ BUGS = (
     Bug(
         "a clear leaves replaced rows",
         "threads/stores/sqlite/tables.py",
-        "        _drop_rows(connection, sql, pk, live)\n"
-        '        connection.execute(sql["drop_epochs"], (pk, number))\n',
-        "        _drop_span(connection, sql, live)\n"
-        '        connection.execute(sql["drop_epochs"], (pk, number))\n',
+        '            self._drop_rows(pk, live)\n            self.run("drop_epochs", pk, number)\n',
+        '            self._drop_span(live)\n            self.run("drop_epochs", pk, number)\n',
         "threads/test_deletion.py::test_clear_leaves_no_byte",
     ),
     Bug(
@@ -395,8 +393,8 @@ BUGS = (
     Bug(
         "a migrated row names another origin",
         "threads/stores/sqlite/migration.py",
-        "(target << SEQ_BITS, SEQ_MASK, id, base",
-        "(target << SEQ_BITS, SEQ_MASK, bytes(16), base",
+        "SEQ_MASK, ids[span.branch], ",
+        "SEQ_MASK, bytes(16), ",
         "threads/stores/test_recordings.py::test_a_file_is_what_it_was",
     ),
     Bug(

@@ -39,13 +39,12 @@ class SQLiteStorage:
     blocked and a reader never waits for a flush. What is small is read at once (see `InlineReader`).
     """
 
-    ends_commits = True
-
     def __init__(
         self, path: str | Path, *, durability: Durability = "full", busy_timeout: float = 10.0
     ) -> None:
         self.file = StoreFile(Path(path), durability=durability, busy_timeout=busy_timeout)
         self.log = WriteLog(self.file.path, busy_timeout=busy_timeout)
+        self.ends_commits = True
         self._sql: Mapping[str, str] = {}
         self._inline = InlineReader(self.file)
         self._opening = threading.Lock()
