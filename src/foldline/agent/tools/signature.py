@@ -99,24 +99,17 @@ class Parameter(Struct, frozen=True, kw_only=True):
     """A parameter that the model fills in."""
 
     name: str
-    """Its name."""
-
     annotation: Any
-    """Its type; `Any` if the function does not say."""
-
     default: object = UNSET
-    """Its default; UNSET if the model must give it."""
+    """UNSET if the model must give it."""
 
     description: str = ""
-    """Its description for the model."""
 
 
 class Signature(Struct, frozen=True, kw_only=True):
     """The parameters and the description of a function."""
 
     parameters: tuple[Parameter, ...]
-    """The parameters that the model fills in, in order."""
-
     contexts: tuple[str, ...]
     """The names of the parameters that get the `ToolContext`."""
 
@@ -139,10 +132,6 @@ def read_signature(function: ToolFunction, *, name: str) -> Signature:
     Read the parameters of *function*, for the tool *name*.
 
     Arguments that a `partial` binds by name are no parameters: the model neither sees nor sets them.
-
-    Raises:
-        ConfigError: It is not a function, has a parameter that cannot be given by name, or an
-            annotation that cannot be resolved.
     """
     _check(function, name)
     plain = without_partial(function)
@@ -178,7 +167,9 @@ def _parameters(function: ToolFunction, name: str) -> Iterator[inspect.Parameter
     except (TypeError, ValueError) as error:
         message = f"tool {name!r} has no readable signature: {error}"
         raise ConfigError(message) from error
-    bound = _bound(function)
+    bound: Iterable[str] = ()
+    if isinstance(function, partial):
+        bound = cast("partial[object]", function).keywords
     for place, one in enumerate(found.values()):
         if one.kind in _REFUSED:
             kind = _REFUSED[one.kind]
@@ -189,12 +180,6 @@ def _parameters(function: ToolFunction, name: str) -> Iterator[inspect.Parameter
             raise ConfigError(message)
         if one.name not in bound:
             yield one
-
-
-def _bound(function: ToolFunction) -> frozenset[str]:
-    if isinstance(function, partial):
-        return frozenset(cast("partial[object]", function).keywords)
-    return frozenset()
 
 
 def _hints(plain: ToolFunction, name: str) -> Mapping[str, object]:
@@ -250,13 +235,10 @@ def _readable(hint: Any) -> Any:
 
 
 class Docstring(Struct, frozen=True, kw_only=True):
-    """The parts of a docstring."""
+    """The text before the first section of a docstring, and the description of each parameter."""
 
     description: str
-    """The text before the first section."""
-
     parameters: Mapping[str, str]
-    """The description of each parameter, in one line."""
 
 
 def read_docstring(text: str) -> Docstring:
