@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from foldline import Agent, AgentOptions, MemoryStore, Message, ToolContext, TurnResult, Usage
-from foldline.agent.decision import repeated_call, termination
+from foldline.agent.turn import repeated_call, termination
 from foldline.errors import ModelError, RunStartError
 from foldline.events import (
     DecisionEvent,

@@ -37,7 +37,7 @@ class RedisServer:
         Start it.
 
         Args:
-            appendfsync: When it flushes what it was told: before it answers, every second, or
+            appendfsync: When it flushes what was written: before it answers, every second, or
                 when the system likes.
         """
         self.folder = Path(tempfile.mkdtemp(prefix="foldline-redis-"))
@@ -77,7 +77,7 @@ class RedisServer:
         self._process.start([self._program, *words], ready=self._ready)
 
     def stop(self) -> None:
-        """Stop it in order: it flushes what it was told."""
+        """Stop it in order: it flushes what was written."""
         self._process.end(Signals.SIGTERM)
 
     def kill(self) -> None:

@@ -94,7 +94,7 @@ def test_stopped_server_is_woken(redis_server: RedisServer) -> None:
 @pytest.mark.parametrize("mode", ["always", "everysec", "no"])
 def test_close_leaves_nothing(mode: Sync) -> None:
     """
-    A second server stands apart, flushes as it is told, and leaves neither process nor folder.
+    A second server is separate, flushes as configured, and leaves neither process nor folder.
     """
     with RedisServer(appendfsync=mode) as server:
         pid = server.pid

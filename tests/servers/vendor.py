@@ -81,7 +81,7 @@ class Answer:
 
 
 def sse(events: Iterable[object]) -> bytes:
-    """Write *events* as server-sent events; a text stands for itself."""
+    """Write *events* as server-sent events; a string is sent as it is."""
     texts = (one if isinstance(one, str) else json.dumps(one, ensure_ascii=False) for one in events)
     return "".join(f"data: {text}\n\n" for text in texts).encode()
 

@@ -19,7 +19,7 @@ _HEARD = 0.02
 
 
 class Fault(enum.Enum):
-    """What becomes of one request and of its answer."""
+    """What happens to one request and to its answer."""
 
     ENDED_BEFORE = "ended before"
     """All connections end while nobody uses them."""
@@ -34,10 +34,10 @@ class Fault(enum.Enum):
     """The connection ends for the client, and the request arrives a moment later."""
 
     ENDED_REQUEST = "ended request"
-    """It arrives, and behind it the end of what the client sends; answers still come."""
+    """It arrives, followed by the end of what the client sends; answers still come."""
 
     SWALLOWED_REQUEST = "swallowed request"
-    """Nothing of it arrives, and nobody is told."""
+    """Nothing of it arrives, and there is no error."""
 
     LOST_ANSWER = "lost answer"
     """The connection ends before the answer."""
@@ -49,7 +49,7 @@ class Fault(enum.Enum):
     """The server's side ends before the answer; the client may go on sending."""
 
     SWALLOWED_ANSWER = "swallowed answer"
-    """The request arrives, nothing comes back, and nobody is told."""
+    """The request arrives, nothing comes back, and there is no error."""
 
     DELAYED_ANSWER = "delayed answer"
     """The answer comes a moment later."""

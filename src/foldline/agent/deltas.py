@@ -15,7 +15,7 @@ from foldline.agent.events import (
     ToolCallArgumentsEvent,
     ToolCallStartEvent,
 )
-from foldline.history.parts import Part, ReasoningPart, TextPart, ToolCallPart
+from foldline.history.parts import ReasoningPart, TextPart, ToolCallPart
 from foldline.providers.model import (
     ChatDelta,
     ChatResponse,
@@ -86,19 +86,13 @@ class Deltas:
         calls = 0
         for message in response.messages:
             for part in message.parts:
-                piece = _piece(part, calls)
-                if piece is not None:
-                    calls += isinstance(piece, ToolCallDelta)
+                if isinstance(part, TextPart):
+                    self.add(TextDelta(part.content))
+                elif isinstance(part, ReasoningPart):
+                    self.add(ReasoningDelta(part.content))
+                elif isinstance(part, ToolCallPart):
+                    piece = ToolCallDelta(
+                        index=calls, id=part.id, name=part.name, arguments=part.arguments
+                    )
                     self.add(piece)
-
-
-def _piece(part: Part, index: int) -> ChatDelta | None:
-    match part:
-        case TextPart():
-            return TextDelta(part.content)
-        case ReasoningPart():
-            return ReasoningDelta(part.content)
-        case ToolCallPart():
-            return ToolCallDelta(index=index, id=part.id, name=part.name, arguments=part.arguments)
-        case _:
-            return None
+                    calls += 1

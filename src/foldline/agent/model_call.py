@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from contextlib import aclosing
+from os import urandom
 
 from msgspec import structs
 
@@ -10,7 +11,7 @@ from foldline.agent.events import AgentEvent
 from foldline.agent.telemetry import Observer
 from foldline.errors import ConfigError, ModelError
 from foldline.history.messages import Message, Usage
-from foldline.history.parts import Part, ToolCallPart
+from foldline.history.parts import ToolCallPart
 from foldline.providers.model import ChatModel, ChatRequest, ChatResponse, StreamingChatModel
 from foldline.reduction.event import HistoryReductionEvent
 from foldline.threads.change import check_fields, check_messages
@@ -32,17 +33,7 @@ async def ask_model(
     """
     Return the answer of *model* to *request*, and emit it while it arrives.
 
-    Args:
-        model: The model.
-        request: The request.
-        emit: Receives the events.
-        iteration: The number of the call in its turn.
-        streams: Whether the model is asked to stream, if it can.
-        observer: Receives the call.
-        reduction: How the view in the request was made.
-
-    Raises:
-        ModelError: The model failed, or its answer is not valid.
+    *streams* asks the model to stream if it can; *reduction* is how the request's view was made.
     """
     deltas = Deltas(iteration, emit)
     streaming = model if streams and isinstance(model, StreamingChatModel) else None
@@ -80,12 +71,7 @@ async def _streamed(
 
 
 def _checked(response: ChatResponse, model: ChatModel) -> ChatResponse:
-    """
-    Return *response* without empty messages.
-
-    Raises:
-        ModelError: It is not valid, or could not be read again once stored.
-    """
+    """Return *response* without empty messages."""
     # A custom model may return anything, whatever its annotation says.
     if not isinstance(response, ChatResponse):  # pyright: ignore[reportUnnecessaryIsInstance]
         message = f"{model.name} must return a ChatResponse, got {type(response).__name__}"
@@ -112,7 +98,7 @@ def _checked(response: ChatResponse, model: ChatModel) -> ChatResponse:
     return structs.replace(response, messages=tuple(said))
 
 
-def with_own_ids(messages: Iterable[Message], new_id: Callable[[], str]) -> list[Message]:
+def with_own_ids(messages: Iterable[Message]) -> list[Message]:
     """
     Return *messages* with a unique id for each call.
 
@@ -121,18 +107,15 @@ def with_own_ids(messages: Iterable[Message], new_id: Callable[[], str]) -> list
     known = {""}
     result: list[Message] = []
     for message in messages:
-        parts = tuple([_own(part, known, new_id) for part in message.parts])
-        if parts != message.parts:
-            # The vendor's own item contains the old id.
-            message = structs.replace(message, parts=parts, native=None)  # noqa: PLW2901
-        result.append(message)
+        parts = list(message.parts)
+        for place, part in enumerate(parts):
+            if isinstance(part, ToolCallPart):
+                own = f"call_{urandom(16).hex()}" if part.id in known else part.id
+                parts[place] = structs.replace(part, id=own)
+                known.add(own)
+        # A vendor's own item would contain the old id.
+        is_same = tuple(parts) == message.parts
+        result.append(
+            message if is_same else structs.replace(message, parts=tuple(parts), native=None)
+        )
     return result
-
-
-def _own(part: Part, known: set[str], new_id: Callable[[], str]) -> Part:
-    if not isinstance(part, ToolCallPart):
-        return part
-    if part.id in known:
-        part = ToolCallPart(f"call_{new_id()}", part.name, part.arguments)
-    known.add(part.id)
-    return part

@@ -78,8 +78,6 @@ class Items(Struct, frozen=True, kw_only=True):
     """What a caller passed in, as a history, and the way back."""
 
     history: History
-    """The history."""
-
     kept: Sequence[Any]
     """What was passed in; a copy, if it was a list."""
 
@@ -113,12 +111,7 @@ def read_items(
     format: NativeFormat | None,
     counter: TokenCounter | None,
 ) -> Items:
-    """
-    Read *messages* in whatever form they are.
-
-    Raises:
-        FormatError: They are not a list, are mixed, or one is not a message of its format.
-    """
+    """Read *messages* in whatever form they are."""
     if isinstance(messages, History):
         return Items(history=messages, kept=messages)
     if not _is_list(messages):

@@ -10,7 +10,7 @@ from foldline.agent.arguments import TurnInput
 from foldline.agent.event_stream import StreamingTurnResult
 from foldline.agent.events import AgentEvent
 from foldline.agent.result import TurnResult
-from foldline.conversation.events import AgentSelectedEvent, ConversationEvent
+from foldline.conversation.orchestration import AgentSelectedEvent, ConversationEvent
 from foldline.errors import ThreadConflictError
 from foldline.history.messages import Message
 from foldline.reduction.config import AgentRunConfig
@@ -38,7 +38,8 @@ class Stage:
         self.listen = listen
         self.turns: list[tuple[str, TurnResult]] = []
         """The finished turns on the thread, with the names of the agents."""
-        self._conflict: ThreadConflictError | None = None
+        self.conflict: ThreadConflictError | None = None
+        """Another writer was faster."""
         self._shown: str | None = None
         self.look()
 
@@ -52,19 +53,10 @@ class Stage:
             self.listen(AgentSelectedEvent(agent=agent, conversation_id=self.thread.id))
         self._shown = agent
 
-    def has_lost(self, conflict: ThreadConflictError) -> None:
-        """Note that another writer was faster."""
-        self._conflict = conflict
-
     def check(self) -> None:
-        """
-        Check that no other writer has added a message.
-
-        Raises:
-            ThreadConflictError: One has.
-        """
-        if self._conflict is not None:
-            raise self._conflict
+        """Check that no other writer has added a message."""
+        if self.conflict is not None:
+            raise self.conflict
         if self.thread.count != self._count:
             actual = self.thread.head.revision
             raise ThreadConflictError(
@@ -82,23 +74,11 @@ class OrchestratedAgent:
     """
 
     def __init__(self, agent: Agent, stage: Stage) -> None:
-        self._agent = agent
         self._stage = stage
-
-    @property
-    def name(self) -> str:
-        """The name of the agent."""
-        return self._agent.name
-
-    @property
-    def instructions(self) -> str:
-        """The instructions of the agent."""
-        return self._agent.instructions
-
-    @property
-    def agent(self) -> Agent:
+        self.agent = agent
         """The agent itself, without the conversation."""
-        return self._agent
+        self.name = agent.name
+        self.instructions = agent.instructions
 
     async def run(self, message: TurnInput = None) -> TurnResult:
         """
@@ -130,12 +110,7 @@ class OrchestratedAgent:
         return await self._turn(None, self._stage.listen, takes_over=False)
 
     def run_stream(self, message: TurnInput = None) -> StreamingTurnResult:
-        """
-        Return the turn of `run` as a stream, for orchestrators that stream themselves.
-
-        Args:
-            message: A further message for the agent.
-        """
+        """Return the turn of `run` as a stream, for orchestrators that stream themselves."""
         return StreamingTurnResult(lambda listen: self._turn(message, listen, takes_over=True))
 
     async def respond(self, history: Sequence[Message]) -> TurnResult:
@@ -179,7 +154,7 @@ class OrchestratedAgent:
                 await stage.thread.abandon_run(f"Handed over to {self.name}")
             turn = await self._ran(stage.thread, message, listen)
         except ThreadConflictError as error:
-            stage.has_lost(error)
+            stage.conflict = error
             raise
         finally:
             stage.look()
@@ -195,8 +170,8 @@ class OrchestratedAgent:
         stage = self._stage
         stage.show(self.name)
         if listen is None:
-            return await self._agent.run(message, thread=thread, config=stage.config)
-        async with self._agent.run_stream(message, thread=thread, config=stage.config) as stream:
+            return await self.agent.run(message, thread=thread, config=stage.config)
+        async with self.agent.run_stream(message, thread=thread, config=stage.config) as stream:
             async for event in stream:
                 listen(event)
             return await stream.final_result

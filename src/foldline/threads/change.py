@@ -220,31 +220,43 @@ def check_change(change: Change) -> None:
         expect(name, getattr(change, name), list | tuple)
     check_messages(change.messages)
     if change.execution is not UNSET and change.execution is not None:
-        expect("execution", change.execution, AgentLoopState)
-        # The reduction is stored by itself.
-        check_fields("execution", change.execution.with_reduction(None), AgentLoopState)
-        if change.execution.format != LOOP_FORMAT:
-            message = f"execution must have format {LOOP_FORMAT}, got {change.execution.format}"
-            raise ConfigError(message)
+        _check_execution(change.execution)
     if change.reduction is not UNSET:
         _check_reduction(change.reduction)
-    for place, run in enumerate(change.tools):
-        check_fields(f"tools[{place}]", run, ToolRun)
-    for place, call_id in enumerate(change.settled):
-        expect(f"settled[{place}]", call_id, str)
+    if change.tools or change.settled:
+        _check_tools(change)
     expect("archive", change.archive, bool)
-    expect_choice("source", change.source, _SOURCES)
-    _check_names(change)
+    if change.source not in _SOURCES:
+        expect_choice("source", change.source, _SOURCES)
+    if (change.metadata, change.display_name, change.expires_at) != (None, None, UNSET):
+        _check_details(change)
     expect("commit_id", change.commit_id, bytes | None)
     if change.commit_id is not None and len(change.commit_id) != COMMIT_ID_SIZE:
         message = f"commit_id must be {COMMIT_ID_SIZE} bytes, got {len(change.commit_id)}"
         raise ConfigError(message)
-    expect_whole("expected", change.expected, 0, optional=True)
+    if change.expected is not None:
+        expect_whole("expected", change.expected, 0)
+
+
+def _check_tools(change: Change) -> None:
+    for place, run in enumerate(change.tools):
+        check_fields(f"tools[{place}]", run, ToolRun)
+    for place, call_id in enumerate(change.settled):
+        expect(f"settled[{place}]", call_id, str)
+
+
+def _check_execution(state: AgentLoopState) -> None:
+    expect("execution", state, AgentLoopState)
+    # The reduction is stored by itself.
+    check_fields("execution", state.with_reduction(None), AgentLoopState)
+    if state.format != LOOP_FORMAT:
+        message = f"execution must have format {LOOP_FORMAT}, got {state.format}"
+        raise ConfigError(message)
+
+
+def _check_details(change: Change) -> None:
     if change.expires_at is not UNSET and change.expires_at is not None:
         expect_moment("expires_at", change.expires_at)
-
-
-def _check_names(change: Change) -> None:
     expect("display_name", change.display_name, str | None)
     expect("metadata", change.metadata, Mapping | None)
     for key in change.metadata or ():
@@ -354,12 +366,16 @@ def several(name: str, values: Iterable[_Value]) -> tuple[_Value, ...]:
     Raises:
         ConfigError: It is a single value, a string or a mapping; the message says *name*.
     """
+    _expect_several(name, values)
+    return tuple(values)
+
+
+def _expect_several(name: str, values: object) -> None:
     kind = type(values)
     # A string and a mapping can be iterated too, but the result was not meant.
-    if not issubclass(kind, Iterable) or issubclass(kind, str | bytes | Mapping):
+    if issubclass(kind, (str, bytes, Mapping)) or not issubclass(kind, Iterable):
         message = f"{name} must be a list, got {kind.__name__}"
         raise ConfigError(message)
-    return tuple(values)
 
 
 def expect_moment(name: str, value: object) -> None:

@@ -25,11 +25,11 @@ _MARK_SIZE = 4
 
 @runtime_checkable
 class Cipher(Protocol):
-    """Whatever encrypts and authenticates bytes."""
+    """What encrypts and authenticates bytes."""
 
     @property
     def key_id(self) -> bytes:
-        """8 bytes that tell this key from others, and nothing else about it."""
+        """8 bytes that identify the key and reveal nothing else about it."""
         ...
 
     def encrypt(self, data: bytes, context: bytes) -> bytes:
@@ -96,7 +96,7 @@ class AesCipher:
 
 def _check_key(key: object) -> None:
     if not isinstance(key, bytes) or len(key) not in _KEY_SIZES:
-        message = "key: allowed are 16, 24 or 32 random bytes"
+        message = "key must be 16, 24 or 32 random bytes"
         raise ConfigError(message)
 
 
@@ -111,18 +111,17 @@ class Vault:
     def __init__(self, cipher: Cipher | None = None) -> None:
         """Protect with *cipher*, or with a checksum alone."""
         self._cipher = cipher
-
-    @property
-    def encrypts(self) -> bool:
-        """Whether the stored bytes can be read with a key only."""
-        return self._cipher is not None
+        self.encrypts = cipher is not None
+        """Whether the stored bytes can only be read with a key."""
 
     def close_up(self, data: bytes, *place: str) -> bytes:
         """Return *data* as it is stored at *place*."""
-        context = _context(place)
+        # None of the parts has a NUL but the name of a document, which is the last.
+        context = "\0".join(place).encode("utf-8", "surrogatepass")
         if self._cipher is not None:
             return _ENCRYPTED + self._cipher.key_id + self._cipher.encrypt(data, context)
-        return _PLAIN + _check(context, data) + data
+        checked = b"%d\0%b%b" % (len(context), context, data)
+        return _PLAIN + sha256(checked).digest()[:_CHECK_SIZE] + data
 
     def open_up(self, stored: bytes, *place: str) -> bytes:
         """
@@ -130,20 +129,25 @@ class Vault:
 
         Raises:
             StoreCorruptError: It was changed, or was written at another place.
-            StoreKeyError: It was encrypted with another key, or with one where there is none now;
+            StoreKeyError: It was encrypted with another key, or with one and there is none now;
                 or it was not, and there is one now.
         """
         if type(stored) is not bytes:
             # A damaged file may give back a value of any type.
             raise _damaged(place)
-        context = _found_context(place)
+        try:
+            context = "\0".join(place).encode("utf-8", "surrogatepass")
+        except TypeError:
+            # A damaged file may return a name of any type.
+            raise _damaged(place) from None
         mark, rest = stored[:_MARK_SIZE], stored[_MARK_SIZE:]
         if mark == _ENCRYPTED:
             return self._decrypted(rest, place, context)
         if mark != _PLAIN:
             raise _damaged(place)
         check, data = rest[:_CHECK_SIZE], rest[_CHECK_SIZE:]
-        if check != _check(context, data):
+        checked = b"%d\0%b%b" % (len(context), context, data)
+        if check != sha256(checked).digest()[:_CHECK_SIZE]:
             raise _damaged(place)
         if self._cipher is not None:
             message = f"{_named(place)} is not encrypted: open this store without a key"
@@ -192,23 +196,6 @@ class Vault:
 
 def _row_context(branch: bytes, seq: int, *, system: bool) -> bytes:
     return b"row\0%b%d%b" % (branch, seq, b"s" if system else b"")
-
-
-def _context(place: tuple[str, ...]) -> bytes:
-    # None of the parts holds a NUL but the name of a document, which is the last.
-    return "\0".join(place).encode("utf-8", "surrogatepass")
-
-
-def _found_context(place: tuple[str, ...]) -> bytes:
-    try:
-        return _context(place)
-    except TypeError:
-        # A damaged file may give back a name of any type.
-        raise _damaged(place) from None
-
-
-def _check(context: bytes, data: bytes) -> bytes:
-    return sha256(b"%d\0%b%b" % (len(context), context, data)).digest()[:_CHECK_SIZE]
 
 
 def _damaged(place: tuple[str, ...]) -> StoreCorruptError:

@@ -10,6 +10,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from operator import attrgetter
 from types import TracebackType
 from typing import NamedTuple, TypeAlias
 
@@ -62,6 +63,8 @@ __all__ = [
 
 
 _NAME_WIDTH = 12
+
+_row_of = attrgetter("row")
 
 Adopt: TypeAlias = Callable[[ThreadRecord, Sequence[KnownRow] | None], None]
 """What takes over the thread after a commit, and its new rows; None for an unknown number."""
@@ -127,7 +130,7 @@ def plan(context: StoreContext, record: ThreadRecord, change: Change) -> Planned
         revision=record.head.revision,
         epoch=change.epoch or head.epoch,
         head=close_head(context.vault, record.key, head),
-        rows=[one.row for one in known],
+        rows=tuple(map(_row_of, known)),
         put=_documents(context, record, after, change),
         drop=_dropped(record, change, is_fold=is_fold),
         active_at=head.last_activity.timestamp(),
@@ -162,13 +165,11 @@ def _after(record: ThreadRecord, head: Head, change: Change, *, is_fold: bool) -
         execution=execution,
         reduction=reduction,
         reduction_name=name,
-        tools=_tools_after(record, change),
+        tools=_tools_after(record, change) if record.tools or change.tools else (),
     )
 
 
 def _tools_after(record: ThreadRecord, change: Change) -> tuple[ToolRun, ...]:
-    if not record.tools and not change.tools:
-        return ()
     known = {run.call_id: run for run in (*record.tools, *change.tools)}
     for call_id in _settled(record, change):
         known.pop(call_id, None)

@@ -25,6 +25,7 @@ from foldline.threads.cipher import Vault
 from foldline.threads.key import ThreadKey
 from foldline.threads.loop_state import AgentLoopState, Checkpoint
 from foldline.threads.row import (
+    ORIGIN_SIZE,
     SEAL_SIZE,
     KnownRow,
     MessageRow,
@@ -225,7 +226,7 @@ def extended(
         )
         row = write_row(counts, vault, before=seal, origin=epoch, seq=count, system=is_system)
         known.append(KnownRow(row, counts, message))
-        seal = row.seal
+        seal = row.data[ORIGIN_SIZE : ORIGIN_SIZE + SEAL_SIZE]
         count += 1
         system += is_system
     if not known:
@@ -346,7 +347,7 @@ class _Metadata(Struct, omit_defaults=True):
 
 def close_head(vault: Vault, key: ThreadKey, head: Head) -> bytes:
     """Return the stored form of *head*."""
-    return vault.close_up(encode_head(head), "head", key.tenant, key.id, str(head.revision))
+    return vault.close_up(_HEADS.encode(head), "head", key.tenant, key.id, str(head.revision))
 
 
 def open_head(vault: Vault, stored: StoredThread) -> Head:

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from msgspec import Struct
@@ -20,7 +21,6 @@ __all__ = [
     "StoreContext",
     "StoredThread",
     "ThreadStorage",
-    "now_utc",
 ]
 
 
@@ -154,17 +154,12 @@ class ThreadStorage(Protocol):
         ...
 
     async def check(self) -> list[str]:
-        """Return what the database itself finds wrong, one line each; empty if it cannot tell."""
+        """Return what the database itself finds wrong, one line each; empty if it cannot check."""
         ...
 
 
 CheckpointRetention: TypeAlias = Literal["latest", "full"]
 """Whether only the last checkpoint is kept, or every one."""
-
-
-def now_utc() -> datetime:
-    """Return the time."""
-    return datetime.now(UTC)
 
 
 class StoreContext(Struct, frozen=True, kw_only=True):
@@ -179,7 +174,7 @@ class StoreContext(Struct, frozen=True, kw_only=True):
     vault: Vault = Vault()
     """Protects their bytes."""
 
-    clock: Callable[[], datetime] = now_utc
+    clock: Callable[[], datetime] = partial(datetime.now, UTC)
     """Returns the time, with a time zone."""
 
     random_bytes: Callable[[int], bytes] = os.urandom

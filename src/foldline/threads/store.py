@@ -37,7 +37,6 @@ from foldline.threads.storage import (
     StoreContext,
     StoredThread,
     ThreadStorage,
-    now_utc,
 )
 from foldline.threads.thread import ConversationThread
 
@@ -107,7 +106,7 @@ class ThreadStore:
             storage=storage,
             counter=counter or TokenEstimator(),
             vault=Vault(cipher),
-            clock=now_utc if clock is None else partial(_in_utc, clock),
+            clock=partial(datetime.now, UTC) if clock is None else partial(_in_utc, clock),
             checkpoints=checkpoints,
         )
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from foldline.errors import StoreError, ThreadConflictError
 from foldline.history.messages import Message
+from foldline.threads.change import Change
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.postgres.store import PostgresStore
 from foldline.threads.stores.redis.store import RedisStore
@@ -43,12 +44,12 @@ class Load:
 
 
 async def insist(thread: ConversationThread, text: str) -> None:
-    """Add a turn; where the server is away, try again with the same commit."""
+    """Add a turn; while the server is away, retry with the same commit id."""
     commit_id = os.urandom(8)
     turn = [Message.user(text), Message.assistant(text)]
     while True:
         try:
-            await thread.commit(messages=turn, commit_id=commit_id)
+            await thread.commit(Change(messages=turn, commit_id=commit_id))
         except (StoreError, ThreadConflictError):
             await asyncio.sleep(0.02)
             await refreshed(thread)
@@ -57,7 +58,7 @@ async def insist(thread: ConversationThread, text: str) -> None:
 
 
 async def refreshed(thread: ConversationThread) -> None:
-    """Read the thread anew, as soon as the server is there again."""
+    """Read the thread again as soon as the server is back."""
     while True:
         try:
             await thread.refresh()
@@ -92,7 +93,7 @@ async def disturb(
 
 
 async def read(store: ThreadStore, names: list[str]) -> dict[str, list[str]]:
-    """Return what each thread holds."""
+    """Return the texts of each thread."""
     async with store:
         threads = [await store.thread(name) for name in names]
         return {one.id: [message.text for message in await one.get_messages()] for one in threads}
@@ -105,7 +106,7 @@ async def under_stops(
     times: int,
 ) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
     """
-    Write while the server is stopped *times* times; return what was promised and what is there.
+    Write while the server is stopped *times* times; return what was acknowledged and what is there.
     """
     load, names = Load(), [f"t{number}" for number in range(WRITERS)]
     async with asyncio.timeout(PATIENCE), store() as one:

@@ -1,14 +1,14 @@
 """
 Programs that write to one thread at once: `python -m tests.threads.concurrency.writers …`.
 
-Each waits for the moment that it is told, does its work, and prints as JSON what it was promised.
+Each waits until its standard input is closed, works, and prints as JSON what was acknowledged.
 """
 
 import asyncio
 import json
 import sys
-import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 
 from foldline.agent.reducer import HistoryReducer
@@ -16,6 +16,7 @@ from foldline.errors import ThreadConflictError
 from foldline.history.messages import Message
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
 from foldline.reduction.request import SummaryRequest
+from foldline.threads.change import Change
 from foldline.threads.loop_state import COMPLETED, AgentLoopState
 from foldline.threads.store import ThreadStore
 from tests.threads.concurrency.stores import store_at
@@ -23,11 +24,12 @@ from tests.threads.concurrency.stores import store_at
 
 THREAD = "shared"
 BATCH = 3
+FOLDED = "folded"
 Report = dict[str, int]
 
 
 async def write_batches(store: ThreadStore, name: str, count: int) -> Report:
-    """Add batches; on a conflict read anew and try again."""
+    """Add batches; on a conflict read again and retry."""
     thread = await store.thread(THREAD)
     conflicts = 0
     for batch in range(count):
@@ -44,7 +46,7 @@ async def write_batches(store: ThreadStore, name: str, count: int) -> Report:
 
 
 async def run_turns(store: ThreadStore, name: str, count: int) -> Report:
-    """Run turns of two commits each, and wait while the run of somebody else is open."""
+    """Run turns of two commits each, and wait while the run of another process is open."""
     thread = await store.thread(THREAD)
     done = conflicts = 0
     while done < count:
@@ -57,23 +59,25 @@ async def run_turns(store: ThreadStore, name: str, count: int) -> Report:
             run_id=f"{name} {done}", conversation_id=THREAD, started_at=datetime.now(UTC)
         )
         try:
-            await thread.commit(messages=[Message.user(f"{name} {done}")], execution=state)
+            await thread.commit(Change(messages=[Message.user(f"{name} {done}")], execution=state))
         except ThreadConflictError:
             conflicts += 1
             continue
         ended = state.terminated(COMPLETED)
-        await thread.commit(messages=[Message.assistant(f"{name} {done}")], execution=ended)
+        await thread.commit(Change(messages=[Message.assistant(f"{name} {done}")], execution=ended))
         done += 1
     return {"acknowledged": done, "conflicts": conflicts}
 
 
 async def append_messages(store: ThreadStore, name: str, count: int) -> Report:
-    """Append single messages behind whatever others write."""
+    """Append single messages, *count* at least, until the folds of another process are done."""
     thread = await store.thread(THREAD)
-    for number in range(count):
-        await thread.append([Message.user(f"{name} {number} about the parcel to Porto")])
-        await asyncio.sleep(0.002)
-    return {"acknowledged": count, "conflicts": 0}
+    done = 0
+    while done < count or thread.display_name != FOLDED:
+        await thread.append([Message.user(f"{name} {done} about the parcel to Porto")])
+        await thread.refresh()
+        done += 1
+    return {"acknowledged": done, "conflicts": 0}
 
 
 class Slow:
@@ -88,7 +92,7 @@ class Slow:
 
 
 async def make_folds(store: ThreadStore, name: str, count: int) -> Report:
-    """Fold what is there again and again while others append."""
+    """Fold repeatedly while others append."""
     config = HistoryReductionConfig(
         enabled=True,
         strategy="summarizing",
@@ -109,6 +113,10 @@ async def make_folds(store: ThreadStore, name: str, count: int) -> Report:
             continue
         await thread.save_reduction(reduced.state)
         done += 1
+    while thread.display_name != FOLDED:
+        with suppress(ThreadConflictError):
+            await thread.set_metadata({}, display_name=FOLDED)
+        await thread.refresh()
     return {"acknowledged": done, "conflicts": 0}
 
 
@@ -120,9 +128,10 @@ WORK: dict[str, Callable[[ThreadStore, str, int], Awaitable[Report]]] = {
 }
 
 
-async def _main(address: str, work: str, name: str, count: str, moment: str) -> Report:
+async def _main(address: str, work: str, name: str, count: str) -> Report:
     async with store_at(address) as store:
-        await asyncio.sleep(max(0.0, float(moment) - time.time()))
+        print("ready", flush=True)  # noqa: T201 - what the test waits for
+        await asyncio.to_thread(sys.stdin.read)
         return await WORK[work](store, name, int(count))
 
 

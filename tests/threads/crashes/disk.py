@@ -63,6 +63,8 @@ def look(folder: Path) -> Disk:
             if not connection.execute("PRAGMA user_version").fetchone()[0]:
                 (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
                 return Disk({}, frozenset({"half made"} if tables else ()))
+            # Others may commit meanwhile: all of it is read as of one moment.
+            connection.execute("BEGIN")
             tables = _tables(connection)
         return _disk(tables)
     except (sqlite3.DatabaseError, FoldlineError, UnicodeDecodeError, KeyError):

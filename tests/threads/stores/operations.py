@@ -1,10 +1,11 @@
-"""What is done with a store while its connection breaks, and how to see whether it was done."""
+"""What is done with a store while its connection breaks, and how to check whether it was done."""
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 from foldline.history.messages import Message
+from foldline.threads.change import Change
 from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.store import ThreadStore
 from foldline.threads.thread import ConversationThread
@@ -25,31 +26,27 @@ class Operation(NamedTuple):
     """Does it, with the thread that `prepare` has made."""
 
     effect: Callable[[ThreadStore, str], Awaitable[bool]] | None
-    """Tells of a store that was not cut off, and the thread, whether it was done; None where it
-    only reads."""
-
-    requests: tuple[int, int]
-    """In how many requests it is done on PostgreSQL and on Redis."""
+    """Returns, for a store that was not cut off and a thread, whether it was done; None if it only
+    reads."""
 
 
 async def prepare(store: ThreadStore, name: str) -> ConversationThread:
-    """Make the thread that something is done with, in *store*; its index of words is up to date."""
+    """Make the thread that something is done with."""
     thread = await store.thread(name)
     for word in WORDS:
         await thread.add_message(Message.user(word))
-    await thread.search("parcel")
     return thread
 
 
 async def texts_of(store: ThreadStore, name: str) -> list[str] | None:
-    """Return the texts of a thread, or None where there is none."""
+    """Return the texts of a thread, or None if there is none."""
     thread = await store.find(name)
     return None if thread is None else [one.text for one in await thread.get_messages()]
 
 
 async def _make(store: ThreadStore, thread: ConversationThread) -> None:
     made = await store.thread(f"{thread.id}-new")
-    assert made.count == 0
+    assert made.head.count == 0
 
 
 async def _is_made(store: ThreadStore, name: str) -> bool:
@@ -69,7 +66,7 @@ async def _is_appended(store: ThreadStore, name: str) -> bool:
 async def _commit(store: ThreadStore, thread: ConversationThread) -> None:
     state = AgentLoopState(run_id="r", conversation_id=thread.id, started_at=datetime.now(UTC))
     turn = [Message.user(TURN[0]), Message.assistant(TURN[1])]
-    await thread.commit(messages=turn, execution=state)
+    await thread.commit(Change(messages=turn, execution=state))
 
 
 async def _is_committed(store: ThreadStore, name: str) -> bool:
@@ -82,7 +79,7 @@ async def _is_committed(store: ThreadStore, name: str) -> bool:
 async def _load(store: ThreadStore, thread: ConversationThread) -> None:
     found = await store.find(thread.id)
     assert found is not None
-    assert found.count == len(WORDS)
+    assert found.head.count == len(WORDS)
 
 
 async def _rows(store: ThreadStore, thread: ConversationThread) -> None:
@@ -91,7 +88,7 @@ async def _rows(store: ThreadStore, thread: ConversationThread) -> None:
 
 async def _fork(store: ThreadStore, thread: ConversationThread) -> None:
     fork = await thread.fork(f"{thread.id}-new")
-    assert fork.count == len(WORDS)
+    assert fork.head.count == len(WORDS)
 
 
 async def _is_forked(store: ThreadStore, name: str) -> bool:
@@ -115,13 +112,13 @@ async def _search(store: ThreadStore, thread: ConversationThread) -> None:
 
 
 OPERATIONS = {
-    "make": Operation(_make, _is_made, (2, 2)),
-    "append": Operation(_append, _is_appended, (2, 1)),
-    "commit": Operation(_commit, _is_committed, (1, 1)),
-    "load": Operation(_load, None, (1, 1)),
-    "rows": Operation(_rows, None, (1, 1)),
-    "fork": Operation(_fork, _is_forked, (4, 4)),
-    "delete": Operation(_delete, _is_deleted, (1, 1)),
-    "search": Operation(_search, None, (3, 1)),
+    "make": Operation(_make, _is_made),
+    "append": Operation(_append, _is_appended),
+    "commit": Operation(_commit, _is_committed),
+    "load": Operation(_load, None),
+    "rows": Operation(_rows, None),
+    "fork": Operation(_fork, _is_forked),
+    "delete": Operation(_delete, _is_deleted),
+    "search": Operation(_search, None),
 }
 """Each by its name."""

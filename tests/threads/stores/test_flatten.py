@@ -117,8 +117,8 @@ def test_every_epoch_shows_what_its_branch_did(acts: list[tuple[str, int, int]])
 
 def test_a_circle_of_branches_ends() -> None:
     """Branches of a damaged store that are parents of one another are followed once each."""
-    branches = {1: Branch(1, 2, 4, 6), 2: Branch(2, 1, 3, 5)}
+    branches: dict[int | str, Branch] = {1: Branch(1, 2, 4, 6), 2: Branch(2, 1, 3, 5)}
 
-    (live,) = flatten([branches[1]], dict(branches))
+    (live,) = flatten([branches[1]], branches)
 
     assert [span.branch for span in live.spans] == [2, 1]

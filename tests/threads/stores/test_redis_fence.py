@@ -27,7 +27,7 @@ def first() -> Change:
 
 
 def address(wire: Wire) -> str:
-    """Return the address of the Redis behind *wire*."""
+    """Return the address of the Redis that *wire* leads to."""
     return f"unix://{wire.path}"
 
 

@@ -7,17 +7,16 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from foldline.threads.verification import verify_store
 
 from foldline.errors import StoreError, UsageError
 from foldline.history.messages import Message
-from foldline.threads.cipher import AesCipher
 from foldline.threads.stores.sqlite.backup import back_up
-from foldline.threads.stores.sqlite.file import APPLICATION_ID
 from foldline.threads.stores.sqlite.store import SQLiteStore
-from foldline.threads.stores.statements import migrations
+from foldline.threads.verify import verify_store
+from tests.apps.damage import smash
 from tests.threads.sample import fill
-from tests.threads.stores.test_sqlite_schema import PACKAGE, execute, header, recorded
+from tests.threads.stores.recorded import SQLITE, materialize_sqlite, open_store
+from tests.threads.stores.test_sqlite_schema import header
 
 
 @pytest.fixture
@@ -62,22 +61,24 @@ def test_what_is_in_the_log_alone_is_copied(path: Path, tmp_path: Path) -> None:
     assert asyncio.run(run()) == 4
 
 
-@pytest.mark.parametrize("version", range(1, len(migrations(PACKAGE)) + 1))
-def test_a_store_of_any_version_is_copied_as_it_is(
-    root: Path, tmp_path: Path, version: int
-) -> None:
+@pytest.mark.parametrize("name", SQLITE)
+def test_a_store_of_any_version_is_copied_as_it_is(tmp_path: Path, name: str) -> None:
     """
-    A store that an older foldline wrote is sound, and so is its copy, which stays of that version.
+    A store of an older foldline is copied as it is, without its key, and the copy is migrated later.
     """
-    old, copy = tmp_path / "old.db", tmp_path / "copy.db"
-    recorded(root / "tests/threads/stores/format_0001.sql", old)
-    for number, pieces in migrations(PACKAGE)[1:version]:
-        execute(old, *pieces, f"PRAGMA user_version = {number}")
+    materialize_sqlite(name, tmp_path / "old.db")
+    old = header(tmp_path / "old.db")
 
-    backup = back_up(old, copy)
+    backup = back_up(tmp_path / "old.db", tmp_path / "copy.db")
 
-    assert (backup.threads, backup.problems, backup.stray) == (1, (), ())
-    assert header(copy) == (APPLICATION_ID, version)
+    assert (backup.threads > 3, backup.problems) == (True, ())
+    assert header(tmp_path / "copy.db") == old
+    asyncio.run(_opened(name, tmp_path / "copy.db"))
+
+
+async def _opened(name: str, path: Path) -> None:
+    async with open_store(name, path) as store:
+        assert [one.faults async for one in verify_store(store) if one.faults] == []
 
 
 def test_nothing_is_overwritten(path: Path, tmp_path: Path) -> None:
@@ -85,7 +86,7 @@ def test_nothing_is_overwritten(path: Path, tmp_path: Path) -> None:
     (tmp_path / "there.db").write_bytes(b"precious")
     names = sorted(one.name for one in tmp_path.iterdir())
 
-    with pytest.raises(UsageError, match="is there already"):
+    with pytest.raises(UsageError, match="never overwritten"):
         back_up(path, tmp_path / "there.db")
 
     assert (tmp_path / "there.db").read_bytes() == b"precious"
@@ -97,34 +98,20 @@ def test_another_database_is_refused(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "other.db")) as connection:
         connection.execute("CREATE TABLE one (two)")
 
-    with pytest.raises(StoreError, match="no store of foldline"):
+    with pytest.raises(StoreError, match="not a store of foldline"):
         back_up(tmp_path / "other.db", tmp_path / "copy.db")
 
     assert not (tmp_path / "copy.db").exists()
 
 
-def test_damage_is_copied_and_told(path: Path, tmp_path: Path) -> None:
-    """What is damaged in the store is in the copy, and its row is named."""
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("UPDATE rows SET data = substr(data, 1, 50) WHERE id = (1 << 32) + 7")
-        connection.commit()
+def test_damage_that_sqlite_finds_is_in_the_copy(path: Path, tmp_path: Path) -> None:
+    """A store with a damaged index is copied as it is, and the backup names the problem."""
+    smash(path, "documents")
 
     problems = back_up(path, tmp_path / "copy.db").problems
 
-    assert problems == ("message row 7 of branch 1 is damaged", *problems[1:])
+    assert problems
     assert (tmp_path / "copy.db").exists()
-
-
-def test_an_encrypted_store_needs_no_key(tmp_path: Path) -> None:
-    """Seals are made over what is stored, so that they are checked without a key."""
-
-    async def run() -> None:
-        async with SQLiteStore(tmp_path / "store.db", cipher=AesCipher(bytes(32))) as store:
-            await fill(store)
-
-    asyncio.run(run())
-
-    assert back_up(tmp_path / "store.db", tmp_path / "copy.db").problems == ()
 
 
 def test_copies_made_while_others_write_are_whole(path: Path, tmp_path: Path) -> None:
@@ -157,54 +144,3 @@ def test_copies_made_while_others_write_are_whole(path: Path, tmp_path: Path) ->
     assert all(is_whole and count % 2 == 0 for count, is_whole in found)
     assert [count for count, _ in found] == sorted(count for count, _ in found)
     assert found[0] < found[-1]
-
-
-LOST = "the branch of a thread, or one that it goes on behind, is not there"
-NO_NUMBER = "a branch in use has a number that is none"
-
-
-@pytest.mark.parametrize(
-    ("damage", "problem"),
-    [
-        ("DELETE FROM branches WHERE pk = 1", LOST),
-        ("DELETE FROM branches WHERE pk = 3", LOST),
-        ("UPDATE branches SET tenant = 'x' WHERE pk = 3", LOST),
-        ("UPDATE branches SET parent = 2 WHERE pk = 1", LOST),
-        ("UPDATE threads SET branch = 'x' WHERE branch = 3", LOST),
-        ("UPDATE branches SET at = 'x' WHERE pk = 3", NO_NUMBER),
-        ("UPDATE branches SET at = 9223372036854775807 WHERE pk = 3", NO_NUMBER),
-    ],
-    ids=["parent", "branch", "tenant", "circle", "number", "text", "beyond"],
-)
-def test_a_branch_that_is_lost_is_told(
-    path: Path, tmp_path: Path, damage: str, problem: str
-) -> None:
-    """
-    A thread whose branch cannot be followed is damaged in the copy, and never an error of its own.
-    """
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute(damage)
-        connection.commit()
-
-    assert problem in back_up(path, tmp_path / "copy.db").problems
-
-
-def test_a_branch_with_a_number_beyond_all_is_told(path: Path, tmp_path: Path) -> None:
-    """So is one with a number that no row can have."""
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("UPDATE branches SET pk = 1 << 40 WHERE pk = 3")
-        connection.execute("UPDATE threads SET branch = 1 << 40 WHERE branch = 3")
-        connection.commit()
-
-    assert NO_NUMBER in back_up(path, tmp_path / "copy.db").problems
-
-
-def test_a_tenant_that_is_no_text_stops_no_copy(path: Path, tmp_path: Path) -> None:
-    """
-    A store with a damaged name can be copied, and the copy says that there is something wrong.
-    """
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("UPDATE threads SET tenant = CAST(x'61FF62' AS TEXT) WHERE branch = 3")
-        connection.commit()
-
-    assert LOST in back_up(path, tmp_path / "copy.db").problems

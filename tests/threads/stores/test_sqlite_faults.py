@@ -64,7 +64,7 @@ def test_a_folder_that_nobody_may_look_into_is_an_error_of_ours(tmp_path: Path) 
     finally:
         folder.chmod(0o700)
 
-    assert "may not be written to" in str(error)
+    assert "not writable" in str(error)
     assert str(error).endswith("(EACCES)")
     assert "\n" not in str(error)
 

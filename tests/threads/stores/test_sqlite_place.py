@@ -9,12 +9,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from foldline.threads.stores.sqlite.diagnosis import diagnose_file
 
 from foldline.errors import StoreBusyError, StoreError
 from foldline.history.messages import Message
+from foldline.threads.stores.sqlite.doctor import sqlite_facts
 from foldline.threads.stores.sqlite.faults import place_error
-from foldline.threads.stores.sqlite.file import StoreFile
+from foldline.threads.stores.sqlite.file import StoreFile, needs_lock
 from foldline.threads.stores.sqlite.storage import SQLiteStorage
 from foldline.threads.stores.sqlite.store import SQLiteStore
 
@@ -42,14 +42,14 @@ def test_a_program_may_change_its_folder(tmp_path: Path, monkeypatch: pytest.Mon
         await storage.open()
         monkeypatch.chdir(tmp_path / "there")
         await reconnected(storage)
-        await storage.writer.run(lambda c: c.execute("INSERT INTO indexed VALUES (1, 7)"))
+        await storage.writer.run(lambda c: c.execute("INSERT INTO epochs VALUES (1, 7, x'00')"))
         await storage.close()
 
     asyncio.run(live())
 
     assert [*(tmp_path / "there").iterdir()] == []
     with closing(sqlite3.connect(tmp_path / "here" / "a.db")) as connection:
-        assert connection.execute("SELECT * FROM indexed").fetchall() == [(1, 7)]
+        assert connection.execute("SELECT pk, thread FROM epochs").fetchall() == [(1, 7)]
 
 
 def test_a_path_that_leads_nowhere_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,7 +60,7 @@ def test_a_path_that_leads_nowhere_is_told(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()
 
-    with pytest.raises(StoreError, match="leads nowhere"):
+    with pytest.raises(StoreError, match="cannot be resolved"):
         SQLiteStore("a.db")
 
 
@@ -71,19 +71,14 @@ def test_a_link_is_the_file_that_it_leads_to(tmp_path: Path) -> None:
     link.symlink_to(real)
     files = [StoreFile(path, durability="full", busy_timeout=0.01) for path in (link, real)]
     with closing(files[0].writer()) as one, closing(files[1].writer()):
-        one.execute("INSERT INTO indexed VALUES (1, 7)")
+        one.execute("INSERT INTO epochs VALUES (1, 7, x'00')")
 
     assert files[0].path == files[1].path == real.resolve()
     assert [entry.name for entry in tmp_path.glob("*.lock")] == []
     assert real.stat().st_mode & 0o777 == 0o600
-    if files[0].needs_lock:
+    if needs_lock():
         with files[0].exclusive(), pytest.raises(StoreBusyError), files[1].exclusive():
             pass
-        found = {one.name: one.value for one in diagnose_file(link)}
-        assert found["lock"] == "free"
-        with files[0].exclusive():
-            found = {one.name: one.value for one in diagnose_file(link)}
-        assert found["lock"] == "held by another program now"
 
 
 @pytest.mark.parametrize("way", ["deleted", "moved", "replaced"])
@@ -119,14 +114,14 @@ def test_a_reader_does_not_take_another_file(tmp_path: Path) -> None:
     async def live() -> None:
         storage = SQLiteStorage(path)
         await storage.open()
-        await storage.names()
+        await storage.tenants()
         path.rename(tmp_path / "b.db")
         with pytest.raises(StoreError):
             await storage.reader.run(fail)
         with pytest.raises(StoreError, match="was moved, deleted or replaced"):
-            await storage.names()
+            await storage.tenants()
         (tmp_path / "b.db").rename(path)
-        assert await storage.names() == []
+        assert await storage.tenants() == []
         await storage.close()
         path.unlink()
         await storage.open()
@@ -141,8 +136,8 @@ def test_a_reader_does_not_take_another_file(tmp_path: Path) -> None:
     ("code", "told"),
     [
         (errno.EROFS, "its folder is read-only"),
-        (errno.EACCES, "may not be written to"),
-        (errno.ENOENT, "its folder is not there"),
+        (errno.EACCES, "not writable"),
+        (errno.ENOENT, "its folder does not exist"),
         (errno.EMFILE, r"cannot be opened \(EMFILE\)"),
     ],
 )
@@ -169,11 +164,10 @@ def closed(tmp_path: Path) -> Path:
 
 
 def test_a_file_that_cannot_be_opened_is_not_damaged(closed: Path) -> None:
-    """Where the system lets nobody open the file, or its lock, no backup is advised."""
-    found = [one for one in diagnose_file(closed) if one.weight == "danger"]
+    """If the system lets nobody open the file, or its lock, no backup is advised."""
+    found = [one for one in sqlite_facts(closed) if one.is_danger]
 
-    assert {"file", "lock"} <= {one.name for one in found}
-    assert all("writable" in one.advice for one in found)
+    assert "file" in {one.name for one in found}
     assert not any("backup" in one.advice for one in found)
 
 

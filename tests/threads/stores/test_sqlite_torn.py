@@ -6,13 +6,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from foldline.threads.stores.sqlite.glance import Glance
-from foldline.threads.verification import verify_store
 
-from foldline.errors import StoreCorruptError
 from foldline.history.messages import Message
 from foldline.threads.stores.sqlite.file import StoreFile
+from foldline.threads.stores.sqlite.inline_read import InlineReader
 from foldline.threads.stores.sqlite.store import SQLiteStore
+from foldline.threads.verify import verify_store
 
 
 PAGE = 4096
@@ -45,19 +44,6 @@ def torn(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.fixture
-def unnamed(tmp_path: Path) -> Path:
-    """A store in which the index of names has lost half of a page."""
-    path = tmp_path / "a.db"
-    data = _made(path)
-    with closing(sqlite3.connect(path)) as connection:
-        query = "SELECT rootpage FROM sqlite_master WHERE name LIKE 'sqlite_autoindex_threads%'"
-        (root,) = connection.execute(query).fetchone()
-    data[root * PAGE - PAGE // 2 : root * PAGE] = bytes(PAGE // 2)
-    path.write_bytes(data)
-    return path
-
-
 def test_reads_beside_a_torn_page_are_answered(torn: Path) -> None:
     """Whoever reads in one batch with somebody that meets the torn page reads what is not torn."""
 
@@ -83,9 +69,8 @@ def test_a_torn_page_does_not_end_the_report(torn: Path) -> None:
 
     async def live() -> list[str | None]:
         async with SQLiteStore(torn) as store:
-            return [
-                one.key.id if one.key else None async for one in verify_store(store) if one.faults
-            ]
+            found = [one async for one in verify_store(store) if one.faults]
+            return [one.key.id if one.key else None for one in found]
 
     assert asyncio.run(live()) == ["bad", None]
 
@@ -100,50 +85,11 @@ def test_damage_that_a_read_passes_over_leaves_the_glance_at_work(torn: Path) ->
             return error.sqlite_errorname
         return "nothing"
 
-    glance = Glance(StoreFile(torn, durability="full", busy_timeout=1.0))
-    with closing(glance.connect()):
-        assert glance.answer(pass_over) == ("SQLITE_CORRUPT",)
-        assert glance.answer(lambda c: c.execute("SELECT 1").fetchone()) == ((1,),)
-    glance.close()
-
-
-@pytest.mark.parametrize("name", ["bad", "filler", "good"])
-def test_a_lost_name_makes_no_second_thread(unnamed: Path, name: str) -> None:
-    """
-    Where the index of names has lost one, that is told, and no thread of it is made or deleted.
-    """
-
-    async def live() -> None:
-        async with SQLiteStore(unnamed) as store:
-            for ask in (store.find, store.thread, store.delete):
-                with pytest.raises(StoreCorruptError, match="SQLITE_CORRUPT_INDEX"):
-                    await ask(name)
-
-    asyncio.run(live())
-
-    with closing(sqlite3.connect(unnamed)) as connection:
-        query = "SELECT id FROM threads NOT INDEXED ORDER BY pk"
-        found = [id for (id,) in connection.execute(query)]
-    assert found == ["bad", "filler", "good"]
-
-
-def test_an_index_without_a_page_makes_no_thread(tmp_path: Path) -> None:
-    """An index that says that there are no threads is not believed where there are some."""
-    path = tmp_path / "a.db"
-    data = _made(path)
-    with closing(sqlite3.connect(path)) as connection:
-        query = "SELECT rootpage FROM sqlite_master WHERE name LIKE 'sqlite_autoindex_threads%'"
-        (root,) = connection.execute(query).fetchone()
-    # The number of entries on the page.
-    data[(root - 1) * PAGE + 3 : (root - 1) * PAGE + 5] = bytes(2)
-    path.write_bytes(data)
-
-    async def live() -> None:
-        async with SQLiteStore(path) as store:
-            await store.thread("good")
-
-    with pytest.raises(StoreCorruptError):
-        asyncio.run(live())
+    reader = InlineReader(StoreFile(torn, durability="full", busy_timeout=1.0))
+    with closing(reader.connect()):
+        assert reader.answer(pass_over) == ("SQLITE_CORRUPT",)
+        assert reader.answer(lambda c: c.execute("SELECT 1").fetchone()) == ((1,),)
+    reader.close()
 
 
 def test_a_thread_is_made_beside_a_name_that_is_no_text(tmp_path: Path) -> None:

@@ -72,15 +72,7 @@ class Metrics:
         *,
         error: str | None = None,
     ) -> None:
-        """
-        Count a model call.
-
-        Args:
-            seconds: Its duration.
-            named: The attributes of the model.
-            response: The answer; None if the call failed.
-            error: The kind of its error.
-        """
+        """Count a model call; *named* are the attributes of the model."""
         attributes: Attributes = {OPERATION: "chat"} | named
         if response is not None and response.model is not None:
             attributes[RESPONSE_MODEL] = response.model

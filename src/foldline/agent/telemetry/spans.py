@@ -30,7 +30,6 @@ from foldline.agent.telemetry.conventions import (
     model_attributes,
     request_attributes,
     response_attributes,
-    response_content,
     sendable,
     turn_attributes,
 )
@@ -57,8 +56,6 @@ _CALL = "foldline.call"
 
 
 class _Call(Struct):
-    """The model call that is current."""
-
     span: "Span"
     started: float
     awaits_first: bool
@@ -88,13 +85,9 @@ class Telemetry:
         capture_content: bool = False,
     ) -> None:
         """
-        Trace and measure with the given providers.
+        Trace and measure with the given providers, or those of the process.
 
-        Args:
-            tracer_provider: What makes spans; the one of the process by default.
-            meter_provider: What makes metrics; the one of the process by default.
-            capture_content: Whether spans include messages, summaries, and the arguments and
-                results of tools.
+        *capture_content* includes messages, summaries, and the arguments and results of tools.
 
         Raises:
             MissingExtraError: The `otel` extra is not installed.
@@ -165,7 +158,8 @@ class Telemetry:
                 call.response = response
                 span.set_attributes(response_attributes(response))
                 if captures:
-                    span.set_attribute("gen_ai.output.messages", response_content(response))
+                    said = messages_content(response.messages, finish_reason=response.finish_reason)
+                    span.set_attribute("gen_ai.output.messages", said)
 
             with self._current(_CALL, call), self._measured(call, named):
                 yield told

@@ -31,12 +31,7 @@ _KINDS: Mapping[type, str] = MappingProxyType({str: "string", int: "integer", bo
 
 
 def schema_of(parameters: Sequence[Parameter], *, name: str) -> JsonSchema:
-    """
-    Return the schema of the arguments that the tool *name* takes.
-
-    Raises:
-        ConfigError: A parameter has a type without a JSON schema; the message names it.
-    """
+    """Return the schema of the arguments that the tool *name* takes."""
     schemas, definitions = _components(parameters, name)
     references = _References.of(schemas, definitions)
     properties: JsonSchema = {}
@@ -116,12 +111,10 @@ def _kind(values: Iterable[object]) -> JsonSchema:
 
 
 class _References(Struct, frozen=True, kw_only=True):
-    """The definitions that a schema refers to."""
+    """The definitions that a schema refers to; recursive ones cannot be inlined."""
 
     definitions: Mapping[str, JsonSchema]
-
     recursive: frozenset[str]
-    """The names of those that refer to themselves; they cannot be inlined."""
 
     @classmethod
     def of(

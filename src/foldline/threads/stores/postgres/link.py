@@ -73,14 +73,7 @@ class PostgresLink:
         self, dsn: str, *, schema: str, pool_size: int, timeout: float, durability: Durability
     ) -> None:
         """
-        Use the database at *dsn*; nothing is connected yet.
-
-        Args:
-            dsn: Its address: a `postgresql://` URL or a connection string of libpq.
-            schema: The schema of the tables.
-            pool_size: How many connections are open at most.
-            timeout: How many seconds a call may take, waiting and connecting included.
-            durability: What a crash of the server may lose.
+        Use the database at *dsn*, not yet connected; see `PostgresStore` for the options.
 
         Raises:
             ConfigError: An argument is invalid.
@@ -157,10 +150,17 @@ class PostgresLink:
         self._pool = pool
 
     async def _prepare(self, connection: "AsyncConnection[Any]") -> None:
-        cut = asyncio.get_running_loop().call_later(self._timeout, _cut, connection)
+        loop = asyncio.get_running_loop()
+        cut = loop.call_later(self._timeout, _cut, connection)
+
+        def alive() -> None:
+            nonlocal cut
+            cut.cancel()
+            cut = loop.call_later(self._timeout, _cut, connection)
+
         try:
             await self._configure(connection)
-            await migrate(connection, self.sql, self._schema, begin=cut.cancel)
+            await migrate(connection, self.sql, self._schema, alive=alive)
         except self._failure as error:
             raise store_error(error) from None
         finally:
@@ -240,7 +240,7 @@ class PostgresLink:
         """
         End the session whose answer was lost, and then read; None if it cannot be ended.
 
-        A session that goes on could still do its work after the read.
+        A session that is still open could do its work after the read.
         """
         until = max(broken.until, asyncio.get_running_loop().time() + _GRACE)
         wait = math.ceil(1000 * _GRACE / 2)

@@ -19,6 +19,8 @@ PACKAGE: Final = "foldline.threads.stores.postgres"
 """The package with the SQL."""
 
 _FLAT_ROWS: Final = 3
+# How many rows are copied before the server answers.
+_MOST_ROWS: Final = 5_000
 
 
 def read_statements() -> Mapping[str, bytes]:
@@ -31,7 +33,7 @@ async def migrate(
     sql: Mapping[str, bytes],
     schema: str,
     *,
-    begin: Callable[[], None],
+    alive: Callable[[], None],
 ) -> None:
     """
     Bring the tables in *schema* up to date, all of it in one transaction.
@@ -42,7 +44,7 @@ async def migrate(
         connection: A connection that nobody else uses.
         sql: The statements of the store.
         schema: The schema of the tables.
-        begin: Called before work that may take longer than a call usually does.
+        alive: Called whenever the server has answered, since a migration may take long.
 
     Raises:
         StoreVersionError: A newer foldline has written there.
@@ -54,7 +56,6 @@ async def migrate(
     async with connection.transaction():
         # Other programs wait here, and then find it done.
         await connection.execute(sql["lock_migrations"], {"schema": schema})
-        begin()
         found = await _version(connection, sql, schema)
         if found > newest:
             raise StoreVersionError(what="the store", found=found, known=newest)
@@ -63,11 +64,13 @@ async def migrate(
             # Bodies of functions have semicolons: the pieces become one script again.
             await connection.execute(";\n".join(pieces).encode())
             if number == _FLAT_ROWS:
-                await _flatten(connection, sql)
+                await _flatten(connection, sql, alive)
             await connection.execute(sql["add_migration"], {"number": number})
 
 
-async def _flatten(connection: "AsyncConnection[Any]", sql: Mapping[str, bytes]) -> None:
+async def _flatten(
+    connection: "AsyncConnection[Any]", sql: Mapping[str, bytes], alive: Callable[[], None]
+) -> None:
     """Copy the rows that threads shared on branches, byte for byte, to each that reads them."""
     branches: dict[int | str, Branch] = {}
     owned: dict[int, list[Branch]] = {}
@@ -86,18 +89,24 @@ async def _flatten(connection: "AsyncConnection[Any]", sql: Mapping[str, bytes])
             rows = {"branch": span.branch, "start": span.start, "stop": span.stop}
             target = {"target": numbers[owner], "id": ids[span.branch]}
             await connection.execute(sql["copy_old_rows"], {**rows, **target})
+            alive()
         # A damaged thread that has lost its branch has no rows: no epoch has the number 0.
         live, epoch = (numbers[own[0].name], ids[own[-1].name]) if own else (0, b"")
         place = {"thread": thread, "live": live, "epoch": epoch}
         await connection.execute(sql["set_epoch"], place)
+        alive()
     await connection.execute(sql["drop_old"])
 
 
 def _spans(
     own: Sequence[Branch], branches: Mapping[int | str, Branch]
 ) -> Iterator[tuple[Span, int | str]]:
-    parts = flatten(own, branches) if own else ()
-    return ((span, part.epoch) for part in parts for span in part.spans)
+    """Yield where rows are and which epoch gets them, some rows at a time."""
+    for part in flatten(own, branches) if own else ():
+        for span in part.spans:
+            for start in range(span.start, span.stop, _MOST_ROWS):
+                stop = min(start + _MOST_ROWS, span.stop)
+                yield Span(span.branch, start, stop), part.epoch
 
 
 async def _make_place(

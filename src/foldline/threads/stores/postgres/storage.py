@@ -51,20 +51,7 @@ class PostgresStorage:
         timeout: float = 10.0,
         durability: Durability = "full",
     ) -> None:
-        """
-        Use the database at *dsn*; nothing is connected yet.
-
-        Args:
-            dsn: Its address: a `postgresql://` URL or a connection string of libpq.
-            schema: The schema of the tables.
-            pool_size: How many connections are open at most.
-            timeout: How many seconds a call may take, waiting and connecting included.
-            durability: What a crash of the server may lose.
-
-        Raises:
-            ConfigError: An argument is invalid.
-            MissingExtraError: The `postgres` extra is not installed.
-        """
+        """Use the database at *dsn*, not yet connected; see `PostgresStore` for the options."""
         self.link = PostgresLink(
             dsn, schema=schema, pool_size=pool_size, timeout=timeout, durability=durability
         )
@@ -247,7 +234,7 @@ class PostgresStorage:
 
 
 def _some(values: Sequence[object]) -> Sequence[object] | None:
-    # The driver cannot tell the type of an empty array.
+    # An empty array has no type for the driver.
     return values or None
 
 

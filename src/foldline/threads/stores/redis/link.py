@@ -57,11 +57,7 @@ class RedisLink:
 
     def __init__(self, url: str, *, timeout: float) -> None:
         """
-        Use the Redis at *url*; nothing is connected yet.
-
-        Args:
-            url: Its address: `redis://`, `rediss://` or `unix://`.
-            timeout: How many seconds a call may take, waiting and connecting included.
+        Use the Redis at *url*, not yet connected; see `RedisStore` for the options.
 
         Raises:
             ConfigError: *url* is not such an address.

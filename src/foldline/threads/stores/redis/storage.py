@@ -80,19 +80,7 @@ class RedisStorage:
         timeout: float = 10.0,
         allow_eviction: bool = False,
     ) -> None:
-        """
-        Use the Redis at *url*; nothing is connected yet.
-
-        Args:
-            url: Its address: `redis://`, `rediss://` or `unix://`.
-            prefix: What all keys begin with; each prefix is a store.
-            timeout: How many seconds a call may take, waiting and connecting included.
-            allow_eviction: Whether Redis may drop threads when its memory is full.
-
-        Raises:
-            ConfigError: An argument is invalid.
-            MissingExtraError: The `redis` extra is not installed.
-        """
+        """Use the Redis at *url*, not yet connected; see `RedisStore` for the options."""
         expect("prefix", prefix, str)
         if not _PREFIX.fullmatch(prefix):
             message = "prefix must be 1 to 200 of A-Z a-z 0-9 . _ : -"

@@ -33,9 +33,7 @@ SELECT EXISTS (
 );
 
 -- name: lock_migrations
--- From here on it may take as long as it needs.
-SELECT pg_advisory_xact_lock(hashtextextended('foldline ' || %(schema)s, 0)),
-    set_config('statement_timeout', '0', true);
+SELECT pg_advisory_xact_lock(hashtextextended('foldline ' || %(schema)s, 0));
 
 -- name: make_migrations
 CREATE TABLE migrations (

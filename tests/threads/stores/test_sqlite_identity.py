@@ -1,0 +1,239 @@
+"""A log that lies beside a SQLite file and was written beside another one."""
+
+import asyncio
+import random
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from foldline.errors import StoreCorruptError
+from foldline.history.messages import Message
+from foldline.threads.stores.sqlite.backup import back_up
+from foldline.threads.stores.sqlite.doctor import sqlite_facts
+from foldline.threads.stores.sqlite.identity import (
+    is_named,
+    number_in,
+    numbered,
+    schema_of,
+)
+from foldline.threads.stores.sqlite.store import SQLiteStore
+
+
+Said = dict[str, list[str]]
+
+SIDES = ("-wal", ".lock")
+MIXES = range(6)
+
+
+async def grow(path: Path, name: str, turns: int, seed: int, *, size: int = 3_000) -> Said:
+    """Say *turns* things on threads of *name* in the store at *path*, and return what they hold."""
+    rng, said = random.Random(seed), Said()
+    async with SQLiteStore(path, durability="relaxed") as store:
+        for number in range(turns):
+            thread = await store.thread(f"{name}{rng.randrange(4)}")
+            text = f"{thread.id} {number} " + "x" * rng.randrange(size)
+            await thread.add_message(Message.user(text))
+            said.setdefault(thread.id, []).append(text)
+        leave(path, path.with_name(f"{path.name}.killed"))
+    return said
+
+
+def leave(path: Path, target: Path) -> None:
+    """Copy the file at *path* and what lies beside it to *target*, as a kill would leave them."""
+    for end in ("", *SIDES):
+        shutil.copy(f"{path}{end}", f"{target}{end}")
+
+
+async def read(path: Path) -> Said:
+    """Return what the threads at *path* hold."""
+    async with SQLiteStore(path) as store:
+        threads = [thread async for thread in store.threads()]
+        return {
+            thread.id: [message.text for message in await thread.get_messages()]
+            for thread in threads
+        }
+
+
+def beside(path: Path) -> dict[str, bytes]:
+    """Return the file at *path* and what lies beside it, but for the index of the log."""
+    found = [path.with_name(path.name + end) for end in ("", *SIDES)]
+    return {one.name: one.read_bytes() for one in found if one.exists()}
+
+
+@pytest.fixture(params=["long", "short", "wrapped"])
+def restored(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """
+    A backup in the place of a store whose program was killed, with the log of that beside it.
+
+    A short log does not hold the first page of its file, and one that was begun again in the middle
+    need not.
+    """
+    path = tmp_path / "a.db"
+    asyncio.run(grow(path, "a", 40, 1))
+    back_up(path, tmp_path / "backup.db")
+    asyncio.run(grow(path, "a", 40, 2))
+    if request.param == "wrapped":
+        asyncio.run(grow(path, "a", 403, 3))
+    asyncio.run(grow(path, "a", 40 if request.param == "long" else 2, 4, size=20))
+    killed = tmp_path / "a.db.killed"
+    killed.unlink()
+    shutil.copy(tmp_path / "backup.db", killed)
+    return killed
+
+
+def test_a_restored_copy_refuses_the_log_of_what_it_replaced(restored: Path) -> None:
+    """
+    The log of the old file is named in the error, nothing is changed, and without it all is there.
+    """
+    before = beside(restored)
+
+    with pytest.raises(
+        StoreCorruptError, match=r"the log a\.db\.killed-wal belongs to another file"
+    ):
+        asyncio.run(read(restored))
+
+    assert beside(restored) == before
+    for end in ("-wal", "-shm"):
+        Path(f"{restored}{end}").unlink(missing_ok=True)
+    assert asyncio.run(read(restored)) == asyncio.run(read(restored.with_name("backup.db")))
+
+
+def test_looking_folds_no_foreign_log_back(restored: Path) -> None:
+    """`doctor` and `backup` report the log of another file, and change neither."""
+    before = restored.read_bytes()
+
+    (fact,) = (one for one in sqlite_facts(restored) if one.name == "file")
+    with pytest.raises(StoreCorruptError, match="belongs to another file"):
+        back_up(restored, restored.with_name("copy.db"))
+
+    assert fact.is_danger
+    assert "belongs to another file" in fact.value
+    assert restored.read_bytes() == before
+    assert not restored.with_name("copy.db").exists()
+
+
+@pytest.mark.parametrize("seed", MIXES)
+def test_a_foreign_log_is_refused(seed: int, tmp_path: Path) -> None:
+    """A file refuses the log of another store, whatever is in either."""
+    rng = random.Random(seed)
+    mixed = tmp_path / "mixed.db"
+    for name in ("one", "other"):
+        turns = rng.randrange(1, 300)
+        asyncio.run(grow(tmp_path / f"{name}.db", rng.choice("ab"), turns, seed))
+    shutil.copy(tmp_path / "one.db.killed", mixed)
+    for end in SIDES:
+        shutil.copy(f"{tmp_path}/other.db.killed{end}", f"{mixed}{end}")
+
+    with pytest.raises(StoreCorruptError, match="belongs to another file"):
+        asyncio.run(read(mixed))
+
+
+@pytest.mark.parametrize("note", [None, b"", b"17", b"\0\0\0\0", b"12 of them\n"])
+def test_the_log_of_the_file_itself_is_taken(note: bytes | None, tmp_path: Path) -> None:
+    """
+    What a kill has left in the log is there again, whatever it has left of the note in the lock.
+    """
+    said = asyncio.run(grow(tmp_path / "a.db", "a", 300, 1))
+    if note is not None:
+        (tmp_path / "a.db.killed.lock").write_bytes(note)
+
+    assert asyncio.run(read(tmp_path / "a.db.killed")) == said
+
+
+def test_a_file_keeps_its_number() -> None:
+    """
+    A number holds the version of the tables, and what tells the file when it is brought up to date.
+    """
+    first = numbered(1)
+
+    assert [schema_of(first), schema_of(numbered(2, file=first))] == [1, 2]
+    assert numbered(2, file=first) - first == 1
+    assert first < 1 << 31
+    assert len({numbered(1) for _ in range(8)}) > 1
+
+
+def test_a_file_that_was_being_written_to_is_taken_with_its_log(tmp_path: Path) -> None:
+    """
+    Where the power has taken the first sector of the file, the log that has it still mends it.
+    """
+    said = asyncio.run(grow(tmp_path / "a.db", "a", 40, 1))
+    killed = tmp_path / "a.db.killed"
+    with killed.open("r+b") as file:
+        file.write(random.Random(1).randbytes(512))
+
+    assert asyncio.run(read(killed)) == said
+
+
+def test_a_copy_gets_its_number_before_a_log(tmp_path: Path) -> None:
+    """A backup that is opened and killed at once is itself with its log, and keeps that number."""
+    path, copy = tmp_path / "a.db", tmp_path / "backup.db"
+    asyncio.run(grow(path, "a", 40, 1))
+    back_up(path, copy)
+    said = asyncio.run(grow(copy, "b", 1, 2))
+    killed = tmp_path / "backup.db.killed"
+    with closing(sqlite3.connect(f"{killed.as_uri()}?immutable=1", uri=True)) as connection:
+        own = number_in(connection)
+    with closing(sqlite3.connect(path)) as connection:
+        first = number_in(connection)
+
+    assert is_named(own)
+    assert own != first
+    Path(f"{killed}.lock").unlink()
+    assert asyncio.run(read(killed)).items() >= said.items()
+
+
+def test_file_and_log_that_were_put_back_together_are_taken_without_the_note(
+    tmp_path: Path,
+) -> None:
+    """If another file was there in the meantime, the error says which note to move away."""
+    said = asyncio.run(grow(tmp_path / "a.db", "a", 300, 1))
+    killed, note = tmp_path / "a.db.killed", tmp_path / "a.db.killed.lock"
+    note.write_bytes(b"17\n")
+
+    with pytest.raises(StoreCorruptError, match=r"move a\.db\.killed\.lock away"):
+        asyncio.run(read(killed))
+
+    note.unlink()
+    assert asyncio.run(read(killed)) == said
+
+
+@pytest.mark.parametrize("data", [None, b""], ids=["missing", "empty"])
+def test_a_log_without_its_file_is_kept(data: bytes | None, tmp_path: Path) -> None:
+    """If the file of a store is lost, its log, which holds what was acknowledged, is not touched."""
+    asyncio.run(grow(tmp_path / "a.db", "a", 40, 1))
+    killed = tmp_path / "a.db.killed"
+    whole = killed.read_bytes()
+    killed.unlink()
+    if data is not None:
+        killed.write_bytes(data)
+    before = beside(killed)
+
+    with pytest.raises(StoreCorruptError, match=r"a\.db\.killed is missing or empty, but the log"):
+        asyncio.run(read(killed))
+
+    assert beside(killed) == before
+    killed.write_bytes(whole)
+    assert sum(map(len, asyncio.run(read(killed)).values())) == 40
+
+
+def test_a_backup_by_another_name_refuses_a_foreign_log(restored: Path) -> None:
+    """A link to a store is that store: no log of another file is folded into it by a backup."""
+    link = restored.with_name("link.db")
+    link.symlink_to(restored)
+    before = beside(restored)
+
+    with pytest.raises(StoreCorruptError, match="belongs to another file"):
+        back_up(link, restored.with_name("copy.db"))
+
+    assert beside(restored) == before
+
+
+def test_an_empty_file_becomes_a_store(tmp_path: Path) -> None:
+    """A file that was made empty, or that a kill has left so, is one to begin with."""
+    path = tmp_path / "a.db"
+    path.touch()
+
+    assert asyncio.run(read(path)) == {}
