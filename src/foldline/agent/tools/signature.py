@@ -46,19 +46,21 @@ _INSTEAD: Mapping[object, Any] = MappingProxyType(
         time: Annotated[time, Meta(extra_json_schema={"format": "time"})],
     }
 )
+_Reader: TypeAlias = Callable[[str], re.Match[str] | None]
+
 _GOOGLE = re.compile(
     r"(?P<parameters>Args|Arguments|Params|Parameters|(?:Keyword|Other) (?:Args|Arguments|Parameters))"
     r":\s*|(?:Attributes|Examples?|Notes?|Raises|References|Returns?|See Also|Todo|Warnings?|Warns"
     r"|Yields?):\s*"
-)
-_UNDERLINE = re.compile(r"-{3,}\s*")
-_NUMPY = re.compile(r"(?:Other )?Parameters\s*")
-_FIELD = re.compile(r":(?:[a-z]+)(?: [^:\n]*)?:")
-_GOOGLE_ENTRY = re.compile(r"\*{0,2}(\w+)(?:\s*\(.*?\))?\s*:(?:\s+|$)(.*)")
-_NUMPY_ENTRY = re.compile(r"(\*{0,2}\w+(?:\s*,\s*\*{0,2}\w+)*)\s*(?::.*)?")
+).fullmatch
+_UNDERLINE = re.compile(r"-{3,}\s*").fullmatch
+_NUMPY = re.compile(r"(?:Other )?Parameters\s*").fullmatch
+_FIELD = re.compile(r":(?:[a-z]+)(?: [^:\n]*)?:").match
+_GOOGLE_ENTRY = re.compile(r"\*{0,2}(\w+)(?:\s*\(.*?\))?\s*:(?:\s+|$)(.*)").fullmatch
+_NUMPY_ENTRY = re.compile(r"(\*{0,2}\w+(?:\s*,\s*\*{0,2}\w+)*)\s*(?::.*)?").fullmatch
 _SPHINX_ENTRY = re.compile(
     r":(?:param|parameter|arg|argument|key|keyword)\s[^:]*?(?<!\w)(\w++)\s*+:\s*(.*)"
-)
+).fullmatch
 
 
 class ToolContext(Struct, frozen=True, kw_only=True):
@@ -254,20 +256,20 @@ def read_docstring(text: str) -> Docstring:
 def _begins_section(lines: Sequence[str], place: int) -> bool:
     line = lines[place]
     after = lines[place + 1] if place + 1 < len(lines) else ""
-    if _UNDERLINE.fullmatch(after):
+    if _UNDERLINE(after):
         return bool(line.strip())
-    return bool(_GOOGLE.fullmatch(line) or _FIELD.match(line))
+    return bool(_GOOGLE(line) or _FIELD(line))
 
 
 def _entries(section: Sequence[str]) -> Iterator[tuple[list[str], str]]:
     """Yield the names and the text of each entry of *section*, if it is one of parameters."""
     first, *rest = section
-    google = _GOOGLE.fullmatch(first)
-    if _FIELD.match(first):
+    google = _GOOGLE(first)
+    if _FIELD(first):
         yield from _read([first, *(line.strip() for line in rest)], _SPHINX_ENTRY)
     elif google is not None and google["parameters"]:
         yield from _read(_indented(rest), _GOOGLE_ENTRY)
-    elif _NUMPY.fullmatch(first):
+    elif _NUMPY(first):
         yield from _read(rest[1:], _NUMPY_ENTRY)
 
 
@@ -283,17 +285,17 @@ def _indented(lines: Sequence[str]) -> list[str]:
     return inside
 
 
-def _read(lines: Sequence[str], entry: re.Pattern[str]) -> Iterator[tuple[list[str], str]]:
+def _read(lines: Sequence[str], entry: _Reader) -> Iterator[tuple[list[str], str]]:
     names: list[str] = []
     said: list[str] = []
     for line in lines:
-        begun = entry.fullmatch(line)
+        begun = entry(line)
         if begun is None:
             said.append(line.strip())
             continue
         if names:
             yield names, " ".join(filter(None, said))
         names = re.findall(r"\w+", begun[1])
-        said = [begun[2].strip()] if entry.groups > 1 else []
+        said = [begun[2].strip()] if begun.re.groups > 1 else []
     if names:
         yield names, " ".join(filter(None, said))
