@@ -36,7 +36,7 @@ test-all: check test-rest ## Run every check, and every test with coverage; take
 
 test-rest: $(VENV)/.dev ## Run what `make test` leaves out: the other type checker, slow tests, coverage
 	@$(RUN) mypy
-	@$(call both,-m "not long",--cov --cov-report=)
+	@export HYPOTHESIS_PROFILE=thorough; $(call both,-m "not long",--cov --cov-report=)
 	@$(RUN) coverage report
 	@$(RUN) coverage report --include='src/foldline/history/*,src/foldline/reduction/*' \
 		--fail-under=100
@@ -44,7 +44,7 @@ test-rest: $(VENV)/.dev ## Run what `make test` leaves out: the other type check
 test-long: $(VENV)/.dev ## Run the tests that take minutes each
 	@HYPOTHESIS_PROFILE=long $(RUN) pytest -m long --timeout=3600
 
-teeth: $(VENV)/.dev ## Plant bugs one by one and see that a test fails for each
+teeth: $(VENV)/.dev ## Plant bugs one by one and check that a test fails for each
 	@$(RUN) tests.planted.bugs
 
 check: lint types rooms words ## Run the static checks only

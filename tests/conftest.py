@@ -1,5 +1,5 @@
 """
-What every test stands on: no vendor key, no network, own servers, the profile of the generators.
+What every test needs: no vendor key, no network, own servers, the profile of the generators.
 """
 
 import os
@@ -27,10 +27,15 @@ _HIDDEN = re.compile(
     r"|FOLDLINE_.*|COLUMNS|LINES|NO_COLOR|FORCE_COLOR|CLICOLOR.*|PY_COLORS|GITHUB_ACTIONS"
 )
 
-settings.register_profile(
-    "fast", deadline=None, derandomize="CI" in os.environ, max_examples=50, print_blob=True
-)
-settings.register_profile("long", deadline=None, max_examples=2000, print_blob=True)
+# `make test` runs `fast`, `make test-all` `thorough`, `make test-long` `long`.
+for _profile, _examples in {"fast": 15, "thorough": 50, "long": 2000}.items():
+    settings.register_profile(
+        _profile,
+        deadline=None,
+        derandomize="CI" in os.environ and _profile != "long",
+        max_examples=_examples,
+        print_blob=True,
+    )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
 
 

@@ -22,7 +22,7 @@ def make_storage(request: pytest.FixtureRequest, tmp_path: Path) -> MakeStorage:
     if request.param == "memory":
         memory = MemoryStorage()
         return lambda: memory
-    return lambda: SQLiteStorage(tmp_path / "threads.db", durability="relaxed")
+    return lambda: SQLiteStorage(tmp_path / "threads.db")
 
 
 @pytest.mark.parametrize("make_storage", ["memory", "sqlite"], indirect=True)
@@ -30,16 +30,6 @@ def make_storage(request: pytest.FixtureRequest, tmp_path: Path) -> MakeStorage:
 def test_a_storage_keeps_the_promise(check: StorageCheck, make_storage: MakeStorage) -> None:
     """Memory and SQLite keep each promise; the tests of the servers run the kit on them."""
     assert asyncio.run(StorageConformance(make_storage, timeout=30).prove(check))
-
-
-def test_sqlite_keeps_its_promises_where_every_commit_is_flushed(tmp_path: Path) -> None:
-    """The report of a SQLite file in its default mode names no broken promise."""
-    conformance = StorageConformance(lambda: SQLiteStorage(tmp_path / "threads.db"))
-
-    report = asyncio.run(conformance.run())
-
-    assert report.broken == ()
-    assert {one.outcome for one in report.results} == {"kept"}
 
 
 def test_the_files_of_a_storage_are_its_own(tmp_path: Path) -> None:

@@ -9,59 +9,58 @@ from pathlib import Path
 import pytest
 
 
-@pytest.fixture
-def copy(package: Path, tmp_path: Path) -> Path:
-    """Return a copy of the package to plant something in."""
+PLANTED = {
+    "attic/__init__.py": "",
+    "history/planted.py": "import asyncio\nimport foldline.reduction",
+    "reduction/planted.py": "from time import monotonic\nimport foldline.agent",
+    "threads/planted.py": "import foldline.providers",
+}
+
+
+@pytest.fixture(scope="module")
+def report(package: Path, root: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return what the linter says about a copy of the package with everything planted."""
     ignore = shutil.ignore_patterns("__pycache__", "data")
-    return Path(shutil.copytree(package, tmp_path / "foldline", ignore=ignore))
-
-
-def _lint(copy: Path, root: Path) -> subprocess.CompletedProcess[str]:
+    copy = shutil.copytree(package, tmp_path_factory.mktemp("copy") / "foldline", ignore=ignore)
+    for path, planted in PLANTED.items():
+        (copy / path).parent.mkdir(exist_ok=True)
+        (copy / path).write_text(planted + "\n", encoding="utf-8")
     code = (
         "import sys\n"
         "from importlinter.cli import lint_imports\n"
         f"sys.exit(lint_imports(config_filename={str(root / 'pyproject.toml')!r}, no_cache=True))"
     )
-    environment = {**os.environ, "PYTHONPATH": str(copy.parent)}
-    return subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-c", code],
         cwd=copy.parent,
-        env=environment,
+        env={**os.environ, "PYTHONPATH": str(copy.parent)},
         capture_output=True,
         text=True,
         check=False,
     )
-
-
-def test_the_package_keeps_the_contracts(copy: Path, root: Path) -> None:
-    """Without anything planted the gate is open."""
-    result = _lint(copy, root)
-
-    assert (result.returncode, "0 broken" in result.stdout) == (0, True), result.stdout
+    assert done.returncode == 1, done.stdout
+    return done.stdout
 
 
 @pytest.mark.parametrize(
-    ("path", "planted", "contract"),
+    "found",
     [
-        ("history/planted.py", "import foldline.reduction", "Rooms look down"),
-        ("reduction/planted.py", "import foldline.agent", "Rooms look down"),
-        ("threads/planted.py", "import foldline.providers", "Rooms look down"),
-        ("attic/__init__.py", "", "Rooms look down"),
-        ("history/planted.py", "import asyncio", "The pure rooms"),
-        ("reduction/planted.py", "from time import monotonic", "The pure rooms"),
+        "foldline.history.planted -> foldline.reduction ",
+        "foldline.reduction.planted -> foldline.agent ",
+        "foldline.threads.planted -> foldline.providers ",
+        "- foldline.attic",
+        "foldline.history.planted -> asyncio ",
+        "foldline.reduction.planted -> time ",
     ],
     ids=["upward", "far upward", "sideways", "unknown room", "asyncio", "clock"],
 )
-def test_a_planted_violation_is_found(
-    copy: Path, root: Path, path: str, planted: str, contract: str
-) -> None:
+def test_a_planted_violation_is_found(report: str, found: str) -> None:
     """An import against the order of the rooms, or of I/O in a pure one, closes the gate."""
-    target = copy / path
-    target.parent.mkdir(exist_ok=True)
-    target.write_text(planted + "\n", encoding="utf-8")
+    assert found in report
 
-    result = _lint(copy, root)
 
-    broken = [line for line in result.stdout.splitlines() if line.endswith("BROKEN")]
-    assert result.returncode == 1, result.stdout
-    assert [line.startswith(contract) for line in broken] == [True], result.stdout
+def test_nothing_else_is_found(report: str) -> None:
+    """The gate is closed by what was planted, and by nothing else."""
+    lines = [line for line in report.splitlines() if line.startswith("-") and "foldline." in line]
+
+    assert len(lines) == 6

@@ -196,18 +196,6 @@ def test_comments_are_no_banners(package: Path) -> None:
     assert banners == []
 
 
-def test_tests_mock_nothing(root: Path) -> None:
-    """No test imports a library of mocks."""
-    mocking = [
-        path.relative_to(root).as_posix()
-        for path in sorted((root / "tests").rglob("*.py"))
-        for name in _imported(ast.parse(path.read_text(encoding="utf-8")))
-        if name.partition(".")[2] == "mock" or name == "pytest_mock"
-    ]
-
-    assert mocking == []
-
-
 def test_no_file_names_a_machine(root: Path) -> None:
     """
     No file, unpacked where it is compressed, holds a path of this machine or a registry's host.

@@ -117,15 +117,15 @@ BUGS = (
     Bug(
         "a conflict is tried again blindly",
         "agent/progress.py",
-        "if self._place() != self._seen or not left:",
-        "if not left:",
+        "            self.check()\n            return",
+        "            return",
         _RACES,
     ),
     Bug(
         "a turn goes on where its object was refreshed",
         "agent/progress.py",
-        "expected=self._revision,\n                )\n            except",
-        ")\n            except",
+        "return structs.replace(change, expected=thread.head.revision)",
+        "return change",
         "agent/crashes/test_handles.py::test_a_turn_ends_where_somebody_speaks",
     ),
     Bug(
@@ -138,8 +138,8 @@ BUGS = (
     Bug(
         "every conflict ends the turn",
         "agent/progress.py",
-        "if self._place() != self._seen or not left:",
-        "if True:",
+        "await self.thread.retry(_decide)",
+        "await self.thread.commit(_decide(self.thread))",
         "agent/crashes/test_handles.py::test_a_turn_goes_on_where_somebody_notes_something",
     ),
     Bug(

@@ -16,10 +16,10 @@ class Bug(NamedTuple):
     """The module, from the package on."""
 
     old: str
-    """The text that is changed; it stands there once."""
+    """The text that is changed; it is there once."""
 
     new: str
-    """What stands there instead."""
+    """What replaces it."""
 
     tests: str
     """A test file, or one test of it."""

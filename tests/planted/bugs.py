@@ -1,8 +1,8 @@
 """
-Plant one bug after the other in a copy of the package and see that a test fails for each.
+Plant one bug after the other in a copy of the package and check that a test fails for each.
 
 `make teeth` runs it with all bugs, `python -m tests.planted.bugs threads` with those of one room. It
-ends with 1 where a bug went unnoticed.
+ends with 1 if a bug went unnoticed.
 """
 
 import os
@@ -17,7 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from tests.planted import agent, agent_loop, history, reduction, threads
+from tests.planted import agent, agent_loop, history, reduction, stores, threads
 from tests.planted.bug import Bug
 
 
@@ -30,6 +30,7 @@ ROOMS: Final[Mapping[str, tuple[Bug, ...]]] = MappingProxyType(
         "agent": agent.BUGS,
         "loop": agent_loop.BUGS,
         "threads": threads.BUGS,
+        "stores": stores.BUGS,
     }
 )
 """The bugs of each room."""
@@ -39,7 +40,7 @@ _FAILED = re.compile(r"^FAILED (\S+?::\w+(?:\[.*?\])?)(?: - .*)?$", re.MULTILINE
 
 
 def places(bug: Bug) -> int:
-    """Return how often the text that *bug* changes stands in its module; it has to be once."""
+    """Return how often its module has the text that *bug* changes; it has to be once."""
     module = _ROOT / "src" / "foldline" / bug.module
     return module.read_text(encoding="utf-8").count(bug.old) if module.exists() else 0
 
@@ -84,23 +85,23 @@ def _blind(tests: Iterable[str | None], folder: Path) -> set[str]:
 
 def main(rooms: Sequence[str]) -> int:
     """
-    Plant every bug of *rooms*, or of all, print a table, and return 1 where one went unnoticed.
+    Plant every bug of *rooms*, or of all, print a table, and return 1 if one went unnoticed.
     """
     if not set(rooms) <= ROOMS.keys():
-        sys.stderr.write(f"rooms: allowed are {', '.join(ROOMS)}\n")
+        sys.stderr.write(f"rooms must be among {', '.join(ROOMS)}\n")
         return 2
     bugs = [bug for room in rooms or ROOMS for bug in ROOMS[room]]
     lost = [bug for bug in bugs if places(bug) != 1]
     for bug in lost:
-        sys.stdout.write(f"{bug.name:52} ITS PLACE STANDS {places(bug)} TIMES IN {bug.module}\n")
+        sys.stdout.write(f"{bug.name:52} ITS PLACE IS {places(bug)} TIMES IN {bug.module}\n")
     if lost:
         return 1
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as pool:
         tests = list(pool.map(lambda bug: failing(bug, Path(folder)), bugs))
         blind = _blind(tests, Path(folder))
     for bug, test in zip(bugs, tests, strict=True):
-        told = "NOTHING FAILS" if test is None else test.removeprefix("tests/")
-        sys.stdout.write(f"{bug.name:52} {told}{' WITHOUT IT TOO' * (test in blind)}\n")
+        seen = "NOTHING FAILS" if test is None else test.removeprefix("tests/")
+        sys.stdout.write(f"{bug.name:52} {seen}{' WITHOUT IT TOO' * (test in blind)}\n")
     return int(None in tests or bool(blind))
 
 

@@ -6,68 +6,10 @@ from tests.planted.bug import Bug
 __all__ = ["BUGS"]
 
 _KILLS = "threads/crashes/test_kills.py::test_kills_break_no_promise"
-_POWER = "threads/crashes/test_power.py::test_power_cuts_lose_nothing"
-_POSTGRES = "threads/stores/test_postgres_storage.py"
-_REDIS = "threads/stores/test_redis_storage.py::test_conformance"
-_SQLITE = (
-    "conformance/test_storages.py::test_sqlite_keeps_its_promises_where_every_commit_is_flushed"
-)
+_ERRORS = "threads/crashes/test_errors.py"
+_THREAD = "threads/test_thread.py"
 
 BUGS = (
-    Bug(
-        "the default is the relaxed flush",
-        "threads/stores/sqlite/file.py",
-        '"full": "FULL"',
-        '"full": "NORMAL"',
-        _POWER,
-    ),
-    Bug(
-        "nothing is flushed",
-        "threads/stores/sqlite/file.py",
-        'f"synchronous = {_SYNCHRONOUS[self.durability]}"',
-        '"synchronous = OFF"',
-        _POWER,
-    ),
-    Bug(
-        "rows are a commit of their own",
-        "threads/stores/sqlite/commit.py",
-        "    if change.rows:\n",
-        '    connection.execute("COMMIT")\n    connection.execute("BEGIN IMMEDIATE")\n'
-        "    if change.rows:\n",
-        _KILLS,
-    ),
-    Bug(
-        "documents are a commit of their own",
-        "threads/stores/sqlite/commit.py",
-        "    if change.drop or change.put:\n",
-        '    connection.execute("COMMIT")\n    connection.execute("BEGIN IMMEDIATE")\n'
-        "    if change.drop or change.put:\n",
-        _KILLS,
-    ),
-    Bug(
-        "a document is cleared and then written anew",
-        "threads/stores/sqlite/commit.py",
-        '        connection.execute(sql["put_document"]',
-        '        connection.execute(sql["drop_document"], (pk, one.kind, one.name))\n'
-        '        connection.execute("COMMIT")\n        connection.execute("BEGIN IMMEDIATE")\n'
-        '        connection.execute(sql["put_document"]',
-        _KILLS,
-    ),
-    Bug(
-        "a commit is acknowledged before it is made",
-        "threads/stores/sqlite/worker.py",
-        "            return\n        self._commit(connection)",
-        "            return\n        _settle(jobs)\n        self._commit(connection)",
-        _KILLS,
-    ),
-    Bug(
-        "tables are made in many transactions",
-        "threads/stores/sqlite/file.py",
-        "            connection.execute(piece)\n",
-        '            connection.execute(piece)\n            connection.execute("COMMIT")\n'
-        '            connection.execute("BEGIN IMMEDIATE")\n',
-        _KILLS,
-    ),
     Bug(
         "an intent is stored behind the call",
         "threads/commit.py",
@@ -90,25 +32,18 @@ BUGS = (
         "threads/test_thread.py::test_tool_runs_are_kept_in_order_until_they_are_answered",
     ),
     Bug(
-        "a failed commit is taken for a made one",
-        "threads/stores/sqlite/worker.py",
-        "raise unknown from (None if _is_torn(error) else self._overwritten(connection))",
-        "return",
-        "threads/crashes/test_errors.py",
-    ),
-    Bug(
         "an unknown outcome is taken for success",
         "threads/commit.py",
         "            await _settle(context, planned, error, adopt)\n        except asyncio",
         "            pass\n        except asyncio",
-        "threads/crashes/test_errors.py",
+        _ERRORS,
     ),
     Bug(
         "a lost commit is taken for a made one",
         "threads/commit.py",
         "if record is not None and planned.change.id in record.head.recent:",
         "if record is not None:",
-        "threads/crashes/test_errors.py",
+        _ERRORS,
     ),
     Bug(
         "a commit that is sent again is made again",
@@ -116,98 +51,6 @@ BUGS = (
         "if change.commit_id in head.recent:",
         "if change.commit_id == b'':",
         "threads/test_thread.py::test_a_commit_is_made_once",
-    ),
-    Bug(
-        "a cancelled writer does not wait for its job",
-        "threads/stores/sqlite/worker.py",
-        "            await waiting.end()\n",
-        "",
-        "threads/test_cancellation.py"
-        "::test_a_commit_that_fails_behind_a_cancellation_is_not_believed",
-    ),
-    Bug(
-        "the file takes any revision",
-        "threads/stores/sqlite/commit.py",
-        "if revision != change.revision:",
-        "if revision < 0:",
-        _SQLITE,
-    ),
-    Bug(
-        "memory takes any revision",
-        "threads/stores/memory.py",
-        "if actual != expected:",
-        "if actual < 0:",
-        "conformance/test_storages.py",
-    ),
-    Bug(
-        "Redis takes any revision",
-        "threads/stores/redis/lua/commit.lua",
-        "if actual ~= expected then",
-        "if actual == '' then",
-        _REDIS,
-    ),
-    Bug(
-        "PostgreSQL takes any revision",
-        "threads/stores/postgres/sql/0001_initial.sql",
-        "WHERE t.tenant = p_tenant AND t.id = p_id AND t.revision = p_expected\n",
-        "WHERE t.tenant = p_tenant AND t.id = p_id\n",
-        f"{_POSTGRES}::test_conformance",
-    ),
-    Bug(
-        "the file gives a thread to any tenant",
-        "threads/stores/sqlite/sql/statements.sql",
-        "FROM threads WHERE tenant = ? AND id = ?;\n\n-- name: tail",
-        "FROM threads WHERE ? IS NOT NULL AND id = ?;\n\n-- name: tail",
-        _SQLITE,
-    ),
-    Bug(
-        "PostgreSQL gives a thread to any tenant",
-        "threads/stores/postgres/sql/statements.sql",
-        ") d ON true\nWHERE t.tenant = %(tenant)s AND t.id",
-        ") d ON true\nWHERE %(tenant)s <> '' AND t.id",
-        f"{_POSTGRES}::test_conformance",
-    ),
-    Bug(
-        "PostgreSQL gives a branch to any tenant",
-        "threads/stores/postgres/sql/0002_owners.sql",
-        "WHERE b.id = p_branch AND b.tenant = p_tenant\n        UNION ALL",
-        "WHERE b.id = p_branch\n        UNION ALL",
-        f"{_POSTGRES}::test_conformance",
-    ),
-    Bug(
-        "tenants share the branches in Redis",
-        "threads/stores/redis/lua/layout.lua",
-        "return base .. '/' .. kind .. '/' .. tenant .. '/' .. name",
-        "return base .. '/' .. kind .. '/' .. name",
-        _REDIS,
-    ),
-    Bug(
-        "deleted bytes stay in the file",
-        "threads/stores/sqlite/file.py",
-        '"secure_delete = ON"',
-        '"secure_delete = OFF"',
-        "threads/crashes/test_remains.py",
-    ),
-    Bug(
-        "deleted bytes stay in the log",
-        "threads/stores/sqlite/log.py",
-        'busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")',
-        'busy, *_ = connection.execute("SELECT 0")',
-        "threads/crashes/test_remains.py",
-    ),
-    Bug(
-        "everybody may read the file",
-        "threads/stores/sqlite/file.py",
-        "0o600",
-        "0o644",
-        "threads/crashes/test_remains.py",
-    ),
-    Bug(
-        "a fork takes up what was deleted",
-        "threads/stores/sqlite/commit.py",
-        "            if rows is not None and len(rows) == copies.count:\n",
-        "            if rows is None or len(rows) == copies.count:\n",
-        _SQLITE,
     ),
     Bug(
         "what was said to a deleted thread enters the new one of its name",
@@ -252,7 +95,7 @@ BUGS = (
         "threads/test_damage.py",
     ),
     Bug(
-        "a seal without its branch",
+        "a seal without its origin",
         "threads/row.py",
         "return sha256(before + origin + seq",
         "return sha256(before + seq",
@@ -266,10 +109,10 @@ BUGS = (
         "threads/test_row.py",
     ),
     Bug(
-        "a document is bound to its kind alone",
+        "a document is taken at any place",
         "threads/cipher.py",
-        'return "\\0".join(place).encode(',
-        "return place[0].encode(",
+        "if check != sha256(checked).digest()[:_CHECK_SIZE]:",
+        "if not check:",
         "threads/test_encryption.py::test_swapped_documents_are_refused",
     ),
     Bug(
@@ -287,48 +130,6 @@ BUGS = (
         "threads/test_expiry.py",
     ),
     Bug(
-        "a log of another file is folded in",
-        "threads/stores/sqlite/file.py",
-        "                    check_log(self.path)\n",
-        "",
-        "threads/stores/test_sqlite_header.py",
-    ),
-    Bug(
-        "a backup is the same file as its store",
-        "threads/stores/sqlite/backup.py",
-        "set_number(writer, copied(number_in(writer)))",
-        "number_in(writer)",
-        "threads/stores/test_sqlite_header.py",
-    ),
-    Bug(
-        "a backup by another name overlooks the log",
-        "threads/stores/sqlite/backup.py",
-        "    source = source.resolve()\n",
-        "",
-        "threads/stores/test_sqlite_header.py",
-    ),
-    Bug(
-        "a file is noted before it has its number itself",
-        "threads/stores/sqlite/file.py",
-        "PRAGMA wal_checkpoint(PASSIVE)",
-        "SELECT 0, 0, 0",
-        "threads/stores/test_sqlite_header.py",
-    ),
-    Bug(
-        "a note outweighs what the log says itself",
-        "threads/stores/sqlite/header.py",
-        "own not in map(_file_of, numbers_logged(log))",
-        "bool(numbers_logged(log))",
-        "threads/stores/test_sqlite_header.py",
-    ),
-    Bug(
-        "the log of a lost file is deleted",
-        "threads/stores/sqlite/header.py",
-        "    if problem is not None:\n",
-        "    if False:\n",
-        "threads/stores/test_sqlite_header.py",
-    ),
-    Bug(
         "an earlier answer settles a call that takes its id again",
         "threads/commit.py",
         "            answered -= begun.intersection(call.id for call in message.tool_calls)\n",
@@ -343,14 +144,7 @@ BUGS = (
         "threads/test_restore.py",
     ),
     Bug(
-        "a thread made anew is deleted for the old one",
-        "threads/stores/sqlite/commit.py",
-        "if head != expected.head:",
-        "if not head:",
-        "conformance/test_storages.py",
-    ),
-    Bug(
-        "a thread made anew is taken for the old one, damaged",
+        "a thread that was made again is taken for the old one, damaged",
         "threads/read_only.py",
         "head.epoch == seen.epoch",
         "head.revision == seen.revision",
@@ -362,27 +156,6 @@ BUGS = (
         "if self._seen is not None and state",
         "if state is None and state",
         "threads/test_read_only.py",
-    ),
-    Bug(
-        "a backup is the same file each time that it is restored",
-        "threads/stores/sqlite/file.py",
-        "                    name_copy(self.path)\n",
-        "",
-        "threads/stores/test_sqlite_header.py",
-    ),
-    Bug(
-        "a file is judged without the log that mends it",
-        "threads/stores/sqlite/header.py",
-        " and not _is_whole(path)",
-        "",
-        "threads/stores/test_sqlite_header.py",
-    ),
-    Bug(
-        "a note that is known to be wrong stays",
-        "threads/stores/sqlite/file.py",
-        "    remember(path, 0 if busy or pages != folded else number)\n",
-        "    if not busy and pages == folded:\n        remember(path, number)\n",
-        "threads/stores/test_sqlite_header.py",
     ),
     Bug(
         "a forgotten id is told to be given again",
@@ -399,7 +172,7 @@ BUGS = (
         "threads/test_restore.py",
     ),
     Bug(
-        "a restored thread goes on at the vendor",
+        "a restored thread continues at the vendor",
         "threads/start.py",
         "state.with_service(None), conversation_id",
         "state, conversation_id",
@@ -434,7 +207,7 @@ BUGS = (
         "threads/test_commit.py",
     ),
     Bug(
-        "a fork takes over a summary of another branch",
+        "a fork takes over a summary of other messages",
         "threads/start.py",
         "kept = await fitting_reductions(reader, covered)",
         "kept = covered",
@@ -448,13 +221,6 @@ BUGS = (
         "threads/test_archived.py",
     ),
     Bug(
-        "Redis goes on with the node that was demoted",
-        "threads/stores/redis/link.py",
-        "                self._client = self._make_client()\n            await",
-        "                pass\n            await",
-        "threads/stores/test_redis_failover.py",
-    ),
-    Bug(
         "a background fold lands after a rewind",
         "threads/thread.py",
         "is_same = self.head.epoch == began and ",
@@ -462,18 +228,11 @@ BUGS = (
         "threads/test_thread.py::test_a_reduction_of_an_earlier_epoch_is_refused",
     ),
     Bug(
-        "rows of another epoch are taken",
+        "rows of another origin are taken",
         "threads/row.py",
-        "if wanted is not None and origin != wanted:",
-        "if wanted is None and origin == b'':",
+        "if not data.startswith(origin):",
+        "if not data:",
         "threads/test_row.py::test_a_row_of_another_origin_is_found",
-    ),
-    Bug(
-        "a rewind keeps nothing for moments",
-        "threads/stores/memory.py",
-        "        self.replaced[number] = self.rows[at:]\n",
-        "",
-        "conformance/test_storages.py",
     ),
     Bug(
         "a listing that repeats never ends",
@@ -488,5 +247,75 @@ BUGS = (
         "if self._users and self._loop is not None and not self._loop.is_closed():",
         "if self._users < 0:",
         "threads/test_two_loops.py",
+    ),
+    Bug(
+        "an attempt continues on the thread that was made again",
+        "threads/thread.py",
+        "await self._reload(created_at=created_at)",
+        "await self._reload()",
+        "threads/test_gone_threads.py",
+    ),
+    Bug(
+        "each attempt of an append is another commit",
+        "threads/thread.py",
+        'messages=given, source="input", commit_id=name)',
+        'messages=given, source="input")',
+        _ERRORS,
+    ),
+    Bug(
+        "a change is made on what it was not decided on",
+        "threads/thread.py",
+        "if change.expected not in {None, head.revision}:",
+        "if change.expected == -1:",
+        _THREAD,
+    ),
+    Bug(
+        "a conflict is not tried again",
+        "threads/thread.py",
+        "if self.head.revision == revision or attempt == _ATTEMPTS:",
+        "if self.head.revision >= revision:",
+        _THREAD,
+    ),
+    Bug(
+        "a rewind keeps the run",
+        "threads/start.py",
+        'drop=[*_RUN_KINDS, *(("reduction", one.name) for one in gone)],',
+        'drop=[("reduction", one.name) for one in gone],',
+        _THREAD,
+    ),
+    Bug(
+        "pruning needs nothing of the kept moments",
+        "threads/checkpointer.py",
+        "keeps=sorted(keeps)",
+        "keeps=[]",
+        "threads/test_checkpointer.py",
+    ),
+    Bug(
+        "pruning counts as activity",
+        "threads/commit.py",
+        "now = head.last_activity if change.keeps is not None else context.clock()",
+        "now = context.clock()",
+        "threads/test_checkpointer.py",
+    ),
+    Bug(
+        "an origin ends a row too late",
+        "threads/head.py",
+        "if one[0] < self.count), (self.count, epoch))",
+        "if one[0] <= self.count), (self.count, epoch))",
+        _THREAD,
+    ),
+    Bug(
+        "a rewound thread forgets who wrote its rows",
+        "threads/head.py",
+        "(*(one for one in runs or () if one[0] < self.count), (self.count, epoch))",
+        "((0, epoch),)",
+        "threads/test_fork.py",
+    ),
+    Bug(
+        "a rescue believes a row that does not fit",
+        "threads/rescue.py",
+        "is_damaged = bool(before) and self._is_proven and not is_right",
+        "is_damaged = False",
+        "threads/test_verify.py",
     ),
 )

@@ -114,13 +114,6 @@ def test_a_long_result_loses_its_middle() -> None:
     assert part(TextPart(text)) == text
 
 
-def test_a_result_may_be_cut_to_one_character() -> None:
-    """The least limit still writes both the end and what is missing."""
-    written = body(Message.tool("c", "abc"), most_result=1)
-
-    assert written.endswith("\n[2 characters left out]\nc")
-
-
 SECRET = "sk-ant-" + "a1B2" * 8
 
 
@@ -188,10 +181,3 @@ def test_a_stolen_mark_is_of_no_use() -> None:
 
     assert second.mark != first.mark
     assert second.text.count(second.mark) == 2
-
-
-def test_the_same_messages_give_the_same_transcript() -> None:
-    """A mark is made of the text, not by chance."""
-    one, other = (write_transcript([Message.user("a")], most_result=9) for _ in range(2))
-
-    assert one == other

@@ -154,7 +154,7 @@ class ThreadStorage(Protocol):
         ...
 
     async def check(self) -> list[str]:
-        """Return what the database itself finds wrong, one line each; empty if it cannot tell."""
+        """Return what the database itself finds wrong, one line each; empty if it cannot check."""
         ...
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import socketserver
-import ssl
 from collections.abc import Generator
 from contextlib import contextmanager
 from socket import gaierror
@@ -191,27 +190,27 @@ def test_an_overflow_of_responses(vendor: VendorServer) -> None:
     assert isinstance(whole, ContextOverflowError)
     assert isinstance(inside, ContextOverflowError)
     assert isinstance(streamed, ContextOverflowError)
-    assert [one.status for one in (whole, inside, streamed)] == [400, 400, 400]
+    assert [one.status for one in (whole, inside, streamed)] == [400, None, None]
 
 
 @pytest.mark.parametrize(
-    ("spec", "event", "status"),
+    ("spec", "event", "said"),
     [
-        (CHAT, {"error": {"code": 429, "message": CANARY}}, 429),
-        (CHAT, {"error": {"type": "server_error", "message": CANARY}}, 500),
-        (CHAT, {"error": CANARY}, None),
-        (CLAUDE, {"type": "error", "error": {"type": "overloaded_error", "message": CANARY}}, 529),
-        (RESPONSES, {"type": "error", "code": "rate_limit_exceeded", "message": CANARY}, 429),
+        (CHAT, {"error": {"code": 429, "message": CANARY}}, "status 429"),
+        (CHAT, {"error": {"type": "server_error", "message": CANARY}}, "server_error"),
+        (CHAT, {"error": CANARY}, "no reason given"),
+        (CLAUDE, {"type": "error", "error": {"type": "busy", "message": CANARY}}, "busy"),
+        (RESPONSES, {"type": "error", "code": "rate_limit", "message": CANARY}, "rate_limit"),
     ],
 )
 def test_errors_inside_a_stream(
-    vendor: VendorServer, spec: str, event: dict[str, Any], status: int | None
+    vendor: VendorServer, spec: str, event: dict[str, Any], said: str
 ) -> None:
-    """An error inside a stream has the status that it would have had before it."""
+    """An error inside a stream is reported by its codes, one of which may be a status."""
     error = failure(vendor, spec, Answer.stream([event]), streams=True)
 
-    assert error.status == status
-    assert CANARY not in f"{error}"
+    assert f"{error}" == f"{spec} failed: {said}"
+    assert error.status == (429 if said == "status 429" else None)
 
 
 @pytest.mark.parametrize(
@@ -267,7 +266,7 @@ def test_an_unreachable_vendor(spec: str) -> None:
     told = unreachable(f"http://user:{KEY}@{address.netloc}/path?query=secret", spec)
 
     where = f"{address.hostname}:{address.port}"
-    assert told == f"{spec} could not be reached at {where}: the connection was refused"
+    assert told == f"{spec} could not be reached at {where}: ConnectionRefusedError"
 
 
 @contextmanager
@@ -291,20 +290,20 @@ def talking(said: bytes) -> Generator[int]:
 
 
 @pytest.mark.parametrize(
-    ("scheme", "said", "told"),
+    ("scheme", "said", "kind"),
     [
-        ("http", b"", "the connection was dropped"),
-        ("http", b"SSH-2.0-x\r\n\r\n", "the connection was dropped"),
-        ("https", b"", "TLS failed"),
-        ("https", b"HTTP/1.1 400 no\r\n\r\n", "TLS failed"),
+        ("http", b"", "RemoteProtocolError"),
+        ("http", b"SSH-2.0-x\r\n\r\n", "RemoteProtocolError"),
+        ("https", b"", "SSL"),
+        ("https", b"HTTP/1.1 400 no\r\n\r\n", "SSL"),
     ],
 )
-def test_why_a_vendor_is_unreachable(scheme: str, said: bytes, told: str) -> None:
+def test_why_a_vendor_is_unreachable(scheme: str, said: bytes, kind: str) -> None:
     """What ended the connection is told by its kind."""
     with talking(said) as port:
         error = unreachable(f"{scheme}://127.0.0.1:{port}/v1")
 
-    assert error.startswith(f"{CHAT} could not be reached at 127.0.0.1:{port}: {told}")
+    assert error.startswith(f"{CHAT} could not be reached at 127.0.0.1:{port}: {kind}")
 
 
 def failed(error: Exception) -> str:
@@ -321,44 +320,19 @@ def caused(error: openai.APIConnectionError, cause: BaseException) -> openai.API
 
 
 @pytest.mark.parametrize(
-    ("cause", "told"),
+    ("cause", "kind"),
     [
-        (gaierror(-2, "no"), "the host name was not found"),
-        (httpx2.ProxyError("no"), "the proxy failed"),
-        (
-            httpx2.RemoteProtocolError("no"),
-            "the connection was dropped, or the server does not speak HTTP",
-        ),
-        (httpx2.ReadError("no"), "the connection was dropped"),
-        (ssl.SSLCertVerificationError(1, "no"), "TLS failed: the certificate is not trusted"),
-        (
-            ExceptionGroup("all", [OSError("no"), ConnectionRefusedError()]),
-            "the connection was refused",
-        ),
-        (ConnectionResetError(), "the connection was dropped"),
-        (httpx2.UnsupportedProtocol("no"), "UnsupportedProtocol"),
+        (gaierror(-2, "no"), "gaierror"),
+        (httpx2.ProxyError("no"), "ProxyError"),
+        (ExceptionGroup("", [OSError(), ConnectionRefusedError()]), "ConnectionRefusedError"),
     ],
 )
-def test_causes_are_told_by_their_kind(cause: Exception, told: str) -> None:
-    """
-    However deep the cause lies it is told in words, and by the name of its class where it is unknown.
-    """
+def test_causes_are_reported_by_their_kind(cause: Exception, kind: str) -> None:
+    """The class of the first cause is reported, without a path or a query of the address."""
     request = httpx2.Request("POST", "http://[::1]:8080/v1?key=secret")
     error = openai.APIConnectionError(request=request)
 
-    assert failed(caused(error, cause)) == f"{CHAT} could not be reached at [::1]:8080: {told}"
-
-
-def test_a_connection_that_is_never_made() -> None:
-    """
-    Where the connection itself takes too long the vendor was not reached; the answer is not late.
-    """
-    request = httpx2.Request("POST", "https://example.com/v1")
-    error = openai.APITimeoutError(request=request)
-
-    told = failed(caused(error, httpx2.ConnectTimeout("no")))
-
-    assert told == f"{CHAT} could not be reached at example.com:443: the connection timed out"
+    assert failed(caused(error, cause)) == f"{CHAT} could not be reached at [::1]:8080: {kind}"
 
 
 def test_an_error_without_a_request() -> None:

@@ -281,16 +281,6 @@ def test_a_choice_of_models_is_opened() -> None:
     assert ask(model, request_of(QUESTION))[0].messages[0].text == "well"
 
 
-def test_a_model_is_a_context() -> None:
-    """A binding can be left like any context."""
-
-    async def run() -> str:
-        async with answering(theirs.TextPart("so")) as model:
-            return (await model.respond(request_of(QUESTION))).messages[0].text
-
-    assert asyncio.run(run()) == "so"
-
-
 def test_an_answer_that_breaks_off_is_an_error() -> None:
     """A stream that pydantic-ai calls incomplete is an error, not a response."""
 

@@ -70,7 +70,7 @@ _RESULT_CODE = "(SQLITE_"
 _MAGIC = b"SQLite format 3\0"
 _HEADER_SIZE = 100
 _MARK = slice(68, 72)
-_ADDRESS = re.compile(r"([a-z]+)://", re.IGNORECASE)
+_ADDRESS = re.compile(r"([a-z]+)://", re.IGNORECASE).match
 _MOST_TENANTS = 5
 # The scheme of an address: the module of the store, its class, and the extra that it needs.
 _SERVERS = {
@@ -80,7 +80,7 @@ _SERVERS = {
     "rediss": ("redis", "RedisStore", "redis"),
     "unix": ("redis", "RedisStore", "redis"),
 }
-_HEXADECIMAL = re.compile(rb"\s*([0-9a-fA-F]{32}|[0-9a-fA-F]{48}|[0-9a-fA-F]{64})\s*")
+_HEXADECIMAL = re.compile(rb"\s*([0-9a-fA-F]{32}|[0-9a-fA-F]{48}|[0-9a-fA-F]{64})\s*").fullmatch
 
 
 class StoreOptions(Struct, frozen=True, kw_only=True):
@@ -195,7 +195,7 @@ def _store(options: KeyOptions, path: Path | None) -> ThreadStore:
 
 def _cipher(name: str) -> AesCipher:
     data = read_file(str(path_of(name)))
-    match = _HEXADECIMAL.fullmatch(data)
+    match = _HEXADECIMAL(data)
     key = data if match is None else bytes.fromhex(match[1].decode())
     try:
         return AesCipher(key)
@@ -216,7 +216,7 @@ def address_of(options: StoreOptions) -> str:
 
 
 def _scheme(address: str) -> str:
-    match = _ADDRESS.match(address)
+    match = _ADDRESS(address)
     return "" if match is None else match[1].lower()
 
 

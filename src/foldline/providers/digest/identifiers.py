@@ -26,7 +26,7 @@ KindOf: TypeAlias = Callable[[str], str]
 
 
 class Identifier(Struct, frozen=True):
-    """One occurrence of an identifier."""
+    """One occurrence of an identifier, and its name in a `"name": "value"` pair."""
 
     value: str
     """The identifier as it was written."""

@@ -29,7 +29,7 @@ __all__ = ["Entry", "Ledger", "build_ledger", "find_entries", "offer_entries", "
 
 
 class Entry(Struct, frozen=True):
-    """One identifier and its name."""
+    """One identifier, and what is written before it: a name, a directory with its slash, a kind."""
 
     value: str
     """The identifier as it was written."""
@@ -39,7 +39,7 @@ class Entry(Struct, frozen=True):
 
 
 class Ledger(Struct, frozen=True):
-    """All identifiers of a span, the most important first."""
+    """All identifiers of a span, the most important first: arguments of calls, and all others."""
 
     used: tuple[Entry, ...]
     """Those that were arguments of calls."""
@@ -93,14 +93,7 @@ _ID_ENDINGS = ("id", "code", "number", "key", "date", "email", "path", "dob", "r
 def build_ledger(
     transcript: Transcript, *, quoted: str, prior: Ledger, kinds: KindOf = kind_of
 ) -> Ledger:
-    """
-    Rank the identifiers of *transcript* together with those already known.
-
-    Args:
-        quoted: Text of earlier summaries by others; their identifiers count as seen.
-        prior: The ledger of the absorbed digests.
-        kinds: Returns the kind of a value, the same values many times.
-    """
+    """Rank the identifiers of *transcript*, of *quoted* summaries and of *prior* digests."""
     mentions = (*_quoted(quoted), *_mentions(transcript, kinds))
     known = dict.fromkeys(mention.value for mention in mentions)
     known.update(dict.fromkeys(entry.value for entry in (*prior.used, *prior.seen)))
