@@ -32,8 +32,7 @@ from foldline.providers.vendors.failure import limit_waits
 from foldline.providers.vendors.openai_chat import OpenAIChat
 from foldline.providers.vendors.openai_responses import OpenAIResponses
 from foldline.providers.vendors.pydantic_model import PydanticModel
-from foldline.providers.vendors.vendor_model import PerLoop
-from foldline.providers.vendors.wire_model import WireModel
+from foldline.providers.vendors.vendor_model import PerLoop, WireModel
 from foldline.reduction.config import ProviderConfig
 
 
