@@ -35,11 +35,11 @@ __all__ = [
 ]
 
 
-KindOf: TypeAlias = Callable[[str], str]
+_KindOf: TypeAlias = Callable[[str], str]
 """`kind_of`, or a cached one."""
 
 
-class Identifier(Struct, frozen=True):
+class _Identifier(Struct, frozen=True):
     """One occurrence of an identifier, and its name in a `"name": "value"` pair."""
 
     value: str
@@ -97,7 +97,7 @@ def is_identifier(value: str) -> bool:
     return bool(_SPECIAL.search(value)) or value.isupper()
 
 
-def find_identifiers(text: str) -> Iterator[Identifier]:
+def find_identifiers(text: str) -> Iterator[_Identifier]:
     """Yield the identifiers in *text*, named pairs first, then all others in order."""
     named: set[str] = set()
     if '":' in text or '" :' in text:
@@ -106,12 +106,12 @@ def find_identifiers(text: str) -> Iterator[Identifier]:
             value = match[2] or match[3]
             if is_identifier(value) or match[1].lower().endswith("id"):
                 named.add(value)
-                yield Identifier(value, match[1])
+                yield _Identifier(value, match[1])
     for token in _TOKEN.findall(text):
         if _SPECIAL.search(token):
             value = token.lstrip(_LEFT_EDGE).rstrip(_RIGHT_EDGE)
             if len(value) > _SHORTEST and value not in named and _is_token(value):
-                yield Identifier(value, "")
+                yield _Identifier(value, "")
 
 
 def _is_token(value: str) -> bool:
@@ -123,7 +123,7 @@ def _is_token(value: str) -> bool:
 _DEEPEST = 12
 
 
-def canonical_paths(values: Iterable[str], *, kinds: KindOf = kind_of) -> Mapping[str, str]:
+def canonical_paths(values: Iterable[str], *, kinds: _KindOf = kind_of) -> Mapping[str, str]:
     """
     Map each path among *values* that is the end of a longer one to the longest of those.
 
@@ -209,7 +209,7 @@ _ID_ENDINGS = ("id", "code", "number", "key", "date", "email", "path", "dob", "r
 
 
 def build_ledger(
-    transcript: Transcript, *, quoted: str, prior: Ledger, kinds: KindOf = kind_of
+    transcript: Transcript, *, quoted: str, prior: Ledger, kinds: _KindOf = kind_of
 ) -> Ledger:
     """Rank the identifiers of *transcript*, of *quoted* summaries and of *prior* digests."""
     mentions = (*_quoted(quoted), *_mentions(transcript, kinds))
@@ -239,13 +239,13 @@ def _tally(mentions: Iterable[_Mention], paths: Mapping[str, str]) -> dict[str, 
     return tallies
 
 
-def _renamed(entries: Iterable[Entry], paths: Mapping[str, str], kinds: KindOf) -> Iterator[Entry]:
+def _renamed(entries: Iterable[Entry], paths: Mapping[str, str], kinds: _KindOf) -> Iterator[Entry]:
     for entry in entries:
         value = paths.get(entry.value, entry.value)
         yield _entry(kinds(value), value, entry.label)
 
 
-def _mentions(transcript: Transcript, kinds: KindOf) -> Iterator[_Mention]:
+def _mentions(transcript: Transcript, kinds: _KindOf) -> Iterator[_Mention]:
     for result in transcript.results:
         for found in find_identifiers(result.text):
             yield _Mention(found.value, found.label, "tool", result.position)
@@ -268,7 +268,7 @@ def _own_mentions(speech: Speech, whole: AbstractSet[str]) -> Iterator[_Mention]
             yield _Mention(first, "", "own", speech.position)
 
 
-def _argument_mentions(argument: Argument, position: int, kinds: KindOf) -> Iterator[_Mention]:
+def _argument_mentions(argument: Argument, position: int, kinds: _KindOf) -> Iterator[_Mention]:
     value = argument.value
     if is_identifier(value):
         yield _Mention(value, argument.label, "used", position)
@@ -311,7 +311,7 @@ def _entry(kind: str, value: str, label: str) -> Entry:
     return Entry(value, label if _LABEL(label) else _KIND_LABELS[kind])
 
 
-def _take_in_turn(old: Iterable[Entry], new: Iterable[Entry], kinds: KindOf) -> list[Entry]:
+def _take_in_turn(old: Iterable[Entry], new: Iterable[Entry], kinds: _KindOf) -> list[Entry]:
     known = {entry.value: entry for pair in zip_longest(old, new) for entry in pair if entry}
     return sorted(known.values(), key=lambda entry: kinds(entry.value) in _WEAK_KINDS)[:_MOST]
 
@@ -332,7 +332,7 @@ def offer_entries(entries: Sequence[Entry]) -> list[Item]:
     ]
 
 
-def find_entries(text: str, *, kinds: KindOf = kind_of) -> Iterator[Entry]:
+def find_entries(text: str, *, kinds: _KindOf = kind_of) -> Iterator[Entry]:
     """Yield the entries in the sentences of a digest, so that they outlive them."""
     for found in find_identifiers(text):
         kind = kinds(found.value)

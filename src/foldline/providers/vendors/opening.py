@@ -201,13 +201,13 @@ def _window(config: ProviderConfig) -> int | None:
 
 def _as_model(value: object) -> "Model[Any]":
     """Return *value* if it is a model of pydantic-ai; `ConfigError` if it is something else."""
+    got = "None" if value is None else type(value).__name__
     with suppress(ImportError):
         from pydantic_ai.models import Model  # noqa: PLC0415
 
         given: Any = value
         if isinstance(value, Model):
             return cast("Model[Any]", given)
-    got = "None" if value is None else type(value).__name__
     message = f"model must be 'vendor:model', a ProviderConfig or a ChatModel, got {got}"
     raise ConfigError(message)
 
