@@ -101,23 +101,6 @@ def test_a_turn_goes_on_while_the_summary_is_written() -> None:
     assert (first.reduction, second.reduction is None) == (None, False)
 
 
-def test_one_fold_is_running_at_a_time() -> None:
-    """Turns that go on meanwhile start no second fold of the same thread."""
-
-    async def live() -> int:
-        summarizer = GatedSummarizer()
-        thread = await filled()
-        async with BackgroundFold() as ahead:
-            agent = agent_of(ahead, summarizer)
-            for number in range(2):
-                await agent.run(f"question {number}", thread=thread)
-                await asyncio.sleep(0)
-            summarizer.gate.set()
-        return len(summarizer.requests)
-
-    assert asyncio.run(live()) == 1
-
-
 def test_a_turn_waits_where_too_much_has_gathered() -> None:
     """
     Beyond twice the threshold the turn takes the fold under way, and does not make another one.

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Sequence
 import pytest
 
 from foldline import Agent, MemoryStore, Message, StreamingTurnResult
-from foldline.errors import ModelError, TurnStoppedError
+from foldline.errors import ModelError
 from foldline.events import AgentEvent, TextDeltaEvent
 from foldline.providers.model import ChatRequest, ChatResponse, TextDelta
 from foldline.testing.model import ScriptedModel, calls
@@ -145,27 +145,6 @@ def test_two_watchers_share_the_events() -> None:
         return sum(await asyncio.gather(watch(), watch()))
 
     assert asyncio.run(live()) == 15
-
-
-def test_a_timeout_of_the_reader_stops_the_turn_and_says_so() -> None:
-    """Who waits for an event with a limit takes the turn along, and the next event tells of it."""
-
-    async def read(stream: StreamingTurnResult) -> None:
-        async with asyncio.timeout(0.05):
-            async for _ in stream:
-                pass
-
-    async def live() -> None:
-        model, _ = hanging()
-        stream = Agent(model).run_stream("hi")
-        with pytest.raises(TimeoutError):
-            await read(stream)
-        with pytest.raises(TurnStoppedError):
-            await anext(stream)
-        with pytest.raises(TurnStoppedError):
-            await stream.final_result
-
-    asyncio.run(live())
 
 
 def test_a_model_that_streams_no_pieces_is_told_whole() -> None:

@@ -95,17 +95,14 @@ class ReductionCache:
             self._entries[key] = state
             self._entries.move_to_end(key)
             while len(self._entries) > self._max_entries:
-                self._drop_oldest()
+                oldest, dropped = self._entries.popitem(last=False)
+                indexes = self._indexes[oldest[:2]]
+                indexes.remove(dropped.summarized_up_to_index)
+                if not indexes:
+                    del self._indexes[oldest[:2]]
 
     def clear(self) -> None:
         """Drop everything."""
         with self._lock:
             self._entries.clear()
             self._indexes.clear()
-
-    def _drop_oldest(self) -> None:
-        key, state = self._entries.popitem(last=False)
-        indexes = self._indexes[key[:2]]
-        indexes.remove(state.summarized_up_to_index)
-        if not indexes:
-            del self._indexes[key[:2]]

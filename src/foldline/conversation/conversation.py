@@ -110,12 +110,7 @@ class Conversation:
         return self._thread
 
     async def messages(self) -> list[Message]:
-        """
-        Return all messages, oldest first.
-
-        Raises:
-            StoreError: The store failed.
-        """
+        """Return all messages, oldest first."""
         return [] if self._thread is None else await self._thread.get_messages()
 
     async def send(

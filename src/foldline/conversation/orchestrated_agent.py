@@ -85,16 +85,11 @@ class OrchestratedAgent:
         Run a durable turn on the thread of the conversation.
 
         Agents run one after the other. A run that another agent has left open on the thread is ended
-        first; this agent continues after what is stored of it.
-
-        Args:
-            message: A further message for the agent; it is stored like every message.
+        first; this agent continues after what is stored of it. A further *message* is stored like
+        every message. Errors are those of `Agent.run`.
 
         Raises:
             RunStartError: Another agent is running on the thread.
-            ThreadConflictError: Another run continues the thread, or has added a message.
-            ModelError: The model failed; the turn stays open and can be resumed.
-            StoreError: The store failed; what was not acknowledged is not stored.
         """
         return await self._turn(message, self._stage.listen, takes_over=True)
 
@@ -102,10 +97,7 @@ class OrchestratedAgent:
         """
         Resume the open run of the thread, whichever agent has started it.
 
-        Raises:
-            RunStartError: Another agent is running on the thread, or there is no message.
-            ToolDecisionError: A crash interrupted a tool that needs a decision then.
-            FoldlineError: Any error of `run`.
+        Errors are those of `run`.
         """
         return await self._turn(None, self._stage.listen, takes_over=False)
 
@@ -120,9 +112,6 @@ class OrchestratedAgent:
         The turn has a thread of its own in memory. The last reduction of the conversation is used if
         it matches, so that nothing is summarized again. After a crash its tools run again, whatever
         their policy: use `run` for agents whose tools change something.
-
-        Args:
-            history: The full history, or what the agent should take as such.
 
         Raises:
             RunStartError: *history* is empty.

@@ -91,8 +91,9 @@ class Sending:
         thread = self._thread
         state = thread.execution_state
         start = run_start(thread.id, state, count=thread.count, has_input=bool(self._given))
-        if start == "continue":
-            await self._expect_question()
+        if start == "continue" and not await is_waiting(thread):
+            message = f"nothing waits for an answer in thread {thread.id!r}: send a message"
+            raise RunStartError(message)
         if start == "resume" and state is not None:
             result = await self._resumed(state.agent_name)
         elif self._orchestrator is None:
@@ -101,11 +102,6 @@ class Sending:
             result = await self._kept(await self._orchestrated(self._orchestrator))
         result = await self._filled(result)
         return structs.replace(result, execution_time=perf_counter() - started)
-
-    async def _expect_question(self) -> None:
-        if not await is_waiting(self._thread):
-            message = f"nothing waits for an answer in thread {self._thread.id!r}: send a message"
-            raise RunStartError(message)
 
     async def _resumed(self, name: str) -> OrchestrationResult:
         agents = self._agents

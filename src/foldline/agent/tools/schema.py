@@ -222,17 +222,14 @@ def foreign_value(kind: type, value: object) -> object:
 
 
 def _faults(error: ValueError) -> str:
-    told: object = getattr(error, "errors", None)
-    if not callable(told):
+    found: object = getattr(error, "errors", None)
+    if not callable(found):
         return str(error)
-    faults = cast("Sequence[dict[str, Any]]", cast("Callable[[], object]", told)())
-    return "; ".join(_fault(one) for one in faults)
-
-
-def _fault(told: dict[str, Any]) -> str:
-    place = ".".join(str(step) for step in told.get("loc", ()))
-    said = str(told.get("msg", "not allowed"))
-    return f"{place}: {said}" if place else said
+    faults: list[str] = []
+    for one in cast("Sequence[dict[str, Any]]", cast("Callable[[], object]", found)()):
+        place, said = ".".join(map(str, one.get("loc", ()))), str(one.get("msg", "not allowed"))
+        faults.append(f"{place}: {said}" if place else said)
+    return "; ".join(faults)
 
 
 def plain_value(value: object) -> object:
