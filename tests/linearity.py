@@ -18,10 +18,10 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 
 
-__all__ = ["is_linear", "patterns_of", "slow_pumps"]
+__all__ = ["is_linear", "patterns_of", "slow_pump"]
 
 
-SHORT = 2_000
+SHORT = 1_000
 MOST = 9
 """How many times the time a text of four times the length may take: 4 is linear, 16 quadratic."""
 
@@ -140,22 +140,27 @@ def seconds(use: Use, text: str, *, times: int) -> float:
 
 def is_linear(use: Use, beginning: str, unit: str) -> bool:
     """Whether *use* takes no more than linear time; what looks slow is tried again, longer."""
-    for size, times in ((SHORT, 1), (SHORT, 3), (4 * SHORT, 3)):
+    for size, times in ((SHORT, 1), (SHORT, 3), (2 * SHORT, 2)):
         short, long = (beginning + unit * (n // len(unit) + 1) for n in (size, 4 * size))
         if seconds(use, long, times=times) <= MOST * seconds(use, short, times=times):
             return True
     return False
 
 
-def slow_pumps(found: Any) -> list[tuple[str, str]]:
+def slow_pump(found: Any) -> tuple[str, str] | None:
     """
-    Return what makes *found*, a pattern or its method, take longer than linear time.
+    Return what makes *found*, a pattern or its method, take longer than linear time; None if none.
 
     A pattern is tried with `finditer`, whatever it is used for.
     """
     pattern = getattr(found, "__self__", found)
-    use: Use = (lambda text: sum(1 for _ in found.finditer(text))) if pattern is found else found
+    is_bytes = isinstance(pattern.pattern, bytes)
+
+    def use(text: str) -> object:
+        given = text.encode() if is_bytes else text
+        return sum(1 for _ in found.finditer(given)) if pattern is found else found(given)
+
     tree = re._parser.parse(pattern.pattern, pattern.flags)  # type: ignore[attr-defined]
     tried = dict.fromkeys(pump for sample in samples(tree) for pump in pumps(sample) if pump[1])
     assert tried
-    return [pump for pump in tried if not is_linear(use, *pump)]
+    return next((pump for pump in tried if not is_linear(use, *pump)), None)

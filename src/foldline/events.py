@@ -24,7 +24,7 @@ from foldline.agent.events import (
     TurnStartedEvent,
 )
 from foldline.agent.telemetry import Observer
-from foldline.conversation.events import AgentSelectedEvent, ConversationEvent
+from foldline.conversation.orchestration import AgentSelectedEvent, ConversationEvent
 from foldline.reduction.event import HistoryReductionEvent, Reason
 
 

@@ -1,7 +1,6 @@
 """The face of the agent: what it takes, what it refuses, and the blocking twin of `run`."""
 
 import asyncio
-import threading
 from pathlib import Path
 
 import pytest
@@ -126,23 +125,6 @@ def test_several_messages_make_one_turn() -> None:
     assert [one.text for one in result.messages] == ["be brief", "one", "two", "fine"]
 
 
-def test_the_blocking_twin_runs_a_turn() -> None:
-    """Threads of a program share one loop, and so may they share an agent and a store."""
-    agent = Agent(ScriptedModel(repeat="fine"))
-    texts: list[str] = []
-
-    def work(number: int) -> None:
-        texts.append(agent.run_sync(f"hi {number}").text)
-
-    workers = [threading.Thread(target=work, args=(number,)) for number in range(8)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-
-    assert texts == ["fine"] * 8
-
-
 def test_the_blocking_twin_is_refused_inside_a_loop() -> None:
     """Inside a running loop it would block everything, so it says to await instead."""
 
@@ -166,28 +148,6 @@ def test_a_turn_on_a_file(tmp_path: Path) -> None:
             return [message.text for message in await thread.get_messages()]
 
     assert asyncio.run(live()) == ["one", "fine", "two", "fine"]
-
-
-def test_folded_messages_leave_the_working_history_where_that_is_wanted(tmp_path: Path) -> None:
-    """With retention `reduced` they are archived with the fold, and undoing it brings them back."""
-    long = "about the weather, the trains and many other things that take some words to say"
-
-    async def live() -> tuple[int, int, bool]:
-        config = HistoryReductionConfig(
-            enabled=True, target_count=1, summarization_threshold=1, retention="reduced"
-        )
-        agent = Agent(ScriptedModel(repeat="fine"), history_reduction=config)
-        async with SQLiteStore(tmp_path / "chat.db") as store:
-            thread = await store.thread("t")
-            for number in range(3):
-                await agent.run(f"{number} {long}", thread=thread)
-            archived, all_of_them = thread.head.archived, await thread.get_messages()
-            working = await thread.working_messages()
-            await thread.undo_reduction()
-            same = await thread.working_messages() == all_of_them
-            return archived, len(all_of_them) - len(working), same
-
-    assert asyncio.run(live()) == (4, 4, True)
 
 
 def test_a_summarizer_reads_no_more_than_its_window() -> None:

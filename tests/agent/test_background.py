@@ -15,6 +15,7 @@ from foldline import (
     TurnResult,
 )
 from foldline.agent.reducer import DEFAULT_TIMEOUT
+from foldline.providers.summarizer import Summarizer
 from foldline.reduction.event import Reason
 from foldline.reduction.request import SummaryRequest
 from foldline.testing.model import ScriptedModel
@@ -49,6 +50,16 @@ async def filled(exchanges: int = 5) -> ConversationThread:
             [Message.user(f"{number} {TALK}"), Message.assistant(f"a{number} {TALK}")]
         )
     return thread
+
+
+def agent_of(ahead: BackgroundFold, summarizer: Summarizer) -> Agent:
+    """Return an agent that folds in the background."""
+    return Agent(
+        ScriptedModel(repeat="fine"),
+        history_reduction=CONFIG,
+        summarizer=summarizer,
+        background_fold=ahead,
+    )
 
 
 def told(result: TurnResult) -> list[tuple[str, Reason]]:
@@ -90,28 +101,6 @@ def test_a_turn_goes_on_while_the_summary_is_written() -> None:
     assert (first.reduction, second.reduction is None) == (None, False)
 
 
-def test_one_fold_is_running_at_a_time() -> None:
-    """Turns that go on meanwhile start no second fold of the same thread."""
-
-    async def live() -> int:
-        summarizer = GatedSummarizer()
-        thread = await filled()
-        async with BackgroundFold() as ahead:
-            agent = Agent(
-                ScriptedModel(repeat="fine"),
-                history_reduction=CONFIG,
-                summarizer=summarizer,
-                background_fold=ahead,
-            )
-            for number in range(2):
-                await agent.run(f"question {number}", thread=thread)
-                await asyncio.sleep(0)
-            summarizer.gate.set()
-        return len(summarizer.requests)
-
-    assert asyncio.run(live()) == 1
-
-
 def test_a_turn_waits_where_too_much_has_gathered() -> None:
     """
     Beyond twice the threshold the turn takes the fold under way, and does not make another one.
@@ -121,12 +110,7 @@ def test_a_turn_waits_where_too_much_has_gathered() -> None:
         summarizer = GatedSummarizer()
         thread = await filled()
         async with BackgroundFold() as ahead:
-            agent = Agent(
-                ScriptedModel(repeat="fine"),
-                history_reduction=CONFIG,
-                summarizer=summarizer,
-                background_fold=ahead,
-            )
+            agent = agent_of(ahead, summarizer)
             for number in range(2):
                 await agent.run(f"question {number}", thread=thread)
             asyncio.get_running_loop().call_later(0.05, summarizer.gate.set)
@@ -146,12 +130,7 @@ def test_leaving_waits_for_what_is_running() -> None:
         summarizer = GatedSummarizer()
         thread = await filled()
         async with BackgroundFold() as ahead:
-            agent = Agent(
-                ScriptedModel(repeat="fine"),
-                history_reduction=CONFIG,
-                summarizer=summarizer,
-                background_fold=ahead,
-            )
+            agent = agent_of(ahead, summarizer)
             await agent.run("question 5", thread=thread)
             asyncio.get_running_loop().call_later(0.02, summarizer.gate.set)
         return thread.last_reduction is not None
@@ -165,12 +144,7 @@ def test_leaving_gives_up_what_takes_too_long() -> None:
     async def live() -> tuple[bool, int]:
         thread = await filled()
         async with BackgroundFold(patience=0.01) as ahead:
-            agent = Agent(
-                ScriptedModel(repeat="fine"),
-                history_reduction=CONFIG,
-                summarizer=GatedSummarizer(),
-                background_fold=ahead,
-            )
+            agent = agent_of(ahead, GatedSummarizer())
             await agent.run("question 5", thread=thread)
         return thread.last_reduction is None, len(asyncio.all_tasks())
 
@@ -213,12 +187,7 @@ def test_a_fold_that_is_asked_for_is_waited_for() -> None:
         summarizer.gate.set()
         thread = await filled(4)
         async with BackgroundFold() as ahead:
-            agent = Agent(
-                ScriptedModel(repeat="fine"),
-                history_reduction=CONFIG,
-                summarizer=summarizer,
-                background_fold=ahead,
-            )
+            agent = agent_of(ahead, summarizer)
             overrides = AgentRunConfig(trigger_history_reduction=True)
             return told(await agent.run("now", thread=thread, config=overrides))
 

@@ -279,11 +279,6 @@ def test_a_cancelled_turn_is_always_resumed_in_a_file(scene: Scene, mode: Mode) 
     assert count >= FEWEST // 2
 
 
-def test_there_are_places_enough() -> None:
-    """What is asked of each scene above makes 400 places of all of them and all three ways."""
-    assert FEWEST * len(SCENES) * len(MODES) >= 400
-
-
 async def close(stream: StreamingTurnResult, count: int) -> bool:
     async for _ in stream:
         if not count:

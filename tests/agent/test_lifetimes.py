@@ -15,24 +15,15 @@ from foldline import (
     ConfigError,
     HistoryReductionConfig,
     HistoryReductionEvent,
-    MemoryStore,
-    Message,
     ProviderConfig,
     SummaryRequest,
     TurnResult,
 )
-from foldline.agent.reducer import HistoryReducer
 from foldline.errors import ContextOverflowError
 from foldline.providers.model import ChatRequest
 from foldline.reduction.event import Reason
 from foldline.testing.model import ScriptedModel
-from foldline.threads.thread import ConversationThread
-
-
-TALK = "and some words about the weather, the trains and the time that it takes"
-CONFIG = HistoryReductionConfig(
-    enabled=True, strategy="summarizing", target_count=3, summarization_threshold=2
-)
+from tests.agent.test_background import CONFIG, agent_of, filled
 
 
 class Summarizer:
@@ -58,15 +49,6 @@ class Summarizer:
         return f"they talked {number}"
 
 
-async def filled(exchanges: int = 5) -> ConversationThread:
-    thread = await MemoryStore().thread("same")
-    for number in range(exchanges):
-        await thread.add_messages(
-            [Message.user(f"{number} {TALK}"), Message.assistant(f"a{number} {TALK}")]
-        )
-    return thread
-
-
 def told(result: TurnResult) -> list[HistoryReductionEvent]:
     return [one for one in result.events if isinstance(one, HistoryReductionEvent)]
 
@@ -80,12 +62,7 @@ def test_stores_share_no_folds() -> None:
         summarizer = Summarizer(0.01)
         threads = [await filled(), await filled()]
         async with BackgroundFold() as ahead:
-            agent = Agent(
-                ScriptedModel(repeat="fine"),
-                history_reduction=CONFIG,
-                summarizer=summarizer,
-                background_fold=ahead,
-            )
+            agent = agent_of(ahead, summarizer)
             for thread in threads:
                 await agent.run("question 5", thread=thread)
             assert len(ahead) == 2
@@ -132,12 +109,7 @@ def test_folds_begin_only_inside() -> None:
     """Before it is entered, after it is left and in another loop the error says what to do."""
 
     async def turn(ahead: BackgroundFold) -> None:
-        agent = Agent(
-            ScriptedModel(repeat="fine"),
-            history_reduction=CONFIG,
-            summarizer=Summarizer(),
-            background_fold=ahead,
-        )
+        agent = agent_of(ahead, Summarizer())
         with pytest.raises(ConfigError, match="enter BackgroundFold"):
             await agent.run("question 5", thread=await filled())
 
@@ -169,12 +141,7 @@ def test_leaving_forgets_what_nobody_came_for() -> None:
 
     async def live() -> list[HistoryReductionEvent]:
         ahead = BackgroundFold()
-        agent = Agent(
-            ScriptedModel(repeat="fine"),
-            history_reduction=CONFIG,
-            summarizer=Summarizer(),
-            background_fold=ahead,
-        )
+        agent = agent_of(ahead, Summarizer())
         thread = await filled()
         async with ahead:
             await agent.run("question 5", thread=thread)
@@ -228,10 +195,3 @@ def test_a_summarizer_has_the_time_that_the_options_give() -> None:
 
     assert (event.status, event.summarizer) == ("performed", "digest")
     assert set(event.failures) == {"TimeoutError"}
-
-
-def test_a_reducer_keeps_its_own_observer() -> None:
-    """Making an agent changes nothing of a reducer that somebody else has made."""
-    reducer = HistoryReducer(CONFIG)
-
-    assert Agent(ScriptedModel(), history_reduction=CONFIG).reducer is not reducer

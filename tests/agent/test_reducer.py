@@ -151,23 +151,6 @@ def test_a_failing_summarizer_falls_back_to_the_digest() -> None:
         assert "secret" not in str(reduced.event.failures)
 
 
-def test_a_hanging_summarizer_is_given_up() -> None:
-    """Where a summarizer does not answer in time the digest steps in."""
-
-    class Hanging:
-        name = "hanging"
-
-        async def summarize(self, request: SummaryRequest) -> str:
-            await asyncio.sleep(60)
-            return ""
-
-    one = HistoryReducer(CONFIG, summarizer=Hanging(), timeout=0.2)
-    event = one.reduce_sync(talk(9)).event
-
-    assert event is not None
-    assert event.summarizer == "digest"
-
-
 def test_the_digest_has_no_time_limit() -> None:
     """The digest writes its summary however short the timeout of summarizers is."""
     event = HistoryReducer(CONFIG, timeout=1e-9).reduce_sync(talk(9)).event
@@ -210,18 +193,6 @@ def test_several_summarizers_are_asked_in_order() -> None:
     assert len(first.requests) == 2
     assert reduced.event is not None
     assert (reduced.event.summarizer, reduced.event.reason) == ("second", Reason.THRESHOLD_EXCEEDED)
-
-
-def test_without_a_summarizer_the_digest_writes() -> None:
-    """No key, no network, no model: there is a summary all the same."""
-    reduced = HistoryReducer(CONFIG).reduce_sync(talk(9))
-
-    assert reduced.event is not None
-    assert (reduced.event.summarizer, reduced.event.reason) == (
-        "digest",
-        Reason.THRESHOLD_EXCEEDED,
-    )
-    assert reduced.messages[0].is_summary
 
 
 def test_a_reduction_of_another_summarizer_is_not_used() -> None:
@@ -286,15 +257,6 @@ def test_dictionaries_need_no_state_with_a_cache() -> None:
         second = one.reduce_sync(chat(8))
 
     assert (first.verdict.kind, second.verdict.kind) == ("fold", "hit")
-
-
-def test_a_cache_keeps_tenants_apart() -> None:
-    """The same words under another scope are another conversation."""
-    one = reducer(cache=ReductionCache())
-    one.reduce_sync(chat(7), scope="a")
-
-    assert one.plan(chat(7), scope="b").kind == "fold"
-    assert one.plan(chat(7), scope="a").kind == "hit"
 
 
 @pytest.mark.parametrize(
@@ -397,21 +359,6 @@ def test_a_stale_state_does_not_hide_the_cache() -> None:
     stale = reducer().reduce_sync([Message.user("other " + TEXT), *talk(9)]).state
 
     assert one.plan(talk(9), state=stale).kind == "hit"
-
-
-def test_a_summarizer_that_gives_up_by_itself_does_not_end_the_turn() -> None:
-    """A cancellation that nobody asked for is a failure like any other."""
-
-    class GivingUp:
-        name = "giving-up"
-
-        async def summarize(self, request: SummaryRequest) -> str:
-            raise asyncio.CancelledError
-
-    event = HistoryReducer(CONFIG, summarizer=GivingUp()).reduce_sync(talk(9)).event
-
-    assert event is not None
-    assert event.summarizer == "digest"
 
 
 def test_an_empty_history_is_fine() -> None:

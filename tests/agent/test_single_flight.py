@@ -3,7 +3,7 @@
 import asyncio
 from threading import Barrier, Thread
 
-from foldline.agent.single_flight import SingleFlight
+from foldline.agent.cache import SingleFlight
 
 
 def test_one_key_is_passed_one_at_a_time() -> None:

@@ -5,8 +5,8 @@ from collections.abc import AsyncGenerator, Sequence
 
 import pytest
 
-from foldline import Agent, AgentOptions, MemoryStore, Message, StreamingTurnResult
-from foldline.errors import ModelError, TurnStoppedError
+from foldline import Agent, MemoryStore, Message, StreamingTurnResult
+from foldline.errors import ModelError
 from foldline.events import AgentEvent, TextDeltaEvent
 from foldline.providers.model import ChatRequest, ChatResponse, TextDelta
 from foldline.testing.model import ScriptedModel, calls
@@ -116,27 +116,6 @@ def test_nothing_happens_before_somebody_watches() -> None:
     assert asyncio.run(live()) == (0, 0)
 
 
-def test_a_stopped_turn_is_resumed() -> None:
-    """
-    What was stored before the end of the context stays, and a run without input goes on from it.
-    """
-
-    async def live() -> tuple[int, list[str]]:
-        thread = await MemoryStore().thread("t")
-        agent = Agent(ScriptedModel(["one two three", "again"], delay=0))
-        async with agent.run_stream("hi", thread=thread) as stream:
-            async for event in stream:
-                if isinstance(event, TextDeltaEvent):
-                    break
-        with pytest.raises(TurnStoppedError):
-            await stream.final_result
-        left = len(asyncio.all_tasks())
-        result = await agent.run(thread=thread)
-        return left, [message.text for message in result.messages]
-
-    assert asyncio.run(live()) == (1, ["hi", "again"])
-
-
 def test_an_error_reaches_who_iterates_and_who_awaits() -> None:
     """The error of the model ends the iteration, and the values raise it too."""
 
@@ -154,27 +133,6 @@ def test_an_error_reaches_who_iterates_and_who_awaits() -> None:
     asyncio.run(live())
 
 
-def test_a_cancelled_watcher_leaves_no_task() -> None:
-    """Who is cancelled while waiting for an event takes the turn along."""
-
-    async def live() -> int:
-        model, asked = hanging()
-        stream = Agent(model).run_stream("hi")
-
-        async def watch() -> None:
-            async for _ in stream:
-                pass
-
-        watcher = asyncio.create_task(watch())
-        await asked.wait()
-        watcher.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await watcher
-        return len(asyncio.all_tasks())
-
-    assert asyncio.run(live()) == 1
-
-
 def test_two_watchers_share_the_events() -> None:
     """Each event reaches one of them, and both end."""
 
@@ -187,69 +145,6 @@ def test_two_watchers_share_the_events() -> None:
         return sum(await asyncio.gather(watch(), watch()))
 
     assert asyncio.run(live()) == 15
-
-
-@pytest.mark.parametrize("parallel", [True, False])
-def test_a_tool_may_close_the_stream_that_it_runs_in(*, parallel: bool) -> None:
-    """Closing from inside stops the turn at its next wait, and whoever reads comes to the end."""
-
-    async def live() -> tuple[int, int]:
-        streams: list[StreamingTurnResult] = []
-
-        async def stop(at: int) -> str:
-            await streams[0].aclose()
-            await asyncio.sleep(60)
-            return f"never {at}"
-
-        model = ScriptedModel([calls(("stop", {"at": 1}), ("stop", {"at": 2}))])
-        agent = Agent(model, tools=[stop], options=AgentOptions(parallel_tool_calls=parallel))
-        thread = await MemoryStore().thread("t")
-        streams.append(agent.run_stream("stop", thread=thread))
-        async with asyncio.timeout(10):
-            async for _ in streams[0]:
-                pass
-        return thread.count, len(asyncio.all_tasks())
-
-    assert asyncio.run(live()) == (2, 1)
-
-
-def test_a_reader_comes_to_its_end_when_somebody_closes() -> None:
-    """One task reads, another one closes: the turn is stopped, and nobody is cancelled."""
-
-    async def live() -> int:
-        model, asked = hanging()
-        stream = Agent(model).run_stream("hi")
-
-        async def read() -> int:
-            return len([event async for event in stream])
-
-        reader = asyncio.create_task(read())
-        await asked.wait()
-        await stream.aclose()
-        return await reader
-
-    assert asyncio.run(live()) == 5
-
-
-def test_a_timeout_of_the_reader_stops_the_turn_and_says_so() -> None:
-    """Who waits for an event with a limit takes the turn along, and the next event tells of it."""
-
-    async def read(stream: StreamingTurnResult) -> None:
-        async with asyncio.timeout(0.05):
-            async for _ in stream:
-                pass
-
-    async def live() -> None:
-        model, _ = hanging()
-        stream = Agent(model).run_stream("hi")
-        with pytest.raises(TimeoutError):
-            await read(stream)
-        with pytest.raises(TurnStoppedError):
-            await anext(stream)
-        with pytest.raises(TurnStoppedError):
-            await stream.final_result
-
-    asyncio.run(live())
 
 
 def test_a_model_that_streams_no_pieces_is_told_whole() -> None:

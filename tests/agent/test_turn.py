@@ -2,12 +2,12 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import pytest
 
 from foldline import Agent, AgentOptions, MemoryStore, Message, ToolContext, TurnResult, Usage
-from foldline.agent.decision import repeated_call, termination
+from foldline.agent.turn import repeated_call, termination
 from foldline.errors import ModelError, RunStartError
 from foldline.events import (
     DecisionEvent,
@@ -359,14 +359,3 @@ def test_events_can_be_written_as_json() -> None:
 
     assert kinds[0] == "turn_started"
     assert kinds[-1] == "run_completed"
-
-
-def test_two_runs_of_one_agent_do_not_mix() -> None:
-    """What one turn learned, counted or folded is in no other turn."""
-
-    async def live(one: Callable[[], Agent]) -> list[int]:
-        agent = one()
-        results = await asyncio.gather(*(agent.run(f"hi {number}") for number in range(20)))
-        return [len(result.messages) for result in results]
-
-    assert asyncio.run(live(lambda: Agent(ScriptedModel(repeat="fine")))) == [2] * 20

@@ -329,7 +329,7 @@ FAULTS: Mapping[type[MemoryStorage], frozenset[str]] = MappingProxyType(
         CutsNamesAtNul: frozenset({"names_without_a_form_are_kept_or_refused"}),
         DeletesAnyRevision: frozenset({"a_deletion_compares_the_revision"}),
         DeletesAnyHead: frozenset({"a_thread_made_again_is_not_deleted"}),
-        PagesInclude: frozenset({"pages_hold_every_thread_once", "a_list_begins_behind_an_id"}),
+        PagesInclude: frozenset({"pages_hold_every_thread_once", "a_list_begins_after_an_id"}),
     }
 )
 """Each fault, with checks that must find it."""

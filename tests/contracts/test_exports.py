@@ -3,12 +3,18 @@
 import ast
 import re
 from collections.abc import Iterator, Mapping
+from importlib import import_module
 from types import ModuleType
 
 import foldline
 
 
 Block = ast.Module | ast.ClassDef
+
+FACES = [
+    f"foldline{room}"
+    for room in ("", ".errors", ".events", ".formats", ".messages", ".models", ".storage")
+]
 
 
 def _order(name: str) -> tuple[bool, bool, str]:
@@ -120,7 +126,8 @@ def test_every_public_name_is_described(trees: Mapping[str, ast.Module]) -> None
 
 
 def test_every_member_of_a_public_class_is_described(trees: Mapping[str, ast.Module]) -> None:
-    """Every public field, enum member, property and method has its sentence."""
+    """Every member has its sentence, but a field whose name says it only in what strangers import."""
+    faces = {name for face in FACES for name in import_module(face).__all__}
     silent = [
         f"{path} {owner}.{name}"
         for path, tree in trees.items()
@@ -129,6 +136,7 @@ def test_every_member_of_a_public_class_is_described(trees: Mapping[str, ast.Mod
         for name, node, docstring in _public(block)
         if not docstring and not _is_overload(node) and not _is_option(node)
         if (path, name) != ("errors.py", "code")
+        if not isinstance(node, ast.AnnAssign) or owner in faces
     ]
 
     assert silent == []

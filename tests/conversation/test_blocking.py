@@ -66,20 +66,6 @@ def test_several_threads_share_a_store(tmp_path: Path) -> None:
     ]
 
 
-def test_another_program_finds_it(tmp_path: Path) -> None:
-    """What blocking calls have stored is there for a program with a loop."""
-    store = SQLiteStore(tmp_path / "chat.db")
-    call_sync(store.open)
-    Conversation(agent_named("helper"), thread=call_sync(store.thread, "a")).send_sync("hi")
-    call_sync(store.close)
-
-    async def read() -> list[str]:
-        async with SQLiteStore(tmp_path / "chat.db") as other:
-            return texts(await (await other.thread("a")).get_messages())
-
-    assert asyncio.run(read()) == ["hi", "helper here"]
-
-
 def test_errors_come_through(tmp_path: Path) -> None:
     """What the function raises is raised to the caller."""
     with pytest.raises(ThreadIdError):

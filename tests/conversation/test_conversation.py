@@ -17,7 +17,7 @@ from foldline.reduction.event import CIRCUIT_BREAKER_TERMINATION
 from foldline.testing.model import ScriptedModel, calls
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
-from tests.conversation.stories import SUMMARY, agent_named, folding, said, texts
+from tests.conversation.stories import agent_named, folding, said, texts
 
 
 def look_up(order: str) -> str:
@@ -192,24 +192,6 @@ def test_the_reduction_is_applied_before_the_response_is_appended() -> None:
         assert thread.last_reduction == reduction.state
         assert reduction.state.summarized_up_to_index == 4
         assert thread.count == 8
-
-    asyncio.run(talk())
-
-
-def test_the_context_tells_of_the_fold() -> None:
-    """
-    `SummaryMessage` and `MessagesRemovedCount` are in the context after a fold, and only then.
-    """
-    conversation = Conversation(folding())
-
-    async def talk() -> None:
-        results = [await conversation.send(text) for text in said(5)]
-        context = results[3].metadata.context
-        summary = context["SummaryMessage"]
-        assert isinstance(summary, Message)
-        assert (summary.is_summary, summary.text) == (True, SUMMARY)
-        assert context["MessagesRemovedCount"] == 4
-        assert results[2].metadata.context == results[4].metadata.context == {}
 
     asyncio.run(talk())
 

@@ -7,12 +7,12 @@ from typing import cast
 import pytest
 from msgspec import structs
 
+from foldline.agent.result import answered_by
 from foldline.conversation.conversation import Conversation
 from foldline.conversation.orchestration import (
     OrchestrationResult,
 )
 from foldline.conversation.orchestrator import Orchestrator
-from foldline.conversation.response import answered_by
 from foldline.errors import ConfigError, ThreadConflictError
 from foldline.history.messages import Message
 from foldline.reduction.config import AgentRunConfig

@@ -1,4 +1,4 @@
-"""Time that grows no faster than what is read: patterns, readers, digests, repair and renderings."""
+"""Time that grows no faster than what is read: readers, digests, repair and renderings."""
 
 from collections.abc import Callable
 from functools import partial
@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-import foldline.history
 from foldline.history.codec import decode_history, encode_history, without_values
 from foldline.history.digest import message_digest
 from foldline.history.formats import CONVERTERS
@@ -21,10 +20,9 @@ from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.parts import Part, TextPart, ToolCallPart, ToolCallResponsePart
 from foldline.history.repair import repair
-from tests.linearity import is_linear, patterns_of, slow_pumps
+from tests.linearity import is_linear
 
 
-PATTERNS = patterns_of(foldline.history)
 RENDERERS: list[Callable[[Any], object]] = [
     render_openai_chat,
     render_openai_responses,
@@ -38,12 +36,6 @@ SHAPES: dict[str, tuple[Message, ...]] = {
     "pairs": (Message.assistant(tool_calls=[ToolCallPart("c", "f", "{}")]), Message.tool("c", "r")),
     "system": (Message.system("a"),),
 }
-
-
-@pytest.mark.parametrize("name", sorted(PATTERNS))
-def test_patterns_are_linear(name: str) -> None:
-    """Each pattern is tried with its own literals, repeated."""
-    assert slow_pumps(PATTERNS[name]) == []
 
 
 @pytest.mark.parametrize("unit", [" '", "' - at ", " \"' - at ", '" - at '])

@@ -141,7 +141,7 @@ def _answered_directly(messages: Sequence[Message]) -> dict[str, str]:
         pytest.param("r1", "", id="and leaves no empty message"),
         pytest.param("u c1 u", "u c1 n1 u", id="a dangling call gets a result that says so"),
         pytest.param("u c1", "u c1 n1", id="also at the end"),
-        pytest.param("c1+c2 r2 u", "c1+c2 r2 n1 u", id="one of two is missing"),
+        pytest.param("c1+c2 r2 u", "c1+c2 n1 r2 u", id="one of two is missing"),
         pytest.param("c1 u r1 a", "c1 r1 u a", id="a late result moves up to its call"),
         pytest.param("c1 a u r1", "c1 a r1 u", id="and behind all of the answer that calls"),
         pytest.param("c1 u c2 r2 r1", "c1 r1 u c2 r2", id="also over another group"),

@@ -241,6 +241,13 @@ def test_a_message_is_the_sum_of_its_parts() -> None:
     assert count_message(Message(role="user"), Letters()) == MESSAGE_TOKENS
 
 
+def test_the_name_of_a_tool_result_costs_nothing() -> None:
+    """Only some wire forms name the tool beside its result, and all have the same cuts."""
+    named = Message.tool("call", "12", name="weather")
+
+    assert count_message(named, Letters()) == MESSAGE_TOKENS + TOOL_RESPONSE_TOKENS + 2
+
+
 def test_what_is_not_sent_costs_nothing() -> None:
     """Metadata, ids and the vendor's own item do not change a count."""
     bare = Message.user("hello")

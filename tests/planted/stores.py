@@ -29,37 +29,37 @@ BUGS = (
     ),
     Bug(
         "rows are a commit of their own",
-        "threads/stores/sqlite/commit.py",
-        "    if change.rows:\n",
-        '    connection.execute("COMMIT")\n'
-        '    connection.execute("BEGIN IMMEDIATE")\n'
-        "    if change.rows:\n",
+        "threads/stores/sqlite/tables.py",
+        "        if change.rows:\n",
+        '        self.connection.execute("COMMIT")\n'
+        '        self.connection.execute("BEGIN IMMEDIATE")\n'
+        "        if change.rows:\n",
         _KILLS,
     ),
     Bug(
         "documents are a commit of their own",
-        "threads/stores/sqlite/commit.py",
-        "    if change.drop or change.put:\n",
-        '    connection.execute("COMMIT")\n'
-        '    connection.execute("BEGIN IMMEDIATE")\n'
-        "    if change.drop or change.put:\n",
+        "threads/stores/sqlite/tables.py",
+        "        if change.drop or change.put:\n",
+        '        self.connection.execute("COMMIT")\n'
+        '        self.connection.execute("BEGIN IMMEDIATE")\n'
+        "        if change.drop or change.put:\n",
         _KILLS,
     ),
     Bug(
         "a document is cleared and then written again",
-        "threads/stores/sqlite/commit.py",
-        '        connection.execute(sql["put_document"]',
-        '        connection.execute(sql["drop_document"], (pk, one.kind, one.name))\n'
-        '        connection.execute("COMMIT")\n'
-        '        connection.execute("BEGIN IMMEDIATE")\n'
-        '        connection.execute(sql["put_document"]',
+        "threads/stores/sqlite/tables.py",
+        '            self.run("put_document"',
+        '            self.run("drop_document", pk, one.kind, one.name)\n'
+        '            self.connection.execute("COMMIT")\n'
+        '            self.connection.execute("BEGIN IMMEDIATE")\n'
+        '            self.run("put_document"',
         _KILLS,
     ),
     Bug(
         "a commit is acknowledged before it is made",
         "threads/stores/sqlite/worker.py",
-        "            return\n        self._commit(connection)",
-        "            return\n        _settle(jobs)\n        self._commit(connection)",
+        '        try:\n            connection.execute("COMMIT")',
+        '        _answer(jobs)\n        try:\n            connection.execute("COMMIT")',
         _KILLS,
     ),
     Bug(
@@ -74,7 +74,7 @@ BUGS = (
     Bug(
         "a failed commit is taken for a made one",
         "threads/stores/sqlite/worker.py",
-        "raise unknown from (None if _is_torn(error) else self._overwritten(connection))",
+        "raise unknown from (None if is_torn else self._overwritten(connection))",
         "return",
         "threads/crashes/test_errors.py",
     ),
@@ -87,7 +87,7 @@ BUGS = (
     ),
     Bug(
         "the file takes any revision",
-        "threads/stores/sqlite/commit.py",
+        "threads/stores/sqlite/tables.py",
         "if revision != change.revision:",
         "if revision < 0:",
         _KIT,
@@ -157,9 +157,9 @@ BUGS = (
     ),
     Bug(
         "a fork takes up what was deleted",
-        "threads/stores/sqlite/commit.py",
-        "            if rows is not None and len(rows) == copies.count:\n",
-        "            if rows is None or len(rows) == copies.count:\n",
+        "threads/stores/sqlite/tables.py",
+        "                if rows is not None and len(rows) == copies.count:\n",
+        "                if rows is None or len(rows) == copies.count:\n",
         _KIT,
     ),
     Bug(
@@ -199,7 +199,7 @@ BUGS = (
     ),
     Bug(
         "a thread that was made again is deleted for the old one",
-        "threads/stores/sqlite/commit.py",
+        "threads/stores/sqlite/tables.py",
         "expected is not None and head != expected.head:",
         "expected is not None and not head:",
         _KIT,
@@ -227,72 +227,70 @@ BUGS = (
     ),
     Bug(
         "the file takes any epoch",
-        "threads/stores/sqlite/commit.py",
+        "threads/stores/sqlite/tables.py",
         "if epoch != change.epoch:",
         "if not epoch:",
         _KIT,
     ),
     Bug(
         "a rewind deletes what it replaces",
-        "threads/stores/sqlite/commit.py",
-        'connection.execute(sql["move_rows"], (shift, base + opens.at, base + SEQ_MASK + 1))',
-        'connection.execute(sql["drop_rows"], (base + opens.at, base + SEQ_MASK + 1))',
+        "threads/stores/sqlite/tables.py",
+        'self.run("move_rows", shift, base + change.opens.at, base + SEQ_MASK + 1)',
+        'self.run("drop_rows", base + change.opens.at, base + SEQ_MASK + 1)',
         _KIT,
     ),
     Bug(
         "a rewind replaces nothing",
-        "threads/stores/sqlite/commit.py",
-        "(shift, base + opens.at, base + SEQ_MASK + 1)",
-        "(shift, base + SEQ_MASK, base + SEQ_MASK + 1)",
+        "threads/stores/sqlite/tables.py",
+        "shift, base + change.opens.at, base + SEQ_MASK + 1)",
+        "shift, base + SEQ_MASK, base + SEQ_MASK + 1)",
         _KIT,
     ),
     Bug(
         "an epoch shows the last rows that were replaced",
-        "threads/stores/sqlite/commit.py",
-        "in reversed(epochs[places[0] + 1 :]):",
-        "in epochs[places[0] + 1 :]:",
+        "threads/stores/sqlite/tables.py",
+        "in reversed(epochs[place + 1 :]):",
+        "in epochs[place + 1 :]:",
         _KIT,
     ),
     Bug(
         "an epoch shows what it replaced itself",
-        "threads/stores/sqlite/commit.py",
-        "epochs[places[0] + 1 :]",
-        "epochs[places[0] :]",
+        "threads/stores/sqlite/tables.py",
+        "epochs[place + 1 :]",
+        "epochs[place:]",
         _KIT,
     ),
     Bug(
         "pruning deletes what a kept epoch needs",
-        "threads/stores/sqlite/commit.py",
+        "threads/stores/sqlite/tables.py",
         "epochs[1 : first + 1]",
         "epochs[1 : first + 2]",
         _KIT,
     ),
     Bug(
         "pruning leaves rows that nobody needs",
-        "threads/stores/sqlite/commit.py",
+        "threads/stores/sqlite/tables.py",
         "epochs[1 : first + 1]",
         "epochs[1:first]",
         _KIT,
     ),
     Bug(
         "a clear leaves replaced rows",
-        "threads/stores/sqlite/commit.py",
-        "        _drop_rows(connection, sql, pk, live)\n"
-        '        connection.execute(sql["drop_epochs"], (pk, number))\n',
-        "        _drop_span(connection, sql, live)\n"
-        '        connection.execute(sql["drop_epochs"], (pk, number))\n',
+        "threads/stores/sqlite/tables.py",
+        '            self._drop_rows(pk, live)\n            self.run("drop_epochs", pk, number)\n',
+        '            self._drop_span(live)\n            self.run("drop_epochs", pk, number)\n',
         "threads/test_deletion.py::test_clear_leaves_no_byte",
     ),
     Bug(
         "a fork of an earlier epoch copies the rows of now",
-        "threads/stores/sqlite/commit.py",
+        "threads/stores/sqlite/tables.py",
         "if copies.epoch != epoch:",
         "if False:",
         _KIT,
     ),
     Bug(
         "a fork lacks its last row",
-        "threads/stores/sqlite/commit.py",
+        "threads/stores/sqlite/tables.py",
         "base + change.copies.count)",
         "base + change.copies.count - 1)",
         _KIT,
@@ -395,8 +393,8 @@ BUGS = (
     Bug(
         "a migrated row names another origin",
         "threads/stores/sqlite/migration.py",
-        "(target << SEQ_BITS, SEQ_MASK, id, base",
-        "(target << SEQ_BITS, SEQ_MASK, bytes(16), base",
+        "SEQ_MASK, ids[span.branch], ",
+        "SEQ_MASK, bytes(16), ",
         "threads/stores/test_recordings.py::test_a_file_is_what_it_was",
     ),
     Bug(

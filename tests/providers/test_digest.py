@@ -25,7 +25,6 @@ from foldline.history.parts import (
 from foldline.history.tokens import TokenEstimator, count_message
 from foldline.providers.digest import DigestSummarizer, write_digest
 from foldline.providers.digest.text import MOST_READ, ends
-from foldline.providers.summarizer import Summarizer
 from foldline.reduction.contract import defects
 from foldline.reduction.request import SummaryRequest
 
@@ -161,16 +160,6 @@ def test_absorbs_any_earlier_text(quote: str, messages: list[Message], budget: i
     assert invented(text, source_text(messages, (quote,))) == []
 
 
-def test_is_a_summarizer() -> None:
-    """The digest summarizer has the protocol's name and method."""
-    summarizer = DigestSummarizer()
-    request = SummaryRequest(messages=tuple(talk("KX")), prompt="", budget=300)
-
-    assert isinstance(summarizer, Summarizer)
-    assert summarizer.name == "digest"
-    assert asyncio.run(summarizer.summarize(request)) == write_digest(request)
-
-
 def test_keeps_what_calls_used() -> None:
     """An identifier that was a tool argument is in the section of used ones, with its name."""
     text = ask(*talk("KX"))
@@ -205,14 +194,6 @@ def test_layers_merge() -> None:
     assert text.startswith("Digest of 72 messages (user 18, assistant 36, tool 18).")
     assert all(f"{name}-577" in text for name in ("AA", "BB", "CC"))
     assert "counts: look_up 18" in text
-
-
-def test_a_digest_over_a_smaller_budget_is_cut() -> None:
-    """A lone earlier digest that no longer fits is merged into the smaller budget."""
-    text = ask(budget=80, earlier=(ask(*talk("KX")),))
-
-    assert count(text) <= 80
-    assert "KX-577" in text
 
 
 def test_quotes_a_foreign_summary() -> None:
@@ -255,13 +236,6 @@ def test_gets_shorter_than_any_budget() -> None:
     assert ask(*talk("KX"), budget=5) == "Digest of 24"
     assert ask(*talk("KX"), budget=4) == "Digest of"
     assert ask(*talk("KX"), budget=0) == "D"
-
-
-def test_shrinks_what_is_short() -> None:
-    """A digest of little text is shorter than the text, whatever the budget allows."""
-    messages = talk("KX", size=2)
-
-    assert count(ask(*messages, budget=4_000)) < count(source_text(messages))
 
 
 def test_reads_parts_of_answers_and_compactions() -> None:

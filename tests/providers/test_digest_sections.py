@@ -1,39 +1,34 @@
 """The sections of a digest, one by one."""
 
-import re
-from pathlib import Path
-
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from foldline.history.messages import Message, Role
 from foldline.history.parts import ToolCallPart
 from foldline.providers.digest.budget import Item, lay_out, select, share_out
 from foldline.providers.digest.document import Counts, Document, Section, parse, render
-from foldline.providers.digest.identifiers import (
-    canonical_paths,
-    find_identifiers,
-    is_identifier,
-    kind_of,
-)
 from foldline.providers.digest.ledger import (
     Entry,
     Ledger,
     build_ledger,
+    canonical_paths,
     find_entries,
+    find_identifiers,
+    is_identifier,
+    kind_of,
     offer_entries,
     read_entries,
 )
-from foldline.providers.digest.sentences import rank_sentences, split_sentences, stratify
 from foldline.providers.digest.speech import (
     offer_quotes,
     offer_requests,
     offer_rules,
     offer_sentences,
     offer_tail,
+    rank_sentences,
+    split_sentences,
+    stratify,
 )
-from foldline.providers.digest.text import bare, clean, one_line, shorten
+from foldline.providers.digest.text import clean, one_line, shorten
 from foldline.providers.digest.tools import offer_calls
 from foldline.providers.digest.transcript import Speech, read_transcript
 
@@ -101,46 +96,6 @@ def test_kinds(value: str, kind: str) -> None:
     assert kind_of(value) == kind
 
 
-MONTH = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
-FILE = (
-    "bash|c|cc|cfg|conf|cpp|cs|css|csv|go|gz|h|hpp|html|ini|ipynb|java|jpg|js|json|jsonl|jsx|kt"
-    "|lock|log|md|mjs|pdf|php|png|proto|py|rb|rs|rst|scala|scss|sh|sql|svg|swift|tar|toml|ts|tsx"
-    "|txt|vue|xml|yaml|yml|zip"
-)
-KINDS = {
-    "url": r"[a-z]{2,8}://\S{3,}",
-    "email": r"[\w.+-]+@[\w-]+\.[\w.-]+",
-    "clock": r"\d{1,2}:\d\d(?::\d\d(?:\.\d+)?)?(?:[+-]\d.*)?",
-    "date": rf"\d{{4}}-\d\d-\d\d\S*|\d{{1,2}}/\d{{1,2}}/\d{{2,4}}|(?:{MONTH}).* \S+",
-    "amount": r"[$€£]\d\S*|\d\S*[%$€£]",
-    "path": rf"[~@.]?/?(?:[\w@.+~-]+/)*[\w@+~.-]+\.(?:{FILE})|[~.@]{{0,2}}/[\w@.+~-]+/[\w@.+~/-]+",
-    "number": r"[\d.,:x#+-]+",
-    "code": r"(?=.*[A-Za-z])(?=.*\d)[\w.#@-]+",
-}
-"""The shapes, each as a pattern of its own, in the order in which they are tried."""
-
-
-def kind_by_turns(value: str) -> str:
-    return next((kind for kind, shape in KINDS.items() if re.fullmatch(shape, value)), "name")
-
-
-@settings(max_examples=500, deadline=None)
-@given(value=st.text(alphabet="aZ09_./@:#%$€~+-x\n MayJan,", max_size=14))
-def test_kinds_are_tried_in_turn(value: str) -> None:
-    """All shapes at once give the kind that they give one after another."""
-    assert kind_of(value) == kind_by_turns(value)
-
-
-def test_kinds_of_recorded_values(shared_data: Path) -> None:
-    """So they do for each identifier of recorded conversations."""
-    text = (shared_data / "tau-airline/conversations.jsonl").read_text("utf-8")[:300_000]
-    text += (shared_data / "pi-coding-agent/before-compaction.jsonl").read_text("utf-8")[:300_000]
-    values = {found.value for found in find_identifiers(text.replace("\\n", "\n"))}
-
-    assert len(values) > 1_000
-    assert {value for value in values if kind_of(value) != kind_by_turns(value)} == set()
-
-
 def test_finds_identifiers() -> None:
     """Pairs give names, tokens with a digit or a sign are found, keys and words are not."""
     text = '{"order_id": "HATHAT", "count": 12345, "note": "plain"} see ./src/a.py, (#12) "B-7"!'
@@ -157,19 +112,12 @@ def test_finds_identifiers() -> None:
 
 def test_judges_values() -> None:
     """A value alone is an identifier when it is solid and has a sign, a digit or capitals."""
-    assert [is_identifier(text) for text in ("JFK", "a_b", "x", "word", "two words", "##")] == [
-        True,
-        True,
-        False,
-        False,
-        False,
-        False,
+    assert [
+        is_identifier(text) for text in ("JFK", "a_b", "x", "word", "two words", "a1" * 200)
+    ] == [
+        *[True] * 2,
+        *[False] * 4,
     ]
-
-
-def test_ignores_overlong_tokens() -> None:
-    """A token as long as encoded bytes is no identifier."""
-    assert list(find_identifiers("a1" * 200)) == []
 
 
 # ---- files and ledger ----
@@ -267,7 +215,7 @@ def test_rules() -> None:
 
 
 def test_a_rule_is_said_once() -> None:
-    """A rule that stands in a request that is shown has no line of its own; any other has one."""
+    """A rule in a request that is shown has no line of its own; any other has one."""
     rule = [Item("Never ship to Berlin.", 0)]
     empty: dict[Section, list[Item]] = {section: [] for section in Section}
     there = {**empty, Section.RULES: rule, Section.REQUESTS: [Item("Hi. Never ship to Berlin.", 0)]}
@@ -298,14 +246,8 @@ def test_a_request_that_is_shown_is_said_once(item: str, section: Section, *, st
     assert (section in share_out(offers, budget=400, count=len)) is stays
 
 
-def test_a_sentence_without_a_speaker_is_compared_whole() -> None:
-    """A line of a digest that somebody changed has no speaker, and is not lost for it."""
-    assert bare("user: one: two") == "one: two"
-    assert bare("no speaker") == "no speaker"
-
-
 def test_what_the_user_calls_their_own_comes_first() -> None:
-    """An id behind "my" or "our" outranks later ones that both sides named in passing."""
+    """An id after "my" or "our" outranks later ones that both sides named in passing."""
     transcript = read_transcript(
         [
             Message.user("Hi, my order number is ORD-77; our link https://a.example/x?y=1!"),
@@ -353,11 +295,6 @@ def test_calls() -> None:
         "bash command: make test",
         "old a: 1",
     ]
-
-
-def test_no_calls() -> None:
-    """Without calls there is nothing to offer."""
-    assert offer_calls(read_transcript([]), prior=()) == []
 
 
 # ---- sentences, quotes, tail ----
@@ -443,7 +380,7 @@ def test_documents_are_read_back() -> None:
     assert parse(text) == DOCUMENT
     assert parse(render(Document(Counts(), {}))) == Document(Counts(), {})
     assert parse("Digest of 1 message (system 1).") == Document(Counts(system=1), {})
-    assert parse("Digest of 3 messages (user 2).") == Document(Counts(user=2, untold=1), {})
+    assert parse("Digest of 3 messages (user 2).") == Document(Counts(user=2, other=1), {})
 
 
 def test_a_brief_digest_has_no_headings() -> None:
@@ -455,7 +392,7 @@ def test_a_brief_digest_has_no_headings() -> None:
     assert parse(render(asked)) == asked
     assert "\n## Asked by the user\n- Buy milk.\n## Last said\n" in render(more)
     assert parse(render(more)) == more
-    assert asked.counts.plus(Counts(tool=1)) == Counts(tool=1, untold=2)
+    assert asked.counts.plus(Counts(tool=1)) == Counts(tool=1, other=2)
 
 
 @pytest.mark.parametrize(

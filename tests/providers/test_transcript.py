@@ -34,7 +34,7 @@ def part(one: Part) -> str:
 
 
 def test_a_conversation_is_written_in_order() -> None:
-    """Earlier summaries stand first, then each message under its number and role."""
+    """Earlier summaries come first, then each message under its number and role."""
     call = ToolCallPart("call_abcdefgh", "look_up", '{"q": "Rome"}')
     written = body(
         Message.user("where to?", name="Anna"),
@@ -62,7 +62,7 @@ def test_a_conversation_is_written_in_order() -> None:
 
 
 def test_a_summary_is_called_so() -> None:
-    """A message that stands for older ones is not shown as something that was said."""
+    """A message that represents older ones is not shown as something that was said."""
     message = Message(role="assistant", parts=(TextPart("a"),), metadata={SUMMARY_KEY: True})
 
     assert body(message) == "=== 1 summary ===\na"
@@ -112,13 +112,6 @@ def test_a_long_result_loses_its_middle() -> None:
         "[result of an earlier call] " + "a" * 66 + "\n[1,100 characters left out]\n" + "z" * 34
     )
     assert part(TextPart(text)) == text
-
-
-def test_a_result_may_be_cut_to_one_character() -> None:
-    """The least limit still writes both the end and what is missing."""
-    written = body(Message.tool("c", "abc"), most_result=1)
-
-    assert written.endswith("\n[2 characters left out]\nc")
 
 
 SECRET = "sk-ant-" + "a1B2" * 8
@@ -182,16 +175,9 @@ def test_nothing_that_is_said_begins_a_message(text: str) -> None:
 
 
 def test_a_stolen_mark_is_of_no_use() -> None:
-    """Who puts the mark of a transcript into the conversation gets another mark."""
+    """A conversation that holds the mark of a transcript gets another mark."""
     first = write_transcript([Message.user("a")], most_result=9)
     second = write_transcript([Message.user(f"a {first.mark}")], most_result=9)
 
     assert second.mark != first.mark
     assert second.text.count(second.mark) == 2
-
-
-def test_the_same_messages_give_the_same_transcript() -> None:
-    """A mark is made of the text, not by chance."""
-    one, other = (write_transcript([Message.user("a")], most_result=9) for _ in range(2))
-
-    assert one == other

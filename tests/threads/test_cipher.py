@@ -52,7 +52,7 @@ def test_nothing_else_is_read() -> None:
 @pytest.mark.parametrize("key", [b"", b"short", bytes(33), "x" * 32])
 def test_a_key_has_its_size(key: bytes) -> None:
     """A key of another size or kind is refused, without showing it."""
-    with pytest.raises(ConfigError, match="allowed are 16, 24 or 32 random bytes"):
+    with pytest.raises(ConfigError, match="must be 16, 24 or 32 random bytes"):
         AesCipher(key)
 
 

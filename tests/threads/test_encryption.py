@@ -107,7 +107,7 @@ def test_other_keys_are_refused_without_showing_them(key: object) -> None:
     with pytest.raises(ConfigError) as refused:
         AesCipher(key)  # type: ignore[arg-type]
 
-    assert str(refused.value) == "key: allowed are 16, 24 or 32 random bytes"
+    assert str(refused.value) == "key must be 16, 24 or 32 random bytes"
 
 
 def test_a_cipher_does_not_show_its_key() -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import re
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -73,7 +72,7 @@ def test_the_corpus_is_read(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in CORPUS.glob("good_1_*.json")))
 def test_the_newest_form_is_written_as_it_was(name: str) -> None:
-    """Reading and writing a snapshot gives the same bytes, but for digests of version 1."""
+    """What is read is written again, in the form that reductions and states have now."""
     data = (CORPUS / f"{name}.json").read_bytes().strip()
 
     async def again(written: bytes) -> bytes:
@@ -82,11 +81,13 @@ def test_the_newest_form_is_written_as_it_was(name: str) -> None:
 
     written = asyncio.run(again(data))
 
-    assert _DIGEST.sub(b"", written) == _DIGEST.sub(b"", data)
+    before, after = json.loads(data), json.loads(written)
+
+    assert {**after, **dict.fromkeys(_CARRIED_OVER)} == {**before, **dict.fromkeys(_CARRIED_OVER)}
     assert asyncio.run(again(written)) == written
 
 
-_DIGEST = re.compile(rb"(sha256-[12]:)?[0-9a-f]{64}")
+_CARRIED_OVER = ("LastReduction", "ExecutionStateJson")
 
 _REFUSED = {
     "bad_1_cut_off": (FormatError, "not JSON: line 2, column 1"),

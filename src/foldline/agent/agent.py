@@ -1,8 +1,7 @@
 """The agent: a model, its tools and a reducer, for any number of threads at once."""
 
-import os
 from collections.abc import Callable, Iterable, Sequence
-from types import TracebackType
+from os import urandom
 from typing import Protocol, Self, runtime_checkable
 
 from foldline.agent.arguments import TurnInput, check_model, messages_of
@@ -85,7 +84,8 @@ class Agent:
             MissingExtraError: The model needs a package that is not installed.
         """
         config = _NO_REDUCTION if history_reduction is None else history_reduction
-        _check_texts(name, instructions)
+        expect("name", name, str)
+        expect("instructions", instructions, str)
         _check_parts(config, options, background_fold, telemetry)
         chat = check_model(open_model(model))
         chain, writer = _summarizers(summarizer, config, chat, telemetry)
@@ -100,7 +100,6 @@ class Agent:
             options=options,
             background=background_fold,
             observer=telemetry,
-            new_id=_new_id,
         )
 
     @classmethod
@@ -114,12 +113,6 @@ class Agent:
     ) -> "Agent":
         """
         Return the agent that *config* describes; see `agent_config_from_json`.
-
-        Args:
-            config: The description.
-            tools: What the model may call.
-            background_fold: Makes folds in the background.
-            telemetry: Receives what the agent does.
 
         Raises:
             ConfigError: It names no model, or an unknown one.
@@ -173,12 +166,7 @@ class Agent:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def run(
@@ -205,7 +193,7 @@ class Agent:
             ModelError: The model failed; the turn stays open and can be resumed.
             StoreError: The store failed; what was not acknowledged is not stored.
         """
-        return await self._run(messages_of(message), thread, config, None)
+        return await self._run(_given(message, thread, config), thread, config, None)
 
     def run_stream(
         self,
@@ -217,16 +205,9 @@ class Agent:
         """
         Return a turn as a stream of events; it starts with the first iteration.
 
-        Args:
-            message: The input; see `run`.
-            thread: The thread; by default a new one in memory.
-            config: Overrides for this run.
-
-        Raises:
-            ConfigError: An argument has the wrong type.
+        Arguments and errors are those of `run`.
         """
-        given = messages_of(message)
-        _check_run(thread, config)
+        given = _given(message, thread, config)
         return StreamingTurnResult(lambda listen: self._run(given, thread, config, listen))
 
     def run_sync(
@@ -244,7 +225,7 @@ class Agent:
         Raises:
             BlockingCallError: An event loop is running in this thread.
         """
-        return PORTAL.run(self._run, messages_of(message), thread, config, None)
+        return PORTAL.run(self._run, _given(message, thread, config), thread, config, None)
 
     async def _run(
         self,
@@ -253,20 +234,15 @@ class Agent:
         config: AgentRunConfig | None,
         listen: Callable[[AgentEvent], None] | None,
     ) -> TurnResult:
-        _check_run(thread, config)
         if thread is None:
-            thread = await MemoryStore().thread(self._setup.new_id())
+            thread = await MemoryStore().thread(urandom(16).hex())
         return await Turn(self._setup, thread, given, overrides=config, listen=listen).run()
 
 
-def _check_run(thread: object, config: object) -> None:
+def _given(message: TurnInput, thread: object, config: object) -> list[Message]:
     expect("thread", thread, ConversationThread | None, hint="`await store.thread(id)` gives one")
     expect("config", config, AgentRunConfig | None)
-
-
-def _check_texts(name: object, instructions: object) -> None:
-    expect("name", name, str)
-    expect("instructions", instructions, str)
+    return messages_of(message)
 
 
 def _check_parts(config: object, options: object, background: object, telemetry: object) -> None:
@@ -320,7 +296,3 @@ def _window_of(chain: Summarizer | Sequence[Summarizer]) -> int | None:
     windows = [one.context_window for one in summarizers if isinstance(one, ModelSummarizer)]
     known = [window for window in windows if window is not None]
     return max(1, int(min(known) * _READING_SHARE)) if known else None
-
-
-def _new_id() -> str:
-    return os.urandom(16).hex()

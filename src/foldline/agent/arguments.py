@@ -23,12 +23,7 @@ _HINT = "convert a vendor's items with `from_openai_chat` or its like in foldlin
 
 
 def messages_of(given: object) -> list[Message]:
-    """
-    Return *given*, a `TurnInput`, as messages.
-
-    Raises:
-        ConfigError: It is something else.
-    """
+    """Return *given*, a `TurnInput`, as messages."""
     if given is None:
         return []
     if isinstance(given, str):
@@ -43,12 +38,7 @@ def messages_of(given: object) -> list[Message]:
 
 
 def check_model(model: ChatModel) -> ChatModel:
-    """
-    Return *model*.
-
-    Raises:
-        ConfigError: Its `respond` is not async.
-    """
+    """Return *model*."""
     if _is_blocking(model.respond):
         message = f"{type(model).__name__}.respond must be async"
         raise ConfigError(message)
@@ -56,12 +46,7 @@ def check_model(model: ChatModel) -> ChatModel:
 
 
 def summarizer_chain(given: object, config: HistoryReductionConfig) -> tuple[Summarizer, ...]:
-    """
-    Return the summarizers in *given*, one or several.
-
-    Raises:
-        ConfigError: An item is not a summarizer, or *config* names a model and there is none.
-    """
+    """Return the summarizers in *given*, one or several."""
     if not isinstance(given, list | tuple):
         return (_summarizer(given, "summarizer"),)
     items = enumerate(cast("list[object]", given))

@@ -1,6 +1,7 @@
 """One model call: reduce, send, and fold more if the vendor refuses the request as too long."""
 
 from functools import partial
+from operator import attrgetter
 
 from foldline.agent.background import FoldKey
 from foldline.agent.events import RequestSentEvent
@@ -19,7 +20,6 @@ from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.providers.model import ChatRequest, ChatResponse
 from foldline.reduction.config import AgentRunConfig
-from foldline.reduction.state import HistoryReductionState
 from foldline.reduction.view import view_of, view_tokens
 from foldline.threads.change import Change
 from foldline.threads.read_only import ThreadWindow
@@ -55,6 +55,7 @@ class Asking:
         self._progress = progress
         self._overrides = overrides
         self._streams = streams
+        self._archives = setup.reducer.config.retention == "reduced"
         given = overrides or _NO_OVERRIDES
         self._is_forced = given.trigger_history_reduction
         self._may_fold = setup.reducer.config.enabled and not given.skip_history_reduction
@@ -64,13 +65,7 @@ class Asking:
         """The newest fold of this call."""
 
     async def run(self) -> None:
-        """
-        Ask until the model has answered, or a fold has ended the turn.
-
-        Raises:
-            ContextOverflowError: The vendor refuses the request as too long, and no fold helps.
-            ModelError: The model failed.
-        """
+        """Ask until the model has answered, or a fold has ended the turn."""
         harder, refusal = False, None
         for left in range(self._setup.options.max_overflow_folds, -1, -1):
             window = await self._window(waits=harder or self._is_forced)
@@ -169,7 +164,8 @@ class Asking:
         state, event = reduced.state, reduced.event
         if state is None or event is None or event.status != "performed":
             return None
-        if not await self._is_stored(window.reduction):
+        ground = window.reduction
+        if ground is not None and not any(map(ground.is_same_as, await thread.reductions())):
             # The reduction it is based on has been undone.
             return None
         try:
@@ -178,17 +174,6 @@ class Asking:
             # Another writer has folded, or the thread was rewound since the fold began.
             return None
         return ReductionMetadata(state=state, event=event)
-
-    async def _is_stored(self, ground: HistoryReductionState | None) -> bool:
-        """Whether the thread still has *ground*, which a fold is based on."""
-        if ground is None:
-            return True
-        stored = await self._progress.thread.reductions()
-        return any(ground.is_same_as(one) for one in stored)
-
-    @property
-    def _archives(self) -> bool:
-        return self._setup.reducer.config.retention == "reduced"
 
     async def _keep(self, reduced: ReducedHistory[Message]) -> None:
         """Store a new fold; if it ends the turn, in the commit that ends it."""
@@ -236,11 +221,16 @@ class Asking:
 
     async def _ask(self, history: History, reduced: ReducedHistory[Message]) -> None:
         progress, setup = self._progress, self._setup
+        # The reduction that the view was made with.
+        active, event = reduced.state, reduced.event
+        if event is None or event.status != "performed":
+            is_skipped = event is None or event.status == "skipped"
+            active = None if is_skipped else reduced.verdict.state
         basis = Basis(
             model=setup.model.name,
             instructions=setup.instructions,
             history=history,
-            reduction=_active(reduced),
+            reduction=active,
         )
         missing = basis.missing(progress.state)
         try:
@@ -273,7 +263,7 @@ class Asking:
         progress.emit(sent)
         request = ChatRequest(
             messages=messages,
-            tools=setup.definitions,
+            tools=tuple(map(attrgetter("definition"), setup.tools.values())),
             service_thread_id=progress.state.service_thread_id if missing else None,
             settings=setup.options.settings,
         )
@@ -291,10 +281,3 @@ class Asking:
 
 def _performed(reduced: ReducedHistory[Message]) -> bool:
     return reduced.event is not None and reduced.event.status == "performed"
-
-
-def _active(reduced: ReducedHistory[Message]) -> HistoryReductionState | None:
-    """Return the reduction that the view was made with."""
-    if reduced.event is None or reduced.event.status == "skipped":
-        return None
-    return reduced.state if _performed(reduced) else reduced.verdict.state

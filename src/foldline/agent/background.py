@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from types import TracebackType
 from typing import Self, TypeAlias
 
 from foldline.agent.event_stream import ended
@@ -35,11 +34,9 @@ class BackgroundFold:
 
     def __init__(self, *, patience: float | None = 60.0) -> None:
         """
-        Wait *patience* seconds for running folds when left.
+        Cancel folds that still run *patience* seconds after this was left; None for no limit.
 
-        Args:
-            patience: After how many seconds leaving cancels running folds; None for no limit. A
-                fold that is cancelled stores nothing.
+        A fold that is cancelled stores nothing.
 
         Raises:
             ConfigError: *patience* is not a number above 0.
@@ -60,11 +57,7 @@ class BackgroundFold:
 
     def start(self, key: FoldKey, fold: Callable[[], Awaitable[ReductionMetadata | None]]) -> None:
         """
-        Make a fold with *fold*, unless one of *key* is running.
-
-        Args:
-            key: What it belongs to.
-            fold: Makes and stores the reduction, and returns it with its event.
+        Make a fold with *fold*, which also stores it, unless one of *key* is running.
 
         Raises:
             ConfigError: This was not entered, or in another event loop.
@@ -85,10 +78,6 @@ class BackgroundFold:
 
         A fold that was undone, or whose thread was cleared or deleted, is never returned; one that
         the caller does not see yet is kept for later.
-
-        Args:
-            key: What it belongs to.
-            reduction: The newest reduction of the thread, as the caller has read it.
         """
         made = self._landed.get(key)
         if made is None or not made.state.is_same_as(reduction):
@@ -122,12 +111,7 @@ class BackgroundFold:
         self._loop = asyncio.get_running_loop()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         # No fold starts from here on, so that there is an end to wait for.
         self._loop = None
         flights = list(self._flights.values())

@@ -21,16 +21,11 @@ _ABANDONED: set[asyncio.Task[object]] = set()
 
 
 class Outcome(Struct, Generic[_Value], frozen=True, kw_only=True):
-    """How a piece of work has ended."""
+    """How a piece of work has ended: with a value, an error, or because its time was over."""
 
     value: _Value | None = None
-    """What it returned."""
-
     error: BaseException | None = None
-    """What it raised; None if it returned or has expired."""
-
     has_expired: bool = False
-    """Whether it was stopped because its time was over."""
 
 
 async def bounded(
@@ -41,9 +36,6 @@ async def bounded(
 
     It runs in a task of its own, with a copy of the context variables. If it ignores being cancelled,
     nobody waits for it any longer, and whatever it returns or raises then is dropped.
-
-    Raises:
-        CancelledError: The caller was cancelled, and the work with it.
     """
     task = asyncio.create_task(_outcome(work))
     try:

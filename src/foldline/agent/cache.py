@@ -1,16 +1,45 @@
 """Reductions for callers who store nothing."""
 
+import asyncio
 from bisect import insort
 from collections import OrderedDict
+from collections.abc import AsyncGenerator, Hashable
+from contextlib import asynccontextmanager
 from threading import Lock
+from weakref import WeakValueDictionary
 
-from foldline.agent.single_flight import SingleFlight
 from foldline.checks import expect_whole
 from foldline.history.history import History
 from foldline.reduction.state import HistoryReductionState, hash_of
 
 
-__all__ = ["ReductionCache"]
+__all__ = ["ReductionCache", "SingleFlight"]
+
+
+class SingleFlight:
+    """
+    Lets one task at a time work on each key; the others wait for it.
+
+    Tasks of different event loops do not wait for each other. Unused keys are forgotten.
+    """
+
+    def __init__(self) -> None:
+        self._locks: WeakValueDictionary[
+            tuple[asyncio.AbstractEventLoop, Hashable], asyncio.Lock
+        ] = WeakValueDictionary()
+
+    def __len__(self) -> int:
+        return len(self._locks)
+
+    @asynccontextmanager
+    async def alone(self, key: Hashable) -> AsyncGenerator[None, None]:
+        """Wait until no other task of this loop works on *key*, and keep others out meanwhile."""
+        place = (asyncio.get_running_loop(), key)
+        lock = self._locks.get(place)
+        if lock is None:
+            lock = self._locks.setdefault(place, asyncio.Lock())
+        async with lock:
+            yield
 
 
 class ReductionCache:
@@ -66,17 +95,14 @@ class ReductionCache:
             self._entries[key] = state
             self._entries.move_to_end(key)
             while len(self._entries) > self._max_entries:
-                self._drop_oldest()
+                oldest, dropped = self._entries.popitem(last=False)
+                indexes = self._indexes[oldest[:2]]
+                indexes.remove(dropped.summarized_up_to_index)
+                if not indexes:
+                    del self._indexes[oldest[:2]]
 
     def clear(self) -> None:
         """Drop everything."""
         with self._lock:
             self._entries.clear()
             self._indexes.clear()
-
-    def _drop_oldest(self) -> None:
-        key, state = self._entries.popitem(last=False)
-        indexes = self._indexes[key[:2]]
-        indexes.remove(state.summarized_up_to_index)
-        if not indexes:
-            del self._indexes[key[:2]]

@@ -25,25 +25,14 @@ class Call(Struct, frozen=True, kw_only=True):
     """One call of a reducer, up to its verdict."""
 
     config: HistoryReductionConfig
-    """How to reduce."""
-
     items: Items
-    """What was given."""
-
     given: HistoryReductionState | None
     """The reduction that was passed in, or found in the cache."""
 
     overrides: AgentRunConfig | None
-    """Overrides for the run."""
-
     scope: str
-    """The tenant."""
-
     started: float
-    """When the call began, by the performance counter."""
-
     verdict: Verdict
-    """The decision."""
 
 
 def event_of(
@@ -57,12 +46,7 @@ def event_of(
     """
     Return the event of *call*, without what a fold adds.
 
-    Args:
-        call: The call.
-        active: The reduction that the view was made with, if any.
-        shown: The number of messages in the view.
-        status: What was done.
-        cache_age: The age of the reduction on a cache hit.
+    The view was made with *active*, if that is given, and has *shown* messages.
     """
     history, verdict, config = call.items.history, call.verdict, call.config
     removed, summary = 0, None

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextvars import ContextVar, copy_context
-from types import TracebackType
 from typing import Generic, Self, TypeVar
 
 from foldline.agent.events import AgentEvent
@@ -111,12 +110,7 @@ class EventStream(Generic[_Event, _Outcome]):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
 

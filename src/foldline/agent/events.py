@@ -62,12 +62,10 @@ def _tag(name: str) -> str:
 
 
 class _Event(Struct, frozen=True, kw_only=True, tag_field="type", tag=_tag):
-    """What all events have in common."""
+    pass
 
 
 class _IterationEvent(_Event, frozen=True, kw_only=True):
-    """An event of one iteration."""
-
     iteration: int
     """The iteration, from 0."""
 
@@ -140,15 +138,30 @@ class RequestSentEvent(_IterationEvent, frozen=True, kw_only=True):
     """Whether they continue a conversation that the vendor stores."""
 
 
+class _PieceEvent(_IterationEvent, frozen=True, kw_only=True):
+    text: str
+    """The new piece."""
+
+
+class _CallEvent(_IterationEvent, frozen=True, kw_only=True):
+    index: int
+    """The position of the call in the response, from 0."""
+
+
+class _ToolEvent(_IterationEvent, frozen=True, kw_only=True):
+    call_id: str
+    """The id of the call, under which it is stored."""
+
+    name: str
+    """The tool."""
+
+
 class TextStartEvent(_IterationEvent, frozen=True, kw_only=True):
     """The model has begun a text."""
 
 
-class TextDeltaEvent(_IterationEvent, frozen=True, kw_only=True):
+class TextDeltaEvent(_PieceEvent, frozen=True, kw_only=True):
     """A piece of the model's text."""
-
-    text: str
-    """The new piece."""
 
 
 class TextEndEvent(_IterationEvent, frozen=True, kw_only=True):
@@ -159,42 +172,30 @@ class ReasoningStartEvent(_IterationEvent, frozen=True, kw_only=True):
     """The model has begun a block of reasoning."""
 
 
-class ReasoningDeltaEvent(_IterationEvent, frozen=True, kw_only=True):
+class ReasoningDeltaEvent(_PieceEvent, frozen=True, kw_only=True):
     """A piece of the model's reasoning."""
-
-    text: str
-    """The new piece."""
 
 
 class ReasoningEndEvent(_IterationEvent, frozen=True, kw_only=True):
     """A block of reasoning is complete."""
 
 
-class ToolCallStartEvent(_IterationEvent, frozen=True, kw_only=True):
+class ToolCallStartEvent(_CallEvent, frozen=True, kw_only=True):
     """The model has begun a tool call."""
-
-    index: int
-    """The position of the call in the response, from 0."""
 
     name: str
     """The tool."""
 
 
-class ToolCallArgumentsEvent(_IterationEvent, frozen=True, kw_only=True):
+class ToolCallArgumentsEvent(_CallEvent, frozen=True, kw_only=True):
     """A piece of the arguments of a tool call."""
-
-    index: int
-    """The position of the call in the response, from 0."""
 
     delta: str
     """The new piece of JSON."""
 
 
-class ToolCallEndEvent(_IterationEvent, frozen=True, kw_only=True):
+class ToolCallEndEvent(_CallEvent, frozen=True, kw_only=True):
     """A tool call is complete."""
-
-    index: int
-    """The position of the call in the response, from 0."""
 
     call_id: str
     """The id of the call, under which it is stored."""
@@ -206,27 +207,15 @@ class ToolCallEndEvent(_IterationEvent, frozen=True, kw_only=True):
     """The arguments as JSON."""
 
 
-class ToolStartedEvent(_IterationEvent, frozen=True, kw_only=True):
+class ToolStartedEvent(_ToolEvent, frozen=True, kw_only=True):
     """A tool starts; the intent to run it is stored."""
-
-    call_id: str
-    """The call."""
-
-    name: str
-    """The tool."""
 
     key: str
     """The idempotency key: the same whenever this call runs again."""
 
 
-class ToolResultEvent(_IterationEvent, frozen=True, kw_only=True):
+class ToolResultEvent(_ToolEvent, frozen=True, kw_only=True):
     """A tool has finished."""
-
-    call_id: str
-    """The call."""
-
-    name: str
-    """The tool."""
 
     result: str | tuple[ResponseContent, ...]
     """The result, as the model receives it."""

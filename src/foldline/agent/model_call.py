@@ -1,22 +1,113 @@
 """One model call: its request, its pieces, its response."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import aclosing
+from os import urandom
+from types import MappingProxyType
+from typing import TypeAlias
 
 from msgspec import structs
 
-from foldline.agent.deltas import Deltas
-from foldline.agent.events import AgentEvent
+from foldline.agent.events import (
+    AgentEvent,
+    ReasoningDeltaEvent,
+    ReasoningEndEvent,
+    ReasoningStartEvent,
+    TextDeltaEvent,
+    TextEndEvent,
+    TextStartEvent,
+    ToolCallArgumentsEvent,
+    ToolCallStartEvent,
+)
 from foldline.agent.telemetry import Observer
 from foldline.errors import ConfigError, ModelError
 from foldline.history.messages import Message, Usage
-from foldline.history.parts import Part, ToolCallPart
-from foldline.providers.model import ChatModel, ChatRequest, ChatResponse, StreamingChatModel
+from foldline.history.parts import ReasoningPart, TextPart, ToolCallPart
+from foldline.providers.model import (
+    ChatDelta,
+    ChatModel,
+    ChatRequest,
+    ChatResponse,
+    ReasoningDelta,
+    StreamingChatModel,
+    TextDelta,
+    ToolCallDelta,
+)
 from foldline.reduction.event import HistoryReductionEvent
 from foldline.threads.change import check_fields, check_messages
 
 
-__all__ = ["ask_model", "with_own_ids"]
+__all__ = ["Deltas", "ask_model", "with_own_ids"]
+
+
+_Block: TypeAlias = (
+    tuple[type[TextStartEvent], type[TextDeltaEvent], type[TextEndEvent]]
+    | tuple[type[ReasoningStartEvent], type[ReasoningDeltaEvent], type[ReasoningEndEvent]]
+)
+
+_BLOCKS: Mapping[type[ChatDelta], _Block] = MappingProxyType(
+    {
+        TextDelta: (TextStartEvent, TextDeltaEvent, TextEndEvent),
+        ReasoningDelta: (ReasoningStartEvent, ReasoningDeltaEvent, ReasoningEndEvent),
+    }
+)
+
+
+class Deltas:
+    """Turns the pieces of one response into events that start, continue and end."""
+
+    def __init__(self, iteration: int, emit: Callable[[AgentEvent], None]) -> None:
+        self._iteration = iteration
+        self._emit = emit
+        self._open: _Block | None = None
+        self._calls: set[int] = set()
+        self.has_begun = False
+        """Whether any piece has arrived."""
+
+    def add(self, piece: ChatDelta) -> None:
+        """Emit the events of *piece*."""
+        self.has_begun = True
+        if isinstance(piece, ToolCallDelta):
+            self.close()
+            self._call(piece)
+        elif piece.text:
+            block = _BLOCKS[type(piece)]
+            if block is not self._open:
+                self.close()
+                self._emit(block[0](iteration=self._iteration))
+                self._open = block
+            self._emit(block[1](iteration=self._iteration, text=piece.text))
+
+    def _call(self, piece: ToolCallDelta) -> None:
+        iteration, index = self._iteration, piece.index
+        if index not in self._calls:
+            self._calls.add(index)
+            self._emit(ToolCallStartEvent(iteration=iteration, index=index, name=piece.name))
+        if piece.arguments:
+            event = ToolCallArgumentsEvent(iteration=iteration, index=index, delta=piece.arguments)
+            self._emit(event)
+
+    def close(self) -> None:
+        """Emit the end of the open block, if there is one."""
+        if self._open is not None:
+            self._emit(self._open[2](iteration=self._iteration))
+        self._open = None
+
+    def add_all(self, response: ChatResponse) -> None:
+        """Emit the events of a response that arrived as a whole."""
+        calls = 0
+        for message in response.messages:
+            for part in message.parts:
+                if isinstance(part, TextPart):
+                    self.add(TextDelta(part.content))
+                elif isinstance(part, ReasoningPart):
+                    self.add(ReasoningDelta(part.content))
+                elif isinstance(part, ToolCallPart):
+                    piece = ToolCallDelta(
+                        index=calls, id=part.id, name=part.name, arguments=part.arguments
+                    )
+                    self.add(piece)
+                    calls += 1
 
 
 async def ask_model(
@@ -32,17 +123,7 @@ async def ask_model(
     """
     Return the answer of *model* to *request*, and emit it while it arrives.
 
-    Args:
-        model: The model.
-        request: The request.
-        emit: Receives the events.
-        iteration: The number of the call in its turn.
-        streams: Whether the model is asked to stream, if it can.
-        observer: Receives the call.
-        reduction: How the view in the request was made.
-
-    Raises:
-        ModelError: The model failed, or its answer is not valid.
+    *streams* asks the model to stream if it can; *reduction* is how the request's view was made.
     """
     deltas = Deltas(iteration, emit)
     streaming = model if streams and isinstance(model, StreamingChatModel) else None
@@ -80,12 +161,7 @@ async def _streamed(
 
 
 def _checked(response: ChatResponse, model: ChatModel) -> ChatResponse:
-    """
-    Return *response* without empty messages.
-
-    Raises:
-        ModelError: It is not valid, or could not be read again once stored.
-    """
+    """Return *response* without empty messages."""
     # A custom model may return anything, whatever its annotation says.
     if not isinstance(response, ChatResponse):  # pyright: ignore[reportUnnecessaryIsInstance]
         message = f"{model.name} must return a ChatResponse, got {type(response).__name__}"
@@ -112,7 +188,7 @@ def _checked(response: ChatResponse, model: ChatModel) -> ChatResponse:
     return structs.replace(response, messages=tuple(said))
 
 
-def with_own_ids(messages: Iterable[Message], new_id: Callable[[], str]) -> list[Message]:
+def with_own_ids(messages: Iterable[Message]) -> list[Message]:
     """
     Return *messages* with a unique id for each call.
 
@@ -121,18 +197,15 @@ def with_own_ids(messages: Iterable[Message], new_id: Callable[[], str]) -> list
     known = {""}
     result: list[Message] = []
     for message in messages:
-        parts = tuple([_own(part, known, new_id) for part in message.parts])
-        if parts != message.parts:
-            # The vendor's own item contains the old id.
-            message = structs.replace(message, parts=parts, native=None)  # noqa: PLW2901
-        result.append(message)
+        parts = list(message.parts)
+        for place, part in enumerate(parts):
+            if isinstance(part, ToolCallPart):
+                own = f"call_{urandom(16).hex()}" if part.id in known else part.id
+                parts[place] = structs.replace(part, id=own)
+                known.add(own)
+        # A vendor's own item would contain the old id.
+        is_same = tuple(parts) == message.parts
+        result.append(
+            message if is_same else structs.replace(message, parts=tuple(parts), native=None)
+        )
     return result
-
-
-def _own(part: Part, known: set[str], new_id: Callable[[], str]) -> Part:
-    if not isinstance(part, ToolCallPart):
-        return part
-    if part.id in known:
-        part = ToolCallPart(f"call_{new_id()}", part.name, part.arguments)
-    known.add(part.id)
-    return part

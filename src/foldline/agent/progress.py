@@ -14,7 +14,7 @@ from foldline.agent.telemetry import Observer
 from foldline.agent.tools import Tool
 from foldline.errors import CommitUnknownError, ThreadConflictError
 from foldline.history.messages import Message
-from foldline.providers.model import ChatModel, ToolDefinition
+from foldline.providers.model import ChatModel
 from foldline.reduction.state import HistoryReductionState
 from foldline.threads.change import Change
 from foldline.threads.loop_state import AgentLoopState
@@ -24,46 +24,18 @@ from foldline.threads.thread import ConversationThread
 __all__ = ["Progress", "TurnSetup"]
 
 
-_ATTEMPTS = 8
-
-
 class TurnSetup(Struct, frozen=True, kw_only=True):
     """What the turns of an agent share."""
 
     agent: str
-    """The name of the agent."""
-
     model: ChatModel
-    """The model."""
-
     reducer: HistoryReducer
-    """What makes views."""
-
     tools: Mapping[str, Tool]
-    """The tools by name."""
-
     instructions: str
-    """The system prompt."""
-
     instruction_tokens: int
-    """The estimated number of tokens in the system prompt."""
-
     options: AgentOptions
-    """Limits of a turn."""
-
     background: BackgroundFold | None
-    """What folds in the background, if anything does."""
-
     observer: Observer
-    """What receives the turns."""
-
-    new_id: Callable[[], str]
-    """Makes ids of runs and calls."""
-
-    @property
-    def definitions(self) -> tuple[ToolDefinition, ...]:
-        """The tools as the model sees them."""
-        return tuple(map(attrgetter("definition"), self.tools.values()))
 
 
 class Progress:
@@ -84,12 +56,7 @@ class Progress:
         self._revision, self._seen = thread.head.revision, self._place()
 
     def check(self) -> None:
-        """
-        Check that no other run or message has been stored, as far as the thread object knows.
-
-        Raises:
-            ThreadConflictError: One has.
-        """
+        """Check that no other run or message has been stored, as far as the thread object knows."""
         if self._place() != self._seen:
             actual = self.thread.head.revision
             raise ThreadConflictError(
@@ -97,39 +64,27 @@ class Progress:
             )
 
     async def commit(self, change: Change) -> None:
-        """
-        Commit *change*, even if another writer has stored a reduction or metadata meanwhile.
+        """Commit *change*, even if another writer has stored a reduction or metadata meanwhile."""
 
-        Args:
-            change: The step.
-
-        Raises:
-            ThreadConflictError: Another run continues the thread, or has added a message.
-            StoreError: The store failed; nothing was written.
-            CommitUnknownError: It failed, and the step may or may not have been written.
-        """
-        # One at a time: parallel tools store their results through the same object.
-        async with self._lock:
-            await self._write(change)
-            self._revision, self._seen = self.thread.head.revision, self._place()
-            if isinstance(change.execution, AgentLoopState):
-                self.state = self.thread.execution_state or change.execution
-            self.messages.extend(change.messages)
-
-    async def _write(self, change: Change) -> None:
         def _decide(thread: ConversationThread) -> Change:
             self.check()
             return structs.replace(change, expected=thread.head.revision)
 
-        try:
-            await self.thread.retry(_decide)
-        except CommitUnknownError as error:
-            message = (
-                f"a step of the turn on thread {self.thread.id!r} may or may not be stored. "
-                "Refresh the thread: if your message is missing, send it again; if it has no "
-                "answer, run (or `resume`) without a message; otherwise the turn has ended"
-            )
-            raise CommitUnknownError(message) from error
+        # One at a time: parallel tools store their results through the same object.
+        async with self._lock:
+            try:
+                await self.thread.retry(_decide)
+            except CommitUnknownError as error:
+                message = (
+                    f"a step of the turn on thread {self.thread.id!r} may or may not be stored. "
+                    "Refresh the thread: if your message is missing, send it again; if it has no "
+                    "answer, run (or `resume`) without a message; otherwise the turn has ended"
+                )
+                raise CommitUnknownError(message) from error
+            self._revision, self._seen = self.thread.head.revision, self._place()
+            if isinstance(change.execution, AgentLoopState):
+                self.state = self.thread.execution_state or change.execution
+            self.messages.extend(change.messages)
 
     def _place(self) -> object:
         """Return what changes if another run or message is stored, and only then."""

@@ -181,7 +181,6 @@ class HistoryReducer:
 
         Raises:
             BlockingCallError: An event loop is running in this thread.
-            FormatError: A dictionary is not a message of its format.
         """
         # The public function raises if there is no loop, which costs 0.15 of 12 us.
         if asyncio._get_running_loop() is not None:  # noqa: SLF001
@@ -198,12 +197,7 @@ class HistoryReducer:
         format: NativeFormat | None = None,
         scope: str = "",
     ) -> Verdict:
-        """
-        Return the verdict that `reduce` would reach, and the cut, without calling a summarizer.
-
-        Raises:
-            FormatError: A dictionary is not a message of its format.
-        """
+        """Return the verdict that `reduce` would reach, without calling a summarizer."""
         return self._begin(messages, state, overrides, format, scope).verdict
 
     def without_folding(
@@ -217,11 +211,6 @@ class HistoryReducer:
         Return the view of *history* without folding, even if a fold is due.
 
         This is for callers who fold in the background and do not wait for it.
-
-        Args:
-            history: The full history.
-            state: The reduction to start from.
-            overrides: Overrides for this run.
         """
         call = self._begin(history, state, overrides, None, "")
         served = self._served(call)
@@ -243,18 +232,15 @@ class HistoryReducer:
         Its reductions are also this reducer's: targets are not part of the fingerprint.
         """
         other = copy(self)
-        if self.config.counting_unit == "tokens":
-            other.config = structs.replace(
-                self.config,
-                target_token_budget=target,
-                token_budget_threshold=0,
-                max_token_budget=None,
-                token_budget_trigger_percentage=None,
-            )
-        else:
-            other.config = structs.replace(
-                self.config, target_count=target, summarization_threshold=0
-            )
+        other.config = structs.replace(
+            self.config,
+            target_token_budget=target,
+            token_budget_threshold=0,
+            max_token_budget=None,
+            token_budget_trigger_percentage=None,
+            target_count=target,
+            summarization_threshold=0,
+        )
         return other
 
     def _begin(
@@ -378,11 +364,10 @@ class HistoryReducer:
             return ReducedHistory(
                 messages=call.items.given(), state=call.given, event=None, verdict=verdict
             )
-        status: ReductionStatus = "skipped"
         active, cache_age = verdict.state, None
         if active is not None:
-            status = "cache_hit"
             cache_age = age(active.created_at, self._now())
+        status: ReductionStatus = "skipped" if active is None else "cache_hit"
         view = view_of(call.items.history, active)
         return ReducedHistory(
             messages=call.items.write(view),

@@ -13,7 +13,7 @@ from foldline.threads.loop_state import COMPLETED
 from foldline.threads.thread import ConversationThread
 
 
-__all__ = ["AGENT_KEY", "ReductionMetadata", "TurnResult", "dated"]
+__all__ = ["AGENT_KEY", "ReductionMetadata", "TurnResult", "answered_by", "dated"]
 
 
 AGENT_KEY: Final = "agent"
@@ -88,6 +88,12 @@ class TurnResult(Struct, frozen=True, kw_only=True):
     def is_complete(self) -> bool:
         """Whether the turn ended by itself, and was not stopped."""
         return self.termination_reason == COMPLETED
+
+
+def answered_by(message: Message) -> str | None:
+    """Return the name of the agent that produced *message*; None if unknown."""
+    name = (message.metadata or {}).get(AGENT_KEY)
+    return name if isinstance(name, str) else None
 
 
 def dated(message: Message, now: datetime) -> Message:

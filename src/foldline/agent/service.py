@@ -31,16 +31,11 @@ class Basis(Struct, frozen=True, kw_only=True):
     """What a model call is based on."""
 
     model: str
-    """The name of the model."""
-
     instructions: str
-    """The system prompt of the agent."""
-
     history: History
     """The full history, or its part after the cut."""
 
     reduction: HistoryReductionState | None
-    """The active reduction."""
 
     def missing(self, state: AgentLoopState) -> tuple[Message, ...]:
         """Return what the vendor of *state* lacks; nothing if it has to be sent the whole view."""

@@ -32,13 +32,10 @@ _ATTEMPTS = 8
 
 
 class _Job(Struct):
-    """One call and its answer."""
-
     call: ToolCallPart
     run: ToolRun
     tool: Tool | None
     is_stored: bool
-    """Whether its intent is stored."""
     attempt: int = 1
     answer: ToolAnswer | None = None
 
@@ -53,12 +50,7 @@ class ToolBatch:
     """Runs the calls of one response; `answers` is complete after `run`."""
 
     def __init__(self, setup: TurnSetup, progress: Progress, calls: Sequence[ToolCallPart]) -> None:
-        """
-        Take *calls*, which have no answers yet, from where the store says they are.
-
-        Raises:
-            ToolDecisionError: A crash interrupted a tool that needs a decision then.
-        """
+        """Take *calls*, which have no answers yet, from where the store says they are."""
         self._setup = setup
         self._progress = progress
         self._parallel = setup.options.parallel_tool_calls
@@ -128,12 +120,7 @@ class ToolBatch:
         return state.with_completed(job.call.name for job in self._jobs).next_iteration()
 
     async def run(self) -> None:
-        """
-        Run the calls that have to run; if cancelled, cancel them and wait for their end.
-
-        Raises:
-            StoreError: A result could not be stored.
-        """
+        """Run the calls that have to run; if cancelled, cancel them and wait for their end."""
         waiting = self._waiting
         for job in self._jobs:
             if job.answer is not None:
@@ -176,17 +163,11 @@ class ToolBatch:
 
         The run cannot continue then, but whoever ends it finds what the tools have done. If the other
         writer continues this very run, it settles the calls itself, and nothing is stored.
-
-        Raises:
-            ThreadConflictError: Other writers do not stop.
-            StoreError: The store failed; nothing was written.
         """
         thread = self._progress.thread
         for attempt in range(_ATTEMPTS, 0, -1):
             await thread.refresh()
             state = thread.execution_state
-            if state is None or len(state.current_messages) == thread.count:
-                return
             runs = [
                 job.finished
                 for job in self._jobs
@@ -194,15 +175,15 @@ class ToolBatch:
                 and not job.run.is_finished
                 and job.run in thread.pending_tools
             ]
-            if not runs:
-                return
+            if state is None or len(state.current_messages) == thread.count or not runs:
+                break
             try:
                 await thread.commit(Change(tools=runs))
             except ThreadConflictError:
                 if attempt == 1:
                     raise
             else:
-                return
+                break
 
     async def _run(self, job: _Job) -> None:
         assert job.tool is not None

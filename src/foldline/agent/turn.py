@@ -15,18 +15,20 @@ asked. If the vendor refuses the request as too long, more is folded and it is s
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from os import urandom
 from time import perf_counter
 
 from msgspec import structs
 
 from foldline.agent.asking import Asking
-from foldline.agent.decision import repeated_call, termination, unknown_tools
+from foldline.agent.config import AgentOptions
 from foldline.agent.events import (
     AgentEvent,
     Decision,
     DecisionEvent,
     IterationFinishedEvent,
     IterationStartedEvent,
+    RepeatBreakerEvent,
     RunCompletedEvent,
     ToolCallEndEvent,
     TurnFinishedEvent,
@@ -44,12 +46,12 @@ from foldline.history.parts import ToolCallPart
 from foldline.providers.model import ChatResponse, FinishReason
 from foldline.reduction.config import AgentRunConfig
 from foldline.threads.change import Change
-from foldline.threads.loop_state import COMPLETED
+from foldline.threads.loop_state import COMPLETED, AgentLoopState
 from foldline.threads.start import run_start
 from foldline.threads.thread import ConversationThread
 
 
-__all__ = ["Turn"]
+__all__ = ["Turn", "repeated_call", "termination"]
 
 
 class Turn:
@@ -64,16 +66,7 @@ class Turn:
         overrides: AgentRunConfig | None,
         listen: Callable[[AgentEvent], None] | None = None,
     ) -> None:
-        """
-        Prepare a turn.
-
-        Args:
-            setup: What the turns of the agent share.
-            thread: The thread.
-            given: The input; empty to continue from what is stored.
-            overrides: What this run changes.
-            listen: Receives every event as it happens; the model is asked to stream then.
-        """
+        """With *listen*, which receives every event as it happens, the model is asked to stream."""
         self._setup = setup
         self._thread = thread
         self._given = given
@@ -84,20 +77,11 @@ class Turn:
         self._events: list[AgentEvent] = []
         self._usages: list[Usage | None] = []
         self._reduction: ReductionMetadata | None = None
-        state = begun(thread, run_id=setup.new_id(), agent=setup.agent)
+        state = begun(thread, run_id=urandom(16).hex(), agent=setup.agent)
         self._at = Progress(thread, state, self._emit)
 
     async def run(self) -> TurnResult:
-        """
-        Run the turn to its end.
-
-        Raises:
-            RunStartError: There is nothing to start from, or too much.
-            ThreadConflictError: Another run continues the thread, or has added a message.
-            ToolDecisionError: A crash interrupted a tool that needs a decision then.
-            ModelError: The model failed; the turn stays open and can be resumed.
-            StoreError: The store failed; what was not acknowledged is not stored.
-        """
+        """Run the turn to its end; see `Agent.run`."""
         setup, thread, at = self._setup, self._thread, self._at
         with (
             setup.observer.turn(
@@ -198,7 +182,7 @@ class Turn:
     async def _answered(self, response: ChatResponse) -> None:
         """Store the model's answer, and run the tools that it calls."""
         iteration = self._at.state.iteration
-        said = list(map(self._signed, with_own_ids(response.messages, self._setup.new_id)))
+        said = list(map(self._signed, with_own_ids(response.messages)))
         calls = [call for message in said for call in message.tool_calls]
         for index, call in enumerate(calls):
             event = ToolCallEndEvent(
@@ -235,7 +219,7 @@ class Turn:
     async def _act(self, said: Sequence[Message], calls: Sequence[ToolCallPart]) -> None:
         options, state = self._setup.options, self._at.state
         repeat = repeated_call(state, calls, options)
-        reason = unknown_tools(calls, tuple(self._setup.tools), options)
+        reason = _unknown_tools(calls, tuple(self._setup.tools), options)
         if repeat is not None:
             reason = repeat.text
             self._emit(repeat)
@@ -289,3 +273,48 @@ def _unanswered(messages: Sequence[Message]) -> list[ToolCallPart]:
             break
         answered.update(answer.id for answer in message.tool_call_responses)
     return [call for call in calls if call.id not in answered]
+
+
+def termination(state: AgentLoopState, options: AgentOptions, *, elapsed: float) -> str | None:
+    """Return why there is no further model call after *elapsed* seconds; None if there is one."""
+    if state.is_terminated:
+        return state.termination_reason or "Terminated"
+    if state.consecutive_failures >= options.max_consecutive_failures:
+        return f"Maximum consecutive failures ({options.max_consecutive_failures}) exceeded"
+    if state.iteration >= options.max_iterations:
+        return f"Maximum iterations ({options.max_iterations}) reached"
+    if options.max_duration is not None and elapsed >= options.max_duration:
+        return f"Maximum duration ({options.max_duration:g} s) reached"
+    return None
+
+
+def repeated_call(
+    state: AgentLoopState, calls: Sequence[ToolCallPart], options: AgentOptions
+) -> RepeatBreakerEvent | None:
+    """
+    Return the event of the first of *calls* that would be one repetition too many.
+
+    The ids of calls and the order of arguments do not matter.
+    """
+    for call in calls:
+        state = state.with_tool_call(call.name, call_signature(call.arguments))
+        count = state.repeat_counts[call.name]
+        if count >= options.max_identical_calls:
+            text = (
+                f"Circuit breaker triggered: Function '{call.name}' with same arguments would be "
+                f"called {count} times consecutively. Stopping to prevent infinite loop."
+            )
+            return RepeatBreakerEvent(
+                iteration=state.iteration, name=call.name, count=count, text=text
+            )
+    return None
+
+
+def _unknown_tools(
+    calls: Sequence[ToolCallPart], known: Sequence[str], options: AgentOptions
+) -> str | None:
+    """Return why the turn ends because of unknown tools; None if it continues."""
+    unknown = sorted({call.name for call in calls}.difference(known))
+    if not unknown or not options.terminate_on_unknown_tools:
+        return None
+    return f"Unknown tools requested: {', '.join(unknown)}"

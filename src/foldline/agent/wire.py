@@ -78,8 +78,6 @@ class Items(Struct, frozen=True, kw_only=True):
     """What a caller passed in, as a history, and the way back."""
 
     history: History
-    """The history."""
-
     kept: Sequence[Any]
     """What was passed in; a copy, if it was a list."""
 
@@ -105,7 +103,8 @@ class Items(Struct, frozen=True, kw_only=True):
             return written
         # An item that was read as several messages is the caller's own if all of them are here.
         own = {_first_block(item): item for item in self.kept}
-        return [_same(item, own.get(_first_block(item))) for item in written]
+        same = (own.get(_first_block(item), item) for item in written)
+        return [one if one == item else item for item, one in zip(written, same, strict=True)]
 
 
 def read_items(
@@ -113,15 +112,10 @@ def read_items(
     format: NativeFormat | None,
     counter: TokenCounter | None,
 ) -> Items:
-    """
-    Read *messages* in whatever form they are.
-
-    Raises:
-        FormatError: They are not a list, are mixed, or one is not a message of its format.
-    """
+    """Read *messages* in whatever form they are."""
     if isinstance(messages, History):
         return Items(history=messages, kept=messages)
-    if not _is_list(messages):
+    if not isinstance(messages, Iterable) or isinstance(messages, str | bytes | Mapping):
         text = f"messages must be a list of messages, got {type(messages).__name__}"
         raise FormatError(text)
     # The caller's list may grow while a summary is written.
@@ -129,10 +123,6 @@ def read_items(
     if not given or isinstance(given[0], Message):
         return _read_messages(given, counter)
     return _read_dicts(given, format, counter)
-
-
-def _is_list(messages: object) -> bool:
-    return isinstance(messages, Iterable) and not isinstance(messages, (str, bytes, Mapping))
 
 
 def _format(format: object) -> NativeFormat:
@@ -180,7 +170,3 @@ def _first_block(item: _Dict) -> int:
     """Return the identity of the first block of *item*, or of *item* if it has no blocks."""
     content = item.get("content")
     return id(content[0]) if is_list(content) and content else id(item)
-
-
-def _same(item: _Dict, own: _Dict | None) -> _Dict:
-    return item if own is None or own != item else own

@@ -12,8 +12,7 @@ from foldline.agent.event_stream import EventStream, Later
 from foldline.agent.portal import PORTAL
 from foldline.agent.result import ReductionMetadata
 from foldline.checks import expect
-from foldline.conversation.events import ConversationEvent
-from foldline.conversation.orchestration import OrchestrationResult
+from foldline.conversation.orchestration import ConversationEvent, OrchestrationResult
 from foldline.conversation.orchestrator import Orchestrator
 from foldline.conversation.sending import Sending, is_waiting
 from foldline.errors import ConfigError, RunStartError
@@ -82,7 +81,20 @@ class Conversation:
             ConfigError: There is no agent, two have the same name, or several have no orchestrator.
         """
         self._agents = _by_name(agents)
-        _check_parts(self._agents, orchestrator, thread)
+        if not self._agents:
+            message = "agents must not be empty"
+            raise ConfigError(message)
+        if orchestrator is None and len(self._agents) > 1:
+            message = f"a conversation of {len(self._agents)} agents needs an orchestrator"
+            raise ConfigError(message)
+        if orchestrator is not None and not _is_orchestrator(orchestrator):
+            kind = type(orchestrator).__name__
+            message = (
+                f"orchestrator must be an Orchestrator, got {kind}: it needs async orchestrate()"
+            )
+            raise ConfigError(message)
+        hint = "`await store.thread(id)` gives one"
+        expect("thread", thread, ConversationThread | None, hint=hint)
         self._orchestrator = orchestrator
         self._thread = thread
         self._is_sending = False
@@ -98,12 +110,7 @@ class Conversation:
         return self._thread
 
     async def messages(self) -> list[Message]:
-        """
-        Return all messages, oldest first.
-
-        Raises:
-            StoreError: The store failed.
-        """
+        """Return all messages, oldest first."""
         return [] if self._thread is None else await self._thread.get_messages()
 
     async def send(
@@ -239,20 +246,6 @@ def _agent(given: object) -> Agent:
     return cast("Agent", given)
 
 
-def _check_parts(agents: Mapping[str, Agent], orchestrator: object, thread: object) -> None:
-    if not agents:
-        message = "agents must not be empty"
-        raise ConfigError(message)
-    if orchestrator is None and len(agents) > 1:
-        message = f"a conversation of {len(agents)} agents needs an orchestrator"
-        raise ConfigError(message)
-    if orchestrator is not None and not _is_orchestrator(orchestrator):
-        kind = type(orchestrator).__name__
-        message = f"orchestrator must be an Orchestrator, got {kind}: it needs async orchestrate()"
-        raise ConfigError(message)
-    expect("thread", thread, ConversationThread | None, hint="`await store.thread(id)` gives one")
-
-
 def _is_orchestrator(given: object) -> bool:
     # A class has the methods of its instances.
     return isinstance(given, Orchestrator) and not isinstance(given, type)
@@ -268,11 +261,6 @@ def call_sync(
 
     It runs in the same loop as every `*_sync` method, so a store that is opened like this serves them
     all.
-
-    Args:
-        function: An async function or method, such as `store.open` or `store.thread`.
-        args: Its arguments.
-        kwargs: Its keyword arguments.
 
     Raises:
         BlockingCallError: An event loop is running in this thread.

@@ -6,10 +6,10 @@ from time import perf_counter
 
 from msgspec import structs
 
+from foldline.agent.result import answered_by
 from foldline.checks import expect_whole
 from foldline.conversation.orchestrated_agent import OrchestratedAgent
 from foldline.conversation.orchestration import OrchestrationOptions, OrchestrationResult
-from foldline.conversation.response import answered_by
 from foldline.errors import ModelError
 from foldline.history.messages import Message, Usage, total_usage
 from foldline.providers.model import ChatModel, ChatRequest

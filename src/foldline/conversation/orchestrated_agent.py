@@ -10,7 +10,7 @@ from foldline.agent.arguments import TurnInput
 from foldline.agent.event_stream import StreamingTurnResult
 from foldline.agent.events import AgentEvent
 from foldline.agent.result import TurnResult
-from foldline.conversation.events import AgentSelectedEvent, ConversationEvent
+from foldline.conversation.orchestration import AgentSelectedEvent, ConversationEvent
 from foldline.errors import ThreadConflictError
 from foldline.history.messages import Message
 from foldline.reduction.config import AgentRunConfig
@@ -38,7 +38,8 @@ class Stage:
         self.listen = listen
         self.turns: list[tuple[str, TurnResult]] = []
         """The finished turns on the thread, with the names of the agents."""
-        self._conflict: ThreadConflictError | None = None
+        self.conflict: ThreadConflictError | None = None
+        """Another writer was faster."""
         self._shown: str | None = None
         self.look()
 
@@ -52,19 +53,10 @@ class Stage:
             self.listen(AgentSelectedEvent(agent=agent, conversation_id=self.thread.id))
         self._shown = agent
 
-    def has_lost(self, conflict: ThreadConflictError) -> None:
-        """Note that another writer was faster."""
-        self._conflict = conflict
-
     def check(self) -> None:
-        """
-        Check that no other writer has added a message.
-
-        Raises:
-            ThreadConflictError: One has.
-        """
-        if self._conflict is not None:
-            raise self._conflict
+        """Check that no other writer has added a message."""
+        if self.conflict is not None:
+            raise self.conflict
         if self.thread.count != self._count:
             actual = self.thread.head.revision
             raise ThreadConflictError(
@@ -82,39 +74,22 @@ class OrchestratedAgent:
     """
 
     def __init__(self, agent: Agent, stage: Stage) -> None:
-        self._agent = agent
         self._stage = stage
-
-    @property
-    def name(self) -> str:
-        """The name of the agent."""
-        return self._agent.name
-
-    @property
-    def instructions(self) -> str:
-        """The instructions of the agent."""
-        return self._agent.instructions
-
-    @property
-    def agent(self) -> Agent:
+        self.agent = agent
         """The agent itself, without the conversation."""
-        return self._agent
+        self.name = agent.name
+        self.instructions = agent.instructions
 
     async def run(self, message: TurnInput = None) -> TurnResult:
         """
         Run a durable turn on the thread of the conversation.
 
         Agents run one after the other. A run that another agent has left open on the thread is ended
-        first; this agent continues after what is stored of it.
-
-        Args:
-            message: A further message for the agent; it is stored like every message.
+        first; this agent continues after what is stored of it. A further *message* is stored like
+        every message. Errors are those of `Agent.run`.
 
         Raises:
             RunStartError: Another agent is running on the thread.
-            ThreadConflictError: Another run continues the thread, or has added a message.
-            ModelError: The model failed; the turn stays open and can be resumed.
-            StoreError: The store failed; what was not acknowledged is not stored.
         """
         return await self._turn(message, self._stage.listen, takes_over=True)
 
@@ -122,20 +97,12 @@ class OrchestratedAgent:
         """
         Resume the open run of the thread, whichever agent has started it.
 
-        Raises:
-            RunStartError: Another agent is running on the thread, or there is no message.
-            ToolDecisionError: A crash interrupted a tool that needs a decision then.
-            FoldlineError: Any error of `run`.
+        Errors are those of `run`.
         """
         return await self._turn(None, self._stage.listen, takes_over=False)
 
     def run_stream(self, message: TurnInput = None) -> StreamingTurnResult:
-        """
-        Return the turn of `run` as a stream, for orchestrators that stream themselves.
-
-        Args:
-            message: A further message for the agent.
-        """
+        """Return the turn of `run` as a stream, for orchestrators that stream themselves."""
         return StreamingTurnResult(lambda listen: self._turn(message, listen, takes_over=True))
 
     async def respond(self, history: Sequence[Message]) -> TurnResult:
@@ -145,9 +112,6 @@ class OrchestratedAgent:
         The turn has a thread of its own in memory. The last reduction of the conversation is used if
         it matches, so that nothing is summarized again. After a crash its tools run again, whatever
         their policy: use `run` for agents whose tools change something.
-
-        Args:
-            history: The full history, or what the agent should take as such.
 
         Raises:
             RunStartError: *history* is empty.
@@ -179,7 +143,7 @@ class OrchestratedAgent:
                 await stage.thread.abandon_run(f"Handed over to {self.name}")
             turn = await self._ran(stage.thread, message, listen)
         except ThreadConflictError as error:
-            stage.has_lost(error)
+            stage.conflict = error
             raise
         finally:
             stage.look()
@@ -195,8 +159,8 @@ class OrchestratedAgent:
         stage = self._stage
         stage.show(self.name)
         if listen is None:
-            return await self._agent.run(message, thread=thread, config=stage.config)
-        async with self._agent.run_stream(message, thread=thread, config=stage.config) as stream:
+            return await self.agent.run(message, thread=thread, config=stage.config)
+        async with self.agent.run_stream(message, thread=thread, config=stage.config) as stream:
             async for event in stream:
                 listen(event)
             return await stream.final_result

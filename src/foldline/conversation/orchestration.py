@@ -5,6 +5,7 @@ from typing import Literal, Self, TypeAlias
 
 from msgspec import Struct
 
+from foldline.agent.events import AgentEvent
 from foldline.agent.result import ReductionMetadata, TurnResult
 from foldline.history.messages import Message, Usage
 from foldline.reduction.config import AgentRunConfig
@@ -16,6 +17,8 @@ from foldline.threads.loop_state import AgentLoopState
 __all__ = [
     "MESSAGES_REMOVED_COUNT",
     "SUMMARY_MESSAGE",
+    "AgentSelectedEvent",
+    "ConversationEvent",
     "OrchestrationMetadata",
     "OrchestrationOptions",
     "OrchestrationResult",
@@ -37,6 +40,20 @@ The status of an orchestration.
 `pending`: a fold has ended the turn before the answer, which the next run gives. `executing`: it is
 running. `completed`: it has ended. `failed`: a limit has ended it.
 """
+
+
+class AgentSelectedEvent(Struct, frozen=True, kw_only=True, tag_field="type", tag="agent_selected"):
+    """An agent was chosen to answer; the events that follow are of its turn."""
+
+    agent: str
+    """The name of the agent."""
+
+    conversation_id: str
+    """The id of the thread."""
+
+
+ConversationEvent: TypeAlias = AgentEvent | AgentSelectedEvent
+"""Every event of a conversation; `match` over it is exhaustive."""
 
 
 class OrchestrationOptions(Struct, frozen=True, kw_only=True):
@@ -131,17 +148,7 @@ class OrchestrationResult(Struct, frozen=True, kw_only=True):
         agent_scores: Mapping[str, float] | None = None,
         context: Mapping[str, object] | None = None,
     ) -> Self:
-        """
-        Return the result whose answer and fold are those of *turn*.
-
-        Args:
-            turn: The turn.
-            selected_agent: The name of the agent.
-            strategy_name: The strategy that chose it.
-            decision_duration: How long the choice took, in seconds.
-            agent_scores: A score for each agent.
-            context: Further facts about the choice.
-        """
+        """Return the result whose answer and fold are those of *turn*; the rest is its metadata."""
         metadata = OrchestrationMetadata(
             strategy_name=strategy_name,
             decision_duration=decision_duration,

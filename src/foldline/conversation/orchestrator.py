@@ -3,9 +3,12 @@
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
-from foldline.conversation.events import ConversationEvent
 from foldline.conversation.orchestrated_agent import OrchestratedAgent
-from foldline.conversation.orchestration import OrchestrationOptions, OrchestrationResult
+from foldline.conversation.orchestration import (
+    ConversationEvent,
+    OrchestrationOptions,
+    OrchestrationResult,
+)
 from foldline.errors import ConfigError
 from foldline.history.messages import Message
 
@@ -91,13 +94,11 @@ class BoundedOrchestrator(Orchestrator, Protocol):
 class SingleAgent:
     """Lets the same agent answer every time."""
 
+    history_limit = 0
+    """None: no message is needed."""
+
     def __init__(self, name: str) -> None:
         self._name = name
-
-    @property
-    def history_limit(self) -> int:
-        """None: no message is needed."""
-        return 0
 
     async def orchestrate(
         self,
@@ -128,10 +129,8 @@ class RoundRobin:
     a rewind finds the same one.
     """
 
-    @property
-    def history_limit(self) -> int:
-        """None: no message is needed."""
-        return 0
+    history_limit = 0
+    """None: no message is needed."""
 
     async def orchestrate(
         self,

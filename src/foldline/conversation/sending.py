@@ -13,8 +13,10 @@ answered.
 """
 
 import logging
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing, suppress
+from datetime import datetime
 from os import urandom
 from time import perf_counter
 
@@ -23,11 +25,12 @@ from msgspec import UNSET, UnsetType, structs
 from foldline.agent.agent import Agent
 from foldline.agent.events import AgentEvent
 from foldline.agent.progress import Progress
-from foldline.agent.result import ReductionMetadata, dated
+from foldline.agent.result import AGENT_KEY, ReductionMetadata, dated
 from foldline.agent.service import begun
-from foldline.conversation.events import ConversationEvent
+from foldline.checks import expect
 from foldline.conversation.orchestrated_agent import OrchestratedAgent, Stage
 from foldline.conversation.orchestration import (
+    ConversationEvent,
     OrchestrationOptions,
     OrchestrationResult,
     reduction_context,
@@ -38,13 +41,8 @@ from foldline.conversation.orchestrator import (
     Orchestrator,
     StreamingOrchestrator,
 )
-from foldline.conversation.response import (
-    check_response,
-    signed,
-    without_history,
-    without_stored,
-)
 from foldline.errors import ConfigError, IntegrityError, RunStartError
+from foldline.history.digest import message_digest
 from foldline.history.messages import Message, total_usage
 from foldline.reduction.config import AgentRunConfig
 from foldline.reduction.state import HistoryReductionState
@@ -88,22 +86,14 @@ class Sending:
         self._answer_start = thread.count
 
     async def run(self) -> OrchestrationResult:
-        """
-        Answer, and return the result.
-
-        Raises:
-            RunStartError: Nothing waits for an answer, or there is both an open run and a message.
-            ConfigError: The orchestrator returned something else than a result.
-            ThreadConflictError: Another run continues the thread, or has added a message.
-            ModelError: The model failed; no message is lost.
-            StoreError: The store failed; what was not acknowledged is not stored.
-        """
+        """Answer, and return the result; errors are those of `Conversation.send`."""
         started = perf_counter()
         thread = self._thread
         state = thread.execution_state
         start = run_start(thread.id, state, count=thread.count, has_input=bool(self._given))
-        if start == "continue":
-            await self._expect_question()
+        if start == "continue" and not await is_waiting(thread):
+            message = f"nothing waits for an answer in thread {thread.id!r}: send a message"
+            raise RunStartError(message)
         if start == "resume" and state is not None:
             result = await self._resumed(state.agent_name)
         elif self._orchestrator is None:
@@ -112,11 +102,6 @@ class Sending:
             result = await self._kept(await self._orchestrated(self._orchestrator))
         result = await self._filled(result)
         return structs.replace(result, execution_time=perf_counter() - started)
-
-    async def _expect_question(self) -> None:
-        if not await is_waiting(self._thread):
-            message = f"nothing waits for an answer in thread {self._thread.id!r}: send a message"
-            raise RunStartError(message)
 
     async def _resumed(self, name: str) -> OrchestrationResult:
         agents = self._agents
@@ -182,13 +167,15 @@ class Sending:
 
     async def _kept(self, result: OrchestrationResult) -> OrchestrationResult:
         """Store what of *result* no turn has stored, and return it with its reduction."""
-        check_response(result.response)
+        expect("response", result.response, list | tuple)
+        for place, one in enumerate(result.response):
+            expect(f"response[{place}]", one, Message)
         stage, agent, now = self._stage, result.selected_agent, self._thread.now()
         stage.show(agent)
         response = tuple(
-            signed(one, agent, now) for one in without_history(result.response, self._history)
+            _signed(one, agent, now) for one in _without_history(result.response, self._history)
         )
-        news = without_stored(response, await self._stored())
+        news = _without_stored(response, await self._stored())
         folds = [turn.reduction for _, turn in stage.turns if turn.reduction is not None]
         reduction = result.reduction or (folds[-1] if folds else None)
         if not any(one is reduction for one in (None, *folds)):
@@ -284,3 +271,43 @@ async def _heard(
 
 def _nobody(_: AgentEvent) -> None:
     """Drop the event: a step of the conversation is not a step of a turn."""
+
+
+def _without_history(
+    response: Sequence[Message], history: Sequence[Message]
+) -> tuple[Message, ...]:
+    """Return *response* without *history*, if it begins with all of it."""
+    size = len(history)
+    if len(response) >= size and all(map(_is_same, response, history)):
+        return tuple(response[size:])
+    return tuple(response)
+
+
+def _is_same(one: Message, other: Message) -> bool:
+    return one is other or message_digest(one) == message_digest(other)
+
+
+def _without_stored(response: Iterable[Message], stored: Iterable[Message]) -> list[Message]:
+    """
+    Return those of *response* that are not in *stored*; each stored message counts once.
+
+    Two messages are the same if their roles, names and parts are.
+    """
+    left = Counter(map(message_digest, stored))
+    news: list[Message] = []
+    for message in response:
+        digest = message_digest(message)
+        if left[digest]:
+            left[digest] -= 1
+        else:
+            news.append(message)
+    return news
+
+
+def _signed(message: Message, agent: str, now: datetime) -> Message:
+    """Return *message* with its time and, if it is the assistant's, the name of *agent*."""
+    if message.role != "assistant":
+        return dated(message, now)
+    # Not as its name, which would be sent and change bytes that a vendor has cached.
+    metadata = {AGENT_KEY: agent, **(message.metadata or {})}
+    return dated(structs.replace(message, metadata=metadata), now)

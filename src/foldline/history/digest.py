@@ -19,11 +19,11 @@ of assistant rows. Version 1, which older stores hold, had one step for each mes
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from hashlib import sha256
 from math import isfinite
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import msgspec
 
@@ -50,6 +50,11 @@ EMPTY_DIGEST = bytes(DIGEST_SIZE)
 """The digest of the prefix of no messages."""
 
 _VERSION = 2
+
+_Step: TypeAlias = tuple[int, str, str | None, list[Any]]
+
+# What a system message holds is not sent as a result.
+_RESULT_ROLES = frozenset({"user", "tool"})
 
 
 def _fraction(text: str) -> dict[str, str]:
@@ -86,14 +91,33 @@ def chain_digest(previous: bytes, message: Message) -> bytes:
         if text and text.isascii():
             step = _encode((_VERSION, message.role, message.name, parts))
             return sha256(previous + sha256(step).digest()).digest()
-    for said in _steps(message):
-        previous = sha256(previous + sha256(_form(_VERSION, said)).digest()).digest()
+    return _chained(previous, message, _steps)
+
+
+def _chained(previous: bytes, message: Message, steps: Callable[[Message], list[_Step]]) -> bytes:
+    try:
+        forms = [_encode(step) for step in steps(message)]
+    except UnicodeEncodeError:
+        forms = [canonical_json(step) for step in steps(_stored(message))]
+    for form in forms:
+        previous = sha256(previous + sha256(form).digest()).digest()
     return previous
+
+
+def _stored(message: Message) -> Message:
+    """Return what storage makes of *message*: it joins a surrogate pair in two halves."""
+    bare = Message(role=message.role, name=message.name, parts=message.parts)
+    return decode_message(encode_message(bare))
 
 
 def chain_digest_1(previous: bytes, message: Message) -> bytes:
     """Return what `chain_digest` returned in version 1."""
-    return sha256(previous + sha256(_form(1, message)).digest()).digest()
+    return _chained(previous, message, _steps_1)
+
+
+def _steps_1(message: Message) -> list[_Step]:
+    parts = [_projection(part, _ARGUMENTS_1) for part in message.parts]
+    return [(1, message.role, message.name, parts)]
 
 
 def follows(previous: bytes, message: Message, digest: bytes) -> bool:
@@ -120,65 +144,48 @@ def prefix_digest(messages: Iterable[Message]) -> bytes:
     return digest
 
 
-def _steps(message: Message) -> Iterator[Message]:
+def _steps(message: Message) -> list[_Step]:
     role = message.role
     name = None if role == "tool" else message.name
-    parts = [part for part in message.parts if type(part) is not TextPart or part.content != ""]
-    if role == "assistant":
-        for part in parts:
-            yield Message(role=role, name=name, parts=(part,))
-        return
-    said: list[Part] = []
-    has_answers = False
-    for part in parts:
-        if type(part) is not ToolCallResponsePart or role == "system":
-            said.append(part)
+    steps: list[_Step] = []
+    said: list[Any] | None = None
+    for part in message.parts:
+        if isinstance(part, TextPart) and part.content == "":
             continue
-        if said:
-            yield Message(role=role, name=name, parts=tuple(said))
-        yield Message(role="tool", parts=(part,))
-        said, has_answers = [], True
-    if said or not has_answers:
-        yield Message(role=role, name=name, parts=tuple(said))
+        projection = _projection(part, _ARGUMENTS)
+        if isinstance(part, ToolCallResponsePart) and role in _RESULT_ROLES:
+            steps.append((_VERSION, "tool", None, [projection]))
+            said = None
+        elif said is None or role == "assistant":
+            said = [projection]
+            steps.append((_VERSION, role, name, said))
+        else:
+            said.append(projection)
+    # Only of an answer nothing may be nothing: it may be the rest of the one before.
+    return steps if steps or role == "assistant" else [(_VERSION, role, name, [])]
 
 
-def _form(version: int, said: Message) -> bytes:
-    try:
-        return _encode(_projected(version, said))
-    except UnicodeEncodeError:
-        # Storage joins a surrogate pair in two halves; the digest has to stay the same.
-        bare = Message(role=said.role, name=said.name, parts=said.parts)
-        return canonical_json(_projected(version, decode_message(encode_message(bare))))
-
-
-def _projected(version: int, said: Message) -> Any:
-    parts = [_projection(version, part) for part in said.parts]
-    return (version, said.role, said.name, parts)
-
-
-def _projection(version: int, part: Part) -> Any:
+def _projection(part: Part, decoder: msgspec.json.Decoder[Any]) -> Any:
     if isinstance(part, ToolCallPart):
-        return _call(version, part)
+        return _call(part, decoder)
     if isinstance(part, TextPart):
-        return TextPart(_copied(part.content))
+        return part if part.content.isascii() else TextPart(_copied(part.content))
     if isinstance(part, ToolCallResponsePart) and isinstance(part.response, str):
-        return ToolCallResponsePart(part.id, _copied(part.response))
+        is_ascii = part.response.isascii()
+        return part if is_ascii else ToolCallResponsePart(part.id, _copied(part.response))
     return part
 
 
 def _copied(text: str) -> str:
     """Return an equal str to encode: the UTF-8 form that encoding leaves in it goes with it."""
-    if text.isascii():
-        return text
     return text.encode("utf-8", "surrogatepass").decode("utf-8", "surrogatepass")
 
 
-def _call(version: int, part: ToolCallPart) -> Any:
+def _call(part: ToolCallPart, decoder: msgspec.json.Decoder[Any]) -> Any:
     written = part.arguments.encode("utf-8", "surrogatepass")
-    decoder = _ARGUMENTS_1
-    if version > 1:
+    if not written and decoder is _ARGUMENTS:
         # No arguments are an empty object: one of the vendors can write nothing else.
-        decoder, written = _ARGUMENTS, written or b"{}"
+        written = b"{}"
     try:
         # Strict on purpose: what is not plain JSON (NaN, lone surrogates) enters as its text.
         arguments = decoder.decode(written)
@@ -186,12 +193,16 @@ def _call(version: int, part: ToolCallPart) -> Any:
         return part
     if written.count(b"[") + written.count(b"{") > _DEEPEST and _is_deep(arguments):
         return part
-    if written.count(b":") > 1 and _repeats_a_key(written):
+    if _repeats_a_key(part.arguments, arguments):
         return part
     return {"type": "tool_call", "id": part.id, "name": part.name, "value": arguments}
 
 
-def _repeats_a_key(written: bytes) -> bool:
+def _repeats_a_key(written: str, value: object) -> bool:
+    colons = written.count(":")
+    # As many keys as colons, as in most calls, leave none for a second time.
+    if colons <= 1 or (isinstance(value, dict) and len(cast("dict[str, object]", value)) == colons):
+        return False
     repeats: list[bool] = []
     json.loads(
         written, object_pairs_hook=lambda pairs: repeats.append(len(dict(pairs)) < len(pairs))

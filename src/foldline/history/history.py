@@ -134,13 +134,14 @@ class History(Sequence[Message]):
 
     def _hold(self, message: Message, tokens: int, digest: bytes) -> None:
         position = self._length
-        before = self._messages[-1] if message.role == "assistant" and self._messages else None
+        role = message.role
+        before = self._messages[-1] if role == "assistant" and self._messages else None
         self._length = position + 1
         self._head = digest
         self._chain += digest
         self._messages.append(message)
         self._tokens.append(self._tokens[-1] + tokens)
-        if message.role == "user":
+        if role == "user":
             self._users.append(position)
             self._open.clear()
         parts, reach, whole = message.parts, position, self._whole
@@ -149,7 +150,7 @@ class History(Sequence[Message]):
         self._reach.append(reach)
         # A result tears every index between its call and itself, for good, and the next piece
         # of an answer the one between the two.
-        if before is not None and before.goes_on_with(message):
+        if before is not None and before.role == role and before.name == message.name:
             reach = min(reach, position - 1)
         while whole[-1] > reach:
             whole.pop()

@@ -82,10 +82,11 @@ class Usage(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
 
 def total_usage(usages: Iterable[Usage | None]) -> Usage:
     """Return the sum of *usages*."""
-    known = [usage for usage in usages if usage is not None]
-    return Usage(
-        **{name: sum(getattr(usage, name) for usage in known) for name in Usage.__struct_fields__}
-    )
+    total = dict.fromkeys(Usage.__struct_fields__, 0)
+    for usage in filter(None, usages):
+        for name in total:
+            total[name] += getattr(usage, name)
+    return Usage(**total)
 
 
 def _plain(name: str, value: str) -> str:

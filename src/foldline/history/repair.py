@@ -114,7 +114,10 @@ def _block(
     messages: Sequence[Message], block: range, answers: _Answers, taken: _Taken
 ) -> Iterator[Message]:
     given: dict[int, dict[int, str]] = {}
-    missing: list[ToolCallPart] = []
+    missing: list[tuple[int, ToolCallPart]] = []
+    # The number of the first call that a message answers.
+    firsts: dict[int, int] = {}
+    count = 0
     for index in block:
         parts: list[Part | None] = []
         for number, part in enumerate(messages[index].parts):
@@ -124,16 +127,25 @@ def _block(
             call = _with_id(part, _new_id(part.id, taken))
             parts.append(call)
             answer = answers.get(_Place(index, number))
+            count += 1
             if answer is None:
-                missing.append(call)
+                missing.append((count, call))
             else:
                 given.setdefault(answer.message, {})[answer.part] = call.id
+                firsts.setdefault(answer.message, count)
         if any(parts) or not parts:
             yield _with_parts(messages[index], parts)
-    for index, ids in sorted(given.items()):
-        yield _results(messages[index], ids)
-    for call in missing:
-        yield Message.tool(call.id, NO_RESPONSE, name=call.name)
+    # Answers keep their order; a missing one comes before the first answer to a later call.
+    for index in sorted(given):
+        while missing and missing[0][0] < firsts[index]:
+            yield _unanswered(missing.pop(0)[1])
+        yield _results(messages[index], given[index])
+    for _, call in missing:
+        yield _unanswered(call)
+
+
+def _unanswered(call: ToolCallPart) -> Message:
+    return Message.tool(call.id, NO_RESPONSE, name=call.name)
 
 
 def _results(message: Message, ids: Mapping[int, str]) -> Message:

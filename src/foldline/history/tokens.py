@@ -196,7 +196,10 @@ def count_message(message: Message, counter: TokenCounter) -> int:
             total += counter.count(part.content)
         else:
             total += _count_part(part, counter)
-    return total if message.name is None else total + counter.count(message.name)
+    # Not every vendor names the tool beside its result, and the cuts have to be the same.
+    if message.name is None or message.role == "tool":
+        return total
+    return total + counter.count(message.name)
 
 
 def _count_part(part: Part, counter: TokenCounter) -> int:

@@ -141,12 +141,7 @@ class StreamingChatModel(ChatModel, Protocol):
         """
         Yield the pieces of the response as they arrive, and the whole response last.
 
-        Closing the generator ends the request.
-
-        Raises:
-            ContextOverflowError: The request is longer than the window.
-            ServiceThreadLostError: The vendor no longer holds the conversation.
-            ModelError: Anything else went wrong at the vendor.
+        Closing the generator ends the request. It raises what `respond` raises.
         """
         ...
 

@@ -49,14 +49,6 @@ _BEGINNING = re.compile(
     r"(?:[^\n]{0,120}\n)?[\s*_#>`\"]*+" + re.escape(FIRST_LINE.rstrip(":")) + r"[*_#`\":.]*+",
     re.IGNORECASE,
 ).match
-# What the model reads when it is asked again.
-_CUT_OFF = "The reply ended before the summary was complete: write a shorter, complete one."
-_CALLED = "The reply called a tool: call no tool, and write the summary as text."
-_NO_TEXT = f"The reply had no summary: write the line {FIRST_LINE!r}, then the summary."
-_NO_FIRST_LINE = (
-    f"The reply did not begin with the line {FIRST_LINE!r}: begin with exactly this line, then "
-    "write the summary of the record; do not continue the conversation."
-)
 _INCOMPLETE = frozenset({"length", "content_filter", "error"})
 
 
@@ -120,8 +112,7 @@ class ModelSummarizer:
         Return what the model writes, without the required first line.
 
         Raises:
-            SummarizerError: The reply calls a tool, is cut off, has no text, or lacks the first
-                line. Its attribute `defect` says what the model should do better.
+            SummarizerError: The reply is no summary; its `defect` says what to do better.
             ModelError: The model failed.
         """
         response = await self._model.respond(self._asked(request))
@@ -148,23 +139,25 @@ class ModelSummarizer:
 
 
 def _read(response: ChatResponse, *, name: str) -> str:
-    if response.finish_reason in _INCOMPLETE:
-        message = f"{name} did not finish its summary: {response.finish_reason}"
-        raise _refusal(message, _CUT_OFF)
-    if any(message.tool_calls for message in response.messages):
-        message = f"{name} called a tool instead of writing a summary"
-        raise _refusal(message, _CALLED)
     said = "\n".join(message.text for message in response.messages).strip()
     beginning = _BEGINNING(said)
-    if said and beginning is None:
-        message = f"{name} returned {len(said)} characters without the first line of a summary"
-        raise _refusal(message, _NO_FIRST_LINE)
     text = said[beginning.end() :].strip() if beginning else ""
-    if not text:
+    # The defect is what the model reads when it is asked again.
+    if response.finish_reason in _INCOMPLETE:
+        message = f"{name} did not finish its summary: {response.finish_reason}"
+        defect = "The reply ended before the summary was complete: write a shorter, complete one."
+    elif any(message.tool_calls for message in response.messages):
+        message = f"{name} called a tool instead of writing a summary"
+        defect = "The reply called a tool: call no tool, and write the summary as text."
+    elif said and beginning is None:
+        message = f"{name} returned {len(said)} characters without the first line of a summary"
+        defect = (
+            f"The reply did not begin with the line {FIRST_LINE!r}: begin with exactly this line, "
+            "then write the summary of the record; do not continue the conversation."
+        )
+    elif not text:
         message = f"{name} returned no text"
-        raise _refusal(message, _NO_TEXT)
-    return text
-
-
-def _refusal(message: str, defect: str) -> SummarizerError:
-    return SummarizerError(message, defect=defect)
+        defect = f"The reply had no summary: write the line {FIRST_LINE!r}, then the summary."
+    else:
+        return text
+    raise SummarizerError(message, defect=defect)

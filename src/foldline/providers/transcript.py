@@ -30,7 +30,7 @@ from foldline.history.parts import (
 from foldline.providers.digest.text import clean, one_line, shorten
 
 
-__all__ = ["FencedTranscript", "without_middle", "write_transcript"]
+__all__ = ["without_middle", "write_transcript"]
 
 
 _MARK_LENGTH = 12
@@ -41,19 +41,16 @@ _SHARE_OF_HEAD = 2 / 3
 _FALSE_HEADER = re.compile(r"(?<![^\n\r\v\f\x1c-\x1e\x85\u2028\u2029])===")
 
 
-class FencedTranscript(Struct, frozen=True, kw_only=True):
+class _FencedTranscript(Struct, frozen=True, kw_only=True):
     """A transcript between its fences."""
 
     text: str
-    """The first fence, the transcript and the last fence."""
-
     mark: str
-    """What both fences hold, and no line between them."""
 
 
 def write_transcript(
     messages: Iterable[Message], *, earlier: Iterable[str] = (), most_result: int
-) -> FencedTranscript:
+) -> _FencedTranscript:
     """
     Write *earlier* summaries, then *messages*, without secrets of a known shape.
 
@@ -70,7 +67,7 @@ def write_transcript(
     body = "\n\n".join(blocks)
     mark = _mark(body)
     text = f"====== TRANSCRIPT {mark} ======\n\n{body}\n\n====== END {mark} ======"
-    return FencedTranscript(text=text, mark=mark)
+    return _FencedTranscript(text=text, mark=mark)
 
 
 def _mark(body: str) -> str:

@@ -39,7 +39,7 @@ REDACTED = "[redacted {}]"
 
 _TOOL_CALL = re.compile(
     r"\s*(?:<tool_call|<function_call|<invoke|\{\s*\"(?:name|tool|function|tool_calls)\")"
-)
+).match
 
 # How an assistant begins to answer, or to refuse, and how it ends.
 _ANSWER = re.compile(
@@ -48,7 +48,7 @@ _ANSWER = re.compile(
     r"|i (?:can(?:no|['’])t|am unable to|['’]m unable to) (?:help|assist|summari[sz]e)"
     r"|as an ai)\b(?=\s*[,.!:;–—-]|\s+(?:but|i|here|for|about|that|this|with|language|model)\b)",
     re.IGNORECASE,
-)
+).match
 _OFFER = re.compile(
     r"(?:(?:would|do|did|can|could|will) you (?:like|want|need|prefer|have|please|tell)"
     r"|(?:how|what) (?:else )?(?:can|may|should) i (?:help|assist|do)"
@@ -69,7 +69,7 @@ _MAIL = re.compile(
 )
 _UUID = re.compile(r"[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}", re.ASCII | re.IGNORECASE)
 _CODE = re.compile(r"[A-Za-z0-9]{6,}")  # checked by `_is_code`
-_HASH = re.compile(r"(?=.*\d)(?=.*[a-f])[\da-f]{16,}", re.ASCII | re.IGNORECASE)
+_HASH = re.compile(r"(?=.*\d)(?=.*[a-f])[\da-f]{16,}", re.ASCII | re.IGNORECASE).fullmatch
 _TURN = re.compile(r"(?<=[0-9])(?=[A-Za-z])|(?<=[A-Za-z])(?=[0-9])")
 _LEAST_DIGITS = 3
 _LEAST_LETTERS = 2
@@ -84,7 +84,7 @@ _MEASURE = re.compile(
     r"|p(?:\d+[dmwy])*(?:t(?:\d+[hms])+)?"
     r"|\d+(?:x\d+)+[a-z]{0,3}\d*",
     re.ASCII | re.IGNORECASE,
-)
+).fullmatch
 # What ends a sentence, or marks a word, and is no part of an address.
 _EDGES = "_.:/?#!&+=-~*"
 _OWN_HOST = re.compile(r"(?:localhost|127\.0\.0\.1)(?::\d+)?(?![^/?#])")
@@ -120,7 +120,7 @@ def defects(text: str, request: SummaryRequest, *, tokens: int, room: int) -> tu
 
 
 def _faults(text: str, request: SummaryRequest, tokens: int, room: int) -> Iterator[str]:
-    if _TOOL_CALL.match(text):
+    if _TOOL_CALL(text):
         yield "The text is a tool call, not a summary."
     if _is_answer(text):
         yield "The text continues the conversation instead of summarizing it."
@@ -144,7 +144,7 @@ def _is_answer(text: str) -> bool:
     """
     last = text.rstrip().rpartition("\n")[2].lstrip()
     is_listed = last.startswith(("-", "*", "#", ">", "|"))
-    return bool(_ANSWER.match(text)) or (not is_listed and bool(_OFFER.search(last)))
+    return bool(_ANSWER(text)) or (not is_listed and bool(_OFFER.search(last)))
 
 
 def _without_secrets(text: str) -> str:
@@ -172,12 +172,12 @@ def _names(text: str) -> set[str]:
 def _is_code(run: str) -> bool:
     """Whether letters and digits take turns in *run*: in AB12CD34, but not in sha256 or 1000px."""
     digits = sum(character.isdigit() for character in run)
-    if digits > len(run) - _LEAST_LETTERS or _MEASURE.fullmatch(run):
+    if digits > len(run) - _LEAST_LETTERS or _MEASURE(run):
         return False
     turns = len(_TURN.findall(run))
     if run.isupper() and digits >= _CAPITAL_DIGITS and turns >= _CAPITAL_TURNS:
         return True
-    return bool(_HASH.fullmatch(run)) or (digits >= _LEAST_DIGITS and turns >= _LEAST_TURNS)
+    return bool(_HASH(run)) or (digits >= _LEAST_DIGITS and turns >= _LEAST_TURNS)
 
 
 def _invented(names: Iterable[str], request: SummaryRequest) -> int:

@@ -193,7 +193,7 @@ def decide(
         facts |= _CACHED
         cut = active.summarized_up_to_index
     units = history.count(config.counting_unit, cut)
-    if _is_due(history, config, cut):
+    if units > config.limits.ceiling:
         facts |= _DUE
     row = _ROWS[facts]
     if row is not _ROWS[facts | _CUTTABLE]:
@@ -216,11 +216,6 @@ def _facts_of_run(config: HistoryReductionConfig, run: AgentRunConfig) -> int:
     if (run.history_reduction_behavior_override or config.behavior) == "circuit_breaker":
         facts |= _BREAKER
     return facts
-
-
-def _is_due(history: History, config: HistoryReductionConfig, cut: int) -> bool:
-    """Whether the trigger of *config* calls for a fold of what follows the active *cut*."""
-    return history.count(config.counting_unit, cut) > config.limits.ceiling
 
 
 def _wished_cut(history: History, config: HistoryReductionConfig, above: int) -> int | None:

@@ -5,6 +5,7 @@ import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping
 from inspect import isawaitable
 from itertools import groupby
+from operator import attrgetter
 from typing import Self, TypeAlias
 
 from msgspec import structs
@@ -160,7 +161,8 @@ class ScriptedModel(Script[ModelStep]):
         """
         self.requests.append(request)
         step = self._next()
-        await self._wait()
+        if self._delay is not None:
+            await asyncio.sleep(self._delay)
         answer = step(request) if callable(step) else step
         if isawaitable(answer):
             answer = await answer
@@ -176,12 +178,9 @@ class ScriptedModel(Script[ModelStep]):
         response = await self.respond(request)
         for delta in _deltas(response):
             yield delta
-            await self._wait()
+            if self._delay is not None:
+                await asyncio.sleep(self._delay)
         yield response
-
-    async def _wait(self) -> None:
-        if self._delay is not None:
-            await asyncio.sleep(self._delay)
 
     def _response(self, answer: Answer) -> ChatResponse:
         if isinstance(answer, BaseException):
@@ -235,7 +234,7 @@ def _recorded(run: tuple[Message, ...]) -> ChatResponse:
 
 
 def _response_of(messages: tuple[Message, ...]) -> ChatResponse:
-    has_calls = any(message.tool_calls for message in messages)
+    has_calls = any(map(attrgetter("tool_calls"), messages))
     return ChatResponse(messages=messages, finish_reason="tool_call" if has_calls else "stop")
 
 

@@ -25,11 +25,11 @@ _MARK_SIZE = 4
 
 @runtime_checkable
 class Cipher(Protocol):
-    """Whatever encrypts and authenticates bytes."""
+    """What encrypts and authenticates bytes."""
 
     @property
     def key_id(self) -> bytes:
-        """8 bytes that tell this key from others, and nothing else about it."""
+        """8 bytes that identify the key and reveal nothing else about it."""
         ...
 
     def encrypt(self, data: bytes, context: bytes) -> bytes:
@@ -129,7 +129,7 @@ class Vault:
 
         Raises:
             StoreCorruptError: It was changed, or was written at another place.
-            StoreKeyError: It was encrypted with another key, or with one where there is none now;
+            StoreKeyError: It was encrypted with another key, or with one and there is none now;
                 or it was not, and there is one now.
         """
         if type(stored) is not bytes:

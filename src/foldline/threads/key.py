@@ -11,7 +11,7 @@ __all__ = ["DEFAULT_TENANT", "ThreadKey", "check_tenant", "listed_key", "name_of
 
 
 DEFAULT_TENANT = "default"
-"""The tenant of whoever names none."""
+"""The tenant of those who name none."""
 
 # Nothing that a path, a query or a key of any store could take for more than a name.
 _ALLOWED = re.compile(r"[A-Za-z0-9._:-]{1,200}", re.ASCII)
@@ -33,7 +33,7 @@ class ThreadKey(Struct, frozen=True, order=True):
 
 def check_tenant(tenant: str) -> None:
     """
-    See that *tenant* could own a thread.
+    Check that *tenant* could own a thread.
 
     Raises:
         ThreadIdError: It has characters that are not allowed.

@@ -41,7 +41,7 @@ class ConversationThread(ReadOnlyThread):
     is made only if nobody else has written since this object read the thread; otherwise it raises
     `ThreadConflictError`, and `refresh` reads what is there now. If somebody has deleted the
     thread, it raises `ThreadNotFoundError`, also if another one was made with its id: only
-    `refresh` continues with that.
+    `refresh` continues with that. If the store fails, it raises `StoreError`.
     """
 
     def __init__(self, context: StoreContext, record: ThreadRecord) -> None:
@@ -185,23 +185,13 @@ class ConversationThread(ReadOnlyThread):
         Args:
             messages: What was said.
             commit_id: See `Change.commit_id`.
-
-        Raises:
-            ThreadConflictError: Somebody else has written in the meantime.
-            StoreError: The store failed; nothing was written.
         """
         given = several("messages", messages)
         if given:
             await self.commit(Change(messages=given, source="input", commit_id=commit_id))
 
     async def add_message(self, message: Message) -> None:
-        """
-        Append *message*.
-
-        Raises:
-            ThreadConflictError: Somebody else has written in the meantime.
-            StoreError: The store failed; nothing was written.
-        """
+        """Append *message*."""
         await self.add_messages([message])
 
     async def append(self, messages: Iterable[Message], *, commit_id: bytes | None = None) -> None:
@@ -212,9 +202,6 @@ class ConversationThread(ReadOnlyThread):
             messages: What was said.
             commit_id: See `Change.commit_id`. Give one, and the same again, if the call may be
                 repeated: after a cancelled one it is unknown whether it was made.
-
-        Raises:
-            StoreError: The store failed; nothing was written.
         """
         given = several("messages", messages)
         if given:
@@ -242,7 +229,6 @@ class ConversationThread(ReadOnlyThread):
             IntegrityError: It covers other messages than those of this thread.
             ThreadConflictError: The thread was rewound, edited or cleared since then; or another
                 reduction was stored in the meantime, or the active one, made alike, covers more.
-            StoreError: The store failed; nothing was written.
         """
         change = Change(reduction=reduction, archive=archive)
         check_change(change)
@@ -272,7 +258,6 @@ class ConversationThread(ReadOnlyThread):
         Raises:
             ConfigError: A key is blank.
             FormatError: A value cannot be written as JSON.
-            ThreadConflictError: Somebody else has written in the meantime.
         """
         await self._commit(Change(metadata=metadata, display_name=display_name))
 
@@ -282,7 +267,6 @@ class ConversationThread(ReadOnlyThread):
 
         Raises:
             ConfigError: *expires_at* has no time zone.
-            ThreadConflictError: Somebody else has written in the meantime.
         """
         await self._commit(Change(expires_at=expires_at))
 
@@ -297,7 +281,6 @@ class ConversationThread(ReadOnlyThread):
 
         Raises:
             ConfigError: No call of that id waits, or it has its result already.
-            ThreadConflictError: Somebody else has written in the meantime.
         """
         expect("text", text, str)
         run = next((run for run in self.pending_tools if run.call_id == call_id), None)
@@ -315,9 +298,6 @@ class ConversationThread(ReadOnlyThread):
         The tools that have begun are answered: with their results, or by saying that these are
         unknown. A conversation that a vendor holds is left, since it may contain what nobody has
         stored.
-
-        Raises:
-            ThreadConflictError: Somebody else has written in the meantime.
         """
         state = self._record.execution
         if state is not None and state.is_open:
@@ -335,7 +315,6 @@ class ConversationThread(ReadOnlyThread):
 
         Raises:
             ConfigError: There are fewer messages than *at*.
-            ThreadConflictError: Somebody else has written in the meantime.
         """
         await self._redo(lambda record: rewound(self._context, record, at))
 
@@ -347,7 +326,6 @@ class ConversationThread(ReadOnlyThread):
 
         Raises:
             ConfigError: There is no message at *index*, or *message* is a system message.
-            ThreadConflictError: Somebody else has written in the meantime.
         """
         check_messages([message])
         await self._redo(lambda record: edited(self._context, record, index, message))
@@ -357,20 +335,12 @@ class ConversationThread(ReadOnlyThread):
         Revoke the newest reduction and return the one that is the newest now, if there is one.
 
         Messages that it had archived are in the working history again, byte for byte.
-
-        Raises:
-            ThreadConflictError: Somebody else has written in the meantime.
         """
         await self._redo(lambda record: undone(self._context, record))
         return self._record.reduction
 
     async def clear(self) -> None:
-        """
-        Delete all messages, reductions, checkpoints and metadata; the thread itself stays.
-
-        Raises:
-            ThreadConflictError: Somebody else has written in the meantime.
-        """
+        """Delete all messages, reductions, checkpoints and metadata; the thread itself stays."""
         await self._redo(lambda record: cleared(self._context, record))
 
     async def fork(self, thread_id: str, *, at: int | None = None) -> "ConversationThread":

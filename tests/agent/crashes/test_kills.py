@@ -54,14 +54,6 @@ _FEWEST: Mapping[Scene, int] = MappingProxyType(
 """How many moments a scene has: fewer mean that it has lost commits, or the harness its sight."""
 
 
-def test_there_are_moments_enough() -> None:
-    """
-    What is asked of each scene below makes 300 ends of all of them in memory, and 150 in a file.
-    """
-    assert _FEWEST.keys() == {*ALL}
-    assert sum(_FEWEST.values()) >= 300
-
-
 @_CORE
 def test_an_end_breaks_no_promise(scene: Scene) -> None:
     """Wherever a process ends, its run is resumed: nothing is lost, doubled or done twice."""

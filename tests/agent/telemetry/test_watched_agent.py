@@ -12,10 +12,10 @@ from opentelemetry.trace import StatusCode
 
 from foldline.agent.agent import Agent
 from foldline.agent.background import BackgroundFold
-from foldline.agent.config import AgentConfig, AgentOptions
+from foldline.agent.config import AgentOptions
 from foldline.agent.events import TextDeltaEvent
 from foldline.agent.result import TurnResult
-from foldline.errors import ConfigError, ContextOverflowError, ModelError
+from foldline.errors import ContextOverflowError, ModelError
 from foldline.history.messages import Message
 from foldline.providers.model import ChatDelta, ChatRequest, ChatResponse
 from foldline.reduction.config import HistoryReductionConfig
@@ -128,31 +128,6 @@ def test_a_turn_is_traced_with_all_that_it_does() -> None:
     assert parent_of(turn) is None
 
 
-@pytest.mark.parametrize("parallel", [True, False])
-def test_tools_are_traced_however_they_run(parallel: bool) -> None:
-    """
-    At once or one after the other, each tool has a span with its call and none is nested in another.
-    """
-    watched = watch()
-    asyncio.run(agent_of(watched, TWO_CALLS, "both", parallel=parallel).run("a and b"))
-    spans = [watched.span("execute_tool look"), watched.span("execute_tool read")]
-
-    assert [attributes(span)["gen_ai.tool.call.id"] for span in spans] == ["call_1", "call_2"]
-    assert {parent_of(span) for span in spans} == {id_of(watched.span("invoke_agent helper"))}
-
-
-def test_the_turn_says_what_came_of_it() -> None:
-    """Thread, run, iterations, usage and how it ended are those of the result."""
-    watched = watch()
-    result = asyncio.run(agent_of(watched, TWO_CALLS, "both").run("a and b"))
-    said = attributes(watched.span("invoke_agent helper"))
-
-    assert said["gen_ai.conversation.id"] == result.thread.id
-    assert said["foldline.run.iterations"] == 2
-    assert said["foldline.run.termination_reason"] == result.termination_reason
-    assert said["gen_ai.usage.input_tokens"] == result.usage.input_tokens
-
-
 def test_the_span_of_a_caller_is_the_parent_of_the_turn() -> None:
     """
     A turn belongs to what its caller traces, also from a stream and through the blocking face.
@@ -208,20 +183,6 @@ def test_a_fold_is_one_span_and_the_calls_behind_it_are_compacted() -> None:
     assert parent_of(fold) == id_of(named(watched, "invoke_agent helper")[0])
     assert parent_of(watched.span("writing")) == id_of(fold)
     assert [attributes(one).get("gen_ai.conversation.compacted") for one in chats] == [True, True]
-
-
-def test_folds_and_hits_are_counted() -> None:
-    """The metrics tell the fold from the hit, and how much shorter both views were."""
-    watched = watch()
-    writer = Writer(watched.provider.get_tracer("writer"))
-    agent = agent_of(watched, "one", "two", history_reduction=REDUCING, summarizer=writer)
-    asyncio.run(on_long_thread(agent, "now", "then"))
-    (saved,) = watched.points("foldline.tokens.saved").values()
-
-    assert watched.points("foldline.folds") == {("performed", "summarizing"): 1}
-    assert watched.points("foldline.hits") == {("summarizing",): 1}
-    assert watched.points("foldline.summarizer.calls") == {("performed", "summarizing"): 1}
-    assert saved > 1000
 
 
 def test_a_fold_by_the_model_of_the_agent_is_a_call_inside_of_it() -> None:
@@ -358,36 +319,6 @@ def test_a_stream_that_is_left_ends_its_spans() -> None:
     assert "foldline.cancelled" in attributes(watched.span("invoke_agent helper"))
 
 
-def test_a_hundred_turns_at_once_are_never_mixed() -> None:
-    """Each of a hundred turns of one agent is a trace of its own with all of its spans."""
-    watched = watch()
-    steps: ModelStep = lambda request: (  # noqa: E731 - one script for every thread
-        "both" if request.messages[-1].role == "tool" else TWO_CALLS
-    )
-    tracer = watched.provider.get_tracer("vendor")
-    model = Vendor(repeat=steps, name="openai:gpt-5-mini", delay=0)
-    model.tracer = tracer
-    agent = Agent(model, name="helper", tools=tools(tracer), telemetry=watched.telemetry)
-
-    async def main() -> None:
-        store = MemoryStore()
-        threads = [await store.thread(f"t-{at}") for at in range(100)]
-        await asyncio.gather(*[agent.run("a and b", thread=thread) for thread in threads])
-
-    asyncio.run(main())
-    traces: dict[int, list[ReadableSpan]] = {}
-    for span in watched.spans:
-        assert span.context is not None
-        traces.setdefault(span.context.trace_id, []).append(span)
-    owners = [
-        {str(attributes(span)["gen_ai.conversation.id"]) for span in spans if span.attributes}
-        for spans in traces.values()
-    ]
-
-    assert sorted(one for (one,) in owners) == sorted(f"t-{at}" for at in range(100))
-    assert {len(spans) for spans in traces.values()} == {9}
-
-
 def test_nothing_is_traced_where_nobody_asks() -> None:
     """An agent without a telemetry makes no span, whatever providers the process has."""
     seen: list[trace.Span] = []
@@ -400,9 +331,3 @@ def test_nothing_is_traced_where_nobody_asks() -> None:
     asyncio.run(Agent(ScriptedModel([calls(("look", {})), "done"]), tools=[look]).run("hi"))
 
     assert seen == [trace.INVALID_SPAN]
-
-
-def test_an_agent_of_a_description_is_watched_too() -> None:
-    """`from_config` takes a telemetry as the constructor does."""
-    with pytest.raises(ConfigError, match="provider must name a model, got None"):
-        Agent.from_config(AgentConfig(), telemetry=watch().telemetry)

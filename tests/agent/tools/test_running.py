@@ -235,26 +235,6 @@ def test_the_end_of_the_loop_does_not_wait_for_a_tool() -> None:
     assert waited < 5
 
 
-@pytest.mark.parametrize("is_async", [True, False])
-def test_a_cancelled_turn_ends(is_async: bool) -> None:
-    """Being cancelled is not an answer: it is raised, and the task ends at once."""
-    go = threading.Event()
-
-    async def wait() -> None:
-        await asyncio.sleep(9)
-
-    async def turn() -> bool:
-        made = tool(wait if is_async else partial(go.wait, 9), name="t", timeout=8)
-        task = asyncio.create_task(run_tool(made, "", CONTEXT))
-        await asyncio.sleep(0.02)
-        task.cancel()
-        await asyncio.wait([task])
-        return task.cancelled()
-
-    assert asyncio.run(turn())
-    go.set()
-
-
 def test_what_comes_too_late_is_dropped() -> None:
     """A thread that ends after its turn was cancelled does no harm to the loop."""
     go, told = threading.Event(), list[dict[str, object]]()
@@ -274,28 +254,6 @@ def test_what_comes_too_late_is_dropped() -> None:
     asyncio.run(turn())
 
     assert told == []
-
-
-def test_an_old_cancellation_is_not_a_new_one() -> None:
-    """In a task that outlived its cancellation a tool that gives up is a failure like any."""
-
-    async def give_up() -> None:
-        raise asyncio.CancelledError
-
-    async def outlive() -> ToolAnswer | None:
-        try:
-            await asyncio.sleep(60)
-        except asyncio.CancelledError:
-            return await run_tool(tool(give_up), "", CONTEXT)
-        return None
-
-    async def cancelled() -> ToolAnswer | None:
-        task = asyncio.create_task(outlive())
-        await asyncio.sleep(0)
-        task.cancel()
-        return await task
-
-    assert asyncio.run(cancelled()) == bad("Error: CancelledError")
 
 
 def test_a_long_result_is_limited() -> None:

@@ -107,13 +107,6 @@ def test_a_decorator_makes_a_tool() -> None:
     assert plain(3) == told(n=3) == 3
 
 
-def test_options_go_with_a_function() -> None:
-    """A tool can be made of a function from elsewhere under a name of its own."""
-    made = tool(look_up, name="weather", policy="manual")
-
-    assert (made.name, made.policy) == ("weather", "manual")
-
-
 @pytest.mark.parametrize(
     ("function", "name", "is_async"),
     [
@@ -153,18 +146,6 @@ def test_a_name_that_no_vendor_takes_is_refused(name: str) -> None:
     """A name has 1 to 64 plain characters."""
     with pytest.raises(ConfigError, match="name must be 1 to 64 of A-Z"):
         tool(look_up, name=name)
-
-
-@pytest.mark.parametrize("name", ["a", "A-b_9", "a" * 64])
-def test_a_plain_name_is_taken(name: str) -> None:
-    """Letters, digits, underscore and hyphen are allowed."""
-    assert tool(look_up, name=name).name == name
-
-
-def test_a_lambda_needs_a_name() -> None:
-    """What has no name gets none."""
-    with pytest.raises(ConfigError, match="'<lambda>'"):
-        tool(lambda: None)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """Views rendered as Anthropic Messages requests."""
 
-import json
 from typing import Any
 
 import pytest
@@ -24,14 +23,13 @@ from foldline.history.parts import (
     TextPart,
 )
 from foldline.testing.grammars import check_anthropic
+from tests.history.formats.wire_values import SOME_TEXT
 
 
 MARK = {"cache_control": {"type": "ephemeral"}}
 CALL = {"type": "tool_use", "id": "c1", "name": "look", "input": {"a": 1}}
 RESULT = {"type": "tool_result", "tool_use_id": "c1", "content": "found"}
 THOUGHT = {"type": "thinking", "thinking": "hm", "signature": "s"}
-TEXTS = st.text(max_size=8).map(lambda text: json.loads(json.dumps(text)))
-SOME_TEXT = st.one_of(TEXTS, st.sampled_from(["", "\x00", "\ud800", " ", "a\udfffb", "é"]))
 
 
 def rendered(items: list[dict[str, Any]]) -> list[dict[str, Any]]:

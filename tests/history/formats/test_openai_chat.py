@@ -5,15 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from foldline.errors import FormatError
-from foldline.history.codec import canonical_json, encode_json
+from foldline.history.codec import encode_json
 from foldline.history.formats.openai_chat import (
-    OPENAI_CHAT,
     from_openai_chat,
-    message_from_openai_chat,
     to_openai_chat,
 )
 from foldline.history.formats.renderings import render_openai_chat
@@ -31,6 +28,7 @@ from foldline.history.parts import (
     UriPart,
 )
 from foldline.testing.grammars import check_openai_chat
+from tests.history.formats.wire_values import SOME_TEXT, VALUES
 
 
 TAU = Path(__file__).resolve().parents[3] / "../shared/data/tau-airline/conversations.jsonl"
@@ -172,18 +170,6 @@ WRONG: list[tuple[Any, str]] = [
     ({"role": "user", "content": "x", "extra": object()}, "not a JSON value"),
 ]
 
-# JSON cannot carry two halves of one character apart, so neither can any item.
-TEXTS = st.text(max_size=8).map(lambda text: json.loads(json.dumps(text)))
-ODD = st.sampled_from(["", "\x00", "\ud800", "a\udfffb", "é", "\u2028"])
-SOME_TEXT = st.one_of(TEXTS, ODD)
-NUMBERS = st.one_of(st.integers(), st.floats())
-VALUES = st.recursive(
-    st.one_of(st.none(), st.booleans(), NUMBERS, SOME_TEXT),
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=2), st.dictionaries(SOME_TEXT, inner, max_size=2)
-    ),
-    max_leaves=4,
-)
 EXTRAS = st.dictionaries(st.sampled_from(["weight", "zz", "annotations"]), VALUES, max_size=2)
 BLOCKS = st.one_of(
     st.builds(lambda text: {"type": "text", "text": text}, SOME_TEXT),
@@ -219,40 +205,6 @@ def items(draw: st.DrawFn) -> dict[str, Any]:
         item["tool_call_id"] = draw(st.one_of(st.none(), SOME_TEXT))
     item |= draw(EXTRAS)
     return {key: item[key] for key in draw(st.permutations(list(item)))}
-
-
-@given(st.lists(items(), max_size=3))
-def test_round_trip_is_byte_equal(given_items: list[dict[str, Any]]) -> None:
-    """Whatever comes in goes out as the same bytes, in canonical form and with keys in order."""
-    result = to_openai_chat(from_openai_chat(given_items))
-
-    assert encode_json(result) == encode_json(given_items)
-    assert canonical_json(result) == canonical_json(given_items)
-
-
-@pytest.mark.parametrize("item", ORDINARY)
-def test_ordinary_items_are_kept_once(item: dict[str, Any]) -> None:
-    """An ordinary item is written again from its parts, so no second copy of it is kept."""
-    message = message_from_openai_chat(item)
-
-    assert message.native is None
-    assert OPENAI_CHAT.own_items(message) == [item]
-
-
-@pytest.mark.parametrize(("item", "role", "parts"), READ)
-def test_items_are_read(item: dict[str, Any], role: str, parts: tuple[Part, ...]) -> None:
-    """Each kind of item has its role and parts, and comes out as it was."""
-    message = message_from_openai_chat(item)
-
-    assert (message.role, message.parts) == (role, parts)
-    assert to_openai_chat([message]) == [item]
-
-
-@pytest.mark.parametrize(("item", "error"), WRONG)
-def test_wrong_shapes_are_named(item: Any, error: str) -> None:
-    """An item of the wrong shape is refused with its place and the field."""
-    with pytest.raises(FormatError, match=error):
-        from_openai_chat([{"role": "user", "content": "fine"}, item])
 
 
 @pytest.mark.parametrize("value", ["text", b"bytes", {"role": "user"}])

@@ -1,6 +1,5 @@
 """Views rendered as OpenAI Chat Completions messages."""
 
-import json
 import math
 from typing import Any
 
@@ -13,20 +12,17 @@ from foldline.history.formats.openai_chat import (
     OPENAI_CHAT,
     from_openai_chat,
 )
-from foldline.history.formats.renderings import OPENING_NOTE, SUMMARY_HEADER, render_openai_chat
+from foldline.history.formats.renderings import SUMMARY_HEADER, render_openai_chat
 from foldline.history.messages import SUMMARY_KEY, Message
 from foldline.history.parts import (
-    GenericPart,
     TextPart,
     ToolCallPart,
 )
 from foldline.testing.grammars import check_openai_chat
+from tests.history.formats.wire_values import SOME_TEXT
 
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
-TEXTS = st.text(max_size=8).map(lambda text: json.loads(json.dumps(text)))
-ODD = st.sampled_from(["", "\x00", "\ud800", "a\udfffb", "é", "\u2028"])
-SOME_TEXT = st.one_of(TEXTS, ODD)
 
 
 def test_originals_are_used_as_they_are() -> None:
@@ -157,14 +153,6 @@ def test_an_orphan_keeps_its_id() -> None:
     assert render_openai_chat(view)[0]["tool_call_id"] == "lost"
 
 
-def test_what_cannot_be_said_is_empty() -> None:
-    """A user message of nothing that can be sent is empty; such an assistant message goes."""
-    unknown = (GenericPart("new", "{}"),)
-    view = (Message(role="user", parts=unknown), Message(role="assistant", parts=unknown))
-
-    assert render_openai_chat(view) == [{"role": "user", "content": ""}]
-
-
 @given(st.lists(st.tuples(st.sampled_from(["system", "user", "assistant"]), SOME_TEXT), max_size=6))
 def test_longer_views_begin_like_shorter_ones(said: list[tuple[Any, str]]) -> None:
     """A view that grows keeps the rendering of what was there before."""
@@ -173,8 +161,3 @@ def test_longer_views_begin_like_shorter_ones(said: list[tuple[Any, str]]) -> No
 
     assert all(render_openai_chat(view[:stop]) == whole[:stop] for stop in range(1, len(view)))
     assert not whole or check_openai_chat(whole) == ()
-
-
-def test_an_empty_view_is_a_short_note() -> None:
-    """A request without any message is refused, so the rendering of nothing is a note."""
-    assert render_openai_chat([]) == [{"role": "user", "content": OPENING_NOTE}]

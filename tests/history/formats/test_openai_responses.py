@@ -1,22 +1,18 @@
 """OpenAI Responses input items, both ways, and views rendered as such."""
 
-import json
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.errors import FormatError
-from foldline.history.codec import canonical_json, encode_json
+from foldline.history.codec import encode_json
 from foldline.history.formats.openai_responses import (
     OPENAI_RESPONSES,
     from_openai_responses,
-    message_from_openai_responses,
     to_openai_responses,
 )
 from foldline.history.formats.renderings import (
-    OPENING_NOTE,
     SUMMARY_HEADER,
     render_openai_responses,
 )
@@ -34,6 +30,7 @@ from foldline.history.parts import (
     UriPart,
 )
 from foldline.testing.grammars import check_openai_responses
+from tests.history.formats.wire_values import SOME_TEXT, VALUES
 
 
 CALL = {"type": "function_call", "call_id": "c1", "name": "look", "arguments": "{}"}
@@ -182,10 +179,6 @@ WRONG: list[tuple[Any, str]] = [
     ({"type": "reasoning", "content": [{"text": 1}]}, r"content\[0\].text is not a string"),
 ]
 
-# JSON cannot carry two halves of one character apart, so neither can any item.
-TEXTS = st.text(max_size=8).map(lambda text: json.loads(json.dumps(text)))
-SOME_TEXT = st.one_of(TEXTS, st.sampled_from(["", "\x00", "\ud800", "a\udfffb", "é"]))
-VALUES = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), SOME_TEXT)
 EXTRAS = st.dictionaries(st.sampled_from(["status", "id", "zz"]), VALUES, max_size=2)
 CONTENTS = st.one_of(
     st.none(),
@@ -219,41 +212,6 @@ def items(draw: st.DrawFn) -> dict[str, Any]:
         item["summary"] = draw(st.sampled_from([None, [], [{"text": "x"}]]))
     item |= draw(EXTRAS)
     return {key: item[key] for key in draw(st.permutations(list(item)))}
-
-
-@given(st.lists(items(), max_size=3))
-def test_round_trip_is_byte_equal(given_items: list[dict[str, Any]]) -> None:
-    """Whatever comes in goes out as the same bytes, in canonical form and with keys in order."""
-    result = to_openai_responses(from_openai_responses(given_items))
-
-    assert encode_json(result) == encode_json(given_items)
-    assert canonical_json(result) == canonical_json(given_items)
-
-
-@pytest.mark.parametrize("item", ORDINARY)
-def test_ordinary_items_are_kept_once(item: dict[str, Any]) -> None:
-    """An ordinary item is written again from its parts, so no second copy of it is kept."""
-    message = message_from_openai_responses(item)
-
-    assert message.native is None
-    assert OPENAI_RESPONSES.own_items(message) == [item]
-
-
-@pytest.mark.parametrize(("item", "role", "parts"), READ)
-def test_items_are_read(item: dict[str, Any], role: str, parts: tuple[Part, ...]) -> None:
-    """Each kind of item has its role, parts and id, and comes out as it was."""
-    message = message_from_openai_responses(item)
-
-    assert (message.role, message.parts) == (role, parts)
-    assert message.id == item.get("id")
-    assert to_openai_responses([message]) == [item]
-
-
-@pytest.mark.parametrize(("item", "error"), WRONG)
-def test_wrong_shapes_are_named(item: Any, error: str) -> None:
-    """An item of the wrong shape is refused with its place and the field."""
-    with pytest.raises(FormatError, match=error):
-        from_openai_responses([{"role": "user", "content": "fine"}, item])
 
 
 @pytest.mark.parametrize(
@@ -429,14 +387,6 @@ def test_what_the_vendor_refuses_is_repaired(given_items: list[dict[str, Any]]) 
     assert encode_json(given_items) == before
 
 
-def test_what_cannot_be_said_is_empty() -> None:
-    """A user message of nothing that can be sent is empty; such an assistant message goes."""
-    unknown = (GenericPart("new", "{}"),)
-    view = (Message(role="user", parts=unknown), Message(role="assistant", parts=unknown))
-
-    assert render_openai_responses(view) == [{"role": "user", "content": ""}]
-
-
 @given(st.lists(st.sampled_from([*ORDINARY[:4], SAID, THOUGHT]), max_size=6))
 def test_longer_views_begin_like_shorter_ones(given_items: list[dict[str, Any]]) -> None:
     """A view that grows keeps the rendering of what was there before, unless that was nothing."""
@@ -447,8 +397,3 @@ def test_longer_views_begin_like_shorter_ones(given_items: list[dict[str, Any]])
     for stop in range(1, len(view)):
         shorter = render_openai_responses(view[:stop])
         assert whole[: len(shorter)] == shorter or shorter == nothing
-
-
-def test_an_empty_view_is_a_short_note() -> None:
-    """A request without any item is refused, so the rendering of nothing is a note."""
-    assert render_openai_responses([]) == [{"role": "user", "content": OPENING_NOTE}]

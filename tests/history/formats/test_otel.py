@@ -1,18 +1,10 @@
 """OpenTelemetry GenAI messages, both ways."""
 
-import json
 from typing import Any
 
-import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.errors import FormatError
-from foldline.history.codec import canonical_json, encode_json
 from foldline.history.formats.otel import (
-    OTEL,
-    from_otel,
-    message_from_otel,
     to_otel,
 )
 from foldline.history.messages import Message
@@ -23,6 +15,7 @@ from foldline.history.parts import (
     ToolCallPart,
     ToolCallResponsePart,
 )
+from tests.history.formats.wire_values import SOME_TEXT, VALUES
 
 
 BLOCKS: list[dict[str, Any]] = [
@@ -48,7 +41,7 @@ BLOCKS: list[dict[str, Any]] = [
     {"type": "blob"},
 ]
 
-READ: list[tuple[dict[str, Any], Part]] = [
+LOOSE: list[tuple[dict[str, Any], Part]] = [
     ({"type": "tool_call", "name": "f"}, ToolCallPart("", "f", "")),
     ({"type": "tool_call", "id": "c", "name": "f", "arguments": 5}, ToolCallPart("c", "f", "5")),
     (
@@ -85,6 +78,9 @@ READ: list[tuple[dict[str, Any], Part]] = [
     ),
 ]
 
+ORDINARY = [{"role": "assistant", "parts": [block], "name": "ann"} for block in BLOCKS]
+READ = [({"role": "assistant", "parts": [block]}, "assistant", (part,)) for block, part in LOOSE]
+
 WRONG: list[tuple[Any, str]] = [
     (None, "message 1: the message is not an object"),
     ({"role": "robot", "parts": []}, "role 'robot' is not one of"),
@@ -97,16 +93,6 @@ WRONG: list[tuple[Any, str]] = [
     ({"role": "user", "parts": [], "name": 1}, "name is not a string"),
 ]
 
-# JSON cannot carry two halves of one character apart, so neither can any item.
-TEXTS = st.text(max_size=8).map(lambda text: json.loads(json.dumps(text)))
-SOME_TEXT = st.one_of(TEXTS, st.sampled_from(["", "\x00", "\ud800", "null", "[1]", '{"a":1}']))
-VALUES = st.recursive(
-    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), SOME_TEXT),
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=2), st.dictionaries(SOME_TEXT, inner, max_size=2)
-    ),
-    max_leaves=4,
-)
 EXTRAS = st.dictionaries(st.sampled_from(["finish_reason", "zz"]), VALUES, max_size=2)
 PARTS = st.one_of(
     st.sampled_from(BLOCKS),
@@ -127,47 +113,12 @@ PARTS = st.one_of(
 )
 
 
-@given(
+ITEMS = st.builds(
+    lambda role, parts, extra: {"role": role, "parts": parts, **extra},
     st.sampled_from(["system", "developer", "user", "assistant", "tool"]),
     st.lists(PARTS, max_size=3),
     EXTRAS,
 )
-def test_round_trip_is_byte_equal(
-    role: str, parts: list[dict[str, Any]], extra: dict[str, Any]
-) -> None:
-    """Whatever comes in goes out as the same bytes, in canonical form and with keys in order."""
-    item = {"role": role, "parts": parts, **extra}
-
-    assert encode_json(to_otel(from_otel([item]))) == encode_json([item])
-    assert canonical_json(to_otel(from_otel([item]))) == canonical_json([item])
-
-
-@pytest.mark.parametrize("block", BLOCKS)
-def test_ordinary_parts_are_kept_once(block: dict[str, Any]) -> None:
-    """A part of the conventions is written again from ours, so no second copy of it is kept."""
-    item = {"role": "assistant", "parts": [block], "name": "ann"}
-    message = message_from_otel(item)
-
-    assert message.native is None
-    assert message.name == "ann"
-    assert OTEL.own_items(message) == [item]
-
-
-@pytest.mark.parametrize(("block", "part"), READ)
-def test_parts_are_read(block: dict[str, Any], part: Part) -> None:
-    """Each looser form of a part is read, and comes out as it was."""
-    item = {"role": "assistant", "parts": [block]}
-    message = message_from_otel(item)
-
-    assert message.parts == (part,)
-    assert to_otel([message]) == [item]
-
-
-@pytest.mark.parametrize(("item", "error"), WRONG)
-def test_wrong_shapes_are_named(item: Any, error: str) -> None:
-    """An item of the wrong shape is refused with its place and the field."""
-    with pytest.raises(FormatError, match=error):
-        from_otel([{"role": "user", "parts": []}, item])
 
 
 def test_foreign_parts_have_a_place() -> None:

@@ -1,8 +1,6 @@
-"""What becomes of everything that goes wrong at a vendor."""
+"""How failures of a vendor are reported."""
 
-import asyncio
 import socketserver
-import ssl
 from collections.abc import Generator
 from contextlib import contextmanager
 from socket import gaierror
@@ -19,7 +17,7 @@ from foldline.history.messages import Message
 from foldline.providers.vendors.failure import sdk_errors
 from foldline.providers.vendors.opening import open_model
 from foldline.reduction.config import ProviderConfig
-from tests.providers.vendors.asking import KEY, ask, ask_stream, close, opened, request_of
+from tests.providers.vendors.asking import KEY, ask, ask_stream, opened, request_of
 from tests.servers.vendor import Answer, VendorServer
 
 
@@ -61,7 +59,7 @@ def error_body(spec: str, code: str) -> dict[str, Any]:
         (529, "overloaded_error"),
     ],
 )
-def test_statuses_are_told(
+def test_statuses_are_reported(
     vendor: VendorServer, spec: str, status: int, code: str, streams: bool
 ) -> None:
     """The error names the model, the status and the code, and neither a word nor the key."""
@@ -124,7 +122,7 @@ def test_answers_that_are_none(vendor: VendorServer, spec: str, body: bytes) -> 
 @pytest.mark.parametrize("spec", SPECS)
 @pytest.mark.parametrize("body", [b"<html>oops</html>", b"", b'"text"'])
 def test_errors_without_a_body(vendor: VendorServer, spec: str, body: bytes) -> None:
-    """An error whose body says nothing is told by its status."""
+    """An error whose body says nothing is reported by its status."""
     error = failure(vendor, spec, Answer(body=body, status=502))
 
     assert f"{error}" == f"{spec} failed: status 502"
@@ -168,7 +166,7 @@ def test_errors_without_a_body(vendor: VendorServer, spec: str, body: bytes) -> 
     ],
 )
 @pytest.mark.parametrize("streams", [False, True])
-def test_an_overflow_tells_the_window(
+def test_an_overflow_has_the_window(
     vendor: VendorServer, spec: str, body: dict[str, Any], streams: bool
 ) -> None:
     """A request that is too long is an error of its own, with the window and the size."""
@@ -191,27 +189,27 @@ def test_an_overflow_of_responses(vendor: VendorServer) -> None:
     assert isinstance(whole, ContextOverflowError)
     assert isinstance(inside, ContextOverflowError)
     assert isinstance(streamed, ContextOverflowError)
-    assert [one.status for one in (whole, inside, streamed)] == [400, 400, 400]
+    assert [one.status for one in (whole, inside, streamed)] == [400, None, None]
 
 
 @pytest.mark.parametrize(
-    ("spec", "event", "status"),
+    ("spec", "event", "said"),
     [
-        (CHAT, {"error": {"code": 429, "message": CANARY}}, 429),
-        (CHAT, {"error": {"type": "server_error", "message": CANARY}}, 500),
-        (CHAT, {"error": CANARY}, None),
-        (CLAUDE, {"type": "error", "error": {"type": "overloaded_error", "message": CANARY}}, 529),
-        (RESPONSES, {"type": "error", "code": "rate_limit_exceeded", "message": CANARY}, 429),
+        (CHAT, {"error": {"code": 429, "message": CANARY}}, "status 429"),
+        (CHAT, {"error": {"type": "server_error", "message": CANARY}}, "server_error"),
+        (CHAT, {"error": CANARY}, "no reason given"),
+        (CLAUDE, {"type": "error", "error": {"type": "busy", "message": CANARY}}, "busy"),
+        (RESPONSES, {"type": "error", "code": "rate_limit", "message": CANARY}, "rate_limit"),
     ],
 )
 def test_errors_inside_a_stream(
-    vendor: VendorServer, spec: str, event: dict[str, Any], status: int | None
+    vendor: VendorServer, spec: str, event: dict[str, Any], said: str
 ) -> None:
-    """An error inside a stream has the status that it would have had before it."""
+    """An error inside a stream is reported by its codes, one of which may be a status."""
     error = failure(vendor, spec, Answer.stream([event]), streams=True)
 
-    assert error.status == status
-    assert CANARY not in f"{error}"
+    assert f"{error}" == f"{spec} failed: {said}"
+    assert error.status == (429 if said == "status 429" else None)
 
 
 @pytest.mark.parametrize(
@@ -236,9 +234,7 @@ def test_an_unknown_previous_response(
 
 @pytest.mark.parametrize("spec", [CHAT, CLAUDE])
 def test_a_conversation_nobody_holds(vendor: VendorServer, spec: str) -> None:
-    """
-    Who asks a format that holds no conversation to go on with one is told so before any request.
-    """
+    """A format that holds no conversation refuses to continue one before any request."""
     with pytest.raises(ServiceThreadLostError, match="no longer holds"):
         ask(opened(vendor, spec), request_of(Message.user("x"), thread="resp_1"))
 
@@ -258,16 +254,14 @@ def unreachable(base_url: str, spec: str = CHAT) -> str:
 
 @pytest.mark.parametrize("spec", SPECS)
 def test_an_unreachable_vendor(spec: str) -> None:
-    """
-    Where nobody listens the error tells the host, the port and that the connection was refused.
-    """
+    """If no server listens, the error has the host, the port and the class of the cause."""
     with VendorServer() as gone:
         address = urlsplit(gone.url)
 
-    told = unreachable(f"http://user:{KEY}@{address.netloc}/path?query=secret", spec)
+    error = unreachable(f"http://user:{KEY}@{address.netloc}/path?query=secret", spec)
 
     where = f"{address.hostname}:{address.port}"
-    assert told == f"{spec} could not be reached at {where}: the connection was refused"
+    assert error == f"{spec} could not be reached at {where}: ConnectionRefusedError"
 
 
 @contextmanager
@@ -291,24 +285,24 @@ def talking(said: bytes) -> Generator[int]:
 
 
 @pytest.mark.parametrize(
-    ("scheme", "said", "told"),
+    ("scheme", "said", "kind"),
     [
-        ("http", b"", "the connection was dropped"),
-        ("http", b"SSH-2.0-x\r\n\r\n", "the connection was dropped"),
-        ("https", b"", "TLS failed"),
-        ("https", b"HTTP/1.1 400 no\r\n\r\n", "TLS failed"),
+        ("http", b"", "RemoteProtocolError"),
+        ("http", b"SSH-2.0-x\r\n\r\n", "RemoteProtocolError"),
+        ("https", b"", "SSL"),
+        ("https", b"HTTP/1.1 400 no\r\n\r\n", "SSL"),
     ],
 )
-def test_why_a_vendor_is_unreachable(scheme: str, said: bytes, told: str) -> None:
-    """What ended the connection is told by its kind."""
+def test_why_a_vendor_is_unreachable(scheme: str, said: bytes, kind: str) -> None:
+    """What ended the connection is reported by its class."""
     with talking(said) as port:
         error = unreachable(f"{scheme}://127.0.0.1:{port}/v1")
 
-    assert error.startswith(f"{CHAT} could not be reached at 127.0.0.1:{port}: {told}")
+    assert error.startswith(f"{CHAT} could not be reached at 127.0.0.1:{port}: {kind}")
 
 
 def failed(error: Exception) -> str:
-    """Return what is told of *error*, raised while a vendor is asked."""
+    """Return the message for *error*, raised while a vendor is asked."""
     with pytest.raises(ModelError) as caught, sdk_errors(CHAT):
         raise error
     return f"{caught.value}"
@@ -321,48 +315,23 @@ def caused(error: openai.APIConnectionError, cause: BaseException) -> openai.API
 
 
 @pytest.mark.parametrize(
-    ("cause", "told"),
+    ("cause", "kind"),
     [
-        (gaierror(-2, "no"), "the host name was not found"),
-        (httpx2.ProxyError("no"), "the proxy failed"),
-        (
-            httpx2.RemoteProtocolError("no"),
-            "the connection was dropped, or the server does not speak HTTP",
-        ),
-        (httpx2.ReadError("no"), "the connection was dropped"),
-        (ssl.SSLCertVerificationError(1, "no"), "TLS failed: the certificate is not trusted"),
-        (
-            ExceptionGroup("all", [OSError("no"), ConnectionRefusedError()]),
-            "the connection was refused",
-        ),
-        (ConnectionResetError(), "the connection was dropped"),
-        (httpx2.UnsupportedProtocol("no"), "UnsupportedProtocol"),
+        (gaierror(-2, "no"), "gaierror"),
+        (httpx2.ProxyError("no"), "ProxyError"),
+        (ExceptionGroup("", [OSError(), ConnectionRefusedError()]), "ConnectionRefusedError"),
     ],
 )
-def test_causes_are_told_by_their_kind(cause: Exception, told: str) -> None:
-    """
-    However deep the cause lies it is told in words, and by the name of its class where it is unknown.
-    """
+def test_causes_are_reported_by_their_kind(cause: Exception, kind: str) -> None:
+    """The class of the first cause is reported, without a path or a query of the address."""
     request = httpx2.Request("POST", "http://[::1]:8080/v1?key=secret")
     error = openai.APIConnectionError(request=request)
 
-    assert failed(caused(error, cause)) == f"{CHAT} could not be reached at [::1]:8080: {told}"
-
-
-def test_a_connection_that_is_never_made() -> None:
-    """
-    Where the connection itself takes too long the vendor was not reached; the answer is not late.
-    """
-    request = httpx2.Request("POST", "https://example.com/v1")
-    error = openai.APITimeoutError(request=request)
-
-    told = failed(caused(error, httpx2.ConnectTimeout("no")))
-
-    assert told == f"{CHAT} could not be reached at example.com:443: the connection timed out"
+    assert failed(caused(error, cause)) == f"{CHAT} could not be reached at [::1]:8080: {kind}"
 
 
 def test_an_error_without_a_request() -> None:
-    """Where the client does not say what it had asked, no address is told."""
+    """If the client gives no request, the error has no address."""
     assert failed(httpx2.ReadTimeout("no")) == f"{CHAT} did not answer in time"
 
 
@@ -380,19 +349,3 @@ def test_a_slow_vendor(vendor: VendorServer, spec: str) -> None:
         )
 
     assert vendor.left.wait(10)
-
-
-def test_a_failure_can_be_tried_again(vendor: VendorServer) -> None:
-    """A binding whose last call has failed answers the next one."""
-    whole = {"id": "c", "choices": [{"message": {"role": "assistant", "content": "yes"}}]}
-    vendor.answers = [Answer.of(error_body(CHAT, "x"), status=400), Answer.of(whole)]
-    model = opened(vendor, CHAT)
-
-    async def run() -> str:
-        with pytest.raises(ModelError):
-            await model.respond(request_of(Message.user("x")))
-        response = await model.respond(request_of(Message.user("x")))
-        await close(model)
-        return response.messages[0].text
-
-    assert asyncio.run(run()) == "yes"

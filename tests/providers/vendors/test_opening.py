@@ -1,7 +1,6 @@
 """Models by their names."""
 
 import json
-import re
 import subprocess
 import sys
 
@@ -16,10 +15,9 @@ from foldline.providers.model import (
     StreamingChatModel,
     window_of,
 )
-from foldline.providers.vendors.catalogue import COMMON_VENDORS
-from foldline.providers.vendors.opening import open_model
+from foldline.providers.vendors.opening import COMMON_VENDORS, open_model
 from foldline.providers.vendors.pydantic_model import PydanticModel
-from foldline.providers.vendors.wire_model import WireModel
+from foldline.providers.vendors.vendor_model import WireModel
 from foldline.reduction.config import ProviderConfig
 from tests.providers.vendors.asking import KEY, ask, config, request_of
 from tests.servers.vendor import Answer, VendorServer
@@ -177,15 +175,12 @@ def test_a_local_server_needs_no_key(vendor: VendorServer) -> None:
         ("sentence-transformers:x", "vendor 'sentence-transformers' cannot be opened by name"),
         (3, "model must be 'vendor:model', a ProviderConfig or a ChatModel, got int"),
         (None, "model must be 'vendor:model', a ProviderConfig or a ChatModel, got None"),
-        (keyed("openai-chatgpt"), "vendor 'openai-chatgpt' takes no key from a ProviderConfig"),
+        (keyed("openai-chatgpt"), "vendor 'openai-chatgpt' takes no api_key from a ProviderConfig"),
         (keyed("snowflake"), "vendor 'snowflake' needs SNOWFLAKE_ACCOUNT"),
-        (keyed("gateway/openai"), "vendor 'gateway/openai' needs PYDANTIC_AI_GATEWAY_BASE_URL"),
+        (keyed("gateway/openai"), "vendor 'gateway/openai' takes no api_key from"),
         (
             keyed("openrouter", "gpt-4o"),
-            (
-                "vendor 'openrouter' needs another form of model name such as 'openai/gpt-4o', "
-                "got 'gpt-4o'"
-            ),
+            ("vendor 'openrouter' needs another form of model name, got 'gpt-4o'"),
         ),
         (keyed("nobody", base_url="http://127.0.0.1"), "unknown vendor 'nobody'"),
         *(
@@ -247,14 +242,6 @@ def test_without_the_extra(
     assert caught.value.extra == extra
 
 
-def test_a_wrong_kind_is_named_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Something that is no model is refused also where pydantic-ai is not installed."""
-    monkeypatch.setitem(sys.modules, "pydantic_ai.models", None)
-
-    with pytest.raises(ConfigError, match="got int"):
-        open_model(3)
-
-
 def test_only_responses_holds_a_history() -> None:
     """A vendor that holds no history refuses to be opened as if it did."""
     with pytest.raises(ConfigError, match="holds no history"):
@@ -272,7 +259,7 @@ def test_keys_are_never_shown(vendor: VendorServer) -> None:
     )
 
 
-def told_of(spec: str) -> str:
+def refusal_of(spec: str) -> str:
     """Return why *spec* cannot be opened here."""
     with pytest.raises((ConfigError, MissingExtraError)) as caught:
         open_model(spec)
@@ -284,19 +271,10 @@ def test_common_vendors_are_vendors(vendor: str) -> None:
     """
     The vendors that the error for an unknown one lists are known: they need a key or a package.
     """
-    told = told_of(f"{vendor}:x")
+    message = refusal_of(f"{vendor}:x")
 
-    assert re.search("needs", told)
-    assert "unknown vendor" not in told
-
-
-def test_an_unknown_vendor_is_told_of_others() -> None:
-    """The nearest vendors are named, then the common ones."""
-    told = told_of("googel:x")
-
-    near, _, common = told.partition("? ")
-    assert near == "unknown vendor 'googel': did you mean 'google'"
-    assert common == f"common ones are {', '.join(COMMON_VENDORS)}"
+    assert "needs" in message
+    assert "unknown vendor" not in message
 
 
 @pytest.mark.parametrize("spec", ["openai:gpt-4o", "openai-chat:gpt-4o", "anthropic:claude-x"])

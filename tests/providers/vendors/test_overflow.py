@@ -2,7 +2,7 @@
 
 import pytest
 
-from foldline.providers.vendors.overflow import Overflow, read_overflow
+from foldline.providers.vendors.failure import read_overflow
 
 
 CHAT = "This model's maximum context length is 128000 tokens. However, "
@@ -74,7 +74,7 @@ def test_texts_are_read(text: str, window: int | None, tokens: int | None) -> No
     """The window and the size of the request are read where the text holds them."""
     found = read_overflow(status=400, codes=(), error={"message": text})
 
-    assert found == Overflow(window=window, tokens=tokens)
+    assert found == (window, tokens)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_texts_are_read(text: str, window: int | None, tokens: int | None) -> No
 )
 def test_codes_are_read(status: int | None, codes: tuple[str, ...]) -> None:
     """A code or the status alone says it too."""
-    assert read_overflow(status=status, codes=codes, error={}) == Overflow()
+    assert read_overflow(status=status, codes=codes, error={}) == (None, None)
 
 
 def test_numbers_beside_the_text_are_read() -> None:
@@ -97,7 +97,7 @@ def test_numbers_beside_the_text_are_read() -> None:
 
     found = read_overflow(status=400, codes=("exceed_context_size_error",), error=error)
 
-    assert found == Overflow(window=4096, tokens=5000)
+    assert found == (4096, 5000)
 
 
 @pytest.mark.parametrize(

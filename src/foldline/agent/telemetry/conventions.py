@@ -39,7 +39,6 @@ __all__ = [
     "model_attributes",
     "request_attributes",
     "response_attributes",
-    "response_content",
     "sendable",
     "turn_attributes",
 ]
@@ -107,14 +106,7 @@ def model_attributes(name: str) -> Attributes:
 def request_attributes(
     settings: Mapping[str, object], *, streams: bool, is_compacted: bool
 ) -> Attributes:
-    """
-    Return what is known of a model call before it is made, apart from the model.
-
-    Args:
-        settings: The settings of the request.
-        streams: Whether the answer is streamed.
-        is_compacted: Whether a reduction is active in the request.
-    """
+    """Return what is known of a model call before it is made, apart from the model."""
     found: Attributes = {
         f"gen_ai.request.{name}": value
         for key, name in _SETTINGS.items()
@@ -166,13 +158,7 @@ def _usage_attributes(usage: Usage | None) -> Attributes:
 
 
 def fold_attributes(event: HistoryReductionEvent, *, with_content: bool) -> Attributes:
-    """
-    Return the outcome of a fold.
-
-    Args:
-        event: The event of the fold.
-        with_content: Whether to include the summary.
-    """
+    """Return the outcome of a fold; the summary only *with_content*."""
     found: Attributes = {
         "foldline.fold.status": event.status,
         "foldline.fold.reason": event.reason.name.lower(),
@@ -211,20 +197,11 @@ def error_type(error: BaseException) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
-def messages_content(messages: Iterable[Message]) -> str:
-    """Return *messages* as the JSON of the conventions."""
-    return _json(to_otel(_bare(messages)))
-
-
-def response_content(response: ChatResponse) -> str:
-    """Return the messages of *response* as the JSON of the conventions."""
-    said = to_otel(_bare(response.messages))
-    return _json([{**item, "finish_reason": response.finish_reason} for item in said])
-
-
-def _bare(messages: Iterable[Message]) -> list[Message]:
+def messages_content(messages: Iterable[Message], **beside: str) -> str:
+    """Return *messages*, each with *beside*, as the JSON of the conventions."""
     # Without the vendors' own items, every message is written from its parts alone.
-    return [structs.replace(message, native=None) for message in messages]
+    bare = [structs.replace(message, native=None) for message in messages]
+    return _json([{**item, **beside} for item in to_otel(bare)])
 
 
 def answer_content(content: str | tuple[ResponseContent, ...]) -> str:

@@ -31,14 +31,7 @@ class Observer(Protocol):
     """
 
     def turn(self, *, agent: str, model: str, thread_id: str) -> Observation[AgentEvent]:
-        """
-        Observe a turn; the function is called with each of its events.
-
-        Args:
-            agent: The name of the agent.
-            model: The name of its model.
-            thread_id: The thread.
-        """
+        """Observe a turn; the function is called with each of its events."""
         ...
 
     def model_call(
@@ -49,15 +42,7 @@ class Observer(Protocol):
         streams: bool = False,
         reduction: HistoryReductionEvent | None = None,
     ) -> Observation[ChatResponse]:
-        """
-        Observe one model call.
-
-        Args:
-            request: What the model is sent.
-            model: The name of the model.
-            streams: Whether the answer is streamed.
-            reduction: How the view in the request was made.
-        """
+        """Observe one model call; *reduction* says how the view in the request was made."""
         ...
 
     def tool(self, tool: Tool, call: ToolCallPart) -> Observation[ToolAnswer]:
@@ -74,8 +59,6 @@ def _ignore(_: object) -> None:
 
 
 class _Unobserved:
-    """The observer that does nothing."""
-
     _nothing: nullcontext[Callable[[object], None]] = nullcontext(_ignore)
 
     def turn(self, **_: object) -> Observation[AgentEvent]:
@@ -113,12 +96,7 @@ class ObservedModel:
         return window_of(self._model)
 
     async def respond(self, request: ChatRequest) -> ChatResponse:
-        """
-        Return the model's answer to *request*.
-
-        Raises:
-            ModelError: The model failed.
-        """
+        """Return the model's answer to *request*."""
         with self._observer.model_call(request, model=self._model.name) as answered:
             response = await self._model.respond(request)
             answered(response)

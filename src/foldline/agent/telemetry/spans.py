@@ -21,6 +21,7 @@ from foldline.agent.telemetry.conventions import (
     ERROR_TYPE,
     OPERATION,
     REQUEST_MODEL,
+    RESPONSE_MODEL,
     Attributes,
     answer_content,
     error_type,
@@ -30,11 +31,9 @@ from foldline.agent.telemetry.conventions import (
     model_attributes,
     request_attributes,
     response_attributes,
-    response_content,
     sendable,
     turn_attributes,
 )
-from foldline.agent.telemetry.metrics import Metrics
 from foldline.agent.tools.answer import ToolAnswer
 from foldline.agent.tools.tool import Tool
 from foldline.errors import FoldlineError, MissingExtraError, ModelError
@@ -44,7 +43,7 @@ from foldline.reduction.event import HistoryReductionEvent
 
 
 if TYPE_CHECKING:
-    from opentelemetry.metrics import MeterProvider
+    from opentelemetry.metrics import Meter, MeterProvider
     from opentelemetry.trace import Span, TracerProvider
 
 
@@ -54,11 +53,12 @@ __all__ = ["Telemetry"]
 _SCOPE = "foldline"
 _THREAD = "foldline.conversation"
 _CALL = "foldline.call"
+# Source: OpenTelemetry GenAI semantic conventions, page gen-ai-metrics.
+_TOKEN_BOUNDARIES = tuple(4**power for power in range(14))
+_SECOND_BOUNDARIES = tuple(0.01 * 2**power for power in range(14))
 
 
 class _Call(Struct):
-    """The model call that is current."""
-
     span: "Span"
     started: float
     awaits_first: bool
@@ -88,13 +88,9 @@ class Telemetry:
         capture_content: bool = False,
     ) -> None:
         """
-        Trace and measure with the given providers.
+        Trace and measure with the given providers, or those of the process.
 
-        Args:
-            tracer_provider: What makes spans; the one of the process by default.
-            meter_provider: What makes metrics; the one of the process by default.
-            capture_content: Whether spans include messages, summaries, and the arguments and
-                results of tools.
+        *capture_content* includes messages, summaries, and the arguments and results of tools.
 
         Raises:
             MissingExtraError: The `otel` extra is not installed.
@@ -108,7 +104,7 @@ class Telemetry:
 
         made_by = version("foldline")
         self._tracer = trace.get_tracer(_SCOPE, made_by, tracer_provider)
-        self._metrics = Metrics(metrics.get_meter(_SCOPE, made_by, meter_provider))
+        self._metrics = _Metrics(metrics.get_meter(_SCOPE, made_by, meter_provider))
         self._trace, self._context = trace, context
         self._with_content = capture_content
 
@@ -165,7 +161,8 @@ class Telemetry:
                 call.response = response
                 span.set_attributes(response_attributes(response))
                 if captures:
-                    span.set_attribute("gen_ai.output.messages", response_content(response))
+                    said = messages_content(response.messages, finish_reason=response.finish_reason)
+                    span.set_attribute("gen_ai.output.messages", said)
 
             with self._current(_CALL, call), self._measured(call, named):
                 yield told
@@ -264,3 +261,80 @@ class Telemetry:
     def _fail(self, span: "Span", kind: str, description: str | None = None) -> None:
         span.set_attribute(ERROR_TYPE, kind)
         span.set_status(self._trace.StatusCode.ERROR, description)
+
+
+class _Metrics:
+    """Counts and measures model calls, folds and views."""
+
+    def __init__(self, meter: "Meter") -> None:
+        self._tokens = meter.create_histogram(
+            "gen_ai.client.token.usage",
+            unit="{token}",
+            description="Number of input and output tokens used.",
+            explicit_bucket_boundaries_advisory=_TOKEN_BOUNDARIES,
+        )
+        self._durations = meter.create_histogram(
+            "gen_ai.client.operation.duration",
+            unit="s",
+            description="GenAI operation duration.",
+            explicit_bucket_boundaries_advisory=_SECOND_BOUNDARIES,
+        )
+        self._folds = meter.create_counter(
+            "foldline.folds", unit="{fold}", description="Folds that were tried."
+        )
+        self._fold_durations = meter.create_histogram(
+            "foldline.fold.duration",
+            unit="s",
+            description="Duration of folds.",
+            explicit_bucket_boundaries_advisory=_SECOND_BOUNDARIES,
+        )
+        self._hits = meter.create_counter(
+            "foldline.hits",
+            unit="{hit}",
+            description="Model calls that used an existing reduction.",
+        )
+        self._saved = meter.create_counter(
+            "foldline.tokens.saved",
+            unit="{token}",
+            description="Estimated tokens that views saved, summed over model calls.",
+        )
+        self._summarizer_calls = meter.create_counter(
+            "foldline.summarizer.calls", unit="{call}", description="Calls of summarizers."
+        )
+
+    def called(
+        self,
+        seconds: float,
+        named: Attributes,
+        response: ChatResponse | None,
+        *,
+        error: str | None = None,
+    ) -> None:
+        """Count a model call; *named* are the attributes of the model."""
+        attributes: Attributes = {OPERATION: "chat"} | named
+        if response is not None and response.model is not None:
+            attributes[RESPONSE_MODEL] = response.model
+        if response is not None and response.usage is not None:
+            counts = {"input": response.usage.input_tokens, "output": response.usage.output_tokens}
+            for kind, tokens in counts.items():
+                self._tokens.record(tokens, attributes | {"gen_ai.token.type": kind})
+        failed: Attributes = {} if error is None else {ERROR_TYPE: error}
+        self._durations.record(seconds, attributes | failed)
+
+    def folded(self, event: HistoryReductionEvent) -> None:
+        """Count a fold."""
+        attributes = {
+            "foldline.fold.status": event.status,
+            "foldline.fold.strategy": event.strategy,
+        }
+        self._folds.add(1, attributes)
+        self._fold_durations.record(event.duration, attributes)
+        self._summarizer_calls.add(event.summarizer_calls, attributes)
+
+    def viewed(self, event: HistoryReductionEvent) -> None:
+        """Count the view that a model call sends."""
+        attributes = {"foldline.fold.strategy": event.strategy}
+        if event.status == "cache_hit":
+            self._hits.add(1, attributes)
+        if is_compacted(event):
+            self._saved.add(max(0, event.original_tokens - event.reduced_tokens), attributes)

@@ -71,7 +71,10 @@ def _content(value: object) -> str | tuple[ResponseContent, ...]:
     if isinstance(value, TextPart):
         return value.content
     if isinstance(value, bytes | bytearray):
-        return _text(bytes(value))
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            return f"[{len(value):,} bytes that are not text]"
     return _parts(value) or _json(value)
 
 
@@ -83,13 +86,6 @@ def _parts(value: object) -> tuple[ResponseContent, ...]:
     given = tuple(cast("Iterable[object]", value))
     parts = tuple(one for one in given if isinstance(one, _CONTENT))
     return parts if len(parts) == len(given) else ()
-
-
-def _text(data: bytes) -> str:
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        return f"[{len(data):,} bytes that are not text]"
 
 
 def _json(value: object) -> str:

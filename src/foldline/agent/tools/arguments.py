@@ -42,15 +42,6 @@ class ArgumentReader(Struct, frozen=True, kw_only=True):
         Types must match, except for what is harmless: a number or boolean as a string, a whole number
         as `3.0`, 0 and 1 as booleans, a time in seconds. If a key is repeated, the last one counts; an
         empty *text* is an empty object. The function's defaults fill in what the model does not give.
-
-        Args:
-            text: What the model wrote.
-            context: The call.
-            schema: The schema that the model was given; an error quotes it.
-
-        Raises:
-            FormatError: *text* does not match. The message says what is wrong and what is expected,
-                for the model to read.
         """
         text = text if text.strip() else "{}"
         given = _any_object(text) if self.fields is None else _checked(text, self.fields, schema)
@@ -58,12 +49,7 @@ class ArgumentReader(Struct, frozen=True, kw_only=True):
 
 
 def reader_of(signature: Signature, *, name: str) -> ArgumentReader:
-    """
-    Return what reads arguments for *signature*, of the tool *name*.
-
-    Raises:
-        ConfigError: A parameter has a name or a type that cannot be read.
-    """
+    """Return what reads arguments for *signature*, of the tool *name*."""
     try:
         fields = msgspec.defstruct(
             name.replace("-", "_"),

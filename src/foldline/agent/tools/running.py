@@ -58,9 +58,6 @@ async def run_tool(tool: Tool, arguments_json: str, context: ToolContext) -> Too
     An async function runs in a task of its own, any other in a thread of its own, both with a copy of
     the context variables. After a timeout or the end of the turn the task is cancelled. A thread
     cannot be stopped and runs on, and so does a task that ignores being cancelled.
-
-    Raises:
-        CancelledError: The turn was cancelled.
     """
     try:
         arguments = tool.reader.read(arguments_json, context, schema=tool.parameters)

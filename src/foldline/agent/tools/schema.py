@@ -31,12 +31,7 @@ _KINDS: Mapping[type, str] = MappingProxyType({str: "string", int: "integer", bo
 
 
 def schema_of(parameters: Sequence[Parameter], *, name: str) -> JsonSchema:
-    """
-    Return the schema of the arguments that the tool *name* takes.
-
-    Raises:
-        ConfigError: A parameter has a type without a JSON schema; the message names it.
-    """
+    """Return the schema of the arguments that the tool *name* takes."""
     schemas, definitions = _components(parameters, name)
     references = _References.of(schemas, definitions)
     properties: JsonSchema = {}
@@ -116,12 +111,10 @@ def _kind(values: Iterable[object]) -> JsonSchema:
 
 
 class _References(Struct, frozen=True, kw_only=True):
-    """The definitions that a schema refers to."""
+    """The definitions that a schema refers to; recursive ones cannot be inlined."""
 
     definitions: Mapping[str, JsonSchema]
-
     recursive: frozenset[str]
-    """The names of those that refer to themselves; they cannot be inlined."""
 
     @classmethod
     def of(
@@ -229,17 +222,14 @@ def foreign_value(kind: type, value: object) -> object:
 
 
 def _faults(error: ValueError) -> str:
-    told: object = getattr(error, "errors", None)
-    if not callable(told):
+    found: object = getattr(error, "errors", None)
+    if not callable(found):
         return str(error)
-    faults = cast("Sequence[dict[str, Any]]", cast("Callable[[], object]", told)())
-    return "; ".join(_fault(one) for one in faults)
-
-
-def _fault(told: dict[str, Any]) -> str:
-    place = ".".join(str(step) for step in told.get("loc", ()))
-    said = str(told.get("msg", "not allowed"))
-    return f"{place}: {said}" if place else said
+    faults: list[str] = []
+    for one in cast("Sequence[dict[str, Any]]", cast("Callable[[], object]", found)()):
+        place, said = ".".join(map(str, one.get("loc", ()))), str(one.get("msg", "not allowed"))
+        faults.append(f"{place}: {said}" if place else said)
+    return "; ".join(faults)
 
 
 def plain_value(value: object) -> object:

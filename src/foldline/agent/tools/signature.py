@@ -46,19 +46,21 @@ _INSTEAD: Mapping[object, Any] = MappingProxyType(
         time: Annotated[time, Meta(extra_json_schema={"format": "time"})],
     }
 )
+_Reader: TypeAlias = Callable[[str], re.Match[str] | None]
+
 _GOOGLE = re.compile(
     r"(?P<parameters>Args|Arguments|Params|Parameters|(?:Keyword|Other) (?:Args|Arguments|Parameters))"
     r":\s*|(?:Attributes|Examples?|Notes?|Raises|References|Returns?|See Also|Todo|Warnings?|Warns"
     r"|Yields?):\s*"
-)
-_UNDERLINE = re.compile(r"-{3,}\s*")
-_NUMPY = re.compile(r"(?:Other )?Parameters\s*")
-_FIELD = re.compile(r":(?:[a-z]+)(?: [^:\n]*)?:")
-_GOOGLE_ENTRY = re.compile(r"\*{0,2}(\w+)(?:\s*\(.*?\))?\s*:(?:\s+|$)(.*)")
-_NUMPY_ENTRY = re.compile(r"(\*{0,2}\w+(?:\s*,\s*\*{0,2}\w+)*)\s*(?::.*)?")
+).fullmatch
+_UNDERLINE = re.compile(r"-{3,}\s*").fullmatch
+_NUMPY = re.compile(r"(?:Other )?Parameters\s*").fullmatch
+_FIELD = re.compile(r":(?:[a-z]+)(?: [^:\n]*)?:").match
+_GOOGLE_ENTRY = re.compile(r"\*{0,2}(\w+)(?:\s*\(.*?\))?\s*:(?:\s+|$)(.*)").fullmatch
+_NUMPY_ENTRY = re.compile(r"(\*{0,2}\w+(?:\s*,\s*\*{0,2}\w+)*)\s*(?::.*)?").fullmatch
 _SPHINX_ENTRY = re.compile(
     r":(?:param|parameter|arg|argument|key|keyword)\s[^:]*?(?<!\w)(\w++)\s*+:\s*(.*)"
-)
+).fullmatch
 
 
 class ToolContext(Struct, frozen=True, kw_only=True):
@@ -97,24 +99,17 @@ class Parameter(Struct, frozen=True, kw_only=True):
     """A parameter that the model fills in."""
 
     name: str
-    """Its name."""
-
     annotation: Any
-    """Its type; `Any` if the function does not say."""
-
     default: object = UNSET
-    """Its default; UNSET if the model must give it."""
+    """UNSET if the model must give it."""
 
     description: str = ""
-    """Its description for the model."""
 
 
 class Signature(Struct, frozen=True, kw_only=True):
     """The parameters and the description of a function."""
 
     parameters: tuple[Parameter, ...]
-    """The parameters that the model fills in, in order."""
-
     contexts: tuple[str, ...]
     """The names of the parameters that get the `ToolContext`."""
 
@@ -137,10 +132,6 @@ def read_signature(function: ToolFunction, *, name: str) -> Signature:
     Read the parameters of *function*, for the tool *name*.
 
     Arguments that a `partial` binds by name are no parameters: the model neither sees nor sets them.
-
-    Raises:
-        ConfigError: It is not a function, has a parameter that cannot be given by name, or an
-            annotation that cannot be resolved.
     """
     _check(function, name)
     plain = without_partial(function)
@@ -176,7 +167,9 @@ def _parameters(function: ToolFunction, name: str) -> Iterator[inspect.Parameter
     except (TypeError, ValueError) as error:
         message = f"tool {name!r} has no readable signature: {error}"
         raise ConfigError(message) from error
-    bound = _bound(function)
+    bound: Iterable[str] = ()
+    if isinstance(function, partial):
+        bound = cast("partial[object]", function).keywords
     for place, one in enumerate(found.values()):
         if one.kind in _REFUSED:
             kind = _REFUSED[one.kind]
@@ -187,12 +180,6 @@ def _parameters(function: ToolFunction, name: str) -> Iterator[inspect.Parameter
             raise ConfigError(message)
         if one.name not in bound:
             yield one
-
-
-def _bound(function: ToolFunction) -> frozenset[str]:
-    if isinstance(function, partial):
-        return frozenset(cast("partial[object]", function).keywords)
-    return frozenset()
 
 
 def _hints(plain: ToolFunction, name: str) -> Mapping[str, object]:
@@ -248,13 +235,10 @@ def _readable(hint: Any) -> Any:
 
 
 class Docstring(Struct, frozen=True, kw_only=True):
-    """The parts of a docstring."""
+    """The text before the first section of a docstring, and the description of each parameter."""
 
     description: str
-    """The text before the first section."""
-
     parameters: Mapping[str, str]
-    """The description of each parameter, in one line."""
 
 
 def read_docstring(text: str) -> Docstring:
@@ -272,20 +256,20 @@ def read_docstring(text: str) -> Docstring:
 def _begins_section(lines: Sequence[str], place: int) -> bool:
     line = lines[place]
     after = lines[place + 1] if place + 1 < len(lines) else ""
-    if _UNDERLINE.fullmatch(after):
+    if _UNDERLINE(after):
         return bool(line.strip())
-    return bool(_GOOGLE.fullmatch(line) or _FIELD.match(line))
+    return bool(_GOOGLE(line) or _FIELD(line))
 
 
 def _entries(section: Sequence[str]) -> Iterator[tuple[list[str], str]]:
     """Yield the names and the text of each entry of *section*, if it is one of parameters."""
     first, *rest = section
-    google = _GOOGLE.fullmatch(first)
-    if _FIELD.match(first):
+    google = _GOOGLE(first)
+    if _FIELD(first):
         yield from _read([first, *(line.strip() for line in rest)], _SPHINX_ENTRY)
     elif google is not None and google["parameters"]:
         yield from _read(_indented(rest), _GOOGLE_ENTRY)
-    elif _NUMPY.fullmatch(first):
+    elif _NUMPY(first):
         yield from _read(rest[1:], _NUMPY_ENTRY)
 
 
@@ -301,17 +285,17 @@ def _indented(lines: Sequence[str]) -> list[str]:
     return inside
 
 
-def _read(lines: Sequence[str], entry: re.Pattern[str]) -> Iterator[tuple[list[str], str]]:
+def _read(lines: Sequence[str], entry: _Reader) -> Iterator[tuple[list[str], str]]:
     names: list[str] = []
     said: list[str] = []
     for line in lines:
-        begun = entry.fullmatch(line)
+        begun = entry(line)
         if begun is None:
             said.append(line.strip())
             continue
         if names:
             yield names, " ".join(filter(None, said))
         names = re.findall(r"\w+", begun[1])
-        said = [begun[2].strip()] if entry.groups > 1 else []
+        said = [begun[2].strip()] if begun.re.groups > 1 else []
     if names:
         yield names, " ".join(filter(None, said))

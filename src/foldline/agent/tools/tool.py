@@ -67,7 +67,12 @@ class Tool(Struct, frozen=True, kw_only=True):
         if not _NAME.fullmatch(str(self.name)):
             message = f"name must be 1 to 64 of A-Z a-z 0-9 _ -, got {self.name!r}"
             raise ConfigError(message)
-        _check_returns(self.function, self.name)
+        plain = without_partial(self.function)
+        if isgeneratorfunction(plain) or isasyncgenfunction(plain):
+            message = (
+                f"tool {self.name!r} must be a function that returns its result, got a generator"
+            )
+            raise ConfigError(message)
         expect_choice("policy", self.policy, get_args(ToolPolicy))
         if self.timeout is not None:
             expect_seconds("timeout", self.timeout)
@@ -88,13 +93,6 @@ class Tool(Struct, frozen=True, kw_only=True):
     def is_async(self) -> bool:
         """Whether the function is async; any other runs in a thread of its own."""
         return iscoroutinefunction(without_partial(self.function))
-
-
-def _check_returns(function: ToolFunction, name: str) -> None:
-    plain = without_partial(function)
-    if isgeneratorfunction(plain) or isasyncgenfunction(plain):
-        message = f"tool {name!r} must be a function that returns its result, got a generator"
-        raise ConfigError(message)
 
 
 class _Options(TypedDict, total=False):
@@ -173,12 +171,7 @@ def as_tool(given: Tool | ToolFunction) -> Tool:
 
 
 def tools_by_name(given: Iterable[Tool | ToolFunction]) -> Mapping[str, Tool]:
-    """
-    Return *given*, tools and typed functions, as tools by name.
-
-    Raises:
-        ConfigError: It is not a list, one of them cannot be a tool, or two have the same name.
-    """
+    """Return *given*, tools and typed functions, as tools by name."""
     found: dict[str, Tool] = {}
     for one in map(as_tool, several("tools", given)):
         if one.name in found:

@@ -45,6 +45,7 @@ __all__ = [
     "found_thread",
     "opened_store",
     "path_of",
+    "server_of",
     "tenants_note",
     "with_store",
     "with_way_forward",
@@ -70,7 +71,7 @@ _RESULT_CODE = "(SQLITE_"
 _MAGIC = b"SQLite format 3\0"
 _HEADER_SIZE = 100
 _MARK = slice(68, 72)
-_ADDRESS = re.compile(r"([a-z]+)://", re.IGNORECASE)
+_ADDRESS = re.compile(r"([a-z]+)://", re.IGNORECASE).match
 _MOST_TENANTS = 5
 # The scheme of an address: the module of the store, its class, and the extra that it needs.
 _SERVERS = {
@@ -80,7 +81,7 @@ _SERVERS = {
     "rediss": ("redis", "RedisStore", "redis"),
     "unix": ("redis", "RedisStore", "redis"),
 }
-_HEXADECIMAL = re.compile(rb"\s*([0-9a-fA-F]{32}|[0-9a-fA-F]{48}|[0-9a-fA-F]{64})\s*")
+_HEXADECIMAL = re.compile(rb"\s*([0-9a-fA-F]{32}|[0-9a-fA-F]{48}|[0-9a-fA-F]{64})\s*").fullmatch
 
 
 class StoreOptions(Struct, frozen=True, kw_only=True):
@@ -195,7 +196,7 @@ def _store(options: KeyOptions, path: Path | None) -> ThreadStore:
 
 def _cipher(name: str) -> AesCipher:
     data = read_file(str(path_of(name)))
-    match = _HEXADECIMAL.fullmatch(data)
+    match = _HEXADECIMAL(data)
     key = data if match is None else bytes.fromhex(match[1].decode())
     try:
         return AesCipher(key)
@@ -215,8 +216,13 @@ def address_of(options: StoreOptions) -> str:
     return options.store
 
 
+def server_of(address: str) -> str:
+    """Return the package of `foldline.threads.stores` that has the store at *address*."""
+    return _SERVERS[_scheme(address)][0]
+
+
 def _scheme(address: str) -> str:
-    match = _ADDRESS.match(address)
+    match = _ADDRESS(address)
     return "" if match is None else match[1].lower()
 
 

@@ -11,15 +11,17 @@ beside the parts as JSON text.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from itertools import chain
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from foldline.errors import FormatError
 from foldline.history.codec import decode_json
-from foldline.history.formats.fields import Object
+from foldline.history.formats.fields import Object, at
 from foldline.history.formats.wire import as_object, is_list, json_text
 from foldline.history.messages import Message, Native, NativeFormat
 from foldline.history.parts import Part, TextPart, ToolCallPart, ToolCallResponsePart
@@ -28,8 +30,9 @@ from foldline.history.parts import Part, TextPart, ToolCallPart, ToolCallRespons
 __all__ = ["Converter"]
 
 
-_PLAIN_KEYS = ["role", "content"]
+_PLAIN_KEYS = ("role", "content")
 _TOOL_PARTS = (ToolCallPart, ToolCallResponsePart)
+_encode = msgspec.json.Encoder().encode
 
 
 class Converter(Struct, frozen=True, kw_only=True):
@@ -63,7 +66,7 @@ class Converter(Struct, frozen=True, kw_only=True):
         Raises:
             FormatError: An item has the wrong shape; the error names its place and the field.
         """
-        return tuple(message for message, _ in self.pairs(items))
+        return tuple([message for message, _ in self.pairs(items)])
 
     def items(self, messages: Iterable[Message]) -> list[Object]:
         """Write *messages* as items; those that were read from this format come out as they were."""
@@ -97,11 +100,16 @@ class Converter(Struct, frozen=True, kw_only=True):
         return self._kept(self.parse(fields), [fields])
 
     def _plain(self, item: Any) -> Message | None:
-        if type(item) is not dict or list(item) != _PLAIN_KEYS or type(item["content"]) is not str:
+        """Return the message that *item* is if it is a role and one str, as most items are."""
+        if type(item) is not dict or len(item) != len(_PLAIN_KEYS):
             return None
-        role: Any = item["role"]
-        parts = (TextPart(item["content"]),)
-        return Message(role=role, parts=parts) if role in self.plain_roles else None
+        content = item.get("content")
+        if type(content) is not str or next(iter(item)) != "role":
+            return None
+        role = item["role"]
+        if role not in self.plain_roles:
+            return None
+        return Message(role=role, parts=(TextPart(content),))
 
     def own_items(self, message: Message) -> list[Object]:
         """Write one message: as the items that it was read from, or from its parts."""
@@ -129,22 +137,26 @@ class Converter(Struct, frozen=True, kw_only=True):
             text = "the messages are not a list"
             raise FormatError(text)
         pairs: list[tuple[Message, list[Object]]] = []
+        # The answer that the last of the pairs is, as far as it was read.
         run: list[Message] = []
+        is_open, place = False, 0
         for place, item in enumerate(items):
-            try:
-                pieces = self._pieces(item)
-            except FormatError as error:
-                text = f"message {place}: {error}"
-                raise FormatError(text) from error
+            plain = self._plain(item)
+            pieces = self._pieces(item, place) if plain is None else ((plain, item),)
             for message, own in pieces:
-                if message.role == "assistant" and run and run[-1].goes_on_with(message):
+                is_answer = message.role == "assistant"
+                if is_answer and run and run[-1].name == message.name:
                     pairs[-1][1].append(own)
                     run.append(message)
+                    is_open = True
                     continue
-                self._join(pairs, run)
+                if is_open:
+                    self._join(pairs, run, place)
                 pairs.append((message, [own]))
-                run = [message]
-        self._join(pairs, run)
+                run = [message] if is_answer else []
+                is_open = is_answer and plain is None
+        if is_open:
+            self._join(pairs, run, place + 1)
         return pairs
 
     def split(self, item: Object) -> list[Object]:
@@ -211,37 +223,56 @@ class Converter(Struct, frozen=True, kw_only=True):
                 edited.append(item)
         return edited
 
-    def _pieces(self, item: Any) -> Sequence[tuple[Message, Object]]:
-        plain = self._plain(item)
-        if plain is not None:
-            # Most items of a long history.
-            return ((plain, item),)
-        first, *others = self.split(as_object(item, "the message"))
-        pieces = [(self.message(first), first)]
-        for piece in others:
-            message = self.message(piece)
-            own = "" if message.native is None else message.native.item
-            native = Native(format=self.format, item=own, continues=True)
-            pieces.append((replace(message, native=native), piece))
+    def _pieces(self, item: Any, place: int) -> Sequence[tuple[Message, Object]]:
+        try:
+            fields = as_object(item, "the message")
+            first, *others = self.split(fields)
+            message = self.parse(first)
+            if not others and message.role == "assistant":
+                # Of an answer all items are compared at once.
+                return ((message, first),)
+            pieces = [(self._kept(message, [first]), first)]
+            for piece in others:
+                message = self._kept(self.parse(piece), [piece])
+                own = "" if message.native is None else message.native.item
+                native = Native(format=self.format, item=own, continues=True)
+                pieces.append((replace(message, native=native), piece))
+        except FormatError as error:
+            text = f"message {place}: {error}"
+            raise FormatError(text) from error
         return pieces
 
-    def _join(self, pairs: list[tuple[Message, list[Object]]], run: Sequence[Message]) -> None:
+    def _join(
+        self, pairs: list[tuple[Message, list[Object]]], run: Sequence[Message], end: int
+    ) -> None:
         """Put one message for all of *run* in the last of *pairs*, which has the items of it."""
-        if len(run) <= 1:
-            return
-        joined = Message(
-            role=run[0].role,
-            parts=tuple(chain.from_iterable(message.parts for message in run)),
-            id=next((message.id for message in run if message.id is not None), None),
-            name=run[0].name,
-        )
-        items = pairs[-1][1]
-        pairs[-1] = (self._kept(joined, items), items)
+        joined, items = run[0], pairs[-1][1]
+        if len(run) > 1:
+            joined = Message(
+                role=joined.role,
+                parts=tuple(chain.from_iterable(message.parts for message in run)),
+                id=next((message.id for message in run if message.id is not None), None),
+                name=joined.name,
+            )
+        pairs[-1] = (self._kept(joined, items, start=end - len(run)), items)
 
-    def _kept(self, message: Message, items: list[Object]) -> Message:
-        """Return *message* with *items* beside it, unless its parts alone give the same JSON."""
-        texts = [json_text(item) for item in items]
-        if texts == [json_text(item) for item in self.build(message)]:
+    def _kept(self, message: Message, items: list[Object], start: int | None = None) -> Message:
+        """
+        Return *message* with *items* beside it, unless its parts alone give the same JSON.
+
+        Args:
+            message: What the items say.
+            items: The items.
+            start: The place of the first of them, for an error that names it.
+        """
+        built = self.build(message)
+        if _is_same(built, items):
+            return message
+        texts: list[str] = []
+        for place, item in enumerate(items, start or 0):
+            with at(f"message {place}") if start is not None else nullcontext():
+                texts.append(json_text(item))
+        if texts == [json_text(item) for item in built]:
             return message
         text = texts[0] if len(texts) == 1 else f"[{','.join(texts)}]"
         return replace(message, native=Native(format=self.format, item=text))
@@ -249,3 +280,12 @@ class Converter(Struct, frozen=True, kw_only=True):
     def _listed(self, item: Object) -> list[Any]:
         blocks = item.get(self.list_key)
         return [{"type": "text", "text": blocks}] if isinstance(blocks, str) else list(blocks or ())
+
+
+def _is_same(built: list[Object], items: list[Object]) -> bool:
+    """Whether both are surely the same JSON, without the care for what msgspec cannot write."""
+    # The bytes tell 1 from 1.0 and the order of keys, the values NaN from null.
+    try:
+        return built == items and _encode(built) == _encode(items)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        return False

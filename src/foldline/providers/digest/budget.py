@@ -16,12 +16,11 @@ from foldline.providers.digest.document import Section, heading
 from foldline.providers.digest.text import ELLIPSIS, attribute, bare, shorten
 
 
-__all__ = ["Counter", "Item", "Selection", "lay_out", "select", "share_out"]
+__all__ = ["Counter", "Item", "lay_out", "select", "share_out"]
 
 
 Counter: TypeAlias = Callable[[str], int]
 """Counts the tokens of a string."""
-
 
 # Fewer characters per token than usual text has, so that what is cut also fits.
 _CHARACTERS = 2
@@ -30,7 +29,11 @@ _SHORTEST_CUT = 24
 
 
 class Item(Struct, frozen=True):
-    """One line that a section could have."""
+    """
+    One line that a section could have, and its place among those shown; items are offered by rank.
+
+    Items that share a group are written on one line after it.
+    """
 
     text: str
     """The line."""
@@ -42,17 +45,14 @@ class Item(Struct, frozen=True):
     """Items that share it are written on one line after it."""
 
 
-class Selection(Struct, frozen=True):
-    """The items of a section that fit."""
+class _Selection(Struct, frozen=True):
+    """The items of a section that fit, and their tokens, heading included; 0 if nothing fits."""
 
     items: tuple[Item, ...]
-    """The items."""
-
     cost: int
-    """Their tokens, heading included; 0 if nothing fits."""
 
 
-def select(items: Sequence[Item], *, title: str, limit: int, count: Counter) -> Selection:
+def select(items: Sequence[Item], *, title: str, limit: int, count: Counter) -> _Selection:
     """
     Take items by rank while they fit into *limit* tokens, under the heading *title*.
 
@@ -71,9 +71,7 @@ def select(items: Sequence[Item], *, title: str, limit: int, count: Counter) -> 
             spent += cost
             taken.append(item)
             groups.add(item.group)
-    if not taken:
-        return Selection((), 0)
-    return Selection(tuple(taken), spent)
+    return _Selection(tuple(taken), spent if taken else 0)
 
 
 def _cut(item: Item, *, room: int, count: Counter) -> Item:
@@ -121,8 +119,6 @@ _TALK_SHARES = {
     Section.EARLIER: 8,
     Section.LAST: 10,
 }
-
-
 # Sections that may repeat a request.
 _REPEATING = (Section.RULES, Section.LAST, Section.SAID)
 # What must not be lost comes first, even in a small budget with up to this many tokens each.
@@ -140,7 +136,7 @@ def share_out(
     """
     is_work = bool(offers[Section.USED] or offers[Section.TOOLS])
     shares = _WORK_SHARES if is_work else _TALK_SHARES
-    taken: dict[Section, Selection] = {}
+    taken: dict[Section, _Selection] = {}
 
     def pick(section: Section, limit: int, items: Sequence[Item]) -> None:
         others = sum(selection.cost for name, selection in taken.items() if name is not section)

@@ -11,6 +11,7 @@ what was asked, it has no heading either.
 import re
 from collections.abc import Iterable, Mapping
 from enum import Enum
+from functools import reduce
 from operator import add
 
 from msgspec import Struct
@@ -61,7 +62,7 @@ class Section(Enum):
 
 
 class Counts(Struct, frozen=True):
-    """How many messages a digest represents."""
+    """How many messages of each role a digest represents; `other` have roles that it omits."""
 
     user: int = 0
     """Messages of users."""
@@ -75,7 +76,7 @@ class Counts(Struct, frozen=True):
     system: int = 0
     """System messages."""
 
-    untold: int = 0
+    other: int = 0
     """Messages whose role the digest does not give."""
 
     @property
@@ -86,7 +87,7 @@ class Counts(Struct, frozen=True):
     @property
     def brief(self) -> "Counts":
         """The same without the roles, which is shorter to write."""
-        return Counts(untold=self.total)
+        return Counts(other=self.total)
 
     def plus(self, other: "Counts") -> "Counts":
         """Return the counts of both spans together."""
@@ -94,7 +95,7 @@ class Counts(Struct, frozen=True):
 
 
 class Document(Struct, frozen=True):
-    """A digest before it is text."""
+    """A digest before it is text: what it represents, and the items of each section."""
 
     counts: Counts
     """What it represents."""
@@ -104,14 +105,11 @@ class Document(Struct, frozen=True):
 
 
 _ROLES = ("user", "assistant", "tool", "system")
-_HEADER = re.compile(
-    r"Digest of (\d{1,12}) messages?"
-    r"(?: \((?:user (\d{1,12}))?(?:,? ?assistant (\d{1,12}))?"
-    r"(?:,? ?tool (\d{1,12}))?(?:,? ?system (\d{1,12}))?\))?\."
-).fullmatch
+_HEADER = re.compile(r"Digest of (\d{1,12}) messages?(?: \(([^)]*)\))?\.").fullmatch
+_COUNT = re.compile(rf"({'|'.join(_ROLES)}) (\d{{1,12}})").findall
 _HEADING = "## "
 _ITEM = "- "
-_BY_TITLE = {section.value: section for section in Section}
+_BY_HEADING = {_HEADING + section.value: section for section in Section}
 
 
 def render(document: Document) -> str:
@@ -144,35 +142,22 @@ def parse(text: str) -> Document | None:
     match = _HEADER(first)
     if match is None:
         return None
-    total, user, assistant, tool, system = (int(count or 0) for count in match.groups())
-    untold = max(total - user - assistant - tool - system, 0)
-    counts = Counts(user, assistant, tool, system, untold)
-    sections = _read_sections(lines)
-    if sections is None:
-        return None
-    document = Document(counts, {name: tuple(found) for name, found in sections.items()})
-    # What differs from what would be written, in order or in counts, was written by another.
-    return document if render(document) == text else None
-
-
-def _read_sections(lines: Iterable[str]) -> Mapping[Section, list[str]] | None:
+    roles = {role: int(count) for role, count in _COUNT(match[2] or "")}
+    counts = Counts(**roles, other=max(int(match[1]) - sum(roles.values()), 0))
     sections: dict[Section, list[str]] = {}
     section = Section.REQUESTS
     for line in lines:
-        if line.startswith(_HEADING):
-            title = line.removeprefix(_HEADING)
-            if title not in _BY_TITLE:
-                return None
-            section = _BY_TITLE[title]
-        elif line.startswith(_ITEM):
-            sections.setdefault(section, []).append(line.removeprefix(_ITEM))
+        if line in _BY_HEADING:
+            section = _BY_HEADING[line]
         else:
-            return None
-    return sections
+            sections.setdefault(section, []).append(line.removeprefix(_ITEM))
+    document = Document(counts, {name: tuple(found) for name, found in sections.items()})
+    # What differs from what would be written, in any line, was written by another.
+    return document if render(document) == text else None
 
 
 class Earlier(Struct, frozen=True):
-    """The earlier summaries of a request, oldest first."""
+    """The earlier summaries of a request, oldest first: digests, and *foreign* ones."""
 
     texts: tuple[str, ...]
     """All of them."""
@@ -190,21 +175,12 @@ class Earlier(Struct, frozen=True):
     @property
     def counts(self) -> Counts:
         """How many messages the digests represent; other summaries do not say it."""
-        total = Counts()
-        for document in self.documents:
-            total = total.plus(document.counts)
-        return total
+        return reduce(Counts.plus, (document.counts for document in self.documents), Counts())
 
 
 def read_earlier(texts: Iterable[str]) -> Earlier:
     """Read each of *texts* as a digest if it is one."""
-    documents: list[Document] = []
-    foreign: list[str] = []
     cleaned = tuple(map(clean, texts))
-    for text in cleaned:
-        document = parse(text)
-        if document is None:
-            foreign.append(text)
-        else:
-            documents.append(document)
-    return Earlier(cleaned, tuple(documents), tuple(foreign))
+    read = tuple(map(parse, cleaned))
+    foreign = (text for text, document in zip(cleaned, read, strict=True) if document is None)
+    return Earlier(cleaned, tuple(filter(None, read)), tuple(foreign))

@@ -13,24 +13,24 @@ from msgspec import Struct
 from foldline.reduction.contract import REDACTED
 
 
-__all__ = ["REDACTION_RULES", "RedactionRule", "redact"]
+__all__ = ["REDACTION_RULES", "redact"]
 
 
-class RedactionRule(Struct, frozen=True):
-    """One shape of secret."""
+class _RedactionRule(Struct, frozen=True):
+    """
+    One shape of secret, and what the marker in its place says.
+
+    Every text that the pattern matches has one of the hints, in lower case. A group called `keep`
+    before the secret stays.
+    """
 
     name: str
-    """What the marker in place of the secret says."""
-
     hints: tuple[str, ...]
-    """Lower-case literals, one of which is in every text that the pattern matches."""
-
     pattern: re.Pattern[str]
-    """The shape; a group called `keep` before the secret stays."""
 
 
-def _rule(name: str, hints: str, pattern: str) -> RedactionRule:
-    return RedactionRule(name, tuple(hints.split()), re.compile(pattern))
+def _rule(name: str, hints: str, pattern: str) -> _RedactionRule:
+    return _RedactionRule(name, tuple(hints.split()), re.compile(pattern))
 
 
 REDACTION_RULES = (
@@ -98,7 +98,7 @@ def redact(text: str) -> str:
     return _CARD.sub(_card_marker, text)
 
 
-def _marker(rule: RedactionRule) -> str:
+def _marker(rule: _RedactionRule) -> str:
     keep = r"\g<keep>" if "keep" in rule.pattern.groupindex else ""
     return keep + REDACTED.format(rule.name)
 

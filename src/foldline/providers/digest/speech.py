@@ -1,16 +1,34 @@
-"""What was said: requests and rules of the user, the most central sentences, the last words."""
+"""
+What was said: requests and rules of the user, the most central sentences, the last words.
 
+The most central sentences are found by TextRank on a sparse graph (Mihalcea and Tarau, "TextRank:
+Bringing Order into Text", 2004). Two sentences are neighbors if they share words; the weight of the
+edge is the number of shared words over the logarithms of both lengths. Time is linear in the length
+of the text: at most `_MAX_SENTENCES` enter the graph, the longest of each of as many equal strata,
+and a word in more than `_MAX_POSTINGS` of them makes no edges.
+"""
+
+import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, zip_longest
+from itertools import chain, pairwise, zip_longest
 
 from foldline.providers.digest.budget import Item
-from foldline.providers.digest.sentences import rank_sentences, split_sentences
 from foldline.providers.digest.text import ELLIPSIS, attribute, bare, one_line, shorten
 from foldline.providers.digest.transcript import Speech
 
 
-__all__ = ["offer_quotes", "offer_requests", "offer_rules", "offer_sentences", "offer_tail"]
+__all__ = [
+    "offer_quotes",
+    "offer_requests",
+    "offer_rules",
+    "offer_sentences",
+    "offer_tail",
+    "rank_sentences",
+    "split_sentences",
+    "stratify",
+]
 
 
 _MOST_REQUESTS = 200
@@ -33,10 +51,7 @@ def offer_requests(speeches: Iterable[Speech], *, prior: Sequence[str], detail: 
     """
     Offer the beginnings of user messages: the newest first, then the very first, then the rest.
 
-    Args:
-        prior: The requests of the absorbed digests, oldest first.
-        detail: How many characters the newest request may have; the very first may have two
-            thirds of it, the others a third.
+    The newest may have *detail* characters, the very first two thirds of it, the others a third.
     """
     new = [one_line(speech.text) for speech in speeches if speech.role == "user"]
     texts = _distinct([*prior, *new])
@@ -57,10 +72,6 @@ def offer_rules(
     Offer the sentences in which the user forbids, demands or prefers, the strict ones first.
 
     Of equally strict ones the newest and the oldest alternate: a rule holds until it is withdrawn.
-
-    Args:
-        prior: The rules of the absorbed digests, oldest first.
-        asked: The requests of those digests, which may hold rules too.
     """
     new = (speech.text for speech in speeches if speech.role == "user")
     texts = _distinct([*_rules(asked), *prior, *_rules(new)])
@@ -88,13 +99,7 @@ def _distinct(texts: Iterable[str]) -> list[str]:
 
 
 def offer_sentences(speeches: Iterable[Speech], *, prior: Sequence[str], shown: str) -> list[Item]:
-    """
-    Offer sentences by their centrality.
-
-    Args:
-        prior: Sentences of the absorbed digests; they compete with the new ones.
-        shown: What other sections show; its sentences are not repeated.
-    """
+    """Offer new and *prior* sentences by their centrality, but none that is *shown* elsewhere."""
     new = [
         attribute(speech.role, sentence)
         for speech in speeches
@@ -113,13 +118,7 @@ def offer_quotes(foreign: Iterable[str], *, prior: Sequence[str]) -> list[Item]:
 
 
 def offer_tail(speeches: Sequence[Speech], *, prior: Sequence[str], detail: int) -> list[Item]:
-    """
-    Offer the beginnings of the last messages with text, the last one first.
-
-    Args:
-        prior: The end of the newest absorbed digest; shown if nothing new was said.
-        detail: How many characters the last one may have; the others may have half.
-    """
+    """Offer the beginnings of the last messages with text, or of *prior* ones, the last first."""
     new = [attribute(speech.role, one_line(speech.text)) for speech in speeches[-_MOST_LAST:]]
     texts = new or list(prior[-_MOST_LAST:])
     newest = len(texts) - 1
@@ -128,3 +127,98 @@ def offer_tail(speeches: Sequence[Speech], *, prior: Sequence[str], detail: int)
         for place in range(newest, -1, -1)
     )
     return [item for item in items if item.text]
+
+
+_MAX_SENTENCES = 400
+"""The most sentences that enter the graph."""
+
+_MAX_POSTINGS = 60
+"""The most sentences that a word may link."""
+
+_DAMPING = 0.85
+_ROUNDS = 15
+_SENTENCE_LENGTHS = range(20, 401)
+_MARKUP = " \t#>*-•|"
+_END = re.compile(r"(?<=[.!?。！？])\s+|\n+")
+_FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+_WORD = re.compile(r"[^\W_]{3,40}")
+_STOPWORDS = frozenset(
+    re.findall(
+        r"\w+",
+        "about after all also and any are because been but can could did does don for from get"
+        " going had has have here how into its just know let like more mean not now okay one our"
+        " out really say should some something than that the their them then there these they"
+        " thing think this those uhhuh very want was way well were what when where which who will"
+        " with would yeah yep yes you your",
+    )
+)
+
+
+def split_sentences(text: str) -> Iterator[str]:
+    """Yield the sentences of *text*, without code and those too short or too long."""
+    if "```" in text:
+        text = _FENCE.sub("\n", text)
+    for piece in _END.split(text):
+        sentence = " ".join(piece.strip(_MARKUP).split())
+        if len(sentence) in _SENTENCE_LENGTHS:
+            yield sentence
+
+
+def stratify(sentences: Sequence[str], *, limit: int) -> list[int]:
+    """Return the indexes of at most *limit* sentences, spread evenly over all positions."""
+    size = len(sentences)
+    if size <= limit:
+        return list(range(size))
+    edges = [stratum * size // limit for stratum in range(limit + 1)]
+    return [
+        max(range(start, end), key=lambda index: len(sentences[index]))
+        for start, end in pairwise(edges)
+    ]
+
+
+def rank_sentences(sentences: Sequence[str]) -> list[int]:
+    """Return the indexes of the sentences that entered the graph, the most central first."""
+    chosen = stratify(sentences, limit=_MAX_SENTENCES)
+    words = [sorted(_words(sentences[index])) for index in chosen]
+    scores = _page_rank(_graph(words))
+    order = sorted(range(len(chosen)), key=lambda place: (-scores[place], place))
+    return [chosen[place] for place in order]
+
+
+def _words(sentence: str) -> set[str]:
+    return set(_WORD.findall(sentence.lower())) - _STOPWORDS
+
+
+def _graph(words: Sequence[Sequence[str]]) -> list[list[tuple[int, float]]]:
+    postings: dict[str, list[int]] = {}
+    for place, known in enumerate(words):
+        for word in known:
+            postings.setdefault(word, []).append(place)
+    lengths = [math.log(len(known) + 1) for known in words]
+    graph: list[list[tuple[int, float]]] = []
+    for place, known in enumerate(words):
+        shared = Counter(_neighbors(postings, known))
+        del shared[place]
+        graph.append(
+            [(other, n / (lengths[place] + lengths[other])) for other, n in shared.items()]
+        )
+    return graph
+
+
+def _neighbors(postings: dict[str, list[int]], known: Iterable[str]) -> Iterator[int]:
+    for word in known:
+        linked = postings[word]
+        if len(linked) <= _MAX_POSTINGS:
+            yield from linked
+
+
+def _page_rank(graph: Sequence[Sequence[tuple[int, float]]]) -> list[float]:
+    totals = [sum(weight for _, weight in edges) or 1.0 for edges in graph]
+    shares = [[(other, weight / totals[other]) for other, weight in edges] for edges in graph]
+    scores = [1.0] * len(graph)
+    for _ in range(_ROUNDS):
+        scores = [
+            (1 - _DAMPING) + _DAMPING * sum(weight * scores[other] for other, weight in edges)
+            for edges in shares
+        ]
+    return scores

@@ -2,7 +2,7 @@
 What was called: counts for each tool, the last calls, and the calls that failed.
 
 Whether a call failed is judged by how its result begins and ends: only its first and its last lines
-are a tool"s own words. The middle may be a file that was read, where `except Error as error:` says
+are a tool's own words. The middle may be a file that was read, where `except Error as error:` says
 nothing about the call; so an error named inside a text never counts. What the record itself marks
 as an error is one, whatever its text says.
 """
@@ -31,12 +31,7 @@ _CALL_LENGTH = 200
 
 
 def offer_calls(transcript: Transcript, *, prior: Sequence[str]) -> list[Item]:
-    """
-    Offer the counts, then last calls and failures alternately, the newest first.
-
-    Args:
-        prior: The lines of the absorbed tool sections, oldest first.
-    """
+    """Offer the counts, then last calls and failures alternately, the newest first."""
     counts = _prior_counts(prior) + Counter(call.name for call in transcript.calls)
     failed = [line for line in prior if line.startswith(_FAILED)]
     failed += _failures(transcript)
@@ -184,9 +179,7 @@ def failure_of(text: str, *, is_marked: bool = False) -> str:
     """
     Return the line in which a result says that its call failed; empty if it does not.
 
-    Args:
-        text: What the tool returned.
-        is_marked: Whether the record itself calls the result an error.
+    It always has failed if the record itself marks it as an error.
     """
     lines = _edge_lines(text)
     said = _exit(lines)

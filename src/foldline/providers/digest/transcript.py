@@ -25,7 +25,7 @@ __all__ = ["Argument", "Call", "Result", "Speech", "Transcript", "read_transcrip
 
 
 class Speech(Struct, frozen=True):
-    """The text of a message."""
+    """The text of the message at an index."""
 
     position: int
     """The index of the message."""
@@ -38,7 +38,7 @@ class Speech(Struct, frozen=True):
 
 
 class Argument(Struct, frozen=True):
-    """One value somewhere inside the arguments of a call."""
+    """A value in the arguments of a call, and the nearest key around it; empty if they are no JSON."""
 
     label: str
     """The nearest key around it; empty if the arguments are not a JSON object."""
@@ -48,7 +48,7 @@ class Argument(Struct, frozen=True):
 
 
 class Call(Struct, frozen=True):
-    """A tool call."""
+    """A tool call in the message at an index; its result repeats the id."""
 
     position: int
     """The index of the message."""
@@ -64,7 +64,7 @@ class Call(Struct, frozen=True):
 
 
 class Result(Struct, frozen=True):
-    """What a tool returned."""
+    """What a tool returned, and whether the record itself marks it as an error."""
 
     position: int
     """The index of the message."""
@@ -104,31 +104,21 @@ _NAME_BREAK = re.compile(r"[\s,:]+")
 
 def read_transcript(messages: Iterable[Message]) -> Transcript:
     """Flatten *messages*; what has no text, such as images and encrypted reasoning, is left out."""
-    roles: Counter[str] = Counter()
-    speeches: list[Speech] = []
-    calls: list[Call] = []
-    results: list[Result] = []
-    for position, message in enumerate(messages):
-        roles[message.role] += 1
-        calls.extend(_read_call(call, position) for call in message.tool_calls)
-        results.extend(_read_results(message, position))
-        if message.role != "tool":
-            speeches.extend(_read_speech(message, position))
+    placed = list(enumerate(messages))
     return Transcript(
-        roles=dict(roles),
-        speeches=tuple(speeches),
-        calls=tuple(calls),
-        results=tuple(results),
+        roles=Counter(message.role for _, message in placed),
+        speeches=tuple(one for place, message in placed for one in _speech(message, place)),
+        calls=tuple(_call(call, place) for place, message in placed for call in message.tool_calls),
+        results=tuple(one for place, message in placed for one in _results(message, place)),
     )
 
 
-def _read_speech(message: Message, position: int) -> Iterator[Speech]:
-    text = clean(ends(_said(message)))
-    if text.strip():
+def _speech(message: Message, position: int) -> Iterator[Speech]:
+    if message.role != "tool" and (text := clean(ends(_said(message)))).strip():
         yield Speech(position, message.role, text)
 
 
-def _read_results(message: Message, position: int) -> Iterator[Result]:
+def _results(message: Message, position: int) -> Iterator[Result]:
     is_error = (message.metadata or {}).get(_MARKED) is True
     for part in message.tool_call_responses:
         text = clean(ends(_response_text(part)))
@@ -143,7 +133,7 @@ def _said(message: Message) -> str:
     return "\n".join(part.content for part in parts)
 
 
-def _read_call(part: ToolCallPart, position: int) -> Call:
+def _call(part: ToolCallPart, position: int) -> Call:
     # Once as JSON, where a secret is next to its name, and once more without escapes.
     written = clean(ends(part.arguments))
     try:

@@ -67,23 +67,16 @@ class StreamReader(Protocol):
         ...
 
     def whole(self) -> Object:
-        """
-        Return the object that the vendor would have sent without streaming.
-
-        Raises:
-            FormatError: The stream was cut off.
-        """
+        """Return what the vendor would have sent without streaming; `FormatError` if it was cut."""
         ...
 
 
 class Dialect:
     """A wire format as one model of one vendor speaks it; each format is a subclass."""
 
+    # Where the SDK has the method `create`, from its client on, and which fields that requires.
     _endpoint: ClassVar[str]
-    """Where the SDK has the method `create`, from its client on."""
-
     _required: ClassVar[tuple[str, ...]] = ("model",)
-    """The fields that the method `create` does not go without."""
 
     def __init__(self, name: str, *, model: str) -> None:
         """Speak to *model*; errors use *name*."""
@@ -114,12 +107,7 @@ class Dialect:
         return sent
 
     def read(self, whole: Object) -> ChatResponse:
-        """
-        Read a whole response.
-
-        Raises:
-            FormatError: It is not a response.
-        """
+        """Read a whole response; `FormatError` if it is none."""
         # A message without parts says nothing, and no vendor takes it back.
         messages = tuple(message for message in self._messages(whole) if message.parts)
         finish = self._finish(whole)
@@ -195,12 +183,7 @@ def _is_strict(schema: Object) -> bool:
 
 
 async def read_events(chunks: AsyncIterator[bytes]) -> AsyncGenerator[Object, None]:
-    """
-    Yield the server-sent event that each block of *chunks* holds.
-
-    Raises:
-        FormatError: A block holds no JSON object.
-    """
+    """Yield the server-sent event that each block of *chunks* holds; it must be a JSON object."""
     data: list[bytes] = []
     async with aclosing(_lines(chunks)) as lines:
         async for line in lines:

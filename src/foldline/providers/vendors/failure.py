@@ -2,23 +2,21 @@
 What went wrong at a vendor, as an error of foldline.
 
 A vendor's error may repeat the request, and with it the conversation or a key. Its status and its
-codes are kept; its text is only read for the numbers of an overflow.
+codes are kept; its text is only read for what it says about an overflow.
+
+Source: the error references of the vendors, and the texts of vLLM, llama.cpp, LM Studio and Ollama.
 """
 
 import re
-import ssl
 import sys
 import time
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from email.utils import mktime_tz, parsedate_tz
-from socket import gaierror
-from types import MappingProxyType
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from foldline.errors import ContextOverflowError, FormatError, ModelError, ServiceThreadLostError
-from foldline.history.formats.fields import Object, maybe_object, maybe_text
-from foldline.providers.vendors.overflow import read_overflow
+from foldline.history.formats.fields import Object, maybe_count, maybe_object, maybe_text
 
 
 __all__ = [
@@ -27,6 +25,7 @@ __all__ = [
     "limit_waits",
     "model_error",
     "raise_if_failed",
+    "read_overflow",
     "sdk_errors",
 ]
 
@@ -34,64 +33,70 @@ __all__ = [
 LONGEST_WAIT = 60.0
 """How many seconds a client waits at a vendor's request (`Retry-After`) before it asks again."""
 
-
 _FAILURE = 400
 _STATUSES = range(_FAILURE, 600)
 _CODE = re.compile(r"[A-Za-z0-9_.:-]{1,64}").fullmatch
 _LOST = "previous_response_not_found"
 _LOST_TEXT = re.compile(r"previous response .{0,200}not found", re.IGNORECASE | re.DOTALL).search
-
-# The first kind found in the chain of causes is reported. Some are compared by name, since the
-# classes of a vendor's HTTP client may not be loaded yet.
-_CAUSES: tuple[tuple[type[BaseException] | str, str], ...] = (
-    (ssl.SSLCertVerificationError, "TLS failed: the certificate is not trusted"),
-    (ssl.SSLError, "TLS failed"),
-    (gaierror, "the host name was not found"),
-    (ConnectionRefusedError, "the connection was refused"),
-    ("ProxyError", "the proxy failed"),
-    (TimeoutError, "the connection timed out"),
-    ("TimeoutException", "the connection timed out"),
-    (ConnectionError, "the connection was dropped"),
-    ("RemoteProtocolError", "the connection was dropped, or the server does not speak HTTP"),
-    ("NetworkError", "the connection was dropped"),
-)
 _SDKS = ("openai", "anthropic")
-_PORTS: Mapping[str, int] = MappingProxyType({"http": 80, "https": 443})
-_MOST_CAUSES = 32
 
-# An error inside an open stream has no status of its own.
-_STATUS_OF: Mapping[str, int] = MappingProxyType(
+_OVERFLOWS = frozenset(
     {
-        "api_error": 500,
-        "authentication_error": 401,
-        "billing_error": 402,
-        "context_length_exceeded": 400,
-        "insufficient_quota": 429,
-        "invalid_request_error": 400,
-        "not_found_error": 404,
-        "overloaded_error": 529,
-        "permission_error": 403,
-        "rate_limit_error": 429,
-        "rate_limit_exceeded": 429,
-        "request_too_large": 413,
-        "server_error": 500,
-        "timeout_error": 504,
+        "context_length_exceeded",
+        "context_window_exceeded",
+        "exceed_context_size_error",
+        "model_context_window_exceeded",
+        "request_too_large",
     }
 )
+_TOO_LARGE = 413
+# Statuses of other failures, such as a rate limit in tokens.
+_UNRELATED = frozenset({401, 402, 403, 404, 429})
+_T = r"(?:about )?(?P<tokens>\d[\d,]{0,14})"
+_W = r"(?P<window>\d[\d,]{0,14})"
+_NUMBERED = tuple(
+    re.compile(text, re.IGNORECASE | re.DOTALL)
+    for text in (
+        rf"prompt is too long: {_T}(?: tokens > |, model maximum context length: ){_W}",
+        rf"input token count \(?{_T}\)? exceeds the maximum number of tokens allowed \(?{_W}",
+        rf"request \({_T} tokens\) exceeds the available context size \({_W} tokens",
+        rf"prompt \(length {_T}\) is longer than the maximum model length of {_W}",
+        rf"prompt contains {_T} tokens.{{0,60}} too large for model with {_W} maximum",
+        rf"current length is {_T} while limit is {_W}",
+        rf"keep the first {_T} tokens when context.{{0,120}}context length of only {_W}",
+        rf"maximum context length is {_W} tokens.{{0,80}}(?:in|requested|has) {_T} (?:input )?tokens",
+        rf"maximum prompt length is {_W} but the request contains {_T} tokens",
+        rf"max input tokens: {_W}, request input token count: {_T}",
+        rf"cannot exceed {_W} - received {_T}",
+        rf"must be <= {_W}\. given: {_T}",
+        rf"exceed context limit: {_T} \+ (?P<more>\d{{1,15}}) > {_W}",
+    )
+)
+_NUMBERLESS = re.compile(
+    r"prompt is too long|prompt too long|input is too long for requested model"
+    r"|exceeds? the (?:available )?context (?:size|window|length)|maximum context length"
+    r"|exceed(?:ed|s)? (?:the )?max(?:imum)? context length|too many input tokens"
+    r"|exceeds the maximum number of (?:input )?tokens|context window exceeds limit",
+    re.IGNORECASE,
+).search
+
+_Overflow: TypeAlias = tuple[int | None, int | None]
+"""The context window and the size of the request in tokens, if the vendor said so."""
 
 
 def model_error(name: str, *, status: int | None, error: Object) -> ModelError:
     """Return the error for *error*, the object in which the vendor of the model *name* reports it."""
     codes = _codes(error)
     if status is None or status < _FAILURE:
-        status = _status_of(codes)
+        # An error inside an open stream has no status of its own.
+        numbers = (int(code) for code in codes if code.isdecimal())
+        status = next((number for number in numbers if number in _STATUSES), None)
     if _LOST in codes or _LOST_TEXT(maybe_text(error.get("message"))):
         return ServiceThreadLostError(model=name, status=status)
     overflow = read_overflow(status=status, codes=codes, error=error)
     if overflow is not None:
-        return ContextOverflowError(
-            model=name, window=overflow.window, tokens=overflow.tokens, status=status
-        )
+        window, tokens = overflow
+        return ContextOverflowError(model=name, window=window, tokens=tokens, status=status)
     said = [] if status is None else [f"status {status}"]
     said += [code for code in codes if code != f"{status}"]
     return ModelError(f"{name} failed: {', '.join(said) or 'no reason given'}", status=status)
@@ -106,13 +111,21 @@ def _codes(error: Object) -> tuple[str, ...]:
     return tuple(code for code in found if code != "error")
 
 
-def _status_of(codes: tuple[str, ...]) -> int | None:
-    for code in codes:
-        if code.isdecimal() and int(code) in _STATUSES:
-            return int(code)
-        if code in _STATUS_OF:
-            return _STATUS_OF[code]
-    return None
+def read_overflow(*, status: int | None, codes: tuple[str, ...], error: Object) -> _Overflow | None:
+    """Return what *error*, the vendor's own, says about an overflow; None for other failures."""
+    if status in _UNRELATED:
+        return None
+    text = maybe_text(error.get("message"))
+    for found in filter(None, (pattern.search(text) for pattern in _NUMBERED)):
+        numbers = {key: int(said.replace(",", "")) for key, said in found.groupdict().items()}
+        return numbers["window"], numbers["tokens"] + numbers.get("more", 0)
+    is_named = status == _TOO_LARGE or not _OVERFLOWS.isdisjoint(codes)
+    if not is_named and not _NUMBERLESS(text):
+        return None
+    # llama.cpp names both beside its text.
+    return maybe_count(error.get("n_ctx")) or None, maybe_count(
+        error.get("n_prompt_tokens")
+    ) or None
 
 
 def error_of(body: object) -> Object:
@@ -127,16 +140,8 @@ def error_of(body: object) -> Object:
 
 
 def raise_if_failed(name: str, body: Object) -> None:
-    """
-    Check that *body*, an answer or an event of the model *name*, reports no failure.
-
-    Raises:
-        ContextOverflowError: The request is longer than the window.
-        ServiceThreadLostError: The vendor no longer holds the conversation.
-        ModelError: Anything else went wrong at the vendor.
-    """
-    error = error_of(body)
-    if error:
+    """Raise the error that *body*, an answer or an event of the model *name*, reports, if any."""
+    if error := error_of(body):
         raise model_error(name, status=None, error=error)
 
 
@@ -148,34 +153,16 @@ def _where(error: Any) -> str:
         # Some errors of the client have no request.
         return ""
     host = f"[{url.host}]" if ":" in url.host else url.host
-    port = url.port or _PORTS.get(url.scheme)
-    return f" at {host}:{port}" if port else f" at {host}"
+    return f" at {host}:{url.port}" if url.port else f" at {host}"
 
 
 def _cause(error: BaseException) -> str:
-    causes = list(_causes(error))
-    for kind, text in _CAUSES:
-        if any(_is(one, kind) for one in causes):
-            return text
-    return type(causes[-1]).__name__
-
-
-def _is(error: BaseException, kind: type[BaseException] | str) -> bool:
-    if isinstance(kind, str):
-        return any(one.__name__ == kind for one in type(error).__mro__)
-    return isinstance(error, kind)
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield *error* and its causes, which may be several errors at once."""
-    found: list[BaseException] = [error]
-    for one in found:
-        yield one
-        if isinstance(one, BaseExceptionGroup):
-            found.extend(cast("BaseExceptionGroup[BaseException]", one).exceptions)
-        cause = one.__cause__ or one.__context__
-        if cause is not None and len(found) < _MOST_CAUSES:
-            found.append(cause)
+    """Return the class of the first cause of *error*."""
+    while cause := error.__cause__ or error.__context__:
+        error = cause
+    if isinstance(error, BaseExceptionGroup):
+        return _cause(cast("BaseExceptionGroup[BaseException]", error).exceptions[-1])
+    return type(error).__name__
 
 
 def _raised(*names: str, also: tuple[type[Exception], ...] = ()) -> tuple[type[Exception], ...]:
@@ -187,14 +174,7 @@ def _raised(*names: str, also: tuple[type[Exception], ...] = ()) -> tuple[type[E
 
 @contextmanager
 def sdk_errors(name: str) -> Generator[None]:
-    """
-    Turn what the SDKs of OpenAI and Anthropic and their HTTP client raise into errors of foldline.
-
-    Raises:
-        ContextOverflowError: The request is longer than the window.
-        ServiceThreadLostError: The vendor no longer holds the conversation.
-        ModelError: Anything else went wrong at the vendor.
-    """
+    """Turn what the SDKs of OpenAI and Anthropic and their HTTP client raise into a `ModelError`."""
     import httpx2  # noqa: PLC0415
 
     try:
@@ -205,8 +185,6 @@ def sdk_errors(name: str) -> Generator[None]:
         raise model_error(name, status=said.status_code, error=body) from None
     except _raised("APITimeoutError", also=(httpx2.TimeoutException,)) as error:
         message = f"{name} did not answer in time{_where(error)}"
-        if any(isinstance(one, httpx2.ConnectTimeout) for one in _causes(error)):
-            message = f"{name} could not be reached{_where(error)}: the connection timed out"
         raise ModelError(message) from None
     except _raised("APIConnectionError") as error:
         message = f"{name} could not be reached{_where(error)}: {_cause(error)}"

@@ -68,12 +68,7 @@ class OpenAIChat(Dialect):
     _required = ("model", "messages")
 
     def __init__(self, name: str, *, model: str, strict_tools: bool = True) -> None:
-        """
-        Speak to *model*; errors use *name*.
-
-        Args:
-            strict_tools: Whether the vendor supports strict schemas.
-        """
+        """Speak to *model*, which may support strict schemas; errors use *name*."""
         super().__init__(name, model=model)
         self._strict_tools = strict_tools
 
@@ -139,8 +134,8 @@ def _with_reasoning(message: Message, given: Object) -> Message:
 class _ChatReader:
     def __init__(self) -> None:
         self._response: Object = {}
-        self._message: Object = {"role": "assistant", "content": None}
-        self._calls: list[Object] = []
+        self._said: dict[str, list[str]] = {}
+        self._calls: list[dict[str, list[str]]] = []
         self._slots: dict[int, int] = {}
         self._details: list[Object] = []
         self._finish: str | None = None
@@ -150,50 +145,40 @@ class _ChatReader:
         if event.get("type") == END:
             self._is_ended = True
             return
-        for key in ("id", "model", "usage"):
-            if event.get(key):
-                self._response[key] = event[key]
+        self._response |= {key: event[key] for key in ("id", "model", "usage") if event.get(key)}
         choice = _choice(event)
         self._finish = maybe_text(choice.get("finish_reason")) or self._finish
         delta = maybe_object(choice.get("delta"))
-        yield from self._texts(delta)
-        for call in maybe_list(delta.get("tool_calls")):
-            yield self._call(maybe_object(call))
-        for detail in maybe_list(delta.get("reasoning_details")):
-            self._detail(maybe_object(detail))
-
-    def _texts(self, delta: Object) -> Iterator[ChatDelta]:
         for key in _TEXTS:
-            piece = maybe_text(delta.get(key))
-            if piece or (key == "content" and delta.get(key) == ""):
-                self._message[key] = maybe_text(self._message.get(key)) + piece
+            if isinstance(delta.get(key), str) and (delta[key] or key == "content"):
+                self._said.setdefault(key, []).append(delta[key])
         if thought := _reasoning(delta):
             yield ReasoningDelta(thought)
         for key in ("content", "refusal"):
             if piece := maybe_text(delta.get(key)):
                 yield TextDelta(piece)
+        for call in map(maybe_object, maybe_list(delta.get("tool_calls"))):
+            yield self._call(call)
+        for detail in map(maybe_object, maybe_list(delta.get("reasoning_details"))):
+            self._detail(detail)
 
     def _call(self, delta: Object) -> ToolCallDelta:
-        slot = self._slot(delta)
-        function = maybe_object(delta.get("function"))
+        own_id, function = maybe_text(delta.get("id")), maybe_object(delta.get("function"))
         name, arguments = maybe_text(function.get("name")), maybe_text(function.get("arguments"))
+        slot = self._slot(maybe_count(delta.get("index")), own_id)
         call = self._calls[slot]
-        is_new = not call["id"] and not call["function"]["name"]
-        call["id"] = call["id"] or maybe_text(delta.get("id"))
-        call["type"] = maybe_text(delta.get("type")) or call["type"]
-        call["function"]["name"] += name
-        call["function"]["arguments"] += arguments
-        own_id = call["id"] if is_new else ""
+        if own_id in call["id"]:
+            own_id = ""
+        for key, piece in (("id", own_id), ("name", name), ("arguments", arguments)):
+            call[key] += [piece] if piece else []
         return ToolCallDelta(index=slot, id=own_id, name=name, arguments=arguments)
 
-    def _slot(self, delta: Object) -> int:
+    def _slot(self, index: int, own_id: str) -> int:
         """Return the place of a call; some vendors number no calls, or all the same."""
-        index, own_id = maybe_count(delta.get("index")), maybe_text(delta.get("id"))
         slot = self._slots.get(index)
-        if slot is None or (own_id and self._calls[slot]["id"] not in {"", own_id}):
+        if slot is None or (own_id and self._calls[slot]["id"] not in ([], [own_id])):
             slot = self._slots[index] = len(self._calls)
-            function = {"name": "", "arguments": ""}
-            self._calls.append({"id": "", "type": "function", "function": function})
+            self._calls.append({"id": [], "name": [], "arguments": []})
         return slot
 
     def _detail(self, delta: Object) -> None:
@@ -211,10 +196,14 @@ class _ChatReader:
     def whole(self) -> Object:
         if self._finish is None and not self._is_ended:
             raise cut_off()
-        message = dict(self._message)
+        message: Object = {"role": "assistant", "content": None}
+        message |= {key: "".join(pieces) for key, pieces in self._said.items()}
         if self._details:
             message["reasoning_details"] = self._details
         if self._calls:
-            message["tool_calls"] = self._calls
+            joined = [{key: "".join(call[key]) for key in call} for call in self._calls]
+            message["tool_calls"] = [
+                {"id": call.pop("id"), "type": "function", "function": call} for call in joined
+            ]
         choice = {"message": message, "finish_reason": self._finish}
         return {**self._response, "choices": [choice]}

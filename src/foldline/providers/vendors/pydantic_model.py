@@ -6,9 +6,10 @@ reasoning of earlier answers is sent without its signature.
 """
 
 import base64
-from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Generator, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from foldline.errors import ModelError, ServiceThreadLostError
@@ -46,7 +47,6 @@ from foldline.providers.vendors.vendor_model import VendorModel
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage, ModelResponse, ModelResponseStreamEvent
-    from pydantic_ai.models import ModelRequestParameters
 
 
 __all__ = ["PydanticModel", "pydantic_messages"]
@@ -88,12 +88,16 @@ class PydanticModel(VendorModel):
     async def _asked(self, request: ChatRequest) -> dict[str, Any]:
         if request.service_thread_id is not None:
             raise ServiceThreadLostError(model=self._name)
+        from pydantic_ai.models import ModelRequestParameters  # noqa: PLC0415
+
         model = await self._clients.here()
         return {
             "model": model,
             "messages": pydantic_messages(request.messages, vendor=model.system),
             "model_settings": cast("Any", dict(request.settings)) or None,
-            "model_request_parameters": _tools(request.tools),
+            "model_request_parameters": ModelRequestParameters(
+                function_tools=[*map(_tool, request.tools)]
+            ),
         }
 
 
@@ -131,44 +135,28 @@ def _reported(error: Any, *, overflow: type[Exception]) -> Object:
     return reported
 
 
-def _tools(tools: Iterable[ToolDefinition]) -> "ModelRequestParameters":
-    from pydantic_ai import models  # noqa: PLC0415
-    from pydantic_ai import tools as theirs  # noqa: PLC0415
+def _tool(tool: ToolDefinition) -> Any:
+    from pydantic_ai import tools  # noqa: PLC0415
 
-    written = [
-        theirs.ToolDefinition(
-            name=tool.name,
-            description=tool.description or None,
-            parameters_json_schema=dict(tool.parameters),
-        )
-        for tool in tools
-    ]
-    return models.ModelRequestParameters(function_tools=written)
+    schema, description = dict(tool.parameters), tool.description or None
+    return tools.ToolDefinition(
+        name=tool.name, description=description, parameters_json_schema=schema
+    )
 
 
 def pydantic_messages(view: Iterable[Message], *, vendor: str) -> "list[ModelMessage]":
-    """
-    Write *view*; if the model would speak first, after a short user note.
-
-    Args:
-        vendor: Where uploaded files are, by its name in pydantic-ai.
-    """
+    """Write *view* for *vendor*; if the model would speak first, after a short user note."""
     from pydantic_ai import messages as theirs  # noqa: PLC0415
 
     writer = _Writer(vendor)
     placed = [one for message in view for one in writer.parts(message)]
-    rules = (place for place, (_, part) in enumerate(placed) if not writer.is_rule(part))
+    rules = (place for place, (_, part) in enumerate(placed) if part.part_kind != "system-prompt")
     first = next(rules, len(placed))
     if first == len(placed) or placed[first][0]:
         placed.insert(first, (False, theirs.UserPromptPart(OPENING_NOTE)))
-    written: list[ModelMessage] = []
-    for is_model, group in groupby(placed, key=lambda one: one[0]):
-        parts = [part for _, part in group]
-        make: Callable[..., ModelMessage] = (
-            theirs.ModelResponse if is_model else theirs.ModelRequest
-        )
-        written.append(make(parts=parts))
-    return written
+    made = (theirs.ModelRequest, theirs.ModelResponse)
+    groups = groupby(placed, key=itemgetter(0))
+    return [made[is_model](parts=[part for _, part in group]) for is_model, group in groups]
 
 
 class _Writer:
@@ -178,9 +166,6 @@ class _Writer:
         self._theirs = messages
         self._vendor = vendor
         self._tools: dict[str, str] = {}
-
-    def is_rule(self, part: Any) -> bool:
-        return isinstance(part, self._theirs.SystemPromptPart)
 
     def parts(self, message: Message) -> Iterator[_Placed]:
         if message.is_summary:
@@ -219,8 +204,8 @@ class _Writer:
         if isinstance(part, ReasoningPart):
             if part.content:
                 yield self._theirs.ThinkingPart(scrubbed(part.content))
-        elif isinstance(part, BlobPart) and (data := _bytes(part)) is not None:
-            yield self._theirs.FilePart(self._binary(part, data))
+        elif isinstance(part, BlobPart) and not isinstance(binary := self._content(part), str):
+            yield self._theirs.FilePart(binary)
         elif text := readable_text(part):
             yield self._theirs.TextPart(scrubbed(text))
 
@@ -236,8 +221,11 @@ class _Writer:
     def _content(self, part: TextPart | BlobPart | UriPart | FilePart) -> Any:
         match part:
             case BlobPart():
-                data = _bytes(part)
-                return readable_text(part) if data is None else self._binary(part, data)
+                with suppress(ValueError):
+                    kind = part.mime_type or "application/octet-stream"
+                    data = base64.b64decode(part.content)
+                    return self._theirs.BinaryContent(data, media_type=kind)
+                return readable_text(part)
             case UriPart(modality=modality, uri=uri):
                 kinds = {
                     "image": self._theirs.ImageUrl,
@@ -251,17 +239,6 @@ class _Writer:
                 return held(file_id, self._vendor)
             case TextPart(content=text):
                 return scrubbed(text)
-
-    def _binary(self, part: BlobPart, data: bytes) -> Any:
-        kind = part.mime_type or "application/octet-stream"
-        return self._theirs.BinaryContent(data, media_type=kind)
-
-
-def _bytes(part: BlobPart) -> bytes | None:
-    try:
-        return base64.b64decode(part.content)
-    except ValueError:
-        return None
 
 
 def _read(response: "ModelResponse") -> ChatResponse:
@@ -303,7 +280,10 @@ def _parts(part: Any) -> Iterator[Part]:
         case "tool-call":
             yield ToolCallPart(part.tool_call_id, part.tool_name, _arguments(part) or "{}")
         case "file":
-            yield _blob(part.content)
+            kind = part.content.media_type
+            modality = kind.partition("/")[0]
+            modality = modality if modality in _MODALITIES else "document"
+            yield BlobPart(modality, kind, base64.b64encode(part.content.data).decode())
         case "compaction":
             yield CompactionPart(part.content or "")
         case kind:
@@ -318,12 +298,6 @@ def _arguments(part: Any) -> str:
         return part.args
     arguments: str = part.args_as_json_str() if part.args else ""
     return arguments
-
-
-def _blob(content: Any) -> BlobPart:
-    modality = content.media_type.partition("/")[0]
-    modality = modality if modality in _MODALITIES else "document"
-    return BlobPart(modality, content.media_type, base64.b64encode(content.data).decode())
 
 
 class _DeltaReader:

@@ -204,7 +204,7 @@ async def _a_reader_sees_no_half(lab: Lab) -> None:
         stored = await lab.storage.load(scribe.key)
         count = 0 if stored is None else int(stored.head)
         rows = await scribe.read(0, count)
-        expect(len(rows), count, "the rows behind a head")
+        expect(len(rows), count, "the rows of a head")
         await asyncio.sleep(0)
     await writing
 

@@ -164,7 +164,7 @@ async def _odd_names_are_names(lab: Lab) -> None:
 
 async def _names_without_a_form_are_kept_or_refused(lab: Lab) -> None:
     """
-    A name with NUL or half a character is kept as it is, or its commit is refused with an error.
+    A name with NUL or a lone surrogate is kept as it is, or its commit is refused with an error.
     """
     scribe = lab.scribe()
     await scribe.write(1)

@@ -249,7 +249,7 @@ async def _a_foreign_thread_is_not_copied(lab: Lab) -> None:
 
 
 async def _a_clear_deletes_everything(lab: Lab) -> None:
-    """A commit that clears leaves no row at any epoch, and the thread goes on."""
+    """A commit that clears leaves no row at any epoch, and the thread continues."""
     scribe = lab.scribe()
     await scribe.write(5, system=(0,))
     await scribe.rewind(3, 2)

@@ -27,9 +27,9 @@ async def _threads_are_listed_by_id(lab: Lab) -> None:
     expect([one.key for one in found], [lab.key(id) for id in _IDS], "the keys")
 
 
-async def _a_list_begins_behind_an_id(lab: Lab) -> None:
+async def _a_list_begins_after_an_id(lab: Lab) -> None:
     """
-    A list holds the ids behind the one given, which need not be there, and no more than asked for.
+    A list has the ids after the given one, which need not exist, and no more than asked for.
     """
     for id in _IDS:
         await lab.scribe(id).write()
@@ -37,11 +37,11 @@ async def _a_list_begins_behind_an_id(lab: Lab) -> None:
         for limit in (None, 0, 1, 5, 99):
             found = await lab.storage.threads(lab.tenant, after=after, limit=limit)
             wanted = [id for id in _IDS if id > after][:limit]
-            expect([one.key.id for one in found], wanted, f"ids behind {after!r}, limit {limit}")
+            expect([one.key.id for one in found], wanted, f"ids after {after!r}, limit {limit}")
 
 
 async def _pages_hold_every_thread_once(lab: Lab) -> None:
-    """Pages of a list, each begun behind the last id of the page before, hold every thread once."""
+    """Pages of a list, each begun after the last id of the page before, have every thread once."""
     ids = sorted(f"thread-{number}" for number in range(23))
     for id in ids:
         await lab.scribe(id).write()
@@ -174,7 +174,7 @@ async def _case_tells_names_apart(lab: Lab) -> None:
 
 TENANTS: tuple[Check, ...] = (
     _threads_are_listed_by_id,
-    _a_list_begins_behind_an_id,
+    _a_list_begins_after_an_id,
     _pages_hold_every_thread_once,
     _a_list_shows_what_load_does,
     _a_deleted_thread_is_not_listed,

@@ -17,12 +17,6 @@ class Home:
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop | None = None) -> None:
-        """
-        Start in this process.
-
-        Args:
-            loop: The event loop to which the store belongs; None for any.
-        """
         self._process = os.getpid()
         self._loop = loop
 
@@ -43,7 +37,7 @@ class Home:
         Raises:
             StoreError: It is another one.
         """
-        if not self.is_same_process:
+        if os.getpid() != self._process:
             message = "the store was opened in another process: open one of your own after the fork"
             raise StoreError(message)
         if self._loop is not None and asyncio.get_running_loop() is not self._loop:

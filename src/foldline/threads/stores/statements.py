@@ -13,8 +13,8 @@ __all__ = ["migrations", "statements"]
 
 
 _NAME = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
-_MIGRATION = re.compile(r"(\d{4})_\w+\.sql")
-_COMMENT = re.compile(r"^\s*--.*\n", re.MULTILINE)
+_MIGRATION = re.compile(r"(\d{4})_\w+\.sql").fullmatch
+_COMMENT = re.compile(r"^[ \t]*--.*\n", re.MULTILINE)
 
 
 def statements(package: str) -> Mapping[str, str]:
@@ -45,7 +45,7 @@ def migrations(package: str) -> list[tuple[int, list[str]]]:
         from importlib.resources import files  # noqa: PLC0415 - a quarter of the whole import
 
         for entry in (files(package) / "sql").iterdir():
-            match = _MIGRATION.fullmatch(entry.name)
+            match = _MIGRATION(entry.name)
             if match:
                 plain = _COMMENT.sub("", entry.read_text("utf-8"))
                 pieces = [piece.strip() for piece in plain.split(";\n")]

@@ -2,10 +2,10 @@
 
 import os
 import sqlite3
-import tempfile
 from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from msgspec import Struct
 
@@ -14,7 +14,6 @@ from foldline.threads.stores.sqlite.faults import SQLITE_ERRORS, store_error
 from foldline.threads.stores.sqlite.file import APPLICATION_ID
 from foldline.threads.stores.sqlite.identity import (
     check_log,
-    log_of,
     number_in,
     numbered,
     schema_of,
@@ -68,64 +67,48 @@ def back_up(
     # A link is another name of the file; the log is beside the file itself.
     source = source.resolve()
     check_log(source)
-    draft = _draft_for(target)
     try:
-        _copy(source, draft, on_step or _ignore)
-        backup = _checked(draft, target)
-        _place(draft, target)
+        folder = TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent)
+    except OSError as error:
+        message = f"cannot write {target}: {error.strerror}"
+        raise UsageError(message) from error
+    try:
+        with folder as name:
+            draft = Path(name) / "copy"
+            draft.touch(0o600)
+            _copy(source, draft, on_step)
+            with closing(_open(draft)) as connection:
+                problems = tuple(quick_check(connection))
+                (threads,) = connection.execute("SELECT count(*) FROM threads").fetchone()
+            size = draft.stat().st_size
+            _place(draft, target)
     except SQLITE_ERRORS as error:
         # Python's error may quote what is stored.
         raise store_error(error) from None
     except OSError as error:
         message = f"cannot write {target}: {error.strerror}"
         raise StoreError(message) from error
-    finally:
-        for rest in (draft, *_beside(draft)):
-            rest.unlink(missing_ok=True)
-    return backup
-
-
-def _check_mark(connection: sqlite3.Connection, path: Path) -> None:
-    (mark,) = connection.execute("PRAGMA application_id").fetchone()
-    if mark != APPLICATION_ID:
-        message = f"{path.name} is not a store of foldline"
-        raise StoreError(message)
-
-
-def _draft_for(target: Path) -> Path:
-    try:
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    except OSError as error:
-        message = f"cannot write {target}: {error.strerror}"
-        raise UsageError(message) from error
-    os.close(handle)
-    return Path(name)
-
-
-def _beside(path: Path) -> tuple[Path, ...]:
-    ends = ("-shm", "-journal")
-    return (log_of(path), *(path.with_name(path.name + end) for end in ends))
-
-
-def _ignore(remaining: int, total: int) -> None:
-    pass
+    return Backup(path=str(target), size=size, threads=threads, problems=problems)
 
 
 def _exists(target: Path) -> UsageError:
     return UsageError(f"{target} exists: name a new file, since a backup is never overwritten")
 
 
-def _copy(source: Path, draft: Path, on_step: Callable[[int, int], None]) -> None:
+def _copy(source: Path, draft: Path, on_step: Callable[[int, int], None] | None) -> None:
+    def _progress(_: int, remaining: int, total: int) -> None:
+        if on_step is not None:
+            on_step(remaining, total)
+
     with closing(_open(source)) as reader, closing(_open(draft)) as writer:
         # One moment for all pages: otherwise each commit of others would restart the copy.
         reader.execute("BEGIN")
-        _check_mark(reader, source)
+        (mark,) = reader.execute("PRAGMA application_id").fetchone()
+        if mark != APPLICATION_ID:
+            message = f"{source.name} is not a store of foldline"
+            raise StoreError(message)
         reader.execute("SELECT count(*) FROM threads").fetchone()
-        reader.backup(
-            writer,
-            pages=_PAGES,
-            progress=lambda _, remaining, total: on_step(remaining, total),
-        )
+        reader.backup(writer, pages=_PAGES, progress=_progress)
         # The log of the store is not the copy's, should that take the store's place one day.
         set_number(writer, numbered(schema_of(number_in(writer))))
         # The copy is one file; opening it as a store makes a log for it.
@@ -133,19 +116,11 @@ def _copy(source: Path, draft: Path, on_step: Callable[[int, int], None]) -> Non
 
 
 def _open(path: Path) -> sqlite3.Connection:
-    uri = f"{path.resolve().as_uri()}?mode=rw"
-    connection = sqlite3.connect(uri, uri=True, isolation_level=None)
+    connection = sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode=rw", uri=True, isolation_level=None
+    )
     connection.execute("PRAGMA synchronous = FULL")
     return connection
-
-
-def _checked(draft: Path, target: Path) -> Backup:
-    with closing(_open(draft)) as connection:
-        problems = quick_check(connection)
-        (threads,) = connection.execute("SELECT count(*) FROM threads").fetchone()
-    return Backup(
-        path=str(target), size=draft.stat().st_size, threads=threads, problems=tuple(problems)
-    )
 
 
 def _place(draft: Path, target: Path) -> None:
@@ -153,11 +128,9 @@ def _place(draft: Path, target: Path) -> None:
     _flush(draft)
     try:
         os.link(draft, target)
-    except FileExistsError:
-        raise _exists(target) from None
-    except OSError:
-        # A file system without second names.
-        if target.exists():
+    except OSError as error:
+        # Or a file system without second names.
+        if isinstance(error, FileExistsError) or target.exists():
             raise _exists(target) from None
         draft.rename(target)
     with suppress(OSError):

@@ -33,13 +33,18 @@ _DAMAGED: Final = (
 def sqlite_facts(path: Path) -> Iterator[Fact]:
     """Yield the facts about the store at *path*, which is not changed."""
     path = path.resolve()
-    yield _library()
+    value, advice = sqlite3.sqlite_version, ""
+    if needs_lock():
+        value += " has the WAL-reset bug; foldline keeps writers apart by a lock file"
+        advice = "let no other program write to the file"
+    yield Fact(name="SQLite", value=value, advice=advice)
     if not all(os.access(place, os.W_OK) for place in (path, path.parent)):
         value = "the file or its folder is not writable"
         yield Fact(name="file", value=value, advice=_UNWRITABLE, is_danger=True)
     try:
         check_log(path)
-        with closing(_open(path)) as connection:
+        uri = f"{path.as_uri()}?mode=ro"
+        with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as connection:
             yield from _inside(connection)
     except StoreError as error:
         yield Fact(name="file", value=str(error), is_danger=True)
@@ -47,20 +52,7 @@ def sqlite_facts(path: Path) -> Iterator[Fact]:
         found = store_error(error)
         advice = _DAMAGED if isinstance(found, StoreCorruptError) else _UNWRITABLE
         yield Fact(name="file", value=str(found), advice=advice, is_danger=True)
-    yield from _sizes(path)
-    yield _mode(path)
-
-
-def _library() -> Fact:
-    name, value = "SQLite", sqlite3.sqlite_version
-    if not needs_lock():
-        return Fact(name=name, value=value)
-    value = f"{value} has the WAL-reset bug; foldline keeps writers apart by a lock file"
-    return Fact(name=name, value=value, advice="let no other program write to the file")
-
-
-def _open(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, isolation_level=None)
+    yield from _outside(path)
 
 
 def _inside(connection: sqlite3.Connection) -> Iterator[Fact]:
@@ -69,27 +61,22 @@ def _inside(connection: sqlite3.Connection) -> Iterator[Fact]:
         value = "a SQLite database, but not a store of foldline"
         yield Fact(name="file", value=value, advice="check the path", is_danger=True)
         return
-    yield _schema(schema_of(number_in(connection)))
+    schema = schema_of(number_in(connection))
+    value, advice = str(schema), ""
+    if schema > NEWEST_SCHEMA:
+        value, advice = f"{schema}, newer than {NEWEST_SCHEMA}", "upgrade foldline"
+    elif schema < NEWEST_SCHEMA:
+        value, advice = f"{schema}, older than {NEWEST_SCHEMA}", "opening the store migrates it"
+    yield Fact(name="schema", value=value, advice=advice, is_danger=schema > NEWEST_SCHEMA)
     for name, table in (("threads", "threads"), ("messages", "rows")):
         (count,) = connection.execute(f"SELECT count(*) FROM {table}").fetchone()  # noqa: S608
         yield Fact(name=name, value=f"{count:,}")
     problems = quick_check(connection)
-    value = problems[0] if problems else "no damage found"
-    advice = _DAMAGED if problems else ""
+    value, advice = (problems[0], _DAMAGED) if problems else ("no damage found", "")
     yield Fact(name="quick check", value=value, advice=advice, is_danger=bool(problems))
 
 
-def _schema(found: int) -> Fact:
-    if found > NEWEST_SCHEMA:
-        value = f"{found}, newer than {NEWEST_SCHEMA}"
-        return Fact(name="schema", value=value, advice="upgrade foldline", is_danger=True)
-    if found < NEWEST_SCHEMA:
-        value = f"{found}, older than {NEWEST_SCHEMA}"
-        return Fact(name="schema", value=value, advice="opening the store migrates it")
-    return Fact(name="schema", value=str(found))
-
-
-def _sizes(path: Path) -> Iterator[Fact]:
+def _outside(path: Path) -> Iterator[Fact]:
     for name, file in (("file size", path), ("log size", log_of(path))):
         size = file.stat().st_size if file.exists() else 0
         yield Fact(name=name, value=f"{size / _MEGABYTE:,.1f} MiB")
@@ -98,17 +85,10 @@ def _sizes(path: Path) -> Iterator[Fact]:
     advice = "make room: writes will fail" if is_low else ""
     value = f"{free / _MEGABYTE:,.0f} MiB"
     yield Fact(name="free disk", value=value, advice=advice, is_danger=is_low)
-
-
-def _mode(path: Path) -> Fact:
     mode = path.stat().st_mode
-    shown = stat.filemode(mode)
-    others = stat.S_IMODE(mode) & (stat.S_IRWXG | stat.S_IRWXO)
-    if os.name != "posix" or not others:
-        return Fact(name="permissions", value=shown)
-    return Fact(
-        name="permissions",
-        value=f"{shown}: other users of this machine can open it",
-        advice=f"chmod 600 {path.name}",
-        is_danger=bool(others & (stat.S_IWGRP | stat.S_IWOTH)),
-    )
+    value, advice = stat.filemode(mode), ""
+    if os.name == "posix" and mode & (stat.S_IRWXG | stat.S_IRWXO):
+        value += ": other users of this machine can open it"
+        advice = f"chmod 600 {path.name}"
+    is_danger = bool(advice and mode & (stat.S_IWGRP | stat.S_IWOTH))
+    yield Fact(name="permissions", value=value, advice=advice, is_danger=is_danger)

@@ -23,16 +23,11 @@ raises that instead.
 
 # The lower eight bits of a result code say what kind of trouble it is.
 _PRIMARY: Final = 0xFF
+_BUSY: Final = (StoreBusyError, "another program kept the database locked for too long")
 _TROUBLE: Mapping[int, tuple[type[StoreError], str]] = MappingProxyType(
     {
-        sqlite3.SQLITE_BUSY: (
-            StoreBusyError,
-            "another program kept the database locked for too long",
-        ),
-        sqlite3.SQLITE_LOCKED: (
-            StoreBusyError,
-            "another program kept the database locked for too long",
-        ),
+        sqlite3.SQLITE_BUSY: _BUSY,
+        sqlite3.SQLITE_LOCKED: _BUSY,
         sqlite3.SQLITE_CORRUPT: (StoreCorruptError, "the database file is damaged"),
         sqlite3.SQLITE_NOTADB: (StoreCorruptError, "the file is not a SQLite database"),
         sqlite3.SQLITE_FULL: (StoreError, "the disk is full"),
@@ -42,13 +37,12 @@ _TROUBLE: Mapping[int, tuple[type[StoreError], str]] = MappingProxyType(
         sqlite3.SQLITE_PERM: (StoreError, "the database file cannot be opened: permission denied"),
     }
 )
-
-
+_NOT_WRITABLE: Final = "it or its folder is not writable, and a store writes beside its file"
 _PLACES: Mapping[int, str] = MappingProxyType(
     {
         errno.EROFS: "its folder is read-only, and a store writes beside its file",
-        errno.EACCES: "it or its folder is not writable, and a store writes beside its file",
-        errno.EPERM: "it or its folder is not writable, and a store writes beside its file",
+        errno.EACCES: _NOT_WRITABLE,
+        errno.EPERM: _NOT_WRITABLE,
         errno.ENOENT: "its folder does not exist",
         errno.ENOSPC: "the disk is full",
     }
@@ -56,27 +50,14 @@ _PLACES: Mapping[int, str] = MappingProxyType(
 
 
 def place_error(what: str, error: OSError) -> StoreError:
-    """
-    Return *error*, which the system raised for a file of the store, as an error of foldline.
-
-    Args:
-        what: What could not be done, for example `the file x cannot be made`.
-        error: The error of the system.
-    """
+    """Return *error*, which the system raised for a file; *what* says what could not be done."""
     code = error.errno or 0
-    reason = f"{_PLACES[code]} " if code in _PLACES else ""
-    colon = ": " if reason else " "
-    return StoreError(f"{what}{colon}{reason}({errno.errorcode.get(code)})")
+    reason = f": {_PLACES[code]}" if code in _PLACES else ""
+    return StoreError(f"{what}{reason} ({errno.errorcode.get(code)})")
 
 
 def store_error(error: sqlite3.Error | UnicodeDecodeError, *, of: Path | None = None) -> StoreError:
-    """
-    Return *error* as an error of foldline, without the values that it may quote.
-
-    Args:
-        error: SQLite's error.
-        of: The file, if the caller has just named it and may have named the wrong one.
-    """
+    """Return *error*, of the file *of* if it was just named, without the values that it quotes."""
     kind, text = _described(error)
     return kind(text if of is None else f"{of.name}: {text}")
 

@@ -9,11 +9,7 @@ from types import MappingProxyType
 from typing import Final, Literal, TypeAlias
 
 from foldline.errors import StoreError
-from foldline.threads.stores.sqlite.faults import (
-    SQLITE_ERRORS,
-    place_error,
-    store_error,
-)
+from foldline.threads.stores.sqlite.faults import SQLITE_ERRORS, place_error, store_error
 from foldline.threads.stores.sqlite.identity import (
     check_log,
     is_named,
@@ -61,82 +57,67 @@ class StoreFile:
     """One SQLite file, from which connections are made."""
 
     def __init__(self, path: Path, *, durability: Durability, busy_timeout: float) -> None:
-        """
-        Use the file at *path*, which is made when it is first opened.
-
-        Args:
-            path: The path.
-            durability: What a power cut may take.
-            busy_timeout: How many seconds a write waits for other processes.
-
-        Raises:
-            StoreError: The path leads nowhere.
-        """
-        # Resolved once: a program may change its folder, and a link is another name of one file.
-        self.path = _resolved(path)
+        try:
+            # Once: a program may change its folder, and a link is another name of one file.
+            self.path = path.resolve()
+        except (OSError, RuntimeError, ValueError) as error:
+            message = (
+                "the path of the store cannot be resolved: a link or the working folder is broken"
+            )
+            raise StoreError(message) from error
         self.durability: Durability = durability
         self._busy_timeout = busy_timeout
         self._lock = FileLock(lock_of(self.path), timeout=busy_timeout)
+        self._others = self._lock if needs_lock() else nullcontext()
         # Tells the file from another one of its name; None until it was opened.
         self._identity: tuple[int, int] | None = None
 
     def reader(self, *, waits: bool = True) -> sqlite3.Connection:
-        """
-        Return a connection that only reads.
-
-        Args:
-            waits: Whether it waits for other processes.
-
-        Raises:
-            StoreError: Another file, or none, is where it was opened first.
-        """
+        """Return a connection that only reads, and *waits* for other processes."""
         self._check()
         connection = self._connect(timeout=self._busy_timeout if waits else 0.0)
         connection.execute("PRAGMA query_only = ON")
         return connection
 
     def writer(self) -> sqlite3.Connection:
-        """
-        Return a connection that writes, after bringing the file up to date.
-
-        Raises:
-            StoreError: The file cannot be opened, is not a store, or is no longer where it was
-                opened first.
-            StoreCorruptError: The log beside it was written beside another file, or the file is lost.
-            StoreVersionError: A newer foldline wrote it.
-        """
+        """Return a connection that writes, after bringing the file up to date."""
         try:
             with self.exclusive():
                 if self._identity is None:
                     check_log(self.path)
                     self._make()
-                connection = self._connect(timeout=self._busy_timeout)
-                _bring_up_to_date(connection, self.path, is_first=self._identity is None)
-                self._identity = self._identity or self._found()
+                return self._up_to_date(self._connect(timeout=self._busy_timeout))
         except SQLITE_ERRORS as error:
             raise store_error(error, of=self.path) from None
+
+    def _up_to_date(self, connection: sqlite3.Connection) -> sqlite3.Connection:
+        try:
+            _mark(connection, self.path.name)
+            _migrate(connection, self.path)
+            if self._identity is None:
+                _note(connection, self.path)
+                self._identity = self._check()
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
-    def _found(self) -> tuple[int, int] | None:
+    def _check(self) -> tuple[int, int] | None:
+        """Return what tells the file from others; refuse another one than was opened first."""
         try:
             found = self.path.stat()
+            identity = (found.st_dev, found.st_ino)
         except OSError:
-            return None
-        return found.st_dev, found.st_ino
-
-    def _check(self) -> None:
-        """
-        Refuse to continue if the file that was opened is no longer here.
-
-        What is written to a file without a name is lost, and a new one under the name would start a
-        second store beside the first.
-        """
-        if self._identity is not None and self._found() != self._identity:
+            identity = None
+        # What is written to a file without a name is lost, and a new one under the name would start
+        # a second store beside the first.
+        if self._identity not in {None, identity}:
             message = (
                 "the file of the store was moved, deleted or replaced while it was open: close the "
                 "store, and open the right file"
             )
             raise StoreError(message)
+        return identity
 
     def _make(self) -> None:
         # Private from the first byte on. SQLite gives its log the mode of the file.
@@ -183,14 +164,8 @@ class StoreFile:
 
     @contextmanager
     def exclusive(self) -> Generator[None, None, None]:
-        """
-        Keep other processes from writing, if SQLite itself does not do it well enough.
-
-        Raises:
-            StoreBusyError: They have written for too long.
-            StoreError: Another file, or none, is where it was opened first.
-        """
-        with self._lock if needs_lock() else nullcontext():
+        """Keep other processes from writing, if SQLite itself does not do it well enough."""
+        with self._others:
             self._check()
             yield
 
@@ -198,25 +173,6 @@ class StoreFile:
         """Release the lock file; the next opening may find another file."""
         self._lock.close()
         self._identity = None
-
-
-def _resolved(path: Path) -> Path:
-    try:
-        return path.resolve()
-    except (OSError, RuntimeError, ValueError) as error:
-        message = "the path of the store cannot be resolved: a link or the working folder is broken"
-        raise StoreError(message) from error
-
-
-def _bring_up_to_date(connection: sqlite3.Connection, path: Path, *, is_first: bool) -> None:
-    try:
-        _mark(connection, path.name)
-        _migrate(connection, path)
-        if is_first:
-            _note(connection, path)
-    except BaseException:
-        connection.close()
-        raise
 
 
 def _note(connection: sqlite3.Connection, path: Path) -> None:

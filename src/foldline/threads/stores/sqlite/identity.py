@@ -62,13 +62,7 @@ def is_named(number: int) -> bool:
 
 
 def numbered(schema: int, *, file: int = 0) -> int:
-    """
-    Return the number of a file with tables of the version *schema*.
-
-    Args:
-        schema: The version.
-        file: The number that the file has so far; without one it gets a new one.
-    """
+    """Return *file*, or the number of a new file, with tables of the version *schema*."""
     own = file >> _SCHEMA_BITS or 1 + secrets.randbelow(_FILES - 1)
     return own << _SCHEMA_BITS | schema
 
@@ -89,9 +83,6 @@ def note_file(path: Path, number: int) -> None:
     Note in the lock file that the log beside the file at *path* belongs to the file with *number*.
 
     A number of 0 is no file. Without permission to write there, nothing is noted.
-
-    Raises:
-        StoreError: It cannot be written.
     """
     if is_noted(path, number):
         return
@@ -130,7 +121,6 @@ def check_log(path: Path) -> None:
 
     Raises:
         StoreCorruptError: The log belongs to another file; nothing was changed.
-        StoreError: The log cannot be looked at.
     """
     log = log_of(path)
     if not _size(log):

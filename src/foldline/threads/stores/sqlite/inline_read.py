@@ -35,9 +35,8 @@ _HARMLESS = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_INTERRUPT, sqlite3.SQ
 class _Answered(threading.local):
     """What one thread was answered since its event loop had its turn."""
 
-    def __init__(self) -> None:
-        self.number = 0
-        self.seconds = 0.0
+    number = 0
+    seconds = 0.0
 
 
 class InlineReader:
@@ -52,13 +51,6 @@ class InlineReader:
     """
 
     def __init__(self, file: StoreFile, *, clock: Callable[[], float] = time.perf_counter) -> None:
-        """
-        Read *file*.
-
-        Args:
-            file: The file.
-            clock: Measures how long a read takes.
-        """
         self._file = file
         self._clock = clock
         self._home = Home()
@@ -77,18 +69,14 @@ class InlineReader:
         opened before.
         """
         connection = self._file.reader()
-        with self._one_at_a_time:
-            if self._connection is None:
-                self._open()
-        return connection
-
-    def _open(self) -> None:
         # If it fails there are no inline reads.
-        with suppress(sqlite3.Error, StoreError):
-            connection = self._file.reader(waits=False)
-            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MOST_BYTES)
-            connection.set_progress_handler(self._is_enough, _STEPS)
-            self._connection, self._home = connection, Home()
+        with self._one_at_a_time, suppress(sqlite3.Error, StoreError):
+            if self._connection is None:
+                inline = self._file.reader(waits=False)
+                inline.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MOST_BYTES)
+                inline.set_progress_handler(self._is_enough, _STEPS)
+                self._connection, self._home = inline, Home()
+        return connection
 
     def _is_enough(self) -> bool:
         self._steps += 1
@@ -106,33 +94,38 @@ class InlineReader:
             started = self._clock()
             if self._connection is None or started < self._rests_until:
                 return None
-            return self._read(self._connection, job, started)
+            found = self._read(self._connection, job)
+            if found is not None:
+                self._note(started, self._clock())
+            return found
         finally:
             self._one_at_a_time.release()
 
     def _read(
-        self,
-        connection: sqlite3.Connection,
-        job: Callable[[sqlite3.Connection], _Result],
-        started: float,
+        self, connection: sqlite3.Connection, job: Callable[[sqlite3.Connection], _Result]
     ) -> tuple[_Result] | None:
         self._steps = 0
         try:
             connection.execute("BEGIN")
-            found = job(connection)
-            # A commit would report damage again that the job has met and handled.
-            connection.rollback()
+            return (job(connection),)
         except Exception as error:  # noqa: BLE001 - the reader thread raises it
-            self._recover(connection, error)
+            if getattr(error, "sqlite_errorcode", sqlite3.SQLITE_BUSY) not in _HARMLESS:
+                # What a failure left in memory cannot be trusted.
+                self._close()
             return None
         finally:
-            if self._connection is not None and connection.in_transaction:
-                connection.rollback()
-        finished = self._clock()
+            # A commit would report damage again that the job has met and handled.
+            if self._connection is not None:
+                with suppress(sqlite3.Error):
+                    connection.rollback()
+
+    def _note(self, started: float, finished: float) -> None:
         self._answered.number += 1
         self._answered.seconds += finished - started
-        self._look_at(started, finished)
-        return (found,)
+        self._long = self._long + 1 if finished - started > _LONG else 0
+        if self._long == _MOST_LONG:
+            self._long = 0
+            self._rests_until = finished + _REST
 
     def take_turn(self) -> bool:
         """
@@ -146,20 +139,6 @@ class InlineReader:
             return False
         answered.number, answered.seconds = 0, 0.0
         return True
-
-    def _look_at(self, started: float, finished: float) -> None:
-        self._long = self._long + 1 if finished - started > _LONG else 0
-        if self._long == _MOST_LONG:
-            self._long = 0
-            self._rests_until = finished + _REST
-
-    def _recover(self, connection: sqlite3.Connection, error: BaseException) -> None:
-        with suppress(sqlite3.Error):
-            connection.rollback()
-            if getattr(error, "sqlite_errorcode", sqlite3.SQLITE_BUSY) in _HARMLESS:
-                return
-        # What a failure left in memory cannot be trusted.
-        self._close()
 
     def close(self) -> None:
         """Give no more answers; harmless when repeated, and in another process."""

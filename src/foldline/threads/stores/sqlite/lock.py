@@ -18,41 +18,25 @@ _PAUSE = 0.001
 if sys.platform == "win32":
     import msvcrt
 
+    _LOCK, _UNLOCK = msvcrt.LK_NBLCK, msvcrt.LK_UNLCK
     # Far after the note in the file, since Windows lets nobody read a locked byte.
     _PLACE = 1 << 30
 
-    def _lock(file: int) -> None:
+    def _set(file: int, how: int) -> None:
         os.lseek(file, _PLACE, os.SEEK_SET)
-        try:
-            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
-        except OSError as error:
-            raise BlockingIOError from error
-
-    def _unlock(file: int) -> None:
-        os.lseek(file, _PLACE, os.SEEK_SET)
-        msvcrt.locking(file, msvcrt.LK_UNLCK, 1)
+        msvcrt.locking(file, how, 1)
 
 else:
     import fcntl
 
-    def _lock(file: int) -> None:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-    def _unlock(file: int) -> None:
-        fcntl.flock(file, fcntl.LOCK_UN)
+    _LOCK, _UNLOCK = fcntl.LOCK_EX | fcntl.LOCK_NB, fcntl.LOCK_UN
+    _set = fcntl.flock
 
 
 class FileLock:
     """A lock on a file beside the database; the system releases it when its process ends."""
 
     def __init__(self, path: Path, *, timeout: float) -> None:
-        """
-        Use the lock file at *path*.
-
-        Args:
-            path: The file, made when it is first locked.
-            timeout: How many seconds to wait for others.
-        """
         self._path = path
         self._timeout = timeout
         self._file: int | None = None
@@ -63,8 +47,9 @@ class FileLock:
         deadline = time.monotonic() + self._timeout
         while True:
             try:
-                _lock(self._file)
-            except BlockingIOError:
+                _set(self._file, _LOCK)
+            # The second is what Windows raises.
+            except (BlockingIOError, PermissionError):
                 if time.monotonic() > deadline:
                     message = f"another process kept {self._path.name} locked for too long"
                     raise StoreBusyError(message) from None
@@ -87,7 +72,7 @@ class FileLock:
         traceback: TracebackType | None,
     ) -> None:
         if self._file is not None:
-            _unlock(self._file)
+            _set(self._file, _UNLOCK)
 
     def close(self) -> None:
         """Release the file."""

@@ -33,13 +33,6 @@ class WriteLog:
     """
 
     def __init__(self, path: Path, *, busy_timeout: float) -> None:
-        """
-        Watch the log beside the file at *path*.
-
-        Args:
-            path: The file.
-            busy_timeout: How many seconds a write waits for other processes.
-        """
         self._path = log_of(path)
         self._name = path.name
         self._busy_timeout = busy_timeout
@@ -51,11 +44,6 @@ class WriteLog:
         """Have the log emptied after the transaction that runs; called in the writer's thread."""
         self._asked += 1
 
-    @property
-    def is_due(self) -> bool:
-        """Whether it may hold what was deleted."""
-        return self._done < self._asked
-
     def tidy(self, connection: sqlite3.Connection) -> None:
         """
         Empty it if it holds what was deleted, or is too long.
@@ -63,7 +51,7 @@ class WriteLog:
         SQLite folds it back into the file every few hundred commits by itself, as a part of a
         commit, and writes over it then; its file stays as long as it once was.
         """
-        if self.is_due:
+        if self._done < self._asked:
             self._empty(connection, wait=0.0)
         self._commits += 1
         if self._commits % _LOOKED_AT:
@@ -73,8 +61,10 @@ class WriteLog:
             if self._path.stat().st_size > _LONG:
                 connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
-    def _empty(self, connection: sqlite3.Connection, *, wait: float) -> None:
+    def _empty(self, connection: sqlite3.Connection, *, wait: float) -> bool:
         asked = self._asked
+        if self._done == asked:
+            return True
         connection.execute(f"PRAGMA busy_timeout = {round(1000 * wait)}")
         try:
             # Others in the way are an answer here, not an error.
@@ -83,46 +73,26 @@ class WriteLog:
             connection.execute(f"PRAGMA busy_timeout = {round(1000 * self._busy_timeout)}")
         if not busy:
             self._done = asked
+        return not busy
 
-    def _insist(self, connection: sqlite3.Connection) -> bool:
-        if self.is_due:
-            self._empty(connection, wait=_ATTEMPT)
-        return not self.is_due
-
-    async def emptied(self, writer: Worker) -> None:
-        """
-        Wait until nothing deleted is in it any more.
-
-        Raises:
-            StoreBusyError: Others kept reading an older state.
-            StoreError: The disk failed.
-        """
-        loop = asyncio.get_running_loop()
-        until = loop.time() + _PATIENCE
-        while not await self._is_emptied(writer):
-            if loop.time() >= until:
+    async def emptied(self, writer: Worker, *, patience: float = _PATIENCE) -> None:
+        """Wait until nothing deleted is in it any more, or raise StoreError."""
+        until = asyncio.get_running_loop().time() + patience
+        while self._done < self._asked:
+            with suppress(StoreBusyError):
+                if await writer.run(lambda one: self._empty(one, wait=_ATTEMPT), is_outside=True):
+                    return
+            if asyncio.get_running_loop().time() >= until:
                 message = "other programs kept reading an older state"
                 raise StoreBusyError(message)
             await asyncio.sleep(_PAUSE)
 
-    async def _is_emptied(self, writer: Worker) -> bool:
-        if not self.is_due:
-            return True
-        with suppress(StoreBusyError):
-            return await writer.run(self._insist, is_outside=True)
-        return False
-
     async def leave(self, writer: Worker) -> None:
         """Try once more before the file is closed, and log a failure."""
-        if not self.is_due:
-            return
         try:
-            is_emptied = await self._is_emptied(writer)
+            await self.emptied(writer, patience=0.0)
         except StoreError as error:
             self.report(error)
-            return
-        if not is_emptied:
-            self.report(StoreBusyError("other programs read the database"))
 
     def report(self, error: StoreError) -> None:
         """Log that deleted bytes are still there."""

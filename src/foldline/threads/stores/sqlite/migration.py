@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from foldline.errors import StoreVersionError
-from foldline.threads.stores.flatten import Branch, Part, flatten
+from foldline.threads.stores.flatten import Branch, flatten
 from foldline.threads.stores.statements import migrations, statements
 
 
@@ -44,48 +44,31 @@ def migrate(connection: sqlite3.Connection, found: int, name: str) -> None:
 
 def _flatten(connection: sqlite3.Connection, sql: Mapping[str, str]) -> None:
     """Copy the rows that threads shared on branches, byte for byte, to each that reads them."""
-    branches, owned = _old_branches(connection, sql)
-    for pk, current in connection.execute(sql["old_threads"]).fetchall():
-        own = owned.get(pk) or [branches[current]]
-        numbers = dict[int | str, int]()
-        for branch in own:
-            (id,) = connection.execute(sql["old_branch_id"], (branch.name,)).fetchone()
-            numbers[branch.name] = _add_epoch(connection, sql, pk, id)
-        connection.execute(sql["set_epoch"], (numbers[own[0].name], id, pk))
-        for part in flatten(own, branches):
-            _copy(connection, sql, part, numbers[part.epoch])
-    for table in ("old_rows", "branches"):
-        connection.execute(f"DROP TABLE {table}")
-
-
-def _old_branches(
-    connection: sqlite3.Connection, sql: Mapping[str, str]
-) -> tuple[dict[int | str, Branch], dict[int, list[Branch]]]:
     branches: dict[int | str, Branch] = {}
+    ids: dict[int | str, bytes] = {}
     owned: dict[int, list[Branch]] = {}
-    for pk, thread, parent, at in connection.execute(sql["old_branches"]).fetchall():
+    for pk, id, thread, parent, at in connection.execute(sql["old_branches"]).fetchall():
         base = pk << SEQ_BITS
         (last,) = connection.execute(sql["old_last"], (base, base + SEQ_MASK)).fetchone()
         stop = at if last is None else (last & SEQ_MASK) + 1
-        branches[pk] = Branch(pk, parent, at, stop)
+        branches[pk], ids[pk] = Branch(pk, parent, at, stop), id
         if thread is not None:
             owned.setdefault(thread, []).append(branches[pk])
-    return branches, owned
-
-
-def _add_epoch(
-    connection: sqlite3.Connection, sql: Mapping[str, str], thread: int, id: bytes
-) -> int:
-    connection.execute(sql["add_epoch"], (thread, id))
-    (pk,) = connection.execute("SELECT last_insert_rowid()").fetchone()
-    return int(pk)
-
-
-def _copy(connection: sqlite3.Connection, sql: Mapping[str, str], part: Part, target: int) -> None:
-    for span in part.spans:
-        base = int(span.branch) << SEQ_BITS
-        (id,) = connection.execute(sql["old_branch_id"], (span.branch,)).fetchone()
-        connection.execute(
-            sql["copy_old_rows"],
-            (target << SEQ_BITS, SEQ_MASK, id, base + span.start, base + span.stop),
-        )
+    for pk, current in connection.execute(sql["old_threads"]).fetchall():
+        own = owned.get(pk) or [branches[current]]
+        numbers = {
+            branch.name: connection.execute(sql["add_epoch"], (pk, ids[branch.name])).lastrowid or 0
+            for branch in own
+        }
+        first, last = own[0].name, own[-1].name
+        connection.execute(sql["old_epoch"], (numbers[first], ids[last], pk))
+        for part in flatten(own, branches):
+            target = numbers[part.epoch] << SEQ_BITS
+            for span in part.spans:
+                base = int(span.branch) << SEQ_BITS
+                ends = (base + span.start, base + span.stop)
+                connection.execute(
+                    sql["copy_old_rows"], (target, SEQ_MASK, ids[span.branch], *ends)
+                )
+    for table in ("old_rows", "branches"):
+        connection.execute(f"DROP TABLE {table}")

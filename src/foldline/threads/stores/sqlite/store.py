@@ -42,7 +42,7 @@ class SQLiteStore(ThreadStore):
         clock: Callable[[], datetime] | None = None,
     ) -> None:
         """
-        Use the file at *path*, which is made when it is first opened.
+        Use the file at *path*, which is made when it is first opened; see `ThreadStore` for the rest.
 
         Args:
             path: The path; its folder must exist.
@@ -50,8 +50,8 @@ class SQLiteStore(ThreadStore):
                 `relaxed` does not: a crash of the process loses nothing, a power cut may lose the
                 newest commits.
             busy_timeout: How many seconds a write waits for other processes; up to 2,147,483.
-            counter: Counts tokens; see `ThreadStore`.
-            cipher: Encrypts what is stored; see `ThreadStore`.
+            counter: Counts tokens.
+            cipher: Encrypts what is stored.
             checkpoints: Which checkpoints are kept.
             clock: Returns the time, with a time zone.
 

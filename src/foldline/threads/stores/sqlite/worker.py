@@ -29,41 +29,29 @@ _TORN = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE})
 class _Waiting(Generic[_Result]):
     """A job and the task that waits for its result."""
 
-    __slots__ = ("ended", "error", "future", "is_outside", "is_over", "job", "loop", "result")
+    __slots__ = ("error", "future", "is_outside", "is_over", "job", "loop", "result")
 
-    def __init__(
-        self,
-        job: Callable[[sqlite3.Connection], _Result],
-        loop: asyncio.AbstractEventLoop,
-        *,
-        is_outside: bool,
-    ) -> None:
+    def __init__(self, job: Callable[[sqlite3.Connection], _Result], *, is_outside: bool) -> None:
         self.job = job
         self.is_outside = is_outside
-        self.loop = loop
-        self.future: asyncio.Future[_Result] = loop.create_future()
+        self.loop = asyncio.get_running_loop()
+        self.future: asyncio.Future[_Result | None] = self.loop.create_future()
         self.result: _Result | None = None
         self.error: BaseException | None = None
         self.is_over = False
-        self.ended: asyncio.Future[None] | None = None
 
     async def end(self) -> None:
         """Wait for the end, however often the task is cancelled."""
         while not self.is_over:
-            self.ended = self.loop.create_future()
-            with suppress(asyncio.CancelledError):
-                await self.ended
+            self.future = self.loop.create_future()
+            with suppress(asyncio.CancelledError, Exception):
+                await self.future
 
-    def settle(self) -> None:
-        self.is_over = True
-        if self.ended is not None and not self.ended.done():
-            self.ended.set_result(None)
-        if self.future.done():
-            return
-        if self.error is not None:
-            self.future.set_exception(self.error)
-        else:
-            self.future.set_result(self.result)  # type: ignore[arg-type]
+    def run(self, connection: sqlite3.Connection) -> None:
+        try:
+            self.result = self.job(connection)
+        except FoldlineError as error:
+            self.error = error
 
 
 class Worker:
@@ -87,7 +75,7 @@ class Worker:
         Start the thread.
 
         Args:
-            connect: Opens the connection; called in the thread.
+            connect: Opens the connection.
             name: The name of the thread.
             exclusive: Keeps other writers away; without it jobs only read.
             tidy: Called after each transaction, with other writers away.
@@ -95,7 +83,6 @@ class Worker:
         self._connect = connect
         self._writes = exclusive is not None
         self._most_jobs = _MOST_WRITES if self._writes else _MOST_READS
-        self._begin = "BEGIN IMMEDIATE" if self._writes else "BEGIN"
         self._exclusive = exclusive or nullcontext
         self._tidy = tidy
         self._next: _Waiting[Any] | None = None
@@ -105,22 +92,13 @@ class Worker:
         self._leaves_rest = False
         # Nothing may be queued after the end: nobody would answer it.
         self._closing = threading.Lock()
-        self._home = Home()
+        self.home = Home()
         self._thread.start()
 
     @property
     def is_at_work(self) -> bool:
         """Whether it takes jobs here."""
-        return self._home.is_same_process and not self._is_closed
-
-    def check(self) -> None:
-        """
-        Check that this is the process in which the thread runs.
-
-        Raises:
-            StoreError: It is another one.
-        """
-        self._home.check()
+        return self.home.is_same_process and not self._is_closed
 
     async def run(
         self, job: Callable[[sqlite3.Connection], _Result], *, is_outside: bool = False
@@ -129,25 +107,18 @@ class Worker:
         Run *job* in the thread and return what it returns.
 
         A write that is cancelled is finished all the same; then the cancellation is raised, with the
-        failure as its cause if there was one.
-
-        Args:
-            job: The work.
-            is_outside: Whether it runs alone and outside of any transaction.
-
-        Raises:
-            StoreError: The database failed, or this is another process; nothing of *job* was
-                written.
+        failure as its cause if there was one. With *is_outside* it runs alone, and outside of any
+        transaction.
         """
-        self.check()
-        waiting = _Waiting(job, asyncio.get_running_loop(), is_outside=is_outside)
+        self.home.check()
+        waiting = _Waiting(job, is_outside=is_outside)
         with self._closing:
             if self._is_closed:
                 message = "the store is closed"
                 raise StoreError(message)
             self._jobs.put(waiting)
         try:
-            return await waiting.future
+            return await waiting.future  # type: ignore[return-value]
         except asyncio.CancelledError as cancelled:
             if not self._writes:
                 raise
@@ -156,7 +127,7 @@ class Worker:
 
     def stop(self) -> None:
         """Take no more jobs; harmless when repeated, and in another process."""
-        if not self._home.is_same_process:
+        if not self.home.is_same_process:
             # The lock may be held by a thread that does not exist after a fork.
             return
         with self._closing:
@@ -170,7 +141,7 @@ class Worker:
 
         It waits however often the task is cancelled, and then raises the cancellation.
         """
-        if not self._home.is_same_process:
+        if not self.home.is_same_process:
             return
         # Nobody else's jobs are in the way of this one, and nothing is left to be imported.
         waiter = ThreadPoolExecutor(1)
@@ -200,8 +171,9 @@ class Worker:
                 # cannot be trusted, so the next job gets a new connection.
                 _close(connection)
                 connection = None
-                _refuse(jobs, error)
-            _settle(jobs)
+                for waiting in jobs:
+                    waiting.error = waiting.error or _known(error)
+            _answer(jobs)
         _close(connection)
 
     def _next_jobs(self) -> tuple[list[_Waiting[Any]], bool]:
@@ -225,67 +197,69 @@ class Worker:
     def _run_all(self, connection: sqlite3.Connection, jobs: list[_Waiting[Any]]) -> None:
         with self._exclusive():
             if jobs[0].is_outside:
-                _run(connection, jobs[0])
+                jobs[0].run(connection)
                 return
-            self._transact(connection, jobs)
+            if not self._transact(connection, jobs):
+                self._run_each(connection, jobs)
             if self._tidy is not None:
                 # The commit is made, even if the log cannot be shortened.
                 with suppress(sqlite3.Error):
                     self._tidy(connection)
 
-    def _transact(self, connection: sqlite3.Connection, jobs: list[_Waiting[Any]]) -> None:
-        rest = self._overwritten(connection) if self._leaves_rest else None
-        if rest is not None:
+    def _transact(self, connection: sqlite3.Connection, jobs: list[_Waiting[Any]]) -> bool:
+        """Run *jobs* in one transaction; False if one of several failed and nothing was done."""
+        if self._leaves_rest and (rest := self._overwritten(connection)):
             message = "the log may still hold a commit that has failed before"
             raise CommitUnknownError(message) from rest
-        connection.execute(self._begin)
+        connection.execute("BEGIN IMMEDIATE" if self._writes else "BEGIN")
         try:
             for waiting in jobs:
-                _run(connection, waiting)
+                waiting.run(connection)
         except Exception:
             connection.rollback()
             if len(jobs) == 1:
                 raise
-            for waiting in jobs:
-                self._run_alone(connection, waiting)
-            return
-        self._commit(connection)
-
-    def _run_alone(self, connection: sqlite3.Connection, waiting: _Waiting[Any]) -> None:
-        waiting.error = None
-        try:
-            self._transact(connection, [waiting])
-        except Exception as error:  # noqa: BLE001 - a waiting task must get it, whatever it is
-            waiting.error = _known(error)
-
-    def _commit(self, connection: sqlite3.Connection) -> None:
+            return False
         if not self._writes:
             # A commit would report damage again that a job has met and handled.
             connection.rollback()
-            return
+            return True
         try:
             connection.execute("COMMIT")
         except sqlite3.Error as error:
             connection.rollback()
+            is_torn = getattr(error, "sqlite_errorcode", None) in _TORN
             unknown = CommitUnknownError(str(store_error(error)))
-            raise unknown from (None if _is_torn(error) else self._overwritten(connection))
+            raise unknown from (None if is_torn else self._overwritten(connection))
+        return True
+
+    def _run_each(self, connection: sqlite3.Connection, jobs: list[_Waiting[Any]]) -> None:
+        for waiting in jobs:
+            waiting.error = None
+            try:
+                self._transact(connection, [waiting])
+            except Exception as error:  # noqa: BLE001 - a waiting task must get it, whatever it is
+                waiting.error = _known(error)
 
     def _overwritten(self, connection: sqlite3.Connection) -> StoreError | None:
-        """Make sure that a failed commit is not found after a crash; return why not, if so."""
+        """
+        Make sure that a failed commit is not found after a crash; return why not, if so.
+
+        If the flush fails, the frames are all in the log, and only its index in memory does not know
+        of them: after a crash they would be taken for a commit. A frame over the first one breaks
+        the chain of checksums that holds the others, so a commit that changes nothing is made.
+        """
         try:
-            _overwrite(connection)
+            connection.execute("BEGIN IMMEDIATE")
+            # The number stays the same, and the first page is written.
+            set_number(connection, number_in(connection))
+            connection.execute("COMMIT")
         except sqlite3.Error as error:
             self._leaves_rest = True
+            connection.rollback()
             return store_error(error)
         self._leaves_rest = False
         return None
-
-
-def _run(connection: sqlite3.Connection, waiting: _Waiting[_Result]) -> None:
-    try:
-        waiting.result = waiting.job(connection)
-    except FoldlineError as error:
-        waiting.error = error
 
 
 def _known(error: Exception) -> Exception:
@@ -302,54 +276,25 @@ def _known(error: Exception) -> Exception:
     return known
 
 
-def _refuse(jobs: list[_Waiting[Any]], error: Exception) -> None:
-    for waiting in jobs:
-        waiting.error = waiting.error or _known(error)
-
-
-def _settle(jobs: list[_Waiting[Any]]) -> None:
-    if len(jobs) == 1:
-        with suppress(RuntimeError):
-            jobs[0].loop.call_soon_threadsafe(jobs[0].settle)
-        return
+def _answer(jobs: list[_Waiting[Any]]) -> None:
     loops: dict[asyncio.AbstractEventLoop, list[_Waiting[Any]]] = {}
     for waiting in jobs:
         loops.setdefault(waiting.loop, []).append(waiting)
     for loop, done in loops.items():
         # Nobody waits in a loop that was closed in the meantime.
         with suppress(RuntimeError):
-            loop.call_soon_threadsafe(_settle_all, done)
+            loop.call_soon_threadsafe(_settle, done)
 
 
-def _settle_all(jobs: list[_Waiting[Any]]) -> None:
+def _settle(jobs: list[_Waiting[Any]]) -> None:
     for waiting in jobs:
-        waiting.settle()
-
-
-def _is_torn(error: sqlite3.Error) -> bool:
-    """Whether the frames of a commit that failed so are certainly not all in the log."""
-    return getattr(error, "sqlite_errorcode", None) in _TORN
-
-
-def _overwrite(connection: sqlite3.Connection) -> None:
-    """
-    Write over what a failed commit has left in the log, by a commit that changes nothing.
-
-    If the flush fails, the frames are all in the log, and only its index in memory does not know of
-    them: after a crash they would be taken for a commit. A frame over the first one breaks the chain
-    of checksums that holds the others.
-
-    Raises:
-        sqlite3.Error: It cannot be written.
-    """
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        # The number stays the same, and the first page is written.
-        set_number(connection, number_in(connection))
-        connection.execute("COMMIT")
-    except sqlite3.Error:
-        connection.rollback()
-        raise
+        waiting.is_over = True
+        if waiting.future.done():
+            continue
+        if waiting.error is not None:
+            waiting.future.set_exception(waiting.error)
+        else:
+            waiting.future.set_result(waiting.result)
 
 
 def _close(connection: sqlite3.Connection | None) -> None:

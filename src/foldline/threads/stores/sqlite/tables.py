@@ -1,0 +1,257 @@
+"""What is read from the tables of a SQLite file, and what a commit and a deletion do to them."""
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from itertools import islice
+from typing import Any, Final
+
+from msgspec import Struct
+
+from foldline.errors import ThreadConflictError, ThreadNotFoundError
+from foldline.threads.change import Change, Copy, Document, DocumentKind
+from foldline.threads.key import ThreadKey, listed_key, name_of
+from foldline.threads.row import StoredRow
+from foldline.threads.storage import StoredThread
+from foldline.threads.stores.sqlite.migration import SEQ_BITS, SEQ_MASK
+
+
+__all__ = ["Tables"]
+
+
+# What most turns see, and the row before, whose chain hash the first one is compared with.
+_TAIL: Final = 26
+_STATE: Final = "execution"
+_LAST: Final = 1 << 62
+
+
+class Tables(Struct, frozen=True):
+    """The tables that a connection has open, in a transaction."""
+
+    connection: sqlite3.Connection
+    """The connection."""
+
+    sql: Mapping[str, str]
+    """The statements, by name."""
+
+    def run(self, name: str, *values: object) -> sqlite3.Cursor:
+        """Run the statement of that name."""
+        return self.connection.execute(self.sql[name], values)
+
+    def load(self, key: ThreadKey) -> StoredThread | None:
+        """Return a thread with its newest rows; None if there is none."""
+        found = self.run("load", key.tenant, key.id).fetchone()
+        if found is None:
+            return None
+        *facts, live = found
+        base = live << SEQ_BITS
+        try:
+            newest = self.run("tail", base, base + SEQ_MASK, _TAIL).fetchall()
+        except sqlite3.DatabaseError:
+            # Reading the damaged row itself reports it; the thread can be loaded all the same.
+            newest = []
+        return self._stored(key, facts, [_row(*row) for row in reversed(newest)])
+
+    def _stored(
+        self, key: ThreadKey, facts: Sequence[Any], tail: Sequence[StoredRow] = ()
+    ) -> StoredThread:
+        pk, revision, head, state, expires_at = facts
+        documents = [Document(*row) for row in self.run("load_documents", pk)]
+        if state is not None:
+            documents.append(Document(_STATE, "", state))
+        return StoredThread(
+            key=key,
+            revision=revision,
+            head=head,
+            documents=documents,
+            expires_at=expires_at,
+            tail=tail,
+        )
+
+    def threads(self, tenant: str, after: str, limit: int | None) -> list[StoredThread]:
+        """Return the threads of *tenant* from a name on."""
+        with closing(self.run("threads", tenant, after)) as rows:
+            found = (
+                self._stored(key, (pk, *rest))
+                for pk, name, *rest in rows
+                if (key := listed_key(tenant, name_of(name))) is not None
+            )
+            return list(islice(found, limit))
+
+    def documents(self, key: ThreadKey, kind: DocumentKind, limit: int | None) -> list[Document]:
+        """Return the newest documents of *kind*."""
+        most = -1 if limit is None else limit
+        found = self.run("documents", key.tenant, key.id, kind, most).fetchall()
+        if kind == _STATE:
+            # It has no name, and so comes after all others.
+            found += self.run("state", key.tenant, key.id)
+        return [Document(*row) for row in found[:limit]]
+
+    def rows(
+        self, key: ThreadKey, epoch: bytes, span: tuple[int, int], *, system: bool
+    ) -> list[StoredRow]:
+        """Return the rows in *span* as they were at *epoch*; none if it is unknown."""
+        found = self.run("find", key.tenant, key.id).fetchone()
+        if found is None:
+            return []
+        pk, _, live, current, _ = found
+        if not epoch or epoch == current:
+            return self._in_span(live, span, "system_rows" if system else "rows")
+        rows = self._at_epoch(pk, live, epoch, span)
+        return [row for row in rows or () if row.system or not system]
+
+    def _in_span(self, number: int, span: tuple[int, int], name: str = "rows") -> list[StoredRow]:
+        base = number << SEQ_BITS
+        return [_row(*row) for row in self.run(name, base + span[0], base + span[1])]
+
+    def _at_epoch(
+        self, pk: int, live: int, epoch: bytes, span: tuple[int, int]
+    ) -> list[StoredRow] | None:
+        """Return the rows replaced since *epoch*, and the live ones; None if it is unknown."""
+        epochs = self.run("epochs", pk).fetchall()
+        place = next((place for place, (_, id) in enumerate(epochs) if id == epoch), None)
+        if place is None:
+            return None
+        rows = {row.seq: row for row in self._in_span(live, span)}
+        # The first epoch that replaced a row replaced the one of that time.
+        for number, _ in reversed(epochs[place + 1 :]):
+            rows.update((row.seq, row) for row in self._in_span(number, span))
+        return [rows[seq] for seq in sorted(rows)]
+
+    def commit(self, key: ThreadKey, change: Change) -> None:
+        """Do all of *change*, or raise before anything was written."""
+        found = self.run("find", key.tenant, key.id).fetchone()
+        revision = 0 if found is None else found[1]
+        if revision != change.revision:
+            raise ThreadConflictError(thread_id=key.id, expected=change.revision, actual=revision)
+        if found is None:
+            pk, live = self._make(key, change)
+        else:
+            pk, _, live, epoch, _ = found
+            if epoch != change.epoch:
+                # The thread was deleted and made again, and has come to the same revision.
+                raise ThreadNotFoundError(thread_id=key.id)
+            if change.opens is not None:
+                self._open_epoch(pk, live, change)
+        self._write_head(pk, change)
+        if change.rows:
+            self._add_rows(live, change.rows)
+        if change.drop or change.put:
+            self._change_documents(pk, change)
+        if change.keeps is not None:
+            self._forget(pk, {*change.keeps, change.current_epoch})
+
+    def _make(self, key: ThreadKey, change: Change) -> tuple[int, int]:
+        copied = None if change.copies is None else self._source(key, change.copies)
+        pk = _made(self.run("add_thread", key.tenant, key.id))
+        live = _made(self.run("add_epoch", pk, change.epoch))
+        self.run("set_live", live, pk)
+        if isinstance(copied, list):
+            self._add_rows(live, copied)
+        elif copied is not None and change.copies is not None:
+            base = copied << SEQ_BITS
+            self.run("copy_rows", (live - copied) << SEQ_BITS, base, base + change.copies.count)
+        return pk, live
+
+    def _source(self, key: ThreadKey, copies: Copy) -> int | list[StoredRow]:
+        """Return where the rows of a fork lie now, or, of an earlier epoch, the rows."""
+        found = self.run("find", key.tenant, copies.source.id).fetchone()
+        if found is not None:
+            pk, _, live, epoch, _ = found
+            if copies.epoch != epoch:
+                rows = self._at_epoch(pk, live, copies.epoch, (0, copies.count))
+                if rows is not None and len(rows) == copies.count:
+                    return rows
+            elif not copies.count or self._in_span(live, (copies.count - 1, copies.count)):
+                return int(live)
+        # It was deleted, cleared, or rewound and pruned since it was read.
+        raise ThreadNotFoundError(thread_id=copies.source.id)
+
+    def _open_epoch(self, pk: int, live: int, change: Change) -> None:
+        if change.opens is None:
+            return
+        number = _made(self.run("add_epoch", pk, change.opens.id))
+        if change.clears:
+            self._drop_rows(pk, live)
+            self.run("drop_epochs", pk, number)
+        else:
+            base = live << SEQ_BITS
+            shift = (number - live) << SEQ_BITS
+            self.run("move_rows", shift, base + change.opens.at, base + SEQ_MASK + 1)
+
+    def _write_head(self, pk: int, change: Change) -> None:
+        state = None
+        has_state = (_STATE, None) in change.drop or (_STATE, "") in change.drop
+        for one in change.put:
+            if one.kind == _STATE and not one.name:
+                state, has_state = one.data, True
+        head = (change.revision + 1, change.current_epoch, change.head)
+        self.run("set_head", *head, change.active_at, change.gone_at, has_state, state, pk)
+
+    def _add_rows(self, live: int, rows: Sequence[StoredRow]) -> None:
+        base = live << SEQ_BITS
+        values = [(base + row.seq, row.system, row.data) for row in rows]
+        self.connection.executemany(self.sql["add_row"], values)
+
+    def _change_documents(self, pk: int, change: Change) -> None:
+        put = [one for one in change.put if one.kind != _STATE or one.name]
+        gone = {*change.drop}
+        for kind, name in change.drop:
+            if name is None:
+                self.run("drop_documents", pk, kind)
+                continue
+            # The new document that may take the place of the one that is dropped.
+            heir = next((one for one in put if one.kind == kind and not _is_named(one, gone)), None)
+            if heir is None:
+                self.run("drop_document", pk, kind, name)
+            elif self.run("move_document", heir.name, heir.data, pk, kind, name).rowcount:
+                put.remove(heir)
+        for one in put:
+            self.run("put_document", pk, one.kind, one.name, one.data)
+
+    def _forget(self, pk: int, kept: set[bytes]) -> None:
+        """Delete the rows that were replaced before the first of the epochs *kept* ended."""
+        epochs = self.run("epochs", pk).fetchall()
+        first = next(place for place, (_, id) in enumerate(epochs) if id in kept)
+        for number, _ in epochs[1 : first + 1]:
+            self._drop_span(number)
+        self.run("drop_epochs", pk, epochs[first][0])
+
+    def _drop_rows(self, pk: int, live: int) -> None:
+        self._drop_span(live)
+        for number, _ in self.run("epochs", pk).fetchall():
+            self._drop_span(number)
+
+    def _drop_span(self, number: int) -> None:
+        base = number << SEQ_BITS
+        self.run("drop_rows", base, base + SEQ_MASK + 1)
+
+    def delete(self, key: ThreadKey, expected: StoredThread | None) -> bool:
+        """Delete a thread with everything that belongs to it; False if there is none."""
+        found = self.run("find", key.tenant, key.id).fetchone()
+        revision = 0 if found is None else found[1]
+        if expected is not None and expected.revision != revision:
+            raise ThreadConflictError(thread_id=key.id, expected=expected.revision, actual=revision)
+        if found is None:
+            return False
+        pk, _, live, _, head = found
+        if expected is not None and head != expected.head:
+            # The thread was deleted and made again, and has come to the same revision.
+            raise ThreadConflictError(thread_id=key.id, expected=revision, actual=0)
+        self._drop_rows(pk, live)
+        self.run("drop_epochs", pk, _LAST)
+        self.run("drop_all_documents", pk)
+        self.run("drop_thread", pk)
+        return True
+
+
+def _row(id: int, system: int, data: bytes) -> StoredRow:
+    return StoredRow(id & SEQ_MASK, system == 1, data)
+
+
+def _made(cursor: sqlite3.Cursor) -> int:
+    return cursor.lastrowid or 0
+
+
+def _is_named(one: Document, names: set[tuple[DocumentKind, str | None]]) -> bool:
+    return (one.kind, one.name) in names or (one.kind, None) in names
