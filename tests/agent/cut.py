@@ -7,9 +7,6 @@ from foldline.threads.storage import StoredThread
 from foldline.threads.stores.memory import MemoryStorage
 
 
-__all__ = ["ADVICE", "Cut"]
-
-
 ADVICE = (
     "Refresh the thread: if your message is missing, send it again; if it has no answer, run "
     "(or `resume`) without a message; otherwise the turn has ended"

@@ -22,7 +22,6 @@ class Own:
     name = "own"
 
     def __init__(self, *responses: ChatResponse) -> None:
-        """Give *responses*, in order."""
         self._responses = list(responses)
 
     async def respond(self, request: ChatRequest) -> ChatResponse:

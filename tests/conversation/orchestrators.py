@@ -17,9 +17,6 @@ from foldline.threads.thread import ConversationThread
 from tests.conversation.stories import said, texts
 
 
-__all__ = ["Act", "Agents", "Custom", "Recorded", "named", "result_of", "talk", "thread_of"]
-
-
 Agents = Mapping[str, OrchestratedAgent]
 Act = Callable[[Sequence[Message], Agents], Awaitable[OrchestrationResult]]
 

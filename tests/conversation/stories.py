@@ -10,9 +10,6 @@ from foldline.testing.model import ScriptedModel
 from foldline.testing.summarizer import ScriptedSummarizer
 
 
-__all__ = ["SUMMARY", "agent_named", "folding", "said", "texts"]
-
-
 SUMMARY = "The user asked about parcels."
 """What the summarizer of `folding` writes."""
 

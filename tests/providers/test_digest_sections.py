@@ -6,17 +6,15 @@ from foldline.history.messages import Message, Role
 from foldline.history.parts import ToolCallPart
 from foldline.providers.digest.budget import Item, lay_out, select, share_out
 from foldline.providers.digest.document import Counts, Document, Section, parse, render
-from foldline.providers.digest.identifiers import (
-    canonical_paths,
-    find_identifiers,
-    is_identifier,
-    kind_of,
-)
 from foldline.providers.digest.ledger import (
     Entry,
     Ledger,
     build_ledger,
+    canonical_paths,
     find_entries,
+    find_identifiers,
+    is_identifier,
+    kind_of,
     offer_entries,
     read_entries,
 )
@@ -217,7 +215,7 @@ def test_rules() -> None:
 
 
 def test_a_rule_is_said_once() -> None:
-    """A rule that stands in a request that is shown has no line of its own; any other has one."""
+    """A rule in a request that is shown has no line of its own; any other has one."""
     rule = [Item("Never ship to Berlin.", 0)]
     empty: dict[Section, list[Item]] = {section: [] for section in Section}
     there = {**empty, Section.RULES: rule, Section.REQUESTS: [Item("Hi. Never ship to Berlin.", 0)]}
@@ -249,7 +247,7 @@ def test_a_request_that_is_shown_is_said_once(item: str, section: Section, *, st
 
 
 def test_what_the_user_calls_their_own_comes_first() -> None:
-    """An id behind "my" or "our" outranks later ones that both sides named in passing."""
+    """An id after "my" or "our" outranks later ones that both sides named in passing."""
     transcript = read_transcript(
         [
             Message.user("Hi, my order number is ORD-77; our link https://a.example/x?y=1!"),

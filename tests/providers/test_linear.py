@@ -10,7 +10,7 @@ from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
 from foldline.providers.digest import write_digest
 from foldline.providers.digest.document import parse
-from foldline.providers.digest.identifiers import find_identifiers
+from foldline.providers.digest.ledger import find_identifiers
 from foldline.providers.digest.redaction import redact
 from foldline.providers.digest.speech import split_sentences
 from foldline.providers.digest.tools import failure_of

@@ -85,7 +85,7 @@ def test_the_request_has_no_tools_and_its_own_settings() -> None:
 
 
 def test_defects_are_listed_at_the_end() -> None:
-    """What was wrong with the text before stands behind the prompt."""
+    """What was wrong with the text before comes after the prompt."""
     text = asked(
         SummaryRequest(
             messages=(), earlier=("old",), prompt="Sum.", budget=9, defects=("Too long.", "Odd.")
@@ -225,7 +225,7 @@ def test_a_limit_below_one_is_refused() -> None:
 
 
 def test_a_reducer_folds_with_a_model() -> None:
-    """The summary of the model stands in the view, and the prompt is the built-in one."""
+    """The summary of the model is in the view, and the prompt is the built-in one."""
     reduced, model = reduce(GOOD)
 
     assert reduced.event is not None
@@ -235,7 +235,7 @@ def test_a_reducer_folds_with_a_model() -> None:
 
 
 def test_the_second_request_lists_the_defects() -> None:
-    """After a text that breaks the contract the model is told so and gets another chance."""
+    """After a text that breaks the contract the model reads the defect and is asked again."""
     reduced, model = reduce(f"{FIRST_LINE}\n{'word ' * 4000}", GOOD)
 
     assert reduced.event is not None
@@ -287,7 +287,7 @@ def test_without_a_digest_the_old_reduction_stands() -> None:
     first, _ = reduce(GOOD)
     model = ScriptedModel(repeat="Safe travels!")
     reducer = HistoryReducer(CONFIG, summarizer=ModelSummarizer(model))
-    # Without the digest behind it there is nobody who can write.
+    # Without the digest no other summarizer is left.
     reducer._summarizers = reducer._summarizers[:1]  # pyright: ignore[reportPrivateUsage]
     second = asyncio.run(reducer.reduce(talk(16), state=first.state))
 

@@ -34,7 +34,7 @@ def part(one: Part) -> str:
 
 
 def test_a_conversation_is_written_in_order() -> None:
-    """Earlier summaries stand first, then each message under its number and role."""
+    """Earlier summaries come first, then each message under its number and role."""
     call = ToolCallPart("call_abcdefgh", "look_up", '{"q": "Rome"}')
     written = body(
         Message.user("where to?", name="Anna"),
@@ -62,7 +62,7 @@ def test_a_conversation_is_written_in_order() -> None:
 
 
 def test_a_summary_is_called_so() -> None:
-    """A message that stands for older ones is not shown as something that was said."""
+    """A message that represents older ones is not shown as something that was said."""
     message = Message(role="assistant", parts=(TextPart("a"),), metadata={SUMMARY_KEY: True})
 
     assert body(message) == "=== 1 summary ===\na"
@@ -175,7 +175,7 @@ def test_nothing_that_is_said_begins_a_message(text: str) -> None:
 
 
 def test_a_stolen_mark_is_of_no_use() -> None:
-    """Who puts the mark of a transcript into the conversation gets another mark."""
+    """A conversation that holds the mark of a transcript gets another mark."""
     first = write_transcript([Message.user("a")], most_result=9)
     second = write_transcript([Message.user(f"a {first.mark}")], most_result=9)
 

@@ -61,6 +61,9 @@ class ThreadStorage(Protocol):
     rows are then appended from n. At an earlier epoch e, each number has the replaced row of the
     smallest epoch after e that replaced it, or else the current row.
 
+    The name of a document is any string, with NUL and lone surrogates too; a commit with one that
+    the database cannot hold raises StoreError. What goes wrong below always does.
+
     `foldline.testing.storage.StorageConformance` checks whether a storage keeps its promises.
     """
 

@@ -8,9 +8,6 @@ from pathlib import Path
 from msgspec import Struct
 
 
-__all__ = ["Book", "Entry"]
-
-
 class Entry(Struct, frozen=True):
     """One line."""
 
@@ -28,7 +25,6 @@ class Book:
     """Lines that no crash takes away."""
 
     def __init__(self, path: Path | None = None) -> None:
-        """Write to *path*, or to memory, which is for processes that only seem to end."""
         self._path = path
         self._lines: list[str] = []
 

@@ -27,9 +27,6 @@ from tests.agent.crashes.scene import Scene
 from tests.faults.scratch import scratch
 
 
-__all__ = ["Ground", "Grounds", "in_file", "in_memory", "killed", "killed_often", "killed_twice"]
-
-
 Ground: TypeAlias = Callable[[], ThreadStorage]
 """Gives a new storage object on what is stored."""
 

@@ -23,17 +23,6 @@ from tests.agent.crashes.play import DECIDED, NAME, live, store_on
 from tests.agent.crashes.scene import POLICIES, Scene, what_of
 
 
-__all__ = [
-    "Model",
-    "Sight",
-    "broken_between",
-    "broken_in_the_end",
-    "model_of",
-    "sight_of",
-    "stored_late",
-]
-
-
 class Sight(Struct, frozen=True, kw_only=True):
     """What a store shows of the thread of a scene."""
 

@@ -9,9 +9,6 @@ from foldline.threads.row import StoredRow
 from foldline.threads.storage import StoredThread, ThreadStorage
 
 
-__all__ = ["Killed", "Life", "Meeting", "MortalStorage"]
-
-
 Meeting: TypeAlias = Callable[[int, str], Awaitable[None]]
 """Is told the number and the name of each moment that is lived through."""
 
@@ -24,13 +21,6 @@ class Life:
     """The moments of one process: it can end at each of them."""
 
     def __init__(self, *, end: int | None = None, meet: Meeting | None = None) -> None:
-        """
-        Begin.
-
-        Args:
-            end: The number of the last moment, from 1 on; None for a life to the end of the work.
-            meet: Is told of each moment.
-        """
         self._end = end
         self._meet = meet
         self.count = 0
@@ -44,22 +34,12 @@ class Life:
         return self.last_moment is not None
 
     def go_on(self) -> None:
-        """
-        See that it has not ended.
-
-        Raises:
-            Killed: It has.
-        """
+        """See that it has not ended."""
         if self.is_over:
             raise Killed(self.last_moment)
 
     def pass_by(self, name: str) -> None:
-        """
-        Live through the moment *name*, or end at it.
-
-        Raises:
-            Killed: It ends at this moment, or has ended.
-        """
+        """Live through the moment *name*, or end at it."""
         self.go_on()
         self.count += 1
         if self.count == self._end:
@@ -67,12 +47,7 @@ class Life:
             raise Killed(name)
 
     async def moment(self, name: str) -> None:
-        """
-        Do the same, and let somebody else act at that moment.
-
-        Raises:
-            Killed: It ends at this moment, or has ended.
-        """
+        """Do the same, and let somebody else act at that moment."""
         self.pass_by(name)
         if self._meet is not None:
             await self._meet(self.count, name)
@@ -84,7 +59,6 @@ class MortalStorage:
     """
 
     def __init__(self, inner: ThreadStorage, life: Life) -> None:
-        """Let *life* use *inner*."""
         self._inner = inner
         self._life = life
         self.ends_commits = inner.ends_commits
@@ -98,7 +72,6 @@ class MortalStorage:
         await self._inner.close()
 
     async def load(self, key: ThreadKey) -> StoredThread | None:
-        """Do what the storage inside does."""
         self._life.go_on()
         return await self._inner.load(key)
 
@@ -111,35 +84,29 @@ class MortalStorage:
     async def rows(
         self, key: ThreadKey, epoch: bytes, start: int, stop: int, *, system: bool = False
     ) -> list[StoredRow]:
-        """Do what the storage inside does."""
         self._life.go_on()
         return await self._inner.rows(key, epoch, start, stop, system=system)
 
     async def documents(
         self, key: ThreadKey, kind: DocumentKind, *, limit: int | None = None
     ) -> list[Document]:
-        """Do what the storage inside does."""
         self._life.go_on()
         return await self._inner.documents(key, kind, limit=limit)
 
     async def threads(
         self, tenant: str, *, after: str = "", limit: int | None = None
     ) -> list[StoredThread]:
-        """Do what the storage inside does."""
         self._life.go_on()
         return await self._inner.threads(tenant, after=after, limit=limit)
 
     async def tenants(self) -> list[str]:
-        """Do what the storage inside does."""
         self._life.go_on()
         return await self._inner.tenants()
 
     async def delete(self, key: ThreadKey, *, expected: StoredThread | None = None) -> bool:
-        """Do what the storage inside does."""
         self._life.go_on()
         return await self._inner.delete(key, expected=expected)
 
     async def check(self) -> list[str]:
-        """Do what the storage inside does."""
         self._life.go_on()
         return await self._inner.check()

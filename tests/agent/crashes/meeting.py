@@ -17,23 +17,6 @@ from tests.agent.crashes.play import NAME, NOW, play, store_on
 from tests.agent.crashes.scene import Scene, agent_of, old_messages
 
 
-__all__ = [
-    "STRANGE",
-    "Act",
-    "Met",
-    "ask",
-    "begun",
-    "edit",
-    "fold",
-    "met_at",
-    "name",
-    "remove",
-    "resume",
-    "rewind",
-    "say",
-]
-
-
 class Met(Struct):
     """A turn that is met by somebody else."""
 

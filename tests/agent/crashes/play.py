@@ -20,20 +20,6 @@ from tests.agent.crashes.life import Killed, Life, MortalStorage
 from tests.agent.crashes.scene import Scene, agent_of, label_of, old_messages, what_of
 
 
-__all__ = [
-    "DECIDED",
-    "NAME",
-    "NOW",
-    "Told",
-    "go_on",
-    "live",
-    "note_what_is_found",
-    "play",
-    "store_on",
-    "tool_threads_ended",
-]
-
-
 NAME = "talk"
 """The thread of every scene."""
 
@@ -84,16 +70,7 @@ async def tool_threads_ended() -> None:
 async def play(
     scene: Scene, store: ThreadStore, life: Life, book: Book, *, told: Told = _silent
 ) -> None:
-    """
-    Play *scene* on *store*, which is opened and closed.
-
-    Args:
-        scene: What is to be said.
-        store: Where it is kept.
-        life: What it is said in.
-        book: What the world remembers.
-        told: Is told of what is acknowledged.
-    """
+    """Play *scene* on *store*, which is opened and closed."""
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(store)
         ahead = BackgroundFold() if scene.folds_ahead else None

@@ -43,9 +43,6 @@ from tests.agent.crashes.book import Book
 from tests.agent.crashes.life import Life
 
 
-__all__ = ["POLICIES", "Scene", "agent_of", "label_of", "old_messages", "what_of"]
-
-
 POLICIES: dict[str, ToolPolicy] = {
     "pay": "at_most_once",
     "seek": "at_most_once",

@@ -9,28 +9,6 @@ from msgspec import structs
 from tests.agent.crashes.scene import Scene
 
 
-__all__ = [
-    "AHEAD",
-    "ALL",
-    "ARCHIVED",
-    "AT_ONCE",
-    "COUNTED_ANEW",
-    "FAR_AHEAD",
-    "FAR_BEHIND",
-    "HALTED",
-    "HANGING",
-    "MID_TURN",
-    "ONE_BY_ONE",
-    "OVERFLOWING",
-    "PLAIN",
-    "QUITTING",
-    "SIGNED",
-    "WATCHED",
-    "WITH_FOLD",
-    "mostly_slow",
-]
-
-
 PLAIN = Scene(name="plain", questions=("q0", "q1"))
 """Two turns without tools."""
 

@@ -8,9 +8,6 @@ from typing import TypedDict
 from foldline.agent.tools.signature import ToolContext
 
 
-__all__ = ["Order", "place"]
-
-
 class Line(TypedDict):
     """One line of an order."""
 

@@ -21,7 +21,7 @@ from foldline.providers.model import (
     ToolDefinition,
 )
 from foldline.providers.vendors.opening import open_model
-from foldline.providers.vendors.wire_model import WireModel
+from foldline.providers.vendors.vendor_model import WireModel
 from foldline.reduction.config import ProviderConfig
 from tests.servers.vendor import VendorServer
 

@@ -106,7 +106,7 @@ def test_betas_are_a_header(vendor: VendorServer) -> None:
 
 
 def test_own_marks_are_left_alone() -> None:
-    """Whoever has marked a block of his own gets no further mark."""
+    """If the caller has marked a block, no other mark is added."""
     block = {"type": "text", "text": "x", "cache_control": MARK}
     given = from_anthropic([{"role": "user", "content": [block]}])
 
@@ -114,9 +114,7 @@ def test_own_marks_are_left_alone() -> None:
 
 
 def test_marks_in_the_messages_move_alone() -> None:
-    """
-    Where the mark has to stand in a message, all but the mark stays the same from call to call.
-    """
+    """If the mark is in a message, all but the mark stays the same from call to call."""
     history = [Message.system("be brief"), QUESTION, Message.assistant("so"), Message.user("y")]
 
     first = body(*history[:2], marks_messages=True)

@@ -1,6 +1,5 @@
-"""What becomes of everything that goes wrong at a vendor."""
+"""How failures of a vendor are reported."""
 
-import asyncio
 import socketserver
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -18,7 +17,7 @@ from foldline.history.messages import Message
 from foldline.providers.vendors.failure import sdk_errors
 from foldline.providers.vendors.opening import open_model
 from foldline.reduction.config import ProviderConfig
-from tests.providers.vendors.asking import KEY, ask, ask_stream, close, opened, request_of
+from tests.providers.vendors.asking import KEY, ask, ask_stream, opened, request_of
 from tests.servers.vendor import Answer, VendorServer
 
 
@@ -60,7 +59,7 @@ def error_body(spec: str, code: str) -> dict[str, Any]:
         (529, "overloaded_error"),
     ],
 )
-def test_statuses_are_told(
+def test_statuses_are_reported(
     vendor: VendorServer, spec: str, status: int, code: str, streams: bool
 ) -> None:
     """The error names the model, the status and the code, and neither a word nor the key."""
@@ -123,7 +122,7 @@ def test_answers_that_are_none(vendor: VendorServer, spec: str, body: bytes) -> 
 @pytest.mark.parametrize("spec", SPECS)
 @pytest.mark.parametrize("body", [b"<html>oops</html>", b"", b'"text"'])
 def test_errors_without_a_body(vendor: VendorServer, spec: str, body: bytes) -> None:
-    """An error whose body says nothing is told by its status."""
+    """An error whose body says nothing is reported by its status."""
     error = failure(vendor, spec, Answer(body=body, status=502))
 
     assert f"{error}" == f"{spec} failed: status 502"
@@ -167,7 +166,7 @@ def test_errors_without_a_body(vendor: VendorServer, spec: str, body: bytes) -> 
     ],
 )
 @pytest.mark.parametrize("streams", [False, True])
-def test_an_overflow_tells_the_window(
+def test_an_overflow_has_the_window(
     vendor: VendorServer, spec: str, body: dict[str, Any], streams: bool
 ) -> None:
     """A request that is too long is an error of its own, with the window and the size."""
@@ -235,9 +234,7 @@ def test_an_unknown_previous_response(
 
 @pytest.mark.parametrize("spec", [CHAT, CLAUDE])
 def test_a_conversation_nobody_holds(vendor: VendorServer, spec: str) -> None:
-    """
-    Who asks a format that holds no conversation to go on with one is told so before any request.
-    """
+    """A format that holds no conversation refuses to continue one before any request."""
     with pytest.raises(ServiceThreadLostError, match="no longer holds"):
         ask(opened(vendor, spec), request_of(Message.user("x"), thread="resp_1"))
 
@@ -257,16 +254,14 @@ def unreachable(base_url: str, spec: str = CHAT) -> str:
 
 @pytest.mark.parametrize("spec", SPECS)
 def test_an_unreachable_vendor(spec: str) -> None:
-    """
-    Where nobody listens the error tells the host, the port and that the connection was refused.
-    """
+    """If no server listens, the error has the host, the port and the class of the cause."""
     with VendorServer() as gone:
         address = urlsplit(gone.url)
 
-    told = unreachable(f"http://user:{KEY}@{address.netloc}/path?query=secret", spec)
+    error = unreachable(f"http://user:{KEY}@{address.netloc}/path?query=secret", spec)
 
     where = f"{address.hostname}:{address.port}"
-    assert told == f"{spec} could not be reached at {where}: ConnectionRefusedError"
+    assert error == f"{spec} could not be reached at {where}: ConnectionRefusedError"
 
 
 @contextmanager
@@ -299,7 +294,7 @@ def talking(said: bytes) -> Generator[int]:
     ],
 )
 def test_why_a_vendor_is_unreachable(scheme: str, said: bytes, kind: str) -> None:
-    """What ended the connection is told by its kind."""
+    """What ended the connection is reported by its class."""
     with talking(said) as port:
         error = unreachable(f"{scheme}://127.0.0.1:{port}/v1")
 
@@ -307,7 +302,7 @@ def test_why_a_vendor_is_unreachable(scheme: str, said: bytes, kind: str) -> Non
 
 
 def failed(error: Exception) -> str:
-    """Return what is told of *error*, raised while a vendor is asked."""
+    """Return the message for *error*, raised while a vendor is asked."""
     with pytest.raises(ModelError) as caught, sdk_errors(CHAT):
         raise error
     return f"{caught.value}"
@@ -336,7 +331,7 @@ def test_causes_are_reported_by_their_kind(cause: Exception, kind: str) -> None:
 
 
 def test_an_error_without_a_request() -> None:
-    """Where the client does not say what it had asked, no address is told."""
+    """If the client gives no request, the error has no address."""
     assert failed(httpx2.ReadTimeout("no")) == f"{CHAT} did not answer in time"
 
 
@@ -354,19 +349,3 @@ def test_a_slow_vendor(vendor: VendorServer, spec: str) -> None:
         )
 
     assert vendor.left.wait(10)
-
-
-def test_a_failure_can_be_tried_again(vendor: VendorServer) -> None:
-    """A binding whose last call has failed answers the next one."""
-    whole = {"id": "c", "choices": [{"message": {"role": "assistant", "content": "yes"}}]}
-    vendor.answers = [Answer.of(error_body(CHAT, "x"), status=400), Answer.of(whole)]
-    model = opened(vendor, CHAT)
-
-    async def run() -> str:
-        with pytest.raises(ModelError):
-            await model.respond(request_of(Message.user("x")))
-        response = await model.respond(request_of(Message.user("x")))
-        await close(model)
-        return response.messages[0].text
-
-    assert asyncio.run(run()) == "yes"

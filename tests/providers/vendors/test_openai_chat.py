@@ -77,7 +77,7 @@ def test_the_request(vendor: VendorServer) -> None:
 
 
 def test_tools_of_the_settings_are_added(vendor: VendorServer) -> None:
-    """A vendor's own tools in the settings come behind ours."""
+    """A vendor's own tools in the settings come after ours."""
     vendor.answers = [whole(content="yes")]
     native = {"type": "custom", "custom": {"name": "own"}}
     tool = ToolDefinition(name="loose", parameters=LOOSE)
@@ -123,8 +123,8 @@ def test_finish_reasons(vendor: VendorServer, finish: str, expected: str) -> Non
     assert ask_stream(model, request_of(Message.user("x")))[0].response.finish_reason == expected
 
 
-def test_a_call_behind_stop_is_a_call(vendor: VendorServer) -> None:
-    """A vendor that says `stop` behind a call has stopped for the call."""
+def test_a_call_with_stop_is_a_call(vendor: VendorServer) -> None:
+    """A vendor that says `stop` after a call has stopped for the call."""
     call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     vendor.answers = [whole(tool_calls=[call])]
 

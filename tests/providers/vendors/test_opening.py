@@ -1,7 +1,6 @@
 """Models by their names."""
 
 import json
-import re
 import subprocess
 import sys
 
@@ -18,7 +17,7 @@ from foldline.providers.model import (
 )
 from foldline.providers.vendors.opening import COMMON_VENDORS, open_model
 from foldline.providers.vendors.pydantic_model import PydanticModel
-from foldline.providers.vendors.wire_model import WireModel
+from foldline.providers.vendors.vendor_model import WireModel
 from foldline.reduction.config import ProviderConfig
 from tests.providers.vendors.asking import KEY, ask, config, request_of
 from tests.servers.vendor import Answer, VendorServer
@@ -260,7 +259,7 @@ def test_keys_are_never_shown(vendor: VendorServer) -> None:
     )
 
 
-def told_of(spec: str) -> str:
+def refusal_of(spec: str) -> str:
     """Return why *spec* cannot be opened here."""
     with pytest.raises((ConfigError, MissingExtraError)) as caught:
         open_model(spec)
@@ -272,10 +271,10 @@ def test_common_vendors_are_vendors(vendor: str) -> None:
     """
     The vendors that the error for an unknown one lists are known: they need a key or a package.
     """
-    told = told_of(f"{vendor}:x")
+    message = refusal_of(f"{vendor}:x")
 
-    assert re.search("needs", told)
-    assert "unknown vendor" not in told
+    assert "needs" in message
+    assert "unknown vendor" not in message
 
 
 @pytest.mark.parametrize("spec", ["openai:gpt-4o", "openai-chat:gpt-4o", "anthropic:claude-x"])

@@ -58,7 +58,7 @@ def test_a_loop_keeps_its_model() -> None:
 
 
 def test_a_closed_loop_is_forgotten() -> None:
-    """Loops that ended without closing leave nothing behind."""
+    """Loops that ended without closing leave no client."""
     made: list[ref[Counted]] = []
 
     def make() -> Counted:

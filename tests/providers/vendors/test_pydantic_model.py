@@ -36,7 +36,7 @@ from foldline.history.parts import (
 from foldline.providers.model import ReasoningDelta, TextDelta, ToolCallDelta, ToolDefinition
 from foldline.providers.vendors.opening import open_model
 from foldline.providers.vendors.pydantic_model import PydanticModel
-from foldline.providers.vendors.wire_model import WireModel
+from foldline.providers.vendors.vendor_model import WireModel
 from tests.providers.vendors.asking import KEY, ask, ask_stream, request_of
 from tests.servers.vendor import Answer, VendorServer
 
@@ -202,7 +202,7 @@ def test_a_canned_model_answers() -> None:
     ],
 )
 def test_failures(error: Exception, message: str, status: int | None) -> None:
-    """A failure is told by its kind, its status and its code, without a word of the vendor."""
+    """A failure is reported by its kind, its status and its code, without a word of the vendor."""
     with pytest.raises(ModelError) as caught:
         ask(failing(error), request_of(QUESTION))
 
@@ -245,7 +245,7 @@ def test_failures_of_a_stream() -> None:
 
 
 def test_no_conversation_is_held() -> None:
-    """Who asks to go on with a conversation is told that nobody holds one."""
+    """Continuing a conversation at the vendor is refused: none is held there."""
     with pytest.raises(ServiceThreadLostError):
         ask(answering(theirs.TextPart("so")), request_of(QUESTION, thread="r0"))
 

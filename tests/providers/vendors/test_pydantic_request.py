@@ -153,10 +153,8 @@ def test_an_empty_view_is_a_note(messages: tuple[Message, ...]) -> None:
     assert parts[-1] == ("user-prompt", OPENING_NOTE)
 
 
-def test_a_summary_stands_behind_a_note() -> None:
-    """
-    Where the view begins with a summary, a note stands in front and the summary is the model's.
-    """
+def test_a_summary_comes_after_a_note() -> None:
+    """A view that begins with a summary is sent as a note and the model's summary."""
     summary = Message(role="assistant", parts=(TextPart("was"),), metadata={SUMMARY_KEY: True})
 
     found = written(Message.system("be brief"), summary, QUESTION)

@@ -7,9 +7,9 @@ import pytest
 
 from foldline.history.codec import decode_json
 from foldline.history.messages import Message, NativeFormat, Usage
-from foldline.history.parts import CompactionPart, ReasoningPart, TextPart, ToolCallPart
+from foldline.history.parts import CompactionPart, ReasoningPart, TextPart
 from foldline.logs.wire_logs import read_request
-from foldline.providers.model import ChatRequest, ChatResponse, ToolDefinition
+from foldline.providers.model import ChatRequest, ChatResponse
 from tests.providers.vendors.asking import Streamed, ask, ask_stream, opened, request_of
 from tests.servers.vendor import Recorded, VendorServer
 
@@ -219,18 +219,3 @@ def test_a_compaction_of_anthropic(vendor: VendorServer, recordings: Recordings,
         ask(model, request)
         assert vendor.asked[0].body["messages"] == recorded[0].asked["messages"]
     assert vendor.asked[0].body["context_management"] == edits
-
-
-def test_tools_are_described_as_recorded(vendor: VendorServer, recordings: Recordings) -> None:
-    """A tool is described to Anthropic with the very fields that were recorded."""
-    recorded = recordings("anthropic--multiple_parallel_tool_calls")
-    tool = recorded[0].asked["tools"][0]
-    definition = ToolDefinition(
-        name=tool["name"], description=tool["description"], parameters=tool["input_schema"]
-    )
-    vendor.answers = [recorded[0].answer]
-
-    (response,) = ask(opened(vendor, CLAUDE), request_of(Message.user("x"), tools=[definition]))
-
-    assert vendor.asked[0].body["tools"] == [tool]
-    assert isinstance(response.messages[0].parts[1], ToolCallPart)

@@ -11,7 +11,7 @@ import pytest
 from foldline.errors import ModelError
 from foldline.history.messages import Message
 from foldline.providers.model import TextDelta
-from foldline.providers.vendors.wire_model import WireModel
+from foldline.providers.vendors.vendor_model import WireModel
 from tests.providers.vendors.asking import ask, ask_stream, opened, request_of
 from tests.servers.vendor import Answer, VendorServer, sse
 
@@ -145,7 +145,7 @@ def test_a_torn_whole_answer_is_an_error(vendor: VendorServer, spec: str) -> Non
 
 @pytest.mark.parametrize("spec", SPECS)
 def test_closing_the_generator_ends_the_request(vendor: VendorServer, spec: str) -> None:
-    """Who closes the generator after the first piece closes the connection too."""
+    """Closing the generator after the first piece closes the connection."""
     vendor.answers = [Answer.stream(EVENTS[spec][: STEPS[spec]], end="hang")]
     model = opened(vendor, spec)
 
@@ -193,7 +193,7 @@ async def cancelled_at(model: WireModel, step: int, *, streams: bool) -> bool:
 @pytest.mark.parametrize("spec", SPECS)
 @pytest.mark.parametrize("streams", [False, True])
 def test_cancelling_leaves_no_connection(vendor: VendorServer, spec: str, streams: bool) -> None:
-    """A call that is cancelled at any moment leaves no open connection behind."""
+    """A call that is cancelled at any moment leaves no open connection."""
     model = opened(vendor, spec)
     # The server may hear of a call only after that was cancelled, so all get the same answer.
     vendor.otherwise = Answer.stream(EVENTS[spec][: STEPS[spec]], end="hang", piece=20)

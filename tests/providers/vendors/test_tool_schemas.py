@@ -1,4 +1,4 @@
-"""Which schemas a vendor may be told are strict."""
+"""Which schemas are strict."""
 
 from typing import Any
 

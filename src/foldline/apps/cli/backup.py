@@ -11,7 +11,6 @@ from foldline.apps.cli.options import JsonOption, takes
 from foldline.apps.cli.stores import (
     DAMAGED,
     StoreOptions,
-    address_of,
     file_of,
     path_of,
     with_way_forward,
@@ -23,6 +22,12 @@ from foldline.threads.stores.sqlite.backup import Backup, back_up
 
 
 __all__ = ["backup", "restore"]
+
+
+_NO_FILE = (
+    "only SQLite files can be copied: back up PostgreSQL with pg_dump, and Redis by its persistence "
+    "(BGSAVE or its AOF)"
+)
 
 
 class _BackupOptions(StoreOptions, frozen=True, kw_only=True):
@@ -45,7 +50,7 @@ def backup(options: _BackupOptions) -> None:
     """
     source = file_of(options)
     if source is None:
-        raise UsageError(_advice(address_of(options)))
+        raise UsageError(_NO_FILE)
     _finish(_copied(source, path_of(options.target)), as_json=options.json)
 
 
@@ -74,7 +79,7 @@ def restore(options: _RestoreOptions) -> None:
     """
     source = file_of(StoreOptions(store=options.source))
     if source is None:
-        raise UsageError(_advice(options.source))
+        raise UsageError(_NO_FILE)
     target = path_of(options.target).resolve()
     if target.exists() and not options.force:
         question = f"Overwrite {target}?"
@@ -128,9 +133,3 @@ def _finish(made: Backup, *, as_json: bool, path: Path | None = None) -> None:
         say(f"{file}: {counted(made.threads, 'thread')}, {made.size:,} bytes, {state}")
     if made.problems:
         raise typer.Exit(DAMAGED)
-
-
-def _advice(address: str) -> str:
-    if address.lower().startswith("postgres"):
-        return "only SQLite files can be copied: back up PostgreSQL with pg_dump"
-    return "only SQLite files can be copied: back up Redis by its persistence (BGSAVE or its AOF)"

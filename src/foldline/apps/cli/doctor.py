@@ -14,7 +14,7 @@ from rich.text import Text
 
 from foldline.apps.cli.files import print_json
 from foldline.apps.cli.options import JsonOption, takes
-from foldline.apps.cli.stores import StoreOptions, address_of, file_of
+from foldline.apps.cli.stores import StoreOptions, address_of, file_of, server_of
 from foldline.apps.cli.terminal import clean, output_console, plain_table
 from foldline.threads.stores.fact import Fact
 from foldline.threads.stores.sqlite.doctor import sqlite_facts
@@ -80,8 +80,11 @@ def _store(options: StoreOptions) -> list[Fact]:
     if path is not None:
         return list(sqlite_facts(path))
     address = address_of(options)
-    name = "postgres" if address.lower().startswith("postgres") else "redis"
-    module: Any = import_module(f"foldline.threads.stores.{name}.doctor")
+    name = server_of(address)
+    home = f"foldline.threads.stores.{name}.doctor"
+    if find_spec(home) is None:
+        return []
+    module: Any = import_module(home)
     return asyncio.run(_all(getattr(module, f"{name}_facts")(address)))
 
 

@@ -45,6 +45,7 @@ __all__ = [
     "found_thread",
     "opened_store",
     "path_of",
+    "server_of",
     "tenants_note",
     "with_store",
     "with_way_forward",
@@ -213,6 +214,11 @@ def address_of(options: StoreOptions) -> str:
         )
         raise UsageError(message)
     return options.store
+
+
+def server_of(address: str) -> str:
+    """Return the package of `foldline.threads.stores` that has the store at *address*."""
+    return _SERVERS[_scheme(address)][0]
 
 
 def _scheme(address: str) -> str:

@@ -1,5 +1,7 @@
 """
-The ledger: which identifiers occurred, in which role, how often and how recently.
+Identifiers in text: ids, codes, files, dates, amounts, addresses; and the ledger of them.
+
+The ledger says which identifiers occurred, in which role, how often and how recently.
 
 An identifier that was an argument of a call is *used* and has its own section; one that was said or
 returned is *seen*. The rank is an integer score, the same on every machine and with every hash
@@ -8,24 +10,140 @@ new ones and come first, so what mattered most survives many folds and the rest 
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import zip_longest
+from typing import TypeAlias
 
 from msgspec import Struct
 
 from foldline.providers.digest.budget import Item
-from foldline.providers.digest.identifiers import (
-    KindOf,
-    canonical_paths,
-    find_identifiers,
-    is_identifier,
-    kind_of,
-)
 from foldline.providers.digest.transcript import Argument, Speech, Transcript
 
 
-__all__ = ["Entry", "Ledger", "build_ledger", "find_entries", "offer_entries", "read_entries"]
+__all__ = [
+    "Entry",
+    "Ledger",
+    "build_ledger",
+    "canonical_paths",
+    "find_entries",
+    "find_identifiers",
+    "is_identifier",
+    "kind_of",
+    "offer_entries",
+    "read_entries",
+]
+
+
+_KindOf: TypeAlias = Callable[[str], str]
+"""`kind_of`, or a cached one."""
+
+
+class _Identifier(Struct, frozen=True):
+    """One occurrence of an identifier, and its name in a `"name": "value"` pair."""
+
+    value: str
+    """The identifier as it was written."""
+
+    label: str
+    """Its name in a `"name": "value"` pair; empty elsewhere."""
+
+
+_MONTH = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
+_FILE = (
+    "bash|c|cc|cfg|conf|cpp|cs|css|csv|go|gz|h|hpp|html|ini|ipynb|java|jpg|js|json|jsonl|jsx|kt"
+    "|lock|log|md|mjs|pdf|php|png|proto|py|rb|rs|rst|scala|scss|sh|sql|svg|swift|tar|toml|ts|tsx"
+    "|txt|vue|xml|yaml|yml|zip"
+)
+_WORD = r"\w.~$€£%@/#+:-"
+_PAIR = re.compile(r'"(\w{1,40})"\s{0,4}:\s{0,4}(?:"([^"\\\s]{2,120})"|(\d{4,20})\b)')
+_TOKEN = re.compile(
+    rf"(?<![{_WORD}])(?:"
+    r"https?://[^\s\"'<>()\[\]{}\\|`]{3,300}"
+    rf"|(?:{_MONTH})[a-z]{{0,6}}\.? \d{{1,2}}(?:st|nd|rd|th)?\b"
+    rf"|[{_WORD}]++"
+    r")"
+)
+_SPECIAL = re.compile(rf"[0-9@_/#]|\.(?:{_FILE})$")
+_SOLID = re.compile(r"(?=\S*?[^\W_]\S*?[^\W_])\S+").fullmatch
+_LEFT_EDGE = ",:;!?+-"
+_RIGHT_EDGE = ".,:;!?~+-"
+_SHORTEST = 2
+_LONGEST = 160
+
+_KIND = re.compile(
+    r"(?P<url>[a-z]{2,8}://\S{3,})"
+    r"|(?P<email>[\w.+-]+@[\w-]+\.[\w.-]+)"
+    r"|(?P<clock>\d{1,2}:\d\d(?::\d\d(?:\.\d+)?)?(?:[+-]\d.*)?)"
+    rf"|(?P<date>\d{{4}}-\d\d-\d\d\S*|\d{{1,2}}/\d{{1,2}}/\d{{2,4}}|(?:{_MONTH}).* \S+)"
+    r"|(?P<amount>[$€£]\d\S*|\d\S*[%$€£])"
+    rf"|(?P<path>[~@.]?/?(?:[\w@.+~-]+/)*[\w@+~.-]+\.(?:{_FILE})"
+    r"|[~.@]{0,2}/[\w@.+~-]+/[\w@.+~/-]+)"
+    r"|(?P<number>[\d.,:x#+-]+)"
+    r"|(?P<code>(?=.*[A-Za-z])(?=.*\d)[\w.#@-]+)"
+).fullmatch
+
+
+def kind_of(value: str) -> str:
+    """Return the kind of *value*: `url`, `email`, `date`, ... or `name` if no shape fits."""
+    match = _KIND(value)
+    return (match and match.lastgroup) or "name"
+
+
+def is_identifier(value: str) -> bool:
+    """Whether *value*, alone in a named place, is worth keeping as an identifier."""
+    if not _SHORTEST <= len(value) <= _LONGEST or not _SOLID(value):
+        return False
+    return bool(_SPECIAL.search(value)) or value.isupper()
+
+
+def find_identifiers(text: str) -> Iterator[_Identifier]:
+    """Yield the identifiers in *text*, named pairs first, then all others in order."""
+    named: set[str] = set()
+    if '":' in text or '" :' in text:
+        for match in _PAIR.finditer(text):
+            named.add(match[1])
+            value = match[2] or match[3]
+            if is_identifier(value) or match[1].lower().endswith("id"):
+                named.add(value)
+                yield _Identifier(value, match[1])
+    for token in _TOKEN.findall(text):
+        if _SPECIAL.search(token):
+            value = token.lstrip(_LEFT_EDGE).rstrip(_RIGHT_EDGE)
+            if len(value) > _SHORTEST and value not in named and _is_token(value):
+                yield _Identifier(value, "")
+
+
+def _is_token(value: str) -> bool:
+    if len(value) > _LONGEST or not _SPECIAL.search(value):
+        return False
+    return " " in value or bool(_SOLID(value))
+
+
+_DEEPEST = 12
+
+
+def canonical_paths(values: Iterable[str], *, kinds: _KindOf = kind_of) -> Mapping[str, str]:
+    """
+    Map each path among *values* that is the end of a longer one to the longest of those.
+
+    If `/home/me/app/src/main.ts` is there, `main.ts` and `./src/main.ts` become it.
+    """
+    paths = sorted(
+        (value for value in values if kinds(value) == "path"),
+        key=lambda value: (-len(value), value),
+    )
+    by_ending: dict[str, str] = {}
+    for path in paths:
+        steps = _bare(path).split("/")
+        for start in range(max(len(steps) - _DEEPEST, 0), len(steps)):
+            by_ending.setdefault("/".join(steps[start:]), path)
+    return {path: by_ending.get(_bare(path), path) for path in paths}
+
+
+def _bare(path: str) -> str:
+    bare = path.lstrip("@~./").rstrip("/")
+    return bare or path
 
 
 class Entry(Struct, frozen=True):
@@ -91,7 +209,7 @@ _ID_ENDINGS = ("id", "code", "number", "key", "date", "email", "path", "dob", "r
 
 
 def build_ledger(
-    transcript: Transcript, *, quoted: str, prior: Ledger, kinds: KindOf = kind_of
+    transcript: Transcript, *, quoted: str, prior: Ledger, kinds: _KindOf = kind_of
 ) -> Ledger:
     """Rank the identifiers of *transcript*, of *quoted* summaries and of *prior* digests."""
     mentions = (*_quoted(quoted), *_mentions(transcript, kinds))
@@ -121,13 +239,13 @@ def _tally(mentions: Iterable[_Mention], paths: Mapping[str, str]) -> dict[str, 
     return tallies
 
 
-def _renamed(entries: Iterable[Entry], paths: Mapping[str, str], kinds: KindOf) -> Iterator[Entry]:
+def _renamed(entries: Iterable[Entry], paths: Mapping[str, str], kinds: _KindOf) -> Iterator[Entry]:
     for entry in entries:
         value = paths.get(entry.value, entry.value)
         yield _entry(kinds(value), value, entry.label)
 
 
-def _mentions(transcript: Transcript, kinds: KindOf) -> Iterator[_Mention]:
+def _mentions(transcript: Transcript, kinds: _KindOf) -> Iterator[_Mention]:
     for result in transcript.results:
         for found in find_identifiers(result.text):
             yield _Mention(found.value, found.label, "tool", result.position)
@@ -150,7 +268,7 @@ def _own_mentions(speech: Speech, whole: AbstractSet[str]) -> Iterator[_Mention]
             yield _Mention(first, "", "own", speech.position)
 
 
-def _argument_mentions(argument: Argument, position: int, kinds: KindOf) -> Iterator[_Mention]:
+def _argument_mentions(argument: Argument, position: int, kinds: _KindOf) -> Iterator[_Mention]:
     value = argument.value
     if is_identifier(value):
         yield _Mention(value, argument.label, "used", position)
@@ -193,7 +311,7 @@ def _entry(kind: str, value: str, label: str) -> Entry:
     return Entry(value, label if _LABEL(label) else _KIND_LABELS[kind])
 
 
-def _take_in_turn(old: Iterable[Entry], new: Iterable[Entry], kinds: KindOf) -> list[Entry]:
+def _take_in_turn(old: Iterable[Entry], new: Iterable[Entry], kinds: _KindOf) -> list[Entry]:
     known = {entry.value: entry for pair in zip_longest(old, new) for entry in pair if entry}
     return sorted(known.values(), key=lambda entry: kinds(entry.value) in _WEAK_KINDS)[:_MOST]
 
@@ -214,7 +332,7 @@ def offer_entries(entries: Sequence[Entry]) -> list[Item]:
     ]
 
 
-def find_entries(text: str, *, kinds: KindOf = kind_of) -> Iterator[Entry]:
+def find_entries(text: str, *, kinds: _KindOf = kind_of) -> Iterator[Entry]:
     """Yield the entries in the sentences of a digest, so that they outlive them."""
     for found in find_identifiers(text):
         kind = kinds(found.value)

@@ -22,11 +22,11 @@ from foldline.providers.digest.document import (
     read_earlier,
     render,
 )
-from foldline.providers.digest.identifiers import kind_of
 from foldline.providers.digest.ledger import (
     Ledger,
     build_ledger,
     find_entries,
+    kind_of,
     offer_entries,
     read_entries,
 )
@@ -108,8 +108,8 @@ def _offer(
 ) -> dict[Section, Sequence[Item]]:
     speeches, prior = transcript.speeches, earlier.lines
     kinds = cache(kind_of)
-    told = find_entries("\n".join([*prior(Section.REQUESTS), *prior(Section.RULES)]), kinds=kinds)
-    known = Ledger(read_entries(prior(Section.USED)), (*read_entries(prior(Section.SEEN)), *told))
+    named = find_entries("\n".join([*prior(Section.REQUESTS), *prior(Section.RULES)]), kinds=kinds)
+    known = Ledger(read_entries(prior(Section.USED)), (*read_entries(prior(Section.SEEN)), *named))
     ledger = build_ledger(transcript, quoted="\n".join(earlier.foreign), prior=known, kinds=kinds)
     requests = offer_requests(speeches, prior=prior(Section.REQUESTS), detail=detail)
     tail = offer_tail(speeches, prior=prior(Section.LAST), detail=detail)

@@ -69,10 +69,8 @@ class AnthropicMessages(Dialect):
         """
         Speak to *model*; errors use *name*.
 
-        Args:
-            caches_prompt: Whether to ask the vendor to cache the prompt.
-            marks_messages: Whether to ask for that inside the messages, for servers that do not
-                support the field of the request.
+        With *marks_messages* the cache is asked for inside the messages, for servers that do not
+        support the field of the request.
         """
         super().__init__(name, model=model)
         self._caches_prompt = caches_prompt

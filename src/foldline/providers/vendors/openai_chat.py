@@ -68,12 +68,7 @@ class OpenAIChat(Dialect):
     _required = ("model", "messages")
 
     def __init__(self, name: str, *, model: str, strict_tools: bool = True) -> None:
-        """
-        Speak to *model*; errors use *name*.
-
-        Args:
-            strict_tools: Whether the vendor supports strict schemas.
-        """
+        """Speak to *model*, which may support strict schemas; errors use *name*."""
         super().__init__(name, model=model)
         self._strict_tools = strict_tools
 

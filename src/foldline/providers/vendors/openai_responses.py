@@ -58,13 +58,7 @@ class OpenAIResponses(Dialect):
     def __init__(
         self, name: str, *, model: str, holds_history: bool = False, seals_reasoning: bool = False
     ) -> None:
-        """
-        Speak to *model*; errors use *name*.
-
-        Args:
-            holds_history: Whether the vendor keeps the conversation.
-            seals_reasoning: Whether the model returns its reasoning as encrypted items.
-        """
+        """Speak to *model*, which may return its reasoning encrypted; errors use *name*."""
         super().__init__(name, model=model)
         self._holds_history = holds_history
         self._seals_reasoning = seals_reasoning

@@ -32,8 +32,7 @@ from foldline.providers.vendors.failure import limit_waits
 from foldline.providers.vendors.openai_chat import OpenAIChat
 from foldline.providers.vendors.openai_responses import OpenAIResponses
 from foldline.providers.vendors.pydantic_model import PydanticModel
-from foldline.providers.vendors.vendor_model import PerLoop
-from foldline.providers.vendors.wire_model import WireModel
+from foldline.providers.vendors.vendor_model import PerLoop, WireModel
 from foldline.reduction.config import ProviderConfig
 
 
@@ -202,13 +201,13 @@ def _window(config: ProviderConfig) -> int | None:
 
 def _as_model(value: object) -> "Model[Any]":
     """Return *value* if it is a model of pydantic-ai; `ConfigError` if it is something else."""
+    got = "None" if value is None else type(value).__name__
     with suppress(ImportError):
         from pydantic_ai.models import Model  # noqa: PLC0415
 
         given: Any = value
         if isinstance(value, Model):
             return cast("Model[Any]", given)
-    got = "None" if value is None else type(value).__name__
     message = f"model must be 'vendor:model', a ProviderConfig or a ChatModel, got {got}"
     raise ConfigError(message)
 

@@ -7,7 +7,7 @@ reasoning of earlier answers is sent without its signature.
 
 import base64
 from collections.abc import AsyncGenerator, Generator, Iterable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
@@ -204,8 +204,8 @@ class _Writer:
         if isinstance(part, ReasoningPart):
             if part.content:
                 yield self._theirs.ThinkingPart(scrubbed(part.content))
-        elif isinstance(part, BlobPart) and (data := _bytes(part)) is not None:
-            yield self._theirs.FilePart(self._binary(part, data))
+        elif isinstance(part, BlobPart) and not isinstance(binary := self._content(part), str):
+            yield self._theirs.FilePart(binary)
         elif text := readable_text(part):
             yield self._theirs.TextPart(scrubbed(text))
 
@@ -221,8 +221,11 @@ class _Writer:
     def _content(self, part: TextPart | BlobPart | UriPart | FilePart) -> Any:
         match part:
             case BlobPart():
-                data = _bytes(part)
-                return readable_text(part) if data is None else self._binary(part, data)
+                with suppress(ValueError):
+                    kind = part.mime_type or "application/octet-stream"
+                    data = base64.b64decode(part.content)
+                    return self._theirs.BinaryContent(data, media_type=kind)
+                return readable_text(part)
             case UriPart(modality=modality, uri=uri):
                 kinds = {
                     "image": self._theirs.ImageUrl,
@@ -236,17 +239,6 @@ class _Writer:
                 return held(file_id, self._vendor)
             case TextPart(content=text):
                 return scrubbed(text)
-
-    def _binary(self, part: BlobPart, data: bytes) -> Any:
-        kind = part.mime_type or "application/octet-stream"
-        return self._theirs.BinaryContent(data, media_type=kind)
-
-
-def _bytes(part: BlobPart) -> bytes | None:
-    try:
-        return base64.b64decode(part.content)
-    except ValueError:
-        return None
 
 
 def _read(response: "ModelResponse") -> ChatResponse:
