@@ -122,13 +122,6 @@ BUGS = (
         _RACES,
     ),
     Bug(
-        "a turn goes on where its object was refreshed",
-        "agent/progress.py",
-        "return structs.replace(change, expected=thread.head.revision)",
-        "return change",
-        "agent/crashes/test_handles.py::test_a_turn_ends_where_somebody_speaks",
-    ),
-    Bug(
         "a model is asked where its turn has lost the thread",
         "agent/asking.py",
         "            self._progress.check()\n",

@@ -352,13 +352,6 @@ BUGS = (
         _REDIS,
     ),
     Bug(
-        "Redis makes a fork of what is left",
-        "threads/stores/redis/lua/commit.lua",
-        "if not copied or length < count then",
-        "if not copied then",
-        _REDIS,
-    ),
-    Bug(
         "a rewind in Redis leaves marks of system messages",
         "threads/stores/redis/lua/commit.lua",
         "  redis.call('ZREMRANGEBYSCORE', of('systems', id), at, '+inf')\n",
@@ -389,13 +382,6 @@ BUGS = (
         '        connection.execute("BEGIN IMMEDIATE")\n'
         "        migrate(connection, schema_of(number), path.name)\n",
         "threads/stores/test_sqlite_schema.py::test_a_killed_migration_resumes",
-    ),
-    Bug(
-        "a migrated row names another origin",
-        "threads/stores/sqlite/migration.py",
-        "SEQ_MASK, ids[span.branch], ",
-        "SEQ_MASK, bytes(16), ",
-        "threads/stores/test_recordings.py::test_a_file_is_what_it_was",
     ),
     Bug(
         "a migration loses what was replaced",
@@ -431,12 +417,5 @@ BUGS = (
         "string.sub(row, 1, 1) .. origin .. string.sub(row, 2)",
         "row",
         "threads/stores/test_recordings.py::test_a_redis_is_what_it_was",
-    ),
-    Bug(
-        "a killed migration of Redis adds rows again",
-        "threads/stores/redis/lua/flatten.lua",
-        "forget(id)\n",
-        "",
-        "threads/stores/test_redis_migration.py::test_a_killed_migration_continues",
     ),
 )
