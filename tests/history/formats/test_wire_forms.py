@@ -104,3 +104,12 @@ def test_nothing_to_send_is_still_a_request(render: Callable[[list[Message]], An
 
     assert render(view) == [{"role": "user", "content": ""}]
     assert render([]) == [{"role": "user", "content": OPENING_NOTE}]
+
+
+def test_a_wrong_value_in_a_joined_answer_is_named() -> None:
+    """A value that JSON cannot hold is refused with the place of its own item of an answer."""
+    first = {"role": "assistant", "content": "a"}
+    second = {"role": "assistant", "content": "b", "weight": object()}
+
+    with pytest.raises(FormatError, match="message 2: not a JSON value"):
+        OPENAI_CHAT.messages([{"role": "user", "content": "x"}, first, second])
