@@ -6,10 +6,10 @@ import asyncio
 import gc
 import threading
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any, Literal, TypeAlias
 
 import pytest
@@ -61,6 +61,10 @@ When the turn is cancelled.
 """
 
 MODES: tuple[Mode, ...] = ("early", "late", "twice")
+# Each way of being cancelled is tried on one scene in `make test`, and on all in `make test-all`.
+FAST: Mapping[str, Mode] = MappingProxyType(
+    {PLAIN.name: "early", AT_ONCE.name: "twice", WITH_FOLD.name: "late"}
+)
 MOST = 400
 PATIENCE = 20.0
 
@@ -237,10 +241,9 @@ def held() -> set[str]:
 @pytest.mark.parametrize(
     ("scene", "mode"),
     [
-        # Each scene is always cancelled in one way, and the ways take turns.
-        pytest.param(scene, mode, marks=() if (at + turn) % 3 == 0 else pytest.mark.slow)
-        for at, scene in enumerate(SCENES)
-        for turn, mode in enumerate(MODES)
+        pytest.param(scene, mode, marks=() if FAST.get(scene.name) == mode else pytest.mark.slow)
+        for scene in SCENES
+        for mode in MODES
     ],
     ids=str,
 )
@@ -362,7 +365,16 @@ async def left(scene: Scene, ground: Ground, part: Leaving, count: int) -> tuple
 
 
 @pytest.mark.parametrize(
-    "part", [close, leave, forget, lose_patience, lose_patience_at_once, stop_waiting]
+    "part",
+    [
+        close,
+        leave,
+        stop_waiting,
+        *(
+            pytest.param(part, marks=pytest.mark.slow)
+            for part in (forget, lose_patience, lose_patience_at_once)
+        ),
+    ],
 )
 def test_a_stream_is_left(part: Leaving) -> None:
     """Left at any event, in any way, a stream stops its turn, which can be resumed."""

@@ -4,7 +4,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 
+
+@pytest.mark.slow
 def test_the_table_of_numbers_is_current(root: Path) -> None:
     """`make docs` would change nothing."""
     script = root / "tools" / "readme_numbers.py"

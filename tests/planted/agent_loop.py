@@ -195,15 +195,15 @@ BUGS = (
     Bug(
         "a handle that has lost writes to a run that goes on",
         "agent/tool_batch.py",
-        "            if state is None or len(state.current_messages) == thread.count:\n",
-        "            if state is None:\n",
+        "if state is None or len(state.current_messages) == thread.count or not runs:",
+        "if state is None or not runs:",
         "agent/crashes/test_handles.py",
     ),
     Bug(
         "a result that nobody waits for is stored all the same",
         "agent/tool_batch.py",
-        "            if not runs:\n                return\n",
-        "",
+        "if state is None or len(state.current_messages) == thread.count or not runs:",
+        "if state is None or len(state.current_messages) == thread.count:",
         "agent/test_interrupted_tools.py",
     ),
 )

@@ -23,15 +23,15 @@ BUGS = (
     Bug(
         "digest without the role",
         "history/digest.py",
-        "return (version, said.role, said.name, parts)",
-        "return (version, said.name, parts)",
+        "_encode((_VERSION, message.role, message.name, parts))",
+        "_encode((_VERSION, message.name, parts))",
         "history/test_digest.py",
     ),
     Bug(
         "digest without the result",
         "history/digest.py",
-        "[_projection(version, part) for part in said.parts]",
-        "[_projection(version, part) for part in said.parts if not hasattr(part, 'response')]",
+        '(_VERSION, "tool", None, [projection])',
+        '(_VERSION, "tool", None, [])',
         "history/test_digest.py",
     ),
     Bug(
@@ -58,7 +58,7 @@ BUGS = (
     Bug(
         "arguments hashed as raw text",
         "history/digest.py",
-        "        return _call(version, part)",
+        "        return _call(part, decoder)",
         "        return part",
         "history/test_digest.py",
     ),
@@ -84,17 +84,10 @@ BUGS = (
         "history/test_boundaries.py",
     ),
     Bug(
-        "one answer is cut in two",
-        "history/history.py",
-        "if before is not None and before.goes_on_with(message):",
-        "if False:",
-        "history/test_boundaries.py",
-    ),
-    Bug(
         "an answer in pieces has a digest of its own",
         "history/digest.py",
-        "            yield Message(role=role, name=name, parts=(part,))",
-        "            yield Message(role=role, name=name, parts=(part, *parts))",
+        'elif said is None or role == "assistant":',
+        "elif said is None:",
         "history/test_digest.py",
     ),
     Bug(

@@ -28,14 +28,6 @@ BUGS = (
         "reduction/test_verdict.py",
     ),
     Bug(
-        "the stored threshold decides",
-        "reduction/verdict.py",
-        "if _is_due(history, config, cut):",
-        "if units > (config.limits.ceiling if active is None "
-        "else active.target_count + active.reduction_threshold):",
-        "reduction/test_verdict.py",
-    ),
-    Bug(
         "no earlier reduction is looked for",
         "reduction/verdict.py",
         "found = next(filter(is_usable, longest_first), None)",

@@ -263,24 +263,10 @@ BUGS = (
         _ERRORS,
     ),
     Bug(
-        "a change is made on what it was not decided on",
-        "threads/thread.py",
-        "if change.expected not in {None, head.revision}:",
-        "if change.expected == -1:",
-        _THREAD,
-    ),
-    Bug(
         "a conflict is not tried again",
         "threads/thread.py",
         "if self.head.revision == revision or attempt == _ATTEMPTS:",
         "if self.head.revision >= revision:",
-        _THREAD,
-    ),
-    Bug(
-        "a rewind keeps the run",
-        "threads/start.py",
-        'drop=[*_RUN_KINDS, *(("reduction", one.name) for one in gone)],',
-        'drop=[("reduction", one.name) for one in gone],',
         _THREAD,
     ),
     Bug(
@@ -296,13 +282,6 @@ BUGS = (
         "now = head.last_activity if change.keeps is not None else context.clock()",
         "now = context.clock()",
         "threads/test_checkpointer.py",
-    ),
-    Bug(
-        "an origin ends a row too late",
-        "threads/head.py",
-        "if one[0] < self.count), (self.count, epoch))",
-        "if one[0] <= self.count), (self.count, epoch))",
-        _THREAD,
     ),
     Bug(
         "a rewound thread forgets who wrote its rows",

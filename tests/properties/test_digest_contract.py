@@ -16,6 +16,7 @@ from foldline.reduction.contract import cleaned, defects
 from foldline.reduction.request import SummaryRequest
 from foldline.reduction.writing import budget_for
 from foldline.testing.histories import damaged_history, legal_history
+from tests.properties.shares import SHARES
 
 
 COUNTER = TokenEstimator()
@@ -87,13 +88,14 @@ def spans(random: Random, *, damaged: bool) -> list[list[Message]]:
     return [messages[start : start + size] for start in range(0, len(messages), size)][:6]
 
 
+@SHARES
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("damaged", [False, True])
-def test_a_digest_has_no_defects(seed: int, *, damaged: bool) -> None:
+def test_a_digest_has_no_defects(seed: int, share: int, *, damaged: bool) -> None:
     """Over thousands of rolling folds no digest is empty, too long or has an invented name."""
     random = Random(f"digest {seed} {damaged}")
     folds = 0
-    for number in range(EACH):
+    for number in range(EACH // share):
         text = ""
         for span in spans(random, damaged=damaged):
             before = COUNTER.count(text) if text else 0
@@ -112,7 +114,7 @@ def test_a_digest_has_no_defects(seed: int, *, damaged: bool) -> None:
             assert defects(text, request, tokens=tokens, room=room) == (), (seed, number)
             assert tokens <= budget
 
-    assert folds > EACH
+    assert folds > EACH // share
 
 
 TOPICS = ("the weather in Porto", "a recipe for soup", "sharp knives", "hiking boots", "a film")

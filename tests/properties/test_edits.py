@@ -12,6 +12,7 @@ from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.state import HistoryReductionState
 from foldline.testing.histories import legal_history, text
 from foldline.testing.summarizer import ScriptedSummarizer
+from tests.properties.shares import SHARES
 
 
 ROUNDS = 10_000
@@ -70,12 +71,13 @@ def said(messages: list[Message]) -> list[tuple[str, object]]:
     return [(m.role, m.parts) for m in messages if m.parts or m.role != "assistant"]
 
 
+@SHARES
 @pytest.mark.parametrize("inside", [True, False])
-def test_a_change_before_the_cut_is_a_miss_and_after_it_a_hit(*, inside: bool) -> None:
+def test_a_change_before_the_cut_is_a_miss_and_after_it_a_hit(share: int, *, inside: bool) -> None:
     """Ten thousand edits, inserts, deletes, swaps and rewinds: never the wrong way round."""
     reducer = HistoryReducer(CONFIG, summarizer=ScriptedSummarizer())
     random, kinds = Random(20_261_121 + inside), set()
-    for _ in range(ROUNDS // 2):
+    for _ in range(ROUNDS // 2 // share):
         messages, state = reduced(random, reducer)
         cut = state.summarized_up_to_index
         changed = list(messages)
@@ -92,7 +94,8 @@ def test_a_change_before_the_cut_is_a_miss_and_after_it_a_hit(*, inside: bool) -
     assert kinds == {"edit", "insert", "delete", "swap", "rewind"}
 
 
-def test_after_a_change_the_longest_reduction_that_still_fits_is_used() -> None:
+@SHARES
+def test_after_a_change_the_longest_reduction_that_still_fits_is_used(share: int) -> None:
     """Of a chain of folds, an edit leaves exactly those whose whole prefix lies before it."""
     config = HistoryReductionConfig(
         enabled=True, strategy="summarizing", counting_unit="messages", target_count=2,
@@ -100,7 +103,7 @@ def test_after_a_change_the_longest_reduction_that_still_fits_is_used() -> None:
     )  # fmt: skip
     reducer = HistoryReducer(config, summarizer=ScriptedSummarizer(repeat="short summary"))
     random = Random(7)
-    for _ in range(200):
+    for _ in range(200 // share):
         history, state, cuts = History(), None, [0]
         for number in range(24):
             words = f"{number} " + "word " * 40

@@ -431,6 +431,14 @@ def _run(examples: int, steps: int) -> None:
     )
 
 
+def test_threads_are_lists_in_every_store_at_first() -> None:
+    """After 1,000 steps of all kinds both stores and the plain list are still equal."""
+    _run(12, 120)
+
+    assert Threads.steps >= 1_000
+
+
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_threads_are_lists_in_every_store() -> None:
     """After 30,000 steps of all kinds both stores and the plain list are still equal."""

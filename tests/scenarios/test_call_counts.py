@@ -20,6 +20,8 @@ from foldline.testing.summarizer import ScriptedSummarizer
 
 TEXT = "so many words were said about the weather in the north and the south " * 3
 TURNS = 600
+# At the greatest threshold, three folds after the first.
+FEW_TURNS = 200
 
 
 def turn(number: int, size: int) -> tuple[Message, list[Message]]:
@@ -35,12 +37,14 @@ def turn(number: int, size: int) -> tuple[Message, list[Message]]:
     return question, [*rest, Message.assistant(f"a{number} {TEXT}")]
 
 
-def play(config: HistoryReductionConfig, size: int) -> tuple[list[int], ScriptedSummarizer]:
+def play(
+    config: HistoryReductionConfig, size: int, turns: int = TURNS
+) -> tuple[list[int], ScriptedSummarizer]:
     """Play the turns, the state going through JSON before each; return the turns that folded."""
     scripted = ScriptedSummarizer(repeat="what was said so far in few words")
     reducer = HistoryReducer(config, summarizer=scripted)
     history, state, folded = History(), None, []
-    for number in range(TURNS):
+    for number in range(turns):
         question, answer = turn(number, size)
         history.append(question)
         if state is not None:
@@ -70,7 +74,7 @@ def config(
 @pytest.mark.parametrize("threshold", [0, 1, 5, 10, 20])
 def test_exchanges_fold_every_threshold_plus_one_turns(threshold: int, size: int) -> None:
     """With exchanges a turn is one unit, so of each S + 1 turns only one folds: 1 - 1/(S + 1)."""
-    folded, _ = play(config("exchanges", 20, threshold), size)
+    folded, _ = play(config("exchanges", 20, threshold), size, FEW_TURNS)
     steps = {later - sooner for sooner, later in pairwise(folded)}
 
     assert folded[0] == 20 + threshold
@@ -97,7 +101,7 @@ def interval(size: int, threshold: int, target: int = 20) -> int:
 @pytest.mark.parametrize("threshold", [0, 1, 5, 10, 20, 21, 90])
 def test_messages_fold_by_the_formula(size: int, threshold: int) -> None:
     """With u messages a turn a fold comes every floor((S - extra)/u) + 1 turns, exactly."""
-    folded, _ = play(config("messages", 20, threshold), size)
+    folded, _ = play(config("messages", 20, threshold), size, FEW_TURNS)
 
     assert {later - sooner for sooner, later in pairwise(folded[1:])} == {interval(size, threshold)}
 

@@ -20,7 +20,7 @@ from tests.agent.crashes.play import (
     tool_threads_ended,
 )
 from tests.agent.crashes.scene import Scene, agent_of, old_messages
-from tests.agent.crashes.scenes import ALL
+from tests.agent.crashes.scenes import ALL, AT_ONCE, PLAIN, WITH_FOLD, mostly_slow
 
 
 _MOST = 200
@@ -76,7 +76,11 @@ async def _case(scene: Scene, model: Model, ground: Ground, at: int) -> tuple[bo
     return failing.has_failed, broken | broken_in_the_end(scene, model, sight, book)
 
 
-@pytest.mark.parametrize("scene", [one for one in ALL if not one.folds_ahead], ids=str)
+@pytest.mark.parametrize(
+    "scene",
+    mostly_slow([one for one in ALL if not one.folds_ahead], PLAIN, AT_ONCE, WITH_FOLD),
+    ids=str,
+)
 def test_a_turn_that_failed_goes_on(scene: Scene) -> None:
     """
     Where a commit or the model fails, the same object of the thread continues with the same turn.

@@ -46,6 +46,7 @@ from tests.agent.crashes.scenes import (
     ONE_BY_ONE,
     SIGNED,
     WITH_FOLD,
+    mostly_slow,
 )
 from tests.faults.fork import Teller, fork
 from tests.faults.scratch import scratch
@@ -60,7 +61,9 @@ _BOTH = pytest.mark.parametrize(
 _GROUNDS = pytest.mark.parametrize(
     "grounds", [in_memory, pytest.param(in_file, marks=pytest.mark.long)]
 )
-_SCENES = pytest.mark.parametrize("scene", [ONE_BY_ONE, AT_ONCE, WITH_FOLD, AHEAD, SIGNED], ids=str)
+_SCENES = pytest.mark.parametrize(
+    "scene", mostly_slow([ONE_BY_ONE, AT_ONCE, WITH_FOLD, AHEAD, SIGNED], AT_ONCE), ids=str
+)
 
 
 def _meetings(
