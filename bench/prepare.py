@@ -3,7 +3,7 @@ Preparing a turn on a valid cached reduction: two messages arrive, the view is w
 
 The full history is kept, tokens are counted, integrity is checked. The floor is the least that plain
 Python can do the same job with: a list, a sum of characters / 4, a SHA-256 chain, and a slice. The
-last row is for callers who send plain dictionaries every time, so that everything is read anew.
+last row is for callers who send plain dictionaries every time, so that everything is read again.
 
 Goals: growth exponent at most 0.05 from 1,000 to 100,000 messages; at most 5 times the floor.
 """

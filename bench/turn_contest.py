@@ -91,7 +91,7 @@ class Contestant(Protocol):
         Args:
             folder: Where the conversation is kept.
             script: What the model and the tool say.
-            disk: Is told of what is written without SQLite.
+            disk: Is notified of what is written without SQLite.
             mode: What the model is sent: the `whole` history, its `newest` messages, or these behind a
                 `summary` of the others.
         """

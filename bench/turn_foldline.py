@@ -1,7 +1,7 @@
 """
 Whole turns of foldline: `python -m bench.turn_foldline FOLDER`.
 
-Each turn reads the thread anew from a store that stays open and flushes each commit.
+Each turn reads the thread again from a store that stays open and flushes each commit.
 """
 
 from collections.abc import Sequence

@@ -102,7 +102,7 @@ class LangGraph:
         self._graph.update_state(CONFIG, {"messages": messages}, as_node="model")
 
     async def settle(self) -> None:
-        """Do nothing: what is trimmed is trimmed anew each time."""
+        """Do nothing: what is trimmed is trimmed again each time."""
 
     async def turn(self, text: str) -> None:
         """Run the graph on the thread."""

@@ -51,7 +51,7 @@ keeps long conversations of LLM agents inside a budget without losing a message.
 tools: shell runs a command in the top folder of the repository, read_file, write_file and \
 edit_file work on its files. Call several tools at once where one does not need the answer of \
 another. Read before you write. A test states one fact in a one-sentence docstring; nothing is \
-patched or mocked. Show a failing example before you mend what it shows, keep the public names, \
+patched or mocked. Show a failing example before you fix what it shows, keep the public names, \
 keep changes small, and report figures that you measured, never figures that you expect."""
 
 Json: TypeAlias = dict[str, Any]

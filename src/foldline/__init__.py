@@ -81,7 +81,7 @@ HOMES = MappingProxyType(
 """The module of each name."""
 
 
-__all__ = sorted([*HOMES, "__version__"])
+__all__ = sorted([*HOMES, "__version__"])  # pyright: ignore[reportUnsupportedDunderAll] - lazy
 
 
 def __getattr__(name: str) -> object:

@@ -1,11 +1,13 @@
 """What a store of your own implements, and the stored side of threads."""
 
-from foldline.threads.change import Change
+from foldline.threads.change import Change, Copy, Document, DocumentKind, Epoch
 from foldline.threads.cipher import AesCipher, Cipher
+from foldline.threads.key import ThreadKey
 from foldline.threads.loop_state import Checkpoint
 from foldline.threads.read_only import ReadOnlyThread
+from foldline.threads.row import StoredRow
 from foldline.threads.start import run_start
-from foldline.threads.storage import ThreadStorage
+from foldline.threads.storage import StoredThread, ThreadStorage
 from foldline.threads.thread import ThreadMoment
 from foldline.threads.tools import ToolRun
 
@@ -15,7 +17,14 @@ __all__ = [
     "Change",
     "Checkpoint",
     "Cipher",
+    "Copy",
+    "Document",
+    "DocumentKind",
+    "Epoch",
     "ReadOnlyThread",
+    "StoredRow",
+    "StoredThread",
+    "ThreadKey",
     "ThreadMoment",
     "ThreadStorage",
     "ToolRun",

@@ -1,7 +1,7 @@
 """What a caller without a type checker gets wrong is said in one line."""
 
 from functools import partial, wraps
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -95,7 +95,7 @@ def wrapped(request: SummaryRequest) -> object:
 def test_wrong_arguments_of_a_reducer_are_refused(arguments: dict[str, Any], said: str) -> None:
     """The error names the argument and what it was, in one line."""
     with pytest.raises(ConfigError, match=said) as caught:
-        HistoryReducer(**{"config": CONFIG, **arguments})
+        HistoryReducer(**cast("dict[str, Any]", {"config": CONFIG, **arguments}))
 
     assert "\n" not in str(caught.value)
 
@@ -115,7 +115,7 @@ def test_wrong_arguments_of_a_reducer_are_refused(arguments: dict[str, Any], sai
 def test_wrong_arguments_of_an_agent_are_refused(arguments: dict[str, Any], said: str) -> None:
     """The error names the argument when the agent is made, and not in the first turn."""
     with pytest.raises(ConfigError, match=f"^{said}$"):
-        Agent(**{"model": ScriptedModel(), **arguments})
+        Agent(**cast("dict[str, Any]", {"model": ScriptedModel(), **arguments}))
 
 
 @pytest.mark.parametrize(

@@ -164,7 +164,7 @@ def test_a_turn_tells_of_the_fold_of_its_own_agent() -> None:
 
 
 def test_a_fold_that_an_object_cannot_see_yet_is_told_later() -> None:
-    """A turn that goes on with what it read before the fold does not use up its event."""
+    """A turn that continues with what it read before the fold does not use up its event."""
 
     async def live() -> None:
         async with MemoryStore() as store, BackgroundFold(patience=1) as ahead:

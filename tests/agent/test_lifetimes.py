@@ -137,7 +137,7 @@ def test_patience_is_a_number_of_seconds(patience: object) -> None:
 
 
 def test_leaving_forgets_what_nobody_came_for() -> None:
-    """Events of folds that no turn has told of do not outlive the context."""
+    """Events of folds that no turn has told about do not outlive the context."""
 
     async def live() -> list[HistoryReductionEvent]:
         ahead = BackgroundFold()

@@ -64,7 +64,7 @@ ILL_TYPED: dict[str, tuple[str, dict[str, Any]]] = {
 @pytest.mark.parametrize("kind", [Own, OwnStream])
 @pytest.mark.parametrize("name", ILL_TYPED)
 def test_an_ill_typed_answer_ends_the_turn_and_not_the_thread(name: str, kind: type[Own]) -> None:
-    """The error names model and field; the turn stays open, and goes on with the next answer."""
+    """The error names model and field; the turn stays open, and continues with the next answer."""
     text, fields = ILL_TYPED[name]
     model = kind(ChatResponse(**{**GOOD, **fields}), ChatResponse(**GOOD))
 

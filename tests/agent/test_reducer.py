@@ -92,7 +92,7 @@ def test_a_hit_tells_the_age_of_the_reduction() -> None:
 
 
 def test_disabled_gives_back_what_was_given_and_no_event() -> None:
-    """Nothing is moved, mended or reported while reduction is disabled."""
+    """Nothing is moved, repaired or reported while reduction is disabled."""
     off = HistoryReducer(HistoryReductionConfig())
     messages = [Message.user("a"), Message.system("s"), Message.tool("x", "orphan")]
     reduced = off.reduce_sync(messages)

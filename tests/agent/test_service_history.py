@@ -259,7 +259,7 @@ def test_what_the_vendor_holds_survives_a_restart() -> None:
 
 
 def test_calls_that_were_given_up_begin_anew() -> None:
-    """Where the vendor waits for answers that never came, the mended view is sent instead."""
+    """Where the vendor waits for answers that never came, the repaired view is sent instead."""
     steps = [calls(("look", {"at": 1}), first=1), Message.assistant("fine")]
     model = HoldingModel(lambda _: steps.pop(0))
 
@@ -329,7 +329,7 @@ class KeepingModel:
 @pytest.mark.parametrize("is_moment", [False, True], ids=["snapshot", "moment"])
 def test_a_restored_thread_hears_nothing_of_later(*, is_moment: bool) -> None:
     """
-    What was said behind a snapshot is in no conversation that the restored thread goes on with.
+    What was said behind a snapshot is in no conversation that the restored thread continues with.
     """
     model = KeepingModel(set())
 

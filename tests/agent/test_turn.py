@@ -91,7 +91,7 @@ def test_the_iteration_limit_ends_the_turn() -> None:
 
 
 def test_failures_in_a_row_end_the_turn() -> None:
-    """Three responses whose calls all fail are enough; one success in between begins anew."""
+    """Three responses whose calls all fail are enough; one success in between starts again."""
     failing: list[ModelStep] = [calls(("fail", {"at": number})) for number in range(5)]
     all_failing: list[ModelStep] = [*failing, "fine"]
     result = run(all_failing)

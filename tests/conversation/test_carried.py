@@ -66,7 +66,7 @@ def refusals(model: ScriptedModel) -> int:
 
 @pytest.mark.parametrize("act", [alternating, own_words])
 def test_a_learned_window_outlives_a_response(act: Act) -> None:
-    """Whoever answers in between, a vendor that has refused once is not asked too much again."""
+    """Anyone who answers in between, a vendor that has refused once is not asked too much again."""
     model = ScriptedModel(repeat=small, name="small")
     config = HistoryReductionConfig(
         enabled=True, strategy="summarizing", target_count=50, summarization_threshold=10
@@ -92,7 +92,7 @@ def test_a_learned_window_outlives_a_response(act: Act) -> None:
 
 @pytest.mark.parametrize("act", [alternating, own_words])
 def test_what_the_vendor_holds_outlives_a_response(act: Act) -> None:
-    """The next turn goes on with the vendor's conversation, and sends what it has not seen."""
+    """The next turn continues with the vendor's conversation, and sends what it has not seen."""
     held: list[ModelStep] = [holding("c1"), holding("c2")]
     model = ScriptedModel(held)
     other = ScriptedModel([ChatResponse(messages=(Message.assistant("b here"),))])
@@ -148,7 +148,7 @@ async def excused(history: Sequence[Message], agents: Agents) -> OrchestrationRe
     [(handed_over, ["one", "fine", "two"]), (excused, ["one", "fine", "two", "Sorry.", "three"])],
 )
 def test_a_run_that_failed_leaves_the_vendors_conversation(act: Act, said_last: list[str]) -> None:
-    """The vendor may hold an answer that nobody has stored, so whoever goes on sends everything."""
+    """The vendor may hold an answer that nobody has stored, so anyone who goes on sends everything."""
     steps: list[ModelStep] = [holding("c1"), ModelError("cut off"), holding("c2"), holding("c3")]
     model = ScriptedModel(steps)
     agents = [named("a", model), named("b", model)]

@@ -145,7 +145,7 @@ def test_a_run_of_an_unknown_agent_is_told() -> None:
 
 
 def test_an_abandoned_run_leaves_a_message_that_waits() -> None:
-    """Where the last word is a call that nobody answered, the message is answered anew."""
+    """Where the last word is a call that nobody answered, the message is answered again."""
     steps: list[ModelStep] = [calls(("look_up", {"order": "AB12"})), "It is lost."]
     conversation = Conversation(Agent(ScriptedModel(steps), tools=[failing]))
 
@@ -240,7 +240,7 @@ async def _lived(
             conversation = await _process(storage, orchestrator)
             assert conversation.thread is not None
             stored = conversation.thread.count
-            # Whoever gets no answer looks whether the message has arrived.
+            # Anyone who gets no answer looks whether the message has arrived.
             await (conversation.send(text) if stored == length else conversation.resume())
     messages = await (await _process(storage, orchestrator)).messages()
     return [one.text or _results(one) for one in messages], crashed

@@ -152,7 +152,7 @@ def _live(live: Callable[[Teller], None], teller: Teller) -> NoReturn:
     gc.disable()
     try:
         live(teller)
-    except BaseException as error:  # noqa: BLE001 # the parent is told of every error
+    except BaseException as error:  # noqa: BLE001 # the parent is told about every error
         teller.finish(error)
         os._exit(1)
     else:

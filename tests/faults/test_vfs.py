@@ -119,7 +119,7 @@ def test_two_hooks_are_refused() -> None:
 
 
 def test_error_of_an_interposer_is_raised(folder: Path) -> None:
-    """SQLite is told of an I/O error, and the block raises the interposer's own."""
+    """SQLite is told about an I/O error, and the block raises the interposer's own."""
 
     def stumble(operation: Operation) -> int:
         if operation.kind is Kind.WRITE:

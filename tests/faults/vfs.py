@@ -91,7 +91,7 @@ class _Hook:
             self._vfs.open, self._vfs.delete = self._originals
             self._interposer = None
         if self._failures:
-            message = "the interposer raised an error; SQLite was told of an I/O error"
+            message = "the interposer raised an error; SQLite was told about an I/O error"
             raise HookError(message) from self._failures[0]
 
     def _ask(self, operation: Operation) -> int:

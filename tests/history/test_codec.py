@@ -226,7 +226,7 @@ def test_a_wrong_shape_names_field_and_types(data: bytes, reason: str) -> None:
     ],
 )
 def test_an_error_never_quotes_a_value(data: bytes, place: str) -> None:
-    """A value that is not allowed is named by its place; it might be text of a conversation."""
+    """A forbidden value is named by its place; it might be text of a conversation."""
     with pytest.raises(FormatError, match="not a foldline message: Invalid") as caught:
         decode_message(data)
 

@@ -20,7 +20,7 @@ def test_calls_and_observations_pair_by_id() -> None:
     """An observation answers the call that it names."""
     function = {"arguments": "{}", "name": "ls"}
     session = read(
-        {"role": "system", "content": "Mend it.", "message_type": "system_prompt"},
+        {"role": "system", "content": "Fix it.", "message_type": "system_prompt"},
         {
             "role": "assistant",
             "content": "Look.",

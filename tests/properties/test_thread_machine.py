@@ -373,7 +373,7 @@ class Threads(RuleBasedStateMachine):
 
     @rule(number=PLACES, expires=st.booleans())
     def delete(self, number: int, *, expires: bool) -> None:
-        """Delete a thread, or let it expire, and make it anew."""
+        """Delete a thread, or let it expire, and make it again."""
         pair = self._pair(number)
         if number % 3:
             return

@@ -113,7 +113,7 @@ def test_an_invented_name_is_refused(name: str) -> None:
     ],
 )
 def test_ordinary_words_are_no_inventions(text: str) -> None:
-    """Words, versions and dates may be written anew."""
+    """Words, versions and dates may be written again."""
     assert judge(text, request(Message.user(LONG))) == ()
 
 

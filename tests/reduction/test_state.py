@@ -343,7 +343,7 @@ def test_a_cut_beside_calls_and_answers_is_accepted(
 
 
 def test_a_cut_where_a_window_begins_is_taken() -> None:
-    """What is not in memory is not looked at: whoever cut there has done so."""
+    """What is not in memory is not looked at: the code that cut there has done so."""
     known = History(spoken("ua1"))
     opening = Prefix(length=3, digest=known.digest(), tokens=known.tokens(), users=1)
     window = History(spoken("w1u"), prefix=opening)

@@ -28,7 +28,7 @@ MakeTape = Callable[..., Tape]
 
 
 class FourSigns:
-    """A counter whose figures do not move when the estimator is fitted anew."""
+    """A counter whose figures do not move when the estimator is fitted again."""
 
     def count(self, text: str) -> int:
         """Return one token for every four signs, rounded up."""

@@ -64,7 +64,7 @@ def test_rows_add_sessions_up(chat_tape: Callable[..., Tape]) -> None:
 
 
 def test_a_disabled_configuration_is_described_as_such(chat_tape: Callable[..., Tape]) -> None:
-    """Nobody is told of a summary where nothing is reduced."""
+    """Nobody is told about a summary where nothing is reduced."""
     off = compare(chat_tape(40), {"off": HistoryReductionConfig(target_count=1)}).reports[-1]
 
     assert describe(off) == "disabled: the full history at every call"

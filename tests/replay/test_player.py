@@ -164,7 +164,7 @@ def test_a_turn_that_the_breaker_ends_is_run_again(chat_tape: MakeTape) -> None:
 
 
 def test_a_damaged_session_gives_valid_requests() -> None:
-    """Calls without answers and answers without calls are mended in every view."""
+    """Calls without answers and answers without calls are repaired in every view."""
     lost = [
         Message.user("Look it up, please."),
         *(Message.tool(f"none-{one}", "An answer to nothing at all.") for one in range(3)),

@@ -118,7 +118,7 @@ def test_a_hit_survives_a_restart(tmp_path: Path) -> None:
 
 
 def test_a_fork_hits_what_was_folded_before(tmp_path: Path) -> None:
-    """A fork behind the cut shares the reduction, and no summary is made anew."""
+    """A fork behind the cut shares the reduction, and no summary is made again."""
 
     async def live() -> tuple[str, int]:
         with ScriptedSummarizer(["they spoke of trains"]) as summarizer:

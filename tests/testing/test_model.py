@@ -103,7 +103,7 @@ def test_a_cancellation_of_the_script_is_raised() -> None:
 
 
 def test_a_surprise_is_remembered() -> None:
-    """Whoever swallows the error is still found out at the end."""
+    """Anyone who swallows the error is still found out at the end."""
     with (
         pytest.raises(AssertionError, match="1 unexpected requests, 0 steps left over"),
         ScriptedModel() as model,

@@ -272,7 +272,7 @@ async def check_point(
 
 
 async def check_goes_on(store: ThreadStore, thread: ConversationThread) -> None:
-    """See that the object knows what is stored, and writes on without a conflict."""
+    """Check that the object knows what is stored, and writes on without a conflict."""
     stored = await store.find(thread.id)
     if stored is None:
         with pytest.raises(ThreadNotFoundError):

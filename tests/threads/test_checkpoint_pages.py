@@ -109,7 +109,7 @@ def test_a_new_checkpoint_is_found_among_the_newest() -> None:
 
 
 def test_younger_threads_are_not_read() -> None:
-    """Whoever deletes what is old reads no checkpoint of a thread that is younger."""
+    """Anyone who deletes what is old reads no checkpoint of a thread that is younger."""
 
     async def story() -> None:
         storage, checkpointer, every = await _saved()

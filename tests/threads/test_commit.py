@@ -256,7 +256,7 @@ def test_a_forgotten_commit_is_not_made_again(name: str, others: int) -> None:
 
 class Replaced(MemoryStorage):
     """
-    A storage whose connection breaks before a commit, and in which the thread is made anew then.
+    A storage whose connection breaks before a commit, and in which the thread is made again then.
     """
 
     def __init__(self, *, others: int) -> None:
@@ -281,7 +281,7 @@ class Replaced(MemoryStorage):
 @pytest.mark.parametrize("name", _NAMED)
 def test_a_commit_is_not_looked_for_in_a_thread_made_anew(name: str, others: int) -> None:
     """
-    Where the thread of a commit that broke was made anew, it is not found, and the new one is left.
+    Where the thread of a commit that broke was made again, it is not found, and the new one is left.
     """
 
     async def run() -> tuple[int, list[str]]:

@@ -1,4 +1,4 @@
-"""Objects of threads that somebody else has deleted, made anew, let expire or cleared."""
+"""Objects of threads that somebody else has deleted, made again, let expire or cleared."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -125,7 +125,7 @@ def test_what_is_gone_is_not_forked(tell: Callable[[Story], None], way: Way) -> 
 
 
 def test_a_fork_of_what_is_gone_can_be_forked(tell: Callable[[Story], None]) -> None:
-    """A fork whose source was deleted or cleared is forked anew, at any message."""
+    """A fork whose source was deleted or cleared is forked again, at any message."""
 
     async def story(store: ThreadStore, clock: Clock) -> None:
         for way in (delete, clear):
@@ -162,7 +162,7 @@ WRITES: dict[str, Write] = {
 @pytest.mark.parametrize("way", [delete, make_anew, make_another], ids=lambda way: way.__name__)
 def test_a_write_to_what_is_gone_changes_nothing(tell: Callable[[Story], None], way: Way) -> None:
     """
-    No object of a deleted thread writes into the one made anew, at the same revision or another.
+    No object of a deleted thread writes into the one made again, at the same revision or another.
     """
 
     async def story(store: ThreadStore, clock: Clock) -> None:
@@ -183,7 +183,7 @@ def test_a_write_to_what_is_gone_changes_nothing(tell: Callable[[Story], None], 
 
 
 def test_a_refresh_goes_on_with_the_thread_made_anew(tell: Callable[[Story], None]) -> None:
-    """An object of a deleted thread that is refreshed shows the one made anew, and writes to it."""
+    """An object of a deleted thread that is refreshed shows the one made again, and writes to it."""
 
     async def story(store: ThreadStore, clock: Clock) -> None:
         old = await made(store, "t")

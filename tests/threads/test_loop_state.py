@@ -69,7 +69,7 @@ def test_a_terminated_run_cannot_be_resumed() -> None:
 
 
 def test_repeats_are_counted_for_each_tool() -> None:
-    """The count grows with the same signature and begins anew with another one."""
+    """The count grows with the same signature and starts again with another one."""
     state = STATE.with_tool_call("t", "1").with_tool_call("t", "1").with_tool_call("u", "1")
 
     assert state.repeat_counts == {"t": 2, "u": 1}

@@ -1,4 +1,4 @@
-"""Objects of threads that were deleted and made anew."""
+"""Objects of threads that were deleted and made again."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -69,7 +69,7 @@ class Torn(MemoryStorage):
 
 
 async def replaced(store: ThreadStore, *, times: int = 1) -> ConversationThread:
-    """Return an object of a thread that was deleted, and made anew with as many commits."""
+    """Return an object of a thread that was deleted, and made again with as many commits."""
     thread = await store.thread("chat")
     await thread.add_messages(SAID)
     await store.delete("chat")

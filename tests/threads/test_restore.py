@@ -1,4 +1,4 @@
-"""What a thread that is restored goes on with."""
+"""What a thread that is restored continues with."""
 
 import asyncio
 import json
@@ -49,7 +49,7 @@ async def _restored(data: bytes, thread_id: str, tenant: str) -> AgentLoopState:
     ],
 )
 def test_a_restored_thread_leaves_the_vendor(source: str, thread_id: str, tenant: str) -> None:
-    """A thread goes on with no conversation of a vendor, under its own id and tenant neither."""
+    """A thread continues with no conversation of a vendor, under its own id and tenant neither."""
 
     async def live() -> AgentLoopState:
         return await _restored(await _snapshot(source), thread_id, tenant)

@@ -161,7 +161,7 @@ class ToolBatch:
         """
         Store the results that are not stored, after another writer has added a message.
 
-        The run cannot continue then, but whoever ends it finds what the tools have done. If the other
+        The run cannot continue then, but the caller that ends it finds what the tools have done. If the other
         writer continues this very run, it settles the calls itself, and nothing is stored.
         """
         thread = self._progress.thread

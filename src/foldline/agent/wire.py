@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, takewhile
 from types import MappingProxyType
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, cast
 
 from msgspec import Struct
 
@@ -119,7 +119,7 @@ def read_items(
         text = f"messages must be a list of messages, got {type(messages).__name__}"
         raise FormatError(text)
     # The caller's list may grow while a summary is written.
-    given: list[Any] = list(messages)
+    given = list(cast("Iterable[Any]", messages))
     if not given or isinstance(given[0], Message):
         return _read_messages(given, counter)
     return _read_dicts(given, format, counter)

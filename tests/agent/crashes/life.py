@@ -34,7 +34,7 @@ class Life:
         return self.last_moment is not None
 
     def go_on(self) -> None:
-        """See that it has not ended."""
+        """Check that it has not ended."""
         if self.is_over:
             raise Killed(self.last_moment)
 

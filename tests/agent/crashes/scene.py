@@ -107,7 +107,7 @@ class Scene(Struct, frozen=True, kw_only=True):
     """How many messages the model takes at once."""
 
     counts_anew: bool = False
-    """Whether the ids of calls begin anew in each response, as with some vendors."""
+    """Whether the ids of calls start again in each response, as with some vendors."""
 
     checkpoints: CheckpointRetention = "latest"
     """Which checkpoints are kept."""

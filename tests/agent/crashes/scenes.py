@@ -19,7 +19,7 @@ AT_ONCE = Scene(name="at once", questions=("q0 pay+note+seek", "q1"), parallel=T
 """Three calls in one response, at the same time."""
 
 COUNTED_ANEW = Scene(
-    name="counted anew", questions=("q0 note|note+pay|pay",), parallel=True, counts_anew=True
+    name="counted again", questions=("q0 note|note+pay|pay",), parallel=True, counts_anew=True
 )
 """The vendor gives the same ids in each response."""
 

@@ -1,4 +1,4 @@
-"""Schemas: what a model is told of every kind of annotation, and the value that comes of it."""
+"""Schemas: what a model is told about every kind of annotation, and the value that comes of it."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence

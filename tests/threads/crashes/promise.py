@@ -60,7 +60,7 @@ def promise_of(script: Script, *, found: Path | None = None) -> Promise:
 
     Args:
         script: What is done.
-        found: The folder that it goes on with, instead of what it prepares itself; a copy is used.
+        found: The folder that it continues with, instead of what it prepares itself; a copy is used.
     """
     with scratch() as top:
         folder = top / "work"
@@ -104,7 +104,7 @@ async def broken_now(
     store: ThreadStore, promise: Promise, folder: Path, acks: Sequence[str]
 ) -> set[str]:
     """
-    Return the promises that the open *store* breaks, to whoever reads it, its file, or writes.
+    Return the promises that the open *store* breaks, to anyone who reads it, its file, or writes.
     """
     face = await face_of(store)
     disk = look(folder)

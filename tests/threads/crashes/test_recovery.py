@@ -31,7 +31,7 @@ _MOST = 200
 _TOOLS = {SEQUENTIAL: 25, PARALLEL: 25, RESUME: 30}
 _PLAIN = {APPEND: 30, FOLD: 10, REWIND: 8, DELETE: 35, CREATE: 20, MIGRATE: 20}
 
-# Behind these a run is open, which only a resume goes on with.
+# Behind these a run is open, which only a resume continues with.
 _OPEN = {PLAIN, SEQUENTIAL, PARALLEL, RESUME, CHECKPOINTS}
 
 _WITH_TOOLS = each(_TOOLS)

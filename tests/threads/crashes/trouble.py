@@ -54,7 +54,7 @@ class Outcome(Struct, frozen=True):
 
 def killed(folder: Path) -> Disk:
     """
-    Return what lies in the file in *folder* to whoever opens it behind a kill at this moment.
+    Return what lies in the file in *folder* to anyone who opens it behind a kill at this moment.
 
     The file and its log outlive the process; the index of the log, which is rebuilt, does not.
     """

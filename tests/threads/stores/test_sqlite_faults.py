@@ -47,7 +47,7 @@ def test_an_error_names_the_file_where_it_is_given(tmp_path: Path) -> None:
 
 
 def test_an_error_of_python_itself_names_the_file_too(tmp_path: Path) -> None:
-    """What has no result code of SQLite is told of the file as well."""
+    """What has no result code of SQLite is told about the file as well."""
     error = sqlite3.ProgrammingError("canary")
 
     text = "a.db: SQLite refused a call (ProgrammingError)"
@@ -93,7 +93,7 @@ def _newer(path: Path) -> None:
 )
 def test_what_cannot_be_opened_is_named(tmp_path: Path, spoil: Callable[[Path], None]) -> None:
     """
-    Whoever has several stores is told which one it is that cannot be opened, and not its folder.
+    Anyone who has several stores is told which one it is that cannot be opened, and not its folder.
     """
     spoil(tmp_path / "a.db")
 

@@ -157,7 +157,7 @@ def test_a_file_keeps_its_number() -> None:
 
 def test_a_file_that_was_being_written_to_is_taken_with_its_log(tmp_path: Path) -> None:
     """
-    Where the power has taken the first sector of the file, the log that has it still mends it.
+    Where the power has taken the first sector of the file, the log that has it still repairs it.
     """
     said = asyncio.run(grow(tmp_path / "a.db", "a", 40, 1))
     killed = tmp_path / "a.db.killed"

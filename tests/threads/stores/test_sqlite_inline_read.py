@@ -1,4 +1,4 @@
-"""Small reads of a SQLite file in the thread of whoever asks, and when there is no answer."""
+"""Small reads of a SQLite file in the thread of the caller, and when there is no answer."""
 
 import asyncio
 import sqlite3
@@ -155,7 +155,7 @@ def test_a_writer_is_not_waited_for(file: StoreFile, reader: InlineReader) -> No
 
 @pytest.mark.parametrize("error", [StoreCorruptError("damage"), ValueError(), sqlite3.Error()])
 def test_what_fails_is_asked_of_the_thread(reader: InlineReader, error: Exception) -> None:
-    """A read that fails has no answer, whoever is to blame, and leaves no transaction open."""
+    """A read that fails has no answer, no matter who caused it, and leaves no transaction open."""
 
     def fail(connection: sqlite3.Connection) -> None:
         connection.execute("SELECT count(*) FROM rows").fetchone()

@@ -27,7 +27,7 @@ def test_a_wait_that_sqlite_cannot_count_is_refused(tmp_path: Path, seconds: flo
 
 def test_the_longest_wait_is_one(tmp_path: Path) -> None:
     """
-    With the longest time to wait a write waits for another program, and a deletion is told of.
+    With the longest time to wait a write waits for another program, and a deletion is told about.
     """
     path = tmp_path / "a.db"
 

@@ -90,7 +90,7 @@ def test_a_cleared_thread_goes_on_and_the_owner_is_told(
 
 def test_closing_empties_the_log(tmp_path: Path) -> None:
     """
-    What a reader kept in the log is out of it as soon as the store is closed, whoever has it open.
+    What a reader kept in the log is out of it as soon as the store is closed, no matter who has it open.
     """
     path = tmp_path / "chat.db"
 

@@ -20,12 +20,12 @@ from foldline.threads.stores.sqlite.store import SQLiteStore
 
 
 def fail(connection: sqlite3.Connection) -> None:
-    """Fail as a disk does, so that the connection is made anew."""
+    """Fail as a disk does, so that the connection is made again."""
     connection.execute("SELECT * FROM nowhere")
 
 
 async def reconnected(storage: SQLiteStorage) -> None:
-    """Have both threads of *storage* begin anew."""
+    """Have both threads of *storage* start again."""
     for worker in (storage.reader, storage.writer):
         with pytest.raises(StoreError):
             await worker.run(fail)
@@ -108,7 +108,7 @@ def test_a_file_that_is_gone_is_told(tmp_path: Path, way: str) -> None:
 
 
 def test_a_reader_does_not_take_another_file(tmp_path: Path) -> None:
-    """The thread that reads, when it connects anew, tells of a file that is gone and makes none."""
+    """The thread that reads, when it connects again, tells of a file that is gone and makes none."""
     path = tmp_path / "a.db"
 
     async def live() -> None:

@@ -45,7 +45,7 @@ def torn(tmp_path: Path) -> Path:
 
 
 def test_reads_beside_a_torn_page_are_answered(torn: Path) -> None:
-    """Whoever reads in one batch with somebody that meets the torn page reads what is not torn."""
+    """Anyone who reads in one batch with somebody that meets the torn page reads what is not torn."""
 
     async def live() -> list[int]:
         async with SQLiteStore(torn) as store:

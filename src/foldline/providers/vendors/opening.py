@@ -205,7 +205,7 @@ def _as_model(value: object) -> "Model[Any]":
     with suppress(ImportError):
         from pydantic_ai.models import Model  # noqa: PLC0415
 
-        given: Any = value
+        given = cast("object", value)
         if isinstance(value, Model):
             return cast("Model[Any]", given)
     message = f"model must be 'vendor:model', a ProviderConfig or a ChatModel, got {got}"
