@@ -205,13 +205,6 @@ BUGS = (
         _KIT,
     ),
     Bug(
-        "a note that is known to be wrong stays",
-        "threads/stores/sqlite/file.py",
-        "    note_file(path, 0 if busy or pages != folded else number)\n",
-        "    if not busy and pages == folded:\n        note_file(path, number)\n",
-        _HEADER,
-    ),
-    Bug(
         "Redis stays with the node that was demoted",
         "threads/stores/redis/link.py",
         "                self._client = self._make_client()\n            await",
@@ -382,6 +375,13 @@ BUGS = (
         '        connection.execute("BEGIN IMMEDIATE")\n'
         "        migrate(connection, schema_of(number), path.name)\n",
         "threads/stores/test_sqlite_schema.py::test_a_killed_migration_resumes",
+    ),
+    Bug(
+        "a migrated row names another origin",
+        "threads/stores/sqlite/migration.py",
+        "SEQ_MASK, ids[span.branch], ",
+        "SEQ_MASK, bytes(16), ",
+        "threads/stores/test_recordings.py::test_a_file_is_what_it_was",
     ),
     Bug(
         "a migration loses what was replaced",
