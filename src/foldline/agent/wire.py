@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, takewhile
 from types import MappingProxyType
-from typing import Any, Protocol, TypeAlias, cast
+from typing import Any, Protocol, TypeAlias
 
 from msgspec import Struct
 
@@ -116,10 +116,10 @@ def read_items(
     if isinstance(messages, History):
         return Items(history=messages, kept=messages)
     if not isinstance(messages, Iterable) or isinstance(messages, str | bytes | Mapping):
-        text = f"messages must be a list of messages, got {type(messages).__name__}"
+        text = f"messages must be a list of messages, got {type(messages).__name__}"  # pyright: ignore[reportUnknownArgumentType] - any object
         raise FormatError(text)
     # The caller's list may grow while a summary is written.
-    given = list(cast("Iterable[Any]", messages))
+    given: list[Any] = list(messages)  # pyright: ignore[reportUnknownArgumentType] - any object
     if not given or isinstance(given[0], Message):
         return _read_messages(given, counter)
     return _read_dicts(given, format, counter)

@@ -205,9 +205,8 @@ def _as_model(value: object) -> "Model[Any]":
     with suppress(ImportError):
         from pydantic_ai.models import Model  # noqa: PLC0415
 
-        given = cast("object", value)
         if isinstance(value, Model):
-            return cast("Model[Any]", given)
+            return cast("Model[Any]", value)  # pyright: ignore[reportUnknownArgumentType] - Model[?]
     message = f"model must be 'vendor:model', a ProviderConfig or a ChatModel, got {got}"
     raise ConfigError(message)
 

@@ -18,19 +18,16 @@ _PAUSE = 0.001
 if sys.platform == "win32":
     import msvcrt
 
-    _LOCK, _UNLOCK = msvcrt.LK_NBLCK, msvcrt.LK_UNLCK
-    # Far after the note in the file, since Windows lets nobody read a locked byte.
-    _PLACE = 1 << 30
-
-    def _set(file: int, how: int) -> None:
-        os.lseek(file, _PLACE, os.SEEK_SET)
-        msvcrt.locking(file, how, 1)
+    def _set(file: int, *, is_locked: bool) -> None:
+        # Far after the note in the file, since Windows lets nobody read a locked byte.
+        os.lseek(file, 1 << 30, os.SEEK_SET)
+        msvcrt.locking(file, msvcrt.LK_NBLCK if is_locked else msvcrt.LK_UNLCK, 1)
 
 else:
     import fcntl
 
-    _LOCK, _UNLOCK = fcntl.LOCK_EX | fcntl.LOCK_NB, fcntl.LOCK_UN
-    _set = fcntl.flock
+    def _set(file: int, *, is_locked: bool) -> None:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB if is_locked else fcntl.LOCK_UN)
 
 
 class FileLock:
@@ -47,7 +44,7 @@ class FileLock:
         deadline = time.monotonic() + self._timeout
         while True:
             try:
-                _set(self._file, _LOCK)
+                _set(self._file, is_locked=True)
             # The second is what Windows raises.
             except (BlockingIOError, PermissionError):
                 if time.monotonic() > deadline:
@@ -72,7 +69,7 @@ class FileLock:
         traceback: TracebackType | None,
     ) -> None:
         if self._file is not None:
-            _set(self._file, _UNLOCK)
+            _set(self._file, is_locked=False)
 
     def close(self) -> None:
         """Release the file."""
