@@ -206,7 +206,7 @@ def _as_model(value: object) -> "Model[Any]":
         from pydantic_ai.models import Model  # noqa: PLC0415
 
         if isinstance(value, Model):
-            return cast("Model[Any]", value)  # pyright: ignore[reportUnknownArgumentType] - Model[?]
+            return value  # pyright: ignore[reportUnknownVariableType] - Model[?]
     message = f"model must be 'vendor:model', a ProviderConfig or a ChatModel, got {got}"
     raise ConfigError(message)
 
