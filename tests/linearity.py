@@ -25,6 +25,9 @@ SHORT = 1_000
 MOST = 9
 """How many times the time a text of four times the length may take: 4 is linear, 16 quadratic."""
 
+CERTAIN = 0.3
+"""How many seconds are more than what other programs on the machine can take away."""
+
 SEPARATORS = ("", " ", "-", ".", "\n", ": ", '"', "a", "1 ", "/", "_")
 OF_A_CLASS = "- a1._"
 """What stands in for a class of characters: the first of these that is in it."""
@@ -140,10 +143,13 @@ def seconds(use: Use, text: str, *, times: int) -> float:
 
 def is_linear(use: Use, beginning: str, unit: str) -> bool:
     """Whether *use* takes no more than linear time; what looks slow is tried again, longer."""
-    for size, times in ((SHORT, 1), (SHORT, 3), (2 * SHORT, 2)):
+    for size, times in ((SHORT, 1), (SHORT, 3), (2 * SHORT, 3), (4 * SHORT, 3)):
         short, long = (beginning + unit * (n // len(unit) + 1) for n in (size, 4 * size))
-        if seconds(use, long, times=times) <= MOST * seconds(use, short, times=times):
+        taken = seconds(use, long, times=times)
+        if taken <= MOST * seconds(use, short, times=times):
             return True
+        if taken > CERTAIN:
+            return False
     return False
 
 

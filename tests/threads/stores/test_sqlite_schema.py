@@ -1,10 +1,8 @@
 """The tables of a SQLite store, and the files that it opens, brings up to date and refuses."""
 
 import asyncio
-import shutil
 import sqlite3
 import threading
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -20,10 +18,8 @@ from foldline.threads.stores.sqlite.storage import SQLiteStorage
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.stores.statements import migrations
 from foldline.threads.verify import verify_store
-from tests.faults.kill import Moment, endings
-from tests.faults.vfs import why_unhookable
-from tests.threads.stores.recorded import SQLITE, Json, expected, materialize_sqlite, open_store
-from tests.threads.stores.recorded_answers import answers, comparable
+from tests.threads.stores.recorded import SQLITE, Json, materialize_sqlite, open_store
+from tests.threads.stores.recorded_answers import answers
 
 
 PACKAGE = "foldline.threads.stores.sqlite"
@@ -146,47 +142,6 @@ def test_what_is_no_database_is_refused(tmp_path: Path) -> None:
         write(path)
 
     assert path.read_bytes() == b"precious\n" * 1_000
-
-
-@pytest.mark.skipif(why_unhookable() is not None, reason="SQLite cannot be hooked here")
-@pytest.mark.parametrize(
-    ("name", "moment", "step"),
-    [
-        ("sqlite-3", Moment.BEFORE, 31),
-        *(
-            pytest.param(one, moment, 5, marks=pytest.mark.slow)
-            for one in SQLITE
-            for moment in Moment
-        ),
-    ],
-)
-def test_a_killed_migration_resumes(name: str, step: int, moment: Moment, tmp_path: Path) -> None:
-    """
-    Killed at any file operation of a migration, the file is migrated by the next opening.
-
-    It then answers as the program that wrote it did, and nothing in it is damaged.
-    """
-    path = tmp_path / "old.db"
-    materialize_sqlite(name, path)
-    wanted, kills = comparable(expected(name)["answers"]), 0
-
-    def prepare(folder: Path) -> None:
-        shutil.copy(path, folder / "a.db")
-
-    def migrate(folder: Path, ack: Callable[[str], None]) -> None:
-        async def live() -> None:
-            async with open_store(name, folder / "a.db"):
-                ack("migrated")
-
-        asyncio.run(live())
-
-    for ending in endings(migrate, moment=moment, prepare=prepare, step=step):
-        found, faults = asyncio.run(_answered(name, ending.folder / "a.db"))
-        assert comparable(found) == wanted, ending.operation
-        assert faults == [], ending.operation
-        kills += ending.killed and not ending.acks
-
-    assert kills >= 120 // step
 
 
 @pytest.mark.parametrize("name", OLD)

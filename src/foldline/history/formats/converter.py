@@ -272,8 +272,6 @@ class Converter(Struct, frozen=True, kw_only=True):
         for place, item in enumerate(items, start or 0):
             with at(f"message {place}") if start is not None else nullcontext():
                 texts.append(json_text(item))
-        if texts == [json_text(item) for item in built]:
-            return message
         text = texts[0] if len(texts) == 1 else f"[{','.join(texts)}]"
         return replace(message, native=Native(format=self.format, item=text))
 
