@@ -17,9 +17,7 @@ from foldline.threads.stores.sqlite.migration import NEWEST_SCHEMA
 from foldline.threads.stores.sqlite.storage import SQLiteStorage
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.stores.statements import migrations
-from foldline.threads.verify import verify_store
-from tests.threads.stores.recorded import SQLITE, Json, materialize_sqlite, open_store
-from tests.threads.stores.recorded_answers import answers
+from tests.threads.stores.recorded import SQLITE, materialize_sqlite
 
 
 PACKAGE = "foldline.threads.stores.sqlite"
@@ -58,13 +56,6 @@ def write(path: Path) -> list[str]:
             return [message.text for message in await thread.get_messages()]
 
     return asyncio.run(live())
-
-
-async def _answered(name: str, path: Path) -> tuple[dict[str, Json], list[str]]:
-    """Return what the recording *name* at *path* answers, and what is damaged in it."""
-    async with open_store(name, path) as store:
-        faults = [fault async for one in verify_store(store) for fault in one.faults]
-        return await answers(store), faults
 
 
 def test_a_new_file_has_the_tables_of_the_newest_version(tmp_path: Path) -> None:
