@@ -374,7 +374,7 @@ BUGS = (
         '        connection.execute("COMMIT")\n'
         '        connection.execute("BEGIN IMMEDIATE")\n'
         "        migrate(connection, schema_of(number), path.name)\n",
-        "threads/stores/test_sqlite_schema.py::test_a_killed_migration_resumes",
+        "threads/crashes/test_migration.py::test_a_killed_migration_resumes",
     ),
     Bug(
         "a migrated row names another origin",
