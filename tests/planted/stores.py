@@ -39,10 +39,10 @@ BUGS = (
     Bug(
         "documents are a commit of their own",
         "threads/stores/sqlite/tables.py",
-        "        if change.drop or change.put:\n",
+        "        if change.drop or put:\n",
         '        self.connection.execute("COMMIT")\n'
         '        self.connection.execute("BEGIN IMMEDIATE")\n'
-        "        if change.drop or change.put:\n",
+        "        if change.drop or put:\n",
         _KILLS,
     ),
     Bug(

@@ -160,8 +160,8 @@ BUGS = (
     Bug(
         "a forgotten id is told to be given again",
         "threads/commit.py",
-        "is_named = planned.is_named and not is_forgotten",
-        "is_named = planned.is_named",
+        "is_named = planned.change.commit_id is not None and not is_forgotten",
+        "is_named = planned.change.commit_id is not None",
         "threads/test_commit.py",
     ),
     Bug(
