@@ -64,6 +64,7 @@ def _failed(source: Path, folder: Path, tests: Iterable[str], *options: str) -> 
         env={
             **os.environ,
             "PYTHONPATH": str(source),
+            "HYPOTHESIS_PROFILE": "thorough",
             "PYTHONDONTWRITEBYTECODE": "1",
             # Wide, so that no line of the report is cut.
             "COLUMNS": "500",
