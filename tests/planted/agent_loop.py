@@ -93,24 +93,29 @@ BUGS = (
         "a fold is stored behind the call of the model",
         "agent/asking.py",
         """\
-            await self._keep(reduced)
-            if not self._progress.state.is_open:
-                return
+            if fold is not None:
+                await self._keep(fold, reduced.termination_reason)
+                if not self._progress.state.is_open:
+                    return
+            elif refusal is not None:
+                raise refusal
             # A background fold may have loaded messages of another writer.
             self._progress.check()
-            if left and self._should_shrink(reduced, was_tried=harder):
+            # If a fold was tried for the same reason and failed, the vendor is asked anyway.
+            if left and not (harder and fold is None) and self._is_too_long(event):
                 harder = True
                 continue
             try:
                 await self._ask(window.history, reduced)
 """,
         """\
-            if reduced.termination_reason is not None:
-                await self._keep(reduced)
+            if fold is not None and reduced.termination_reason is not None:
+                await self._keep(fold, reduced.termination_reason)
                 return
             try:
                 await self._ask(window.history, reduced)
-                await self._keep(reduced)
+                if fold is not None:
+                    await self._keep(fold, None)
 """,
         _KILLS,
     ),
