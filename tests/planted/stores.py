@@ -210,10 +210,10 @@ rows are a commit of their own
 +         self.connection.execute("BEGIN IMMEDIATE")
 +         if change.rows:
 documents are a commit of their own
--         if change.drop or change.put:
+-         if change.drop or put:
 +         self.connection.execute("COMMIT")
 +         self.connection.execute("BEGIN IMMEDIATE")
-+         if change.drop or change.put:
++         if change.drop or put:
 a document is cleared and then written again
 -             self.run("put_document"
 +             self.run("drop_document", pk, one.kind, one.name)

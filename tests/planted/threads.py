@@ -46,8 +46,8 @@ pruning counts as activity
 
 threads/commit.py: threads/test_commit.py
 a forgotten id is told to be given again
-- is_named = planned.is_named and not is_forgotten
-+ is_named = planned.is_named
+- is_named = planned.change.commit_id is not None and not is_forgotten
++ is_named = planned.change.commit_id is not None
 a commit cancelled in the second look is taken for made
 -             raise cancelled from error
 +             raise

@@ -133,11 +133,11 @@ class Tables(Struct, frozen=True):
                 raise ThreadNotFoundError(thread_id=key.id)
             if change.opens is not None:
                 self._open_epoch(pk, live, change)
-        self._write_head(pk, change)
+        put = self._write_head(pk, change)
         if change.rows:
             self._add_rows(live, change.rows)
-        if change.drop or change.put:
-            self._change_documents(pk, change)
+        if change.drop or put:
+            self._change_documents(pk, change.drop, put)
         if change.keeps is not None:
             self._forget(pk, {*change.keeps, change.current_epoch})
 
@@ -179,24 +179,30 @@ class Tables(Struct, frozen=True):
             shift = (number - live) << SEQ_BITS
             self.run("move_rows", shift, base + change.opens.at, base + SEQ_MASK + 1)
 
-    def _write_head(self, pk: int, change: Change) -> None:
-        state = None
+    def _write_head(self, pk: int, change: Change) -> list[Document]:
+        """Write the head and the execution state beside it; return the other documents."""
+        state, others = None, list[Document]()
         has_state = (_STATE, None) in change.drop or (_STATE, "") in change.drop
         for one in change.put:
             if one.kind == _STATE and not one.name:
                 state, has_state = one.data, True
-        head = (change.revision + 1, change.current_epoch, change.head)
+            else:
+                others.append(one)
+        epoch = change.epoch if change.opens is None else change.opens.id
+        head = (change.revision + 1, epoch, change.head)
         self.run("set_head", *head, change.active_at, change.gone_at, has_state, state, pk)
+        return others
 
     def _add_rows(self, live: int, rows: Sequence[StoredRow]) -> None:
         base = live << SEQ_BITS
         values = [(base + row.seq, row.system, row.data) for row in rows]
         self.connection.executemany(self.sql["add_row"], values)
 
-    def _change_documents(self, pk: int, change: Change) -> None:
-        put = [one for one in change.put if one.kind != _STATE or one.name]
-        gone = {*change.drop}
-        for kind, name in change.drop:
+    def _change_documents(
+        self, pk: int, drop: Sequence[tuple[DocumentKind, str | None]], put: list[Document]
+    ) -> None:
+        gone = {*drop}
+        for kind, name in drop:
             if name is None:
                 self.run("drop_documents", pk, kind)
                 continue

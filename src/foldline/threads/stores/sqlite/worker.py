@@ -9,6 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any, Generic, TypeVar
 
+from msgspec import Struct
+
 from foldline.errors import CommitUnknownError, FoldlineError, StoreCorruptError, StoreError
 from foldline.threads.stores.home import Home
 from foldline.threads.stores.sqlite.faults import SQLITE_ERRORS, place_error, store_error
@@ -26,19 +28,16 @@ _MOST_READS = 32
 _TORN = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE})
 
 
-class _Waiting(Generic[_Result]):
+class _Waiting(Struct, Generic[_Result], eq=False):
     """A job and the task that waits for its result."""
 
-    __slots__ = ("error", "future", "is_outside", "is_over", "job", "loop", "result")
-
-    def __init__(self, job: Callable[[sqlite3.Connection], _Result], *, is_outside: bool) -> None:
-        self.job = job
-        self.is_outside = is_outside
-        self.loop = asyncio.get_running_loop()
-        self.future: asyncio.Future[_Result | None] = self.loop.create_future()
-        self.result: _Result | None = None
-        self.error: BaseException | None = None
-        self.is_over = False
+    job: Callable[[sqlite3.Connection], _Result]
+    is_outside: bool
+    loop: asyncio.AbstractEventLoop
+    future: asyncio.Future[_Result | None]
+    result: _Result | None = None
+    error: BaseException | None = None
+    is_over: bool = False
 
     async def end(self) -> None:
         """Wait for the end, however often the task is cancelled."""
@@ -111,7 +110,9 @@ class Worker:
         transaction.
         """
         self.home.check()
-        waiting = _Waiting(job, is_outside=is_outside)
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[_Result | None] = loop.create_future()
+        waiting = _Waiting(job, is_outside, loop, future)
         with self._closing:
             if self._is_closed:
                 message = "the store is closed"
