@@ -248,7 +248,7 @@ def _check_tools(change: Change) -> None:
 def _check_execution(state: AgentLoopState) -> None:
     expect("execution", state, AgentLoopState)
     # The reduction is stored by itself.
-    check_fields("execution", state.with_reduction(None), AgentLoopState)
+    check_fields("execution", structs.replace(state, active_reduction=None), AgentLoopState)
     if state.format != LOOP_FORMAT:
         message = f"execution must have format {LOOP_FORMAT}, got {state.format}"
         raise ConfigError(message)
@@ -316,7 +316,7 @@ def check_fields(name: str, value: object, kind: type) -> None:
     raise ConfigError(message)
 
 
-def check_messages(messages: Iterable[object]) -> None:
+def check_messages(messages: Iterable[Message]) -> None:
     """
     Check that *messages* are messages, and that each can be read again.
 
@@ -326,22 +326,13 @@ def check_messages(messages: Iterable[object]) -> None:
     for place, message in enumerate(messages):
         name = f"messages[{place}]"
         expect(name, message, Message)
-        if isinstance(message, Message) and not _is_one_text(message):
+        role, parts = message.role, message.parts
+        only = parts[0] if type(parts) is tuple and len(parts) == 1 else None
+        # Most messages are one text and nothing else.
+        is_plain = type(only) is TextPart and type(only.content) is str and role in _ROLES
+        if not is_plain or message != Message(role=role, parts=parts):
             check_fields(name, message, Message)
             _check_parts(name, message)
-
-
-def _is_one_text(message: Message) -> bool:
-    """Whether *message* is what most messages are, one text and nothing else, and typed so."""
-    parts = message.parts
-    return (
-        type(parts) is tuple
-        and len(parts) == 1
-        and type(parts[0]) is TextPart
-        and type(parts[0].content) is str
-        and message.role in _ROLES
-        and message == Message(role=message.role, parts=parts)
-    )
 
 
 def _check_parts(name: str, message: Message) -> None:

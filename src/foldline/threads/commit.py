@@ -8,10 +8,9 @@ remembers the ids of its last commits.
 
 import asyncio
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from operator import attrgetter
-from types import TracebackType
 from typing import NamedTuple, TypeAlias
 
 from msgspec import UNSET
@@ -85,9 +84,6 @@ class Planned(NamedTuple):
     known: Sequence[KnownRow]
     """The new rows with their messages."""
 
-    is_named: bool
-    """Whether the caller knows the id of the commit, so that it can be repeated."""
-
 
 def plan(context: StoreContext, record: ThreadRecord, change: Change) -> Planned:
     """
@@ -136,7 +132,7 @@ def plan(context: StoreContext, record: ThreadRecord, change: Change) -> Planned
         active_at=head.last_activity.timestamp(),
         gone_at=None if head.expires_at is None else head.expires_at.timestamp(),
     )
-    return Planned(planned, after, known, change.commit_id is not None)
+    return Planned(planned, after, known)
 
 
 def _after(record: ThreadRecord, head: Head, change: Change, *, is_fold: bool) -> ThreadRecord:
@@ -299,7 +295,9 @@ class OneLoopLock:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._users = 0
 
-    async def __aenter__(self) -> None:
+    @asynccontextmanager
+    async def held(self) -> AsyncGenerator[None]:
+        """Hold the lock as long as the context lasts."""
         loop = asyncio.get_running_loop()
         with self._guard:
             if self._loop is not loop:
@@ -309,19 +307,10 @@ class OneLoopLock:
                 self._loop, self._lock, self._users = loop, asyncio.Lock(), 0
             self._users += 1
         try:
-            await self._lock.acquire()
-        except BaseException:
+            async with self._lock:
+                yield
+        finally:
             self._users -= 1
-            raise
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._lock.release()
-        self._users -= 1
 
 
 def _ignore(record: ThreadRecord, known: Sequence[KnownRow] | None) -> None:
@@ -446,11 +435,10 @@ async def _stored(
 def _unknown(
     planned: Planned, error: CommitUnknownError, reason: str, *, is_forgotten: bool = False
 ) -> CommitUnknownError:
-    is_named = planned.is_named and not is_forgotten
-    if is_named:
-        way = "Refresh, then commit again with the commit_id of this error"
-    elif planned.change.revision:
-        way = "Refresh, and check whether it is there"
+    is_named = planned.change.commit_id is not None and not is_forgotten
+    if planned.change.revision:
+        again = ", or commit again with the commit_id of this error" if is_named else ""
+        way = f"Refresh, and check whether it is there{again}"
     else:
         way = "Check with `find` whether the thread is there"
     name = planned.record.key.id

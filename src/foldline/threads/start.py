@@ -103,7 +103,13 @@ def run_start(
         CheckpointError: The state of the open run is invalid.
     """
     if state is None or not state.is_open:
-        return _without_checkpoint(thread_id, count=count, has_input=has_input)
+        if not has_input and not count:
+            message = (
+                f"thread {thread_id!r} has nothing to run on: (1) pass new messages, (2) use a "
+                "thread that has a history, or (3) resume one that has a checkpoint"
+            )
+            raise RunStartError(message)
+        return "fresh" if has_input else "continue"
     if has_input:
         message = (
             "Cannot add new messages when resuming mid-execution: thread "
@@ -121,18 +127,6 @@ def run_start(
         )
     state.validate_consistency(count)
     return "resume"
-
-
-def _without_checkpoint(thread_id: str, *, count: int, has_input: bool) -> RunStart:
-    if has_input:
-        return "fresh"
-    if count:
-        return "continue"
-    message = (
-        f"thread {thread_id!r} has nothing to run on: (1) pass new messages, (2) use a thread "
-        "that has a history, or (3) resume one that has a checkpoint"
-    )
-    raise RunStartError(message)
 
 
 def plan_new(
