@@ -12,22 +12,27 @@ a model is asked where its turn has lost the thread
 
 agent/asking.py: agent/crashes/test_kills.py::test_an_end_breaks_no_promise
 a fold is stored behind the call of the model
--             await self._keep(reduced)
--             if not self._progress.state.is_open:
--                 return
+-             if fold is not None:
+-                 await self._keep(fold, reduced.termination_reason)
+-                 if not self._progress.state.is_open:
+-                     return
+-             elif refusal is not None:
+-                 raise refusal
 -             # A background fold may have loaded messages of another writer.
 -             self._progress.check()
--             if left and self._should_shrink(reduced, was_tried=harder):
+-             # If a fold was tried for the same reason and failed, the vendor is asked anyway.
+-             if left and not (harder and fold is None) and self._is_too_long(event):
 -                 harder = True
 -                 continue
 -             try:
 -                 await self._ask(window.history, reduced)
-+             if reduced.termination_reason is not None:
-+                 await self._keep(reduced)
++             if fold is not None and reduced.termination_reason is not None:
++                 await self._keep(fold, reduced.termination_reason)
 +                 return
 +             try:
 +                 await self._ask(window.history, reduced)
-+                 await self._keep(reduced)
++                 if fold is not None:
++                     await self._keep(fold, None)
 
 agent/bounded.py: agent/test_cancellation.py::test_a_cancelled_turn_is_resumed
 a cancelled turn leaves its tool behind

@@ -35,7 +35,7 @@ class TurnSetup(Struct, frozen=True, kw_only=True):
     instruction_tokens: int
     options: AgentOptions
     background: BackgroundFold | None
-    observer: Observer
+    observer: Observer | None
 
 
 class Progress:
