@@ -344,7 +344,7 @@ def expect_moment(name: str, value: datetime) -> None:
         raise ConfigError(message) from None
 
 
-def moved(name: str, now: datetime, span: timedelta, *, sign: Literal[1, -1] = 1) -> datetime:
+def moved(name: str, now: datetime, span: object, *, sign: Literal[1, -1] = 1) -> datetime:
     """Return *now* moved by *span*; raise ConfigError if that is not above zero, or leads too far."""
     problem = f"must be a timedelta above zero, got {span!r}"
     if isinstance(span, timedelta) and span > timedelta(0):
