@@ -35,7 +35,7 @@ class TurnSetup(Struct, frozen=True, kw_only=True):
     instruction_tokens: int
     options: AgentOptions
     background: BackgroundFold | None
-    observer: Observer
+    observer: Observer | None
 
 
 class Progress:
@@ -90,7 +90,7 @@ class Progress:
         """Return what changes if another run or message is stored, and only then."""
         thread, state = self.thread, self.thread.execution_state
         run = None if state is None else (state.run_id, state.iteration, state.is_open)
-        return thread.created_at, thread.count, run, tuple(thread.pending_tools)
+        return thread.head.created_at, thread.head.count, run, tuple(thread.pending_tools)
 
     async def end(
         self,

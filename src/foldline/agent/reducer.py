@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from copy import copy
 from datetime import UTC, datetime
 from functools import partial
@@ -16,7 +17,7 @@ from foldline.agent.bounded import bounded
 from foldline.agent.cache import ReductionCache
 from foldline.agent.call import Call, age, event_of
 from foldline.agent.portal import PORTAL
-from foldline.agent.telemetry import UNOBSERVED, Observer
+from foldline.agent.telemetry import Observer
 from foldline.agent.wire import read_items
 from foldline.checks import expect, expect_seconds, expect_whole
 from foldline.errors import BlockingCallError, SummarizerError
@@ -80,7 +81,8 @@ class HistoryReducer:
     A reducer has no conversation of its own; one instance serves any number of them at once.
     """
 
-    _observer: Observer = UNOBSERVED
+    telemetry: Observer | None = None
+    """Receives the folds; see `Telemetry`."""
 
     def __init__(
         self,
@@ -219,12 +221,6 @@ class HistoryReducer:
         event = structs.replace(served.event, reason=Reason.FOLDING_BEHIND)
         return structs.replace(served, event=event)
 
-    def observed_by(self, observer: Observer) -> "HistoryReducer":
-        """Return the same reducer, but with its folds reported to *observer*."""
-        other = copy(self)
-        other._observer = observer  # noqa: SLF001 - of this very class
-        return other
-
     def with_target(self, target: int) -> "HistoryReducer":
         """
         Return the same reducer, but one that folds down to *target* units at once.
@@ -314,12 +310,14 @@ class HistoryReducer:
         return call.scope, self.config_fingerprint, prefix
 
     async def _made(self, call: Call) -> ReducedHistory[Any]:
-        with self._observer.fold() as made, metered() as spent:
+        observed = nullcontext() if self.telemetry is None else self.telemetry.fold()
+        with observed as made, metered() as spent:
             reduced = self._folded(call, await self._fold(call))
             assert reduced.event is not None
             usage = total_usage(spent) if spent else None
             event = structs.replace(reduced.event, summarizer_usage=usage)
-            made(event)
+            if made is not None:
+                made(event)
         return structs.replace(reduced, event=event)
 
     async def _fold(self, call: Call) -> FoldResult:

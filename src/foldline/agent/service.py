@@ -40,9 +40,8 @@ class Basis(Struct, frozen=True, kw_only=True):
     def missing(self, state: AgentLoopState) -> tuple[Message, ...]:
         """Return what the vendor of *state* lacks; nothing if it has to be sent the whole view."""
         history, at = self.history, state.service_watermark
-        if state.service_thread_id is None or not history.start <= at <= len(history):
-            return ()
-        if self._mark(history.digest(at)) != state.service_mark:
+        is_held = history.start <= at <= len(history)
+        if not is_held or self._mark(history.digest(at)) != state.service_mark:
             return ()
         news = history[at:]
         if not news or not _waiting(history, at) <= _answered(news):

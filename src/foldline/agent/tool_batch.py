@@ -8,6 +8,7 @@ tool.
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import nullcontext
 from itertools import zip_longest
 from time import perf_counter
 
@@ -203,9 +204,11 @@ class ToolBatch:
             iteration=iteration,
             attempt=job.attempt,
         )
-        with self._setup.observer.tool(job.tool, job.call) as answered:
+        observer = self._setup.observer
+        with nullcontext() if observer is None else observer.tool(job.tool, job.call) as answered:
             answer = await run_tool(job.tool, job.call.arguments, context)
-            answered(answer)
+            if answered is not None:
+                answered(answer)
         job.answer = answer
         self._emit_result(job, answer, duration=perf_counter() - started)
 

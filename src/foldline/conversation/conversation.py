@@ -1,16 +1,15 @@
 """Many turns on one thread, of one agent or several."""
 
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from os import urandom
 from types import MappingProxyType
 from typing import ParamSpec, TypeVar, cast
 
 from foldline.agent.agent import Agent
-from foldline.agent.arguments import TurnInput, messages_of
-from foldline.agent.event_stream import EventStream, Later
+from foldline.agent.arguments import TurnInput, checked_input
+from foldline.agent.event_stream import EventStream
 from foldline.agent.portal import PORTAL
-from foldline.agent.result import ReductionMetadata
 from foldline.checks import expect
 from foldline.conversation.orchestration import ConversationEvent, OrchestrationResult
 from foldline.conversation.orchestrator import Orchestrator
@@ -31,26 +30,6 @@ _Result = TypeVar("_Result")
 
 class ConversationStream(EventStream[ConversationEvent, OrchestrationResult]):
     """The events of an answer as they happen, and its result; see `EventStream`."""
-
-    def __init__(
-        self,
-        send: Callable[[Callable[[ConversationEvent], None]], Awaitable[OrchestrationResult]],
-        messages: Callable[[], Awaitable[list[Message]]],
-    ) -> None:
-        """Stream *send*, which answers on the thread that *messages* reads."""
-        super().__init__(send)
-        self._messages = messages
-        self.final_history: Later[list[Message]] = Later(self._history)
-        """All messages of the thread after the answer."""
-        self.reduction: Later[ReductionMetadata | None] = Later(self._reduction)
-        """The newest fold; None if there was none, also on a cache hit."""
-
-    async def _history(self) -> list[Message]:
-        await self.final_result
-        return await self._messages()
-
-    async def _reduction(self) -> ReductionMetadata | None:
-        return (await self.final_result).reduction
 
 
 class Conversation:
@@ -93,8 +72,7 @@ class Conversation:
                 f"orchestrator must be an Orchestrator, got {kind}: it needs async orchestrate()"
             )
             raise ConfigError(message)
-        hint = "`await store.thread(id)` gives one"
-        expect("thread", thread, ConversationThread | None, hint=hint)
+        checked_input(None, thread=thread)
         self._orchestrator = orchestrator
         self._thread = thread
         self._is_sending = False
@@ -138,7 +116,7 @@ class Conversation:
             ModelError: The model failed; no message is lost, and `resume` continues.
             StoreError: The store failed; what was not acknowledged is not stored.
         """
-        return await self._send(messages_of(message), config, options, None)
+        return await self._send(checked_input(message, config=config), config, options, None)
 
     async def resume(
         self,
@@ -156,7 +134,7 @@ class Conversation:
             return None
         state = thread.execution_state
         if (state is not None and state.is_open) or await is_waiting(thread):
-            return await self._send([], config, options, None)
+            return await self.send(config=config, options=options)
         return None
 
     def send_stream(
@@ -171,10 +149,9 @@ class Conversation:
 
         Arguments and errors are those of `send`.
         """
-        given = messages_of(message)
-        expect("config", config, AgentRunConfig | None)
+        given = checked_input(message, config=config)
         return ConversationStream(
-            lambda listen: self._send(given, config, options, listen), self.messages
+            lambda listen: self._send(given, config, options, listen), lambda _: self.messages()
         )
 
     def send_sync(
@@ -190,7 +167,7 @@ class Conversation:
         Raises:
             BlockingCallError: An event loop is running in this thread.
         """
-        return PORTAL.run(self._send, messages_of(message), config, options, None)
+        return PORTAL.run(self._send, checked_input(message, config=config), config, options, None)
 
     async def _send(
         self,
@@ -199,7 +176,6 @@ class Conversation:
         options: Mapping[str, object] | None,
         listen: Callable[[ConversationEvent], None] | None,
     ) -> OrchestrationResult:
-        expect("config", config, AgentRunConfig | None)
         if self._is_sending:
             message = "this conversation is answering another message: wait for its end"
             raise RunStartError(message)

@@ -16,7 +16,6 @@ import logging
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing, suppress
-from datetime import datetime
 from os import urandom
 from time import perf_counter
 
@@ -25,7 +24,7 @@ from msgspec import UNSET, UnsetType, structs
 from foldline.agent.agent import Agent
 from foldline.agent.events import AgentEvent
 from foldline.agent.progress import Progress
-from foldline.agent.result import AGENT_KEY, ReductionMetadata, dated
+from foldline.agent.result import ReductionMetadata, signed
 from foldline.agent.service import begun
 from foldline.checks import expect
 from foldline.conversation.orchestrated_agent import OrchestratedAgent, Stage
@@ -125,7 +124,7 @@ class Sending:
         thread, state = self._thread, self._thread.execution_state
         if self._given:
             now = thread.now()
-            await self._commit([dated(message, now) for message in self._given])
+            await self._commit([signed(message, now) for message in self._given])
             self._answer_start = thread.count
         limit = (
             orchestrator.history_limit if isinstance(orchestrator, BoundedOrchestrator) else None
@@ -173,7 +172,8 @@ class Sending:
         stage, agent, now = self._stage, result.selected_agent, self._thread.now()
         stage.show(agent)
         response = tuple(
-            _signed(one, agent, now) for one in _without_history(result.response, self._history)
+            signed(one, now, agent=agent if one.role == "assistant" else None)
+            for one in _without_history(result.response, self._history)
         )
         news = _without_stored(response, await self._stored())
         folds = [turn.reduction for _, turn in stage.turns if turn.reduction is not None]
@@ -302,12 +302,3 @@ def _without_stored(response: Iterable[Message], stored: Iterable[Message]) -> l
         else:
             news.append(message)
     return news
-
-
-def _signed(message: Message, agent: str, now: datetime) -> Message:
-    """Return *message* with its time and, if it is the assistant's, the name of *agent*."""
-    if message.role != "assistant":
-        return dated(message, now)
-    # Not as its name, which would be sent and change bytes that a vendor has cached.
-    metadata = {AGENT_KEY: agent, **(message.metadata or {})}
-    return dated(structs.replace(message, metadata=metadata), now)
