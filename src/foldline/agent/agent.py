@@ -22,8 +22,7 @@ from foldline.errors import ConfigError
 from foldline.history.messages import Message
 from foldline.history.tokens import TokenEstimator, count_message
 from foldline.providers.model import ChatModel
-from foldline.providers.model_summarizer import ModelSummarizer
-from foldline.providers.summarizer import Summarizer
+from foldline.providers.summarizer import ModelSummarizer, Summarizer
 from foldline.providers.vendors.opening import open_model
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig, ProviderConfig
 from foldline.threads.stores.memory import MemoryStore
