@@ -35,8 +35,8 @@ ROOMS: Final[Mapping[str, tuple[Bug, ...]]] = MappingProxyType(
 )
 """The bugs of each room."""
 
-# What `make test` runs has to notice most bugs; the rest is tried only if it does not.
-_MARKS = ("not slow and not long", "slow and not long")
+# What `make test` runs has to notice most bugs; the full depth is tried only if it does not.
+_DEPTHS = (("fast", "not slow and not long"), ("thorough", "not long"))
 _PATIENCE = 200.0
 _ROOT = Path(__file__).resolve().parents[2]
 _FAILED = re.compile(r"^FAILED (\S+?::\w+(?:\[.*?\])?)(?: - .*)?$", re.MULTILINE)
@@ -69,11 +69,19 @@ def _failed(
     source: Path,
     folder: Path,
     tests: Iterable[str],
-    *options: str,
+    depth: tuple[str, str] = _DEPTHS[-1],
+    *,
     patience: float | None = None,
 ) -> list[str]:
-    """Return which of *tests* fail with the package in *source*, or do not end."""
-    command = [sys.executable, "-m", "pytest", "-q", "--no-header", "--tb=no", *options]
+    """
+    Return the first of *tests* that fails with the package in *source*, or those that do not end.
+
+    Without *patience* all that fail are returned, however long it takes.
+    """
+    profile, mark = depth
+    command = [sys.executable, "-m", "pytest", "-q", "--no-header", "--tb=no", "-m", mark]
+    if patience is not None:
+        command.append("-x")
     try:
         done = subprocess.run(
             [*command, "-p", "no:cacheprovider", "-p", "no:randomly", *tests],
@@ -81,6 +89,7 @@ def _failed(
             env={
                 **os.environ,
                 "PYTHONPATH": str(source),
+                "HYPOTHESIS_PROFILE": profile,
                 "PYTHONDONTWRITEBYTECODE": "1",
                 # Wide, so that no line of the report is cut.
                 "COLUMNS": "500",

@@ -379,15 +379,7 @@ class ThreadMoment(ReadOnlyThread):
         It is what `ConversationThread.fork` would have made then, also if the thread has been
         rewound or edited since. Of the reductions it has those that the thread has now.
 
-        Args:
-            thread_id: The id of the new thread, of the same tenant.
-            at: How many messages it has, system messages not counted; all of this moment by
-                default.
-
         Raises:
-            ThreadExistsError: There is a thread of that id.
-            ThreadNotFoundError: Somebody has deleted this thread, or it has expired.
-            ThreadConflictError: Somebody has cleared it, or pruned this moment.
-            ConfigError: There are fewer messages than *at*.
+            ThreadConflictError: Somebody has cleared the thread, or pruned this moment.
         """
         return ConversationThread(self._context, await self._fork(thread_id, at))
