@@ -56,10 +56,8 @@ def failing(bug: Bug, folder: Path) -> str | None:
     module = source / "foldline" / bug.module
     text = module.read_text(encoding="utf-8")
     module.write_text(text.replace(bug.old, bug.new), encoding="utf-8")
-    for mark in _MARKS:
-        failed = _failed(
-            source, folder, [f"tests/{bug.tests}"], "-x", "-m", mark, patience=_PATIENCE
-        )
+    for depth in _DEPTHS:
+        failed = _failed(source, folder, [f"tests/{bug.tests}"], depth, patience=_PATIENCE)
         if failed:
             return failed[0]
     return None
