@@ -126,7 +126,7 @@ an earlier answer is taken for a later one
 
 agent/turn.py: agent/test_interrupted_tools.py
 what tools have done is lost where somebody speaks
--                 await batch.keep()
+-                 await batch.keep(conflict)
 +                 pass
 
 threads/thread.py: agent/test_cancellation.py::test_a_cancelled_turn_is_resumed
