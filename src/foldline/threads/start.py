@@ -218,7 +218,7 @@ async def forked(
     at = record.head.length if at is None else at
     check_place("at", at, record.head.length)
     reader = ThreadReader(context, record.key, record.head)
-    seq = await reader.seq_behind(at)
+    seq = await reader.seq_of(at)
     covered, _ = _split(await stored_reductions(context, record), at)
     kept = await fitting_reductions(reader, covered)
     now = context.clock()
@@ -277,7 +277,7 @@ async def rewound(
     """
     check_place("at", at, record.head.length)
     reader = ThreadReader(context, record.key, record.head)
-    seq = await reader.seq_behind(at)
+    seq = await reader.seq_of(at)
     epoch = Epoch(context.random_bytes(EPOCH_SIZE), seq)
     kept, gone = _split(await stored_reductions(context, record), at)
     head = (await reader.head_at(seq)).opened(epoch.id)
