@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -76,12 +77,14 @@ class ThreadReader:
         self, context: StoreContext, key: ThreadKey, head: Head, *, tail: Sequence[StoredRow] = ()
     ) -> None:
         """Read the thread *key* as of *head*, current or earlier; *tail* are its newest rows."""
+        self.context: Final = context
+        """What the threads of the store have in common."""
         self._storage = context.storage
         self._vault = context.vault
-        self._counter = context.counter
         self._key = key
         self._head = head
         self._tail = tail
+        self._system: list[StoredRow] = []
 
     async def messages(self, start: int, stop: int) -> list[Message]:
         """Return the messages with the row numbers from *start* up to *stop*."""
@@ -177,7 +180,9 @@ class ThreadReader:
         """Return the history that a turn needs: all of it, or what follows the cut."""
         count, cut = self._head.count, 0 if reduction is None else reduction.summarized_up_to_index
         if reduction is None or not 0 < cut <= self._head.length:
-            return extend_history(History(counter=self._counter), await self._known(0, count))
+            return extend_history(
+                History(counter=self.context.counter), await self._known(0, count)
+            )
         system = await self._system_rows()
         first = _seq_of(cut - 1, system)
         rows = await self._known(first, count)
@@ -186,7 +191,7 @@ class ThreadReader:
         opening = await self._prefix(rows, system, reduction.pinned_index)
         # A system message is in the prefix wherever it stands, since a view has it in front.
         tail = [known for known in rows[1:] if not known.row.system]
-        return extend_history(History(counter=self._counter, prefix=opening), tail)
+        return extend_history(History(counter=self.context.counter, prefix=opening), tail)
 
     async def _prefix(
         self, rows: Sequence[KnownRow], system: Sequence[StoredRow], pinned: int | None
@@ -228,15 +233,16 @@ class ThreadReader:
         return None
 
     async def _system_rows(self) -> list[StoredRow]:
+        if not self._head.system or self._system:
+            return self._system
         head = self._head
-        if not head.system:
-            return []
         rows = await self._storage.rows(self._key, head.epoch, 0, head.count, system=True)
         if len(rows) != head.system:
             message = (
                 f"thread {self._key.id!r} has {len(rows)} system messages instead of {head.system}"
             )
             raise StoreCorruptError(message)
+        self._system = rows
         return rows
 
     async def _known(self, start: int, stop: int) -> list[KnownRow]:
