@@ -193,6 +193,7 @@ class Change(Struct, frozen=True, kw_only=True):
 
 
 _ROLES: Final = get_args(Role)
+_SOURCES: Final = get_args(CheckpointSource)
 _PARTS: Final = frozenset(get_args(Part))
 _CONTENTS: Final = frozenset(get_args(ResponseContent))
 # Left as they are, so that none of them passes for a string.
@@ -212,18 +213,26 @@ def check_change(change: Change) -> None:
         _check_execution(change.execution)
     if change.reduction is not UNSET:
         _check_reduction(change.reduction)
-    for place, run in enumerate(change.tools):
-        check_fields(f"tools[{place}]", run, ToolRun)
-    for place, call_id in enumerate(change.settled):
-        expect(f"settled[{place}]", call_id, str)
+    if change.tools or change.settled:
+        _check_tools(change)
     expect("archive", change.archive, bool)
     expect("commit_id", change.commit_id, bytes | None)
     if change.commit_id is not None and len(change.commit_id) != COMMIT_ID_SIZE:
         message = f"commit_id must be {COMMIT_ID_SIZE} bytes, got {len(change.commit_id)}"
         raise ConfigError(message)
-    rest = (change.source, change.metadata, change.display_name, change.expires_at, change.expected)
-    if rest != ("loop", None, None, UNSET, None):
-        _check_rest(change)
+    if change.source not in _SOURCES:
+        expect_choice("source", change.source, _SOURCES)
+    if change.expected is not None:
+        expect_whole("expected", change.expected, 0)
+    if (change.metadata, change.display_name, change.expires_at) != (None, None, UNSET):
+        _check_details(change)
+
+
+def _check_tools(change: Change) -> None:
+    for place, run in enumerate(change.tools):
+        check_fields(f"tools[{place}]", run, ToolRun)
+    for place, call_id in enumerate(change.settled):
+        expect(f"settled[{place}]", call_id, str)
 
 
 def _check_execution(state: AgentLoopState) -> None:
@@ -235,9 +244,7 @@ def _check_execution(state: AgentLoopState) -> None:
         raise ConfigError(message)
 
 
-def _check_rest(change: Change) -> None:
-    expect_choice("source", change.source, get_args(CheckpointSource))
-    expect_whole("expected", change.expected, 0, optional=True)
+def _check_details(change: Change) -> None:
     if change.expires_at is not UNSET and change.expires_at is not None:
         expect_moment("expires_at", change.expires_at)
     expect("display_name", change.display_name, str | None)
