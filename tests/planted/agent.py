@@ -23,16 +23,16 @@ tenants share a cache
 
 agent/portal.py: agent/test_folding.py
 a new loop for each blocking call
-- if self._loop is None:
-+ if True:
+- loop = self._loops.setdefault(getpid(), made)
++ loop = self._loops[getpid()] = made
 
 agent/reducer.py: agent/test_folding.py
 the same fold is made by everybody
 - async with self._cache.folds.alone(place):
 + async with self._cache.folds.alone(object()):
 a failed fold shows what was not in force
-- active = result.state or call.verdict.state
-+ active = result.state or call.given
+- result.state or call.verdict.state,
++ result.state or call.given,
 
 agent/reducer.py: agent/test_reducer.py
 the failure of a summarizer fails the turn

@@ -56,15 +56,15 @@ an empty commit leaves its object behind
 
 threads/commit.py: threads/test_restore.py
 an earlier answer settles a call that takes its id again
--             answered -= begun.intersection(call.id for call in message.tool_calls)
+-         answered -= begun.intersection(call.id for call in message.tool_calls)
 a restore settles calls by earlier answers
 -     if not record.head.revision:
 +     if not change:
 
 threads/commit.py: threads/test_thread.py::test_tool_runs_are_kept_in_order_until_they_are_answered
 answered calls are remembered for ever
-- for run in record.tools if run.call_id in settled
-+ for run in record.tools if not run.call_id
+- if run.call_id in settled:
++ if not run.call_id:
 
 threads/commit.py: threads/test_two_loops.py
 a thread object blocks in a second event loop

@@ -22,8 +22,7 @@ from foldline.errors import ConfigError
 from foldline.history.messages import Message
 from foldline.history.tokens import TokenEstimator, count_message
 from foldline.providers.model import ChatModel
-from foldline.providers.model_summarizer import ModelSummarizer
-from foldline.providers.summarizer import Summarizer
+from foldline.providers.summarizer import ModelSummarizer, Summarizer
 from foldline.providers.vendors.opening import open_model
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig, ProviderConfig
 from foldline.threads.stores.memory import MemoryStore
@@ -153,11 +152,7 @@ class Agent:
         return self._setup.reducer
 
     async def close(self) -> None:
-        """
-        Close the connections of the models that the agent has opened, like leaving its context.
-
-        Models that were passed in stay open.
-        """
+        """Close the connections of the models that the agent has opened, not of those passed in."""
         for model in self._opened:
             if isinstance(model, _Closing):
                 await model.close()
@@ -266,7 +261,6 @@ def _reducer(
     options: AgentOptions,
     observer: Observer | None,
 ) -> tuple[HistoryReducer, ChatModel | None]:
-    """Return the reducer, and the model that was opened for its summaries, if any."""
     chain, opened = given or (), None
     if given is None and config.enabled and config.strategy == "summarizing":
         provider = config.summarizer_provider

@@ -8,8 +8,9 @@ the rows from one number on. A reduction that covers more than what stays would 
 digest, so its document goes, and with it what it alone keeps archived.
 """
 
-from collections.abc import Callable, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime
 from typing import Literal, TypeAlias
 
 from msgspec import UNSET
@@ -49,7 +50,6 @@ from foldline.threads.tools import answer_of
 __all__ = [
     "RunStart",
     "check_place",
-    "check_ttl",
     "cleared",
     "delete_expired",
     "edited",
@@ -80,11 +80,7 @@ has not ended.
 
 
 def run_start(
-    thread_id: str,
-    state: AgentLoopState | None,
-    *,
-    count: int,
-    has_input: bool,
+    thread_id: str, state: AgentLoopState | None, *, count: int, has_input: bool
 ) -> RunStart:
     """
     Return how a run on a thread starts.
@@ -129,44 +125,24 @@ def run_start(
     return "resume"
 
 
-def plan_new(
-    context: StoreContext, key: ThreadKey, *, expires_at: datetime | None = None
-) -> Planned:
-    """
-    Return the commit that makes the empty thread *key*.
-
-    Args:
-        context: What the threads of the store have in common.
-        key: The thread.
-        expires_at: When it expires; None for never.
-    """
+def plan_new(context: StoreContext, key: ThreadKey, *, expires_at: datetime | None) -> Planned:
+    """Return the commit that makes the empty thread *key*."""
     head = _new_head(context, context.clock())
     return plan(context, ThreadRecord(key=key, head=head), Change(expires_at=expires_at))
 
 
 def _new_head(context: StoreContext, created_at: datetime) -> Head:
     epoch = context.random_bytes(EPOCH_SIZE)
-    return Head(
-        epoch=epoch,
-        created_at=created_at,
-        last_activity=created_at,
-        runs=((0, epoch),),
-        rewinds=0,
-    )
+    runs = ((0, epoch),)
+    return Head(epoch=epoch, created_at=created_at, last_activity=created_at, runs=runs, rewinds=0)
 
 
 def plan_restore(context: StoreContext, key: ThreadKey, snapshot: ThreadSnapshot) -> Planned:
     """
-    Return the commit that makes the thread *key* from *snapshot*.
+    Return the commit that makes the thread *key* from *snapshot*; see `ThreadStore.restore`.
 
     It keeps the times of the snapshot, so that an unused thread does not look new for having been
-    moved. It does not continue the conversation that a vendor holds: that may be another thread's,
-    or contain what was said after the snapshot. An open run that messages were added after is
-    ended, as by `ConversationThread.abandon_run`: nobody could resume it.
-
-    Raises:
-        CheckpointStaleError: Its execution state belongs to more messages than it has.
-        CheckpointError: A number in that state is invalid.
+    moved. What a vendor holds may be another thread's, or contain what was said after the snapshot.
     """
     created_at = snapshot.created_at or context.clock()
     active_at = max(created_at, snapshot.last_activity or context.clock())
@@ -236,24 +212,18 @@ def _fitting(
 
 
 async def forked(
-    context: StoreContext, record: ThreadRecord, key: ThreadKey, at: int | None
+    reader: ThreadReader, record: ThreadRecord, key: ThreadKey, at: int | None
 ) -> Planned:
-    """
-    Return the commit that makes the thread *key* of the first *at* messages of *record*.
-
-    Raises:
-        ConfigError: There are fewer messages than *at*.
-    """
+    """Return the commit that makes the thread *key* of the first *at* messages of *record*."""
+    context = reader.context
     at = record.head.length if at is None else at
     check_place("at", at, record.head.length)
-    reader = ThreadReader(context, record.key, record.head)
-    seq = await reader.seq_behind(at)
     covered, _ = _split(await stored_reductions(context, record), at)
     kept = await fitting_reductions(reader, covered)
+    base, seq = await _cut(reader, record, at, kept)
     now = context.clock()
-    head = (await reader.head_at(seq)).opened(context.random_bytes(EPOCH_SIZE))
     head = replace(
-        head.with_folds({int(one.name): one.reach for one in kept}),
+        base.head,
         created_at=now,
         last_activity=now,
         revision=0,
@@ -261,28 +231,33 @@ async def forked(
         recent=(),
         rewinds=0,
     )
-    empty = ThreadRecord(key=key, head=head).fallen_back(kept[0] if kept else None)
     change = Change(
         copies=Copy(record.key, record.head.epoch, seq),
         metadata={**record.metadata, "forked_from": record.key.id, "forked_at": at},
-        display_name=record.display_name,
         source="fork",
         put=[
             document(context.vault, key, "reduction", one.state.to_json(), name=one.name)
             for one in kept
         ],
     )
-    return plan(context, empty, change)
+    return plan(context, replace(base, key=key, head=head), change)
+
+
+async def _cut(
+    reader: ThreadReader, record: ThreadRecord, at: int, kept: Sequence[StoredReduction]
+) -> tuple[ThreadRecord, int]:
+    """Return *record* without what comes after *at* messages, in a new epoch, and its row count."""
+    seq = await reader.seq_behind(at)
+    head = (await reader.head_at(seq)).opened(reader.context.random_bytes(EPOCH_SIZE))
+    head = head.with_folds({int(one.name): one.reach for one in kept})
+    base = replace(record, head=head, execution=None, tools=(), tail=())
+    return base.fallen_back(kept[0] if kept else None), seq
 
 
 async def fitting_reductions(
     reader: ThreadReader, known: Sequence[StoredReduction]
 ) -> list[StoredReduction]:
-    """
-    Return those of *known* that cover what *reader* reads.
-
-    They are those of now, and the thread may have been rewound since it was read.
-    """
+    """Return those of *known* that cover what *reader* reads, which may be an earlier moment."""
     for one in sorted(known, key=lambda stored: stored.reach, reverse=True):
         # A digest covers everything before it: all that reach less far fit as well.
         if await _fits(reader, one):
@@ -300,59 +275,40 @@ async def _fits(reader: ThreadReader, known: StoredReduction) -> bool:
 
 
 async def rewound(
-    context: StoreContext, record: ThreadRecord, at: int, messages: Sequence[Message] = ()
+    reader: ThreadReader, record: ThreadRecord, at: int, messages: Sequence[Message] = ()
 ) -> tuple[ThreadRecord, Change]:
     """
     Return what takes back everything from the index *at* on and appends *messages* there.
 
     Reductions that cover more than that go, with what they alone keep archived, and so do the
     execution state and waiting tool calls.
-
-    Raises:
-        ConfigError: There are fewer messages than *at*.
     """
     check_place("at", at, record.head.length)
-    reader = ThreadReader(context, record.key, record.head)
-    seq = await reader.seq_behind(at)
-    epoch = Epoch(context.random_bytes(EPOCH_SIZE), seq)
-    kept, gone = _split(await stored_reductions(context, record), at)
-    head = (await reader.head_at(seq)).opened(epoch.id)
-    head = head.with_folds({int(one.name): one.reach for one in kept})
-    base = replace(record, head=head, execution=None, tools=(), tail=())
+    kept, gone = _split(await stored_reductions(reader.context, record), at)
+    base, seq = await _cut(reader, record, at, kept)
     change = Change(
         messages=messages,
         epoch=record.head.epoch,
-        opens=epoch,
+        opens=Epoch(base.head.epoch, seq),
         drop=[*_RUN_KINDS, *(("reduction", one.name) for one in gone)],
     )
-    return base.fallen_back(kept[0] if kept else None), change
+    return base, change
 
 
 async def edited(
-    context: StoreContext, record: ThreadRecord, index: int, message: Message
+    reader: ThreadReader, record: ThreadRecord, index: int, message: Message
 ) -> tuple[ThreadRecord, Change]:
-    """
-    Return what puts *message* in the place of the one at *index*; all that follows stays.
-
-    Raises:
-        ConfigError: There is no message at *index*, or *message* is a system message.
-    """
+    """Return what puts *message* in the place of the one at *index*; all that follows stays."""
     check_place("index", index, record.head.length - 1)
     if message.role == "system":
         text = "a system message has no index: it cannot take the place of another message"
         raise ConfigError(text)
-    reader = ThreadReader(context, record.key, record.head)
     following = await reader.messages(await reader.seq_of(index) + 1, record.head.count)
-    return await rewound(context, record, index, (message, *following))
+    return await rewound(reader, record, index, (message, *following))
 
 
 def check_place(name: str, index: int, most: int) -> None:
-    """
-    Check that *index* is from 0 up to *most*.
-
-    Raises:
-        ConfigError: It is not.
-    """
+    """Raise ConfigError if *index* is not from 0 up to *most*."""
     expect_whole(name, index, 0)
     if index > most:
         message = f"{name} must be a whole number from 0 to {most}, got {index}"
@@ -372,9 +328,9 @@ def _split(
     return [one for one in known if one.reach <= at], [one for one in known if one.reach > at]
 
 
-async def undone(context: StoreContext, record: ThreadRecord) -> tuple[ThreadRecord, Change] | None:
+async def undone(reader: ThreadReader, record: ThreadRecord) -> tuple[ThreadRecord, Change] | None:
     """Return what revokes the newest reduction; None if there is none."""
-    known = await stored_reductions(context, record)
+    known = await stored_reductions(reader.context, record)
     if not known:
         # If there was one when the thread was read, the commit is refused.
         return None if record.reduction is None else (record, Change())
@@ -382,25 +338,22 @@ async def undone(context: StoreContext, record: ThreadRecord) -> tuple[ThreadRec
     return base, Change(drop=[("reduction", known[0].name)])
 
 
-async def cleared(context: StoreContext, record: ThreadRecord) -> tuple[ThreadRecord, Change]:
+async def cleared(reader: ThreadReader, record: ThreadRecord) -> tuple[ThreadRecord, Change]:
     """Return what deletes everything that was said and stored with it."""
-    epoch, head = Epoch(context.random_bytes(EPOCH_SIZE), 0), record.head
-    empty = Head(
-        epoch=epoch.id,
-        created_at=head.created_at,
+    head = record.head
+    empty = replace(
+        _new_head(reader.context, head.created_at),
         last_activity=head.last_activity,
         revision=head.revision,
         folds=head.folds,
         expires_at=head.expires_at,
         recent=head.recent,
-        runs=((0, epoch.id),),
-        rewinds=0,
     )
     change = Change(
         display_name="",
         metadata={},
         epoch=head.epoch,
-        opens=epoch,
+        opens=Epoch(empty.epoch, 0),
         clears=True,
         drop=[*_RUN_KINDS, ("reduction", None), ("checkpoint", None)],
     )
@@ -424,36 +377,9 @@ async def delete_expired(context: StoreContext, stored: StoredThread) -> bool:
 
 
 async def make_room(context: StoreContext, key: ThreadKey) -> None:
-    """
-    Delete the thread *key* if it has expired, so that a new one can be made.
-
-    One that cannot be read stays: whether it has expired is unknown.
-    """
+    """Delete the thread *key* if it has expired, so that a new one can be made."""
     stored = await context.storage.load(key)
-    if stored is None:
-        return
-    try:
-        record = decode_record(stored, context.vault)
-    except (StoreCorruptError, StoreVersionError):
-        return
-    if is_expired(context, record):
-        await delete_expired(context, stored)
-
-
-def check_ttl(ttl: object, *, clock: Callable[[], datetime]) -> None:
-    """
-    Check that *ttl* is a timedelta above zero, or None.
-
-    Raises:
-        ConfigError: It is not, or it ends after the year 9999.
-    """
-    if ttl is None:
-        return
-    if not isinstance(ttl, timedelta) or ttl <= timedelta(0):
-        message = f"ttl must be a timedelta above zero, got {ttl!r}"
-        raise ConfigError(message)
-    try:
-        _ = clock() + ttl
-    except OverflowError:
-        message = f"ttl must end before the year 10000, got {ttl!r}"
-        raise ConfigError(message) from None
+    # One that cannot be read stays: whether it has expired is unknown.
+    with suppress(StoreCorruptError, StoreVersionError):
+        if stored is not None and is_expired(context, decode_record(stored, context.vault)):
+            await delete_expired(context, stored)
