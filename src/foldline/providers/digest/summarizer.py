@@ -12,17 +12,20 @@ from functools import cache
 from msgspec import Struct
 
 from foldline.history.tokens import MESSAGE_TOKENS, TokenCounter, TokenEstimator
-from foldline.providers.digest.budget import CountTokens, Item, lay_out, share_out
 from foldline.providers.digest.ledger import build_ledger, offer_entries
 from foldline.providers.digest.outline import (
     Counts,
+    CountTokens,
     Earlier,
+    Item,
     Outline,
     Section,
     brief,
     header,
+    lay_out,
     read_earlier,
     render,
+    share_out,
 )
 from foldline.providers.digest.span import Span, read_span
 from foldline.providers.digest.speech import (

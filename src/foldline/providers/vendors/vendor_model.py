@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, M
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from operator import attrgetter
 from threading import Lock
-from types import MappingProxyType, TracebackType
+from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 from foldline.errors import ServiceThreadLostError
@@ -104,25 +104,24 @@ class PerLoop:
         Args:
             make: Makes another one; None if *first* belongs to the caller, who closes it.
         """
-        self._given = first if make is None else None
+        self._first = first
         self._make = make
         self._lock = Lock()
-        self._spare = [] if make is None else [first]
         self._held: dict[asyncio.AbstractEventLoop, Any] = {}
 
     async def here(self) -> Any:
         """Return the client or the model of the running loop."""
         if self._make is None:
-            return self._given
+            return self._first
         loop = asyncio.get_running_loop()
         with self._lock:
-            held = self._held.get(loop)
-            if held is not None:
-                return held
+            if loop in self._held:
+                return self._held[loop]
             # What is left of a closed loop can neither be used nor closed any more.
             for closed in [one for one in self._held if one.is_closed()]:
                 del self._held[closed]
-            held = self._held[loop] = self._spare.pop() if self._spare else self._make()
+            held = self._held[loop] = self._first or self._make()
+            self._first = None
         await held.__aenter__()
         return held
 
@@ -170,12 +169,7 @@ class VendorModel:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         await self.close()
 
 
