@@ -11,8 +11,6 @@ from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from typing import assert_never
 
-from msgspec import Struct
-
 from foldline.history.messages import Message
 from foldline.history.parts import (
     BlobPart,
@@ -40,16 +38,11 @@ _SHARE_OF_HEAD = 2 / 3
 _FALSE_HEADER = re.compile(r"(?<![^\n\r\v\f\x1c-\x1e\x85\u2028\u2029])===")
 
 
-class _FencedTranscript(Struct, frozen=True):
-    text: str
-    mark: str
-
-
 def write_transcript(
     messages: Iterable[Message], *, earlier: Iterable[str] = (), most_result: int
-) -> _FencedTranscript:
+) -> tuple[str, str]:
     """
-    Write *earlier* summaries, then *messages*, without secrets of a known shape.
+    Write *earlier* summaries, then *messages*, without known secrets; return the mark as well.
 
     Content that is not text becomes a short note, and a tool result longer than *most_result*
     characters loses its middle.
@@ -67,8 +60,7 @@ def write_transcript(
     body = "\n\n".join(blocks)
     # It cannot be put into the conversation: with it the conversation would have another one.
     mark = sha256(body.encode()).hexdigest()[:_MARK_LENGTH]
-    text = f"====== TRANSCRIPT {mark} ======\n\n{body}\n\n====== END {mark} ======"
-    return _FencedTranscript(text, mark)
+    return f"====== TRANSCRIPT {mark} ======\n\n{body}\n\n====== END {mark} ======", mark
 
 
 def _block(header: str, lines: Iterable[str]) -> str:

@@ -22,14 +22,7 @@ from foldline.providers.digest.outline import Earlier, Item, Section
 from foldline.providers.digest.span import Argument, Span, Speech
 
 
-__all__ = [
-    "Entry",
-    "Ledger",
-    "build_ledger",
-    "find_identifiers",
-    "kind_of",
-    "offer_entries",
-]
+__all__ = ["Entry", "Ledger", "build_ledger", "find_identifiers", "kind_of", "offer_entries"]
 
 
 _KindOf: TypeAlias = Callable[[str], str]

@@ -1,8 +1,10 @@
 """
-The digest of a request: a pipeline of pure functions from messages to a text within its budget.
+The offline digest: the summarizer that always works, without model, network or key.
 
-Messages become flat records, earlier digests become outlines; every section offers its items by
-rank, and the budget is divided among them.
+Code extracts what matters in a conversation of an agent: what the user asked and forbade, which
+tools were called and which failed, every identifier that was used or seen, and the most central
+sentences. Nothing is reworded, so nothing can be made up; and a digest that the next one absorbs is
+merged item by item, so an identifier survives many folds.
 """
 
 import asyncio

@@ -33,15 +33,7 @@ from foldline.providers.model import (
 from foldline.providers.vendors.failure import raise_if_failed, sdk_errors
 
 
-__all__ = [
-    "END",
-    "PerLoop",
-    "StreamReader",
-    "VendorModel",
-    "WireModel",
-    "described",
-    "read_events",
-]
+__all__ = ["END", "PerLoop", "StreamReader", "VendorModel", "WireModel", "described", "read_events"]
 
 
 END = "[DONE]"
@@ -95,15 +87,13 @@ def described(tool: ToolDefinition) -> Object:
 
 
 class PerLoop:
-    """The client of the running loop: that of an SDK, or a model of pydantic-ai with one inside."""
+    """
+    The client of the running loop: that of an SDK, or a model of pydantic-ai with one inside.
+
+    The first is given; without *make*, which makes another, it belongs to the caller, who closes it.
+    """
 
     def __init__(self, first: Any, make: Callable[[], Any] | None = None) -> None:
-        """
-        Begin with *first*, which is unused yet.
-
-        Args:
-            make: Makes another one; None if *first* belongs to the caller, who closes it.
-        """
         self._first = first
         self._make = make
         self._lock = Lock()
@@ -147,17 +137,12 @@ class VendorModel:
     def __init__(self, name: str, *, clients: PerLoop, context_window: int | None = None) -> None:
         self._name = name
         self._clients = clients
-        self._context_window = context_window
+        self.context_window = context_window
 
     @property
     def name(self) -> str:
         """The identity of the model, such as `openai:gpt-5-mini`."""
         return self._name
-
-    @property
-    def context_window(self) -> int | None:
-        """The context window in tokens; None if it is unknown."""
-        return self._context_window
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._name!r})"
@@ -197,18 +182,11 @@ class WireModel(VendorModel, ABC):
         model: str,
         clients: PerLoop,
         context_window: int | None = None,
+        # What the model can do, in the words of pydantic-ai.
         profile: Mapping[str, Any] = MappingProxyType({}),
         holds_history: bool = False,
         caches_prompt: bool = True,
     ) -> None:
-        """
-        Speak to *model*; errors use *name*.
-
-        Args:
-            profile: What the model can do, in the words of pydantic-ai.
-            holds_history: Whether the vendor keeps the conversation.
-            caches_prompt: Whether the vendor is asked to cache the prompt.
-        """
         super().__init__(name, clients=clients, context_window=context_window)
         self._model = model
         self._profile = profile
