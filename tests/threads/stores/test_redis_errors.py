@@ -4,7 +4,7 @@ import pytest
 from redis import exceptions
 
 from foldline.errors import CommitUnknownError, StoreBusyError, StoreError
-from foldline.threads.stores.redis.faults import is_elsewhere, store_error
+from foldline.threads.stores.redis.link import is_elsewhere, store_error
 
 
 SECRET = "the bride wore green"
@@ -20,8 +20,8 @@ SECRET = "the bride wore green"
         (exceptions.ReadOnlyError("x"), StoreError, "READONLY"),
         (exceptions.MovedError("3999 127.0.0.1:6381"), StoreError, "MOVED"),
         (exceptions.MasterDownError("x"), StoreError, "MASTERDOWN"),
-        (exceptions.ClusterDownError("x"), StoreError, "CLUSTERDOWN"),
-        (exceptions.ClusterCrossSlotError("x"), StoreError, "CROSSSLOT"),
+        (exceptions.ResponseError("Error running script: 9: WRONGTYPE x"), StoreError, "prefix"),
+        (exceptions.ResponseError("NOREPLICAS Not enough"), StoreError, "NOREPLICAS"),
         (exceptions.ResponseError("MISCONF Errors writing"), StoreError, "MISCONF"),
         (exceptions.ResponseError(f"BUSY {SECRET}"), StoreBusyError, "BUSY"),
         (
