@@ -76,9 +76,7 @@ dist: $(VENV)/.dev ## Build the wheel and the sdist
 	@$(BIN)/hatchling build -d dist
 
 docs: $(VENV)/.dev ## Write the pages that are made from the code
-	@mkdir -p docs
-	@$(RUN) foldline.apps.cli.reference > $(VENV)/cli.md
-	@mv $(VENV)/cli.md docs/cli.md
+	@$(BIN)/python tools/cli_reference.py
 	@$(BIN)/python tools/readme_numbers.py
 	@$(BIN)/python tools/public_names.py
 

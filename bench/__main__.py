@@ -6,24 +6,19 @@ a ratio of two short times moves with whatever else the machine does. The exit c
 is missed.
 """
 
+import argparse
 import json
 import statistics
 import sys
 from collections.abc import Sequence
+from types import ModuleType
 from typing import Any
 
 from bench import conversations, first_fold, imports, measure, memory, prepare, store, turn
 
 
-RUNS = {
-    "imports": imports.run,
-    "memory": memory.run,
-    "prepare": prepare.run,
-    "first_fold": first_fold.run,
-    "store": store.run,
-    "conversations": conversations.run,
-    "turn": turn.run,
-}
+MODULES = (imports, memory, prepare, first_fold, store, conversations, turn)
+RUNS = {one.__name__.removeprefix("bench."): one.run for one in MODULES}
 RATIOS = frozenset({"prepare", "first_fold"})
 TIMES = 3
 
@@ -65,17 +60,41 @@ def judged(runs: Sequence[dict[str, dict[str, Any]]]) -> list[tuple[str, float, 
     return [(what, statistics.median(values), most) for (what, most), values in found.items()]
 
 
-def main(arguments: list[str]) -> int:
-    """Run what *arguments* name, or everything; return 1 where a goal is missed, else 0."""
+def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
+    lines = [f"  {name:14} {_first_line(one)}" for name, one in zip(RUNS, MODULES, strict=True)]
+    parser = argparse.ArgumentParser(
+        prog="python -m bench",
+        description="Run the benchmarks and print their figures beside the goals.",
+        epilog="\n".join(["benchmarks:", *lines]),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help="which to run; all if none is named"
+    )
+    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
+    parsed = parser.parse_args(arguments)
+    unknown = set(parsed.names) - RUNS.keys()
+    if unknown:
+        parser.error(f"NAME must be among {', '.join(RUNS)}, got {', '.join(sorted(unknown))}")
+    return parsed
+
+
+def _first_line(module: ModuleType) -> str:
+    return (module.__doc__ or "").strip().splitlines()[0]
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run what *arguments* name, or everything; return 1 if a goal is missed, else 0."""
+    parsed = _parsed(arguments)
     measure.pin()
-    names = [name for name in arguments if not name.startswith("-")] or list(RUNS)
+    names = parsed.names or list(RUNS)
     runs = [
         {name: RUNS[name]() for name in names if time == 0 or name in RATIOS}
         for time in range(TIMES if RATIOS & set(names) else 1)
     ]
     met = judged(runs)
     code = int(any(value > most for _, value, most in met))
-    if "--json" in arguments:
+    if parsed.json:
         listed = [{"goal": what, "figure": value, "most": most} for what, value, most in met]
         print(json.dumps({"runs": runs, "goals": listed}, indent=2))
         return code

@@ -21,12 +21,15 @@ from msgspec import Struct
 __all__ = ["is_linear", "patterns_of", "slow_pump"]
 
 
-SHORT = 1_000
-MOST = 9
-"""How many times the time a text of four times the length may take: 4 is linear, 16 quadratic."""
+ROUNDS = ((250, 1, 6), (1_000, 1, 9), (1_000, 3, 9), (2_000, 3, 9), (4_000, 3, 9))
+"""
+How long the shorter text is, how often its time is taken, and how many times that the longer takes.
 
-CERTAIN = 0.3
-"""How many seconds are more than what other programs on the machine can take away."""
+Four times the length is 4 times the time if that is linear, and 16 times if it is quadratic.
+"""
+
+CERTAIN = 0.02
+"""How many CPU seconds for a text, the best of several times, are more than chance."""
 
 SEPARATORS = ("", " ", "-", ".", "\n", ": ", '"', "a", "1 ", "/", "_")
 OF_A_CLASS = "- a1._"
@@ -143,12 +146,12 @@ def seconds(use: Use, text: str, *, times: int) -> float:
 
 def is_linear(use: Use, beginning: str, unit: str) -> bool:
     """Whether *use* takes no more than linear time; what looks slow is tried again, longer."""
-    for size, times in ((SHORT, 1), (SHORT, 3), (2 * SHORT, 3), (4 * SHORT, 3)):
+    for size, times, most in ROUNDS:
         short, long = (beginning + unit * (n // len(unit) + 1) for n in (size, 4 * size))
         taken = seconds(use, long, times=times)
-        if taken <= MOST * seconds(use, short, times=times):
+        if taken <= most * seconds(use, short, times=times):
             return True
-        if taken > CERTAIN:
+        if times > 1 and taken > CERTAIN:
             return False
     return False
 

@@ -34,7 +34,7 @@ HOMES = MappingProxyType(
         "Message": "foldline.history.messages",
         "MessageStore": "foldline.threads.store",
         "ModelRouter": "foldline.conversation.model_router",
-        "ModelSummarizer": "foldline.providers.model_summarizer",
+        "ModelSummarizer": "foldline.providers.summarizer",
         "NativeFormat": "foldline.history.messages",
         "OrchestratedAgent": "foldline.conversation.orchestrated_agent",
         "OrchestrationOptions": "foldline.conversation.orchestration",

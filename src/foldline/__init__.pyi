@@ -82,10 +82,8 @@ from foldline.providers.digest import (
 from foldline.providers.model import (
     ChatModel as ChatModel,
 )
-from foldline.providers.model_summarizer import (
-    ModelSummarizer as ModelSummarizer,
-)
 from foldline.providers.summarizer import (
+    ModelSummarizer as ModelSummarizer,
     Summarizer as Summarizer,
 )
 from foldline.providers.vendors.opening import (

@@ -12,8 +12,7 @@ from foldline.providers.model import (
     ToolCallDelta,
     ToolDefinition,
 )
-from foldline.providers.model_summarizer import ModelSummarizer
-from foldline.providers.summarizer import Summarizer
+from foldline.providers.summarizer import ModelSummarizer, Summarizer
 from foldline.providers.vendors.opening import open_model
 from foldline.reduction.request import SummaryRequest
 

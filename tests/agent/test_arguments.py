@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from foldline import Agent, AgentConfig, AgentOptions, ReductionCache
-from foldline.agent.arguments import messages_of
+from foldline.agent.arguments import checked_input
 from foldline.agent.config import agent_config_from_json, agent_config_from_toml
 from foldline.agent.reducer import HistoryReducer
 from foldline.errors import ConfigError
@@ -108,7 +108,7 @@ def test_wrong_arguments_of_a_reducer_are_refused(arguments: dict[str, Any], sai
         ({"instructions": None}, "instructions must be a str, got None"),
         ({"name": 7}, "name must be a str, got int"),
         ({"background_fold": 5}, "background_fold must be a BackgroundFold or None, got int"),
-        ({"telemetry": 5}, "telemetry must be an Observer, got int"),
+        ({"telemetry": 5}, "telemetry must be an Observer or None, got int"),
         ({"model": Blocking()}, r"Blocking\.respond must be async"),
     ],
 )
@@ -161,7 +161,7 @@ def test_a_wrong_input_is_refused(message: Any, said: str) -> None:
 
 def test_converted_items_are_an_input() -> None:
     """The items of a vendor are an input once they were converted as the error says."""
-    assert [one.text for one in messages_of(from_openai_chat([ITEM]))] == ["secret"]
+    assert [one.text for one in checked_input(from_openai_chat([ITEM]))] == ["secret"]
 
 
 @pytest.mark.parametrize(

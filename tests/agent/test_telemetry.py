@@ -9,7 +9,7 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import SpanKind, StatusCode
 
 from foldline.agent.events import RunCompletedEvent, TextStartEvent, TurnFinishedEvent
-from foldline.agent.telemetry import UNOBSERVED, ObservedModel, Observer, Telemetry
+from foldline.agent.telemetry import ObservedModel, Observer, Telemetry
 from foldline.agent.telemetry.conventions import error_type, model_attributes
 from foldline.agent.tools import ToolAnswer
 from foldline.errors import ContextOverflowError, MissingExtraError, ModelError
@@ -383,19 +383,11 @@ def test_errors_have_short_kinds() -> None:
     assert error_type(asyncio.QueueFull()) == "asyncio.queues.QueueFull"
 
 
-def test_without_the_package_only_who_asks_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """
-    Without OpenTelemetry a telemetry says what to install, and an unobserved loop runs as before.
-    """
+def test_without_the_package_telemetry_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Without OpenTelemetry, creating a telemetry raises the name of the extra."""
     monkeypatch.setitem(sys.modules, "opentelemetry", None)
 
     with pytest.raises(MissingExtraError, match=r"foldline\[otel\]"):
         Telemetry()
-    with UNOBSERVED.turn(agent="a", model="m", thread_id="t") as tell:
-        tell(started())
-        with UNOBSERVED.fold() as made:
-            made(reduced())
-        with UNOBSERVED.model_call(REQUEST, model="m") as answered:
-            answered(RESPONSE)
-        with UNOBSERVED.tool(TOOL, CALL) as ran:
-            ran(ToolAnswer("", is_error=False))

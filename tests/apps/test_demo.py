@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from foldline.apps.cli.demo import DEMO_CONFIGS, recorded_session
+from foldline.apps.cli.replay import DEMO_CONFIGS, recorded_session
 from foldline.replay.comparison import compare
 from foldline.replay.tape import Tape
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from foldline.apps.cli.documents import TARGETS
+from foldline.apps.cli.formats import TARGETS
 from foldline.logs.sessions import FORMATS
 
 

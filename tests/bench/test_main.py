@@ -33,3 +33,14 @@ def test_the_median_of_three_runs_decides(
 
     assert ended == code
     assert ("MISSED" in capsys.readouterr().out) == bool(code)
+
+
+def test_help_runs_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    """`--help` has one line for each benchmark, and an unknown name is refused."""
+    with pytest.raises(SystemExit, match="0"):
+        program.main(["--help"])
+    shown = capsys.readouterr().out.splitlines()
+    assert all(sum(line.startswith(f"  {name} ") for line in shown) == 1 for name in program.RUNS)
+
+    with pytest.raises(SystemExit, match="2"):
+        program.main(["nothing"])

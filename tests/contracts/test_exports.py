@@ -56,7 +56,7 @@ def _is_option(node: ast.stmt) -> bool:
     return (
         isinstance(node, ast.AnnAssign)
         and re.search(
-            r"typer\.(Option|Argument)\(.*help=|^(Id|Json)(Argument|Option)$",
+            r"typer\.(Option|Argument)\(.*help=|^\w+(Argument|Option)$",
             ast.unparse(node.annotation),
             re.DOTALL,
         )

@@ -104,7 +104,7 @@ def test_names_are_unique() -> None:
     """
     Two agents of one name could not be told apart, and a key that is not the name would hide it.
     """
-    with pytest.raises(ConfigError, match="different names, got a, a"):
+    with pytest.raises(ConfigError, match="different names, got a twice"):
         Conversation([agent_named("a"), agent_named("a")], orchestrator=RoundRobin())
     with pytest.raises(ConfigError, match="the key of an agent must be its name"):
         Conversation({"b": agent_named("a")})

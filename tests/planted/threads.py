@@ -1,300 +1,196 @@
 """Bugs of the threads room."""
 
-from tests.planted.bug import Bug
+from tests.planted.bug import bugs_in
 
 
 __all__ = ["BUGS"]
 
-_KILLS = "threads/crashes/test_kills.py::test_kills_break_no_promise"
-_ERRORS = "threads/crashes/test_errors.py"
-_THREAD = "threads/test_thread.py"
+BUGS = bugs_in("""
+threads/checkpointer.py: threads/test_checkpointer.py
+pruning needs nothing of the kept moments
+- keeps=sorted(keeps)
++ keeps=[]
 
-BUGS = (
-    Bug(
-        "an intent is stored behind the call",
-        "threads/commit.py",
-        "if run.call_id not in settled:",
-        "if run.is_finished and run.call_id not in settled:",
-        _KILLS,
-    ),
-    Bug(
-        "a state is of the history before its commit",
-        "threads/commit.py",
-        "CurrentMessages(head.count, head.digest)",
-        "CurrentMessages(record.head.count, record.head.digest)",
-        _KILLS,
-    ),
-    Bug(
-        "answered calls are remembered for ever",
-        "threads/commit.py",
-        "for run in record.tools if run.call_id in settled",
-        "for run in record.tools if not run.call_id",
-        "threads/test_thread.py::test_tool_runs_are_kept_in_order_until_they_are_answered",
-    ),
-    Bug(
-        "an unknown outcome is taken for success",
-        "threads/commit.py",
-        "            await _settle(context, planned, error, adopt)\n        except asyncio",
-        "            pass\n        except asyncio",
-        _ERRORS,
-    ),
-    Bug(
-        "a lost commit is taken for a made one",
-        "threads/commit.py",
-        "if record is not None and planned.change.id in record.head.recent:",
-        "if record is not None:",
-        _ERRORS,
-    ),
-    Bug(
-        "a commit that is sent again is made again",
-        "threads/thread.py",
-        "if change.commit_id in head.recent:",
-        "if change.commit_id == b'':",
-        "threads/test_thread.py::test_a_commit_is_made_once",
-    ),
-    Bug(
-        "what was said to a deleted thread enters the new one of its name",
-        "threads/thread.py",
-        "if created_at not in {None, record.head.created_at}:",
-        "if False:",
-        "threads/test_gone_threads.py",
-    ),
-    Bug(
-        "a reduction of other messages is stored",
-        "threads/thread.py",
-        "if not same_hash(known, reduction.message_hash):",
-        "if index < 0:",
-        "threads/test_thread.py::test_a_reduction_of_other_messages_is_refused",
-    ),
-    Bug(
-        "a rewind keeps reductions behind its cut",
-        "threads/start.py",
-        "[one for one in known if one.reach > at]",
-        "[]",
-        "threads/test_thread.py::test_a_rewind_leaves_the_reductions_that_fit",
-    ),
-    Bug(
-        "a fork has no reductions",
-        "threads/start.py",
-        "            for one in kept\n        ],\n",
-        "            for one in kept[:0]\n        ],\n",
-        "threads/test_thread.py::test_a_fork_has_every_reduction_that_fits",
-    ),
-    Bug(
-        "undoing leaves messages archived",
-        "threads/head.py",
-        "archived = archives[-1][1] if archives else 0",
-        "archived = self.archived",
-        "threads/test_thread.py::test_undoing_gives_the_archived_messages_back",
-    ),
-    Bug(
-        "no seal is checked",
-        "threads/reader.py",
-        "bad = check_chain(rows, before, self._head.runs)",
-        "bad = check_chain(rows[:0], None)",
-        "threads/test_damage.py",
-    ),
-    Bug(
-        "a seal without its origin",
-        "threads/row.py",
-        "return sha256(before + origin + seq",
-        "return sha256(before + seq",
-        "threads/test_row.py",
-    ),
-    Bug(
-        "a seal without the one before",
-        "threads/row.py",
-        "return sha256(before + origin + seq",
-        "return sha256(origin + seq",
-        "threads/test_row.py",
-    ),
-    Bug(
-        "a document is taken at any place",
-        "threads/cipher.py",
-        "if check != sha256(checked).digest()[:_CHECK_SIZE]:",
-        "if not check:",
-        "threads/test_encryption.py::test_swapped_documents_are_refused",
-    ),
-    Bug(
-        "a newer head is read as one of today",
-        "threads/head.py",
-        "if found > HEAD_FORMAT:",
-        "if found < 0:",
-        "threads/test_head.py",
-    ),
-    Bug(
-        "an expired thread is found",
-        "threads/start.py",
-        "return expires_at is not None and expires_at <= context.clock()",
-        "return False",
-        "threads/test_expiry.py",
-    ),
-    Bug(
-        "an earlier answer settles a call that takes its id again",
-        "threads/commit.py",
-        "            answered -= begun.intersection(call.id for call in message.tool_calls)\n",
-        "",
-        "threads/test_restore.py",
-    ),
-    Bug(
-        "an overtaken run is restored as an open one",
-        "threads/start.py",
-        "    if expected == count:\n",
-        "    if expected <= count:\n",
-        "threads/test_restore.py",
-    ),
-    Bug(
-        "a thread that was made again is taken for the old one, damaged",
-        "threads/read_only.py",
-        "head.epoch == seen.epoch",
-        "head.revision == seen.revision",
-        "threads/test_read_only.py",
-    ),
-    Bug(
-        "the run of an earlier moment is restored as an open one",
-        "threads/read_only.py",
-        "if self._seen is not None and state",
-        "if state is None and state",
-        "threads/test_read_only.py",
-    ),
-    Bug(
-        "a forgotten id is told to be given again",
-        "threads/commit.py",
-        "is_named = planned.is_named and not is_forgotten",
-        "is_named = planned.is_named",
-        "threads/test_commit.py",
-    ),
-    Bug(
-        "a restore settles calls by earlier answers",
-        "threads/commit.py",
-        "    if not record.head.revision:\n",
-        "    if not change:\n",
-        "threads/test_restore.py",
-    ),
-    Bug(
-        "a restored thread continues at the vendor",
-        "threads/start.py",
-        "state.with_service(None), conversation_id",
-        "state, conversation_id",
-        "threads/test_restore.py",
-    ),
-    Bug(
-        "a moment shows a reduction of what came behind it",
-        "threads/read_only.py",
-        "known = await fitting_reductions(self._reader(), known)",
-        "pass",
-        "threads/test_moments.py",
-    ),
-    Bug(
-        "a commit takes a number that no snapshot may hold",
-        "threads/commit.py",
-        "                execution.validate_consistency(head.count)\n",
-        "                pass\n",
-        "threads/test_arguments.py",
-    ),
-    Bug(
-        "a commit cancelled in the second look is taken for made",
-        "threads/commit.py",
-        "            raise cancelled from error\n",
-        "            raise\n",
-        "threads/test_commit.py",
-    ),
-    Bug(
-        "an empty commit leaves its object behind",
-        "threads/commit.py",
-        "        adopt(fence.record, None)\n",
-        "",
-        "threads/test_commit.py",
-    ),
-    Bug(
-        "a fork takes over a summary of other messages",
-        "threads/start.py",
-        "kept = await fitting_reductions(reader, covered)",
-        "kept = covered",
-        "threads/test_fork.py",
-    ),
-    Bug(
-        "what a dropped fold archived stays archived",
-        "threads/start.py",
-        "    head = head.with_folds({int(one.name): one.reach for one in kept})\n",
-        "",
-        "threads/test_archived.py",
-    ),
-    Bug(
-        "a background fold lands after a rewind",
-        "threads/thread.py",
-        "is_same = self.head.epoch == began and ",
-        "is_same = ",
-        "threads/test_thread.py::test_a_reduction_of_an_earlier_epoch_is_refused",
-    ),
-    Bug(
-        "rows of another origin are taken",
-        "threads/row.py",
-        "if not data.startswith(origin):",
-        "if not data:",
-        "threads/test_row.py::test_a_row_of_another_origin_is_found",
-    ),
-    Bug(
-        "a listing that repeats never ends",
-        "threads/store.py",
-        "if stored.key.id <= after:",
-        "if stored.key.id < after:",
-        "threads/test_paging.py",
-    ),
-    Bug(
-        "a thread object blocks in a second event loop",
-        "threads/commit.py",
-        "if self._users and self._loop is not None and not self._loop.is_closed():",
-        "if self._users < 0:",
-        "threads/test_two_loops.py",
-    ),
-    Bug(
-        "an attempt continues on the thread that was made again",
-        "threads/thread.py",
-        "await self._reload(created_at=created_at)",
-        "await self._reload()",
-        "threads/test_gone_threads.py",
-    ),
-    Bug(
-        "each attempt of an append is another commit",
-        "threads/thread.py",
-        'messages=given, source="input", commit_id=name)',
-        'messages=given, source="input")',
-        _ERRORS,
-    ),
-    Bug(
-        "a conflict is not tried again",
-        "threads/thread.py",
-        "if self.head.revision == revision or attempt == _ATTEMPTS:",
-        "if self.head.revision >= revision:",
-        _THREAD,
-    ),
-    Bug(
-        "pruning needs nothing of the kept moments",
-        "threads/checkpointer.py",
-        "keeps=sorted(keeps)",
-        "keeps=[]",
-        "threads/test_checkpointer.py",
-    ),
-    Bug(
-        "pruning counts as activity",
-        "threads/commit.py",
-        "now = head.last_activity if change.keeps is not None else context.clock()",
-        "now = context.clock()",
-        "threads/test_checkpointer.py",
-    ),
-    Bug(
-        "a rewound thread forgets who wrote its rows",
-        "threads/head.py",
-        "(*(one for one in runs or () if one[0] < self.count), (self.count, epoch))",
-        "((0, epoch),)",
-        "threads/test_fork.py",
-    ),
-    Bug(
-        "a rescue believes a row that does not fit",
-        "threads/rescue.py",
-        "is_damaged = bool(before) and self._is_proven and not is_right",
-        "is_damaged = False",
-        "threads/test_verify.py",
-    ),
-)
+threads/cipher.py: threads/test_encryption.py::test_swapped_documents_are_refused
+a document is taken at any place
+- if check != sha256(checked).digest()[:_CHECK_SIZE]:
++ if not check:
+
+threads/commit.py: threads/crashes/test_errors.py
+an unknown outcome is taken for success
+-             await _settle(context, planned, error, adopt)
+-         except asyncio
++             pass
++         except asyncio
+a lost commit is taken for a made one
+- if record is not None and planned.change.id in record.head.recent:
++ if record is not None:
+
+threads/commit.py: threads/crashes/test_kills.py::test_kills_break_no_promise
+an intent is stored behind the call
+- if run.call_id not in settled:
++ if run.is_finished and run.call_id not in settled:
+a state is of the history before its commit
+- CurrentMessages(head.count, head.digest)
++ CurrentMessages(record.head.count, record.head.digest)
+
+threads/commit.py: threads/test_arguments.py
+a commit takes a number that no snapshot may hold
+-                 execution.validate_consistency(head.count)
++                 pass
+
+threads/commit.py: threads/test_checkpointer.py
+pruning counts as activity
+- now = head.last_activity if change.keeps is not None else context.clock()
++ now = context.clock()
+
+threads/commit.py: threads/test_commit.py
+a forgotten id is told to be given again
+- is_named = planned.change.commit_id is not None and not is_forgotten
++ is_named = planned.change.commit_id is not None
+a commit cancelled in the second look is taken for made
+-             raise cancelled from error
++             raise
+an empty commit leaves its object behind
+-         adopt(fence.record, None)
+
+threads/commit.py: threads/test_restore.py
+an earlier answer settles a call that takes its id again
+-         answered -= begun.intersection(call.id for call in message.tool_calls)
+a restore settles calls by earlier answers
+-     if not record.head.revision:
++     if not change:
+
+threads/commit.py: threads/test_thread.py::test_tool_runs_are_kept_in_order_until_they_are_answered
+answered calls are remembered for ever
+- if run.call_id in settled:
++ if not run.call_id:
+
+threads/commit.py: threads/test_two_loops.py
+a thread object blocks in a second event loop
+- if self._users and self._loop is not None and not self._loop.is_closed():
++ if self._users < 0:
+
+threads/head.py: threads/test_fork.py
+a rewound thread forgets who wrote its rows
+- (*(one for one in runs or () if one[0] < self.count), (self.count, epoch))
++ ((0, epoch),)
+
+threads/head.py: threads/test_head.py
+a newer head is read as one of today
+- if found > HEAD_FORMAT:
++ if found < 0:
+
+threads/head.py: threads/test_thread.py::test_undoing_gives_the_archived_messages_back
+undoing leaves messages archived
+- archived = archives[-1][1] if archives else 0
++ archived = self.archived
+
+threads/read_only.py: threads/test_moments.py
+a moment shows a reduction of what came behind it
+- known = await fitting_reductions(self._reader(), known)
++ pass
+
+threads/read_only.py: threads/test_read_only.py
+a thread that was made again is taken for the old one, damaged
+- head.epoch == seen.epoch
++ head.revision == seen.revision
+the run of an earlier moment is restored as an open one
+- if self._seen is not None and state
++ if state is None and state
+
+threads/reader.py: threads/test_damage.py
+no seal is checked
+- bad = check_chain(rows, before, self._head.runs)
++ bad = check_chain(rows[:0], None)
+
+threads/rescue.py: threads/test_verify.py
+a rescue believes a row that does not fit
+- is_damaged = bool(before) and self._is_proven and not is_right
++ is_damaged = False
+
+threads/row.py: threads/test_row.py
+a seal without its origin
+- return sha256(before + origin + seq
++ return sha256(before + seq
+a seal without the one before
+- return sha256(before + origin + seq
++ return sha256(origin + seq
+
+threads/row.py: threads/test_row.py::test_a_row_of_another_origin_is_found
+rows of another origin are taken
+- if not data.startswith(origin):
++ if not data:
+
+threads/start.py: threads/test_archived.py
+what a dropped fold archived stays archived
+-     head = head.with_folds({int(one.name): one.reach for one in kept})
+
+threads/start.py: threads/test_expiry.py
+an expired thread is found
+- return expires_at is not None and expires_at <= context.clock()
++ return False
+
+threads/start.py: threads/test_fork.py
+a fork takes over a summary of other messages
+- kept = await fitting_reductions(reader, covered)
++ kept = covered
+
+threads/start.py: threads/test_restore.py
+an overtaken run is restored as an open one
+-     if expected == count:
++     if expected <= count:
+a restored thread continues at the vendor
+- state.with_service(None), conversation_id
++ state, conversation_id
+
+threads/start.py: threads/test_thread.py::test_a_fork_has_every_reduction_that_fits
+a fork has no reductions
+-             for one in kept
+-         ],
++             for one in kept[:0]
++         ],
+
+threads/start.py: threads/test_thread.py::test_a_rewind_leaves_the_reductions_that_fit
+a rewind keeps reductions behind its cut
+- [one for one in known if one.reach > at]
++ []
+
+threads/store.py: threads/test_paging.py
+a listing that repeats never ends
+- if stored.key.id <= after:
++ if stored.key.id < after:
+
+threads/thread.py: threads/crashes/test_errors.py
+each attempt of an append is another commit
+- messages=given, source="input", commit_id=name)
++ messages=given, source="input")
+
+threads/thread.py: threads/test_gone_threads.py
+what was said to a deleted thread enters the new one of its name
+- if created_at not in {None, record.head.created_at}:
++ if False:
+an attempt continues on the thread that was made again
+- await self._reload(created_at=created_at)
++ await self._reload()
+
+threads/thread.py: threads/test_thread.py
+a conflict is not tried again
+- if self.head.revision == revision or attempt == _ATTEMPTS:
++ if self.head.revision >= revision:
+
+threads/thread.py: threads/test_thread.py::test_a_commit_is_made_once
+a commit that is sent again is made again
+- if change.commit_id in head.recent:
++ if change.commit_id == b'':
+
+threads/thread.py: threads/test_thread.py::test_a_reduction_of_an_earlier_epoch_is_refused
+a background fold lands after a rewind
+- is_same = self.head.epoch == began and
++ is_same = True and
+
+threads/thread.py: threads/test_thread.py::test_a_reduction_of_other_messages_is_refused
+a reduction of other messages is stored
+- if not same_hash(known, reduction.message_hash):
++ if index < 0:
+""")

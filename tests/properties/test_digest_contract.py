@@ -16,11 +16,12 @@ from foldline.reduction.contract import cleaned, defects
 from foldline.reduction.request import SummaryRequest
 from foldline.reduction.writing import budget_for
 from foldline.testing.histories import damaged_history, legal_history
-from tests.properties.shares import SHARES
+from tests.depth import by_depth
 
 
 COUNTER = TokenEstimator()
 EACH = 500
+SHARE = by_depth(40, 1)
 MOST = 1_500
 # Below this a text has no room to say even what it is.
 LEAST_ROOM = 24
@@ -88,14 +89,13 @@ def spans(random: Random, *, damaged: bool) -> list[list[Message]]:
     return [messages[start : start + size] for start in range(0, len(messages), size)][:6]
 
 
-@SHARES
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("damaged", [False, True])
-def test_a_digest_has_no_defects(seed: int, share: int, *, damaged: bool) -> None:
+def test_a_digest_has_no_defects(seed: int, *, damaged: bool) -> None:
     """Over thousands of rolling folds no digest is empty, too long or has an invented name."""
     random = Random(f"digest {seed} {damaged}")
     folds = 0
-    for number in range(EACH // share):
+    for number in range(EACH // SHARE):
         text = ""
         for span in spans(random, damaged=damaged):
             before = COUNTER.count(text) if text else 0
@@ -114,7 +114,7 @@ def test_a_digest_has_no_defects(seed: int, share: int, *, damaged: bool) -> Non
             assert defects(text, request, tokens=tokens, room=room) == (), (seed, number)
             assert tokens <= budget
 
-    assert folds > EACH // share
+    assert folds > EACH // SHARE
 
 
 TOPICS = ("the weather in Porto", "a recipe for soup", "sharp knives", "hiking boots", "a film")

@@ -12,10 +12,11 @@ from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.state import HistoryReductionState
 from foldline.testing.histories import legal_history, text
 from foldline.testing.summarizer import ScriptedSummarizer
-from tests.properties.shares import SHARES
+from tests.depth import by_depth
 
 
 ROUNDS = 10_000
+SHARE = by_depth(40, 1)
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 CONFIG = HistoryReductionConfig(
     enabled=True,
@@ -71,13 +72,12 @@ def said(messages: list[Message]) -> list[tuple[str, object]]:
     return [(m.role, m.parts) for m in messages if m.parts or m.role != "assistant"]
 
 
-@SHARES
 @pytest.mark.parametrize("inside", [True, False])
-def test_a_change_before_the_cut_is_a_miss_and_after_it_a_hit(share: int, *, inside: bool) -> None:
+def test_a_change_before_the_cut_is_a_miss_and_after_it_a_hit(*, inside: bool) -> None:
     """Ten thousand edits, inserts, deletes, swaps and rewinds: never the wrong way round."""
     reducer = HistoryReducer(CONFIG, summarizer=ScriptedSummarizer())
     random, kinds = Random(20_261_121 + inside), set()
-    for _ in range(ROUNDS // 2 // share):
+    for _ in range(ROUNDS // 2 // SHARE):
         messages, state = reduced(random, reducer)
         cut = state.summarized_up_to_index
         changed = list(messages)
@@ -94,8 +94,7 @@ def test_a_change_before_the_cut_is_a_miss_and_after_it_a_hit(share: int, *, ins
     assert kinds == {"edit", "insert", "delete", "swap", "rewind"}
 
 
-@SHARES
-def test_after_a_change_the_longest_reduction_that_still_fits_is_used(share: int) -> None:
+def test_after_a_change_the_longest_reduction_that_still_fits_is_used() -> None:
     """Of a chain of folds, an edit leaves exactly those whose whole prefix lies before it."""
     config = HistoryReductionConfig(
         enabled=True, strategy="summarizing", counting_unit="messages", target_count=2,
@@ -103,7 +102,7 @@ def test_after_a_change_the_longest_reduction_that_still_fits_is_used(share: int
     )  # fmt: skip
     reducer = HistoryReducer(config, summarizer=ScriptedSummarizer(repeat="short summary"))
     random = Random(7)
-    for _ in range(200 // share):
+    for _ in range(200 // SHARE):
         history, state, cuts = History(), None, [0]
         for number in range(24):
             words = f"{number} " + "word " * 40

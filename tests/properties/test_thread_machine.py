@@ -41,6 +41,7 @@ from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.thread import ConversationThread
 from foldline.threads.tools import ToolRun
+from tests.depth import by_depth
 from tests.properties.agreement import agree, is_decided_alike
 from tests.properties.plain_thread import Plain
 
@@ -418,39 +419,29 @@ async def _ids(store: ThreadStore) -> list[str]:
     return [thread.id async for thread in store.threads()]
 
 
-def _run(examples: int, steps: int) -> None:
+def _run(examples: int) -> None:
     Threads.steps = 0
     run_state_machine_as_test(
         Threads,
         settings=settings(
             max_examples=examples,
-            stateful_step_count=steps,
+            stateful_step_count=120,
             deadline=None,
             suppress_health_check=(HealthCheck.too_slow, HealthCheck.data_too_large),
         ),
     )
 
-
-def test_threads_are_lists_in_every_store_at_first() -> None:
-    """After 1,000 steps of all kinds both stores and the plain list are still equal."""
-    _run(12, 120)
-
-    assert Threads.steps >= 1_000
+    assert Threads.steps >= 80 * examples
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_threads_are_lists_in_every_store() -> None:
-    """After 30,000 steps of all kinds both stores and the plain list are still equal."""
-    _run(310, 120)
-
-    assert Threads.steps >= 30_000
+    """After steps of all kinds, 30,000 in depth, both stores and the plain list are equal."""
+    _run(by_depth(4, 375))
 
 
 @pytest.mark.long
 @pytest.mark.timeout(3600)
 def test_threads_stay_lists_for_longer() -> None:
     """After 600,000 steps they are equal, too."""
-    _run(5000, 140)
-
-    assert Threads.steps >= 600_000
+    _run(7_500)

@@ -27,10 +27,12 @@ from foldline.testing.grammars.openai_chat import check_openai_chat
 from foldline.testing.grammars.openai_responses import check_openai_responses
 from foldline.testing.histories import damaged_history, legal_history
 from foldline.testing.summarizer import ScriptedSummarizer
-from tests.properties.shares import SHARES
+from tests.depth import by_depth
 
 
-EACH = 2_500
+EACH = by_depth(62, 2_500)
+GROWN = by_depth(12, 250)
+ASKED = by_depth(10, 400)
 CLOCK: Callable[[], datetime] = lambda: datetime(2026, 11, 21, tzinfo=UTC)  # noqa: E731
 SMALL = HistoryReductionConfig(
     enabled=True,
@@ -85,10 +87,9 @@ def said_by_user(message: Message) -> list[object]:
     return [part for part in message.parts if type(part).__name__ in {"TextPart", "BlobPart"}]
 
 
-@SHARES
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("damaged", [False, True])
-def test_every_view_is_a_valid_request(seed: int, share: int, *, damaged: bool) -> None:
+def test_every_view_is_a_valid_request(seed: int, *, damaged: bool) -> None:
     """Of 20,000 generated histories, half of them damaged, no view breaks a vendor's rule.
 
     The last user message is in it word for word, all system messages are, and what was given is
@@ -97,7 +98,7 @@ def test_every_view_is_a_valid_request(seed: int, share: int, *, damaged: bool) 
     random = Random(f"{seed} {damaged}")
     make = damaged_history if damaged else legal_history
     known, folded = reducers(), 0
-    for number in range(EACH // share):
+    for number in range(EACH):
         messages = make(random, exchanges=6)
         if not messages:
             continue
@@ -110,20 +111,17 @@ def test_every_view_is_a_valid_request(seed: int, share: int, *, damaged: bool) 
         assert messages == before
         assert history.digest() == digest
 
-    assert folded > EACH // 4 // share
+    assert folded > EACH // 4
 
 
-@SHARES
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("damaged", [False, True])
-def test_views_stay_valid_while_a_history_grows_and_is_rewound(
-    seed: int, share: int, *, damaged: bool
-) -> None:
+def test_views_stay_valid_while_a_history_grows_and_is_rewound(seed: int, *, damaged: bool) -> None:
     """A state goes along through JSON, the history grows, is cut back anywhere and grows again."""
     random = Random(f"rewind {seed} {damaged}")
     make = damaged_history if damaged else legal_history
     known, hits, rewound = reducers(), 0, 0
-    for number in range(250 // share):
+    for number in range(GROWN):
         messages, reducer = make(random, exchanges=10), known[number % len(known)]
         state, stop = None, 0
         for _ in range(8):
@@ -141,16 +139,13 @@ def test_views_stay_valid_while_a_history_grows_and_is_rewound(
             hits += reduced.verdict.kind == "hit"
             check_view(reduced.messages, messages[:stop], (seed, number, stop))
 
-    assert hits > 120 // share
-    assert rewound > 120 // share
+    assert hits > GROWN // 4
+    assert rewound > GROWN // 4
 
 
-@SHARES
 @pytest.mark.parametrize("damaged", [False, True])
 @pytest.mark.parametrize("format", [CHAT, RESPONSES, ANTHROPIC])
-def test_dictionaries_come_back_as_valid_requests(
-    format: NativeFormat, share: int, *, damaged: bool
-) -> None:
+def test_dictionaries_come_back_as_valid_requests(format: NativeFormat, *, damaged: bool) -> None:
     """The same holds for a caller's dictionaries, with a cache in place of a state."""
     random = Random(f"{format} {damaged}")
     make = damaged_history if damaged else legal_history
@@ -158,7 +153,7 @@ def test_dictionaries_come_back_as_valid_requests(
         msgspec.structs.replace(SMALL, strategy="summarizing", counting_unit="messages"),
         cache=ReductionCache(max_entries=64),
     )
-    for number in range(400 // share):
+    for number in range(ASKED):
         items = WRITERS[format](make(random, exchanges=8))
         for stop in sorted(random.randint(1, max(1, len(items))) for _ in range(3)):
             if not items[:stop]:

@@ -8,8 +8,8 @@ import pytest
 from foldline.history.messages import Message
 from foldline.history.parts import GenericPart, TextPart, ToolCallPart, ToolCallResponsePart
 from foldline.logs import read_sessions
+from foldline.providers.digest.span import Result, read_span
 from foldline.providers.digest.tools import failure_of, offer_calls
-from foldline.providers.digest.transcript import Result, read_transcript
 
 
 CODE = "".join(
@@ -124,7 +124,7 @@ def test_marks_are_read_from_messages() -> None:
     """Both marks that formats leave, in the answer and about the message, reach the record."""
     flag = GenericPart("is_error", '{"type":"is_error"}')
     part = ToolCallResponsePart("a", (TextPart("odd"), flag))
-    results = read_transcript(
+    results = read_span(
         [
             Message(role="tool", parts=(part,)),
             Message(role="tool", parts=Message.tool("b", "odd").parts, metadata={"isError": True}),
@@ -145,7 +145,7 @@ def test_an_id_that_comes_again_is_the_last_call() -> None:
         messages.append(Message.tool("c", answer))
     failed = [
         item.text
-        for item in offer_calls(read_transcript(messages), prior=())
+        for item in offer_calls(read_span(messages), prior=())
         if item.text.startswith("failed")
     ]
 
@@ -154,7 +154,7 @@ def test_an_id_that_comes_again_is_the_last_call() -> None:
 
 def recorded(path: Path) -> Iterator[tuple[Message, Result]]:
     for session in read_sessions(path.read_bytes(), name=path.name):
-        for result in read_transcript(session.messages).results:
+        for result in read_span(session.messages).results:
             yield session.messages[result.position], result
 
 

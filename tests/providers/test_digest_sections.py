@@ -5,19 +5,24 @@ import pytest
 from foldline.history.messages import Message, Role
 from foldline.history.parts import ToolCallPart
 from foldline.providers.digest.budget import Item, lay_out, select, share_out
-from foldline.providers.digest.document import Counts, Document, Section, parse, render
 from foldline.providers.digest.ledger import (
     Entry,
     Ledger,
     build_ledger,
-    canonical_paths,
-    find_entries,
     find_identifiers,
-    is_identifier,
     kind_of,
     offer_entries,
-    read_entries,
 )
+from foldline.providers.digest.outline import (
+    Counts,
+    Outline,
+    Section,
+    brief,
+    parse,
+    read_earlier,
+    render,
+)
+from foldline.providers.digest.span import Speech, read_span
 from foldline.providers.digest.speech import (
     offer_quotes,
     offer_requests,
@@ -26,14 +31,14 @@ from foldline.providers.digest.speech import (
     offer_tail,
     rank_sentences,
     split_sentences,
-    stratify,
 )
 from foldline.providers.digest.text import clean, one_line, shorten
 from foldline.providers.digest.tools import offer_calls
-from foldline.providers.digest.transcript import Speech, read_transcript
 
 
-NOTHING = Ledger((), ())
+def ledger_of(*messages: Message, earlier: str = "") -> Ledger:
+    """Return the identifiers of *messages*, and of an *earlier* summary."""
+    return build_ledger(read_span(messages), read_earlier([earlier] if earlier else []))
 
 
 def said(*texts: str, role: Role = "user") -> list[Speech]:
@@ -42,9 +47,6 @@ def said(*texts: str, role: Role = "user") -> list[Speech]:
 
 def call(name: str, arguments: str, *, id: str = "c") -> Message:
     return Message.assistant("", tool_calls=[ToolCallPart(id, name, arguments)])
-
-
-# ---- text ----
 
 
 @pytest.mark.parametrize(
@@ -67,9 +69,6 @@ def test_shorten(text: str, limit: int, expected: str) -> None:
 def test_clean_and_one_line() -> None:
     """What UTF-8 cannot hold becomes a space, and every break of a line as well."""
     assert one_line(clean("a\0b\ud800c\r\n\u2028## d")) == "a b c ## d"
-
-
-# ---- identifiers ----
 
 
 @pytest.mark.parametrize(
@@ -110,39 +109,25 @@ def test_finds_identifiers() -> None:
     ]
 
 
-def test_judges_values() -> None:
-    """A value alone is an identifier when it is solid and has a sign, a digit or capitals."""
-    assert [
-        is_identifier(text) for text in ("JFK", "a_b", "x", "word", "two words", "a1" * 200)
-    ] == [
-        *[True] * 2,
-        *[False] * 4,
-    ]
-
-
-# ---- files and ledger ----
-
-
 def test_paths_have_one_name() -> None:
     """Every way to write a path becomes the longest one of the text."""
-    paths = canonical_paths(
-        ["main.ts", "./src/main.ts", "@app/src/main.ts", "/h/app/src/main.ts", "x1"]
+    ledger = ledger_of(
+        Message.user("main.ts ./src/main.ts @app/src/main.ts /h/app/src/main.ts HAT136"),
+        call("open", '{"a": "src/main.ts", "b": "JFK", "c": "x", "d": "word", "e": "two words"}'),
     )
 
-    assert set(paths.values()) == {"/h/app/src/main.ts"}
-    assert "x1" not in paths
+    assert ledger.used == (Entry("/h/app/src/main.ts", "/h/app/src/"), Entry("JFK", "b"))
+    assert ledger.seen == (Entry("HAT136", "codes"),)
 
 
 def test_ledger_splits_used_and_seen() -> None:
     """Arguments are used, all else is seen, and a value is in one of the two only."""
-    transcript = read_transcript(
-        [
-            Message.tool("x", '{"order_id": "A-1", "other_id": "B-2", "at": "10:00:00", "n": 7}'),
-            call("get", '{"order_id": "A-1", "note": "about C-3 for $50 in 12 cases"}'),
-            call("write", '{"content": "' + "text with D-4 " * 40 + '"}'),
-        ]
+    ledger = ledger_of(
+        Message.tool("x", '{"order_id": "A-1", "other_id": "B-2", "at": "10:00:00", "n": 7}'),
+        call("get", '{"order_id": "A-1", "note": "about C-3 for $50 in 12 cases"}'),
+        call("write", '{"content": "' + "text with D-4 " * 40 + '"}'),
+        earlier="It was E-5.",
     )
-    ledger = build_ledger(transcript, quoted="It was E-5.", prior=NOTHING)
 
     assert ledger.used == (Entry("A-1", "order_id"), Entry("C-3", "codes"))
     assert {entry.value for entry in ledger.seen} == {"B-2", "D-4", "E-5", "$50"}
@@ -150,33 +135,30 @@ def test_ledger_splits_used_and_seen() -> None:
 
 def test_ledger_keeps_prior_entries() -> None:
     """Entries of an absorbed digest take turns with new ones, theirs first; a seen one is used."""
-    transcript = read_transcript([call("get", '{"id": "N-1"}'), call("get", '{"id": "S-1"}')])
-    prior = Ledger((Entry("U-1", "id"),), (Entry("S-1", "codes"), Entry("S-2", "codes")))
-    ledger = build_ledger(transcript, quoted="", prior=prior)
+    earlier = "Digest of 2 messages (user 2).\n## Asked by the user\n- Order ORD-77 has 2 items."
+    earlier += "\n## Ids used in calls\n- id: U-1\n## Ids seen\n- codes: S-1, S-2\n- /a/b/: c.py"
+    ledger = ledger_of(call("get", '{"id": "N-1"}'), call("get", '{"id": "S-1"}'), earlier=earlier)
 
     assert [entry.value for entry in ledger.used] == ["U-1", "S-1", "N-1"]
-    assert [entry.value for entry in ledger.seen] == ["S-2"]
+    assert ledger.seen == (
+        Entry("/a/b/c.py", "/a/b/"),
+        Entry("S-2", "codes"),
+        Entry("ORD-77", "codes"),
+    )
 
 
 def test_times_that_were_said_are_kept_last() -> None:
     """A time of day counts only where somebody said it, and comes after everything else."""
-    transcript = read_transcript([Message.user("Call me at 10:30 about X-1 please.")])
-    ledger = build_ledger(transcript, quoted="", prior=NOTHING)
+    ledger = ledger_of(Message.user("Call me at 10:30 about X-1 please."))
 
     assert [entry.value for entry in ledger.seen] == ["X-1", "10:30"]
 
 
-def test_entries_are_read_back() -> None:
-    """What is offered and laid out is read back, directories included."""
+def test_entries_are_written() -> None:
+    """Entries with one label are on one line, and paths are without their directory."""
     entries = (Entry("/a/b/c.py", "/a/b/"), Entry("X-1", "codes"), Entry("/a/b/d.py", "/a/b/"))
-    lines = lay_out(offer_entries(entries))
 
-    assert lines == ("/a/b/: c.py, d.py", "codes: X-1")
-    assert set(read_entries(lines)) == set(entries)
-    assert read_entries(["no label here"]) == ()
-
-
-# ---- requests and rules ----
+    assert lay_out(offer_entries(entries)) == ("/a/b/: c.py, d.py", "codes: X-1")
 
 
 def test_requests_newest_in_most_detail() -> None:
@@ -248,31 +230,18 @@ def test_a_request_that_is_shown_is_said_once(item: str, section: Section, *, st
 
 def test_what_the_user_calls_their_own_comes_first() -> None:
     """An id after "my" or "our" outranks later ones that both sides named in passing."""
-    transcript = read_transcript(
-        [
-            Message.user("Hi, my order number is ORD-77; our link https://a.example/x?y=1!"),
-            Message.user("What about SKU-1, and my friend?"),
-            Message.assistant("The SKU-1 is in stock, and SKU-1 is cheap."),
-        ]
+    ledger = ledger_of(
+        Message.user("Hi, my order number is ORD-77; our link https://a.example/x?y=1!"),
+        Message.user("What about SKU-1, and my friend?"),
+        Message.assistant("The SKU-1 is in stock, and SKU-1 is cheap."),
     )
-    ledger = build_ledger(transcript, quoted="", prior=NOTHING)
 
     assert ledger.seen[0].value == "ORD-77"
 
 
-def test_ids_are_found_in_sentences_that_are_kept() -> None:
-    """An id that only a kept request holds is an entry too; a small number is not."""
-    found = list(find_entries("Order ORD-77 has 2 items at 10:30, see /a/b.py."))
-
-    assert found == [Entry("ORD-77", "codes"), Entry("/a/b.py", "/a/")]
-
-
-# ---- tools ----
-
-
 def test_calls() -> None:
     """Counts come first, then last calls and failures in turn."""
-    transcript = read_transcript(
+    span = read_span(
         [
             call("bash", '{"command": "make test"}', id="a"),
             Message.tool("a", "Error: no rule to make target\nmore"),
@@ -282,9 +251,7 @@ def test_calls() -> None:
             call("odd,name:x", "not json"),
         ]
     )
-    texts = [
-        item.text for item in offer_calls(transcript, prior=["counts: bash 2, odd x", "old a: 1"])
-    ]
+    texts = [item.text for item in offer_calls(span, prior=["counts: bash 2, odd x", "old a: 1"])]
 
     assert texts == [
         "counts: bash 3, odd name x 1, read 1",
@@ -295,9 +262,6 @@ def test_calls() -> None:
         "bash command: make test",
         "old a: 1",
     ]
-
-
-# ---- sentences, quotes, tail ----
 
 
 def test_splits_sentences() -> None:
@@ -323,10 +287,11 @@ def test_central_sentences_first() -> None:
     assert rank_sentences([]) == []
 
 
-def test_stratifies_by_position() -> None:
-    """A sample has one sentence, the longest, of each equal part."""
-    assert stratify(["a", "bb", "c", "dd", "ee", "f"], limit=3) == [1, 3, 4]
-    assert stratify(["a"], limit=3) == [0]
+def test_a_long_text_is_sampled() -> None:
+    """Of more sentences than are compared, the longest of each equal part is ranked."""
+    sentences = [f"{place} " + "x" * (place % 2) for place in range(800)]
+
+    assert rank_sentences(sentences) == list(range(1, 800, 2))
 
 
 def test_a_word_in_every_sentence_makes_no_edges() -> None:
@@ -364,35 +329,32 @@ def test_tail() -> None:
     assert [item.text for item in offer_tail([], prior=["user: old"], detail=50)] == ["user: old"]
 
 
-# ---- document and selection ----
-
-
-DOCUMENT = Document(
+OUTLINE = Outline(
     Counts(user=2, tool=1), {Section.USED: ("id: A-1",), Section.LAST: ("user: bye", "user: - x")}
 )
 
 
 def test_documents_are_read_back() -> None:
     """What is rendered is parsed to an equal document."""
-    text = render(DOCUMENT)
+    text = render(OUTLINE)
 
     assert text.split("\n")[0] == "Digest of 3 messages (user 2, tool 1)."
-    assert parse(text) == DOCUMENT
-    assert parse(render(Document(Counts(), {}))) == Document(Counts(), {})
-    assert parse("Digest of 1 message (system 1).") == Document(Counts(system=1), {})
-    assert parse("Digest of 3 messages (user 2).") == Document(Counts(user=2, other=1), {})
+    assert parse(text) == OUTLINE
+    assert parse(render(Outline(Counts(), {}))) == Outline(Counts(), {})
+    assert parse("Digest of 1 message (system 1).") == Outline(Counts(system=1), {})
+    assert parse("Digest of 3 messages (user 2).") == Outline(Counts(user=2, other=1), {})
 
 
 def test_a_brief_digest_has_no_headings() -> None:
     """Without roles, what was asked needs no heading, unless there is more than that."""
-    asked = Document(Counts(user=2).brief, {Section.REQUESTS: ("Buy milk.",)})
-    more = Document(asked.counts, {**asked.sections, Section.LAST: ("user: bye",)})
+    asked = Outline(brief(Counts(user=2)), {Section.REQUESTS: ("Buy milk.",)})
+    more = Outline(asked.counts, {**asked.sections, Section.LAST: ("user: bye",)})
 
     assert render(asked) == "Digest of 2 messages.\n- Buy milk."
     assert parse(render(asked)) == asked
     assert "\n## Asked by the user\n- Buy milk.\n## Last said\n" in render(more)
     assert parse(render(more)) == more
-    assert asked.counts.plus(Counts(tool=1)) == Counts(tool=1, other=2)
+    assert asked.counts == Counts(other=2)
 
 
 @pytest.mark.parametrize(

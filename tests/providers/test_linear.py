@@ -9,14 +9,14 @@ from foldline.history.codec import canonical_json
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
 from foldline.providers.digest import write_digest
-from foldline.providers.digest.document import parse
 from foldline.providers.digest.ledger import find_identifiers
-from foldline.providers.digest.redaction import redact
+from foldline.providers.digest.outline import parse
 from foldline.providers.digest.speech import split_sentences
+from foldline.providers.digest.text import redact
 from foldline.providers.digest.tools import failure_of
 from foldline.providers.transcript import write_transcript
-from foldline.providers.vendors.dialect import read_events
 from foldline.providers.vendors.failure import read_overflow
+from foldline.providers.vendors.vendor_model import read_events
 from foldline.reduction.request import SummaryRequest
 from tests.linearity import is_linear
 

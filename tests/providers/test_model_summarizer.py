@@ -9,8 +9,7 @@ from foldline.errors import ConfigError, ModelError, SummarizerError
 from foldline.history.messages import Message, Usage
 from foldline.history.parts import ReasoningPart, TextPart
 from foldline.providers.model import ChatRequest, ChatResponse
-from foldline.providers.model_summarizer import FIRST_LINE, ModelSummarizer
-from foldline.providers.summarizer import Summarizer
+from foldline.providers.summarizer import FIRST_LINE, ModelSummarizer, Summarizer
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.event import Reason
 from foldline.reduction.request import (

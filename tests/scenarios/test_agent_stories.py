@@ -17,7 +17,7 @@ from foldline import (
 )
 from foldline.errors import CheckpointStaleError, ModelError, RunStartError
 from foldline.events import IterationStartedEvent
-from foldline.providers.model_summarizer import FIRST_LINE
+from foldline.providers.summarizer import FIRST_LINE
 from foldline.reduction.event import Reason
 from foldline.testing.model import ModelStep, ScriptedModel, calls
 from foldline.testing.summarizer import ScriptedSummarizer, Step

@@ -16,12 +16,11 @@ from foldline.history.units import CountingUnit
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.state import HistoryReductionState
 from foldline.testing.summarizer import ScriptedSummarizer
+from tests.depth import by_depth
 
 
 TEXT = "so many words were said about the weather in the north and the south " * 3
-TURNS = 600
-# At the greatest threshold, three folds after the first.
-FEW_TURNS = 200
+TURNS = by_depth(150, 600)
 
 
 def turn(number: int, size: int) -> tuple[Message, list[Message]]:
@@ -38,13 +37,15 @@ def turn(number: int, size: int) -> tuple[Message, list[Message]]:
 
 
 def play(
-    config: HistoryReductionConfig, size: int, turns: int = TURNS
+    config: HistoryReductionConfig, size: int, *, folds: int | None = None
 ) -> tuple[list[int], ScriptedSummarizer]:
-    """Play the turns, the state going through JSON before each; return the turns that folded."""
+    """Play the turns, the state going through JSON before each; return those of the *folds* made."""
     scripted = ScriptedSummarizer(repeat="what was said so far in few words")
     reducer = HistoryReducer(config, summarizer=scripted)
     history, state, folded = History(), None, []
-    for number in range(turns):
+    for number in range(TURNS):
+        if len(folded) == folds:
+            break
         question, answer = turn(number, size)
         history.append(question)
         if state is not None:
@@ -74,7 +75,7 @@ def config(
 @pytest.mark.parametrize("threshold", [0, 1, 5, 10, 20])
 def test_exchanges_fold_every_threshold_plus_one_turns(threshold: int, size: int) -> None:
     """With exchanges a turn is one unit, so of each S + 1 turns only one folds: 1 - 1/(S + 1)."""
-    folded, _ = play(config("exchanges", 20, threshold), size, FEW_TURNS)
+    folded, _ = play(config("exchanges", 20, threshold), size, folds=4)
     steps = {later - sooner for sooner, later in pairwise(folded)}
 
     assert folded[0] == 20 + threshold
@@ -101,7 +102,7 @@ def interval(size: int, threshold: int, target: int = 20) -> int:
 @pytest.mark.parametrize("threshold", [0, 1, 5, 10, 20, 21, 90])
 def test_messages_fold_by_the_formula(size: int, threshold: int) -> None:
     """With u messages a turn a fold comes every floor((S - extra)/u) + 1 turns, exactly."""
-    folded, _ = play(config("messages", 20, threshold), size, FEW_TURNS)
+    folded, _ = play(config("messages", 20, threshold), size, folds=4)
 
     assert {later - sooner for sooner, later in pairwise(folded[1:])} == {interval(size, threshold)}
 

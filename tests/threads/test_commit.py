@@ -134,34 +134,39 @@ _NAMED: dict[str, _Call] = {
     "commit": lambda _, thread: thread.commit(Change(messages=[TWO])),
 }
 
-_UNNAMED: dict[str, _Call] = {
+_OTHERS: dict[str, _Call] = {
     "abandon_run": lambda _, thread: thread.abandon_run(),
     "answer_tool": lambda _, thread: thread.answer_tool("c", "it ran"),
+    "save_reduction": lambda _, thread: thread.save_reduction(_reduction()),
+    "set_expiry": lambda _, thread: thread.set_expiry(None),
+    "set_metadata": lambda _, thread: thread.set_metadata({"a": 1}),
+}
+
+_UNNAMED: dict[str, _Call] = {
     "clear": lambda _, thread: thread.clear(),
     "edit": lambda _, thread: thread.edit(0, TWO),
+    "rewind": lambda _, thread: thread.rewind(0),
+    "undo_reduction": lambda _, thread: thread.undo_reduction(),
+}
+
+_MAKING: dict[str, _Call] = {
     "fork": lambda _, thread: thread.fork("u"),
     "restore": lambda store, _: store.restore(
         '{"Format":1,"Id":"u","MessageStoreSnapshot":{"Messages":[]}}'
     ),
-    "rewind": lambda _, thread: thread.rewind(0),
-    "save_reduction": lambda _, thread: thread.save_reduction(_reduction()),
-    "set_expiry": lambda _, thread: thread.set_expiry(None),
-    "set_metadata": lambda _, thread: thread.set_metadata({"a": 1}),
     "thread": lambda store, _: store.thread("u"),
-    "undo_reduction": lambda _, thread: thread.undo_reduction(),
 }
 
-
-_MAKING = ("fork", "restore", "thread")
+_CALLS = {**_NAMED, **_OTHERS, **_UNNAMED, **_MAKING}
 
 
 def _reduction() -> HistoryReductionState:
     return reduction_of([ONE], 1, "one was said")
 
 
-@pytest.mark.parametrize("name", [*_NAMED, *_UNNAMED])
-def test_an_error_names_an_id_where_the_caller_can_give_one(name: str) -> None:
-    """A call that takes an id is told to be made again under it, any other where to look."""
+@pytest.mark.parametrize("name", _CALLS)
+def test_an_error_names_the_id_of_what_can_be_committed_again(name: str) -> None:
+    """What `commit` takes can be made again under its id; for anything else it says where to look."""
 
     async def run() -> CommitUnknownError:
         storage = Doubtful(steady=True, makes=True)
@@ -174,18 +179,19 @@ def test_an_error_names_an_id_where_the_caller_can_give_one(name: str) -> None:
             await thread.save_reduction(_reduction())
         storage.breaks, storage.blinds = True, True
         with pytest.raises(CommitUnknownError) as caught:
-            await (_NAMED | _UNNAMED)[name](store, thread)
+            await _CALLS[name](store, thread)
         return caught.value
 
     error = asyncio.run(run())
     way = "Refresh, and check whether it is there"
-    if name in _NAMED:
-        way = "Refresh, then commit again with the commit_id of this error"
+    is_named = name in {**_NAMED, **_OTHERS}
+    if is_named:
+        way += ", or commit again with the commit_id of this error"
     elif name in _MAKING:
         way = "Check with `find` whether the thread is there"
 
     assert str(error).endswith(f": the connection broke. {way}")
-    assert (error.commit_id is not None) == (name in _NAMED)
+    assert (error.commit_id is not None) == is_named
 
 
 @pytest.mark.parametrize("makes", [False, True], ids=["not made", "made"])
@@ -198,10 +204,10 @@ def test_a_thread_that_may_have_been_made_is_looked_for(name: str, *, makes: boo
         store, thread = await begun(storage)
         storage.blinds = True
         with pytest.raises(CommitUnknownError, match="`find`"):
-            await _UNNAMED[name](store, thread)
+            await _MAKING[name](store, thread)
         assert (await store.find("u") is not None) == makes
         if not makes:
-            await _UNNAMED[name](store, thread)
+            await _MAKING[name](store, thread)
             assert await store.find("u") is not None
 
     asyncio.run(run())

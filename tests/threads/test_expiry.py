@@ -14,7 +14,7 @@ from foldline.errors import StoreVersionError, ThreadExistsError, ThreadNotFound
 from foldline.history.messages import Message
 from foldline.threads.change import Change
 from foldline.threads.checkpointer import ThreadCheckpointer
-from foldline.threads.head import close_head, decode_record
+from foldline.threads.head import decode_record, encode_head
 from foldline.threads.key import ThreadKey
 from foldline.threads.storage import StoredThread
 from foldline.threads.store import ThreadStore
@@ -78,7 +78,7 @@ async def make_newer(store: ThreadStore, name: str) -> None:
         id=b"12345678",
         revision=known.revision,
         epoch=head.epoch,
-        head=close_head(vault, key, head),
+        head=vault.close_up(encode_head(head), "head", key.tenant, key.id, str(head.revision)),
         active_at=head.last_activity.timestamp(),
         gone_at=None if head.expires_at is None else head.expires_at.timestamp(),
     )

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from os import urandom
 from typing import Protocol, Self, runtime_checkable
 
-from foldline.agent.arguments import TurnInput, check_model, messages_of
+from foldline.agent.arguments import TurnInput, checked_input, is_blocking
 from foldline.agent.background import BackgroundFold
 from foldline.agent.config import AgentConfig, AgentOptions
 from foldline.agent.event_stream import StreamingTurnResult
@@ -13,7 +13,7 @@ from foldline.agent.portal import PORTAL
 from foldline.agent.progress import TurnSetup
 from foldline.agent.reducer import HistoryReducer
 from foldline.agent.result import TurnResult
-from foldline.agent.telemetry import UNOBSERVED, ObservedModel, Observer
+from foldline.agent.telemetry import ObservedModel, Observer
 from foldline.agent.tools import Tool, tools_by_name
 from foldline.agent.tools.signature import ToolFunction
 from foldline.agent.turn import Turn
@@ -22,8 +22,7 @@ from foldline.errors import ConfigError
 from foldline.history.messages import Message
 from foldline.history.tokens import TokenEstimator, count_message
 from foldline.providers.model import ChatModel
-from foldline.providers.model_summarizer import ModelSummarizer
-from foldline.providers.summarizer import Summarizer
+from foldline.providers.summarizer import ModelSummarizer, Summarizer
 from foldline.providers.vendors.opening import open_model
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig, ProviderConfig
 from foldline.threads.stores.memory import MemoryStore
@@ -34,7 +33,6 @@ __all__ = ["Agent"]
 
 
 _OPTIONS = AgentOptions()
-_NO_REDUCTION = HistoryReductionConfig()
 # The share of a summarizer's window for what it reads. The rest is for what it writes, and for the
 # difference between our estimate and its count.
 _READING_SHARE = 0.6
@@ -63,7 +61,7 @@ class Agent:
         summarizer: Summarizer | Sequence[Summarizer] | None = None,
         options: AgentOptions = _OPTIONS,
         background_fold: BackgroundFold | None = None,
-        telemetry: Observer = UNOBSERVED,
+        telemetry: Observer | None = None,
     ) -> None:
         """
         Answer with *model*.
@@ -83,17 +81,17 @@ class Agent:
             ConfigError: An argument is wrong.
             MissingExtraError: The model needs a package that is not installed.
         """
-        config = _NO_REDUCTION if history_reduction is None else history_reduction
+        config = HistoryReductionConfig() if history_reduction is None else history_reduction
+        _check_parts(config, options, background_fold, telemetry)
         expect("name", name, str)
         expect("instructions", instructions, str)
-        _check_parts(config, options, background_fold, telemetry)
-        chat = check_model(open_model(model))
-        chain, writer = _summarizers(summarizer, config, chat, telemetry)
+        chat = _opened(model)
+        reducer, writer = _reducer(config, summarizer, chat, options, telemetry)
         self._opened = [one for one in (chat, writer) if one is not None and one is not model]
         self._setup = TurnSetup(
             agent=name,
             model=chat,
-            reducer=_reducer(config, chain, options).observed_by(telemetry),
+            reducer=reducer,
             tools=tools_by_name(tools),
             instructions=instructions,
             instruction_tokens=_tokens(instructions),
@@ -109,7 +107,7 @@ class Agent:
         *,
         tools: Iterable[Tool | ToolFunction] = (),
         background_fold: BackgroundFold | None = None,
-        telemetry: Observer = UNOBSERVED,
+        telemetry: Observer | None = None,
     ) -> "Agent":
         """
         Return the agent that *config* describes; see `agent_config_from_json`.
@@ -154,11 +152,7 @@ class Agent:
         return self._setup.reducer
 
     async def close(self) -> None:
-        """
-        Close the connections of the models that the agent has opened, like leaving its context.
-
-        Models that were passed in stay open.
-        """
+        """Close the connections of the models that the agent has opened, not of those passed in."""
         for model in self._opened:
             if isinstance(model, _Closing):
                 await model.close()
@@ -193,7 +187,8 @@ class Agent:
             ModelError: The model failed; the turn stays open and can be resumed.
             StoreError: The store failed; what was not acknowledged is not stored.
         """
-        return await self._run(_given(message, thread, config), thread, config, None)
+        given = checked_input(message, thread=thread, config=config)
+        return await self._run(given, thread, config, None)
 
     def run_stream(
         self,
@@ -207,7 +202,7 @@ class Agent:
 
         Arguments and errors are those of `run`.
         """
-        given = _given(message, thread, config)
+        given = checked_input(message, thread=thread, config=config)
         return StreamingTurnResult(lambda listen: self._run(given, thread, config, listen))
 
     def run_sync(
@@ -225,7 +220,8 @@ class Agent:
         Raises:
             BlockingCallError: An event loop is running in this thread.
         """
-        return PORTAL.run(self._run, _given(message, thread, config), thread, config, None)
+        given = checked_input(message, thread=thread, config=config)
+        return PORTAL.run(self._run, given, thread, config, None)
 
     async def _run(
         self,
@@ -239,55 +235,47 @@ class Agent:
         return await Turn(self._setup, thread, given, overrides=config, listen=listen).run()
 
 
-def _given(message: TurnInput, thread: object, config: object) -> list[Message]:
-    expect("thread", thread, ConversationThread | None, hint="`await store.thread(id)` gives one")
-    expect("config", config, AgentRunConfig | None)
-    return messages_of(message)
-
-
 def _check_parts(config: object, options: object, background: object, telemetry: object) -> None:
     expect("history_reduction", config, HistoryReductionConfig)
     expect("options", options, AgentOptions)
     expect("background_fold", background, BackgroundFold | None)
-    expect("telemetry", telemetry, Observer)
+    expect("telemetry", telemetry, Observer | None)
 
 
 def _tokens(instructions: str) -> int:
-    if not instructions:
-        return 0
-    return count_message(Message.system(instructions), TokenEstimator())
+    return count_message(Message.system(instructions), TokenEstimator()) if instructions else 0
+
+
+def _opened(model: str | ProviderConfig | ChatModel) -> ChatModel:
+    chat = open_model(model)
+    if is_blocking(chat.respond):
+        message = f"{type(chat).__name__}.respond must be async"
+        raise ConfigError(message)
+    return chat
 
 
 def _reducer(
     config: HistoryReductionConfig,
-    chain: Summarizer | Sequence[Summarizer],
+    given: Summarizer | Sequence[Summarizer] | None,
+    model: ChatModel,
     options: AgentOptions,
-) -> HistoryReducer:
-    return HistoryReducer(
+    observer: Observer | None,
+) -> tuple[HistoryReducer, ChatModel | None]:
+    chain, opened = given or (), None
+    if given is None and config.enabled and config.strategy == "summarizing":
+        provider = config.summarizer_provider
+        opened = None if provider is None else open_model(provider)
+        writer = opened or model
+        chain = ModelSummarizer(writer if observer is None else ObservedModel(writer, observer))
+    reducer = HistoryReducer(
         config,
         summarizer=chain,
         summarizer_window=_window_of(chain),
         timeout=options.summarizer_timeout,
         summary_budget=options.summary_budget,
     )
-
-
-def _summarizers(
-    given: Summarizer | Sequence[Summarizer] | None,
-    config: HistoryReductionConfig,
-    model: ChatModel,
-    observer: Observer,
-) -> tuple[Summarizer | Sequence[Summarizer], ChatModel | None]:
-    """Return what writes summaries, and the model that was opened for it, if any."""
-    if given is not None:
-        return given, None
-    if not config.enabled or config.strategy != "summarizing":
-        return (), None
-    provider = config.summarizer_provider
-    opened = None if provider is None else open_model(provider)
-    writer = opened or model
-    watched = writer if observer is UNOBSERVED else ObservedModel(writer, observer)
-    return ModelSummarizer(watched), opened
+    reducer.telemetry = observer
+    return reducer, opened
 
 
 def _window_of(chain: Summarizer | Sequence[Summarizer]) -> int | None:

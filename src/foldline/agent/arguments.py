@@ -8,12 +8,12 @@ from typing import TypeAlias, cast
 from foldline.checks import expect
 from foldline.errors import ConfigError
 from foldline.history.messages import Message
-from foldline.providers.model import ChatModel
 from foldline.providers.summarizer import Summarizer
-from foldline.reduction.config import HistoryReductionConfig
+from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
+from foldline.threads.thread import ConversationThread
 
 
-__all__ = ["TurnInput", "check_model", "messages_of", "summarizer_chain"]
+__all__ = ["TurnInput", "checked_input", "is_blocking", "summarizer_chain"]
 
 
 TurnInput: TypeAlias = str | Message | Sequence[Message] | None
@@ -22,8 +22,10 @@ TurnInput: TypeAlias = str | Message | Sequence[Message] | None
 _HINT = "convert a vendor's items with `from_openai_chat` or its like in foldline.formats"
 
 
-def messages_of(given: object) -> list[Message]:
-    """Return *given*, a `TurnInput`, as messages."""
+def checked_input(given: object, *, thread: object = None, config: object = None) -> list[Message]:
+    """Return *given*, a `TurnInput`, as messages, after a check of what a turn gets beside it."""
+    expect("thread", thread, ConversationThread | None, hint="`await store.thread(id)` gives one")
+    expect("config", config, AgentRunConfig | None)
     if given is None:
         return []
     if isinstance(given, str):
@@ -35,14 +37,6 @@ def messages_of(given: object) -> list[Message]:
     for place, one in enumerate(messages):
         expect(f"message[{place}]", one, Message, hint=_HINT)
     return messages
-
-
-def check_model(model: ChatModel) -> ChatModel:
-    """Return *model*."""
-    if _is_blocking(model.respond):
-        message = f"{type(model).__name__}.respond must be async"
-        raise ConfigError(message)
-    return model
 
 
 def summarizer_chain(given: object, config: HistoryReductionConfig) -> tuple[Summarizer, ...]:
@@ -64,13 +58,13 @@ def _summarizer(given: object, name: str) -> Summarizer:
     expect(name, given, Summarizer, hint="it needs a name and async summarize()")
     summarizer = cast("Summarizer", given)
     expect(f"{name}.name", summarizer.name, str)
-    if _is_blocking(summarizer.summarize):
+    if is_blocking(summarizer.summarize):
         message = f"{type(given).__name__}.summarize must be async"
         raise ConfigError(message)
     return summarizer
 
 
-def _is_blocking(method: object) -> bool:
+def is_blocking(method: object) -> bool:
     """Whether *method* cannot be awaited, as far as one can see without calling it."""
     if not callable(method):
         return True

@@ -20,6 +20,7 @@ from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.providers.model import ChatRequest, ChatResponse
 from foldline.reduction.config import AgentRunConfig
+from foldline.reduction.event import HistoryReductionEvent
 from foldline.reduction.view import view_of, view_tokens
 from foldline.threads.change import Change
 from foldline.threads.read_only import ThreadWindow
@@ -37,11 +38,7 @@ _TAKEN_SHARE = 0.9
 
 
 class Asking:
-    """
-    One model call with the reduction before it.
-
-    After `run`, either `response` is set, or a fold has ended the turn.
-    """
+    """One model call with the reduction before it: sets `response`, unless a fold ends the turn."""
 
     def __init__(
         self,
@@ -70,16 +67,20 @@ class Asking:
         for left in range(self._setup.options.max_overflow_folds, -1, -1):
             window = await self._window(waits=harder or self._is_forced)
             reduced = await (self._harder(window) if harder else self._reduced(window))
-            if reduced.event is not None:
-                self._progress.emit(reduced.event)
-            if refusal is not None and not _performed(reduced):
+            event = reduced.event
+            if event is not None:
+                self._progress.emit(event)
+            fold = _fold_of(reduced)
+            if fold is not None:
+                await self._keep(fold, reduced.termination_reason)
+                if not self._progress.state.is_open:
+                    return
+            elif refusal is not None:
                 raise refusal
-            await self._keep(reduced)
-            if not self._progress.state.is_open:
-                return
             # A background fold may have loaded messages of another writer.
             self._progress.check()
-            if left and self._should_shrink(reduced, was_tried=harder):
+            # If a fold was tried for the same reason and failed, the vendor is asked anyway.
+            if left and not (harder and fold is None) and self._is_too_long(event):
                 harder = True
                 continue
             try:
@@ -93,11 +94,7 @@ class Asking:
                 return
 
     async def _window(self, *, waits: bool = False) -> ThreadWindow:
-        """
-        Return the part of the thread that the call needs, and report a background fold in it.
-
-        With *waits* it is read after the background fold that is running.
-        """
+        """Return what the call needs of the thread; with *waits*, after the running fold."""
         reducer, thread = self._setup.reducer, self._progress.thread
         background = self._setup.background
         if background is not None and waits and background.is_running(self._fold_key):
@@ -160,53 +157,43 @@ class Asking:
         self, window: ThreadWindow, epoch: bytes
     ) -> ReductionMetadata | None:
         reducer, thread = self._setup.reducer, self._progress.thread
-        reduced = await reducer.reduce(window.history, state=window.reduction)
-        state, event = reduced.state, reduced.event
-        if state is None or event is None or event.status != "performed":
-            return None
+        fold = _fold_of(await reducer.reduce(window.history, state=window.reduction))
         ground = window.reduction
+        if fold is None:
+            return None
         if ground is not None and not any(map(ground.is_same_as, await thread.reductions())):
             # The reduction it is based on has been undone.
             return None
         try:
-            await thread.save_reduction(state, archive=self._archives, epoch=epoch)
+            await thread.save_reduction(fold.state, archive=self._archives, epoch=epoch)
         except ThreadConflictError:
             # Another writer has folded, or the thread was rewound since the fold began.
             return None
-        return ReductionMetadata(state=state, event=event)
+        return fold
 
-    async def _keep(self, reduced: ReducedHistory[Message]) -> None:
-        """Store a new fold; if it ends the turn, in the commit that ends it."""
-        state, event = reduced.state, reduced.event
-        if state is None or event is None or event.status != "performed":
-            return
-        archive, reason = self._archives, reduced.termination_reason
-        self.reduction = ReductionMetadata(state=state, event=event)
+    async def _keep(self, fold: ReductionMetadata, reason: str | None) -> None:
+        """Store *fold*; if it ends the turn for a *reason*, in the commit that ends it."""
+        self.reduction = fold
+        change = Change(reduction=fold.state, archive=self._archives)
         try:
             if reason is None:
-                await self._progress.commit(Change(reduction=state, archive=archive))
+                await self._progress.commit(change)
             else:
-                await self._progress.end(reason, reduction=state, archive=archive)
+                await self._progress.end(reason, change)
         except ConfigError:
-            if not state.goes_back_from(self._progress.thread.last_reduction):
+            if not fold.state.goes_back_from(self._progress.thread.last_reduction):
                 raise
             # Another writer has folded further meanwhile; that fold stays.
             if reason is not None:
-                await self._progress.end(reason)
+                await self._progress.end(reason, Change())
 
-    def _should_shrink(self, reduced: ReducedHistory[Message], *, was_tried: bool) -> bool:
-        """
-        Whether the vendor would refuse the view, judging by its earlier refusals.
-
-        If a fold was tried for that reason and failed, the vendor is asked anyway.
-        """
-        state, event = self._progress.state, reduced.event
-        window = state.context_window
-        if window is None or state.context_window_model != self._setup.model.name:
+    def _is_too_long(self, event: HistoryReductionEvent | None) -> bool:
+        """Whether the vendor would refuse the view of *event*, judging by its earlier refusals."""
+        state = self._progress.state
+        if event is None or not self._may_fold or state.context_window is None:
             return False
-        if event is None or not self._may_fold or (was_tried and not _performed(reduced)):
-            return False
-        return event.reduced_tokens > window
+        is_same_model = state.context_window_model == self._setup.model.name
+        return is_same_model and event.reduced_tokens > state.context_window
 
     def _learn(self, error: ContextOverflowError, reduced: ReducedHistory[Message]) -> None:
         sent = 0 if reduced.event is None else reduced.event.reduced_tokens
@@ -232,7 +219,7 @@ class Asking:
             history=history,
             reduction=active,
         )
-        missing = basis.missing(progress.state)
+        missing = basis.missing(progress.state) if progress.state.service_thread_id else ()
         try:
             await self._send(basis, reduced, missing)
         except ServiceThreadLostError:
@@ -276,8 +263,13 @@ class Asking:
             observer=setup.observer,
             reduction=reduced.event,
         )
-        progress.state = basis.state_after(progress.state, self.response)
+        if self.response.service_thread_id or progress.state.service_thread_id:
+            progress.state = basis.state_after(progress.state, self.response)
 
 
-def _performed(reduced: ReducedHistory[Message]) -> bool:
-    return reduced.event is not None and reduced.event.status == "performed"
+def _fold_of(reduced: ReducedHistory[Message]) -> ReductionMetadata | None:
+    """Return the fold that *reduced* made, if it made one."""
+    state, event = reduced.state, reduced.event
+    if state is None or event is None or event.status != "performed":
+        return None
+    return ReductionMetadata(state=state, event=event)

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextvars import ContextVar, copy_context
-from typing import Generic, Self, TypeVar
+from typing import Generic, Protocol, Self, TypeVar
 
 from foldline.agent.events import AgentEvent
 from foldline.agent.result import ReductionMetadata, TurnResult
@@ -14,9 +14,14 @@ from foldline.history.messages import Message
 __all__ = ["EventStream", "Later", "StreamingTurnResult", "ended"]
 
 
+class _Result(Protocol):
+    @property
+    def reduction(self) -> ReductionMetadata | None: ...
+
+
 _Value = TypeVar("_Value")
 _Event = TypeVar("_Event")
-_Outcome = TypeVar("_Outcome")
+_Outcome = TypeVar("_Outcome", bound=_Result)
 
 
 # In the tasks of a stream: the streams that they work for.
@@ -42,9 +47,14 @@ class EventStream(Generic[_Event, _Outcome]):
     be resumed. A stream belongs to the event loop it is used in.
     """
 
-    def __init__(self, run: Callable[[Callable[[_Event], None]], Awaitable[_Outcome]]) -> None:
+    def __init__(
+        self,
+        run: Callable[[Callable[[_Event], None]], Awaitable[_Outcome]],
+        messages: Callable[[_Outcome], Awaitable[list[Message]]],
+    ) -> None:
         """Stream *run*, which passes its events to the function it is given."""
         self._run = run
+        self._messages = messages
         self._events = self._watched()
         self._lock = asyncio.Lock()
         self._work: asyncio.Future[_Outcome] | None = None
@@ -53,6 +63,10 @@ class EventStream(Generic[_Event, _Outcome]):
         self._error: BaseException | None = None
         self.final_result: Later[_Outcome] = Later(self._finish)
         """The result."""
+        self.final_history: Later[list[Message]] = Later(self._history)
+        """All messages of the thread after it."""
+        self.reduction: Later[ReductionMetadata | None] = Later(self._reduction)
+        """The newest fold; None if there was none, also on a cache hit."""
 
     def __aiter__(self) -> Self:
         return self
@@ -95,6 +109,12 @@ class EventStream(Generic[_Event, _Outcome]):
             raise TurnStoppedError
         return self._work.result()
 
+    async def _history(self) -> list[Message]:
+        return await self._messages(await self._finish())
+
+    async def _reduction(self) -> ReductionMetadata | None:
+        return (await self._finish()).reduction
+
     async def aclose(self) -> None:
         """Stop the work where it is, unless it has ended; readers get no further events."""
         self._is_closed = True
@@ -121,7 +141,7 @@ async def _worked(
     return await run(emit)
 
 
-async def ended(work: list[asyncio.Future[_Outcome]]) -> None:
+async def ended(work: list[asyncio.Future[_Value]]) -> None:
     """Cancel what of *work* has not ended, and wait for its end, even if cancelled again."""
     cancelled = None
     for one in work:
@@ -146,14 +166,4 @@ class StreamingTurnResult(EventStream[AgentEvent, TurnResult]):
         self, run: Callable[[Callable[[AgentEvent], None]], Awaitable[TurnResult]]
     ) -> None:
         """Stream the turn that *run* runs."""
-        super().__init__(run)
-        self.final_history: Later[list[Message]] = Later(self._history)
-        """All messages of the thread after the turn."""
-        self.reduction: Later[ReductionMetadata | None] = Later(self._reduction)
-        """The newest fold of the turn; None if there was none, also on a cache hit."""
-
-    async def _history(self) -> list[Message]:
-        return await (await self.final_result).thread.get_messages()
-
-    async def _reduction(self) -> ReductionMetadata | None:
-        return (await self.final_result).reduction
+        super().__init__(run, lambda result: result.thread.get_messages())

@@ -1,12 +1,12 @@
 """One model call: its request, its pieces, its response."""
 
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import aclosing
+from collections.abc import Callable, Mapping
+from contextlib import aclosing, nullcontext
 from os import urandom
 from types import MappingProxyType
 from typing import TypeAlias
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from foldline.agent.events import (
     AgentEvent,
@@ -19,7 +19,7 @@ from foldline.agent.events import (
     ToolCallArgumentsEvent,
     ToolCallStartEvent,
 )
-from foldline.agent.telemetry import Observer
+from foldline.agent.telemetry import Observation, Observer
 from foldline.errors import ConfigError, ModelError
 from foldline.history.messages import Message, Usage
 from foldline.history.parts import ReasoningPart, TextPart, ToolCallPart
@@ -37,7 +37,7 @@ from foldline.reduction.event import HistoryReductionEvent
 from foldline.threads.change import check_fields, check_messages
 
 
-__all__ = ["Deltas", "ask_model", "with_own_ids"]
+__all__ = ["ask_model"]
 
 
 _Block: TypeAlias = (
@@ -53,49 +53,43 @@ _BLOCKS: Mapping[type[ChatDelta], _Block] = MappingProxyType(
 )
 
 
-class Deltas:
-    """Turns the pieces of one response into events that start, continue and end."""
-
-    def __init__(self, iteration: int, emit: Callable[[AgentEvent], None]) -> None:
-        self._iteration = iteration
-        self._emit = emit
-        self._open: _Block | None = None
-        self._calls: set[int] = set()
-        self.has_begun = False
-        """Whether any piece has arrived."""
+class _Deltas(Struct):
+    iteration: int
+    emit: Callable[[AgentEvent], None]
+    open: _Block | None = None
+    calls: set[int] = set()
+    has_begun: bool = False
+    """Whether any piece has arrived."""
 
     def add(self, piece: ChatDelta) -> None:
         """Emit the events of *piece*."""
         self.has_begun = True
+        iteration = self.iteration
         if isinstance(piece, ToolCallDelta):
             self.close()
-            self._call(piece)
+            index = piece.index
+            if index not in self.calls:
+                self.calls.add(index)
+                self.emit(ToolCallStartEvent(iteration=iteration, index=index, name=piece.name))
+            if piece.arguments:
+                delta = piece.arguments
+                self.emit(ToolCallArgumentsEvent(iteration=iteration, index=index, delta=delta))
         elif piece.text:
             block = _BLOCKS[type(piece)]
-            if block is not self._open:
+            if block is not self.open:
                 self.close()
-                self._emit(block[0](iteration=self._iteration))
-                self._open = block
-            self._emit(block[1](iteration=self._iteration, text=piece.text))
-
-    def _call(self, piece: ToolCallDelta) -> None:
-        iteration, index = self._iteration, piece.index
-        if index not in self._calls:
-            self._calls.add(index)
-            self._emit(ToolCallStartEvent(iteration=iteration, index=index, name=piece.name))
-        if piece.arguments:
-            event = ToolCallArgumentsEvent(iteration=iteration, index=index, delta=piece.arguments)
-            self._emit(event)
+                self.emit(block[0](iteration=iteration))
+                self.open = block
+            self.emit(block[1](iteration=iteration, text=piece.text))
 
     def close(self) -> None:
         """Emit the end of the open block, if there is one."""
-        if self._open is not None:
-            self._emit(self._open[2](iteration=self._iteration))
-        self._open = None
+        if self.open is not None:
+            self.emit(self.open[2](iteration=self.iteration))
+        self.open = None
 
     def add_all(self, response: ChatResponse) -> None:
         """Emit the events of a response that arrived as a whole."""
-        calls = 0
         for message in response.messages:
             for part in message.parts:
                 if isinstance(part, TextPart):
@@ -103,11 +97,8 @@ class Deltas:
                 elif isinstance(part, ReasoningPart):
                     self.add(ReasoningDelta(part.content))
                 elif isinstance(part, ToolCallPart):
-                    piece = ToolCallDelta(
-                        index=calls, id=part.id, name=part.name, arguments=part.arguments
-                    )
-                    self.add(piece)
-                    calls += 1
+                    index, arguments = len(self.calls), part.arguments
+                    self.add(ToolCallDelta(index=index, name=part.name, arguments=arguments))
 
 
 async def ask_model(
@@ -117,26 +108,25 @@ async def ask_model(
     *,
     iteration: int,
     streams: bool,
-    observer: Observer,
+    observer: Observer | None,
     reduction: HistoryReductionEvent | None,
 ) -> ChatResponse:
-    """
-    Return the answer of *model* to *request*, and emit it while it arrives.
-
-    *streams* asks the model to stream if it can; *reduction* is how the request's view was made.
-    """
-    deltas = Deltas(iteration, emit)
+    """Return the answer of *model* to *request*, and emit it while it arrives."""
+    deltas = _Deltas(iteration, emit)
     streaming = model if streams and isinstance(model, StreamingChatModel) else None
-    observed = observer.model_call(
-        request, model=model.name, streams=streaming is not None, reduction=reduction
-    )
+    observed: Observation[ChatResponse] | nullcontext[None] = nullcontext()
+    if observer is not None:
+        observed = observer.model_call(
+            request, model=model.name, streams=streaming is not None, reduction=reduction
+        )
     try:
         with observed as answered:
             if streaming is not None:
                 response = await _streamed(streaming, request, deltas)
             else:
                 response = _checked(await model.respond(request), model)
-            answered(response)
+            if answered is not None:
+                answered(response)
         if not deltas.has_begun:
             deltas.add_all(response)
     finally:
@@ -145,7 +135,7 @@ async def ask_model(
 
 
 async def _streamed(
-    model: StreamingChatModel, request: ChatRequest, deltas: Deltas
+    model: StreamingChatModel, request: ChatRequest, deltas: _Deltas
 ) -> ChatResponse:
     response = None
     async with aclosing(model.stream(request)) as pieces:
@@ -161,7 +151,7 @@ async def _streamed(
 
 
 def _checked(response: ChatResponse, model: ChatModel) -> ChatResponse:
-    """Return *response* without empty messages."""
+    """Return *response* without empty messages, and with a unique id for each call."""
     # A custom model may return anything, whatever its annotation says.
     if not isinstance(response, ChatResponse):  # pyright: ignore[reportUnnecessaryIsInstance]
         message = f"{model.name} must return a ChatResponse, got {type(response).__name__}"
@@ -177,35 +167,30 @@ def _checked(response: ChatResponse, model: ChatModel) -> ChatResponse:
         message = f"{name} cannot be stored: a {type(response.usage).__name__} - at `$.usage`"
         raise ModelError(message)
     said: list[Message] = []
+    known, service = {""}, response.service_thread_id
     for one in response.messages:
         if one.role != "assistant":
             message = f"{model.name} must return assistant messages, got role {one.role!r}"
             raise ModelError(message)
         if one.parts:
-            said.append(one)
+            own = _with_own_ids(one, known) if one.tool_calls else one
+            # What the vendor stores has the ids that it gave.
+            service = service if own is one else None
+            said.append(own)
     if said and response.usage is not None and said[-1].usage is None:
         said[-1] = structs.replace(said[-1], usage=response.usage)
-    return structs.replace(response, messages=tuple(said))
+    return structs.replace(response, messages=tuple(said), service_thread_id=service)
 
 
-def with_own_ids(messages: Iterable[Message]) -> list[Message]:
-    """
-    Return *messages* with a unique id for each call.
-
-    Some vendors give none, or the same one twice, and only the id links a result to its call.
-    """
-    known = {""}
-    result: list[Message] = []
-    for message in messages:
-        parts = list(message.parts)
-        for place, part in enumerate(parts):
-            if isinstance(part, ToolCallPart):
-                own = f"call_{urandom(16).hex()}" if part.id in known else part.id
-                parts[place] = structs.replace(part, id=own)
-                known.add(own)
-        # A vendor's own item would contain the old id.
-        is_same = tuple(parts) == message.parts
-        result.append(
-            message if is_same else structs.replace(message, parts=tuple(parts), native=None)
-        )
-    return result
+def _with_own_ids(message: Message, known: set[str]) -> Message:
+    # Some vendors give no id, or the same one twice, and only the id links a result to its call.
+    parts = list(message.parts)
+    for place, part in enumerate(parts):
+        if isinstance(part, ToolCallPart):
+            own = f"call_{urandom(16).hex()}" if part.id in known else part.id
+            parts[place] = structs.replace(part, id=own)
+            known.add(own)
+    if tuple(parts) == message.parts:
+        return message
+    # A vendor's own item would contain the old id.
+    return structs.replace(message, parts=tuple(parts), native=None)

@@ -13,7 +13,7 @@ from foldline.threads.loop_state import COMPLETED
 from foldline.threads.thread import ConversationThread
 
 
-__all__ = ["AGENT_KEY", "ReductionMetadata", "TurnResult", "answered_by", "dated"]
+__all__ = ["AGENT_KEY", "ReductionMetadata", "TurnResult", "answered_by", "signed"]
 
 
 AGENT_KEY: Final = "agent"
@@ -96,6 +96,10 @@ def answered_by(message: Message) -> str | None:
     return name if isinstance(name, str) else None
 
 
-def dated(message: Message, now: datetime) -> Message:
-    """Return *message* with a creation time: *now*, unless it has one."""
-    return message if message.created_at else structs.replace(message, created_at=now)
+def signed(message: Message, now: datetime, *, agent: str | None = None) -> Message:
+    """Return *message* with its creation time and the *agent* that produced it."""
+    metadata = message.metadata
+    if agent is not None:
+        # Not as its name, which would be sent and change bytes that a vendor has cached.
+        metadata = {AGENT_KEY: agent, **(metadata or {})}
+    return structs.replace(message, created_at=message.created_at or now, metadata=metadata)

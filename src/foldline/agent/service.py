@@ -40,9 +40,8 @@ class Basis(Struct, frozen=True, kw_only=True):
     def missing(self, state: AgentLoopState) -> tuple[Message, ...]:
         """Return what the vendor of *state* lacks; nothing if it has to be sent the whole view."""
         history, at = self.history, state.service_watermark
-        if state.service_thread_id is None or not history.start <= at <= len(history):
-            return ()
-        if self._mark(history.digest(at)) != state.service_mark:
+        is_held = history.start <= at <= len(history)
+        if not is_held or self._mark(history.digest(at)) != state.service_mark:
             return ()
         news = history[at:]
         if not news or not _waiting(history, at) <= _answered(news):
@@ -86,11 +85,7 @@ def _answered(news: Sequence[Message]) -> set[str]:
 
 
 def begun(thread: ConversationThread, *, run_id: str, agent: str) -> AgentLoopState:
-    """
-    Return the state of a run that *agent* begins on *thread*.
-
-    It includes what outlives a run: what the vendor stores, and what its refusals revealed.
-    """
+    """Return the state of a run that *agent* begins, with what outlives a run."""
     state = AgentLoopState(
         run_id=run_id,
         conversation_id=thread.id,

@@ -14,7 +14,8 @@ asked. If the vendor refuses the request as too long, more is folded and it is s
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
+from functools import partial
 from os import urandom
 from time import perf_counter
 
@@ -34,16 +35,16 @@ from foldline.agent.events import (
     TurnFinishedEvent,
     TurnStartedEvent,
 )
-from foldline.agent.model_call import with_own_ids
 from foldline.agent.progress import Progress, TurnSetup
-from foldline.agent.result import AGENT_KEY, ReductionMetadata, TurnResult, dated
+from foldline.agent.result import ReductionMetadata, TurnResult, signed
 from foldline.agent.service import begun
+from foldline.agent.telemetry import Observation
 from foldline.agent.tool_batch import ToolBatch
 from foldline.agent.tools import call_signature
 from foldline.errors import StoreError, ThreadConflictError, UsageError
 from foldline.history.messages import Message, Usage, total_usage
 from foldline.history.parts import ToolCallPart
-from foldline.providers.model import ChatResponse, FinishReason
+from foldline.providers.model import ChatResponse
 from foldline.reduction.config import AgentRunConfig
 from foldline.threads.change import Change
 from foldline.threads.loop_state import COMPLETED, AgentLoopState
@@ -83,12 +84,11 @@ class Turn:
     async def run(self) -> TurnResult:
         """Run the turn to its end; see `Agent.run`."""
         setup, thread, at = self._setup, self._thread, self._at
-        with (
-            setup.observer.turn(
-                agent=setup.agent, model=setup.model.name, thread_id=thread.id
-            ) as self._observe,
-            thread.turn(),
-        ):
+        observed: Observation[AgentEvent] | nullcontext[None] = nullcontext()
+        if setup.observer is not None:
+            named = setup.model.name
+            observed = setup.observer.turn(agent=setup.agent, model=named, thread_id=thread.id)
+        with observed as self._observe, thread.turn():
             await self._begin()
             while at.state.is_open:
                 await self._iterate()
@@ -127,7 +127,7 @@ class Turn:
             # The vendor may have an answer that was never stored, so it gets everything again.
             at.state = resumed.with_service(None)
         else:
-            given = [dated(message, thread.now()) for message in self._given]
+            given = list(map(partial(signed, now=thread.now()), self._given))
             await at.commit(Change(messages=given, execution=at.state, source="input"))
         started = TurnStartedEvent(
             agent=self._setup.agent,
@@ -162,7 +162,7 @@ class Turn:
         reason = termination(state, self._setup.options, elapsed=elapsed)
         if reason is not None:
             self._decide("terminate", reason)
-            await self._at.end(reason)
+            await self._at.end(reason, Change())
             return
         self._decide("call_model")
         overrides = self._overrides
@@ -180,9 +180,9 @@ class Turn:
         await self._answered(asking.response)
 
     async def _answered(self, response: ChatResponse) -> None:
-        """Store the model's answer, and run the tools that it calls."""
         iteration = self._at.state.iteration
-        said = list(map(self._signed, with_own_ids(response.messages)))
+        sign = partial(signed, now=self._thread.now(), agent=self._setup.agent)
+        said = list(map(sign, response.messages))
         calls = [call for message in said for call in message.tool_calls]
         for index, call in enumerate(calls):
             event = ToolCallEndEvent(
@@ -195,7 +195,14 @@ class Turn:
             self._emit(event)
         self._usages.append(response.usage)
         self._at.state = structs.replace(self._at.state, last_assistant_message_id=response.id)
-        await (self._act(said, calls) if calls else self._complete(said, response.finish_reason))
+        if calls:
+            await self._act(said, calls)
+        else:
+            # An answer that was cut off or filtered is stored too, but the turn is not complete.
+            is_whole = response.finish_reason in {"stop", "tool_call"}
+            reason = None if is_whole else f"The model stopped early: {response.finish_reason}"
+            await self._at.end(reason or COMPLETED, Change(messages=said))
+            self._decide("complete" if is_whole else "terminate", reason)
         finished = IterationFinishedEvent(
             iteration=iteration,
             finish_reason=response.finish_reason,
@@ -209,13 +216,6 @@ class Turn:
         iteration = self._at.state.iteration
         self._emit(DecisionEvent(iteration=iteration, decision=decision, reason=reason))
 
-    async def _complete(self, said: Sequence[Message], finish_reason: FinishReason) -> None:
-        # An answer that was cut off or filtered is stored too, but the turn is not complete.
-        is_whole = finish_reason in {"stop", "tool_call"}
-        reason = COMPLETED if is_whole else f"The model stopped early: {finish_reason}"
-        await self._at.end(reason, messages=said)
-        self._decide("complete" if is_whole else "terminate", None if is_whole else reason)
-
     async def _act(self, said: Sequence[Message], calls: Sequence[ToolCallPart]) -> None:
         options, state = self._setup.options, self._at.state
         repeat = repeated_call(state, calls, options)
@@ -225,7 +225,8 @@ class Turn:
             self._emit(repeat)
         if reason is not None:
             self._decide("terminate", reason)
-            await self._at.end(reason, messages=[*said, *self._refusals(calls, reason)])
+            change = Change(messages=[*said, *self._refusals(calls, reason)])
+            await self._at.end(reason, change)
             return
         for call in calls:
             state = state.with_tool_call(call.name, call_signature(call.arguments))
@@ -239,7 +240,8 @@ class Turn:
         """Return answers to calls that are not run, and the text that the user sees."""
         now = self._thread.now()
         answers = [Message.tool(call.id, f"Not run. {reason}", name=call.name) for call in calls]
-        return [*(dated(one, now) for one in answers), self._signed(Message.assistant(reason))]
+        shown = signed(Message.assistant(reason), now, agent=self._setup.agent)
+        return [*(signed(one, now) for one in answers), shown]
 
     async def _run_tools(self, batch: ToolBatch) -> None:
         try:
@@ -247,18 +249,13 @@ class Turn:
             pending = len(self._thread.pending_tools)
             change = Change(messages=batch.answers, execution=batch.next_state())
             await self._at.commit(change)
-        except ThreadConflictError:
+        except ThreadConflictError as conflict:
             with suppress(StoreError, UsageError):
-                await batch.keep()
+                await batch.keep(conflict)
             raise
         self._at.emit_checkpoint("saved")
         if pending:
             self._at.emit_checkpoint("pending_deleted", pending=pending)
-
-    def _signed(self, message: Message) -> Message:
-        """Return *message* with the agent's name in its metadata, which is stored and never sent."""
-        metadata = {**(message.metadata or {}), AGENT_KEY: self._setup.agent}
-        return dated(structs.replace(message, metadata=metadata), self._thread.now())
 
 
 def _unanswered(messages: Sequence[Message]) -> list[ToolCallPart]:
@@ -291,11 +288,7 @@ def termination(state: AgentLoopState, options: AgentOptions, *, elapsed: float)
 def repeated_call(
     state: AgentLoopState, calls: Sequence[ToolCallPart], options: AgentOptions
 ) -> RepeatBreakerEvent | None:
-    """
-    Return the event of the first of *calls* that would be one repetition too many.
-
-    The ids of calls and the order of arguments do not matter.
-    """
+    """Return the event of the first of *calls* that would be one repetition too many."""
     for call in calls:
         state = state.with_tool_call(call.name, call_signature(call.arguments))
         count = state.repeat_counts[call.name]
@@ -313,7 +306,6 @@ def repeated_call(
 def _unknown_tools(
     calls: Sequence[ToolCallPart], known: Sequence[str], options: AgentOptions
 ) -> str | None:
-    """Return why the turn ends because of unknown tools; None if it continues."""
     unknown = sorted({call.name for call in calls}.difference(known))
     if not unknown or not options.terminate_on_unknown_tools:
         return None

@@ -1,16 +1,15 @@
 """Many turns on one thread, of one agent or several."""
 
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from os import urandom
 from types import MappingProxyType
 from typing import ParamSpec, TypeVar, cast
 
 from foldline.agent.agent import Agent
-from foldline.agent.arguments import TurnInput, messages_of
-from foldline.agent.event_stream import EventStream, Later
+from foldline.agent.arguments import TurnInput, checked_input
+from foldline.agent.event_stream import EventStream
 from foldline.agent.portal import PORTAL
-from foldline.agent.result import ReductionMetadata
 from foldline.checks import expect
 from foldline.conversation.orchestration import ConversationEvent, OrchestrationResult
 from foldline.conversation.orchestrator import Orchestrator
@@ -31,26 +30,6 @@ _Result = TypeVar("_Result")
 
 class ConversationStream(EventStream[ConversationEvent, OrchestrationResult]):
     """The events of an answer as they happen, and its result; see `EventStream`."""
-
-    def __init__(
-        self,
-        send: Callable[[Callable[[ConversationEvent], None]], Awaitable[OrchestrationResult]],
-        messages: Callable[[], Awaitable[list[Message]]],
-    ) -> None:
-        """Stream *send*, which answers on the thread that *messages* reads."""
-        super().__init__(send)
-        self._messages = messages
-        self.final_history: Later[list[Message]] = Later(self._history)
-        """All messages of the thread after the answer."""
-        self.reduction: Later[ReductionMetadata | None] = Later(self._reduction)
-        """The newest fold; None if there was none, also on a cache hit."""
-
-    async def _history(self) -> list[Message]:
-        await self.final_result
-        return await self._messages()
-
-    async def _reduction(self) -> ReductionMetadata | None:
-        return (await self.final_result).reduction
 
 
 class Conversation:
@@ -93,8 +72,7 @@ class Conversation:
                 f"orchestrator must be an Orchestrator, got {kind}: it needs async orchestrate()"
             )
             raise ConfigError(message)
-        hint = "`await store.thread(id)` gives one"
-        expect("thread", thread, ConversationThread | None, hint=hint)
+        checked_input(None, thread=thread)
         self._orchestrator = orchestrator
         self._thread = thread
         self._is_sending = False
@@ -138,7 +116,7 @@ class Conversation:
             ModelError: The model failed; no message is lost, and `resume` continues.
             StoreError: The store failed; what was not acknowledged is not stored.
         """
-        return await self._send(messages_of(message), config, options, None)
+        return await self._send(checked_input(message, config=config), config, options, None)
 
     async def resume(
         self,
@@ -146,17 +124,13 @@ class Conversation:
         config: AgentRunConfig | None = None,
         options: Mapping[str, object] | None = None,
     ) -> OrchestrationResult | None:
-        """
-        Answer what waits on the thread; return None if nothing does.
-
-        Arguments and errors are those of `send` without a message.
-        """
+        """Answer what waits on the thread like `send` without a message; None if nothing waits."""
         thread = self._thread
         if thread is None:
             return None
         state = thread.execution_state
         if (state is not None and state.is_open) or await is_waiting(thread):
-            return await self._send([], config, options, None)
+            return await self.send(config=config, options=options)
         return None
 
     def send_stream(
@@ -171,10 +145,9 @@ class Conversation:
 
         Arguments and errors are those of `send`.
         """
-        given = messages_of(message)
-        expect("config", config, AgentRunConfig | None)
+        given = checked_input(message, config=config)
         return ConversationStream(
-            lambda listen: self._send(given, config, options, listen), self.messages
+            lambda listen: self._send(given, config, options, listen), lambda _: self.messages()
         )
 
     def send_sync(
@@ -190,7 +163,7 @@ class Conversation:
         Raises:
             BlockingCallError: An event loop is running in this thread.
         """
-        return PORTAL.run(self._send, messages_of(message), config, options, None)
+        return PORTAL.run(self._send, checked_input(message, config=config), config, options, None)
 
     async def _send(
         self,
@@ -199,7 +172,6 @@ class Conversation:
         options: Mapping[str, object] | None,
         listen: Callable[[ConversationEvent], None] | None,
     ) -> OrchestrationResult:
-        expect("config", config, AgentRunConfig | None)
         if self._is_sending:
             message = "this conversation is answering another message: wait for its end"
             raise RunStartError(message)
@@ -222,28 +194,26 @@ class Conversation:
 
 
 def _by_name(given: object) -> Mapping[str, Agent]:
+    keys: list[object] = []
+    agents: list[object] = [given]
     if isinstance(given, Mapping):
         named = cast("Mapping[object, object]", given)
-        agents = [_agent(one) for one in named.values()]
-        for key, agent in zip(named, agents, strict=True):
-            if key != agent.name:
-                message = f"the key of an agent must be its name {agent.name!r}, got {key!r}"
-                raise ConfigError(message)
+        keys, agents = list(named), list(named.values())
     elif isinstance(given, list | tuple):
-        agents = [_agent(one) for one in cast("Sequence[object]", given)]
-    else:
-        agents = [_agent(given)]
-    by_name = {agent.name: agent for agent in agents}
-    if len(by_name) < len(agents):
-        names = ", ".join(agent.name for agent in agents)
-        message = f"agents must have different names, got {names}"
-        raise ConfigError(message)
+        agents = list(cast("Sequence[object]", given))
+    by_name: dict[str, Agent] = {}
+    for agent in agents:
+        expect("agent", agent, Agent)
+        assert isinstance(agent, Agent)
+        if agent.name in by_name:
+            message = f"agents must have different names, got {agent.name} twice"
+            raise ConfigError(message)
+        by_name[agent.name] = agent
+    for key, name in zip(keys, by_name, strict=False):
+        if key != name:
+            message = f"the key of an agent must be its name {name!r}, got {key!r}"
+            raise ConfigError(message)
     return MappingProxyType(by_name)
-
-
-def _agent(given: object) -> Agent:
-    expect("agent", given, Agent)
-    return cast("Agent", given)
 
 
 def _is_orchestrator(given: object) -> bool:

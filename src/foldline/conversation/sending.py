@@ -14,18 +14,16 @@ answered.
 
 import logging
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing, suppress
-from datetime import datetime
 from os import urandom
 from time import perf_counter
 
 from msgspec import UNSET, UnsetType, structs
 
 from foldline.agent.agent import Agent
-from foldline.agent.events import AgentEvent
 from foldline.agent.progress import Progress
-from foldline.agent.result import AGENT_KEY, ReductionMetadata, dated
+from foldline.agent.result import ReductionMetadata, signed
 from foldline.agent.service import begun
 from foldline.checks import expect
 from foldline.conversation.orchestrated_agent import OrchestratedAgent, Stage
@@ -56,8 +54,6 @@ __all__ = ["Sending", "is_waiting"]
 
 
 _LOG = logging.getLogger("foldline")
-
-_Pieces = AsyncGenerator[ConversationEvent | OrchestrationResult, None]
 
 
 class Sending:
@@ -125,7 +121,7 @@ class Sending:
         thread, state = self._thread, self._thread.execution_state
         if self._given:
             now = thread.now()
-            await self._commit([dated(message, now) for message in self._given])
+            await self._commit([signed(message, now) for message in self._given])
             self._answer_start = thread.count
         limit = (
             orchestrator.history_limit if isinstance(orchestrator, BoundedOrchestrator) else None
@@ -156,10 +152,17 @@ class Sending:
             return await orchestrator.orchestrate(
                 self._history, self._agents, conversation_id, options
             )
-        pieces = orchestrator.orchestrate_stream(
+        result = None
+        stream = orchestrator.orchestrate_stream(
             self._history, self._agents, conversation_id, options
         )
-        return await _heard(pieces, listen)
+        async with aclosing(stream) as pieces:
+            async for piece in pieces:
+                if isinstance(piece, OrchestrationResult):
+                    result = piece
+                else:
+                    listen(piece)
+        return result
 
     async def _turn_number(self) -> int:
         window = await self._thread.window()
@@ -173,7 +176,8 @@ class Sending:
         stage, agent, now = self._stage, result.selected_agent, self._thread.now()
         stage.show(agent)
         response = tuple(
-            _signed(one, agent, now) for one in _without_history(result.response, self._history)
+            signed(one, now, agent=agent if one.role == "assistant" else None)
+            for one in _without_history(result.response, self._history)
         )
         news = _without_stored(response, await self._stored())
         folds = [turn.reduction for _, turn in stage.turns if turn.reduction is not None]
@@ -226,7 +230,8 @@ class Sending:
                 settled=[run.call_id for run in thread.pending_tools] if answers else (),
                 source="loop" if answers else "input",
             )
-            await Progress(thread, ended, _nobody).commit(change)
+            # A step of the conversation is not a step of a turn: it has no event.
+            await Progress(thread, ended, lambda _: None).commit(change)
         self._stage.look()
 
     async def _filled(self, result: OrchestrationResult) -> OrchestrationResult:
@@ -256,43 +261,20 @@ async def is_waiting(thread: ConversationThread) -> bool:
     return any(one.role != "assistant" or one.tool_calls for one in last)
 
 
-async def _heard(
-    pieces: _Pieces, listen: Callable[[ConversationEvent], None]
-) -> OrchestrationResult | None:
-    result = None
-    async with aclosing(pieces):
-        async for piece in pieces:
-            if isinstance(piece, OrchestrationResult):
-                result = piece
-            else:
-                listen(piece)
-    return result
-
-
-def _nobody(_: AgentEvent) -> None:
-    """Drop the event: a step of the conversation is not a step of a turn."""
-
-
 def _without_history(
     response: Sequence[Message], history: Sequence[Message]
 ) -> tuple[Message, ...]:
     """Return *response* without *history*, if it begins with all of it."""
     size = len(history)
-    if len(response) >= size and all(map(_is_same, response, history)):
-        return tuple(response[size:])
-    return tuple(response)
-
-
-def _is_same(one: Message, other: Message) -> bool:
-    return one is other or message_digest(one) == message_digest(other)
+    begins = len(response) >= size and all(
+        one is other or message_digest(one) == message_digest(other)
+        for one, other in zip(response, history, strict=False)
+    )
+    return tuple(response[size:] if begins else response)
 
 
 def _without_stored(response: Iterable[Message], stored: Iterable[Message]) -> list[Message]:
-    """
-    Return those of *response* that are not in *stored*; each stored message counts once.
-
-    Two messages are the same if their roles, names and parts are.
-    """
+    """Return those of *response* that are not in *stored*; each stored message counts once."""
     left = Counter(map(message_digest, stored))
     news: list[Message] = []
     for message in response:
@@ -302,12 +284,3 @@ def _without_stored(response: Iterable[Message], stored: Iterable[Message]) -> l
         else:
             news.append(message)
     return news
-
-
-def _signed(message: Message, agent: str, now: datetime) -> Message:
-    """Return *message* with its time and, if it is the assistant's, the name of *agent*."""
-    if message.role != "assistant":
-        return dated(message, now)
-    # Not as its name, which would be sent and change bytes that a vendor has cached.
-    metadata = {AGENT_KEY: agent, **(message.metadata or {})}
-    return dated(structs.replace(message, metadata=metadata), now)

@@ -6,7 +6,7 @@ documents and head, and what they follow. A storage looks at nothing else.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final, Literal, TypeAlias, TypeVar, get_args
 
 import msgspec
@@ -41,6 +41,7 @@ __all__ = [
     "check_fields",
     "check_messages",
     "expect_moment",
+    "moved",
     "several",
 ]
 
@@ -71,11 +72,7 @@ class Document(Struct, frozen=True, gc=False):
     """What it is."""
 
     name: str
-    """
-    Its name among those of its kind: empty if there is only one.
-
-    Of two reductions or checkpoints the newer one has the greater name.
-    """
+    """Its name among those of its kind; of two reductions or checkpoints the newer has the greater."""
 
     data: bytes
     """Its content."""
@@ -88,7 +85,7 @@ class Epoch(Struct, frozen=True, gc=False):
     """Its id, 16 random bytes."""
 
     at: int
-    """The number of the first row that is replaced; new rows are appended from there."""
+    """The number of the first row that is replaced, where new rows are appended."""
 
 
 class Copy(Struct, frozen=True):
@@ -149,9 +146,7 @@ class Change(Struct, frozen=True, kw_only=True):
     """The id of the commit, 8 bytes, by which it is recognized after a broken connection."""
 
     revision: int = 0
-    """
-    The revision that the thread must have, 0 if it must not exist; the commit makes it one more.
-    """
+    """The revision that the thread must have, 0 if it must not exist; the commit adds one to it."""
 
     epoch: bytes = b""
     """The current epoch that the thread must have; for a new thread, the id of its first one."""
@@ -169,8 +164,8 @@ class Change(Struct, frozen=True, kw_only=True):
     """
     The ids of the epochs that stay readable beside the current one; all of them if None.
 
-    Replaced rows that neither these nor the current epoch need are deleted, and the epochs before
-    the earliest of them are forgotten. Unknown ids count for nothing.
+    Replaced rows that none of them needs are deleted, and the epochs before the earliest of them
+    are forgotten. Unknown ids count for nothing.
     """
 
     head: bytes = b""
@@ -206,12 +201,7 @@ _NO_STRINGS: Final = (bytes, datetime)
 
 
 def check_change(change: Change) -> None:
-    """
-    Check that what *change* stores can be read again.
-
-    Raises:
-        ConfigError: Something is of another type, or a field of it is; the message says which.
-    """
+    """Raise ConfigError if something that *change* stores could not be read again."""
     expect("change", change, Change)
     if change.opens or change.copies or change.clears or change.put:
         message = "a commit takes no epochs, copies or documents: use rewind, edit, clear or fork"
@@ -248,7 +238,7 @@ def _check_tools(change: Change) -> None:
 def _check_execution(state: AgentLoopState) -> None:
     expect("execution", state, AgentLoopState)
     # The reduction is stored by itself.
-    check_fields("execution", state.with_reduction(None), AgentLoopState)
+    check_fields("execution", structs.replace(state, active_reduction=None), AgentLoopState)
     if state.format != LOOP_FORMAT:
         message = f"execution must have format {LOOP_FORMAT}, got {state.format}"
         raise ConfigError(message)
@@ -284,17 +274,7 @@ def _check_reduction(reduction: HistoryReductionState) -> None:
 
 
 def check_fields(name: str, value: object, kind: type) -> None:
-    """
-    Check that every field of *value* has its type: what is stored otherwise could not be read.
-
-    Args:
-        name: What it is, for the message.
-        value: The object.
-        kind: Its class.
-
-    Raises:
-        ConfigError: It is something else, or a field is; the message says which, and no value.
-    """
+    """Raise ConfigError, which says *name* and no value, if a field of *value* has a wrong type."""
     expect(name, value, kind)
     try:
         # Strings are not copied, so that a long one costs no more than a short one.
@@ -303,11 +283,7 @@ def check_fields(name: str, value: object, kind: type) -> None:
         msgspec.convert(plain, kind, builtin_types=_NO_STRINGS)
     except msgspec.MsgspecError as error:
         reason = without_values(error)
-    except UnicodeError:
-        reason = "a string is where a name of ours should be"
-    except RecursionError:
-        reason = "it is nested too deeply"
-    except (TypeError, ValueError, OverflowError, NotImplementedError) as error:
+    except (TypeError, ValueError, OverflowError, NotImplementedError, RecursionError) as error:
         reason = f"a value cannot be written as JSON: {type(error).__name__}"
     else:
         return
@@ -316,32 +292,18 @@ def check_fields(name: str, value: object, kind: type) -> None:
     raise ConfigError(message)
 
 
-def check_messages(messages: Iterable[object]) -> None:
-    """
-    Check that *messages* are messages, and that each can be read again.
-
-    Raises:
-        ConfigError: One is something else, or a field of one is; the message says which.
-    """
+def check_messages(messages: Iterable[Message]) -> None:
+    """Raise ConfigError if one of *messages* is no message, or could not be read again."""
     for place, message in enumerate(messages):
         name = f"messages[{place}]"
         expect(name, message, Message)
-        if isinstance(message, Message) and not _is_one_text(message):
+        role, parts = message.role, message.parts
+        only = parts[0] if type(parts) is tuple and len(parts) == 1 else None
+        # Most messages are one text and nothing else.
+        is_plain = type(only) is TextPart and type(only.content) is str and role in _ROLES
+        if not is_plain or message != Message(role=role, parts=parts):
             check_fields(name, message, Message)
             _check_parts(name, message)
-
-
-def _is_one_text(message: Message) -> bool:
-    """Whether *message* is what most messages are, one text and nothing else, and typed so."""
-    parts = message.parts
-    return (
-        type(parts) is tuple
-        and len(parts) == 1
-        and type(parts[0]) is TextPart
-        and type(parts[0].content) is str
-        and message.role in _ROLES
-        and message == Message(role=message.role, parts=parts)
-    )
 
 
 def _check_parts(name: str, message: Message) -> None:
@@ -360,38 +322,35 @@ def _check_parts(name: str, message: Message) -> None:
 
 
 def several(name: str, values: Iterable[_Value]) -> tuple[_Value, ...]:
-    """
-    Return *values* as a tuple.
-
-    Raises:
-        ConfigError: It is a single value, a string or a mapping; the message says *name*.
-    """
-    _expect_several(name, values)
-    return tuple(values)
-
-
-def _expect_several(name: str, values: object) -> None:
-    kind = type(values)
+    """Return *values* as a tuple; raise ConfigError if it is a single value, a string or a mapping."""
+    kind: type = type(values)
     # A string and a mapping can be iterated too, but the result was not meant.
     if issubclass(kind, (str, bytes, Mapping)) or not issubclass(kind, Iterable):
         message = f"{name} must be a list, got {kind.__name__}"
         raise ConfigError(message)
+    return tuple(values)
 
 
-def expect_moment(name: str, value: object) -> None:
-    """
-    Check that *value* is a datetime with a time zone.
-
-    Raises:
-        ConfigError: It is not, or UTC has no such year; the message says *name*.
-    """
+def expect_moment(name: str, value: datetime) -> None:
+    """Raise ConfigError if *value* is not a datetime with a time zone and a year that UTC has."""
     expect(name, value, datetime)
-    if isinstance(value, datetime):
-        if value.utcoffset() is None:
-            message = f"{name} must have a time zone, got {value.isoformat()}"
-            raise ConfigError(message)
+    if value.utcoffset() is None:
+        message = f"{name} must have a time zone, got {value.isoformat()}"
+        raise ConfigError(message)
+    try:
+        value.astimezone(UTC)
+    except OverflowError:
+        message = f"{name} must be between year 1 and 9999 in UTC, got {value.isoformat()}"
+        raise ConfigError(message) from None
+
+
+def moved(name: str, now: datetime, span: object, *, sign: Literal[1, -1] = 1) -> datetime:
+    """Return *now* moved by *span*; raise ConfigError if that is not above zero, or leads too far."""
+    problem = f"must be a timedelta above zero, got {span!r}"
+    if isinstance(span, timedelta) and span > timedelta(0):
         try:
-            value.astimezone(UTC)
+            return now + sign * span
         except OverflowError:
-            message = f"{name} must be between year 1 and 9999 in UTC, got {value.isoformat()}"
-            raise ConfigError(message) from None
+            problem = f"must not lead out of the years 1 to 9999, got {span!r}"
+    message = f"{name} {problem}"
+    raise ConfigError(message)

@@ -8,10 +8,11 @@ remembers the ids of its last commits.
 
 import asyncio
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import asynccontextmanager, suppress
+from itertools import count, takewhile
 from operator import attrgetter
-from types import TracebackType
 from typing import NamedTuple, TypeAlias
 
 from msgspec import UNSET
@@ -24,22 +25,14 @@ from foldline.errors import (
     ThreadNotFoundError,
 )
 from foldline.history.codec import encode_json
-from foldline.history.parts import TextPart
-from foldline.reduction.state import HistoryReductionState
-from foldline.threads.change import (
-    COMMIT_ID_SIZE,
-    Change,
-    Document,
-    DocumentKind,
-)
+from foldline.reduction.state import FOLD_STRIDE, HistoryReductionState, is_kept
+from foldline.threads.change import COMMIT_ID_SIZE, Change, Document, DocumentKind
 from foldline.threads.head import (
-    FOLD_STRIDE,
     REMEMBERED_COMMITS,
     Head,
     ThreadRecord,
     active,
     as_stored,
-    close_head,
     decode_record,
     document,
     encode_head,
@@ -50,11 +43,10 @@ from foldline.threads.head import (
 from foldline.threads.loop_state import AgentLoopState, Checkpoint, CurrentMessages
 from foldline.threads.row import KnownRow
 from foldline.threads.storage import StoreContext
-from foldline.threads.tools import ToolRun, document_name
+from foldline.threads.tools import document_name
 
 
 __all__ = [
-    "Adopt",
     "OneLoopLock",
     "Planned",
     "carry_out",
@@ -66,48 +58,35 @@ _NAME_WIDTH = 12
 
 _row_of = attrgetter("row")
 
-Adopt: TypeAlias = Callable[[ThreadRecord, Sequence[KnownRow] | None], None]
-"""What takes over the thread after a commit, and its new rows; None for an unknown number."""
+# Takes over the thread after a commit, and its new rows; None for an unknown number.
+_Adopt: TypeAlias = Callable[[ThreadRecord, Sequence[KnownRow] | None], None]
 
 # The storage has waited its own time already, so only a short second look is taken, in seconds.
 _PATIENCE = 1.0
 
 
 class Planned(NamedTuple):
-    """A commit that is ready to be made."""
+    """A commit that is ready to be made, the thread after it, and the new rows."""
 
     change: Change
-    """What the storage does."""
-
     record: ThreadRecord
-    """The thread after it."""
-
     known: Sequence[KnownRow]
-    """The new rows with their messages."""
-
-    is_named: bool
-    """Whether the caller knows the id of the commit, so that it can be repeated."""
 
 
 def plan(context: StoreContext, record: ThreadRecord, change: Change) -> Planned:
     """
-    Return the commit that makes *change* on *record*.
-
-    Args:
-        context: What the threads of the store have in common.
-        record: The thread as it is; of revision 0 if the commit makes it.
-        change: What changes. Its `epoch` is given where that is not the one of *record*.
+    Return the commit that makes *change* on *record*, which has revision 0 if the commit makes it.
 
     Raises:
         CheckpointError: A number in the execution state is invalid.
     """
-    reduction = change.reduction
+    reduction, vault = change.reduction, context.vault
     is_fold = isinstance(reduction, HistoryReductionState) and not reduction.is_same_as(
         record.reduction
     )
     keeps_moment = context.checkpoints == "full" and isinstance(change.execution, AgentLoopState)
     commit_id = change.commit_id or context.random_bytes(COMMIT_ID_SIZE)
-    known, head = extended(record.head, change.messages, context.counter, context.vault)
+    known, head = extended(record.head, change.messages, context.counter, vault)
     # Nobody was active by pruning.
     now = head.last_activity if change.keeps is not None else context.clock()
     if change.archive and isinstance(reduction, HistoryReductionState):
@@ -123,23 +102,47 @@ def plan(context: StoreContext, record: ThreadRecord, change: Change) -> Planned
         expires_at=head.expires_at if change.expires_at is UNSET else change.expires_at,
         rewinds=0 if change.keeps is not None else head.rewinds,
     )
-    after = _after(record, head, change, is_fold=is_fold)
+    settled = _settled(record, change) if record.tools or change.tools else set[str]()
+    after = _after(record, head, change, settled, is_fold=is_fold)
+    put, key = _documents(context, after, change, settled), record.key
+    if keeps_moment:
+        put += _moments(context, record, after, change)
     planned = replace(
         change,
         id=commit_id,
         revision=record.head.revision,
         epoch=change.epoch or head.epoch,
-        head=close_head(context.vault, record.key, head),
+        head=vault.close_up(encode_head(head), "head", key.tenant, key.id, str(head.revision)),
         rows=tuple(map(_row_of, known)),
-        put=_documents(context, record, after, change),
-        drop=_dropped(record, change, is_fold=is_fold),
+        put=put,
+        drop=_dropped(record, change, settled, is_fold=is_fold),
         active_at=head.last_activity.timestamp(),
         gone_at=None if head.expires_at is None else head.expires_at.timestamp(),
     )
-    return Planned(planned, after, known, change.commit_id is not None)
+    return Planned(planned, after, known)
 
 
-def _after(record: ThreadRecord, head: Head, change: Change, *, is_fold: bool) -> ThreadRecord:
+def _settled(record: ThreadRecord, change: Change) -> set[str]:
+    """
+    Return the calls whose answers are messages now, and those that the change names.
+
+    A vendor may use the id of an answered call again: what is stored for such a call stays until
+    it has an answer of its own. So a change that makes a thread out of a history says itself which
+    calls wait.
+    """
+    if not record.head.revision:
+        return set(change.settled)
+    begun = {run.call_id for run in change.tools}
+    answered: set[str] = set()
+    for message in change.messages:
+        answered -= begun.intersection(call.id for call in message.tool_calls)
+        answered.update(answer.id for answer in message.tool_call_responses)
+    return answered.union(change.settled)
+
+
+def _after(
+    record: ThreadRecord, head: Head, change: Change, settled: AbstractSet[str], *, is_fold: bool
+) -> ThreadRecord:
     reduction, name = record.reduction, record.reduction_name
     if change.reduction is not UNSET:
         # The store keeps every reduction by itself, so none has to carry those before it.
@@ -157,6 +160,10 @@ def _after(record: ThreadRecord, head: Head, change: Change, *, is_fold: bool) -
                 execution.validate_consistency(head.count)
     elif execution is not None and reduction is not record.reduction:
         execution = execution.with_reduction(active(reduction))
+    tools = record.tools
+    if tools or change.tools:
+        known = {run.call_id: run for run in (*tools, *change.tools)}
+        tools = in_order(run for run in known.values() if run.call_id not in settled)
     return ThreadRecord(
         key=record.key,
         head=head,
@@ -165,66 +172,28 @@ def _after(record: ThreadRecord, head: Head, change: Change, *, is_fold: bool) -
         execution=execution,
         reduction=reduction,
         reduction_name=name,
-        tools=_tools_after(record, change) if record.tools or change.tools else (),
+        tools=tools,
     )
 
 
-def _tools_after(record: ThreadRecord, change: Change) -> tuple[ToolRun, ...]:
-    known = {run.call_id: run for run in (*record.tools, *change.tools)}
-    for call_id in _settled(record, change):
-        known.pop(call_id, None)
-    return in_order(known.values())
-
-
-def _settled(record: ThreadRecord, change: Change) -> set[str]:
-    """
-    Return the calls whose answers are messages now, and those that the change names.
-
-    A vendor may use the id of an answered call again: what is stored for such a call stays until
-    it has an answer of its own. So a change that makes a thread out of a history says itself which
-    calls wait.
-    """
-    if not record.head.revision:
-        return set(change.settled)
-    begun = {run.call_id for run in change.tools}
-    answered: set[str] = set()
-    for message in change.messages:
-        # Most messages are one text, so that is asked first.
-        if len(message.parts) != 1 or type(message.parts[0]) is not TextPart:
-            answered -= begun.intersection(call.id for call in message.tool_calls)
-            answered.update(answer.id for answer in message.tool_call_responses)
-    return answered.union(change.settled)
-
-
 def _dropped(
-    record: ThreadRecord, change: Change, *, is_fold: bool
+    record: ThreadRecord, change: Change, settled: AbstractSet[str], *, is_fold: bool
 ) -> list[tuple[DocumentKind, str | None]]:
     drop = list(change.drop)
     if is_fold:
-        drop.extend(("reduction", name) for name in _thinned(record.head.folds + 1))
-    if record.tools:
-        settled = _settled(record, change)
-        known = [run.call_id for run in record.tools if run.call_id in settled]
-        drop.extend(("tool", document_name(call_id)) for call_id in known)
+        drop += _thinned(record.head.folds + 1)
+    for run in record.tools:
+        if run.call_id in settled:
+            drop.append(("tool", document_name(run.call_id)))
     if change.execution is None:
         drop.append(("execution", None))
     return drop
 
 
-def _thinned(fold: int) -> list[str]:
-    """
-    Return the names of the reductions that go when *fold* is stored.
-
-    The last 16 stay, of the last 256 every 16th, of the last 4,096 every 256th and so on: a
-    rewind finds an earlier reduction not far away, and there are few at any length.
-    """
-    names: list[str] = []
-    stride = FOLD_STRIDE
-    while stride < fold:
-        if (fold - stride) % stride:
-            names.append(_fold_name(fold - stride))
-        stride *= FOLD_STRIDE
-    return names
+def _thinned(fold: int) -> list[tuple[DocumentKind, str | None]]:
+    """Return the reductions that go when *fold* is stored: see `is_kept`."""
+    ages = takewhile(lambda age: age < fold, (FOLD_STRIDE**power for power in count(1)))
+    return [("reduction", _fold_name(fold - age)) for age in ages if not is_kept(fold - age, fold)]
 
 
 def _fold_name(fold: int) -> str:
@@ -232,7 +201,7 @@ def _fold_name(fold: int) -> str:
 
 
 def _documents(
-    context: StoreContext, before: ThreadRecord, after: ThreadRecord, change: Change
+    context: StoreContext, after: ThreadRecord, change: Change, settled: AbstractSet[str]
 ) -> list[Document]:
     vault, key = context.vault, after.key
     put = list(change.put)
@@ -243,12 +212,9 @@ def _documents(
         data, name = after.reduction.to_json(), after.reduction_name
         put.append(document(vault, key, "reduction", data, name=name))
     if isinstance(change.execution, AgentLoopState) and after.execution is not None:
-        state = after.execution
-        plain = state if state.active_reduction is None else state.with_reduction(None)
+        # The reduction is stored by itself.
+        plain = replace(after.execution, active_reduction=None)
         put.append(document(vault, key, "execution", plain.to_json()))
-        if context.checkpoints == "full":
-            put += _moments(context, before, after, state, change)
-    settled = _settled(before, change) if change.tools else ()
     for run in change.tools:
         if run.call_id not in settled:
             data, name = encode_json(run), document_name(run.call_id)
@@ -257,36 +223,25 @@ def _documents(
 
 
 def _moments(
-    context: StoreContext,
-    before: ThreadRecord,
-    after: ThreadRecord,
-    state: AgentLoopState,
-    change: Change,
+    context: StoreContext, before: ThreadRecord, after: ThreadRecord, change: Change
 ) -> list[Document]:
-    head = after.head
-    moments = [
-        Checkpoint(
-            id=_fold_name(head.revision),
-            created_at=head.last_activity,
-            source=change.source,
-            step=state.iteration,
-            message_index=head.count,
-            head=encode_head(head),
-            state=state.to_json().decode(),
-        )
-    ]
-    if before.head.checkpoints == 0:
-        root = Checkpoint(
-            id=_fold_name(0),
-            created_at=head.created_at,
-            source="root",
-            step=-1,
-            message_index=-1,
-        )
-        moments.insert(0, root)
+    head, state = after.head, after.execution
+    assert state is not None
+    moment = Checkpoint(
+        id=_fold_name(head.revision),
+        created_at=head.last_activity,
+        source=change.source,
+        step=state.iteration,
+        message_index=head.count,
+        head=encode_head(head),
+        state=state.to_json().decode(),
+    )
+    root = Checkpoint(
+        id=_fold_name(0), created_at=head.created_at, source="root", step=-1, message_index=-1
+    )
     return [
         document(context.vault, after.key, "checkpoint", encode_json(one), name=one.id)
-        for one in moments
+        for one in ([moment] if before.head.checkpoints else [root, moment])
     ]
 
 
@@ -299,7 +254,9 @@ class OneLoopLock:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._users = 0
 
-    async def __aenter__(self) -> None:
+    @asynccontextmanager
+    async def held(self) -> AsyncGenerator[None]:
+        """Hold the lock as long as the context lasts."""
         loop = asyncio.get_running_loop()
         with self._guard:
             if self._loop is not loop:
@@ -309,39 +266,23 @@ class OneLoopLock:
                 self._loop, self._lock, self._users = loop, asyncio.Lock(), 0
             self._users += 1
         try:
-            await self._lock.acquire()
-        except BaseException:
+            async with self._lock:
+                yield
+        finally:
             self._users -= 1
-            raise
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._lock.release()
-        self._users -= 1
 
 
-def _ignore(record: ThreadRecord, known: Sequence[KnownRow] | None) -> None:
+def _ignore(*_: object) -> None:
     pass
 
 
-async def carry_out(
-    context: StoreContext,
-    planned: Planned,
-    adopt: Adopt = _ignore,
-) -> None:
+async def carry_out(context: StoreContext, planned: Planned, adopt: _Adopt = _ignore) -> None:
     """
     Make the commit *planned*; one that has begun ends even if the task is cancelled.
 
-    Args:
-        context: What the threads of the store have in common.
-        planned: What to commit.
-        adopt: Called with the thread and its new rows once the commit was made, before anything is
-            raised or returned. If an empty commit was made in its place, so that it cannot arrive
-            any more, the rows are None.
+    Once it was made, *adopt* gets the thread and its new rows, before anything is raised or
+    returned. If an empty commit was made in its place, so that it cannot arrive any more, the rows
+    are None.
 
     Raises:
         ThreadConflictError: The thread is at another revision; nothing was written.
@@ -375,11 +316,7 @@ async def _finished(commit: asyncio.Future[None]) -> None:
         raise cancelled from failure
 
 
-async def _commit(
-    context: StoreContext,
-    planned: Planned,
-    adopt: Adopt,
-) -> None:
+async def _commit(context: StoreContext, planned: Planned, adopt: _Adopt) -> None:
     try:
         await context.storage.commit(planned.record.key, planned.change)
     except CommitUnknownError as error:
@@ -391,10 +328,7 @@ async def _commit(
 
 
 async def _settle(
-    context: StoreContext,
-    planned: Planned,
-    error: CommitUnknownError,
-    adopt: Adopt,
+    context: StoreContext, planned: Planned, error: CommitUnknownError, adopt: _Adopt
 ) -> None:
     """Find out whether a commit whose outcome is unknown was made; raise if it was not."""
     record = await _stored(context, planned, error)
@@ -446,11 +380,10 @@ async def _stored(
 def _unknown(
     planned: Planned, error: CommitUnknownError, reason: str, *, is_forgotten: bool = False
 ) -> CommitUnknownError:
-    is_named = planned.is_named and not is_forgotten
-    if is_named:
-        way = "Refresh, then commit again with the commit_id of this error"
-    elif planned.change.revision:
-        way = "Refresh, and check whether it is there"
+    is_named = planned.change.commit_id is not None and not is_forgotten
+    if planned.change.revision:
+        again = ", or commit again with the commit_id of this error" if is_named else ""
+        way = f"Refresh, and check whether it is there{again}"
     else:
         way = "Check with `find` whether the thread is there"
     name = planned.record.key.id

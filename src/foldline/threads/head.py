@@ -1,6 +1,6 @@
 """What a thread is at one revision: its head, its documents and its kept moments."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import pairwise
 from typing import Final
@@ -19,7 +19,7 @@ from foldline.history.codec import decode_json, encode_json
 from foldline.history.digest import EMPTY_DIGEST, chain_digest
 from foldline.history.messages import Message
 from foldline.history.tokens import TokenCounter, count_message
-from foldline.reduction.state import HistoryReductionState
+from foldline.reduction.state import HistoryReductionState, is_kept
 from foldline.threads.change import Document, DocumentKind
 from foldline.threads.cipher import Vault
 from foldline.threads.key import ThreadKey
@@ -39,7 +39,6 @@ from foldline.threads.tools import ToolRun
 
 
 __all__ = [
-    "FOLD_STRIDE",
     "HEAD_FORMAT",
     "REMEMBERED_COMMITS",
     "Head",
@@ -47,7 +46,6 @@ __all__ = [
     "ThreadRecord",
     "active",
     "as_stored",
-    "close_head",
     "decode_checkpoint",
     "decode_head",
     "decode_record",
@@ -57,16 +55,13 @@ __all__ = [
     "encode_metadata",
     "extended",
     "in_order",
-    "open_document",
     "open_head",
+    "record_of",
 ]
 
 
 HEAD_FORMAT: Final = 1
 """The number of the stored form of a head; a reader refuses a higher one."""
-
-FOLD_STRIDE: Final = 16
-"""How many of the last folds are all kept; of those before, every so many-th is, and so on."""
 
 REMEMBERED_COMMITS: Final = 8
 """How many of the last commits a head knows by their ids."""
@@ -77,47 +72,21 @@ class Head(Struct, frozen=True, kw_only=True):
 
     # The name from the time when a thread had branches: what is stored stays readable.
     epoch: bytes = msgspec.field(name="branch")
-    """The id of its current epoch."""
-
     created_at: datetime
-    """When the thread was made."""
-
     last_activity: datetime
-    """When it was last written to."""
-
     revision: int = 0
-    """How many commits made it."""
-
+    # Of all messages, of system messages, and of user messages.
     count: int = 0
-    """How many messages it holds, system messages included."""
-
     system: int = 0
-    """How many of them are system messages."""
-
     system_tokens: int = 0
-    """The tokens of these."""
-
     users: int = 0
-    """How many are user messages."""
-
+    # From here to `archived` without system messages.
     tokens: int = 0
-    """The tokens of all that are not system messages."""
-
     digest: bytes = EMPTY_DIGEST
-    """The prefix digest of all that are not system messages."""
-
     seal: bytes = bytes(SEAL_SIZE)
-    """The chain hash of the last row."""
-
     archived: int = 0
-    """How many messages, system messages not counted, are archived."""
-
     archives: tuple[tuple[int, int], ...] = ()
-    """
-    The folds that archived messages: the number of each, and `archived` after it.
-
-    It holds what was archived at each fold that is still stored, which an undo may return to.
-    """
+    """The stored folds that archived messages: the number of each, and `archived` after it."""
 
     folds: int = 0
     """How many reductions were ever stored."""
@@ -126,8 +95,6 @@ class Head(Struct, frozen=True, kw_only=True):
     """How many checkpoints were ever stored."""
 
     expires_at: datetime | None = None
-    """When it expires; None for never."""
-
     recent: tuple[bytes, ...] = ()
     """The ids of the last commits."""
 
@@ -138,7 +105,6 @@ class Head(Struct, frozen=True, kw_only=True):
     """How many epochs were opened since the last prune; None if unknown, in one of an old store."""
 
     format: int = HEAD_FORMAT
-    """The number of the stored form."""
 
     @property
     def length(self) -> int:
@@ -155,27 +121,24 @@ class Head(Struct, frozen=True, kw_only=True):
     def archiving(self, archived: int, *, fold: int) -> "Head":
         """Return the head with the first *archived* messages archived by the reduction *fold*."""
         known = (*self.archives, (fold, archived))
-        kept = [one for one, later in pairwise(known) if _is_any_stored(one[0], later[0], fold)]
+        kept = [
+            one
+            for one, later in pairwise(known)
+            if any(is_kept(number, fold) for number in range(one[0], later[0]))
+        ]
         return replace(self, archived=archived, archives=(*kept, known[-1]))
 
     def fallen_back(self, fold: int) -> "Head":
-        """
-        Return the head with *fold* as the newest reduction, and archived what was archived then.
-
-        Folds are counted on from there: their numbers decide which earlier ones are kept.
-        """
+        """Return the head with *fold* as the newest reduction, and archived what was archived then."""
         archives = tuple(one for one in self.archives if one[0] <= fold)
         archived = archives[-1][1] if archives else 0
         return replace(self, archived=archived, archives=archives, folds=fold)
 
     def with_folds(self, cuts: Mapping[int, int]) -> "Head":
         """
-        Return the head of a thread that has no reductions but *cuts*.
+        Return the head of a thread that has no reductions but *cuts*, numbers with their reaches.
 
         What is archived at each is what was archived then, if a reduction up to it covers that.
-
-        Args:
-            cuts: The numbers of the reductions, and how many messages each covers.
         """
         archives, reach = [(0, 0)], 0
         for fold, cut in sorted(cuts.items()):
@@ -184,21 +147,6 @@ class Head(Struct, frozen=True, kw_only=True):
             if archived != archives[-1][1]:
                 archives.append((fold, archived))
         return replace(self, archives=tuple(archives[1:]))
-
-
-def _is_any_stored(first: int, later: int, newest: int) -> bool:
-    """
-    Whether one of the folds from *first* up to *later* is still stored beside *newest*.
-
-    The last 16 are, of the last 256 every 16th, and so on.
-    """
-    stride = 1
-    while stride <= newest:
-        start = max(first, newest - FOLD_STRIDE * stride + 1)
-        if -(-start // stride) * stride < later:
-            return True
-        stride *= FOLD_STRIDE
-    return False
 
 
 def extended(
@@ -248,24 +196,15 @@ class _Format(Struct):
     format: int = HEAD_FORMAT
 
 
-_HEADS = msgspec.msgpack.Encoder()
 _HEAD = msgspec.msgpack.Decoder(Head)
 _FORMAT = msgspec.msgpack.Decoder(_Format)
 
-
-def encode_head(head: Head) -> bytes:
-    """Write *head*."""
-    return _HEADS.encode(head)
+encode_head: Final = msgspec.msgpack.Encoder().encode
+"""Write a head."""
 
 
 def decode_head(data: bytes) -> Head:
-    """
-    Read what `encode_head` wrote.
-
-    Raises:
-        StoreVersionError: It was written by a newer foldline.
-        StoreCorruptError: It is not a head.
-    """
+    """Read what `encode_head` wrote; raise StoreVersionError or StoreCorruptError."""
     try:
         # A newer head may have another shape.
         found = _FORMAT.decode(data).format
@@ -277,17 +216,21 @@ def decode_head(data: bytes) -> Head:
         raise StoreCorruptError(message) from error
 
 
-_CHECKPOINT = msgspec.json.Decoder(Checkpoint)
+def open_head(vault: Vault, stored: StoredThread) -> Head:
+    """Return the head of *stored*; raise StoreCorruptError if it is of another thread or revision."""
+    key = stored.key
+    head = decode_head(vault.open_up(stored.head, "head", key.tenant, key.id, str(stored.revision)))
+    if head.revision != stored.revision:
+        message = f"the head of thread {key.id!r} is of another revision"
+        raise StoreCorruptError(message)
+    return head
 
 
 class StoredReduction(Struct, frozen=True):
     """A reduction with the name of its document."""
 
     name: str
-    """The name."""
-
     state: HistoryReductionState
-    """The reduction."""
 
     @property
     def reach(self) -> int:
@@ -299,20 +242,10 @@ class ThreadRecord(Struct, frozen=True, kw_only=True):
     """Everything about a thread but its messages, at one revision."""
 
     key: ThreadKey
-    """Its tenant and id."""
-
     head: Head
-    """Its counts and times."""
-
     display_name: str = ""
-    """The name that people see; empty if nobody gave one."""
-
     metadata: Mapping[str, object] = {}
-    """Values of the owner."""
-
     execution: AgentLoopState | None = None
-    """The execution state."""
-
     reduction: HistoryReductionState | None = None
     """The newest reduction."""
 
@@ -340,32 +273,6 @@ class ThreadRecord(Struct, frozen=True, kw_only=True):
         )
 
 
-class _Metadata(Struct, omit_defaults=True):
-    display_name: str = ""
-    metadata: dict[str, object] = {}
-
-
-def close_head(vault: Vault, key: ThreadKey, head: Head) -> bytes:
-    """Return the stored form of *head*."""
-    return vault.close_up(_HEADS.encode(head), "head", key.tenant, key.id, str(head.revision))
-
-
-def open_head(vault: Vault, stored: StoredThread) -> Head:
-    """
-    Return the head of *stored*.
-
-    Raises:
-        StoreCorruptError: It is damaged, or of another thread or revision.
-        StoreVersionError: A newer foldline wrote it.
-    """
-    key = stored.key
-    head = decode_head(vault.open_up(stored.head, "head", key.tenant, key.id, str(stored.revision)))
-    if head.revision != stored.revision:
-        message = f"the head of thread {key.id!r} is of another revision"
-        raise StoreCorruptError(message)
-    return head
-
-
 def document(
     vault: Vault, key: ThreadKey, kind: DocumentKind, data: bytes, *, name: str = ""
 ) -> Document:
@@ -373,23 +280,13 @@ def document(
     return Document(kind, name, vault.close_up(data, kind, key.tenant, key.id, name))
 
 
-def open_document(vault: Vault, key: ThreadKey, stored: Document) -> bytes:
-    """
-    Return the content of *stored*.
-
-    Raises:
-        StoreCorruptError: It is damaged, or belongs elsewhere.
-    """
-    return vault.open_up(stored.data, stored.kind, key.tenant, key.id, stored.name)
+class _Metadata(Struct, omit_defaults=True):
+    display_name: str = ""
+    metadata: dict[str, object] = {}
 
 
 def encode_metadata(display_name: str, metadata: Mapping[str, object]) -> bytes:
-    """
-    Write a display name and the owner's values.
-
-    Raises:
-        FormatError: A value cannot be written as JSON.
-    """
+    """Write a display name and the owner's values; raise FormatError if JSON has no such value."""
     try:
         return encode_json(_Metadata(display_name, dict(metadata)))
     except (TypeError, ValueError, RecursionError) as error:
@@ -398,60 +295,72 @@ def encode_metadata(display_name: str, metadata: Mapping[str, object]) -> bytes:
 
 
 def as_stored(metadata: Mapping[str, object]) -> Mapping[str, object]:
-    """
-    Return the owner's values as they will be read: a copy, converted to JSON and back.
+    """Return the owner's values as they will be read; raise FormatError if JSON has no such value."""
+    return _read_metadata(encode_metadata("", metadata)).metadata
 
-    Raises:
-        FormatError: A value cannot be written as JSON.
-    """
-    data = encode_metadata("", metadata)
-    return msgspec.convert(decode_json(data), _Metadata).metadata
+
+def _read_metadata(data: bytes) -> _Metadata:
+    return msgspec.convert(decode_json(data), _Metadata)
+
+
+def _read_tool(data: bytes) -> ToolRun:
+    return msgspec.convert(decode_json(data), ToolRun)
+
+
+_READERS: Final[Mapping[DocumentKind, Callable[[bytes], object]]] = {
+    "metadata": _read_metadata,
+    "execution": AgentLoopState.from_json,
+    "reduction": HistoryReductionState.from_json,
+    "tool": _read_tool,
+    "checkpoint": msgspec.json.Decoder(Checkpoint).decode,
+}
+
+
+def _opened(vault: Vault, key: ThreadKey, stored: Document) -> object:
+    """Return what is in *stored*; raise StoreCorruptError or StoreVersionError."""
+    data = vault.open_up(stored.data, stored.kind, key.tenant, key.id, stored.name)
+    try:
+        return _READERS[stored.kind](data)
+    except NewerFormatError as error:
+        what = f"a {stored.kind} of thread {key.id!r}"
+        raise StoreVersionError(what=what, found=error.found, known=error.known) from None
+    except (FormatError, msgspec.MsgspecError) as error:
+        message = (
+            f"a {stored.kind} of thread {key.id!r} cannot be read: "
+            "`foldline verify` names what is damaged"
+        )
+        raise StoreCorruptError(message) from error
 
 
 def decode_record(stored: StoredThread, vault: Vault) -> ThreadRecord:
-    """
-    Return the thread in *stored*.
+    """Return the thread in *stored*; raise StoreCorruptError or StoreVersionError."""
+    head = open_head(vault, stored)
+    record = record_of(vault, stored.key, head, stored.documents)
+    return replace(record, tail=stored.tail)
 
-    Raises:
-        StoreCorruptError: A part of it is damaged.
-        StoreVersionError: A newer foldline wrote it.
-    """
-    key = stored.key
-    record = ThreadRecord(key=key, head=open_head(vault, stored), tail=stored.tail)
+
+def record_of(
+    vault: Vault, key: ThreadKey, head: Head, documents: Iterable[Document]
+) -> ThreadRecord:
+    """Return the thread with *head* and *documents*; raise StoreCorruptError or StoreVersionError."""
+    record = ThreadRecord(key=key, head=head)
     tools: list[ToolRun] = []
-    for one in stored.documents:
-        data = open_document(vault, key, one)
-        try:
-            record = _with_document(record, tools, one, data)
-        except NewerFormatError as error:
-            what = f"a reduction of thread {key.id!r}"
-            raise StoreVersionError(what=what, found=error.found, known=error.known) from None
-        except (FormatError, msgspec.MsgspecError) as error:
-            message = f"a document of thread {key.id!r} cannot be read: `foldline verify` names it"
-            raise StoreCorruptError(message) from error
+    for one in documents:
+        match _opened(vault, key, one):
+            case _Metadata(display_name=name, metadata=metadata):
+                record = replace(record, display_name=name, metadata=metadata)
+            case AgentLoopState() as state:
+                record = replace(record, execution=state)
+            case HistoryReductionState() as state:
+                record = replace(record, reduction=state, reduction_name=one.name)
+            case ToolRun() as run:
+                tools.append(run)
+            case _:
+                pass
     execution = record.execution
     if execution is not None and record.reduction is not None:
         execution = execution.with_reduction(active(record.reduction))
     return replace(record, execution=execution, tools=in_order(tools))
-
-
-def _with_document(
-    record: ThreadRecord, tools: list[ToolRun], stored: Document, data: bytes
-) -> ThreadRecord:
-    match stored.kind:
-        case "metadata":
-            known = msgspec.convert(decode_json(data), _Metadata)
-            return replace(record, display_name=known.display_name, metadata=known.metadata)
-        case "execution":
-            return replace(record, execution=AgentLoopState.from_json(data))
-        case "reduction":
-            state = HistoryReductionState.from_json(data)
-            return replace(record, reduction=state, reduction_name=stored.name)
-        case "tool":
-            tools.append(msgspec.convert(decode_json(data), ToolRun))
-        case "checkpoint":
-            pass
-    return record
 
 
 def in_order(tools: Iterable[ToolRun]) -> tuple[ToolRun, ...]:
@@ -465,34 +374,14 @@ def active(reduction: HistoryReductionState | None) -> HistoryReductionState | N
 
 
 def decode_reduction(vault: Vault, key: ThreadKey, stored: Document) -> StoredReduction:
-    """
-    Return the reduction in *stored*.
-
-    Raises:
-        StoreCorruptError: It is damaged.
-        StoreVersionError: A newer foldline wrote it.
-    """
-    data = open_document(vault, key, stored)
-    try:
-        return StoredReduction(stored.name, HistoryReductionState.from_json(data))
-    except NewerFormatError as error:
-        what = f"a reduction of thread {key.id!r}"
-        raise StoreVersionError(what=what, found=error.found, known=error.known) from None
-    except FormatError as error:
-        message = f"reduction {stored.name!r} of thread {key.id!r} cannot be read"
-        raise StoreCorruptError(message) from error
+    """Return the reduction in *stored*; raise StoreCorruptError or StoreVersionError."""
+    state = _opened(vault, key, stored)
+    assert isinstance(state, HistoryReductionState)
+    return StoredReduction(stored.name, state)
 
 
 def decode_checkpoint(vault: Vault, key: ThreadKey, stored: Document) -> Checkpoint:
-    """
-    Return the checkpoint in *stored*.
-
-    Raises:
-        StoreCorruptError: It is damaged.
-    """
-    data = open_document(vault, key, stored)
-    try:
-        return _CHECKPOINT.decode(data)
-    except msgspec.MsgspecError as error:
-        message = "a checkpoint cannot be read: `foldline verify` names what is damaged"
-        raise StoreCorruptError(message) from error
+    """Return the checkpoint in *stored*; raise StoreCorruptError."""
+    checkpoint = _opened(vault, key, stored)
+    assert isinstance(checkpoint, Checkpoint)
+    return checkpoint

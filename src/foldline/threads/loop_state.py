@@ -54,7 +54,7 @@ class CurrentMessages(Sequence[Message]):
     Its length is known at once. A message can be read if the history is in memory.
     """
 
-    __slots__ = ("_count", "_digest", "_history")
+    __slots__ = ("_count", "_history", "digest")
 
     def __init__(
         self, count: int = 0, digest: bytes = EMPTY_DIGEST, *, history: History | None = None
@@ -68,18 +68,14 @@ class CurrentMessages(Sequence[Message]):
             history: The history itself, if it is in memory.
         """
         self._count = count
-        self._digest = digest
+        self.digest = digest
+        """The prefix digest of the messages that are not system messages."""
         self._history = history
 
     @classmethod
     def of(cls, history: History) -> "CurrentMessages":
         """Stand for all of *history* as it is now."""
         return cls(history.total, history.digest(), history=history)
-
-    @property
-    def digest(self) -> bytes:
-        """The prefix digest of the messages that are not system messages."""
-        return self._digest
 
     def __len__(self) -> int:
         return self._count
@@ -103,10 +99,10 @@ class CurrentMessages(Sequence[Message]):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, CurrentMessages):
             return NotImplemented
-        return (self._count, self._digest) == (len(other), other.digest)
+        return (self._count, self.digest) == (len(other), other.digest)
 
     def __hash__(self) -> int:
-        return hash((self._count, self._digest))
+        return hash((self._count, self.digest))
 
     def __repr__(self) -> str:
         return f"<CurrentMessages count={self._count}>"
@@ -189,14 +185,6 @@ class AgentLoopState(Struct, frozen=True, kw_only=True, omit_defaults=True):
     def next_iteration(self) -> "AgentLoopState":
         """Return the state with the next iteration begun."""
         return msgspec.structs.replace(self, iteration=self.iteration + 1)
-
-    def with_messages(self, history: History) -> "AgentLoopState":
-        """Return the state with *history* as the full history."""
-        return msgspec.structs.replace(self, current_messages=CurrentMessages.of(history))
-
-    def with_current(self, current: CurrentMessages) -> "AgentLoopState":
-        """Return the state with *current* for the full history."""
-        return msgspec.structs.replace(self, current_messages=current)
 
     def with_success(self) -> "AgentLoopState":
         """Return the state with no failures in a row."""

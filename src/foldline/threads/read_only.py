@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from msgspec import Struct, structs
 
@@ -20,7 +20,7 @@ from foldline.reduction.state import HistoryReductionState
 from foldline.threads.commit import carry_out
 from foldline.threads.head import Head, ThreadRecord, open_head
 from foldline.threads.key import ThreadKey
-from foldline.threads.loop_state import AgentLoopState
+from foldline.threads.loop_state import AgentLoopState, CurrentMessages
 from foldline.threads.reader import Match, ThreadReader, find_messages
 from foldline.threads.snapshot import encode_snapshot
 from foldline.threads.start import (
@@ -70,6 +70,12 @@ class ReadOnlyThread:
             record: The thread.
             seen: The head that the store held when *record* was read, if that is an earlier moment.
         """
+        self.key: Final = record.key
+        """The tenant and the id."""
+        self.id: Final = record.key.id
+        """The id within the tenant."""
+        self.tenant: Final = record.key.tenant
+        """The owner."""
         self._context = context
         self._record = record
         self._seen = seen
@@ -78,21 +84,6 @@ class ReadOnlyThread:
     def __repr__(self) -> str:
         kind, head = type(self).__name__, self.head
         return f"<{kind} {self.id} messages={head.count} revision={head.revision}>"
-
-    @property
-    def id(self) -> str:
-        """The id within the tenant."""
-        return self._record.key.id
-
-    @property
-    def tenant(self) -> str:
-        """The owner."""
-        return self._record.key.tenant
-
-    @property
-    def key(self) -> ThreadKey:
-        """The tenant and the id."""
-        return self._record.key
 
     @property
     def storage(self) -> ThreadStorage:
@@ -140,7 +131,7 @@ class ReadOnlyThread:
         state, history = self._record.execution, self._current_history()
         if state is None or history is None or len(state.current_messages) != history.total:
             return state
-        return state.with_messages(history)
+        return structs.replace(state, current_messages=CurrentMessages.of(history))
 
     @property
     def pending_tools(self) -> tuple[ToolRun, ...]:
@@ -215,13 +206,11 @@ class ReadOnlyThread:
             counting_unit: The unit that it must have; any if None.
             whole: Whether the whole history is wanted, and no reduction.
         """
-        reduction = None
-        if not whole:
-            known = [self._record.reduction] if self._record.reduction else []
-            if known and not _is_made(known[0], config_fingerprint, counting_unit):
-                known = await self.reductions()
-            fitting = (s for s in known if _is_made(s, config_fingerprint, counting_unit))
-            reduction = next(fitting, None)
+        made_with = (config_fingerprint, counting_unit)
+        reduction = None if whole else self._record.reduction
+        if reduction is not None and not _is_made(reduction, *made_with):
+            fitting = [one for one in await self.reductions() if _is_made(one, *made_with)]
+            reduction = fitting[0] if fitting else None
         history = await self._history_after(reduction)
         end = 0 if reduction is None else reduction.summarized_up_to_index
         if end == len(history) and history.last_user() is None:

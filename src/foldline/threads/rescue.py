@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from foldline.errors import StoreCorruptError, StoreError, StoreKeyError, ThreadNotFoundError
 from foldline.history.messages import Message
 from foldline.history.parts import TextPart
-from foldline.threads.head import Head, ThreadRecord, open_head
+from foldline.threads.head import Head, ThreadRecord, open_head, record_of
 from foldline.threads.key import ThreadKey
 from foldline.threads.row import (
     ORIGIN_SIZE,
@@ -21,7 +21,7 @@ from foldline.threads.row import (
 )
 from foldline.threads.snapshot import encode_snapshot
 from foldline.threads.storage import StoreContext, StoredThread
-from foldline.threads.verify import readable_rows, verify_thread, with_documents
+from foldline.threads.verify import readable_rows, verify_thread
 
 
 __all__ = ["GAP_KEY", "WholeRows", "whole_rows"]
@@ -132,7 +132,7 @@ def _named(context: StoreContext, stored: StoredThread, head: Head | None) -> Th
     head = head or Head(epoch=b"", created_at=now, last_activity=now)
     named = [one for one in stored.documents if one.kind == "metadata"]
     try:
-        return with_documents(context, key, head, named)
+        return record_of(context.vault, key, head, named)
     except (StoreError, StoreKeyError):
         return ThreadRecord(key=key, head=head)
 

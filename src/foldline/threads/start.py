@@ -8,8 +8,9 @@ the rows from one number on. A reduction that covers more than what stays would 
 digest, so its document goes, and with it what it alone keeps archived.
 """
 
-from collections.abc import Callable, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime
 from typing import Literal, TypeAlias
 
 from msgspec import UNSET
@@ -49,7 +50,6 @@ from foldline.threads.tools import answer_of
 __all__ = [
     "RunStart",
     "check_place",
-    "check_ttl",
     "cleared",
     "delete_expired",
     "edited",
@@ -80,11 +80,7 @@ has not ended.
 
 
 def run_start(
-    thread_id: str,
-    state: AgentLoopState | None,
-    *,
-    count: int,
-    has_input: bool,
+    thread_id: str, state: AgentLoopState | None, *, count: int, has_input: bool
 ) -> RunStart:
     """
     Return how a run on a thread starts.
@@ -103,7 +99,13 @@ def run_start(
         CheckpointError: The state of the open run is invalid.
     """
     if state is None or not state.is_open:
-        return _without_checkpoint(thread_id, count=count, has_input=has_input)
+        if not has_input and not count:
+            message = (
+                f"thread {thread_id!r} has nothing to run on: (1) pass new messages, (2) use a "
+                "thread that has a history, or (3) resume one that has a checkpoint"
+            )
+            raise RunStartError(message)
+        return "fresh" if has_input else "continue"
     if has_input:
         message = (
             "Cannot add new messages when resuming mid-execution: thread "
@@ -123,56 +125,24 @@ def run_start(
     return "resume"
 
 
-def _without_checkpoint(thread_id: str, *, count: int, has_input: bool) -> RunStart:
-    if has_input:
-        return "fresh"
-    if count:
-        return "continue"
-    message = (
-        f"thread {thread_id!r} has nothing to run on: (1) pass new messages, (2) use a thread "
-        "that has a history, or (3) resume one that has a checkpoint"
-    )
-    raise RunStartError(message)
-
-
-def plan_new(
-    context: StoreContext, key: ThreadKey, *, expires_at: datetime | None = None
-) -> Planned:
-    """
-    Return the commit that makes the empty thread *key*.
-
-    Args:
-        context: What the threads of the store have in common.
-        key: The thread.
-        expires_at: When it expires; None for never.
-    """
+def plan_new(context: StoreContext, key: ThreadKey, *, expires_at: datetime | None) -> Planned:
+    """Return the commit that makes the empty thread *key*."""
     head = _new_head(context, context.clock())
     return plan(context, ThreadRecord(key=key, head=head), Change(expires_at=expires_at))
 
 
 def _new_head(context: StoreContext, created_at: datetime) -> Head:
     epoch = context.random_bytes(EPOCH_SIZE)
-    return Head(
-        epoch=epoch,
-        created_at=created_at,
-        last_activity=created_at,
-        runs=((0, epoch),),
-        rewinds=0,
-    )
+    runs = ((0, epoch),)
+    return Head(epoch=epoch, created_at=created_at, last_activity=created_at, runs=runs, rewinds=0)
 
 
 def plan_restore(context: StoreContext, key: ThreadKey, snapshot: ThreadSnapshot) -> Planned:
     """
-    Return the commit that makes the thread *key* from *snapshot*.
+    Return the commit that makes the thread *key* from *snapshot*; see `ThreadStore.restore`.
 
     It keeps the times of the snapshot, so that an unused thread does not look new for having been
-    moved. It does not continue the conversation that a vendor holds: that may be another thread's,
-    or contain what was said after the snapshot. An open run that messages were added after is
-    ended, as by `ConversationThread.abandon_run`: nobody could resume it.
-
-    Raises:
-        CheckpointStaleError: Its execution state belongs to more messages than it has.
-        CheckpointError: A number in that state is invalid.
+    moved. What a vendor holds may be another thread's, or contain what was said after the snapshot.
     """
     created_at = snapshot.created_at or context.clock()
     active_at = max(created_at, snapshot.last_activity or context.clock())
@@ -244,12 +214,7 @@ def _fitting(
 async def forked(
     context: StoreContext, record: ThreadRecord, key: ThreadKey, at: int | None
 ) -> Planned:
-    """
-    Return the commit that makes the thread *key* of the first *at* messages of *record*.
-
-    Raises:
-        ConfigError: There are fewer messages than *at*.
-    """
+    """Return the commit that makes the thread *key* of the first *at* messages of *record*."""
     at = record.head.length if at is None else at
     check_place("at", at, record.head.length)
     reader = ThreadReader(context, record.key, record.head)
@@ -284,11 +249,7 @@ async def forked(
 async def fitting_reductions(
     reader: ThreadReader, known: Sequence[StoredReduction]
 ) -> list[StoredReduction]:
-    """
-    Return those of *known* that cover what *reader* reads.
-
-    They are those of now, and the thread may have been rewound since it was read.
-    """
+    """Return those of *known* that cover what *reader* reads, which may be an earlier moment."""
     for one in sorted(known, key=lambda stored: stored.reach, reverse=True):
         # A digest covers everything before it: all that reach less far fit as well.
         if await _fits(reader, one):
@@ -313,9 +274,6 @@ async def rewound(
 
     Reductions that cover more than that go, with what they alone keep archived, and so do the
     execution state and waiting tool calls.
-
-    Raises:
-        ConfigError: There are fewer messages than *at*.
     """
     check_place("at", at, record.head.length)
     reader = ThreadReader(context, record.key, record.head)
@@ -337,12 +295,7 @@ async def rewound(
 async def edited(
     context: StoreContext, record: ThreadRecord, index: int, message: Message
 ) -> tuple[ThreadRecord, Change]:
-    """
-    Return what puts *message* in the place of the one at *index*; all that follows stays.
-
-    Raises:
-        ConfigError: There is no message at *index*, or *message* is a system message.
-    """
+    """Return what puts *message* in the place of the one at *index*; all that follows stays."""
     check_place("index", index, record.head.length - 1)
     if message.role == "system":
         text = "a system message has no index: it cannot take the place of another message"
@@ -353,12 +306,7 @@ async def edited(
 
 
 def check_place(name: str, index: int, most: int) -> None:
-    """
-    Check that *index* is from 0 up to *most*.
-
-    Raises:
-        ConfigError: It is not.
-    """
+    """Raise ConfigError if *index* is not from 0 up to *most*."""
     expect_whole(name, index, 0)
     if index > most:
         message = f"{name} must be a whole number from 0 to {most}, got {index}"
@@ -390,23 +338,20 @@ async def undone(context: StoreContext, record: ThreadRecord) -> tuple[ThreadRec
 
 async def cleared(context: StoreContext, record: ThreadRecord) -> tuple[ThreadRecord, Change]:
     """Return what deletes everything that was said and stored with it."""
-    epoch, head = Epoch(context.random_bytes(EPOCH_SIZE), 0), record.head
-    empty = Head(
-        epoch=epoch.id,
-        created_at=head.created_at,
+    head = record.head
+    empty = replace(
+        _new_head(context, head.created_at),
         last_activity=head.last_activity,
         revision=head.revision,
         folds=head.folds,
         expires_at=head.expires_at,
         recent=head.recent,
-        runs=((0, epoch.id),),
-        rewinds=0,
     )
     change = Change(
         display_name="",
         metadata={},
         epoch=head.epoch,
-        opens=epoch,
+        opens=Epoch(empty.epoch, 0),
         clears=True,
         drop=[*_RUN_KINDS, ("reduction", None), ("checkpoint", None)],
     )
@@ -430,36 +375,9 @@ async def delete_expired(context: StoreContext, stored: StoredThread) -> bool:
 
 
 async def make_room(context: StoreContext, key: ThreadKey) -> None:
-    """
-    Delete the thread *key* if it has expired, so that a new one can be made.
-
-    One that cannot be read stays: whether it has expired is unknown.
-    """
+    """Delete the thread *key* if it has expired, so that a new one can be made."""
     stored = await context.storage.load(key)
-    if stored is None:
-        return
-    try:
-        record = decode_record(stored, context.vault)
-    except (StoreCorruptError, StoreVersionError):
-        return
-    if is_expired(context, record):
-        await delete_expired(context, stored)
-
-
-def check_ttl(ttl: object, *, clock: Callable[[], datetime]) -> None:
-    """
-    Check that *ttl* is a timedelta above zero, or None.
-
-    Raises:
-        ConfigError: It is not, or it ends after the year 9999.
-    """
-    if ttl is None:
-        return
-    if not isinstance(ttl, timedelta) or ttl <= timedelta(0):
-        message = f"ttl must be a timedelta above zero, got {ttl!r}"
-        raise ConfigError(message)
-    try:
-        _ = clock() + ttl
-    except OverflowError:
-        message = f"ttl must end before the year 10000, got {ttl!r}"
-        raise ConfigError(message) from None
+    # One that cannot be read stays: whether it has expired is unknown.
+    with suppress(StoreCorruptError, StoreVersionError):
+        if stored is not None and is_expired(context, decode_record(stored, context.vault)):
+            await delete_expired(context, stored)

@@ -169,19 +169,8 @@ class StoreContext(Struct, frozen=True, kw_only=True):
     """What the threads of one store have in common."""
 
     storage: ThreadStorage
-    """Where they are stored."""
-
     counter: TokenCounter = TokenEstimator()
-    """Counts the tokens of their messages."""
-
     vault: Vault = Vault()
-    """Protects their bytes."""
-
     clock: Callable[[], datetime] = partial(datetime.now, UTC)
-    """Returns the time, with a time zone."""
-
     random_bytes: Callable[[int], bytes] = os.urandom
-    """Makes the ids of epochs and commits."""
-
     checkpoints: CheckpointRetention = "latest"
-    """Which checkpoints are kept."""

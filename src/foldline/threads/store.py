@@ -19,25 +19,20 @@ from foldline.errors import (
 )
 from foldline.history.messages import Message
 from foldline.history.tokens import TokenCounter, TokenEstimator
+from foldline.threads.change import moved
 from foldline.threads.cipher import Cipher, Vault
 from foldline.threads.commit import Planned, carry_out
 from foldline.threads.head import ThreadRecord, decode_record
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey, check_tenant
 from foldline.threads.snapshot import decode_snapshot
 from foldline.threads.start import (
-    check_ttl,
     delete_expired,
     is_expired,
     make_room,
     plan_new,
     plan_restore,
 )
-from foldline.threads.storage import (
-    CheckpointRetention,
-    StoreContext,
-    StoredThread,
-    ThreadStorage,
-)
+from foldline.threads.storage import CheckpointRetention, StoreContext, StoredThread, ThreadStorage
 from foldline.threads.thread import ConversationThread
 
 
@@ -100,7 +95,8 @@ class ThreadStore:
         Raises:
             ConfigError: An argument is of another type.
         """
-        _check_parts(storage, cipher)
+        expect("storage", storage, ThreadStorage)
+        _check_cipher(cipher)
         expect_choice("checkpoints", checkpoints, ("latest", "full"))
         self._context = StoreContext(
             storage=storage,
@@ -172,13 +168,13 @@ class ThreadStore:
             StoreCorruptError: The stored thread is damaged.
         """
         key = ThreadKey(tenant, thread_id)
-        check_ttl(ttl, clock=self._context.clock)
+        expires_at = None if ttl is None else moved("ttl", self._context.clock(), ttl)
         for _ in range(_ATTEMPTS):
             found = await self._find(key)
             if found is not None:
                 return found
             try:
-                return await self._make(key, ttl)
+                return await self._new(plan_new(self._context, key, expires_at=expires_at))
             except ThreadConflictError:
                 # Somebody else has made it in the meantime, or one that has expired is there.
                 await make_room(self._context, key)
@@ -234,15 +230,10 @@ class ThreadStore:
         if stored is None:
             return None
         record = decode_record(stored, self._context.vault)
-        # Reading deletes nothing: the clock of this reader may be ahead.
-        return (
-            None if is_expired(self._context, record) else ConversationThread(self._context, record)
-        )
-
-    async def _make(self, key: ThreadKey, ttl: timedelta | None) -> ConversationThread:
-        expires_at = None if ttl is None else self._context.clock() + ttl
-        planned = plan_new(self._context, key, expires_at=expires_at)
-        return await self._new(planned)
+        if is_expired(self._context, record):
+            # Reading deletes nothing: the clock of this reader may be ahead.
+            return None
+        return ConversationThread(self._context, record)
 
     async def _new(self, planned: Planned) -> ConversationThread:
         thread = ConversationThread(self._context, planned.record)
@@ -269,12 +260,10 @@ class ThreadStore:
         try:
             return decode_record(stored, self._context.vault)
         except StoreCorruptError:
-            _LOG.warning("thread %r is damaged: see `foldline verify`", stored.key.id)
+            why = "is damaged: see `foldline verify`"
         except StoreVersionError:
-            _LOG.warning(
-                "thread %r was written by a newer foldline and is skipped: upgrade foldline",
-                stored.key.id,
-            )
+            why = "was written by a newer foldline and is skipped: upgrade foldline"
+        _LOG.warning("thread %r %s", stored.key.id, why)
         return None
 
     async def tenants(self) -> list[str]:
@@ -317,7 +306,7 @@ class ThreadStore:
             ThreadIdError: The tenant has characters that are not allowed.
         """
         check_tenant(tenant)
-        latest = _before(threshold, self._context.clock())
+        latest = moved("threshold", self._context.clock(), threshold, sign=-1)
         count = 0
         async for stored in stored_threads(self._context.storage, tenant):
             record = self._whole(stored)
@@ -346,18 +335,6 @@ async def stored_threads(storage: ThreadStorage, tenant: str) -> AsyncIterator[S
             yield stored
 
 
-def _before(threshold: object, now: datetime) -> datetime:
-    """Return the time *threshold* before *now*."""
-    if not isinstance(threshold, timedelta) or threshold <= timedelta(0):
-        message = f"threshold must be a timedelta above zero, got {threshold!r}"
-        raise ConfigError(message)
-    try:
-        return now - threshold
-    except OverflowError:
-        message = f"threshold must not reach back before the year 1, got {threshold!r}"
-        raise ConfigError(message) from None
-
-
 def _in_utc(clock: Callable[[], datetime]) -> datetime:
     """Return the time of *clock* in UTC, since a local time may come twice."""
     moment = clock()
@@ -365,10 +342,7 @@ def _in_utc(clock: Callable[[], datetime]) -> datetime:
     return moment.astimezone(UTC)
 
 
-def _check_parts(storage: object, cipher: object) -> None:
-    if not isinstance(storage, ThreadStorage):
-        message = f"storage must be a ThreadStorage, got {type(storage).__name__}"
-        raise ConfigError(message)
+def _check_cipher(cipher: object) -> None:
     if cipher is not None and not isinstance(cipher, Cipher):
         message = f"cipher must have key_id, encrypt and decrypt, got {type(cipher).__name__}"
         raise ConfigError(message)

@@ -79,7 +79,7 @@ class ConversationThread(ReadOnlyThread):
         await self._reload()
 
     async def _reload(self, *, created_at: datetime | None = None) -> None:
-        async with self._lock:
+        async with self._lock.held():
             stored = await self._context.storage.load(self.key)
             if stored is None:
                 raise ThreadNotFoundError(thread_id=self.id)
@@ -110,16 +110,12 @@ class ConversationThread(ReadOnlyThread):
             StoreError: The store failed; nothing was written.
             CommitUnknownError: It failed, and whether it was written is unknown.
         """
-        expect("change", change, Change)
+        check_change(change)
         if change.commit_id is None:
             # Named by an error, so that the caller can repeat it.
             commit_id = self._context.random_bytes(COMMIT_ID_SIZE)
             change = structs.replace(change, commit_id=commit_id)
-        await self._commit(change)
-
-    async def _commit(self, change: Change) -> None:
-        check_change(change)
-        async with self._lock:
+        async with self._lock.held():
             head = self._record.head
             if change.commit_id in head.recent:
                 return
@@ -164,11 +160,11 @@ class ConversationThread(ReadOnlyThread):
             ThreadConflictError: Others were faster again and again.
             ThreadNotFoundError: Somebody has deleted the thread.
         """
-        created_at = self.created_at
+        created_at = self.head.created_at
         for attempt in range(1, _ATTEMPTS + 1):
             revision, change = self.head.revision, decide(self)
             try:
-                await self._commit(change)
+                await self.commit(change)
             except ThreadConflictError:
                 await self._reload(created_at=created_at)
                 if self.head.revision == revision or attempt == _ATTEMPTS:
@@ -259,7 +255,7 @@ class ConversationThread(ReadOnlyThread):
             ConfigError: A key is blank.
             FormatError: A value cannot be written as JSON.
         """
-        await self._commit(Change(metadata=metadata, display_name=display_name))
+        await self.commit(Change(metadata=metadata, display_name=display_name))
 
     async def set_expiry(self, expires_at: datetime | None) -> None:
         """
@@ -268,7 +264,7 @@ class ConversationThread(ReadOnlyThread):
         Raises:
             ConfigError: *expires_at* has no time zone.
         """
-        await self._commit(Change(expires_at=expires_at))
+        await self.commit(Change(expires_at=expires_at))
 
     async def answer_tool(self, call_id: str, text: str, *, is_error: bool = False) -> None:
         """
@@ -289,7 +285,7 @@ class ConversationThread(ReadOnlyThread):
             message = f"tool call {call_id!r} of thread {self.id!r} {state}"
             raise ConfigError(message)
         answered = structs.replace(run, result=text, is_error=is_error)
-        await self._commit(Change(tools=[answered], expected=self.head.revision))
+        await self.commit(Change(tools=[answered], expected=self.head.revision))
 
     async def abandon_run(self, reason: str = "Abandoned") -> None:
         """
@@ -304,7 +300,7 @@ class ConversationThread(ReadOnlyThread):
             answers = [answer_of(run, self.now()) for run in self.pending_tools]
             ended = state.with_service(None).terminated(reason)
             revision = self.head.revision
-            await self._commit(Change(messages=answers, execution=ended, expected=revision))
+            await self.commit(Change(messages=answers, execution=ended, expected=revision))
 
     async def rewind(self, at: int) -> None:
         """
@@ -367,7 +363,7 @@ class ConversationThread(ReadOnlyThread):
         self, decide: Callable[[ThreadRecord], Awaitable[tuple[ThreadRecord, Change] | None]]
     ) -> None:
         """Commit the change that *decide* makes, on the earlier record that it returns with it."""
-        async with self._lock:
+        async with self._lock.held():
             decided = await self._guarded(lambda _: decide(self._record))
             if decided is not None:
                 await self._write(*decided)
@@ -383,15 +379,7 @@ class ThreadMoment(ReadOnlyThread):
         It is what `ConversationThread.fork` would have made then, also if the thread has been
         rewound or edited since. Of the reductions it has those that the thread has now.
 
-        Args:
-            thread_id: The id of the new thread, of the same tenant.
-            at: How many messages it has, system messages not counted; all of this moment by
-                default.
-
         Raises:
-            ThreadExistsError: There is a thread of that id.
-            ThreadNotFoundError: Somebody has deleted this thread, or it has expired.
-            ThreadConflictError: Somebody has cleared it, or pruned this moment.
-            ConfigError: There are fewer messages than *at*.
+            ThreadConflictError: Somebody has cleared the thread, or pruned this moment.
         """
         return ConversationThread(self._context, await self._fork(thread_id, at))

@@ -1,6 +1,6 @@
 """Whether a thread, or a whole store, is still as it was written."""
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -19,14 +19,12 @@ from foldline.threads.change import Document
 from foldline.threads.head import (
     Head,
     StoredReduction,
-    ThreadRecord,
     active,
-    close_head,
     decode_checkpoint,
     decode_head,
-    decode_record,
     decode_reduction,
     open_head,
+    record_of,
 )
 from foldline.threads.key import ThreadKey, check_tenant
 from foldline.threads.loop_state import Checkpoint
@@ -41,7 +39,6 @@ __all__ = [
     "readable_rows",
     "verify_store",
     "verify_thread",
-    "with_documents",
 ]
 
 
@@ -296,7 +293,7 @@ class _Check:
         if one.kind == "reduction":
             found = decode_reduction(vault, key, one)
             return self._unfitting(found) if is_whole else ""
-        state = with_documents(self._context, key, head, [one]).execution
+        state = record_of(vault, key, head, [one]).execution
         if state is None or not is_whole:
             return ""
         count = len(state.current_messages)
@@ -318,21 +315,3 @@ class _Check:
             return ""
         rows = await self._rows(head.epoch, head.count - 1, head.count)
         return "" if rows and rows[0].seal == head.seal else "the row before it is not there"
-
-
-def with_documents(
-    context: StoreContext, key: ThreadKey, head: Head, documents: Iterable[Document]
-) -> ThreadRecord:
-    """
-    Return the thread with *head* and *documents*.
-
-    Raises:
-        StoreCorruptError: One of them is damaged.
-    """
-    stored = StoredThread(
-        key=key,
-        revision=head.revision,
-        head=close_head(context.vault, key, head),
-        documents=tuple(documents),
-    )
-    return decode_record(stored, context.vault)

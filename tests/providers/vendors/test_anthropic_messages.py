@@ -9,6 +9,7 @@ from foldline.history.formats.anthropic import from_anthropic
 from foldline.history.messages import Message
 from foldline.providers.model import ChatRequest, ToolDefinition
 from foldline.providers.vendors.anthropic_messages import DEFAULT_MAX_TOKENS, AnthropicMessages
+from foldline.providers.vendors.vendor_model import PerLoop
 from tests.providers.vendors.asking import ask, ask_stream, opened, request_of
 from tests.servers.vendor import Answer, VendorServer
 
@@ -16,6 +17,7 @@ from tests.servers.vendor import Answer, VendorServer
 CLAUDE = "anthropic:claude-sonnet-4-6"
 QUESTION = Message.user("x")
 MARK = {"type": "ephemeral"}
+MARKS_MESSAGES = {"supports_auto_cache": False}
 
 
 def whole(stop: str = "end_turn", *blocks: dict[str, Any]) -> Answer:
@@ -24,15 +26,11 @@ def whole(stop: str = "end_turn", *blocks: dict[str, Any]) -> Answer:
     return Answer.of({"id": "m", "role": "assistant", "content": content, "stop_reason": stop})
 
 
-def dialect(**options: Any) -> AnthropicMessages:
-    """Return the format, without a vendor."""
-    return AnthropicMessages(CLAUDE, model="m", **options)
-
-
 def body(*messages: Message, settings: dict[str, object] | None = None, **options: Any) -> Any:
     """Return what is sent for *messages*."""
     request = ChatRequest(messages=messages, settings=settings or {})
-    return dialect(**options).body(request, streamed=False)
+    model = AnthropicMessages(CLAUDE, model="m", clients=PerLoop(None), **options)
+    return model.body(request, streamed=False)
 
 
 def test_the_request(vendor: VendorServer) -> None:
@@ -117,8 +115,8 @@ def test_marks_in_the_messages_move_alone() -> None:
     """If the mark is in a message, all but the mark stays the same from call to call."""
     history = [Message.system("be brief"), QUESTION, Message.assistant("so"), Message.user("y")]
 
-    first = body(*history[:2], marks_messages=True)
-    second = body(*history, marks_messages=True)
+    first = body(*history[:2], profile=MARKS_MESSAGES)
+    second = body(*history, profile=MARKS_MESSAGES)
     plain = body(*history, caches_prompt=False)
 
     assert first["system"] == [{"type": "text", "text": "be brief", "cache_control": MARK}]
@@ -130,7 +128,7 @@ def test_marks_in_the_messages_move_alone() -> None:
 
 def test_marks_need_no_system() -> None:
     """Without a system message only the last message is marked."""
-    sent = body(QUESTION, marks_messages=True)
+    sent = body(QUESTION, profile=MARKS_MESSAGES)
 
     assert "system" not in sent
     assert sent["messages"][0]["content"] == [{"type": "text", "text": "x", "cache_control": MARK}]

@@ -81,7 +81,7 @@ def test_each_vendor_has_its_binding(vendor: str, dialect: str) -> None:
 
     assert isinstance(model, WireModel)
     assert isinstance(model, StreamingChatModel)
-    assert repr(model) == f"WireModel('{vendor}:some/model', {dialect})"
+    assert repr(model) == f"{dialect}('{vendor}:some/model')"
     assert model.name == f"{vendor}:some/model"
 
 

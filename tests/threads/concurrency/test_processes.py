@@ -1,23 +1,28 @@
 """Several processes on one thread: nothing lost, nothing doubled, nothing split."""
 
 import asyncio
-import json
-import os
-import subprocess
 import sys
 from collections import Counter
-from contextlib import ExitStack
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
 
 from foldline.history.messages import Message
 from foldline.reduction.state import HistoryReductionState
+from tests.depth import by_depth
 from tests.threads.concurrency.stores import store_at
-from tests.threads.concurrency.writers import BATCH, THREAD, Report
+from tests.threads.concurrency.writers import BATCH, THREAD, Report, work
 
 
-ROOT = Path(__file__).resolve().parents[3]
+_BATCHES = by_depth(12, 60)
+_TURNS = by_depth(8, 25)
+_FOLDS = by_depth(4, 15)
+
+# One process loads the modules; those that write are forked from it.
+_CONTEXT = get_context("spawn" if sys.platform == "win32" else "forkserver")
+_CONTEXT.set_forkserver_preload(["tests.threads.concurrency.writers"])
 
 
 @pytest.fixture(params=["sqlite", "postgres", "redis"])
@@ -31,28 +36,13 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 def run_together(address: str, *jobs: tuple[str, str, int]) -> list[Report]:
     """
-    Run a process for each of *jobs* (work, name, count), all at once; return what each printed.
+    Run a process for each of *jobs* (kind, name, count), all at once; return what each reports.
     """
     asyncio.run(_make(address))
-    program = [sys.executable, "-m", "tests.threads.concurrency.writers", address]
-    processes = [
-        subprocess.Popen(
-            [*program, work, name, str(count)],
-            cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for work, name, count in jobs
-    ]
-    with ExitStack() as left:
-        pipes = [(left.enter_context(one), one.stdin, one.stdout) for one in processes]
-        assert [output and output.readline() for _, _, output in pipes] == ["ready\n"] * len(jobs)
-        for _, start, _ in pipes:
-            assert start is not None
-            start.close()
-        return [json.loads(output.read()) for _, _, output in pipes if output is not None]
+    with _CONTEXT.Manager() as manager, ProcessPoolExecutor(len(jobs), _CONTEXT) as pool:
+        start = manager.Barrier(len(jobs))
+        reports = [pool.submit(work, address, start, *job) for job in jobs]
+        return [one.result() for one in reports]
 
 
 async def _make(address: str) -> None:
@@ -72,43 +62,42 @@ def stored(address: str) -> tuple[list[Message], HistoryReductionState | None]:
 
 
 def test_batches_of_eight_processes(address: str) -> None:
-    """480 batches of eight processes are all there, once, whole and in the order of each."""
-    reports = run_together(address, *(("batches", f"p{number}", 60) for number in range(8)))
+    """Batches of eight processes are all there, once, whole and in the order of each."""
+    reports = run_together(address, *(("batches", f"p{number}", _BATCHES) for number in range(8)))
     texts = [message.text for message in stored(address)[0]]
     batches = [texts[start : start + BATCH] for start in range(0, len(texts), BATCH)]
     seen: Counter[str] = Counter()
 
-    assert sum(report["acknowledged"] for report in reports) == 480
-    assert len(texts) == 480 * BATCH
+    assert sum(report["acknowledged"] for report in reports) == 8 * _BATCHES
+    assert len(texts) == 8 * _BATCHES * BATCH
     assert sum(report["conflicts"] for report in reports) > 0
     for batch in batches:
         name = batch[0].split()[0]
         assert batch == [f"{name} {seen[name]} {place}" for place in range(BATCH)]
         seen[name] += 1
-    assert set(seen.values()) == {60}
+    assert set(seen.values()) == {_BATCHES}
 
 
 def test_turns_of_four_processes(address: str) -> None:
-    """100 turns that four processes run on one thread are all there, each before its answer."""
-    reports = run_together(address, *(("turns", f"p{number}", 25) for number in range(4)))
+    """Turns that four processes run on one thread are all there, each before its answer."""
+    reports = run_together(address, *(("turns", f"p{number}", _TURNS) for number in range(4)))
     messages, _ = stored(address)
     questions, answers = messages[::2], messages[1::2]
 
-    assert sum(report["acknowledged"] for report in reports) == 100
-    assert len(messages) == 200
+    assert sum(report["acknowledged"] for report in reports) == 4 * _TURNS
     assert [one.text for one in questions] == [one.text for one in answers]
     assert {one.role for one in questions} == {"user"}
-    assert len({one.text for one in questions}) == 100
+    assert len({one.text for one in questions}) == len(answers) == 4 * _TURNS
 
 
 def test_appends_against_folds(address: str) -> None:
-    """While one process folds 15 times, another loses none of its messages."""
-    reports = run_together(address, ("append", "a", 100), ("folds", "f", 15))
+    """While one process folds many times, another loses none of its messages."""
+    reports = run_together(address, ("append", "a", 6 * _FOLDS), ("folds", "f", _FOLDS))
     messages, reduction = stored(address)
     written = reports[0]["acknowledged"]
 
-    assert reports[1]["acknowledged"] == 15
+    assert reports[1]["acknowledged"] == _FOLDS
     assert [one.text.split()[1] for one in messages] == [str(number) for number in range(written)]
     assert reduction is not None
-    assert reduction.summarized_up_to_index > 15
+    assert reduction.summarized_up_to_index > _FOLDS
     assert reduction.validate_integrity(messages)

@@ -11,12 +11,13 @@ from foldline.threads.store import ThreadStore
 from foldline.threads.stores.postgres.store import PostgresStore
 from foldline.threads.stores.redis.store import RedisStore
 from foldline.threads.thread import ConversationThread
+from tests.depth import by_depth
 from tests.servers.postgres import PostgresServer
 from tests.servers.redis import RedisServer
 
 
 WRITERS = 4
-TURNS = 100
+TURNS = by_depth(40, 100)
 DOWN = 0.1
 PATIENCE = 120.0
 
@@ -123,22 +124,24 @@ def _check(promised: dict[str, list[str]], found: dict[str, list[str]]) -> None:
         assert found[name][1::2] == texts
 
 
-def test_postgres_stopped_five_times(postgres_server: PostgresServer, postgres_dsn: str) -> None:
-    """PostgreSQL stopped at once five times under load loses and doubles no turn."""
+def test_postgres_stopped_under_load(postgres_server: PostgresServer, postgres_dsn: str) -> None:
+    """PostgreSQL stopped at once again and again under load loses and doubles no turn."""
     stops = under_stops(
         lambda: PostgresStore(postgres_dsn),
         postgres_server.stop_immediate,
         postgres_server.start,
-        5,
+        by_depth(2, 5),
     )
     promised, found = asyncio.run(stops)
 
     _check(promised, found)
 
 
-def test_redis_killed_three_times(redis_server: RedisServer, redis_url: str) -> None:
-    """Redis with `appendfsync always` killed three times under load loses and doubles no turn."""
-    stops = under_stops(lambda: RedisStore(redis_url), redis_server.kill, redis_server.start, 3)
+def test_redis_killed_under_load(redis_server: RedisServer, redis_url: str) -> None:
+    """Redis with `appendfsync always` killed again and again under load loses and doubles no turn."""
+    stops = under_stops(
+        lambda: RedisStore(redis_url), redis_server.kill, redis_server.start, by_depth(2, 3)
+    )
     promised, found = asyncio.run(stops)
 
     _check(promised, found)

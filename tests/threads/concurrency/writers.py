@@ -1,15 +1,10 @@
-"""
-Programs that write to one thread at once: `python -m tests.threads.concurrency.writers …`.
-
-Each waits until its standard input is closed, works, and prints as JSON what was acknowledged.
-"""
+"""What processes do that write to one thread at once."""
 
 import asyncio
-import json
-import sys
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import UTC, datetime
+from threading import Barrier
 
 from foldline.agent.reducer import HistoryReducer
 from foldline.errors import ThreadConflictError
@@ -128,12 +123,12 @@ WORK: dict[str, Callable[[ThreadStore, str, int], Awaitable[Report]]] = {
 }
 
 
-async def _main(address: str, work: str, name: str, count: str) -> Report:
-    async with store_at(address) as store:
-        print("ready", flush=True)  # noqa: T201 - what the test waits for
-        await asyncio.to_thread(sys.stdin.read)
-        return await WORK[work](store, name, int(count))
+def work(address: str, start: Barrier, kind: str, name: str, count: int) -> Report:
+    """Wait until the others are ready too, write to the shared thread, and report."""
 
+    async def run() -> Report:
+        async with store_at(address) as store:
+            await asyncio.to_thread(start.wait)
+            return await WORK[kind](store, name, count)
 
-if __name__ == "__main__":
-    print(json.dumps(asyncio.run(_main(*sys.argv[1:]))))  # noqa: T201 - the report is its answer
+    return asyncio.run(run())

@@ -25,7 +25,7 @@ async def _answered(name: str, path: Path) -> tuple[dict[str, Json], list[str]]:
 @pytest.mark.parametrize(
     ("name", "moment", "step"),
     [
-        ("sqlite-3", Moment.BEFORE, 31),
+        ("sqlite-3", Moment.BEFORE, 60),
         *(
             pytest.param(one, moment, 5, marks=pytest.mark.slow)
             for one in SQLITE

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from foldline.errors import StoreError, StoreVersionError
+from foldline.errors import StoreCorruptError, StoreError, StoreVersionError
 from foldline.history.messages import Message
 from foldline.threads.key import ThreadKey
 from foldline.threads.stores.sqlite.file import APPLICATION_ID
-from foldline.threads.stores.sqlite.identity import schema_of
+from foldline.threads.stores.sqlite.identity import number_in
 from foldline.threads.stores.sqlite.migration import NEWEST_SCHEMA
 from foldline.threads.stores.sqlite.storage import SQLiteStorage
 from foldline.threads.stores.sqlite.store import SQLiteStore
@@ -35,8 +35,7 @@ def header(path: Path) -> tuple[int, int]:
     """Return the mark of the program that made the file, and the version of its tables."""
     with closing(sqlite3.connect(path)) as connection:
         (mark,) = connection.execute("PRAGMA application_id").fetchone()
-        (number,) = connection.execute("PRAGMA user_version").fetchone()
-    return mark, schema_of(number)
+        return mark, number_in(connection).schema
 
 
 def execute(path: Path, *pieces: str) -> None:
@@ -149,6 +148,19 @@ def test_a_failed_migration_changes_nothing(
         write(path)
 
     assert (catalog(path), header(path)) == (tables, marked)
+
+
+def test_a_thread_without_its_branch_is_damage(tmp_path: Path) -> None:
+    """An old file whose thread has lost its rows is refused in one line, and is not changed."""
+    path = tmp_path / "a.db"
+    materialize_sqlite("sqlite-1", path)
+    execute(path, "DELETE FROM branches")
+    tables = catalog(path)
+
+    with pytest.raises(StoreCorruptError, match=r"a\.db lacks the messages of a thread"):
+        write(path)
+
+    assert catalog(path) == tables
 
 
 def _failing(*_: object) -> None:

@@ -5,8 +5,8 @@ The loop only knows an `Observer`. `Telemetry` is the observer that makes spans;
 OpenTelemetry package when one is created, and not before.
 """
 
-from foldline.agent.telemetry.observer import UNOBSERVED, ObservedModel, Observer
+from foldline.agent.telemetry.observer import Observation, ObservedModel, Observer
 from foldline.agent.telemetry.spans import Telemetry
 
 
-__all__ = ["UNOBSERVED", "ObservedModel", "Observer", "Telemetry"]
+__all__ = ["Observation", "ObservedModel", "Observer", "Telemetry"]

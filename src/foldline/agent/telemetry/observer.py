@@ -1,7 +1,7 @@
 """What the loop reports while it works, and to whom."""
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from typing import Protocol, TypeVar, runtime_checkable
 
 from foldline.agent.events import AgentEvent
@@ -12,7 +12,7 @@ from foldline.providers.model import ChatModel, ChatRequest, ChatResponse, windo
 from foldline.reduction.event import HistoryReductionEvent
 
 
-__all__ = ["UNOBSERVED", "Observation", "ObservedModel", "Observer"]
+__all__ = ["Observation", "ObservedModel", "Observer"]
 
 
 _Outcome = TypeVar("_Outcome")
@@ -52,30 +52,6 @@ class Observer(Protocol):
     def fold(self) -> Observation[HistoryReductionEvent]:
         """Observe one fold."""
         ...
-
-
-def _ignore(_: object) -> None:
-    pass
-
-
-class _Unobserved:
-    _nothing: nullcontext[Callable[[object], None]] = nullcontext(_ignore)
-
-    def turn(self, **_: object) -> Observation[AgentEvent]:
-        return self._nothing
-
-    def model_call(self, request: ChatRequest, **_: object) -> Observation[ChatResponse]:  # noqa: ARG002 - as in the protocol
-        return self._nothing
-
-    def tool(self, tool: Tool, call: ToolCallPart) -> Observation[ToolAnswer]:  # noqa: ARG002 - as in the protocol
-        return self._nothing
-
-    def fold(self) -> Observation[HistoryReductionEvent]:
-        return self._nothing
-
-
-UNOBSERVED: Observer = _Unobserved()
-"""The observer that does nothing."""
 
 
 class ObservedModel:

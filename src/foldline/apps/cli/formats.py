@@ -1,22 +1,84 @@
-"""`foldline formats`: which formats can be read, and what a file holds."""
+"""`foldline formats`, and the formats in which `--json` and `--output` write a view."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Annotated
 
 import typer
 from msgspec import Struct
 from rich.text import Text
 
-from foldline.apps.cli.documents import TARGETS
 from foldline.apps.cli.files import print_json
-from foldline.apps.cli.options import JsonOption, SourceOptions, takes
+from foldline.apps.cli.options import FormatOption, JsonOption, SourceOptions, takes
 from foldline.apps.cli.sources import sessions_of
 from foldline.apps.cli.terminal import clean, first_line, output_console, plain_table
+from foldline.checks import expect_choice
+from foldline.history.codec import encode_history, encode_json
+from foldline.history.formats.renderings import (
+    render_anthropic,
+    render_openai_chat,
+    render_openai_responses,
+)
+from foldline.history.messages import Message
 from foldline.logs.importer import Session
 from foldline.logs.sessions import FORMATS
 
 
-__all__ = ["formats"]
+__all__ = ["TARGETS", "formats", "left_out_note", "target_format", "view_document"]
+
+
+_DEFAULT_TARGET = "openai-chat"
+# Reasoning that nothing of the model follows is not written.
+_ANSWER = Message.assistant("answer")
+
+
+def _anthropic(view: Sequence[Message]) -> bytes:
+    rendered = render_anthropic(view)
+    system = {"system": rendered.system} if rendered.system else {}
+    return encode_json({**system, "messages": rendered.messages})
+
+
+TARGETS: Mapping[str, Callable[[Sequence[Message]], bytes]] = MappingProxyType(
+    {
+        "openai-chat": lambda view: encode_json(render_openai_chat(view)),
+        "openai-responses": lambda view: encode_json(render_openai_responses(view)),
+        "anthropic": _anthropic,
+        "foldline": encode_history,
+    }
+)
+"""What writes a view in each format."""
+
+
+def target_format(wanted: str | None, *, source: str) -> str:
+    """
+    Return the format to write in: the *wanted* one, else that of the *source* if it is a target.
+    """
+    if wanted is None:
+        return source if source in TARGETS else _DEFAULT_TARGET
+    expect_choice("--to", wanted, tuple(TARGETS))
+    return wanted
+
+
+def view_document(view: Sequence[Message], target: str) -> bytes:
+    """Return *view* as JSON in the format *target*, valid for its vendor."""
+    return TARGETS[target](view)
+
+
+def left_out_note(view: Sequence[Message], target: str) -> tuple[int, str]:
+    """Return how many messages of *view* the format *target* has no place for, and a note of it."""
+    nothing = view_document([_ANSWER], target)
+    left = [one for one in view if view_document([one, _ANSWER], target) == nothing]
+    if not left:
+        return 0, ""
+    held = " and ".join(sorted({kind for one in left for kind in _held(one)}))
+    which = "1 message is" if len(left) == 1 else f"{len(left):,} messages are"
+    return len(left), f"{which} left out: {target} has no place for {held} alone"
+
+
+def _held(message: Message) -> set[str]:
+    kinds = {str(part.__struct_config__.tag) for part in message.parts}
+    # Any other text is written everywhere.
+    return kinds - {"text"} or {"blank text"}
 
 
 class _FormatsOptions(Struct, frozen=True, kw_only=True):
@@ -24,10 +86,7 @@ class _FormatsOptions(Struct, frozen=True, kw_only=True):
         str | None,
         typer.Argument(metavar="[FILE]", help="List the sessions of this file instead."),
     ] = None
-    format: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="The format of FILE if it is not detected."),
-    ] = None
+    format: FormatOption = None
     json: JsonOption = False
 
 

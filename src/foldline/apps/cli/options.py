@@ -12,6 +12,8 @@ from msgspec import Struct
 
 __all__ = [
     "ConfigOptions",
+    "FormatOption",
+    "HtmlOption",
     "JsonOption",
     "RunOptions",
     "SourceOptions",
@@ -24,6 +26,20 @@ JsonOption = Annotated[
 ]
 """The option that every command has."""
 
+FormatOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="The format of FILE if it is not detected; `foldline formats` lists them.",
+    ),
+]
+"""The option of what reads a recorded conversation."""
+
+HtmlOption = Annotated[
+    str | None, typer.Option(metavar="FILE", help="Write a page with pictures to this file.")
+]
+"""The option of what replays a session."""
+
 
 class SourceOptions(Struct, frozen=True, kw_only=True):
     """Which conversation to read."""
@@ -32,13 +48,7 @@ class SourceOptions(Struct, frozen=True, kw_only=True):
         str,
         typer.Argument(metavar="FILE", help="A recorded conversation; - is the standard input."),
     ]
-    format: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="The format of FILE if it is not detected; `foldline formats` lists them.",
-        ),
-    ] = None
+    format: FormatOption = None
     session: Annotated[
         str | None,
         typer.Option(

@@ -6,17 +6,20 @@ from typing import Annotated
 
 import typer
 
-from foldline.apps.cli.backup import backup, restore
 from foldline.apps.cli.chat.session import chat
-from foldline.apps.cli.demo import demo
-from foldline.apps.cli.doctor import doctor, version_of
 from foldline.apps.cli.formats import formats
 from foldline.apps.cli.reduce import plan, reduce
-from foldline.apps.cli.replay import replay
-from foldline.apps.cli.threads_copies import export_thread, fork_thread, import_threads
-from foldline.apps.cli.threads_ends import delete_thread, undo_reduction
-from foldline.apps.cli.threads_views import list_threads, search_thread, show_thread
-from foldline.apps.cli.verify import verify
+from foldline.apps.cli.replay import demo, replay
+from foldline.apps.cli.threads import (
+    delete_thread,
+    fork_thread,
+    list_threads,
+    search_thread,
+    show_thread,
+    undo_reduction,
+)
+from foldline.apps.cli.threads_files import export_thread, import_threads
+from foldline.apps.cli.upkeep import backup, doctor, restore, verify, version_of
 
 
 __all__ = ["COMMANDS", "THREAD_COMMANDS", "app", "run"]

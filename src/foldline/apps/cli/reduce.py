@@ -9,8 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from foldline.agent.reducer import HistoryReducer, ReducedHistory
-from foldline.apps.cli.documents import left_out_note, target_format, view_document
 from foldline.apps.cli.files import check_targets, print_document, print_json, write_files
+from foldline.apps.cli.formats import left_out_note, target_format, view_document
 from foldline.apps.cli.options import JsonOption, RunOptions, takes
 from foldline.apps.cli.sources import (
     configured,

@@ -1,18 +1,21 @@
-"""`foldline replay`: a recorded session, message by message, under several configurations."""
+"""`foldline replay` and `demo`: a recorded session, message by message, under configurations."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.resources import files
 from pathlib import PurePath
-from typing import Annotated
+from types import MappingProxyType
+from typing import Annotated, Any
 
+import msgspec
 import typer
+from msgspec import Struct
 from rich.box import SIMPLE_HEAD
-from rich.console import Console, Group
+from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from foldline.apps.cli.documents import replay_document
 from foldline.apps.cli.files import check_targets, print_json, write_files
-from foldline.apps.cli.options import ConfigOptions, JsonOption, takes
+from foldline.apps.cli.options import ConfigOptions, HtmlOption, JsonOption, takes
 from foldline.apps.cli.sources import (
     configured,
     is_configured,
@@ -20,16 +23,26 @@ from foldline.apps.cli.sources import (
     read_config,
     sessions_of,
 )
-from foldline.apps.cli.terminal import clean, counted, note, output_console, progress
+from foldline.apps.cli.terminal import (
+    clean,
+    command_name,
+    counted,
+    note,
+    output_console,
+    progress,
+)
+from foldline.apps.cli.viewing import show_view
+from foldline.logs import read_sessions
+from foldline.logs.importer import Session
 from foldline.reduction.config import HistoryReductionConfig
-from foldline.replay.columns import COLUMNS, Column, Row, rows
-from foldline.replay.comparison import USUAL, compare
-from foldline.replay.record import ReplayReport
+from foldline.replay.columns import COLUMNS, Column, Row, describe, rows, short_number
+from foldline.replay.comparison import NO_MEMORY, NO_REDUCTION, USUAL, Comparison, compare
+from foldline.replay.record import ReplayReport, Totals
 from foldline.replay.report import html_page
 from foldline.replay.tape import Tape
 
 
-__all__ = ["replay", "replay_table"]
+__all__ = ["DEMO_CONFIGS", "demo", "recorded_session", "replay"]
 
 
 _MOST_VIOLATIONS = 5
@@ -42,22 +55,16 @@ class _ReplayOptions(ConfigOptions, frozen=True, kw_only=True):
         list[str] | None,
         typer.Option(metavar="FILE", help="A configuration in JSON or TOML; may be given again."),
     ] = None
-
     compare: Annotated[
         bool, typer.Option("--compare", help="Play the usual configurations too.")
     ] = False
-
     check: Annotated[
         bool,
         typer.Option(
             "--check/--no-check", help="Check that vendors accept every request (the default)."
         ),
     ] = True
-
-    html: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write a page with pictures to this file.")
-    ] = None
-
+    html: HtmlOption = None
     json: JsonOption = False
 
 
@@ -86,7 +93,7 @@ def replay(options: _ReplayOptions) -> None:
     if options.html is not None:
         write_files({options.html: html_page(sessions).encode()})
     if options.json:
-        print_json(replay_document(sessions))
+        print_json(_document(sessions))
     else:
         _print(output_console(), sessions)
 
@@ -122,9 +129,8 @@ def _print(console: Console, sessions: Sequence[Sequence[ReplayReport]]) -> None
         f"{sum(report.session.tokens for report in played):,} tokens, "
         f"{table[0].totals.calls:,} model calls"
     )
-    console.print(replay_table(table, width=console.width))
-    for row in table:
-        console.print(Text(f"{clean(row.name)}: {row.description}", style="dim"))
+    for element in _shown_table(table, width=console.width):
+        console.print(element)
     most = {row.name: row.totals.most_reads for row in table if row.totals.most_reads}
     reads = ", ".join(f"{clean(name)} {count:,}" for name, count in most.items())
     console.print(f"reads of one message by a summarizer, at most: {reads or 'none'}")
@@ -142,9 +148,9 @@ def _print_violations(console: Console, report: ReplayReport) -> None:
         console.print(f"and {len(found) - _MOST_VIOLATIONS:,} more violations")
 
 
-def replay_table(table: Sequence[Row], *, width: int) -> Group:
+def _shown_table(table: Sequence[Row], *, width: int) -> Iterator[RenderableType]:
     """
-    Return *table* with one line per configuration, in *width* characters.
+    Yield *table* with one line per configuration in *width* characters, then their descriptions.
 
     Columns that do not fit beside the others follow below; figures are never cut.
     """
@@ -159,7 +165,9 @@ def replay_table(table: Sequence[Row], *, width: int) -> Group:
             left = width - names
         stretches[-1].append(column)
         left -= wide
-    return Group(*(_table(table, columns, names) for columns in stretches))
+    yield from (_table(table, columns, names) for columns in stretches)
+    for row in table:
+        yield Text(f"{clean(row.name)}: {row.description}", style="dim")
 
 
 def _width(column: Column, table: Sequence[Row]) -> int:
@@ -171,16 +179,128 @@ def _table(table: Sequence[Row], columns: Sequence[Column], names: int) -> Table
     shown = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=0)
     shown.add_column("", no_wrap=True, overflow="ellipsis", width=names)
     for column in columns:
+        width = _width(column, table)
         shown.add_column(
-            column.title,
-            justify="right",
-            vertical="bottom",
-            overflow="fold",
-            min_width=_width(column, table),
-            max_width=_width(column, table),
+            column.title, justify="right", vertical="bottom", overflow="fold", width=width
         )
     for row in table:
         cells = [column.show(row.totals, short=True) for column in columns]
         style = "dim" if row.is_baseline else ""
         shown.add_row(Text(clean(row.name)), *cells, style=style)
     return shown
+
+
+def _document(sessions: Sequence[Sequence[ReplayReport]]) -> dict[str, Any]:
+    return {
+        "sessions": [
+            {"session": reports[0].session, "replays": [_figures(report) for report in reports]}
+            for reports in sessions
+        ]
+    }
+
+
+def _figures(report: ReplayReport) -> dict[str, Any]:
+    totals = report.totals
+    derived = {
+        "mean_tokens": totals.mean_tokens,
+        "fresh_tokens": totals.fresh_tokens,
+        "prefix_share": totals.prefix_share,
+    }
+    return {
+        "name": report.name,
+        "kind": report.kind,
+        "description": describe(report),
+        "config": report.config,
+        "totals": {**msgspec.structs.asdict(totals), **derived},
+        "calls": report.calls,
+    }
+
+
+DEMO_CONFIGS: Mapping[str, HistoryReductionConfig] = MappingProxyType(
+    {f"foldline {name}": USUAL[name] for name in ("rolling", "layers", "tokens", "counting")}
+)
+"""What the demonstration compares."""
+
+_SHOWN = "foldline rolling"
+_VIEW_LINES = 14
+_SUMMARY_LINES = 12
+
+
+class _DemoOptions(Struct, frozen=True, kw_only=True):
+    html: HtmlOption = None
+    json: JsonOption = False
+
+
+@takes(_DemoOptions)
+def demo(options: _DemoOptions) -> None:
+    """Replay a recorded session that comes with foldline, without a key, a network or a file."""
+    check_targets({"--html": options.html})
+    tape = Tape(recorded_session())
+    with progress("replaying", len(DEMO_CONFIGS) * len(tape.calls)) as advance:
+        comparison = compare(tape, DEMO_CONFIGS, on_call=advance)
+    sessions = [comparison.reports]
+    if options.html is not None:
+        write_files({options.html: html_page(sessions, title="foldline demo").encode()})
+    if options.json:
+        print_json(_document(sessions))
+        return
+    console = output_console()
+    for element in _shown(comparison, width=console.width):
+        console.print(element)
+
+
+def recorded_session() -> Session:
+    """Return the session that comes with the package."""
+    data = files("foldline.apps.cli").joinpath("data/session.jsonl.gz").read_bytes()
+    return read_sessions(data, name="demo")[0]
+
+
+def _shown(comparison: Comparison, *, width: int) -> Iterator[RenderableType]:
+    table = rows([comparison.reports])
+    session, calls = comparison.reports[0].session, comparison.reports[0].totals.calls
+    yield (
+        f"A session that we recorded while we made foldline: {session.exchanges:,} user turns, "
+        f"{session.messages:,} messages, {calls:,} model calls.\n"
+        "Each call is prepared again; the offline digest writes the summaries.\n"
+    )
+    yield Text("Summarizer calls and tokens, with and without foldline", style="bold")
+    yield from _shown_table(table, width=width)
+    yield ""
+    yield Text(f"The last view, with {_SHOWN}", style="bold")
+    yield show_view(comparison.replays[_SHOWN].view, summary_lines=_SUMMARY_LINES, most=_VIEW_LINES)
+    yield ""
+    yield Text("What it means", style="bold")
+    yield from _meaning({row.name: row.totals for row in table}, history=session.tokens)
+    yield ""
+    yield Text("Next, with a conversation of your own", style="bold")
+    yield f"  {command_name()} replay FILE --html report.html"
+    yield f"  {command_name()} reduce FILE --state state.json"
+
+
+def _meaning(totals: Mapping[str, Totals], *, history: int) -> Iterator[str]:
+    full, forgetful, ours = totals[NO_REDUCTION], totals[NO_MEMORY], totals[_SHOWN]
+    yield (
+        f"- What grows: the history, to {short_number(history)} tokens. The largest view has "
+        f"{short_number(ours.peak_tokens)}, and all views together are "
+        f"{_share(ours.sent_tokens, full.sent_tokens)} of the tokens sent without reduction."
+    )
+    yield (
+        f"- What is saved: {ours.summarizer_calls:,} summarizer calls instead of "
+        f"{forgetful.summarizer_calls:,}, which read "
+        f"{_share(ours.summarizer_tokens, forgetful.summarizer_tokens)} of the tokens, each "
+        f"message {_times(ours.most_reads)}."
+    )
+    yield (
+        "- What it costs: each fold invalidates the prompt cache after the system messages. "
+        f"{ours.prefix_share * 100:.1f} % of the prefix is kept, and "
+        f"{short_number(ours.fresh_tokens)} tokens are new to the cache instead of "
+        f"{short_number(full.fresh_tokens)}."
+    )
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part / whole * 100:.1f} %" if whole else "none"
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"at most {count:,} times"

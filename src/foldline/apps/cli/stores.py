@@ -3,7 +3,7 @@
 import asyncio
 import re
 import stat
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Callable, Coroutine, Generator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
@@ -157,17 +157,13 @@ def opened_store(
 
 def with_store(
     options: KeyOptions,
-    work: Callable[[ThreadStore], Awaitable[_Result]],
+    work: Callable[[ThreadStore], Coroutine[object, object, _Result]],
     *,
     may_make: bool = False,
 ) -> _Result:
     """Do *work* on the store that *options* name and return the result; see `opened_store`."""
-
-    async def _worked(store: ThreadStore) -> _Result:
-        return await work(store)
-
     with opened_store(options, may_make=may_make) as (runner, store):
-        return runner.run(_worked(store))
+        return runner.run(work(store))
 
 
 def with_way_forward(error: StoreCorruptError) -> StoreCorruptError:

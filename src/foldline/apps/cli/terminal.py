@@ -3,21 +3,24 @@
 import os
 import shutil
 import sys
-from collections.abc import Collection, Generator
+from collections.abc import Callable, Collection, Generator
 from contextlib import contextmanager
 from pathlib import PurePath
 from typing import TextIO
 
+import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
+from foldline.errors import UsageError
+
 
 __all__ = [
-    "Advance",
     "clean",
     "command_name",
+    "confirm",
     "counted",
     "error_console",
     "first_line",
@@ -59,6 +62,13 @@ def say(text: str, *, style: str = "") -> None:
 def note(text: str) -> None:
     """Print *text* as one line on the standard error: something to know beside the answer."""
     error_console().print(Text(f"note: {clean(text)}", style="dim"), soft_wrap=True)
+
+
+def confirm(question: str, refusal: str) -> None:
+    """Ask *question*; end the command unless the answer is yes."""
+    if not sys.stdin.isatty():
+        raise UsageError(refusal)
+    typer.confirm(question, abort=True, err=True)
 
 
 def plain_table(*titles: str, numbers: Collection[str] = ()) -> Table:
@@ -104,27 +114,22 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
-class Advance:
-    """Moves a progress bar; called after each step."""
-
-    def __init__(self, bar: Progress, total: int, description: str) -> None:
-        self._bar = bar
-        self._task = bar.add_task(description, total=total)
-
-    def __call__(self) -> None:
-        self._bar.advance(self._task)
-
-    def to(self, done: int, total: int) -> None:
-        """Show that *done* of *total* steps are done."""
-        self._bar.update(self._task, completed=done, total=total)
-
-
 @contextmanager
-def progress(description: str, total: int) -> Generator[Advance]:
-    """Show the progress of *total* steps on the standard error, if it is a terminal."""
+def progress(description: str, total: int = 1) -> Generator[Callable[..., None]]:
+    """
+    Show the progress of *total* steps on the standard error, if it is a terminal.
+
+    What is yielded is called after each step, or with how many of how many steps are done.
+    """
     console = error_console()
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
     with Progress(
         *columns, console=console, transient=True, disable=not console.is_terminal
     ) as bar:
-        yield Advance(bar, total, description)
+        task = bar.add_task(description, total=total)
+
+        def step(done: int | None = None, total: int | None = None) -> None:
+            advance = 1 if done is None else None
+            bar.update(task, advance=advance, completed=done, total=total)
+
+        yield step

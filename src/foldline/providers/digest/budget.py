@@ -12,14 +12,14 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from foldline.providers.digest.document import Section, heading
+from foldline.providers.digest.outline import Section, heading
 from foldline.providers.digest.text import ELLIPSIS, attribute, bare, shorten
 
 
-__all__ = ["Counter", "Item", "lay_out", "select", "share_out"]
+__all__ = ["CountTokens", "Item", "lay_out", "select", "share_out"]
 
 
-Counter: TypeAlias = Callable[[str], int]
+CountTokens: TypeAlias = Callable[[str], int]
 """Counts the tokens of a string."""
 
 # Fewer characters per token than usual text has, so that what is cut also fits.
@@ -36,13 +36,8 @@ class Item(Struct, frozen=True):
     """
 
     text: str
-    """The line."""
-
     order: int
-    """Its place among those shown; items are offered by rank."""
-
     group: str = ""
-    """Items that share it are written on one line after it."""
 
 
 class _Selection(Struct, frozen=True):
@@ -52,7 +47,7 @@ class _Selection(Struct, frozen=True):
     cost: int
 
 
-def select(items: Sequence[Item], *, title: str, limit: int, count: Counter) -> _Selection:
+def select(items: Sequence[Item], *, title: str, limit: int, count: CountTokens) -> _Selection:
     """
     Take items by rank while they fit into *limit* tokens, under the heading *title*.
 
@@ -74,14 +69,14 @@ def select(items: Sequence[Item], *, title: str, limit: int, count: Counter) -> 
     return _Selection(tuple(taken), spent if taken else 0)
 
 
-def _cut(item: Item, *, room: int, count: Counter) -> Item:
+def _cut(item: Item, *, room: int, count: CountTokens) -> Item:
     if item.group or _cost(item, is_new=True, count=count) <= room:
         return item
     text = shorten(item.text, limit=room * _CHARACTERS)
     return replace(item, text=text if len(text) >= _SHORTEST_CUT else "")
 
 
-def _cost(item: Item, *, is_new: bool, count: Counter) -> int:
+def _cost(item: Item, *, is_new: bool, count: CountTokens) -> int:
     if not item.group:
         return count(f"- {item.text}\n")
     lead = count(f"- {item.group}: \n") if is_new else 0
@@ -127,7 +122,7 @@ _LEAST_PART = 3
 
 
 def share_out(
-    offers: Mapping[Section, Sequence[Item]], *, budget: int, count: Counter
+    offers: Mapping[Section, Sequence[Item]], *, budget: int, count: CountTokens
 ) -> dict[Section, tuple[str, ...]]:
     """
     Return the lines of each section that has any, together at most *budget* tokens.
@@ -144,9 +139,8 @@ def share_out(
         taken[section] = select(items, title=heading(section), limit=limit, count=count)
 
     for section in dict.fromkeys((*_LEAST, *shares)):
-        share = budget * shares.get(section, 0) // 100
         least = min(_LEAST.get(section, 0), budget // _LEAST_PART)
-        pick(section, max(share, least), offers[section])
+        pick(section, max(budget * shares.get(section, 0) // 100, least), offers[section])
     left = [section for section in shares if section is not Section.RULES]
     for section in left:
         pick(section, budget, offers[section])

@@ -12,41 +12,43 @@ new ones and come first, so what mattered most survives many folds and the rest 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from functools import cache
 from itertools import zip_longest
 from typing import TypeAlias
 
 from msgspec import Struct
 
 from foldline.providers.digest.budget import Item
-from foldline.providers.digest.transcript import Argument, Speech, Transcript
+from foldline.providers.digest.outline import Earlier, Section
+from foldline.providers.digest.span import Argument, Span, Speech
 
 
 __all__ = [
     "Entry",
     "Ledger",
     "build_ledger",
-    "canonical_paths",
-    "find_entries",
     "find_identifiers",
-    "is_identifier",
     "kind_of",
     "offer_entries",
-    "read_entries",
 ]
 
 
 _KindOf: TypeAlias = Callable[[str], str]
-"""`kind_of`, or a cached one."""
+"""`kind_of`, with a cache."""
 
 
-class _Identifier(Struct, frozen=True):
-    """One occurrence of an identifier, and its name in a `"name": "value"` pair."""
+class Entry(Struct, frozen=True):
+    """One identifier, and what is written before it: a name, a directory with its slash, a kind."""
 
     value: str
-    """The identifier as it was written."""
-
     label: str
-    """Its name in a `"name": "value"` pair; empty elsewhere."""
+
+
+class Ledger(Struct, frozen=True):
+    """All identifiers of a span, the most important first: arguments of calls, and all others."""
+
+    used: tuple[Entry, ...]
+    seen: tuple[Entry, ...]
 
 
 _MONTH = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
@@ -90,49 +92,44 @@ def kind_of(value: str) -> str:
     return (match and match.lastgroup) or "name"
 
 
-def is_identifier(value: str) -> bool:
-    """Whether *value*, alone in a named place, is worth keeping as an identifier."""
+def _is_identifier(value: str) -> bool:
     if not _SHORTEST <= len(value) <= _LONGEST or not _SOLID(value):
         return False
     return bool(_SPECIAL.search(value)) or value.isupper()
 
 
-def find_identifiers(text: str) -> Iterator[_Identifier]:
-    """Yield the identifiers in *text*, named pairs first, then all others in order."""
+def find_identifiers(text: str) -> Iterator[Entry]:
+    """Yield the identifiers in *text*: `"name": "value"` pairs, then others, without a label."""
     named: set[str] = set()
     if '":' in text or '" :' in text:
         for match in _PAIR.finditer(text):
             named.add(match[1])
             value = match[2] or match[3]
-            if is_identifier(value) or match[1].lower().endswith("id"):
+            if _is_identifier(value) or match[1].lower().endswith("id"):
                 named.add(value)
-                yield _Identifier(value, match[1])
+                yield Entry(value, match[1])
     for token in _TOKEN.findall(text):
         if _SPECIAL.search(token):
             value = token.lstrip(_LEFT_EDGE).rstrip(_RIGHT_EDGE)
-            if len(value) > _SHORTEST and value not in named and _is_token(value):
-                yield _Identifier(value, "")
+            if _SHORTEST < len(value) <= _LONGEST and value not in named and _is_token(value):
+                yield Entry(value, "")
 
 
 def _is_token(value: str) -> bool:
-    if len(value) > _LONGEST or not _SPECIAL.search(value):
-        return False
-    return " " in value or bool(_SOLID(value))
+    return bool(_SPECIAL.search(value) and (" " in value or _SOLID(value)))
 
 
 _DEEPEST = 12
 
 
-def canonical_paths(values: Iterable[str], *, kinds: _KindOf = kind_of) -> Mapping[str, str]:
+def _canonical_paths(values: Iterable[str], kinds: _KindOf) -> Mapping[str, str]:
     """
     Map each path among *values* that is the end of a longer one to the longest of those.
 
     If `/home/me/app/src/main.ts` is there, `main.ts` and `./src/main.ts` become it.
     """
-    paths = sorted(
-        (value for value in values if kinds(value) == "path"),
-        key=lambda value: (-len(value), value),
-    )
+    found = (value for value in values if kinds(value) == "path")
+    paths = sorted(found, key=lambda value: (-len(value), value))
     by_ending: dict[str, str] = {}
     for path in paths:
         steps = _bare(path).split("/")
@@ -142,28 +139,7 @@ def canonical_paths(values: Iterable[str], *, kinds: _KindOf = kind_of) -> Mappi
 
 
 def _bare(path: str) -> str:
-    bare = path.lstrip("@~./").rstrip("/")
-    return bare or path
-
-
-class Entry(Struct, frozen=True):
-    """One identifier, and what is written before it: a name, a directory with its slash, a kind."""
-
-    value: str
-    """The identifier as it was written."""
-
-    label: str
-    """What is written before it: a name, a directory with its slash, or a kind."""
-
-
-class Ledger(Struct, frozen=True):
-    """All identifiers of a span, the most important first: arguments of calls, and all others."""
-
-    used: tuple[Entry, ...]
-    """Those that were arguments of calls."""
-
-    seen: tuple[Entry, ...]
-    """All others."""
+    return path.lstrip("@~./").rstrip("/") or path
 
 
 class _Mention(Struct, frozen=True):
@@ -188,17 +164,7 @@ _MENTIONED = 400
 _NUMBER_LENGTH = 4
 _SEPARATOR = ", "
 _LABEL = re.compile(r"[\w.-]{1,40}").fullmatch
-_KIND_LABELS = {
-    "url": "urls",
-    "email": "emails",
-    "clock": "times",
-    "date": "dates",
-    "amount": "amounts",
-    "path": "files",
-    "number": "numbers",
-    "code": "codes",
-    "name": "names",
-}
+_KIND_LABELS = {"clock": "times", "path": "files"}
 _KIND_SCORES = {"clock": -40, "number": -30, "name": -12, "amount": -8, "url": -4}
 # What means little without its sentence comes last.
 _WEAK_KINDS = ("clock", "number")
@@ -208,18 +174,19 @@ _OWN = re.compile(r"\b(?:my|our)\b[^!?\n]{0,80}", re.IGNORECASE)
 _ID_ENDINGS = ("id", "code", "number", "key", "date", "email", "path", "dob", "ref")
 
 
-def build_ledger(
-    transcript: Transcript, *, quoted: str, prior: Ledger, kinds: _KindOf = kind_of
-) -> Ledger:
-    """Rank the identifiers of *transcript*, of *quoted* summaries and of *prior* digests."""
-    mentions = (*_quoted(quoted), *_mentions(transcript, kinds))
-    known = dict.fromkeys(mention.value for mention in mentions)
-    known.update(dict.fromkeys(entry.value for entry in (*prior.used, *prior.seen)))
-    paths = canonical_paths(known, kinds=kinds)
+def build_ledger(span: Span, earlier: Earlier) -> Ledger:
+    """Rank the identifiers of *span* and of *earlier* summaries."""
+    kinds = cache(kind_of)
+    prior = _prior(earlier, kinds)
+    quoted = _found("\n".join(earlier.foreign), "assistant", 0)
+    mentions = (*quoted, *_mentions(span, kinds))
+    known = {entry.value for entry in (*prior.used, *prior.seen)}
+    known |= {mention.value for mention in mentions}
+    paths = _canonical_paths(known, kinds)
     tallies = _tally(mentions, paths)
-    span = 1 + max((tally.last for tally in tallies.values()), default=0)
+    length = 1 + max((tally.last for tally in tallies.values()), default=0)
     kept = [value for value, tally in tallies.items() if not _is_noise(kinds(value), value, tally)]
-    ranked = sorted(kept, key=lambda value: _rank(value, tallies[value], span, kinds(value)))
+    ranked = sorted(kept, key=lambda value: _rank(value, tallies[value], length, kinds(value)))
     ordered = [(_entry(kinds(value), value, tallies[value].label), value) for value in ranked]
     used = [entry for entry, value in ordered if tallies[value].used]
     seen = [entry for entry, value in ordered if not tallies[value].used]
@@ -227,6 +194,31 @@ def build_ledger(
     is_used = {entry.value for entry in all_used}
     all_seen = _take_in_turn(_renamed(prior.seen, paths, kinds), seen, kinds)
     return Ledger(tuple(all_used), tuple(entry for entry in all_seen if entry.value not in is_used))
+
+
+def _prior(earlier: Earlier, kinds: _KindOf) -> Ledger:
+    """Return what digests list, and what their sentences name, so that it outlives them."""
+    lines = earlier.lines
+    kept = "\n".join([*lines(Section.REQUESTS), *lines(Section.RULES)])
+    named = (
+        _entry(kinds(one.value), one.value, one.label)
+        for one in find_identifiers(kept)
+        if not _is_noise(kinds(one.value), one.value, _Tally(one.label))
+    )
+    return Ledger(_listed(lines(Section.USED)), (*_listed(lines(Section.SEEN)), *named))
+
+
+def _listed(lines: Iterable[str]) -> tuple[Entry, ...]:
+    # The first of every line first: lines are ranked.
+    columns = zip_longest(*map(_read_line, lines))
+    return tuple(entry for column in columns for entry in column if entry is not None)
+
+
+def _read_line(line: str) -> Iterator[Entry]:
+    label, colon, listed = line.partition(": ")
+    if colon:
+        for value in listed.split(_SEPARATOR):
+            yield Entry(label + value if label.endswith("/") else value, label)
 
 
 def _tally(mentions: Iterable[_Mention], paths: Mapping[str, str]) -> dict[str, _Tally]:
@@ -245,18 +237,21 @@ def _renamed(entries: Iterable[Entry], paths: Mapping[str, str], kinds: _KindOf)
         yield _entry(kinds(value), value, entry.label)
 
 
-def _mentions(transcript: Transcript, kinds: _KindOf) -> Iterator[_Mention]:
-    for result in transcript.results:
-        for found in find_identifiers(result.text):
-            yield _Mention(found.value, found.label, "tool", result.position)
-    for speech in transcript.speeches:
+def _found(text: str, role: str, position: int) -> Iterator[_Mention]:
+    for one in find_identifiers(text):
+        yield _Mention(one.value, one.label, role, position)
+
+
+def _mentions(span: Span, kinds: _KindOf) -> Iterator[_Mention]:
+    for result in span.results:
+        yield from _found(result.text, "tool", result.position)
+    for speech in span.speeches:
         role = "user" if speech.role == "user" else "assistant"
-        named = list(find_identifiers(speech.text))
-        for one in named:
-            yield _Mention(one.value, one.label, role, speech.position)
+        named = list(_found(speech.text, role, speech.position))
+        yield from named
         if role == "user":
             yield from _own_mentions(speech, {one.value for one in named})
-    for call in transcript.calls:
+    for call in span.calls:
         for argument in call.arguments:
             yield from _argument_mentions(argument, call.position, kinds)
 
@@ -270,7 +265,7 @@ def _own_mentions(speech: Speech, whole: AbstractSet[str]) -> Iterator[_Mention]
 
 def _argument_mentions(argument: Argument, position: int, kinds: _KindOf) -> Iterator[_Mention]:
     value = argument.value
-    if is_identifier(value):
+    if _is_identifier(value):
         yield _Mention(value, argument.label, "used", position)
         return
     # A long value is content, such as a file; what it names was said, not used.
@@ -280,18 +275,9 @@ def _argument_mentions(argument: Argument, position: int, kinds: _KindOf) -> Ite
         yield _Mention(found.value, found.label, "assistant" if is_small else role, position)
 
 
-def _quoted(text: str) -> Iterator[_Mention]:
-    for found in find_identifiers(text):
-        yield _Mention(found.value, found.label, "assistant", 0)
-
-
-def _rank(value: str, tally: _Tally, span: int, kind: str) -> tuple[int, int, str]:
-    return -_score(tally, span, kind), -tally.last, value
-
-
-def _score(tally: _Tally, span: int, kind: str) -> int:
+def _rank(value: str, tally: _Tally, length: int, kind: str) -> tuple[int, int, str]:
     total = tally.used + tally.user + tally.assistant + tally.tool
-    return (
+    score = (
         40 * bool(tally.used)
         + 8 * min(tally.used, 4)
         + 60 * bool(tally.own)
@@ -299,16 +285,17 @@ def _score(tally: _Tally, span: int, kind: str) -> int:
         + 24 * bool(tally.assistant)
         + 16 * tally.label.lower().endswith(_ID_ENDINGS)
         + 4 * min(total, 16).bit_length()
-        + 32 * tally.last // span
+        + 32 * tally.last // length
         + _KIND_SCORES.get(kind, 0)
     )
+    return -score, -tally.last, value
 
 
 def _entry(kind: str, value: str, label: str) -> Entry:
     if kind == "path" and "/" in value.rstrip("/"):
         folder, slash, _ = value.rstrip("/").rpartition("/")
         return Entry(value, folder + slash)
-    return Entry(value, label if _LABEL(label) else _KIND_LABELS[kind])
+    return Entry(value, label if _LABEL(label) else _KIND_LABELS.get(kind, f"{kind}s"))
 
 
 def _take_in_turn(old: Iterable[Entry], new: Iterable[Entry], kinds: _KindOf) -> list[Entry]:
@@ -330,24 +317,3 @@ def offer_entries(entries: Sequence[Entry]) -> list[Item]:
         else Item(entry.value, rank, entry.label)
         for rank, entry in enumerate(entries)
     ]
-
-
-def find_entries(text: str, *, kinds: _KindOf = kind_of) -> Iterator[Entry]:
-    """Yield the entries in the sentences of a digest, so that they outlive them."""
-    for found in find_identifiers(text):
-        kind = kinds(found.value)
-        if not _is_noise(kind, found.value, _Tally(found.label)):
-            yield _entry(kind, found.value, found.label)
-
-
-def read_entries(lines: Iterable[str]) -> tuple[Entry, ...]:
-    """Read the entries that a digest lists, the first of every line first: lines are ranked."""
-    columns = zip_longest(*map(_read_line, lines))
-    return tuple(entry for column in columns for entry in column if entry is not None)
-
-
-def _read_line(line: str) -> Iterator[Entry]:
-    label, colon, listed = line.partition(": ")
-    if colon:
-        for value in listed.split(_SEPARATOR):
-            yield Entry(label + value if label.endswith("/") else value, label)

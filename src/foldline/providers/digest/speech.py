@@ -15,8 +15,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, pairwise, zip_longest
 
 from foldline.providers.digest.budget import Item
+from foldline.providers.digest.span import Speech
 from foldline.providers.digest.text import ELLIPSIS, attribute, bare, one_line, shorten
-from foldline.providers.digest.transcript import Speech
 
 
 __all__ = [
@@ -130,11 +130,7 @@ def offer_tail(speeches: Sequence[Speech], *, prior: Sequence[str], detail: int)
 
 
 _MAX_SENTENCES = 400
-"""The most sentences that enter the graph."""
-
 _MAX_POSTINGS = 60
-"""The most sentences that a word may link."""
-
 _DAMPING = 0.85
 _ROUNDS = 15
 _SENTENCE_LENGTHS = range(20, 401)

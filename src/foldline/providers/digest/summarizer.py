@@ -1,7 +1,7 @@
 """
 The digest of a request: a pipeline of pure functions from messages to a text within its budget.
 
-Messages become a transcript, earlier digests become documents; every section offers its items by
+Messages become flat records, earlier digests become outlines; every section offers its items by
 rank, and the budget is divided among them.
 """
 
@@ -12,24 +12,19 @@ from functools import cache
 from msgspec import Struct
 
 from foldline.history.tokens import MESSAGE_TOKENS, TokenCounter, TokenEstimator
-from foldline.providers.digest.budget import Counter, Item, lay_out, share_out
-from foldline.providers.digest.document import (
+from foldline.providers.digest.budget import CountTokens, Item, lay_out, share_out
+from foldline.providers.digest.ledger import build_ledger, offer_entries
+from foldline.providers.digest.outline import (
     Counts,
-    Document,
     Earlier,
+    Outline,
     Section,
+    brief,
     header,
     read_earlier,
     render,
 )
-from foldline.providers.digest.ledger import (
-    Ledger,
-    build_ledger,
-    find_entries,
-    kind_of,
-    offer_entries,
-    read_entries,
-)
+from foldline.providers.digest.span import Span, read_span
 from foldline.providers.digest.speech import (
     offer_quotes,
     offer_requests,
@@ -39,7 +34,6 @@ from foldline.providers.digest.speech import (
 )
 from foldline.providers.digest.text import ELLIPSIS
 from foldline.providers.digest.tools import offer_calls
-from foldline.providers.digest.transcript import Transcript, read_transcript
 from foldline.reduction.request import SummaryRequest
 
 
@@ -78,7 +72,7 @@ class DigestSummarizer(Struct, frozen=True, kw_only=True):
         return await asyncio.to_thread(write_digest, request, count=self.counter.count)
 
 
-def write_digest(request: SummaryRequest, *, count: Counter = _ESTIMATOR.count) -> str:
+def write_digest(request: SummaryRequest, *, count: CountTokens = _ESTIMATOR.count) -> str:
     """
     Write the digest of *request*: never empty, and of at most `request.budget` tokens by *count*.
 
@@ -87,30 +81,25 @@ def write_digest(request: SummaryRequest, *, count: Counter = _ESTIMATOR.count) 
     """
     count = cache(count)
     earlier = read_earlier(request.earlier)
-    if not request.messages and len(request.earlier) == len(earlier.documents) == 1:
-        text = render(earlier.documents[0])
+    if not request.messages and len(request.earlier) == len(earlier.outlines) == 1:
+        text = render(earlier.outlines[0])
         if count(text) <= request.budget:
             return text
-    transcript = read_transcript(request.messages)
-    counts = earlier.counts.plus(Counts(**transcript.roles))
+    span = read_span(request.messages)
+    counts = sum((outline.counts for outline in earlier.outlines), span.roles)
     detail = min(max(request.budget * 2 // 3, _LEAST_DETAIL), _MOST_DETAIL)
-    offers = _offer(transcript, earlier, detail=detail)
-    budget = min(request.budget, _worthwhile(transcript, earlier, count))
+    offers = _offer(span, earlier, detail=detail)
+    budget = min(request.budget, _worthwhile(span, earlier, count))
     if count(header(counts)) * _ROLES_PART > budget:
-        counts = counts.brief
+        counts = brief(counts)
     text = _word_for_word(counts, offers, budget=budget, count=count)
     text = text or _fit(counts, offers, budget=budget, count=count)
     return text or _shortest(header(counts), budget=request.budget, count=count)
 
 
-def _offer(
-    transcript: Transcript, earlier: Earlier, *, detail: int
-) -> dict[Section, Sequence[Item]]:
-    speeches, prior = transcript.speeches, earlier.lines
-    kinds = cache(kind_of)
-    named = find_entries("\n".join([*prior(Section.REQUESTS), *prior(Section.RULES)]), kinds=kinds)
-    known = Ledger(read_entries(prior(Section.USED)), (*read_entries(prior(Section.SEEN)), *named))
-    ledger = build_ledger(transcript, quoted="\n".join(earlier.foreign), prior=known, kinds=kinds)
+def _offer(span: Span, earlier: Earlier, *, detail: int) -> dict[Section, Sequence[Item]]:
+    speeches, prior = span.speeches, earlier.lines
+    ledger = build_ledger(span, earlier)
     requests = offer_requests(speeches, prior=prior(Section.REQUESTS), detail=detail)
     tail = offer_tail(speeches, prior=prior(Section.LAST), detail=detail)
     asked = "\n".join(item.text for item in requests[:_SHOWN_REQUESTS])
@@ -122,31 +111,30 @@ def _offer(
         Section.RULES: rules,
         Section.USED: offer_entries(ledger.used),
         Section.SEEN: offer_entries(ledger.seen),
-        Section.TOOLS: offer_calls(transcript, prior=prior(Section.TOOLS)),
+        Section.TOOLS: offer_calls(span, prior=prior(Section.TOOLS)),
         Section.EARLIER: offer_quotes(earlier.foreign, prior=prior(Section.EARLIER)),
         Section.SAID: offer_sentences(speeches, prior=said, shown=shown),
         Section.LAST: tail,
     }
 
 
-def _worthwhile(transcript: Transcript, earlier: Earlier, count: Counter) -> int:
+def _worthwhile(span: Span, earlier: Earlier, count: CountTokens) -> int:
     """Return how many tokens a digest may have to be worth more than its sources."""
     known = sum(map(count, earlier.texts))
-    said = sum(count(speech.text) for speech in transcript.speeches)
-    answered = sum(count(result.text) for result in transcript.results)
-    called = sum(count(argument.value) for call in transcript.calls for argument in call.arguments)
-    new = said + answered + called
+    new = sum(count(speech.text) for speech in span.speeches)
+    new += sum(count(result.text) for result in span.results)
+    new += sum(count(argument.value) for call in span.calls for argument in call.arguments)
     # A short source may be worth keeping whole.
-    whole = new + MESSAGE_TOKENS * sum(transcript.roles.values()) - 1
+    whole = new + MESSAGE_TOKENS * span.roles.total() - 1
     return known + max(new * 3 // 4, min(whole, _SMALL))
 
 
 def _word_for_word(
-    counts: Counts, offers: Mapping[Section, Sequence[Item]], *, budget: int, count: Counter
+    counts: Counts, offers: Mapping[Section, Sequence[Item]], *, budget: int, count: CountTokens
 ) -> str:
     """Return what was asked verbatim, if it is so short that headings would cost more."""
     asked = lay_out(offers[Section.REQUESTS])
-    text = render(Document(counts, {Section.REQUESTS: asked}))
+    text = render(Outline(counts, {Section.REQUESTS: asked}))
     if not asked or count(text) > min(budget, _WORD_FOR_WORD):
         return ""
     is_cut = any(item.endswith(ELLIPSIS) for item in asked)
@@ -155,17 +143,13 @@ def _word_for_word(
 
 
 def _fit(
-    counts: Counts,
-    offers: Mapping[Section, Sequence[Item]],
-    *,
-    budget: int,
-    count: Counter,
+    counts: Counts, offers: Mapping[Section, Sequence[Item]], *, budget: int, count: CountTokens
 ) -> str:
     # The parts may count less than the whole, so the excess is taken off and it is tried again.
     limit = budget - count(header(counts))
     while limit > 0:
         lines = share_out(offers, budget=limit, count=count)
-        text = render(Document(counts, lines))
+        text = render(Outline(counts, lines))
         excess = count(text) - budget
         if excess <= 0:
             return text
@@ -173,7 +157,7 @@ def _fit(
     return ""
 
 
-def _shortest(text: str, *, budget: int, count: Counter) -> str:
+def _shortest(text: str, *, budget: int, count: CountTokens) -> str:
     # Whole words only: the beginning of a number is another number.
     words = text.split(" ")
     while len(words) > 1 and count(" ".join(words)) > budget:

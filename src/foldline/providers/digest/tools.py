@@ -15,8 +15,8 @@ from typing import TypeAlias
 from foldline.errors import FormatError
 from foldline.history.codec import decode_json
 from foldline.providers.digest.budget import Item
+from foldline.providers.digest.span import Call, Span
 from foldline.providers.digest.text import one_line, shorten
-from foldline.providers.digest.transcript import Call, Transcript
 
 
 __all__ = ["failure_of", "offer_calls"]
@@ -30,18 +30,16 @@ _VALUE_LENGTH = 100
 _CALL_LENGTH = 200
 
 
-def offer_calls(transcript: Transcript, *, prior: Sequence[str]) -> list[Item]:
+def offer_calls(span: Span, *, prior: Sequence[str]) -> list[Item]:
     """Offer the counts, then last calls and failures alternately, the newest first."""
-    counts = _prior_counts(prior) + Counter(call.name for call in transcript.calls)
+    counts = _prior_counts(prior) + Counter(call.name for call in span.calls)
     failed = [line for line in prior if line.startswith(_FAILED)]
-    failed += _failures(transcript)
+    failed += _failures(span)
     known = [line for line in prior if not line.startswith((_FAILED, _COUNTS))]
-    called = known + [_describe(call) for call in transcript.calls[-_MOST:]]
+    called = known + [_describe(call) for call in span.calls[-_MOST:]]
     lines = _interleave(_newest(called), _newest(failed))
     items = [Item(line, _MOST * 2 - rank) for rank, line in enumerate(lines)]
-    if not counts:
-        return items
-    return [Item(_write_counts(counts), 0), *items]
+    return [Item(_write_counts(counts), 0), *items] if counts else items
 
 
 def _newest(lines: Iterable[str]) -> list[str]:
@@ -77,11 +75,11 @@ def _describe(call: Call) -> str:
     return shorten(one_line(f"{call.name} {'; '.join(pairs)}"), limit=_CALL_LENGTH)
 
 
-def _failures(transcript: Transcript) -> Iterator[str]:
-    calls = iter(transcript.calls)
+def _failures(span: Span) -> Iterator[str]:
+    calls = iter(span.calls)
     coming = next(calls, None)
     open_calls: dict[str, Call] = {}
-    for result in transcript.results:
+    for result in span.results:
         # An id may come again: a result answers the last call with its id before it.
         while coming is not None and coming.position < result.position:
             open_calls[coming.id] = coming

@@ -19,18 +19,16 @@ from foldline.history.formats.fields import (
     maybe_text,
 )
 from foldline.history.formats.renderings import render_anthropic
-from foldline.history.formats.responses import joined_events, read_response
+from foldline.history.formats.responses import joined_events
 from foldline.history.formats.usage import anthropic_usage
-from foldline.history.messages import Message, NativeFormat, Usage
+from foldline.history.messages import NativeFormat
 from foldline.providers.model import (
     ChatDelta,
     ChatRequest,
-    FinishReason,
     ReasoningDelta,
     TextDelta,
-    ToolCallDelta,
 )
-from foldline.providers.vendors.dialect import Dialect, StreamReader, cut_off, described
+from foldline.providers.vendors.vendor_model import StreamReader, WireModel, described
 
 
 __all__ = ["DEFAULT_MAX_TOKENS", "AnthropicMessages"]
@@ -43,41 +41,58 @@ _BETAS = "betas"
 _BETA_HEADER = "anthropic-beta"
 _MARK = "cache_control"
 _EPHEMERAL: Mapping[str, str] = MappingProxyType({"type": "ephemeral"})
-_FINISHES: Mapping[str, FinishReason] = MappingProxyType(
-    {
-        "end_turn": "stop",
-        "stop_sequence": "stop",
-        "pause_turn": "stop",
-        "compaction": "stop",
-        "max_tokens": "length",
-        "model_context_window_exceeded": "length",
-        "tool_use": "tool_call",
-        "refusal": "content_filter",
-    }
-)
 
 
-class AnthropicMessages(Dialect):
+class _MessageReader(StreamReader):
+    def __init__(self) -> None:
+        super().__init__()
+        self._events: list[Object] = []
+        self._end: Object = {}
+        self._is_ended = False
+
+    def deltas(self, event: Object) -> Iterator[ChatDelta]:
+        kind, place = event.get("type"), maybe_count(event.get("index"))
+        self._events.append(event)
+        if kind == "content_block_start":
+            block = maybe_object(event.get("content_block"))
+            if block.get("type") == "tool_use":
+                yield self._started(place, block.get("id"), block.get("name"))
+            elif text := maybe_text(block.get("text")):
+                yield TextDelta(text)
+        elif kind == "content_block_delta":
+            yield from self._piece(maybe_object(event.get("delta")), place)
+        elif kind == "message_delta":
+            self._end |= maybe_object(event.get("delta"))
+        elif kind == "message_stop":
+            self._is_ended = True
+
+    def _piece(self, delta: Object, place: int) -> Iterator[ChatDelta]:
+        match delta:
+            case {"type": "text_delta", "text": str() as text}:
+                yield TextDelta(text)
+            case {"type": "thinking_delta", "thinking": str() as text}:
+                yield ReasoningDelta(text)
+            case {"type": "input_json_delta", "partial_json": str() as text}:
+                yield from self._grown(place, text)
+            case _:
+                pass
+
+    def whole(self) -> Object | None:
+        if not self._is_ended:
+            return None
+        return joined_events(self._events, NativeFormat.ANTHROPIC) | self._end
+
+
+class AnthropicMessages(WireModel):
     """The Messages API as one model speaks it."""
 
     _endpoint = "messages"
     _required = ("model", "max_tokens", "messages")
-
-    def __init__(
-        self, name: str, *, model: str, caches_prompt: bool = True, marks_messages: bool = False
-    ) -> None:
-        """
-        Speak to *model*; errors use *name*.
-
-        With *marks_messages* the cache is asked for inside the messages, for servers that do not
-        support the field of the request.
-        """
-        super().__init__(name, model=model)
-        self._caches_prompt = caches_prompt
-        self._marks_messages = marks_messages
+    _format = NativeFormat.ANTHROPIC
+    _reader = _MessageReader
+    _usage = staticmethod(anthropic_usage)
 
     def _written(self, request: ChatRequest, streamed: bool) -> Object:  # noqa: ARG002, FBT001
-        self._refuse_thread(request)
         view = render_anthropic(request.messages)
         # What a model may think counts as written.
         thinking = maybe_object(request.settings.get("thinking"))
@@ -96,34 +111,24 @@ class AnthropicMessages(Dialect):
         return body
 
     def _marked(self, system: list[Object], messages: list[Object]) -> Object:
-        if not self._marks_messages:
+        if self._profile.get("supports_auto_cache", True):
             return {_MARK: dict(_EPHEMERAL)}
+        # A server that does not support the field of the request is asked inside the messages.
         last = messages[-1]
         content = last["content"]
         blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
         marked: Object = {"messages": [*messages[:-1], {**last, "content": _mark_last(blocks)}]}
         return marked | ({"system": _mark_last(system)} if system else {})
 
-    def send(self, client: Any, body: Object, options: Object) -> AbstractAsyncContextManager[Any]:
-        """Send *body* through *client*, the SDK; leaving the context ends the request."""
+    def _send(self, client: Any, body: Object, options: Object) -> AbstractAsyncContextManager[Any]:
         sent = {key: value for key, value in body.items() if key != _BETAS}
         if body.get(_BETAS):
             headers = {_BETA_HEADER: ",".join(body[_BETAS]), **options.get("extra_headers", {})}
             options = {**options, "extra_headers": headers}
-        return super().send(client, sent, options)
+        return super()._send(client, sent, options)
 
-    def reader(self) -> StreamReader:
-        """Return what reads a stream."""
-        return _MessageReader()
-
-    def _messages(self, whole: Object) -> tuple[Message, ...]:
-        return read_response(whole, NativeFormat.ANTHROPIC)
-
-    def _usage(self, counts: Object) -> Usage | None:
-        return anthropic_usage(counts)
-
-    def _finish(self, whole: Object) -> FinishReason:
-        return _FINISHES.get(maybe_text(whole.get("stop_reason")), "stop")
+    def _stopped(self, whole: Object) -> str:
+        return maybe_text(whole.get("stop_reason"))
 
 
 def _has_marks(system: list[Object], messages: list[Object]) -> bool:
@@ -133,48 +138,3 @@ def _has_marks(system: list[Object], messages: list[Object]) -> bool:
 
 def _mark_last(blocks: list[Object]) -> list[Object]:
     return [*blocks[:-1], {**blocks[-1], _MARK: dict(_EPHEMERAL)}]
-
-
-class _MessageReader:
-    def __init__(self) -> None:
-        self._events: list[Object] = []
-        self._calls: dict[int, int] = {}
-        self._end: Object = {}
-        self._is_ended = False
-
-    def deltas(self, event: Object) -> Iterator[ChatDelta]:
-        kind, place = event.get("type"), maybe_count(event.get("index"))
-        self._events.append(event)
-        if kind == "content_block_start":
-            yield from self._started(maybe_object(event.get("content_block")), place)
-        elif kind == "content_block_delta":
-            yield from self._grown(maybe_object(event.get("delta")), place)
-        elif kind == "message_delta":
-            self._end |= maybe_object(event.get("delta"))
-        elif kind == "message_stop":
-            self._is_ended = True
-
-    def _started(self, block: Object, place: int) -> Iterator[ChatDelta]:
-        if block.get("type") == "tool_use":
-            index = self._calls[place] = len(self._calls)
-            own_id, name = maybe_text(block.get("id")), maybe_text(block.get("name"))
-            yield ToolCallDelta(index=index, id=own_id, name=name)
-        elif text := maybe_text(block.get("text")):
-            yield TextDelta(text)
-
-    def _grown(self, delta: Object, place: int) -> Iterator[ChatDelta]:
-        match delta:
-            case {"type": "text_delta", "text": str() as text}:
-                yield TextDelta(text)
-            case {"type": "thinking_delta", "thinking": str() as text}:
-                yield ReasoningDelta(text)
-            case {"type": "input_json_delta", "partial_json": str() as text}:
-                if place in self._calls and text:
-                    yield ToolCallDelta(index=self._calls[place], arguments=text)
-            case _:
-                pass
-
-    def whole(self) -> Object:
-        if not self._is_ended:
-            raise cut_off()
-        return joined_events(self._events, NativeFormat.ANTHROPIC) | self._end

@@ -3,10 +3,10 @@ A model by its name.
 
 | vendor | binding | needs the extra |
 |---|---|---|
-| `openai:`, `openai-responses:` | `WireModel`, OpenAI Responses | `openai` |
-| `openai-chat:` | `WireModel`, Chat Completions | `openai` |
-| `anthropic:` | `WireModel`, Anthropic Messages | `anthropic` |
-| `deepseek:`, `openrouter:`, `ollama:`, `azure:` and others that pydantic-ai asks in one of these formats | `WireModel` | `llm` |
+| `openai:`, `openai-responses:` | `OpenAIResponses` | `openai` |
+| `openai-chat:` | `OpenAIChat` | `openai` |
+| `anthropic:` | `AnthropicMessages` | `anthropic` |
+| `deepseek:`, `openrouter:`, `ollama:`, `azure:` and others that pydantic-ai asks in one of these formats | one of these | `llm` |
 | `google:`, `bedrock:`, `mistral:` and others | `PydanticModel` | `llm` |
 
 The first three are opened with the vendor's SDK. The names, keys and addresses of all others are
@@ -16,21 +16,21 @@ those that pydantic-ai knows.
 import inspect
 import os
 import re
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from difflib import get_close_matches
 from importlib import import_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, cast, get_args
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from foldline.errors import ConfigError, MissingExtraError
 from foldline.providers.model import ChatModel
 from foldline.providers.vendors.anthropic_messages import AnthropicMessages
-from foldline.providers.vendors.dialect import Dialect
 from foldline.providers.vendors.failure import limit_waits
-from foldline.providers.vendors.openai_chat import OpenAIChat
-from foldline.providers.vendors.openai_responses import OpenAIResponses
+from foldline.providers.vendors.openai import ENCRYPTS, OpenAIChat, OpenAIResponses
 from foldline.providers.vendors.pydantic_model import PydanticModel
 from foldline.providers.vendors.vendor_model import PerLoop, WireModel
 from foldline.reduction.config import ProviderConfig
@@ -65,25 +65,40 @@ _KEYS = ("api_key", "token")
 _ADDRESSES = ("base_url", "azure_endpoint", "api_base")
 _SCHEMES = ("http", "https")
 _GATEWAY = "gateway/"
-_WIRE_CLASSES = ("OpenAIResponsesModel", "OpenAIChatModel", "AnthropicModel")
+# By the names of classes in pydantic-ai: those cannot be loaded without the SDKs of their vendors.
+_WIRE_MODELS: Mapping[str, type[WireModel]] = MappingProxyType(
+    {
+        "OpenAIResponsesModel": OpenAIResponses,
+        "OpenAIChatModel": OpenAIChat,
+        "AnthropicModel": AnthropicMessages,
+    }
+)
 # Who signs in instead of sending a key is left to pydantic-ai.
 _SIGNED_IN = frozenset({"GitHubCopilotModel", "OpenAICodexModel"})
 _SIGNED_IN_VENDORS = frozenset({"openai-chatgpt"})
 _VARIABLE = re.compile(r"`([A-Z][A-Z0-9_]{3,})`")
 _GROUP = re.compile(r"pydantic-ai-slim\[([\w-]+)\]")
 
+
+class _Sdk(Struct, frozen=True):
+    """The SDK of a vendor, its variables with a key, and the wire format."""
+
+    package: str
+    client: str
+    variables: tuple[str, ...]
+    wire: type[WireModel]
+
+
 _OPENAI = ("openai", "AsyncOpenAI", ("OPENAI_API_KEY", "OPENAI_ADMIN_KEY"))
 _ANTHROPIC = ("anthropic", "AsyncAnthropic", ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"))
-_SDKS: Mapping[str, tuple[str, str, tuple[str, ...]]] = MappingProxyType(
+_SDKS: Mapping[str, _Sdk] = MappingProxyType(
     {
-        "openai": _OPENAI,
-        "openai-chat": _OPENAI,
-        "openai-responses": _OPENAI,
-        "anthropic": _ANTHROPIC,
+        "openai": _Sdk(*_OPENAI, OpenAIResponses),
+        "openai-chat": _Sdk(*_OPENAI, OpenAIChat),
+        "openai-responses": _Sdk(*_OPENAI, OpenAIResponses),
+        "anthropic": _Sdk(*_ANTHROPIC, AnthropicMessages),
     }
 )
-"""For each vendor with an SDK of its own: the package, its client, and variables with a key."""
-
 # A server of one's own may take no key, but the SDK does not go without one.
 _NO_KEY = "no-key"
 # The models of OpenAI that reason, and so return reasoning that can be sent back encrypted.
@@ -113,14 +128,10 @@ def open_model(
             message = f"model must be 'vendor:model' such as 'openai:gpt-5-mini', got {spec!r}"
             raise ConfigError(message)
         spec = ProviderConfig(provider_key=vendor, model_name=model_name)
+    sdk = _SDKS.get(spec.provider_key) if isinstance(spec, ProviderConfig) else None
     if isinstance(spec, ProviderConfig):
         name = f"{spec.provider_key}:{spec.model_name}"
-        if spec.provider_key in _SDKS:
-            dialect = _dialect(spec, name, holds_history=holds_history, caches_prompt=caches_prompt)
-            make = _client_maker(spec)
-            clients, window = PerLoop(make(), make), _window(spec)
-            return _bound(name, dialect, clients, window, holds_history=holds_history)
-        make = _model_maker(spec)
+        make = _client_maker(spec, sdk) if sdk else _model_maker(spec)
         first = make()
         clients = PerLoop(first, make)
     elif isinstance(spec, ChatModel):
@@ -129,70 +140,58 @@ def open_model(
         first = _as_model(spec)
         name = f"{first.system}:{first.model_name}"
         clients = PerLoop(first)
-    theirs = _dialect_of(first, name, holds_history=holds_history, caches_prompt=caches_prompt)
-    return _bound(name, theirs, clients, first.context_window, holds_history=holds_history)
+    shared = {"holds_history": holds_history, "caches_prompt": caches_prompt}
+    return _bound(first, name, sdk, clients=clients, **shared)
 
 
 def _bound(
-    name: str, dialect: Dialect | None, clients: PerLoop, window: int | None, *, holds_history: bool
+    first: Any, name: str, sdk: _Sdk | None, *, clients: PerLoop, **shared: Any
 ) -> ChatModel:
-    if holds_history and not isinstance(dialect, OpenAIResponses):
+    wire: type[WireModel] | None
+    profile: Mapping[str, Any]
+    if sdk:
+        wire, model = sdk.wire, name.partition(":")[2]
+        profile, window = {ENCRYPTS: bool(_REASONS(model))}, _window(model, sdk.package)
+    else:
+        wire, model, window = _wire_class(first), first.model_name, first.context_window
+        profile = first.profile if wire else {}
+    if shared["holds_history"] and wire is not OpenAIResponses:
         message = f"holds_history=True: {name} holds no history; the Responses API does"
         raise ConfigError(message)
-    if dialect is None:
+    if wire is None:
         return PydanticModel(name, clients=clients, context_window=window)
-    return WireModel(name, dialect=dialect, clients=clients, context_window=window)
+    return wire(
+        name, model=model, clients=clients, context_window=window, profile=profile, **shared
+    )
 
 
-def _dialect(
-    config: ProviderConfig, name: str, *, holds_history: bool, caches_prompt: bool
-) -> Dialect:
-    model = config.model_name
-    match config.provider_key:
-        case "anthropic":
-            return AnthropicMessages(name, model=model, caches_prompt=caches_prompt)
-        case "openai-chat":
-            return OpenAIChat(name, model=model)
-        case _:
-            seals = bool(_REASONS(model))
-            return OpenAIResponses(
-                name, model=model, holds_history=holds_history, seals_reasoning=seals
-            )
-
-
-def _client_maker(config: ProviderConfig) -> Callable[[], Any]:
+def _client_maker(config: ProviderConfig, sdk: _Sdk) -> Callable[[], Any]:
     """Return what makes a client of the SDK of the vendor that *config* names."""
-    package, client, variables = _SDKS[config.provider_key]
 
     def make() -> Any:
         try:
-            sdk = import_module(package)
+            client = getattr(import_module(sdk.package), sdk.client)
         except ImportError:
-            raise MissingExtraError(package=package, extra=package) from None
+            raise MissingExtraError(package=sdk.package, extra=sdk.package) from None
         _check_address(config)
         key = config.api_key or None
-        if key is None and not any(map(os.environ.get, variables)):
-            if config.base_url is None and not os.environ.get(f"{package.upper()}_BASE_URL"):
-                message = (
-                    f"vendor {config.provider_key!r} needs {variables[0]}: set it in the "
-                    "environment, or pass a ProviderConfig with an api_key"
-                )
-                raise ConfigError(message)
+        if key is None and not any(map(os.environ.get, sdk.variables)):
+            if config.base_url is None and not os.environ.get(f"{sdk.package.upper()}_BASE_URL"):
+                raise ConfigError(_needs(config.provider_key, sdk.variables[0]))
             key = _NO_KEY
-        made = getattr(sdk, client)(api_key=key, base_url=config.base_url)
+        made = client(api_key=key, base_url=config.base_url)
         limit_waits(made)
         return made
 
     return make
 
 
-def _window(config: ProviderConfig) -> int | None:
+def _window(model_name: str, package: str) -> int | None:
     try:
         from genai_prices.data_snapshot import get_snapshot  # noqa: PLC0415
 
-        vendor = _SDKS[config.provider_key][0]
         _, model = get_snapshot().find_provider_model(
-            config.model_name, provider=None, provider_id=vendor, provider_api_url=None
+            model_name, provider=None, provider_id=package, provider_api_url=None
         )
     except (ImportError, LookupError):
         return None
@@ -215,15 +214,20 @@ def _model_maker(config: ProviderConfig) -> "Callable[[], Model[Any]]":
     """Return what makes the model that *config* names, each time with its own client."""
 
     def make() -> "Model[Any]":
-        with _openings(config):
+        try:
             from pydantic_ai.models import infer_model  # noqa: PLC0415
 
             _check_vendor(config.provider_key)
             _check_address(config)
             spec = f"{config.provider_key}:{config.model_name}"
             model = infer_model(spec, provider_factory=lambda _: _provider(config))
-            limit_waits(getattr(model, "client", None))
-            return model
+        except ImportError as error:
+            raise _missing(config.provider_key, error) from None
+        except RuntimeError as error:
+            # A `UserError`; it may quote paths, so only names of variables and models are taken.
+            raise ConfigError(_lacking(config, f"{error}")) from None
+        limit_waits(getattr(model, "client", None))
+        return model
 
     return make
 
@@ -234,7 +238,7 @@ def _check_vendor(vendor: str) -> None:
     try:
         infer_provider_class(vendor)
     except ValueError:
-        near = get_close_matches(vendor, _known_vendors(), n=3)
+        near = get_close_matches(vendor, COMMON_VENDORS)
         hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
         message = f"unknown vendor {vendor!r}: {hint}common ones are {', '.join(COMMON_VENDORS)}"
         raise ConfigError(message) from None
@@ -257,54 +261,12 @@ def _check_address(config: ProviderConfig) -> None:
     raise ConfigError(message)
 
 
-def _dialect_of(
-    model: "Model[Any]", name: str, *, holds_history: bool, caches_prompt: bool
-) -> Dialect | None:
-    """Return the wire format that *model* is asked in; None for one that foldline cannot write."""
-    wire_class = _wire_class(model)
-    profile: dict[str, Any] = {**model.profile} if wire_class else {}
-    match wire_class:
-        case "OpenAIResponsesModel":
-            return OpenAIResponses(
-                name,
-                model=model.model_name,
-                holds_history=holds_history,
-                seals_reasoning=bool(profile.get("openai_supports_encrypted_reasoning_content")),
-            )
-        case "OpenAIChatModel":
-            strict = bool(profile.get("openai_supports_strict_tool_definition", True))
-            return OpenAIChat(name, model=model.model_name, strict_tools=strict)
-        case "AnthropicModel":
-            return AnthropicMessages(
-                name,
-                model=model.model_name,
-                caches_prompt=caches_prompt,
-                marks_messages=not profile.get("supports_auto_cache", True),
-            )
-        case _:
-            return None
-
-
-def _wire_class(model: "Model[Any]") -> str:
-    # By names, since the classes cannot be loaded without the SDKs of their vendors.
+def _wire_class(model: "Model[Any]") -> type[WireModel] | None:
     own = type(model)
-    if not own.__module__.startswith("pydantic_ai."):
-        return ""
-    if own.__name__ in _SIGNED_IN or model.system in _SIGNED_IN_VENDORS:
-        return ""
-    return next((kind.__name__ for kind in own.__mro__ if kind.__name__ in _WIRE_CLASSES), "")
-
-
-def _known_vendors() -> list[str]:
-    from pydantic_ai.models import (  # noqa: PLC0415
-        KnownModelName,
-        OpenAIChatCompatibleProvider,
-        OpenAIResponsesCompatibleProvider,
-    )
-
-    kinds = (KnownModelName, OpenAIChatCompatibleProvider, OpenAIResponsesCompatibleProvider)
-    names = {name.partition(":")[0] for kind in kinds for name in get_args(kind.__value__)}
-    return sorted(names - {"test"})
+    is_signed_in = own.__name__ in _SIGNED_IN or model.system in _SIGNED_IN_VENDORS
+    if is_signed_in or not own.__module__.startswith("pydantic_ai."):
+        return None
+    return next(filter(None, (_WIRE_MODELS.get(kind.__name__) for kind in own.__mro__)), None)
 
 
 def _provider(config: ProviderConfig) -> "Provider[Any]":
@@ -330,18 +292,6 @@ def _provider(config: ProviderConfig) -> "Provider[Any]":
     return make(openai_client=made.client.copy(base_url=address))
 
 
-@contextmanager
-def _openings(config: ProviderConfig) -> Generator[None]:
-    """Turn what pydantic-ai raises while it opens a vendor into errors of foldline."""
-    try:
-        yield
-    except ImportError as error:
-        raise _missing(config.provider_key, error) from None
-    except RuntimeError as error:
-        # A `UserError`; it may quote paths, so that only names of variables and models are taken.
-        raise ConfigError(_lacking(config, f"{error}")) from None
-
-
 def _missing(vendor: str, error: ImportError) -> Exception:
     cause = error.__cause__
     name = error.name or (cause.name if isinstance(cause, ImportError) else None) or ""
@@ -352,11 +302,16 @@ def _missing(vendor: str, error: ImportError) -> Exception:
     return ConfigError(f"vendor {vendor!r} needs another package: pip install '{wanted}'")
 
 
+def _needs(vendor: str, variables: str) -> str:
+    return (
+        f"vendor {vendor!r} needs {variables}: set it in the environment, or pass a ProviderConfig"
+    )
+
+
 def _lacking(config: ProviderConfig, text: str) -> str:
     vendor, name = f"vendor {config.provider_key!r}", config.model_name
     if names := dict.fromkeys(_VARIABLE.findall(text)):
-        wanted = " or ".join(names)
-        return f"{vendor} needs {wanted}: set it in the environment, or pass a ProviderConfig"
+        return _needs(config.provider_key, " or ".join(names))
     if repr(name) in text:
         return f"{vendor} needs another form of model name, got {name!r}"
     return f"{vendor} cannot be opened by name: pass its pydantic-ai model instead"

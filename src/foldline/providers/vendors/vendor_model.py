@@ -1,5 +1,5 @@
 """
-What all bindings of vendors share: a model that has one client for each event loop.
+What all bindings of vendors share: a wire format, and one client for each event loop.
 
 A connection belongs to the loop that opened it. One binding serves any number of loops, one after
 another or at once, so every loop has its own client, made when a call first needs it.
@@ -7,21 +7,91 @@ another or at once, so every loop has its own client, made when a call first nee
 
 import asyncio
 import inspect
-from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing, asynccontextmanager
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+from operator import attrgetter
 from threading import Lock
-from types import TracebackType
-from typing import Any, Self
+from types import MappingProxyType, TracebackType
+from typing import Any, ClassVar, Self
 
+from foldline.errors import ServiceThreadLostError
 from foldline.history.codec import decode_json
-from foldline.history.formats.fields import Object
+from foldline.history.formats.fields import Object, maybe_list, maybe_object, maybe_text
+from foldline.history.formats.responses import read_response
+from foldline.history.formats.usage import openai_usage
 from foldline.history.formats.wire import as_object
-from foldline.providers.model import ChatDelta, ChatRequest, ChatResponse
-from foldline.providers.vendors.dialect import Dialect, call_options, read_events
+from foldline.history.messages import Message, NativeFormat
+from foldline.providers.model import (
+    ChatDelta,
+    ChatRequest,
+    ChatResponse,
+    FinishReason,
+    ToolCallDelta,
+    ToolDefinition,
+)
 from foldline.providers.vendors.failure import raise_if_failed, sdk_errors
 
 
-__all__ = ["PerLoop", "VendorModel", "WireModel"]
+__all__ = [
+    "END",
+    "PerLoop",
+    "StreamReader",
+    "VendorModel",
+    "WireModel",
+    "described",
+    "read_events",
+]
+
+
+END = "[DONE]"
+"""The `type` of the event for the mark with which OpenAI ends a stream."""
+
+# Settings that are for the SDK, not for the vendor.
+_OPTIONS = frozenset({"extra_headers", "extra_query", "timeout"})
+# Lists that settings extend instead of replacing them.
+_JOINED = ("tools", "include")
+_FINISHES: Mapping[str, FinishReason] = MappingProxyType(
+    {
+        "length": "length",
+        "max_tokens": "length",
+        "model_context_window_exceeded": "length",
+        "tool_calls": "tool_call",
+        "function_call": "tool_call",
+        "tool_use": "tool_call",
+        "content_filter": "content_filter",
+        "refusal": "content_filter",
+        "error": "error",
+    }
+)
+
+
+class StreamReader(ABC):
+    """Puts the events of one stream together."""
+
+    def __init__(self) -> None:
+        self._calls: dict[int, int] = {}
+
+    @abstractmethod
+    def deltas(self, event: Object) -> Iterator[ChatDelta]:
+        """Take *event* in and yield what it adds to the response."""
+
+    @abstractmethod
+    def whole(self) -> Object | None:
+        """Return what the vendor would have sent without streaming; None if that was cut."""
+
+    def _started(self, place: int, own_id: object, name: object) -> ToolCallDelta:
+        index = self._calls[place] = len(self._calls)
+        return ToolCallDelta(index=index, id=maybe_text(own_id), name=maybe_text(name))
+
+    def _grown(self, place: int, arguments: str) -> Iterator[ToolCallDelta]:
+        if place in self._calls and arguments:
+            yield ToolCallDelta(index=self._calls[place], arguments=arguments)
+
+
+def described(tool: ToolDefinition) -> Object:
+    """Return the name and the description of *tool*."""
+    return {"name": tool.name} | ({"description": tool.description} if tool.description else {})
 
 
 class PerLoop:
@@ -109,22 +179,47 @@ class VendorModel:
         await self.close()
 
 
-class WireModel(VendorModel):
+class WireModel(VendorModel, ABC):
     """
-    A vendor's model that is sent our own rendering, and whose answers our own reader reads.
+    A vendor's model that is sent our own rendering; each wire format is a subclass.
 
     The vendor's SDK handles connections, authentication and retries. The conversation does not pass
     through its types, so the bytes before the new messages are the same from call to call.
     """
 
-    def __init__(
-        self, name: str, *, dialect: Dialect, clients: PerLoop, context_window: int | None
-    ) -> None:
-        super().__init__(name, clients=clients, context_window=context_window)
-        self._dialect = dialect
+    # Where the SDK has the method `create`, from its client on, and which fields that requires.
+    _endpoint: ClassVar[str]
+    _required: ClassVar[tuple[str, ...]] = ("model",)
+    _format: ClassVar[NativeFormat]
+    _reader: ClassVar[type[StreamReader]]
+    _usage = staticmethod(openai_usage)
+    # Whether a request may continue a conversation that the vendor holds.
+    _continues: ClassVar[bool] = False
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._name!r}, {type(self._dialect).__name__})"
+    def __init__(
+        self,
+        name: str,
+        *,
+        model: str,
+        clients: PerLoop,
+        context_window: int | None = None,
+        profile: Mapping[str, Any] = MappingProxyType({}),
+        holds_history: bool = False,
+        caches_prompt: bool = True,
+    ) -> None:
+        """
+        Speak to *model*; errors use *name*.
+
+        Args:
+            profile: What the model can do, in the words of pydantic-ai.
+            holds_history: Whether the vendor keeps the conversation.
+            caches_prompt: Whether the vendor is asked to cache the prompt.
+        """
+        super().__init__(name, clients=clients, context_window=context_window)
+        self._model = model
+        self._profile = profile
+        self._holds_history = holds_history
+        self._caches_prompt = caches_prompt
 
     async def respond(self, request: ChatRequest) -> ChatResponse:
         """Return what the model says to *request*; raise what `ChatModel.respond` raises."""
@@ -134,7 +229,7 @@ class WireModel(VendorModel):
 
     async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta | ChatResponse, None]:
         """Yield the pieces of the response, then the whole; closing this ends the request."""
-        reader = self._dialect.reader()
+        reader = self._reader()
         # Every generator is closed here, so that none is left to the loop to close later.
         async with (
             self._asked(request, streamed=True) as reply,
@@ -145,22 +240,95 @@ class WireModel(VendorModel):
                 raise_if_failed(self._name, event)
                 for delta in reader.deltas(event):
                     yield delta
-            response = self._read(reader.whole())
+            response = self._read(as_object(reader.whole(), "the stream"))
         yield response
+
+    def body(self, request: ChatRequest, *, streamed: bool) -> Object:
+        """
+        Write *request*; its settings are added last.
+
+        Raises:
+            ServiceThreadLostError: It continues a conversation that this format cannot hold.
+        """
+        if request.service_thread_id is not None and not self._continues:
+            raise ServiceThreadLostError(model=self._name)
+        body = {"model": self._model, **self._written(request, streamed)}
+        given = {key: value for key, value in request.settings.items() if key not in _OPTIONS}
+        for key in _JOINED:
+            if key in body and key in given:
+                own = body[key]
+                given[key] = [*own, *(item for item in maybe_list(given[key]) if item not in own)]
+        return {**body, **given}
 
     @asynccontextmanager
     async def _asked(self, request: ChatRequest, *, streamed: bool) -> AsyncGenerator[Any, None]:
-        body = self._dialect.body(request, streamed=streamed)
+        body = self.body(request, streamed=streamed)
         held = await self._clients.here()
         client = getattr(held, "client", held)
         # Without it an SDK refuses a long answer that is not streamed.
-        options: Object = {"timeout": client.timeout, **call_options(request.settings)}
-        if streamed:
-            options["stream"] = True
+        options: Object = {"timeout": client.timeout} | ({"stream": True} if streamed else {})
+        options |= {key: request.settings[key] for key in _OPTIONS & request.settings.keys()}
         with sdk_errors(self._name):
-            async with self._dialect.send(client, body, options) as reply:
+            async with self._send(client, body, options) as reply:
                 yield reply
+
+    def _send(self, client: Any, body: Object, options: Object) -> AbstractAsyncContextManager[Any]:
+        create = attrgetter(f"{self._endpoint}.with_streaming_response.create")(client)
+        # The SDK would walk through all messages; what is given beside them is sent unchanged.
+        given: Object = {key: [] if key == "messages" else body[key] for key in self._required}
+        sent: AbstractAsyncContextManager[Any] = create(**given, extra_body=body, **options)
+        return sent
 
     def _read(self, whole: Object) -> ChatResponse:
         raise_if_failed(self._name, whole)
-        return self._dialect.read(whole)
+        # A message without parts says nothing, and no vendor takes it back.
+        messages = tuple(message for message in self._messages(whole) if message.parts)
+        finish = _FINISHES.get(self._stopped(whole), "stop")
+        if finish == "stop" and any(message.tool_calls for message in messages):
+            finish = "tool_call"
+        return ChatResponse(
+            messages=messages,
+            usage=self._usage(maybe_object(whole.get("usage"))),
+            model=maybe_text(whole.get("model")) or None,
+            id=maybe_text(whole.get("id")) or None,
+            finish_reason=finish,
+        )
+
+    @abstractmethod
+    def _written(self, request: ChatRequest, streamed: bool) -> Object: ...  # noqa: FBT001
+
+    def _messages(self, whole: Object) -> tuple[Message, ...]:
+        return read_response(whole, self._format)
+
+    @abstractmethod
+    def _stopped(self, whole: Object) -> str: ...
+
+
+async def read_events(chunks: AsyncIterator[bytes]) -> AsyncGenerator[Object, None]:
+    """Yield the server-sent event that each block of *chunks* holds; it must be a JSON object."""
+    data: list[bytes] = []
+    async with aclosing(_lines(chunks)) as lines:
+        async for line in lines:
+            if line.startswith(b"data:"):
+                data.append(line[len(b"data:") :].strip())
+            elif not line and data:
+                yield _event(b"\n".join(data))
+                data = []
+    if data:
+        yield _event(b"\n".join(data))
+
+
+def _event(data: bytes) -> Object:
+    return {"type": END} if data == END.encode() else as_object(decode_json(data), "the event")
+
+
+async def _lines(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
+    # Only the one character that ends a line: strings may hold others that Unicode calls line ends.
+    rest: list[bytes] = []
+    async for chunk in chunks:
+        *whole, last = chunk.split(b"\n")
+        for line in whole:
+            yield b"".join((*rest, line)).rstrip(b"\r")
+            rest = []
+        rest.append(last)
+    yield b"".join(rest).rstrip(b"\r")

@@ -8,9 +8,9 @@ from msgspec import structs
 from foldline.agent.agent import Agent
 from foldline.agent.config import AgentConfig, agent_config_from_mapping
 from foldline.apps.cli.chat.recording import Recording, Speaker
-from foldline.apps.cli.demo import recorded_session
 from foldline.apps.cli.files import STANDARD_INPUT, read_file
 from foldline.apps.cli.options import ConfigOptions
+from foldline.apps.cli.replay import recorded_session
 from foldline.apps.cli.sources import (
     config_fields,
     configured,

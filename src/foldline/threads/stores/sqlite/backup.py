@@ -12,13 +12,7 @@ from msgspec import Struct
 from foldline.errors import StoreError, UsageError
 from foldline.threads.stores.sqlite.faults import SQLITE_ERRORS, store_error
 from foldline.threads.stores.sqlite.file import APPLICATION_ID
-from foldline.threads.stores.sqlite.identity import (
-    check_log,
-    number_in,
-    numbered,
-    schema_of,
-    set_number,
-)
+from foldline.threads.stores.sqlite.identity import check_log, number_in
 from foldline.threads.stores.sqlite.storage import quick_check
 
 
@@ -29,19 +23,12 @@ _PAGES = 1024
 
 
 class Backup(Struct, frozen=True, kw_only=True):
-    """A copy that was made."""
+    """A copy that was made; `problems` are what SQLite's quick check finds in it."""
 
     path: str
-    """Its path."""
-
     size: int
-    """Its size in bytes."""
-
     threads: int
-    """How many threads it holds."""
-
     problems: tuple[str, ...] = ()
-    """What SQLite's quick check finds in it, as in the store; empty if it is sound."""
 
 
 def back_up(
@@ -110,15 +97,14 @@ def _copy(source: Path, draft: Path, on_step: Callable[[int, int], None] | None)
         reader.execute("SELECT count(*) FROM threads").fetchone()
         reader.backup(writer, pages=_PAGES, progress=_progress)
         # The log of the store is not the copy's, should that take the store's place one day.
-        set_number(writer, numbered(schema_of(number_in(writer))))
+        number_in(writer)._replace(own=0).write(writer)
         # The copy is one file; opening it as a store makes a log for it.
         writer.execute("PRAGMA journal_mode = DELETE")
 
 
 def _open(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(
-        f"{path.absolute().as_uri()}?mode=rw", uri=True, isolation_level=None
-    )
+    uri = f"{path.absolute().as_uri()}?mode=rw"
+    connection = sqlite3.connect(uri, uri=True, isolation_level=None)
     connection.execute("PRAGMA synchronous = FULL")
     return connection
 
@@ -138,7 +124,6 @@ def _place(draft: Path, target: Path) -> None:
 
 
 def _flush(path: Path) -> None:
-    """Have the disk keep the file at *path*, or the names in the folder that is there."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -13,7 +13,7 @@ from foldline.errors import StoreCorruptError, StoreError
 from foldline.threads.stores.fact import Fact
 from foldline.threads.stores.sqlite.faults import SQLITE_ERRORS, store_error
 from foldline.threads.stores.sqlite.file import APPLICATION_ID, needs_lock
-from foldline.threads.stores.sqlite.identity import check_log, log_of, number_in, schema_of
+from foldline.threads.stores.sqlite.identity import check_log, log_of, number_in
 from foldline.threads.stores.sqlite.migration import NEWEST_SCHEMA
 from foldline.threads.stores.sqlite.storage import quick_check
 
@@ -61,7 +61,7 @@ def _inside(connection: sqlite3.Connection) -> Iterator[Fact]:
         value = "a SQLite database, but not a store of foldline"
         yield Fact(name="file", value=value, advice="check the path", is_danger=True)
         return
-    schema = schema_of(number_in(connection))
+    schema = number_in(connection).schema
     value, advice = str(schema), ""
     if schema > NEWEST_SCHEMA:
         value, advice = f"{schema}, newer than {NEWEST_SCHEMA}", "upgrade foldline"

@@ -12,14 +12,10 @@ from foldline.errors import StoreError
 from foldline.threads.stores.sqlite.faults import SQLITE_ERRORS, place_error, store_error
 from foldline.threads.stores.sqlite.identity import (
     check_log,
-    is_named,
     is_noted,
     lock_of,
     note_file,
     number_in,
-    numbered,
-    schema_of,
-    set_number,
 )
 from foldline.threads.stores.sqlite.lock import FileLock
 from foldline.threads.stores.sqlite.migration import NEWEST_SCHEMA, migrate
@@ -65,7 +61,7 @@ class StoreFile:
                 "the path of the store cannot be resolved: a link or the working folder is broken"
             )
             raise StoreError(message) from error
-        self.durability: Durability = durability
+        self._synchronous = _SYNCHRONOUS[durability]
         self._busy_timeout = busy_timeout
         self._lock = FileLock(lock_of(self.path), timeout=busy_timeout)
         self._others = self._lock if needs_lock() else nullcontext()
@@ -86,21 +82,16 @@ class StoreFile:
                 if self._identity is None:
                     check_log(self.path)
                     self._make()
-                return self._up_to_date(self._connect(timeout=self._busy_timeout))
+                connection = self._connect(timeout=self._busy_timeout)
+                try:
+                    _bring_up_to_date(connection, self.path)
+                    self._identity = self._check()
+                except BaseException:
+                    connection.close()
+                    raise
+                return connection
         except SQLITE_ERRORS as error:
             raise store_error(error, of=self.path) from None
-
-    def _up_to_date(self, connection: sqlite3.Connection) -> sqlite3.Connection:
-        try:
-            _mark(connection, self.path.name)
-            _migrate(connection, self.path)
-            if self._identity is None:
-                _note(connection, self.path)
-                self._identity = self._check()
-        except BaseException:
-            connection.close()
-            raise
-        return connection
 
     def _check(self) -> tuple[int, int] | None:
         """Return what tells the file from others; refuse another one than was opened first."""
@@ -123,9 +114,6 @@ class StoreFile:
         # Private from the first byte on. SQLite gives its log the mode of the file.
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         try:
-            if not self.path.exists():
-                # The store was deleted: this starts another one.
-                note_file(self.path, 0)
             with suppress(FileExistsError):
                 os.close(os.open(self.path, flags, 0o600))
         except OSError as error:
@@ -145,7 +133,7 @@ class StoreFile:
         try:
             for pragma in (
                 "journal_mode = WAL",
-                f"synchronous = {_SYNCHRONOUS[self.durability]}",
+                f"synchronous = {self._synchronous}",
                 "fullfsync = ON",
                 "checkpoint_fullfsync = ON",
                 f"wal_autocheckpoint = {_LOG_PAGES}",
@@ -175,18 +163,20 @@ class StoreFile:
         self._identity = None
 
 
-def _note(connection: sqlite3.Connection, path: Path) -> None:
-    """Remember which file the log is of, as soon as the file itself says so."""
-    number = number_in(connection)
-    if not is_named(number) or is_noted(path, number):
-        return
-    try:
+def _bring_up_to_date(connection: sqlite3.Connection, path: Path) -> None:
+    if not is_noted(path, number_in(connection).own):
+        # From the first page in the log on the note must not name another file, nor this one before
+        # its first page says which one it is.
+        note_file(path, 0)
+    _mark(connection, path.name)
+    if number_in(connection).schema != NEWEST_SCHEMA:
+        migrate(connection, path.name)
+    own = number_in(connection).own
+    if not is_noted(path, own):
         busy, pages, folded = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
-    except sqlite3.Error:
         # A reader of an older moment may be in the way.
-        busy, pages, folded = 1, 0, 0
-    # Until the file itself says so, the note must not.
-    note_file(path, 0 if busy or pages != folded else number)
+        if not busy and pages == folded:
+            note_file(path, own)
 
 
 def _mark(connection: sqlite3.Connection, name: str) -> None:
@@ -198,22 +188,3 @@ def _mark(connection: sqlite3.Connection, name: str) -> None:
         message = f"{name} is a SQLite database of another program: choose another path"
         raise StoreError(message)
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-
-
-def _migrate(connection: sqlite3.Connection, path: Path) -> None:
-    """Bring the tables up to date, all of it in one transaction: a kill undoes all of it."""
-    number = number_in(connection)
-    if schema_of(number) == NEWEST_SCHEMA:
-        return
-    if not is_named(number):
-        # The note, if there is one, is not of this file.
-        note_file(path, 0)
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        number = number_in(connection)
-        migrate(connection, schema_of(number), path.name)
-        set_number(connection, numbered(NEWEST_SCHEMA, file=number))
-        connection.execute("COMMIT")
-    except BaseException:
-        connection.rollback()
-        raise

@@ -14,24 +14,13 @@ import secrets
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from foldline.errors import StoreCorruptError
 from foldline.threads.stores.sqlite.faults import SQLITE_ERRORS, place_error
 
 
-__all__ = [
-    "check_log",
-    "is_named",
-    "is_noted",
-    "lock_of",
-    "log_of",
-    "note_file",
-    "number_in",
-    "numbered",
-    "schema_of",
-    "set_number",
-]
+__all__ = ["FileNumber", "check_log", "is_noted", "lock_of", "log_of", "note_file", "number_in"]
 
 
 _SCHEMA_BITS: Final = 8
@@ -39,6 +28,27 @@ _SCHEMA_BITS: Final = 8
 _FILES: Final = 1 << 30 - _SCHEMA_BITS
 _NOTE: Final = re.compile(rb"(\d{1,10})\n")
 _NOT_ALLOWED: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+
+
+class FileNumber(NamedTuple):
+    """What the header of a file says of it."""
+
+    own: int
+    """What tells the file from others; 0 in files of early versions."""
+
+    schema: int
+    """The version of its tables."""
+
+    def write(self, connection: sqlite3.Connection) -> None:
+        """Write the first page of the file, even if it says this already; draw `own` if it is 0."""
+        own = self.own or 1 + secrets.randbelow(_FILES - 1)
+        connection.execute(f"PRAGMA user_version = {own << _SCHEMA_BITS | self.schema}")
+
+
+def number_in(connection: sqlite3.Connection) -> FileNumber:
+    """Return the number of the file that *connection* has open."""
+    (number,) = connection.execute("PRAGMA user_version").fetchone()
+    return FileNumber(*divmod(number, 1 << _SCHEMA_BITS))
 
 
 def lock_of(path: Path) -> Path:
@@ -51,44 +61,17 @@ def log_of(path: Path) -> Path:
     return path.with_name(path.name + "-wal")
 
 
-def schema_of(number: int) -> int:
-    """Return the version of the tables in *number*."""
-    return number & ((1 << _SCHEMA_BITS) - 1)
-
-
-def is_named(number: int) -> bool:
-    """Whether *number* tells its file from others; files of early versions have none."""
-    return number >> _SCHEMA_BITS != 0
-
-
-def numbered(schema: int, *, file: int = 0) -> int:
-    """Return *file*, or the number of a new file, with tables of the version *schema*."""
-    own = file >> _SCHEMA_BITS or 1 + secrets.randbelow(_FILES - 1)
-    return own << _SCHEMA_BITS | schema
-
-
-def number_in(connection: sqlite3.Connection) -> int:
-    """Return the number of the file that *connection* has open."""
-    (number,) = connection.execute("PRAGMA user_version").fetchone()
-    return int(number)
-
-
-def set_number(connection: sqlite3.Connection, number: int) -> None:
-    """Write *number* into the file's first page, even if it is there already."""
-    connection.execute(f"PRAGMA user_version = {number}")
-
-
-def note_file(path: Path, number: int) -> None:
+def note_file(path: Path, own: int) -> None:
     """
-    Note in the lock file that the log beside the file at *path* belongs to the file with *number*.
+    Note in the lock file that the log beside the file at *path* belongs to the file *own*.
 
-    A number of 0 is no file. Without permission to write there, nothing is noted.
+    0 is no file. Without permission to write there, nothing is noted.
     """
-    if is_noted(path, number):
+    if is_noted(path, own):
         return
     try:
         with lock_of(path).open("wb") as file:
-            file.write(b"%d\n" % (number >> _SCHEMA_BITS))
+            file.write(b"%d\n" % own)
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
@@ -97,18 +80,17 @@ def note_file(path: Path, number: int) -> None:
             raise place_error(what, error) from error
 
 
-def is_noted(path: Path, number: int) -> bool:
-    """Whether the lock file at *path* names the file with *number* as the owner of the log."""
-    return _noted(path) == number >> _SCHEMA_BITS
+def is_noted(path: Path, own: int) -> bool:
+    """Whether the lock file beside *path* names the file *own* as the owner of the log."""
+    return _noted(path) == own
 
 
 def _noted(path: Path) -> int:
     try:
-        text = lock_of(path).read_bytes()
+        # A note cut off by a crash has no end of line.
+        found = _NOTE.fullmatch(lock_of(path).read_bytes())
     except OSError:
         return 0
-    # A note cut off by a crash has no end of line.
-    found = _NOTE.fullmatch(text)
     return int(found[1]) if found else 0
 
 
@@ -137,7 +119,7 @@ def check_log(path: Path) -> None:
         # Read-only, and without the log. The file is never opened past SQLite: closing it would drop
         # the locks that this process has on it.
         with closing(sqlite3.connect(f"{path.as_uri()}?immutable=1", uri=True)) as connection:
-            own = number_in(connection) >> _SCHEMA_BITS
+            own = number_in(connection).own
     except SQLITE_ERRORS:
         # Opening the store reports what is wrong.
         return

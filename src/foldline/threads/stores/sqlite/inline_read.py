@@ -32,13 +32,6 @@ _MOST_SECONDS: Final = 0.001
 _HARMLESS = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_TOOBIG})
 
 
-class _Answered(threading.local):
-    """What one thread was answered since its event loop had its turn."""
-
-    number = 0
-    seconds = 0.0
-
-
 class InlineReader:
     """
     Reads what is small on a connection of its own, in the thread of the caller.
@@ -56,7 +49,9 @@ class InlineReader:
         self._home = Home()
         self._connection: sqlite3.Connection | None = None
         self._one_at_a_time = threading.Lock()
-        self._answered = _Answered()
+        # How many answers there were since an event loop had its turn, and what they took.
+        self._answers = 0
+        self._seconds = 0.0
         self._steps = 0
         self._long = 0
         self._rests_until = 0.0
@@ -96,7 +91,7 @@ class InlineReader:
                 return None
             found = self._read(self._connection, job)
             if found is not None:
-                self._note(started, self._clock())
+                self._note(self._clock() - started)
             return found
         finally:
             self._one_at_a_time.release()
@@ -119,25 +114,24 @@ class InlineReader:
                 with suppress(sqlite3.Error):
                     connection.rollback()
 
-    def _note(self, started: float, finished: float) -> None:
-        self._answered.number += 1
-        self._answered.seconds += finished - started
-        self._long = self._long + 1 if finished - started > _LONG else 0
+    def _note(self, seconds: float) -> None:
+        self._answers += 1
+        self._seconds += seconds
+        self._long = self._long + 1 if seconds > _LONG else 0
         if self._long == _MOST_LONG:
             self._long = 0
-            self._rests_until = finished + _REST
+            self._rests_until = self._clock() + _REST
 
     def take_turn(self) -> bool:
         """
-        Whether the event loop of this thread should run other tasks now.
+        Whether the event loop of the caller should run other tasks now.
 
         An inline read does not suspend, so a task that reads in a loop would keep all others, and its
         own timeout, from running.
         """
-        answered = self._answered
-        if answered.number < _MOST_ANSWERS and answered.seconds < _MOST_SECONDS:
+        if self._answers < _MOST_ANSWERS and self._seconds < _MOST_SECONDS:
             return False
-        answered.number, answered.seconds = 0, 0.0
+        self._answers, self._seconds = 0, 0.0
         return True
 
     def close(self) -> None:

@@ -4,7 +4,6 @@ import os
 import sys
 import time
 from pathlib import Path
-from types import TracebackType
 
 from foldline.errors import StoreBusyError
 from foldline.threads.stores.sqlite.faults import place_error
@@ -40,34 +39,24 @@ class FileLock:
 
     def __enter__(self) -> None:
         if self._file is None:
-            self._file = self._opened()
+            try:
+                flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0)
+                self._file = os.open(self._path, flags, 0o600)
+            except OSError as error:
+                what = f"the lock file {self._path.name} cannot be opened"
+                raise place_error(what, error) from error
         deadline = time.monotonic() + self._timeout
         while True:
             try:
-                _set(self._file, is_locked=True)
+                return _set(self._file, is_locked=True)
             # The second is what Windows raises.
             except (BlockingIOError, PermissionError):
                 if time.monotonic() > deadline:
                     message = f"another process kept {self._path.name} locked for too long"
                     raise StoreBusyError(message) from None
                 time.sleep(_PAUSE)
-            else:
-                return
 
-    def _opened(self) -> int:
-        flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0)
-        try:
-            return os.open(self._path, flags, 0o600)
-        except OSError as error:
-            what = f"the lock file {self._path.name} cannot be opened"
-            raise place_error(what, error) from error
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._file is not None:
             _set(self._file, is_locked=False)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from foldline.errors import StoreBusyError, StoreError
+from foldline.threads.stores.sqlite.faults import store_error
 from foldline.threads.stores.sqlite.identity import log_of
 from foldline.threads.stores.sqlite.worker import Worker
 
@@ -39,6 +40,8 @@ class WriteLog:
         self._commits = 0
         self._asked = 0
         self._done = 0
+        self._wait = 0.0
+        self._failure: StoreError | None = None
 
     def ask(self) -> None:
         """Have the log emptied after the transaction that runs; called in the writer's thread."""
@@ -46,43 +49,44 @@ class WriteLog:
 
     def tidy(self, connection: sqlite3.Connection) -> None:
         """
-        Empty it if it holds what was deleted, or is too long.
+        Empty it if it holds what was deleted, or is too long; what fails here is tried again.
 
         SQLite folds it back into the file every few hundred commits by itself, as a part of a
         commit, and writes over it then; its file stays as long as it once was.
         """
         if self._done < self._asked:
-            self._empty(connection, wait=0.0)
+            self._empty(connection)
         self._commits += 1
-        if self._commits % _LOOKED_AT:
-            return
-        # The commit is made; what fails here is tried again.
-        with suppress(OSError, sqlite3.Error):
-            if self._path.stat().st_size > _LONG:
-                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        if self._commits % _LOOKED_AT == 0:
+            with suppress(OSError, sqlite3.Error):
+                if self._path.stat().st_size > _LONG:
+                    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
-    def _empty(self, connection: sqlite3.Connection, *, wait: float) -> bool:
-        asked = self._asked
-        if self._done == asked:
-            return True
+    def _empty(self, connection: sqlite3.Connection) -> None:
+        asked, wait = self._asked, self._wait
+        self._wait, self._failure = 0.0, None
         connection.execute(f"PRAGMA busy_timeout = {round(1000 * wait)}")
         try:
             # Others in the way are an answer here, not an error.
             busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-        finally:
-            connection.execute(f"PRAGMA busy_timeout = {round(1000 * self._busy_timeout)}")
+        except sqlite3.Error as error:
+            busy, self._failure = 1, store_error(error)
+        connection.execute(f"PRAGMA busy_timeout = {round(1000 * self._busy_timeout)}")
         if not busy:
             self._done = asked
-        return not busy
 
     async def emptied(self, writer: Worker, *, patience: float = _PATIENCE) -> None:
         """Wait until nothing deleted is in it any more, or raise StoreError."""
-        until = asyncio.get_running_loop().time() + patience
+        clock = asyncio.get_running_loop().time
+        until = clock() + patience
         while self._done < self._asked:
+            self._wait = _ATTEMPT
             with suppress(StoreBusyError):
-                if await writer.run(lambda one: self._empty(one, wait=_ATTEMPT), is_outside=True):
-                    return
-            if asyncio.get_running_loop().time() >= until:
+                # The log is tidied after whatever is done.
+                await writer.run(lambda _: None)
+            if self._failure is not None:
+                raise self._failure
+            if self._done < self._asked and clock() >= until:
                 message = "other programs kept reading an older state"
                 raise StoreBusyError(message)
             await asyncio.sleep(_PAUSE)

@@ -2,10 +2,12 @@
 
 import sqlite3
 from collections.abc import Mapping
+from itertools import chain
 from typing import Final
 
-from foldline.errors import StoreVersionError
+from foldline.errors import StoreCorruptError, StoreVersionError
 from foldline.threads.stores.flatten import Branch, flatten
+from foldline.threads.stores.sqlite.identity import number_in
 from foldline.threads.stores.statements import migrations, statements
 
 
@@ -22,27 +24,30 @@ NEWEST_SCHEMA: Final = 4
 """The version of the tables that this foldline reads and writes."""
 
 _PACKAGE: Final = "foldline.threads.stores.sqlite"
-_FLAT_ROWS: Final = 4
 
 
-def migrate(connection: sqlite3.Connection, found: int, name: str) -> None:
+def migrate(connection: sqlite3.Connection, name: str) -> None:
     """
-    Bring the tables from the version *found* up to date, in the transaction that is open.
+    Bring the tables of the file *name* up to date in one transaction: a kill undoes all of it.
 
     Raises:
-        StoreVersionError: A newer foldline wrote the file *name*.
+        StoreCorruptError: A thread has lost its branch.
+        StoreVersionError: A newer foldline wrote the file.
     """
-    if found > NEWEST_SCHEMA:
-        raise StoreVersionError(what=f"the store {name}", found=found, known=NEWEST_SCHEMA)
-    for number, pieces in migrations(_PACKAGE):
-        if number > found:
-            for piece in pieces:
-                connection.execute(piece)
-            if number == _FLAT_ROWS:
-                _flatten(connection, statements(_PACKAGE))
+    connection.execute("BEGIN IMMEDIATE")
+    with connection:
+        number = number_in(connection)
+        if number.schema > NEWEST_SCHEMA:
+            what = f"the store {name}"
+            raise StoreVersionError(what=what, found=number.schema, known=NEWEST_SCHEMA)
+        missing = (pieces for one, pieces in migrations(_PACKAGE) if one > number.schema)
+        for piece in chain.from_iterable(missing):
+            connection.execute(piece)
+        _flatten(connection, statements(_PACKAGE), name)
+        number._replace(schema=NEWEST_SCHEMA).write(connection)
 
 
-def _flatten(connection: sqlite3.Connection, sql: Mapping[str, str]) -> None:
+def _flatten(connection: sqlite3.Connection, sql: Mapping[str, str], name: str) -> None:
     """Copy the rows that threads shared on branches, byte for byte, to each that reads them."""
     branches: dict[int | str, Branch] = {}
     ids: dict[int | str, bytes] = {}
@@ -55,7 +60,10 @@ def _flatten(connection: sqlite3.Connection, sql: Mapping[str, str]) -> None:
         if thread is not None:
             owned.setdefault(thread, []).append(branches[pk])
     for pk, current in connection.execute(sql["old_threads"]).fetchall():
-        own = owned.get(pk) or [branches[current]]
+        own = owned.get(pk) or [one for one in branches.values() if one.name == current]
+        if not own:
+            message = f"{name} lacks the messages of a thread: restore a backup"
+            raise StoreCorruptError(message)
         numbers = {
             branch.name: connection.execute(sql["add_epoch"], (pk, ids[branch.name])).lastrowid or 0
             for branch in own

@@ -39,12 +39,14 @@ class SQLiteStorage:
     blocked and a reader never waits for a flush. What is small is read at once (see `InlineReader`).
     """
 
+    ends_commits = True
+    """A commit that has begun ends even if the task is cancelled."""
+
     def __init__(
         self, path: str | Path, *, durability: Durability = "full", busy_timeout: float = 10.0
     ) -> None:
         self.file = StoreFile(Path(path), durability=durability, busy_timeout=busy_timeout)
         self.log = WriteLog(self.file.path, busy_timeout=busy_timeout)
-        self.ends_commits = True
         self._sql: Mapping[str, str] = {}
         self._inline = InlineReader(self.file)
         self._opening = threading.Lock()
@@ -55,7 +57,7 @@ class SQLiteStorage:
         """Open the file, which is made if it is not there, and bring it up to date."""
         write, is_first = await self._begin()
         try:
-            await write.run(lambda connection: connection.execute("SELECT 1"), is_outside=True)
+            await write.run(lambda _: None)
         except BaseException:
             if is_first:
                 await self.close()
@@ -93,22 +95,19 @@ class SQLiteStorage:
             return
         async with AsyncExitStack() as ends:
             # The writer ends last: the last connection to close folds the log back.
-            ends.callback(self._forget, write)
-            ends.push_async_callback(_end, write)
-            ends.callback(self._forget_inline, read)
-            ends.push_async_callback(_end, read)
+            for worker in (write, read):
+                ends.callback(self._forget, worker)
+                ends.push_async_callback(worker.ended)
             if read.is_at_work:
                 # An opening from here on waits for the end.
                 read.stop()
                 await self.log.leave(write)
 
-    def _forget_inline(self, read: Worker) -> None:
-        if self._read is read:
-            self._inline.close()
-
-    def _forget(self, write: Worker) -> None:
+    def _forget(self, worker: Worker) -> None:
         # Two tasks may have closed it, and one of them opened it again.
-        if self._write is write:
+        if worker is self._read:
+            self._inline.close()
+        elif worker is self._write:
             self._write = self._read = None
             self.file.close()
 
@@ -178,7 +177,7 @@ class SQLiteStorage:
             CommitUnknownError: It failed in the last moment, with a cause if it may still be found
                 after a crash; or it was made, and the log still holds what it deleted.
         """
-        write, sql, log = self._write or _not_open(), self._sql, self.log
+        writer, sql, log = self.writer, self._sql, self.log
         deletes = change.clears or change.keeps is not None
 
         def _make(connection: sqlite3.Connection) -> None:
@@ -186,11 +185,10 @@ class SQLiteStorage:
             if deletes:
                 log.ask()
 
-        await write.run(_make)
-        if not deletes:
-            return
+        await writer.run(_make)
         try:
-            await log.emptied(write)
+            if deletes:
+                await log.emptied(writer)
         except StoreError as error:
             log.report(error)
             message = f"the commit was made, but the log still holds what it deleted: {error}"
@@ -205,7 +203,7 @@ class SQLiteStorage:
         Raises:
             StoreError: The disk failed. The thread may be gone already, but not its bytes.
         """
-        write, sql, log = self._write or _not_open(), self._sql, self.log
+        writer, sql, log = self.writer, self._sql, self.log
 
         def _make(connection: sqlite3.Connection) -> bool:
             gone = Tables(connection, sql).delete(key, expected)
@@ -213,18 +211,13 @@ class SQLiteStorage:
             log.ask()
             return gone
 
-        gone = await write.run(_make)
+        gone = await writer.run(_make)
         try:
-            await log.emptied(write)
+            await log.emptied(writer)
         except StoreError as error:
             message = f"the log still holds what was deleted, so delete it again: {error}"
             raise StoreError(message) from error
         return gone
-
-
-async def _end(worker: Worker) -> None:
-    worker.stop()
-    await worker.ended()
 
 
 def _not_open() -> Worker:

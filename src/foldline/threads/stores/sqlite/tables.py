@@ -29,10 +29,7 @@ class Tables(Struct, frozen=True):
     """The tables that a connection has open, in a transaction."""
 
     connection: sqlite3.Connection
-    """The connection."""
-
     sql: Mapping[str, str]
-    """The statements, by name."""
 
     def run(self, name: str, *values: object) -> sqlite3.Cursor:
         """Run the statement of that name."""
@@ -81,49 +78,40 @@ class Tables(Struct, frozen=True):
     def documents(self, key: ThreadKey, kind: DocumentKind, limit: int | None) -> list[Document]:
         """Return the newest documents of *kind*."""
         most = -1 if limit is None else limit
-        found = self.run("documents", key.tenant, key.id, kind, most).fetchall()
-        if kind == _STATE:
-            # It has no name, and so comes after all others.
-            found += self.run("state", key.tenant, key.id)
-        return [Document(*row) for row in found[:limit]]
+        return [Document(*row) for row in self.run("documents", key.tenant, key.id, kind, most)]
 
     def rows(
         self, key: ThreadKey, epoch: bytes, span: tuple[int, int], *, system: bool
     ) -> list[StoredRow]:
         """Return the rows in *span* as they were at *epoch*; none if it is unknown."""
+        numbers = self._numbers(key, epoch)
+        if len(numbers) == 1:
+            return self._in_span(numbers[0], span, "system_rows" if system else "rows")
+        rows = {row.seq: row for number in numbers for row in self._in_span(number, span)}
+        return [rows[seq] for seq in sorted(rows) if rows[seq].system or not system]
+
+    def _numbers(self, key: ThreadKey, epoch: bytes) -> list[int]:
+        """Return where rows of *epoch* lie, each to be put over those before; none if unknown."""
         found = self.run("find", key.tenant, key.id).fetchone()
         if found is None:
             return []
         pk, _, live, current, _ = found
         if not epoch or epoch == current:
-            return self._in_span(live, span, "system_rows" if system else "rows")
-        rows = self._at_epoch(pk, live, epoch, span)
-        return [row for row in rows or () if row.system or not system]
+            return [live]
+        epochs = self.run("epochs", pk).fetchall()
+        place = next((place for place, (_, id) in enumerate(epochs) if id == epoch), None)
+        if place is None:
+            return []
+        # The first epoch that replaced a row replaced the one of that time.
+        return [live, *(number for number, _ in reversed(epochs[place + 1 :]))]
 
     def _in_span(self, number: int, span: tuple[int, int], name: str = "rows") -> list[StoredRow]:
         base = number << SEQ_BITS
         return [_row(*row) for row in self.run(name, base + span[0], base + span[1])]
 
-    def _at_epoch(
-        self, pk: int, live: int, epoch: bytes, span: tuple[int, int]
-    ) -> list[StoredRow] | None:
-        """Return the rows replaced since *epoch*, and the live ones; None if it is unknown."""
-        epochs = self.run("epochs", pk).fetchall()
-        place = next((place for place, (_, id) in enumerate(epochs) if id == epoch), None)
-        if place is None:
-            return None
-        rows = {row.seq: row for row in self._in_span(live, span)}
-        # The first epoch that replaced a row replaced the one of that time.
-        for number, _ in reversed(epochs[place + 1 :]):
-            rows.update((row.seq, row) for row in self._in_span(number, span))
-        return [rows[seq] for seq in sorted(rows)]
-
     def commit(self, key: ThreadKey, change: Change) -> None:
         """Do all of *change*, or raise before anything was written."""
-        found = self.run("find", key.tenant, key.id).fetchone()
-        revision = 0 if found is None else found[1]
-        if revision != change.revision:
-            raise ThreadConflictError(thread_id=key.id, expected=change.revision, actual=revision)
+        found = self._at(key, change.revision)
         if found is None:
             pk, live = self._make(key, change)
         else:
@@ -133,44 +121,48 @@ class Tables(Struct, frozen=True):
                 raise ThreadNotFoundError(thread_id=key.id)
             if change.opens is not None:
                 self._open_epoch(pk, live, change)
-        self._write_head(pk, change)
+        put = self._write_head(pk, live, change)
+        base = live << SEQ_BITS
         if change.rows:
-            self._add_rows(live, change.rows)
-        if change.drop or change.put:
-            self._change_documents(pk, change)
+            rows = [(base + row.seq, row.system, row.data) for row in change.rows]
+            self.connection.executemany(self.sql["add_row"], rows)
+        if change.drop or put:
+            self._change_documents(pk, change.drop, put)
         if change.keeps is not None:
             self._forget(pk, {*change.keeps, change.current_epoch})
 
+    def _at(self, key: ThreadKey, revision: int | None) -> tuple[Any, ...] | None:
+        """Return what is known of the thread, if it is at that revision."""
+        found: tuple[Any, ...] | None = self.run("find", key.tenant, key.id).fetchone()
+        actual = 0 if found is None else found[1]
+        if revision not in {None, actual}:
+            raise ThreadConflictError(thread_id=key.id, expected=revision or 0, actual=actual)
+        return found
+
     def _make(self, key: ThreadKey, change: Change) -> tuple[int, int]:
-        copied = None if change.copies is None else self._source(key, change.copies)
-        pk = _made(self.run("add_thread", key.tenant, key.id))
-        live = _made(self.run("add_epoch", pk, change.epoch))
-        self.run("set_live", live, pk)
-        if isinstance(copied, list):
-            self._add_rows(live, copied)
-        elif copied is not None and change.copies is not None:
-            base = copied << SEQ_BITS
-            self.run("copy_rows", (live - copied) << SEQ_BITS, base, base + change.copies.count)
+        sources = self._sources(key, change.copies)
+        pk = self.run("add_thread", key.tenant, key.id).lastrowid or 0
+        live = self.run("add_epoch", pk, change.epoch).lastrowid or 0
+        if change.copies is not None:
+            for number in sources:
+                base = number << SEQ_BITS
+                self.run("copy_rows", (live - number) << SEQ_BITS, base, base + change.copies.count)
         return pk, live
 
-    def _source(self, key: ThreadKey, copies: Copy) -> int | list[StoredRow]:
-        """Return where the rows of a fork lie now, or, of an earlier epoch, the rows."""
-        found = self.run("find", key.tenant, copies.source.id).fetchone()
-        if found is not None:
-            pk, _, live, epoch, _ = found
-            if copies.epoch != epoch:
-                rows = self._at_epoch(pk, live, copies.epoch, (0, copies.count))
-                if rows is not None and len(rows) == copies.count:
-                    return rows
-            elif not copies.count or self._in_span(live, (copies.count - 1, copies.count)):
-                return int(live)
-        # It was deleted, cleared, or rewound and pruned since it was read.
-        raise ThreadNotFoundError(thread_id=copies.source.id)
+    def _sources(self, key: ThreadKey, copies: Copy | None) -> list[int]:
+        if copies is None:
+            return []
+        numbers = self._numbers(ThreadKey(key.tenant, copies.source.id), copies.epoch)
+        last = (copies.count - 1, copies.count)
+        if not numbers or (copies.count and not any(self._in_span(one, last) for one in numbers)):
+            # It was deleted, cleared, or rewound and pruned since it was read.
+            raise ThreadNotFoundError(thread_id=copies.source.id)
+        return numbers
 
     def _open_epoch(self, pk: int, live: int, change: Change) -> None:
         if change.opens is None:
             return
-        number = _made(self.run("add_epoch", pk, change.opens.id))
+        number = self.run("add_epoch", pk, change.opens.id).lastrowid or 0
         if change.clears:
             self._drop_rows(pk, live)
             self.run("drop_epochs", pk, number)
@@ -179,24 +171,25 @@ class Tables(Struct, frozen=True):
             shift = (number - live) << SEQ_BITS
             self.run("move_rows", shift, base + change.opens.at, base + SEQ_MASK + 1)
 
-    def _write_head(self, pk: int, change: Change) -> None:
-        state = None
+    def _write_head(self, pk: int, live: int, change: Change) -> list[Document]:
+        """Write the head and the execution state beside it; return the other documents."""
+        state, others = None, list[Document]()
         has_state = (_STATE, None) in change.drop or (_STATE, "") in change.drop
         for one in change.put:
             if one.kind == _STATE and not one.name:
                 state, has_state = one.data, True
-        head = (change.revision + 1, change.current_epoch, change.head)
+            else:
+                others.append(one)
+        epoch = change.epoch if change.opens is None else change.opens.id
+        head = (change.revision + 1, live, epoch, change.head)
         self.run("set_head", *head, change.active_at, change.gone_at, has_state, state, pk)
+        return others
 
-    def _add_rows(self, live: int, rows: Sequence[StoredRow]) -> None:
-        base = live << SEQ_BITS
-        values = [(base + row.seq, row.system, row.data) for row in rows]
-        self.connection.executemany(self.sql["add_row"], values)
-
-    def _change_documents(self, pk: int, change: Change) -> None:
-        put = [one for one in change.put if one.kind != _STATE or one.name]
-        gone = {*change.drop}
-        for kind, name in change.drop:
+    def _change_documents(
+        self, pk: int, drop: Sequence[tuple[DocumentKind, str | None]], put: list[Document]
+    ) -> None:
+        gone = {*drop}
+        for kind, name in drop:
             if name is None:
                 self.run("drop_documents", pk, kind)
                 continue
@@ -228,13 +221,10 @@ class Tables(Struct, frozen=True):
 
     def delete(self, key: ThreadKey, expected: StoredThread | None) -> bool:
         """Delete a thread with everything that belongs to it; False if there is none."""
-        found = self.run("find", key.tenant, key.id).fetchone()
-        revision = 0 if found is None else found[1]
-        if expected is not None and expected.revision != revision:
-            raise ThreadConflictError(thread_id=key.id, expected=expected.revision, actual=revision)
+        found = self._at(key, None if expected is None else expected.revision)
         if found is None:
             return False
-        pk, _, live, _, head = found
+        pk, revision, live, _, head = found
         if expected is not None and head != expected.head:
             # The thread was deleted and made again, and has come to the same revision.
             raise ThreadConflictError(thread_id=key.id, expected=revision, actual=0)
@@ -247,10 +237,6 @@ class Tables(Struct, frozen=True):
 
 def _row(id: int, system: int, data: bytes) -> StoredRow:
     return StoredRow(id & SEQ_MASK, system == 1, data)
-
-
-def _made(cursor: sqlite3.Cursor) -> int:
-    return cursor.lastrowid or 0
 
 
 def _is_named(one: Document, names: set[tuple[DocumentKind, str | None]]) -> bool:

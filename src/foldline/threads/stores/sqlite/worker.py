@@ -9,10 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any, Generic, TypeVar
 
+from msgspec import Struct
+
 from foldline.errors import CommitUnknownError, FoldlineError, StoreCorruptError, StoreError
 from foldline.threads.stores.home import Home
 from foldline.threads.stores.sqlite.faults import SQLITE_ERRORS, place_error, store_error
-from foldline.threads.stores.sqlite.identity import number_in, set_number
+from foldline.threads.stores.sqlite.identity import number_in
 
 
 __all__ = ["Worker"]
@@ -26,19 +28,15 @@ _MOST_READS = 32
 _TORN = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE})
 
 
-class _Waiting(Generic[_Result]):
+class _Waiting(Struct, Generic[_Result], eq=False):
     """A job and the task that waits for its result."""
 
-    __slots__ = ("error", "future", "is_outside", "is_over", "job", "loop", "result")
-
-    def __init__(self, job: Callable[[sqlite3.Connection], _Result], *, is_outside: bool) -> None:
-        self.job = job
-        self.is_outside = is_outside
-        self.loop = asyncio.get_running_loop()
-        self.future: asyncio.Future[_Result | None] = self.loop.create_future()
-        self.result: _Result | None = None
-        self.error: BaseException | None = None
-        self.is_over = False
+    job: Callable[[sqlite3.Connection], _Result]
+    loop: asyncio.AbstractEventLoop
+    future: asyncio.Future[_Result | None]
+    result: _Result | None = None
+    error: BaseException | None = None
+    is_over: bool = False
 
     async def end(self) -> None:
         """Wait for the end, however often the task is cancelled."""
@@ -46,12 +44,6 @@ class _Waiting(Generic[_Result]):
             self.future = self.loop.create_future()
             with suppress(asyncio.CancelledError, Exception):
                 await self.future
-
-    def run(self, connection: sqlite3.Connection) -> None:
-        try:
-            self.result = self.job(connection)
-        except FoldlineError as error:
-            self.error = error
 
 
 class Worker:
@@ -78,14 +70,13 @@ class Worker:
             connect: Opens the connection.
             name: The name of the thread.
             exclusive: Keeps other writers away; without it jobs only read.
-            tidy: Called after each transaction, with other writers away.
+            tidy: Called after each transaction, with other writers away; it raises nothing.
         """
         self._connect = connect
         self._writes = exclusive is not None
         self._most_jobs = _MOST_WRITES if self._writes else _MOST_READS
         self._exclusive = exclusive or nullcontext
         self._tidy = tidy
-        self._next: _Waiting[Any] | None = None
         self._jobs: queue.SimpleQueue[_Waiting[Any] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name=name, daemon=True)
         self._is_closed = False
@@ -100,18 +91,17 @@ class Worker:
         """Whether it takes jobs here."""
         return self.home.is_same_process and not self._is_closed
 
-    async def run(
-        self, job: Callable[[sqlite3.Connection], _Result], *, is_outside: bool = False
-    ) -> _Result:
+    async def run(self, job: Callable[[sqlite3.Connection], _Result]) -> _Result:
         """
         Run *job* in the thread and return what it returns.
 
         A write that is cancelled is finished all the same; then the cancellation is raised, with the
-        failure as its cause if there was one. With *is_outside* it runs alone, and outside of any
-        transaction.
+        failure as its cause if there was one.
         """
         self.home.check()
-        waiting = _Waiting(job, is_outside=is_outside)
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[_Result | None] = loop.create_future()
+        waiting = _Waiting(job, loop, future)
         with self._closing:
             if self._is_closed:
                 message = "the store is closed"
@@ -127,20 +117,20 @@ class Worker:
 
     def stop(self) -> None:
         """Take no more jobs; harmless when repeated, and in another process."""
-        if not self.home.is_same_process:
-            # The lock may be held by a thread that does not exist after a fork.
-            return
-        with self._closing:
-            if not self._is_closed:
-                self._is_closed = True
-                self._jobs.put(None)
+        # After a fork the lock may be held by a thread that does not exist here.
+        if self.home.is_same_process:
+            with self._closing:
+                if not self._is_closed:
+                    self._is_closed = True
+                    self._jobs.put(None)
 
     async def ended(self) -> None:
         """
-        Wait until what was taken is done and the connection is closed.
+        Stop, and wait until what was taken is done and the connection is closed.
 
         It waits however often the task is cancelled, and then raises the cancellation.
         """
+        self.stop()
         if not self.home.is_same_process:
             return
         # Nobody else's jobs are in the way of this one, and nothing is left to be imported.
@@ -177,34 +167,24 @@ class Worker:
         _close(connection)
 
     def _next_jobs(self) -> tuple[list[_Waiting[Any]], bool]:
-        first, self._next = self._next or self._jobs.get(), None
-        if first is None:
-            return [], False
-        jobs = [first]
-        while not first.is_outside and len(jobs) < self._most_jobs:
-            try:
-                job = self._jobs.get_nowait()
-            except queue.Empty:
-                break
-            if job is None:
-                return jobs, False
-            if job.is_outside:
-                self._next = job
-                break
+        """Return all jobs that wait, and whether more may come."""
+        jobs: list[_Waiting[Any]] = []
+        while (job := self._jobs.get()) is not None:
             jobs.append(job)
-        return jobs, True
+            if len(jobs) == self._most_jobs or self._jobs.empty():
+                return jobs, True
+        return jobs, False
 
     def _run_all(self, connection: sqlite3.Connection, jobs: list[_Waiting[Any]]) -> None:
         with self._exclusive():
-            if jobs[0].is_outside:
-                jobs[0].run(connection)
-                return
-            if not self._transact(connection, jobs):
-                self._run_each(connection, jobs)
+            for waiting in [] if self._transact(connection, jobs) else jobs:
+                waiting.error = None
+                try:
+                    self._transact(connection, [waiting])
+                except Exception as error:  # noqa: BLE001 - a waiting task must get it
+                    waiting.error = _known(error)
             if self._tidy is not None:
-                # The commit is made, even if the log cannot be shortened.
-                with suppress(sqlite3.Error):
-                    self._tidy(connection)
+                self._tidy(connection)
 
     def _transact(self, connection: sqlite3.Connection, jobs: list[_Waiting[Any]]) -> bool:
         """Run *jobs* in one transaction; False if one of several failed and nothing was done."""
@@ -214,7 +194,10 @@ class Worker:
         connection.execute("BEGIN IMMEDIATE" if self._writes else "BEGIN")
         try:
             for waiting in jobs:
-                waiting.run(connection)
+                try:
+                    waiting.result = waiting.job(connection)
+                except FoldlineError as error:
+                    waiting.error = error
         except Exception:
             connection.rollback()
             if len(jobs) == 1:
@@ -233,14 +216,6 @@ class Worker:
             raise unknown from (None if is_torn else self._overwritten(connection))
         return True
 
-    def _run_each(self, connection: sqlite3.Connection, jobs: list[_Waiting[Any]]) -> None:
-        for waiting in jobs:
-            waiting.error = None
-            try:
-                self._transact(connection, [waiting])
-            except Exception as error:  # noqa: BLE001 - a waiting task must get it, whatever it is
-                waiting.error = _known(error)
-
     def _overwritten(self, connection: sqlite3.Connection) -> StoreError | None:
         """
         Make sure that a failed commit is not found after a crash; return why not, if so.
@@ -252,7 +227,7 @@ class Worker:
         try:
             connection.execute("BEGIN IMMEDIATE")
             # The number stays the same, and the first page is written.
-            set_number(connection, number_in(connection))
+            number_in(connection).write(connection)
             connection.execute("COMMIT")
         except sqlite3.Error as error:
             self._leaves_rest = True

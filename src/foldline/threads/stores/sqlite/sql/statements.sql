@@ -14,13 +14,12 @@ UNION ALL SELECT * FROM (
 );
 
 -- name: documents
+-- The execution state, which lies beside the head and has no name, comes after all others.
 SELECT d.kind, d.name, d.data FROM documents d JOIN threads t ON t.pk = d.thread
-WHERE t.tenant = ? AND t.id = ? AND d.kind = ? ORDER BY d.name DESC LIMIT ?;
-
--- name: state
--- The execution state, which lies beside the head.
-SELECT 'execution', '', execution FROM threads
-WHERE tenant = ? AND id = ? AND execution IS NOT NULL;
+WHERE t.tenant = ?1 AND t.id = ?2 AND d.kind = ?3
+UNION ALL SELECT 'execution', '', execution FROM threads
+WHERE tenant = ?1 AND id = ?2 AND ?3 = 'execution' AND execution IS NOT NULL
+ORDER BY 2 DESC LIMIT ?4;
 
 -- name: rows
 SELECT id, system, data FROM rows WHERE id >= ? AND id < ? ORDER BY id;
@@ -48,12 +47,9 @@ SELECT pk, revision, live, epoch, head FROM threads WHERE tenant = ? AND id = ?;
 -- A new thread; its head and its rows come later.
 INSERT INTO threads (tenant, id, revision, live, head, last_activity) VALUES (?, ?, 0, 0, x'', 0);
 
--- name: set_live
-UPDATE threads SET live = ? WHERE pk = ?;
-
 -- name: set_head
 -- The next revision, and the execution state if it changes.
-UPDATE threads SET revision = ?, epoch = ?, head = ?, last_activity = ?, expires_at = ?,
+UPDATE threads SET revision = ?, live = ?, epoch = ?, head = ?, last_activity = ?, expires_at = ?,
 execution = CASE ? WHEN 1 THEN ? ELSE execution END WHERE pk = ?;
 
 -- name: add_epoch
@@ -73,7 +69,7 @@ INSERT INTO rows (id, system, data) VALUES (?, ?, ?);
 UPDATE rows SET id = id + ? WHERE id >= ? AND id < ?;
 
 -- name: copy_rows
-INSERT INTO rows (id, system, data)
+INSERT OR REPLACE INTO rows (id, system, data)
 SELECT id + ?, system, data FROM rows WHERE id >= ? AND id < ?;
 
 -- name: drop_rows

@@ -1,9 +1,8 @@
-"""`foldline threads list`, `show` and `search`: looking at threads."""
+"""`foldline threads`: looking at threads, forking, undoing and deleting."""
 
 from typing import Annotated, Any
 
 import typer
-from msgspec import Struct
 from rich.console import Console
 from rich.rule import Rule
 from rich.table import Table
@@ -21,15 +20,22 @@ from foldline.apps.cli.stores import (
 )
 from foldline.apps.cli.terminal import (
     clean,
+    confirm,
     counted,
     first_line,
     note,
     output_console,
     plain_table,
     progress,
+    say,
 )
 from foldline.apps.cli.viewing import show_view
-from foldline.errors import StoreCorruptError, StoreVersionError, UsageError
+from foldline.errors import (
+    StoreCorruptError,
+    StoreVersionError,
+    ThreadNotFoundError,
+    UsageError,
+)
 from foldline.history.codec import decode_json, encode_message
 from foldline.history.messages import Message
 from foldline.threads.key import DEFAULT_TENANT, ThreadKey
@@ -41,9 +47,12 @@ from foldline.threads.verify import list_keys
 
 __all__ = [
     "IdArgument",
+    "delete_thread",
+    "fork_thread",
     "list_threads",
     "search_thread",
     "show_thread",
+    "undo_reduction",
 ]
 
 
@@ -54,13 +63,6 @@ _USUAL_LAST = 20
 _TITLE = 48
 _COLUMNS = ("id", "messages", "tokens", "folded", "last activity")
 _NUMBERS = frozenset({"messages", "tokens", "folded"})
-
-
-class _Listed(Struct):
-    rows: list[dict[str, Any]]
-    total: int
-    expired: int
-    others: list[str]
 
 
 class _ListOptions(TenantOptions, frozen=True, kw_only=True):
@@ -77,20 +79,14 @@ def list_threads(options: _ListOptions) -> None:
 
     The exit code is 1 if one of them cannot be read; the others are listed all the same.
     """
-    listed = with_store(options, lambda store: _listed(store, options))
+    rows, total, notes = with_store(options, lambda store: _listed(store, options))
     if options.json:
-        facts = {"tenant": options.tenant, "total": listed.total}
-        print_json({**facts, "threads": listed.rows})
+        print_json({"tenant": options.tenant, "total": total, "threads": rows})
     else:
-        _print_list(output_console(), listed, options.tenant)
-    if listed.others:
-        note(tenants_note(listed.others))
-    if listed.expired:
-        note(
-            f"{counted(listed.expired, 'thread')} of tenant {options.tenant} not listed: expired, "
-            "and stored until `purge_expired` of the store deletes them"
-        )
-    damaged = [row["id"] for row in listed.rows if "error" in row]
+        _print_list(output_console(), rows, total, options.tenant)
+    for text in notes:
+        note(text)
+    damaged = [row["id"] for row in rows if "error" in row]
     if damaged:
         note(
             f"{counted(len(damaged), 'thread')} cannot be read, the first is {damaged[0]!r}: "
@@ -99,25 +95,27 @@ def list_threads(options: _ListOptions) -> None:
         raise typer.Exit(DAMAGED)
 
 
-def _print_list(console: Console, listed: _Listed, tenant: str) -> None:
+def _print_list(console: Console, rows: list[dict[str, Any]], total: int, tenant: str) -> None:
     table = plain_table(*_COLUMNS, numbers=_NUMBERS)
     table.add_column("title", header_style="bold", overflow="ellipsis", no_wrap=True)
-    for row in listed.rows:
+    for row in rows:
         table.add_row(*_cells(row), style="red" if "error" in row else "")
-    if listed.rows:
+    if rows:
         console.print(table)
-    text = f"{counted(listed.total, 'thread')} of tenant {tenant}"
-    if len(listed.rows) < listed.total:
-        text = f"{len(listed.rows):,} of {text}"
-    console.print(text)
+    first = f"{len(rows):,} of " if len(rows) < total else ""
+    console.print(f"{first}{counted(total, 'thread')} of tenant {tenant}")
 
 
-async def _listed(store: ThreadStore, options: _ListOptions) -> _Listed:
+async def _listed(
+    store: ThreadStore, options: _ListOptions
+) -> tuple[list[dict[str, Any]], int, list[str]]:
+    """Return the first threads, how many there are, and notes about others."""
     keys = await list_keys(store, tenant=options.tenant)
     others = [] if keys else await store.tenants()
     if not keys and options.tenant != DEFAULT_TENANT:
         message = f"no threads of tenant {options.tenant!r}: {tenants_note(others)}"
         raise UsageError(message)
+    notes = [tenants_note(others)] if others else []
     rows: list[dict[str, Any]] = []
     expired = 0
     wanted = len(keys) if options.limit is None else min(options.limit, len(keys))
@@ -131,7 +129,12 @@ async def _listed(store: ThreadStore, options: _ListOptions) -> _Listed:
                 continue
             rows.append(row)
             advance()
-    return _Listed(rows, len(keys) - expired, expired, others)
+    if expired:
+        notes.append(
+            f"{counted(expired, 'thread')} of tenant {options.tenant} not listed: expired, and "
+            "stored until `purge_expired` of the store deletes them"
+        )
+    return rows, len(keys) - expired, notes
 
 
 async def _row(store: ThreadStore, key: ThreadKey) -> dict[str, Any] | None:
@@ -296,3 +299,89 @@ def search_thread(options: _SearchOptions) -> None:
         line.append(first_line(one.excerpt), style="not dim")
         console.print(line, soft_wrap=True)
     console.print(f"{counted(len(found), 'message')} found")
+
+
+class _ForkOptions(TenantOptions, frozen=True, kw_only=True):
+    id: IdArgument
+    new_id: Annotated[str, typer.Argument(metavar="NEW", help="The id of the new thread.")]
+    at: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Take only the first N messages, not counting system messages.",
+        ),
+    ] = None
+    json: JsonOption = False
+
+
+@takes(_ForkOptions)
+def fork_thread(options: _ForkOptions) -> None:
+    """Make a new thread that begins with the first messages of another."""
+
+    async def _fork(store: ThreadStore) -> int:
+        thread = await found_thread(store, options, options.id)
+        return (await thread.fork(options.new_id, at=options.at)).count
+
+    count = with_store(options, _fork)
+    if options.json:
+        print_json({"id": options.new_id, "forked_from": options.id, "messages": count})
+    else:
+        say(f"{options.new_id}: {counted(count, 'message')} of {options.id}")
+
+
+class _UndoOptions(TenantOptions, frozen=True, kw_only=True):
+    id: IdArgument
+    json: JsonOption = False
+
+
+@takes(_UndoOptions)
+def undo_reduction(options: _UndoOptions) -> None:
+    """
+    Take back the newest reduction of a thread; the one before it is active again.
+
+    Messages that it had archived return to the working history, byte for byte.
+    """
+
+    async def _undo(store: ThreadStore) -> tuple[bool, int, int]:
+        thread = await found_thread(store, options, options.id)
+        before = thread.last_reduction
+        after = await thread.undo_reduction()
+        return before is not None, folded_in(before), folded_in(after)
+
+    undone, before, now = with_store(options, _undo)
+    if options.json:
+        facts = {"id": options.id, "undone": undone}
+        print_json({**facts, "folded_before": before, "folded_now": now})
+    elif undone:
+        say(f"{options.id}: folded before: {counted(before, 'message')}; now: {now:,}")
+    else:
+        say(f"{options.id}: there is no reduction to undo")
+
+
+class _DeleteOptions(TenantOptions, frozen=True, kw_only=True):
+    id: IdArgument
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False
+    json: JsonOption = False
+
+
+@takes(_DeleteOptions)
+def delete_thread(options: _DeleteOptions) -> None:
+    """
+    Delete a thread with all its messages; its forks keep theirs.
+
+    It asks first on a terminal; elsewhere --yes is required.
+    """
+    key = ThreadKey(options.tenant, options.id)
+    if not options.yes:
+        question = f"Delete thread {options.id!r} of tenant {options.tenant!r} for good?"
+        confirm(question, f"deleting {options.id!r} must be confirmed: add --yes")
+
+    async def _delete(store: ThreadStore) -> None:
+        if not await store.delete(key.id, tenant=key.tenant):
+            raise ThreadNotFoundError(thread_id=key.id)
+
+    with_store(options, _delete)
+    if options.json:
+        print_json({"id": options.id, "deleted": True})
+    else:
+        say(f"{options.id}: deleted")

@@ -1,11 +1,10 @@
-"""
-The page `docs/cli.md`, made from the commands themselves: `python -m foldline.apps.cli.reference`.
-"""
+"""Writes `docs/cli.md`, the page of the command, from the commands themselves."""
 
 import inspect
 import sys
 import textwrap
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -13,11 +12,9 @@ import typer
 from foldline.apps.cli.program import app
 
 
-__all__ = ["reference_page"]
-
-
-_WIDTH = 100
-_FRONT = """\
+PAGE = Path(__file__).parent.parent / "docs" / "cli.md"
+WIDTH = 100
+FRONT = """\
 <!-- Made by `make docs` from the commands; edit those instead. -->
 
 # The command `foldline`
@@ -48,10 +45,10 @@ command obeys: the verdict is skip, and the full history is sent.
 """
 
 
-def reference_page() -> str:
+def page() -> str:
     """Return the page, in Markdown."""
     program: Any = typer.main.get_command(app)
-    parts = [_FRONT, *_options(program.params)]
+    parts = [FRONT, *_options(program.params)]
     for name, command in program.commands.items():
         for called, one in _commands(name, command):
             parts.extend(_command(called, one))
@@ -91,7 +88,7 @@ def _options(parameters: Sequence[Any]) -> Iterator[str]:
 def _item(name: str, meaning: str) -> str:
     return textwrap.fill(
         f"- `{name}`: {meaning}",
-        _WIDTH,
+        WIDTH,
         subsequent_indent="  ",
         break_long_words=False,
         break_on_hyphens=False,
@@ -99,4 +96,6 @@ def _item(name: str, meaning: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(reference_page())
+    if "--check" in sys.argv:
+        sys.exit(PAGE.read_text(encoding="utf-8") != page())
+    PAGE.write_text(page(), encoding="utf-8")

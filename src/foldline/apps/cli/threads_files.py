@@ -1,4 +1,4 @@
-"""`foldline threads import`, `export` and `fork`: threads out of files, into files, out of threads."""
+"""`foldline threads import` and `export`: threads out of files, and into files."""
 
 import re
 from collections.abc import Sequence
@@ -9,11 +9,6 @@ import typer
 from msgspec import Struct
 from msgspec.structs import replace
 
-from foldline.apps.cli.documents import (
-    TARGETS,
-    left_out_note,
-    view_document,
-)
 from foldline.apps.cli.files import (
     STANDARD_INPUT,
     check_targets,
@@ -22,11 +17,12 @@ from foldline.apps.cli.files import (
     read_file,
     write_files,
 )
+from foldline.apps.cli.formats import TARGETS, left_out_note, view_document
 from foldline.apps.cli.options import JsonOption, SourceOptions, takes
 from foldline.apps.cli.sources import note_sessions, sessions_in
 from foldline.apps.cli.stores import DAMAGED, TenantOptions, found_thread, with_store
 from foldline.apps.cli.terminal import counted, note, progress, say
-from foldline.apps.cli.threads_views import IdArgument
+from foldline.apps.cli.threads import IdArgument
 from foldline.checks import expect_choice
 from foldline.errors import (
     FormatError,
@@ -48,11 +44,7 @@ from foldline.threads.start import make_room, plan_restore
 from foldline.threads.store import ThreadStore
 
 
-__all__ = [
-    "export_thread",
-    "fork_thread",
-    "import_threads",
-]
+__all__ = ["export_thread", "import_threads"]
 
 
 _FORBIDDEN = re.compile(r"[^A-Za-z0-9._:-]+")
@@ -66,13 +58,6 @@ _MOST_GAPS = 5
 
 
 class _ImportOptions(TenantOptions, frozen=True, kw_only=True):
-    file: Annotated[
-        str,
-        typer.Argument(
-            metavar="FILE",
-            help="A recorded conversation, or a snapshot of a thread; - is the standard input.",
-        ),
-    ]
     id: Annotated[
         str | None,
         typer.Option(
@@ -82,19 +67,11 @@ class _ImportOptions(TenantOptions, frozen=True, kw_only=True):
             "hyphen, if it holds several.",
         ),
     ] = None
-    format: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="The format of FILE if it is not detected."),
-    ] = None
-    session: Annotated[
-        str | None,
-        typer.Option(metavar="ID|N", help="Import only this session of FILE."),
-    ] = None
     json: JsonOption = False
 
 
-@takes(_ImportOptions)
-def import_threads(options: _ImportOptions) -> None:
+@takes(SourceOptions, _ImportOptions)
+def import_threads(source: SourceOptions, options: _ImportOptions) -> None:
     """
     Make a thread of each session of a recorded conversation, or one of a snapshot.
 
@@ -107,7 +84,7 @@ def import_threads(options: _ImportOptions) -> None:
     With --json: an object with "tenant", "threads", the new ones, and "already_there", the ids of
     those that were skipped.
     """
-    threads, is_log = _found(options)
+    threads, is_log = _found(source, options.id)
 
     async def _work(store: ThreadStore) -> list[dict[str, Any]]:
         keyed = [(ThreadKey(options.tenant, one.id), one) for one in threads]
@@ -123,8 +100,7 @@ def import_threads(options: _ImportOptions) -> None:
     new = {one["id"] for one in made}
     there = [one.id for one in threads if one.id not in new]
     if options.json:
-        facts = {"tenant": options.tenant, "threads": made, "already_there": there}
-        print_json(facts)
+        print_json({"tenant": options.tenant, "threads": made, "already_there": there})
         return
     for one in made:
         say(f"{one['id']}: {counted(one['messages'], 'message')}")
@@ -159,28 +135,24 @@ async def _make(store: ThreadStore, key: ThreadKey, snapshot: ThreadSnapshot) ->
     return planned.record.head.count
 
 
-def _found(options: _ImportOptions) -> tuple[list[ThreadSnapshot], bool]:
+def _found(source: SourceOptions, id: str | None) -> tuple[list[ThreadSnapshot], bool]:
     """Return what to import, and whether it is a log rather than an exported thread."""
-    data = read_file(options.file)
-    if options.format is None and _is_snapshot(data):
+    data = read_file(source.file)
+    if source.format is None and _is_snapshot(data):
         try:
             snapshot = decode_snapshot(data)
         except StoreVersionError as error:
             raise UsageError(str(error)) from error
-        snapshot = replace(snapshot, id=snapshot.id if options.id is None else options.id)
-        return [snapshot], False
-    source = SourceOptions(file=options.file, format=options.format, session=options.session)
+        return [replace(snapshot, id=snapshot.id if id is None else id)], False
     sessions = sessions_in(data, source)
-    prefix = "" if options.id is None or len(sessions) == 1 else options.id
-    if prefix and not prefix.endswith("-"):
+    if id is not None and len(sessions) > 1 and not id.endswith("-"):
         message = (
-            f"{options.file} holds {len(sessions)} sessions: choose one with --session, or give a "
-            f"prefix for all their ids: --id {prefix}-"
+            f"{source.file} holds {len(sessions)} sessions: choose one with --session, or give a "
+            f"prefix for all their ids: --id {id}-"
         )
         raise UsageError(message)
     note_sessions(sessions)
-    named = options.id is not None and not prefix
-    ids = [str(options.id)] if named else _ids(sessions, prefix)
+    ids = [id] if id is not None and len(sessions) == 1 else _ids(sessions, id or "")
     return [_snapshot(id, session) for id, session in zip(ids, sessions, strict=True)], True
 
 
@@ -332,32 +304,3 @@ def _damage(found: WholeRows) -> str:
         more = f" and {counted(len(gaps) - _MOST_GAPS, 'gap')} more" * (len(gaps) > _MOST_GAPS)
         text = f"{text}; missing: {named}{more}"
     return f"{text} (the first damage is {found.faults[0]})"
-
-
-class _ForkOptions(TenantOptions, frozen=True, kw_only=True):
-    id: IdArgument
-    new_id: Annotated[str, typer.Argument(metavar="NEW", help="The id of the new thread.")]
-    at: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="Take only the first N messages, not counting system messages.",
-        ),
-    ] = None
-    json: JsonOption = False
-
-
-@takes(_ForkOptions)
-def fork_thread(options: _ForkOptions) -> None:
-    """Make a new thread that begins with the first messages of another."""
-
-    async def _fork(store: ThreadStore) -> int:
-        thread = await found_thread(store, options, options.id)
-        return (await thread.fork(options.new_id, at=options.at)).count
-
-    count = with_store(options, _fork)
-    if options.json:
-        made = {"id": options.new_id, "forked_from": options.id, "messages": count}
-        print_json(made)
-    else:
-        say(f"{options.new_id}: {counted(count, 'message')} of {options.id}")

@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -21,78 +21,49 @@ from foldline.history.parts import (
 from foldline.providers.digest.text import clean, ends
 
 
-__all__ = ["Argument", "Call", "Result", "Speech", "Transcript", "read_transcript"]
+__all__ = ["Argument", "Call", "Result", "Span", "Speech", "read_span"]
 
 
 class Speech(Struct, frozen=True):
     """The text of the message at an index."""
 
     position: int
-    """The index of the message."""
-
     role: Role
-    """Its role."""
-
     text: str
-    """Its text."""
 
 
 class Argument(Struct, frozen=True):
     """A value in the arguments of a call, and the nearest key around it; empty if they are no JSON."""
 
     label: str
-    """The nearest key around it; empty if the arguments are not a JSON object."""
-
     value: str
-    """The value as text."""
 
 
 class Call(Struct, frozen=True):
     """A tool call in the message at an index; its result repeats the id."""
 
     position: int
-    """The index of the message."""
-
     id: str
-    """What its result repeats."""
-
     name: str
-    """The tool."""
-
     arguments: tuple[Argument, ...]
-    """The values of the arguments, in order."""
 
 
 class Result(Struct, frozen=True):
     """What a tool returned, and whether the record itself marks it as an error."""
 
     position: int
-    """The index of the message."""
-
     id: str
-    """The id of the call."""
-
     text: str
-    """The result as text."""
-
     is_error: bool = False
-    """Whether the record itself marks it as an error."""
 
 
-class Transcript(Struct, frozen=True, kw_only=True):
-    """What a span of messages holds for a digest, in order."""
+class Span(Struct, frozen=True):
+    """What messages hold for a digest, in order, and how many of them each role wrote."""
 
-    roles: Mapping[str, int]
-    """How many messages each role wrote."""
-
+    roles: Counter[str]
     speeches: tuple[Speech, ...]
-    """What was said."""
-
     calls: tuple[Call, ...]
-    """What was called."""
-
     results: tuple[Result, ...]
-    """What tools answered."""
 
 
 _Json: TypeAlias = "dict[str, _Json] | list[_Json] | str | float | bool | None"
@@ -102,19 +73,21 @@ _MARKED = "isError"
 _NAME_BREAK = re.compile(r"[\s,:]+")
 
 
-def read_transcript(messages: Iterable[Message]) -> Transcript:
+def read_span(messages: Iterable[Message]) -> Span:
     """Flatten *messages*; what has no text, such as images and encrypted reasoning, is left out."""
     placed = list(enumerate(messages))
-    return Transcript(
-        roles=Counter(message.role for _, message in placed),
-        speeches=tuple(one for place, message in placed for one in _speech(message, place)),
-        calls=tuple(_call(call, place) for place, message in placed for call in message.tool_calls),
-        results=tuple(one for place, message in placed for one in _results(message, place)),
+    return Span(
+        Counter(message.role for _, message in placed),
+        tuple(one for place, message in placed for one in _speech(message, place)),
+        tuple(_call(call, place) for place, message in placed for call in message.tool_calls),
+        tuple(one for place, message in placed for one in _results(message, place)),
     )
 
 
 def _speech(message: Message, position: int) -> Iterator[Speech]:
-    if message.role != "tool" and (text := clean(ends(_said(message)))).strip():
+    parts = (part for part in message.parts if isinstance(part, TextPart | CompactionPart))
+    said = "\n".join(part.content for part in parts)
+    if message.role != "tool" and (text := clean(ends(said))).strip():
         yield Speech(position, message.role, text)
 
 
@@ -126,11 +99,6 @@ def _results(message: Message, position: int) -> Iterator[Result]:
     if message.role == "tool" and message.text:
         # Text beside, or instead of, the result of a known call is a result too.
         yield Result(position, "", clean(ends(message.text)))
-
-
-def _said(message: Message) -> str:
-    parts = (part for part in message.parts if isinstance(part, TextPart | CompactionPart))
-    return "\n".join(part.content for part in parts)
 
 
 def _call(part: ToolCallPart, position: int) -> Call:

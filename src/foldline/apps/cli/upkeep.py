@@ -1,0 +1,300 @@
+"""`foldline verify`, `backup`, `restore` and `doctor`: whether a store is sound, and its copies."""
+
+import asyncio
+import platform
+import sys
+from collections.abc import AsyncIterator
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from msgspec import Struct
+from rich.text import Text
+
+from foldline.apps.cli.files import check_targets, print_json
+from foldline.apps.cli.options import JsonOption, takes
+from foldline.apps.cli.stores import (
+    DAMAGED,
+    WAY_FORWARD,
+    KeyOptions,
+    StoreOptions,
+    address_of,
+    file_of,
+    path_of,
+    server_of,
+    tenants_note,
+    with_store,
+    with_way_forward,
+)
+from foldline.apps.cli.terminal import (
+    clean,
+    confirm,
+    counted,
+    note,
+    output_console,
+    plain_table,
+    progress,
+    say,
+)
+from foldline.errors import StoreCorruptError, ThreadNotFoundError, UsageError
+from foldline.threads.key import DEFAULT_TENANT, ThreadKey
+from foldline.threads.store import ThreadStore
+from foldline.threads.stores.fact import Fact
+from foldline.threads.stores.sqlite.backup import Backup, back_up
+from foldline.threads.stores.sqlite.doctor import sqlite_facts
+from foldline.threads.verify import Verified, list_keys, verify_store, verify_thread
+
+
+__all__ = ["backup", "doctor", "restore", "verify", "version_of"]
+
+
+_NO_FILE = (
+    "only SQLite files can be copied: back up PostgreSQL with pg_dump, and Redis by its persistence "
+    "(BGSAVE or its AOF)"
+)
+# The package that shows whether an extra is installed.
+_EXTRAS = {"cli": "typer", "crypto": "cryptography", "postgres": "psycopg", "redis": "redis"}
+
+
+class _VerifyOptions(KeyOptions, frozen=True, kw_only=True):
+    id: Annotated[str | None, typer.Argument(metavar="[ID]", help="Verify only this thread.")] = (
+        None
+    )
+    tenant: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The owner of the threads; all tenants by default."),
+    ] = None
+    json: JsonOption = False
+
+
+@takes(_VerifyOptions)
+def verify(options: _VerifyOptions) -> None:
+    """
+    Recompute the chain hashes of everything stored, and name what is not as it was written.
+
+    Of each damaged thread the first bad row is named, or else the first bad document; of a SQLite
+    file also what its own integrity check finds. Nothing is repaired. The exit code is 1 if
+    anything is damaged.
+
+    With --json: an object with "threads", "messages", "is_whole", "damaged", a list of threads with
+    all their "faults", and "store", the faults of the database itself.
+    """
+    found = with_store(options, lambda store: _verified(store, options))
+    damaged = [(one.key, one) for one in found if one.key is not None and one.faults]
+    below = [fault for one in found if one.key is None for fault in one.faults]
+    threads = sum(one.key is not None for one in found)
+    messages = sum(one.messages for one in found)
+    if options.json:
+        facts = {"threads": threads, "messages": messages, "is_whole": not (damaged or below)}
+        listed = [
+            {
+                "tenant": key.tenant,
+                "id": key.id,
+                "whole_messages": one.messages,
+                "faults": one.faults,
+            }
+            for key, one in damaged
+        ]
+        print_json({**facts, "damaged": listed, "store": below})
+    else:
+        for key, one in damaged:
+            first, *others = one.faults
+            more = f" (and {len(others):,} more)" if others else ""
+            say(f"thread {key.id} of tenant {key.tenant}: {first}{more}", style="red")
+        for fault in below:
+            say(f"the store itself: {fault}", style="red")
+        say(
+            f"{counted(threads, 'thread')} with {counted(messages, 'whole message')}, "
+            f"{len(damaged):,} damaged"
+        )
+        if damaged or below:
+            say(f"what to do: {WAY_FORWARD}")
+    if damaged or below:
+        raise typer.Exit(DAMAGED)
+
+
+async def _verified(store: ThreadStore, options: _VerifyOptions) -> list[Verified]:
+    if options.id is not None:
+        key = ThreadKey(options.tenant or DEFAULT_TENANT, options.id)
+        one = await verify_thread(store.context, key)
+        if one is None:
+            raise ThreadNotFoundError(thread_id=options.id)
+        return [one]
+    found: list[Verified] = []
+    total = len(await list_keys(store, tenant=options.tenant))
+    with progress("verifying", total) as advance:
+        async for one in verify_store(store, tenant=options.tenant):
+            found.append(one)
+            advance()
+    if options.tenant is not None and not found:
+        message = f"no threads of tenant {options.tenant!r}: {tenants_note(await store.tenants())}"
+        raise UsageError(message)
+    return found
+
+
+class _BackupOptions(StoreOptions, frozen=True, kw_only=True):
+    target: Annotated[
+        str, typer.Argument(metavar="TARGET", help="The file to create; it must not exist.")
+    ]
+    json: JsonOption = False
+
+
+@takes(_BackupOptions)
+def backup(options: _BackupOptions) -> None:
+    """
+    Copy a SQLite store into a new file, as of one moment, while others keep writing.
+
+    The copy is checked: SQLite's integrity check, and the chain hash of every message. What is
+    damaged is damaged in the store too, and makes the exit code 1. An encrypted store needs no key.
+    PostgreSQL and Redis have programs of their own for this.
+
+    With --json: an object with "file", "bytes", "threads" and "problems".
+    """
+    source = file_of(options)
+    if source is None:
+        raise UsageError(_NO_FILE)
+    _finish(_copied(source, path_of(options.target)), as_json=options.json)
+
+
+class _RestoreOptions(Struct, frozen=True, kw_only=True):
+    source: Annotated[
+        str, typer.Argument(metavar="BACKUP", help="A file that `foldline backup` made.")
+    ]
+    target: Annotated[
+        str, typer.Argument(metavar="STORE", help="The file of the store; programs must close it.")
+    ]
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the store without asking.")] = (
+        False
+    )
+    json: JsonOption = False
+
+
+@takes(_RestoreOptions)
+def restore(options: _RestoreOptions) -> None:
+    """
+    Bring a backup of a SQLite store back.
+
+    An existing STORE is overwritten, after a question on a terminal or with --force. Its `-wal` and
+    `-shm` files, which SQLite would apply to the backup, are renamed to end in `.stale`.
+
+    With --json: an object with "file", "bytes", "threads" and "problems".
+    """
+    source = file_of(StoreOptions(store=options.source))
+    if source is None:
+        raise UsageError(_NO_FILE)
+    target = path_of(options.target).resolve()
+    if target.exists() and not options.force:
+        question = f"Overwrite {target}?"
+        confirm(question, f"{target} exists already: add --force to overwrite it")
+    draft = target.with_name(f".{target.name}.restored")
+    draft.unlink(missing_ok=True)
+    check_targets({"STORE": str(target)}, reads=[str(source)])
+    try:
+        made = _copied(source, draft)
+        for end in ("-wal", "-shm"):
+            _move_away(target.with_name(target.name + end))
+        draft.replace(target)
+    finally:
+        draft.unlink(missing_ok=True)
+    _finish(made, as_json=options.json, path=target)
+
+
+def _copied(source: Path, target: Path) -> Backup:
+    check_targets({"TARGET": str(target)}, reads=[str(source)])
+    with progress("copying") as step:
+        try:
+            return back_up(source, target, on_step=lambda left, size: step(size - left, size))
+        except StoreCorruptError as error:
+            raise with_way_forward(error) from error
+
+
+def _move_away(path: Path) -> None:
+    if not path.exists():
+        return
+    stale, number = path.with_name(f"{path.name}.stale"), 1
+    while stale.exists():
+        number += 1
+        stale = path.with_name(f"{path.name}.stale{number}")
+    path.rename(stale)
+    note(f"{path.name} of the old store is now {stale.name}: delete it if you do not need it")
+
+
+def _finish(made: Backup, *, as_json: bool, path: Path | None = None) -> None:
+    file = str(path or made.path)
+    if as_json:
+        facts = {"file": file, "bytes": made.size, "threads": made.threads}
+        print_json({**facts, "problems": made.problems})
+    else:
+        for problem in made.problems:
+            say(problem, style="red")
+        state = "damaged" if made.problems else "no damage found"
+        say(f"{file}: {counted(made.threads, 'thread')}, {made.size:,} bytes, {state}")
+    if made.problems:
+        raise typer.Exit(DAMAGED)
+
+
+class _DoctorOptions(StoreOptions, frozen=True, kw_only=True):
+    json: JsonOption = False
+
+
+@takes(_DoctorOptions)
+def doctor(options: _DoctorOptions) -> None:
+    """
+    Check a store's environment: versions, modes, locks, sizes and the disk.
+
+    Nothing is changed. A danger may lose data, and makes the exit code 1. Of a SQLite file the
+    quick check is run too; `foldline verify` checks the data.
+
+    With --json: an object with "facts", each with "name", "value", "advice" and "is_danger".
+    """
+    facts = [*_programs(), *_store(options)]
+    if options.json:
+        print_json({"facts": facts})
+    else:
+        table = plain_table()
+        for one in facts:
+            text = clean(f"{one.value}: {one.advice}" if one.advice else one.value)
+            style = "bold red" if one.is_danger else "yellow" if one.advice else ""
+            table.add_row(one.name, Text(text, style=style))
+        output_console().print(table)
+    if any(one.is_danger for one in facts):
+        raise typer.Exit(DAMAGED)
+
+
+def _programs() -> list[Fact]:
+    missing = sorted(name for name, package in _EXTRAS.items() if find_spec(package) is None)
+    there = sorted(set(_EXTRAS) - set(missing))
+    return [
+        Fact(name="foldline", value=version_of("foldline")),
+        Fact(name="Python", value=f"{platform.python_version()} on {sys.platform}"),
+        Fact(name="msgspec", value=version_of("msgspec")),
+        Fact(name="extras", value=f"{', '.join(there)}; missing: {', '.join(missing) or 'none'}"),
+    ]
+
+
+def version_of(package: str) -> str:
+    """Return the version of an installed package."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed as a package"
+
+
+def _store(options: StoreOptions) -> list[Fact]:
+    path = file_of(options)
+    if path is not None:
+        return list(sqlite_facts(path))
+    address = address_of(options)
+    name = server_of(address)
+    home = f"foldline.threads.stores.{name}.doctor"
+    if find_spec(home) is None:
+        return []
+    facts: AsyncIterator[Fact] = getattr(import_module(home), f"{name}_facts")(address)
+
+    async def _all() -> list[Fact]:
+        return [one async for one in facts]
+
+    return asyncio.run(_all())

@@ -1,0 +1,296 @@
+"""
+OpenAI Chat Completions, the format of most vendors, and OpenAI Responses.
+
+Source: the OpenAI API reference; the fields `reasoning_content` (DeepSeek and others), `reasoning`
+and `reasoning_details` (OpenRouter, Ollama, vLLM) of compatible vendors. Reasoning is sent back in
+the field in which it came.
+
+A vendor of Responses stores nothing unless the dialect holds a history there; otherwise reasoning
+travels encrypted and is sent back with the next request.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from msgspec.structs import replace
+
+from foldline.history.formats.fields import (
+    Object,
+    maybe_count,
+    maybe_list,
+    maybe_object,
+    maybe_text,
+)
+from foldline.history.formats.renderings import render_openai_chat, render_openai_responses
+from foldline.history.formats.wire import is_object, json_text
+from foldline.history.messages import Message, Native, NativeFormat
+from foldline.providers.model import (
+    ChatDelta,
+    ChatRequest,
+    ChatResponse,
+    ReasoningDelta,
+    TextDelta,
+    ToolCallDelta,
+    ToolDefinition,
+)
+from foldline.providers.vendors.vendor_model import END, StreamReader, WireModel, described
+
+
+__all__ = ["ENCRYPTS", "OpenAIChat", "OpenAIResponses", "is_strict"]
+
+
+_REASONING = ("reasoning_content", "reasoning")
+_TEXTS = ("content", "refusal", *_REASONING)
+_SENT_BACK = ("role", *_TEXTS, "reasoning_details", "tool_calls")
+_GROWING = frozenset({"text", "summary", "data", "signature"})
+_STRUCTURE = frozenset({"$defs", "$ref", "additionalProperties", "anyOf", "items", "properties"})
+# What a schema may hold for a vendor to promise arguments that fit it.
+_STRICT_KEYS = _STRUCTURE | {"const", "description", "enum", "required", "title", "type"}
+
+
+def is_strict(schema: Mapping[str, object]) -> bool:
+    """Whether OpenAI takes *schema* as strict: an object, every property required, no others."""
+    return schema.get("type") == "object" and _is_strict(dict(schema))
+
+
+def _is_strict(schema: Object) -> bool:
+    if not schema.keys() <= _STRICT_KEYS:
+        return False
+    properties = maybe_object(schema.get("properties"))
+    kind = schema.get("type")
+    if "object" in (kind if isinstance(kind, list) else [kind]) and (
+        schema.get("additionalProperties") is not False
+        or set(maybe_list(schema.get("required"))) != properties.keys()
+    ):
+        return False
+    inner = [*properties.values(), *maybe_object(schema.get("$defs")).values()]
+    inner += maybe_list(schema.get("anyOf"))
+    inner += [schema["items"]] if "items" in schema else []
+    return all(is_object(one) and _is_strict(one) for one in inner)
+
+
+class _ChatReader(StreamReader):
+    def __init__(self) -> None:
+        super().__init__()
+        self._response: Object = {}
+        self._said: dict[str, list[str]] = {}
+        self._pieces: list[dict[str, list[str]]] = []
+        self._slots: dict[int, int] = {}
+        self._details: list[Object] = []
+        self._finish: str | None = None
+        self._is_ended = False
+
+    def deltas(self, event: Object) -> Iterator[ChatDelta]:
+        if event.get("type") == END:
+            self._is_ended = True
+            return
+        self._response |= {key: event[key] for key in ("id", "model", "usage") if event.get(key)}
+        choice = _choice(event)
+        self._finish = maybe_text(choice.get("finish_reason")) or self._finish
+        delta = maybe_object(choice.get("delta"))
+        for key in _TEXTS:
+            if isinstance(delta.get(key), str) and (delta[key] or key == "content"):
+                self._said.setdefault(key, []).append(delta[key])
+        if thought := _reasoning(delta):
+            yield ReasoningDelta(thought)
+        for key in ("content", "refusal"):
+            if piece := maybe_text(delta.get(key)):
+                yield TextDelta(piece)
+        for call in map(maybe_object, maybe_list(delta.get("tool_calls"))):
+            yield self._call(call)
+        for detail in map(maybe_object, maybe_list(delta.get("reasoning_details"))):
+            self._detail(detail)
+
+    def _call(self, delta: Object) -> ToolCallDelta:
+        own_id, function = maybe_text(delta.get("id")), maybe_object(delta.get("function"))
+        name, arguments = maybe_text(function.get("name")), maybe_text(function.get("arguments"))
+        slot = self._slot(maybe_count(delta.get("index")), own_id)
+        call = self._pieces[slot]
+        if own_id in call["id"]:
+            own_id = ""
+        for key, piece in (("id", own_id), ("name", name), ("arguments", arguments)):
+            call[key] += [piece] if piece else []
+        return ToolCallDelta(index=slot, id=own_id, name=name, arguments=arguments)
+
+    def _slot(self, index: int, own_id: str) -> int:
+        """Return the place of a call; some vendors number no calls, or all the same."""
+        slot = self._slots.get(index)
+        if slot is None or (own_id and self._pieces[slot]["id"] not in ([], [own_id])):
+            slot = self._slots[index] = len(self._pieces)
+            self._pieces.append({"id": [], "name": [], "arguments": []})
+        return slot
+
+    def _detail(self, delta: Object) -> None:
+        last = self._details[-1] if self._details else {}
+        if any(last.get(key) != delta.get(key) for key in ("type", "index")):
+            self._details.append(dict(delta))
+            return
+        for key, value in delta.items():
+            earlier = last.get(key)
+            if key in _GROWING and isinstance(value, str) and isinstance(earlier, str):
+                last[key] = earlier + value
+            elif value is not None:
+                last[key] = value
+
+    def whole(self) -> Object | None:
+        if self._finish is None and not self._is_ended:
+            return None
+        message: Object = {"role": "assistant", "content": None}
+        message |= {key: "".join(pieces) for key, pieces in self._said.items()}
+        if self._details:
+            message["reasoning_details"] = self._details
+        if self._pieces:
+            joined = [{key: "".join(call[key]) for key in call} for call in self._pieces]
+            message["tool_calls"] = [
+                {"id": call.pop("id"), "type": "function", "function": call} for call in joined
+            ]
+        choice = {"message": message, "finish_reason": self._finish}
+        return {**self._response, "choices": [choice]}
+
+
+class OpenAIChat(WireModel):
+    """Chat Completions as one model speaks it."""
+
+    _endpoint = "chat.completions"
+    _required = ("model", "messages")
+    _format = NativeFormat.OPENAI_CHAT
+    _reader = _ChatReader
+
+    def _written(self, request: ChatRequest, streamed: bool) -> Object:  # noqa: FBT001
+        body: Object = {"messages": render_openai_chat(request.messages)}
+        if request.tools:
+            body["tools"] = [
+                {"type": "function", "function": self._function(tool)} for tool in request.tools
+            ]
+        if streamed:
+            body["stream_options"] = {"include_usage": True}
+        return body
+
+    def _function(self, tool: ToolDefinition) -> Object:
+        function = described(tool) | {"parameters": dict(tool.parameters)}
+        is_promised = self._profile.get("openai_supports_strict_tool_definition", True)
+        is_promised = is_promised and is_strict(tool.parameters)
+        return function | ({"strict": True} if is_promised else {})
+
+    def _messages(self, whole: Object) -> tuple[Message, ...]:
+        given = maybe_object(_choice(whole).get("message"))
+        messages = super()._messages(_readable(whole, given))
+        return tuple(_with_reasoning(message, given) for message in messages)
+
+    def _stopped(self, whole: Object) -> str:
+        return maybe_text(_choice(whole).get("finish_reason"))
+
+
+def _choice(event: Object) -> Object:
+    choices = maybe_list(event.get("choices"))
+    return maybe_object(choices[0] if choices else None)
+
+
+def _readable(whole: Object, given: Object) -> Object:
+    """Return *whole* with the reasoning of its message in the one field that is read."""
+    if not given:
+        return whole
+    thought = {"reasoning_content": _reasoning(given)} if _reasoning(given) else {}
+    return {**whole, "choices": [{"message": {**given, **thought}}]}
+
+
+def _reasoning(given: Object) -> str:
+    return next(filter(None, (maybe_text(given.get(key)) for key in _REASONING)), "")
+
+
+def _with_reasoning(message: Message, given: Object) -> Message:
+    """Keep the item itself if its reasoning came in a field that the parts do not write."""
+    if not given.get("reasoning") and not given.get("reasoning_details"):
+        return message
+    item = {
+        key: given.get(key) for key in _SENT_BACK if key == "content" or given.get(key) is not None
+    }
+    return replace(message, native=Native(format=NativeFormat.OPENAI_CHAT, item=json_text(item)))
+
+
+ENCRYPTS = "openai_supports_encrypted_reasoning_content"
+"""What says in a profile that a model returns its reasoning encrypted."""
+
+_SEALED = "reasoning.encrypted_content"
+_FINAL = frozenset({"response.completed", "response.incomplete", "response.failed"})
+_TEXT = frozenset({"response.output_text.delta", "response.refusal.delta"})
+_THOUGHT = frozenset({"response.reasoning_summary_text.delta", "response.reasoning_text.delta"})
+_ARGUMENTS = frozenset(
+    {"response.function_call_arguments.delta", "response.custom_tool_call_input.delta"}
+)
+_CALLS = frozenset({"function_call", "custom_tool_call"})
+
+
+class _ResponsesReader(StreamReader):
+    def __init__(self) -> None:
+        super().__init__()
+        self._final: Object = {}
+        self._items: list[Any] = []
+
+    def deltas(self, event: Object) -> Iterator[ChatDelta]:
+        kind, piece = maybe_text(event.get("type")), maybe_text(event.get("delta"))
+        place = maybe_count(event.get("output_index"))
+        item = maybe_object(event.get("item"))
+        if kind in _TEXT:
+            yield TextDelta(piece)
+        elif kind in _THOUGHT:
+            yield ReasoningDelta(piece)
+        elif kind in _ARGUMENTS:
+            yield from self._grown(place, piece)
+        elif kind == "response.reasoning_summary_part.added" and event.get("summary_index"):
+            yield ReasoningDelta("\n")
+        elif kind == "response.output_item.added" and item.get("type") in _CALLS:
+            yield self._started(place, item.get("call_id"), item.get("name"))
+        elif kind == "response.output_item.done":
+            self._items.append(item)
+        elif kind in _FINAL:
+            self._final = maybe_object(event.get("response"))
+
+    def whole(self) -> Object | None:
+        # Some servers say it item by item and leave the last object empty.
+        output = maybe_list(self._final.get("output")) or self._items
+        return {**self._final, "output": output} if self._final else None
+
+
+class OpenAIResponses(WireModel):
+    """The Responses API as one model speaks it."""
+
+    _endpoint = "responses"
+    _format = NativeFormat.OPENAI_RESPONSES
+    _reader = _ResponsesReader
+    _continues = True
+
+    def _written(self, request: ChatRequest, streamed: bool) -> Object:  # noqa: ARG002, FBT001
+        body: Object = {
+            "input": render_openai_responses(request.messages),
+            "store": self._holds_history,
+        }
+        if request.service_thread_id is not None:
+            body["previous_response_id"] = request.service_thread_id
+        if request.tools:
+            body["tools"] = [_responses_tool(tool) for tool in request.tools]
+        if self._profile.get(ENCRYPTS):
+            body["include"] = [_SEALED]
+        return body
+
+    def _read(self, whole: Object) -> ChatResponse:
+        response = super()._read(whole)
+        return replace(response, service_thread_id=response.id if self._holds_history else None)
+
+    def _stopped(self, whole: Object) -> str:
+        if whole.get("status") == "failed":
+            return "error"
+        why = maybe_object(whole.get("incomplete_details")).get("reason")
+        if why is None:
+            return ""
+        return "content_filter" if why == "content_filter" else "length"
+
+
+def _responses_tool(tool: ToolDefinition) -> Object:
+    # A schema is strict here unless it says that it is not.
+    return {
+        "type": "function",
+        **described(tool),
+        "parameters": dict(tool.parameters),
+        "strict": is_strict(tool.parameters),
+    }
