@@ -129,7 +129,9 @@ def test_conformance(redis_url: str, check: StorageCheck) -> None:
     assert asyncio.run(image(redis_url)) == {}
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 6))]
+)
 def test_walks_like_memory(redis_url: str, seed: int) -> None:
     """Any steps have the same answers as in memory, and no key is left after deleting all."""
 
