@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 
 from foldline.errors import FormatError
 from foldline.history.digest import EMPTY_DIGEST, prefix_digest
-from foldline.history.history import History
+from foldline.history.history import COUNTING_UNITS, CountingUnit, History
 from foldline.history.messages import Message, Role
 from foldline.history.parts import Part, TextPart, ToolCallPart, ToolCallResponsePart
 from foldline.history.tokens import TokenCounter, TokenEstimator, count_message
-from foldline.history.units import COUNTING_UNITS, CountingUnit
 
 
 class Letters:

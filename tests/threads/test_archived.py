@@ -6,9 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from foldline.history.history import History
+from foldline.history.history import CountingUnit, History
 from foldline.history.messages import Message
-from foldline.history.units import CountingUnit
 from foldline.reduction.state import HistoryReductionState
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStore

@@ -20,10 +20,9 @@ from foldline.agent.telemetry import Observer
 from foldline.agent.wire import Items, read_items
 from foldline.checks import expect, expect_seconds, expect_whole
 from foldline.errors import BlockingCallError, SummarizerError
-from foldline.history.history import History
+from foldline.history.history import CountingUnit, History
 from foldline.history.messages import Message, NativeFormat, total_usage
 from foldline.history.tokens import TokenCounter
-from foldline.history.units import CountingUnit
 from foldline.providers.digest import DigestSummarizer
 from foldline.providers.summarizer import Summarizer, metered
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig, fingerprint

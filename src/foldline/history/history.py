@@ -3,7 +3,7 @@
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NoReturn, overload
+from typing import Literal, NoReturn, TypeAlias, get_args, overload
 
 from foldline.errors import MessagesNotLoadedError
 from foldline.history.codec import not_a_message
@@ -12,10 +12,22 @@ from foldline.history.messages import Message
 from foldline.history.parts import TextPart, ToolCallPart, ToolCallResponsePart
 from foldline.history.prefix import NO_PREFIX, Prefix
 from foldline.history.tokens import MESSAGE_TOKENS, TokenCounter, TokenEstimator, count_message
-from foldline.history.units import CountingUnit
 
 
-__all__ = ["History"]
+__all__ = ["COUNTING_UNITS", "CountingUnit", "History"]
+
+
+CountingUnit: TypeAlias = Literal["messages", "exchanges", "tokens"]
+"""
+What a count counts, system messages never included.
+
+`messages`: every message. `exchanges`: a user message and all that follows it up to the next user
+message; what precedes the first user message belongs to the first exchange, and the exchange that
+the newest user message opens counts too. `tokens`: as the history's token counter estimates them.
+"""
+
+COUNTING_UNITS: tuple[CountingUnit, ...] = get_args(CountingUnit)
+"""Every unit."""
 
 
 class History(Sequence[Message]):

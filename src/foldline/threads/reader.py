@@ -4,6 +4,7 @@ import asyncio
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -77,10 +78,12 @@ class ThreadReader:
             head: Its head, current or earlier.
             tail: Its newest rows, if they were read with the head.
         """
-        self._context = context
+        self.context: Final = context
+        """What the threads of the store have in common."""
         self._key = key
         self._head = head
         self._tail = tail
+        self._system: list[StoredRow] = []
 
     @property
     def head(self) -> Head:
@@ -174,7 +177,7 @@ class ThreadReader:
         Raises:
             StoreCorruptError: A row is missing or damaged.
         """
-        counter = self._context.counter
+        counter = self.context.counter
         if reduction is None or not 0 < reduction.summarized_up_to_index <= self._head.length:
             rows = await self._known(0, self._head.count)
             return _extended(History(counter=counter), rows)
@@ -236,15 +239,16 @@ class ThreadReader:
         return None
 
     async def _system_rows(self) -> list[StoredRow]:
-        if not self._head.system:
-            return []
+        if not self._head.system or self._system:
+            return self._system
         head = self._head
-        rows = await self._context.storage.rows(self._key, head.epoch, 0, head.count, system=True)
+        rows = await self.context.storage.rows(self._key, head.epoch, 0, head.count, system=True)
         if len(rows) != head.system:
             message = (
                 f"thread {self._key.id!r} has {len(rows)} system messages instead of {head.system}"
             )
             raise StoreCorruptError(message)
+        self._system = rows
         return rows
 
     async def _rows(self, start: int, stop: int) -> Sequence[StoredRow]:
@@ -252,7 +256,7 @@ class ThreadReader:
         first = max(0, start - 1)
         rows = self._known_rows(first, stop)
         if rows is None:
-            rows = await self._context.storage.rows(self._key, self._head.epoch, first, stop)
+            rows = await self.context.storage.rows(self._key, self._head.epoch, first, stop)
         if len(rows) != stop - first:
             message = (
                 f"thread {self._key.id!r} has {len(rows)} of the rows {first} to {stop}: "
@@ -300,7 +304,7 @@ class ThreadReader:
         spans = list(_spans(numbers))
         for first in range(0, len(spans), _CALLS_AT_ONCE):
             calls = [
-                self._context.storage.rows(self._key, self._head.epoch, start, stop)
+                self.context.storage.rows(self._key, self._head.epoch, start, stop)
                 for start, stop in spans[first : first + _CALLS_AT_ONCE]
             ]
             for rows in await asyncio.gather(*calls):
@@ -325,10 +329,10 @@ class ThreadReader:
         return self._read(await self._rows(start, stop))
 
     def _counts(self, row: StoredRow) -> MessageRow:
-        return read_row(row, self._context.vault)
+        return read_row(row, self.context.vault)
 
     def _read(self, rows: Sequence[StoredRow]) -> list[KnownRow]:
-        return read_rows(rows, self._context.vault)
+        return read_rows(rows, self.context.vault)
 
 
 def _extended(history: History, rows: Sequence[KnownRow]) -> History:

@@ -20,8 +20,7 @@ from msgspec.structs import replace
 
 from foldline.errors import FormatError
 from foldline.history.codec import decode_json
-from foldline.history.formats.fields import Object
-from foldline.history.formats.wire import as_object, is_list, json_text
+from foldline.history.formats.wire import Object, as_object, is_list, json_text
 from foldline.history.messages import Message, Native, NativeFormat
 from foldline.history.parts import Part, TextPart, ToolCallPart, ToolCallResponsePart
 

@@ -11,16 +11,15 @@ from contextlib import AbstractAsyncContextManager
 from types import MappingProxyType
 from typing import Any
 
-from foldline.history.formats.fields import (
+from foldline.history.formats.renderings import render_anthropic
+from foldline.history.formats.responses import anthropic_usage, joined_events
+from foldline.history.formats.wire import (
     Object,
     maybe_count,
     maybe_list,
     maybe_object,
     maybe_text,
 )
-from foldline.history.formats.renderings import render_anthropic
-from foldline.history.formats.responses import joined_events
-from foldline.history.formats.usage import anthropic_usage
 from foldline.history.messages import NativeFormat
 from foldline.providers.model import (
     ChatDelta,
