@@ -62,8 +62,7 @@ def test_a_reader_reads(redis_server: RedisServer, redis_url: str) -> None:
         before = await image(redis_url)
         url = await allow(redis_server, "+@all", "-@write", "+eval", "+evalsha")
         async with RedisStore(url) as store:
-            thread = await store.find("t")
-            assert thread is not None
+            thread = await store.thread("t")
             with pytest.raises(StoreError, match="NOPERM"):
                 await thread.add_message(Message.user("x"))
             texts = [one.text for one in await thread.get_messages()]
