@@ -60,7 +60,7 @@ class RedisStore(ThreadStore):
         )
 
         storage = RedisStorage(url, prefix=prefix, timeout=timeout, allow_eviction=allow_eviction)
-        self._link = storage.link
+        self._ask = storage.link.ask
         super().__init__(
             storage, counter=counter, cipher=cipher, checkpoints=checkpoints, clock=clock
         )
@@ -72,4 +72,4 @@ class RedisStore(ThreadStore):
         Raises:
             StoreError: Redis cannot be reached.
         """
-        return await read_promise(self._link)
+        return await read_promise(self._ask)
