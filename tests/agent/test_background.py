@@ -68,9 +68,7 @@ def told(result: TurnResult) -> list[tuple[str, Reason]]:
 
 
 def test_a_turn_goes_on_while_the_summary_is_written() -> None:
-    """
-    The turn in which a fold is due sends what it has; the next finds the reduction and says so once.
-    """
+    """The turn in which a fold is due sends what it has; the next one finds the reduction."""
 
     async def live() -> tuple[Sequence[TurnResult], ScriptedModel]:
         model, summarizer = ScriptedModel(repeat="fine"), GatedSummarizer()
@@ -102,9 +100,7 @@ def test_a_turn_goes_on_while_the_summary_is_written() -> None:
 
 
 def test_a_turn_waits_where_too_much_has_gathered() -> None:
-    """
-    Beyond twice the threshold the turn takes the fold under way, and does not make another one.
-    """
+    """Beyond twice the threshold the turn waits for the running fold, and makes no other."""
 
     async def live() -> tuple[list[tuple[str, Reason]], int]:
         summarizer = GatedSummarizer()

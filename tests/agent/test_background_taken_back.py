@@ -1,6 +1,4 @@
-"""
-Folds in the background of threads that go another way meanwhile: who hears of them, and what is stored.
-"""
+"""Background folds of threads that were changed before the fold ended."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -207,9 +205,7 @@ def test_a_turn_on_another_object_takes_the_fold_under_way() -> None:
 
 
 def test_a_summary_that_was_taken_back_does_not_return_in_the_next() -> None:
-    """
-    A fold that goes on from a reduction which is undone meanwhile is not stored, and not told.
-    """
+    """A fold based on a reduction that is undone meanwhile is not stored or reported."""
 
     async def live() -> None:
         async with MemoryStore() as store, BackgroundFold(patience=1) as ahead:

@@ -52,9 +52,7 @@ async def ended(store: ThreadStore, thread: ConversationThread) -> FoldlineError
 
 
 def test_a_run_does_not_begin_on_a_thread_made_again() -> None:
-    """
-    A run on an object of a deleted thread says nothing in one of as many messages under its id.
-    """
+    """A run on an object of a deleted thread writes nothing to a new one with its id."""
 
     async def run() -> None:
         clock = Clock()
@@ -68,9 +66,7 @@ def test_a_run_does_not_begin_on_a_thread_made_again() -> None:
 
 
 def test_a_run_ends_where_its_thread_is_made_again() -> None:
-    """
-    After whichever commit of a run the thread is deleted and made again, nothing of it goes there.
-    """
+    """A thread deleted and made again after any commit of a run gets nothing of it."""
 
     async def fared(commits: int) -> FoldlineError | None:
         clock, storage = Clock(), Watched()
@@ -86,9 +82,7 @@ def test_a_run_ends_where_its_thread_is_made_again() -> None:
 
 
 def test_a_run_does_not_continue_in_a_thread_made_again_meanwhile() -> None:
-    """
-    If the thread goes between a conflict and the reload, the run does not continue in the new one.
-    """
+    """If the thread goes between a conflict and the reload, the run does not continue."""
 
     async def run() -> None:
         clock, storage = Clock(), Watched()

@@ -58,9 +58,7 @@ def payer(paid: list[tuple[int, str, int]], policy: ToolPolicy) -> Tool:
 def test_an_interrupted_tool_is_settled_by_its_policy(
     policy: ToolPolicy, answer: str, ran: list[tuple[int, str, int]]
 ) -> None:
-    """
-    At most once: it does not run again. Idempotent: it runs under the same key. Stored: it is used.
-    """
+    """At most once: not run again. Idempotent: the same key. Stored: used."""
     paid: list[tuple[int, str, int]] = []
 
     async def live() -> TurnResult:
@@ -79,9 +77,7 @@ def test_an_interrupted_tool_is_settled_by_its_policy(
 
 
 def test_a_manual_tool_waits_for_a_decision() -> None:
-    """
-    The error names the call; with an answer from outside the run goes on and the tool is not run.
-    """
+    """The error names the call; with an answer from outside the run continues."""
     paid: list[tuple[int, str, int]] = []
 
     async def live() -> TurnResult:
@@ -102,9 +98,7 @@ def test_a_manual_tool_waits_for_a_decision() -> None:
 
 @pytest.mark.parametrize("parallel", [False, True], ids=["in turn", "at once"])
 def test_a_result_is_kept_where_somebody_else_has_spoken(parallel: bool) -> None:
-    """
-    Where another has gone on with the thread, what tools have done is stored, and an end tells it.
-    """
+    """If another has continued the thread, the tools' results are stored."""
     store = MemoryStore()
     paid: list[int] = []
 
@@ -135,9 +129,7 @@ def test_a_result_is_kept_where_somebody_else_has_spoken(parallel: bool) -> None
 
 
 def test_a_handle_that_has_lost_its_calls_writes_nothing() -> None:
-    """
-    Where somebody has abandoned the run and spoken on, the turn ends without a commit of its own.
-    """
+    """If another has abandoned the run and gone further, the turn commits nothing."""
     store = MemoryStore()
     revisions: list[int] = []
 
@@ -162,9 +154,7 @@ def test_a_handle_that_has_lost_its_calls_writes_nothing() -> None:
 
 
 def test_a_result_that_is_stored_is_not_stored_again() -> None:
-    """
-    Where somebody has answered the call that a resumed turn has run, the others are left alone.
-    """
+    """If another has answered the call of a resumed turn, the others are unchanged."""
     store = MemoryStore()
     revisions: list[int] = []
 

@@ -1,6 +1,4 @@
-"""
-What belongs to whom: folds to their store and loop, connections to the agent that opened them.
-"""
+"""What belongs to whom: folds to their store and loop, connections to their agent."""
 
 import asyncio
 
@@ -54,9 +52,7 @@ def told(result: TurnResult) -> list[HistoryReductionEvent]:
 
 
 def test_stores_share_no_folds() -> None:
-    """
-    Two stores with a thread of one name each have their own flights, and tell of their own folds.
-    """
+    """Two stores with a thread of the same name have their own folds and events."""
 
     async def live() -> tuple[list[str], list[str | None]]:
         summarizer = Summarizer(0.01)
@@ -152,9 +148,7 @@ def test_leaving_forgets_what_nobody_came_for() -> None:
 
 
 def test_an_agent_closes_what_it_has_opened() -> None:
-    """
-    The connections of models that were named go with its context; a model that was given stays.
-    """
+    """Leaving an agent closes the models that it opened; a model that was given stays."""
 
     class Given(ScriptedModel):
         closed = False

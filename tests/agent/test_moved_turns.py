@@ -123,9 +123,7 @@ def test_a_thread_moves_behind_each_commit_and_goes_on(
 def test_a_thread_moves_with_what_was_said_behind_its_run(
     end: ModelStep, most: int, *, parallel: bool
 ) -> None:
-    """
-    It is what abandoning the run leaves where it comes from, and no tool of that run runs again.
-    """
+    """It is what abandoning the run leaves, and no tool of that run runs again."""
     options = AgentOptions(parallel_tool_calls=parallel, max_iterations=most)
 
     async def live() -> int:

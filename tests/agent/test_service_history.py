@@ -1,6 +1,4 @@
-"""
-A history that the vendor holds: only what is new is sent, and a fold begins a new conversation.
-"""
+"""A history that the vendor holds: only news is sent; a fold begins a new conversation."""
 
 import asyncio
 from collections.abc import Callable
@@ -179,9 +177,7 @@ def test_a_response_without_an_id_ends_the_tracking() -> None:
 
 
 def test_a_history_that_diverged_is_sent_whole() -> None:
-    """
-    An edit, a rewind and a message that the vendor never saw in its place begin a new conversation.
-    """
+    """An edit, a rewind and a new system message begin a new conversation."""
 
     async def edit(thread: ConversationThread) -> None:
         await thread.edit(0, Message.user("another one"))
@@ -208,9 +204,7 @@ def test_a_history_that_diverged_is_sent_whole() -> None:
 
 
 def test_a_message_appended_between_runs_is_sent_too() -> None:
-    """
-    What somebody else has appended lies behind the watermark, and goes with the next question.
-    """
+    """What another has appended is after the watermark, and is sent with the question."""
     model = HoldingModel()
     agent = Agent(model)
 
@@ -328,9 +322,7 @@ class KeepingModel:
 
 @pytest.mark.parametrize("is_moment", [False, True], ids=["snapshot", "moment"])
 def test_a_restored_thread_hears_nothing_of_later(*, is_moment: bool) -> None:
-    """
-    What was said behind a snapshot is in no conversation that the restored thread continues with.
-    """
+    """Nothing said after a snapshot is in a conversation that the restored thread uses."""
     model = KeepingModel(set())
 
     async def live() -> list[str]:

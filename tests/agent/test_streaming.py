@@ -90,9 +90,7 @@ def test_pieces_come_before_the_answer_is_whole() -> None:
 
 
 def test_a_value_runs_the_turn_to_its_end() -> None:
-    """
-    Without iterating, the final history, the result and the reduction can be awaited, repeatedly.
-    """
+    """Without iterating, history, result and reduction can be awaited, repeatedly."""
 
     async def live() -> tuple[list[str], bool, object]:
         stream = Agent(ScriptedModel(["fine"])).run_stream("hi")

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import pytest
 
 from foldline import Agent, AgentOptions, MemoryStore, Message, ToolContext, TurnResult, Usage
+from foldline.agent import turn
 from foldline.agent.turn import repeated_call, termination
-from foldline.errors import ModelError, RunStartError
+from foldline.errors import ModelError, RunStartError, ThreadConflictError
 from foldline.events import (
     DecisionEvent,
     IterationStartedEvent,
@@ -19,7 +20,11 @@ from foldline.history.messages import Native, NativeFormat
 from foldline.history.parts import ToolCallPart
 from foldline.providers.model import ChatModel, ChatRequest, ChatResponse
 from foldline.testing.model import ModelStep, ScriptedModel, calls
+from foldline.threads.change import Change
+from foldline.threads.key import ThreadKey
 from foldline.threads.loop_state import COMPLETED, AgentLoopState
+from foldline.threads.store import ThreadStore
+from foldline.threads.stores.memory import MemoryStorage
 
 
 def look(at: int) -> str:
@@ -148,9 +153,7 @@ def _state() -> AgentLoopState:
 
 
 def test_what_is_decided() -> None:
-    """
-    A terminated state, failures, iterations and time end a turn, in this order; else it goes on.
-    """
+    """A terminated state, failures, iterations and time end a turn, in this order."""
     options = AgentOptions(max_duration=5, max_iterations=2)
     failed = _state().with_failure().with_failure().with_failure()
 
@@ -163,16 +166,15 @@ def test_what_is_decided() -> None:
     )
 
 
-def test_a_turn_that_takes_too_long_makes_no_further_call() -> None:
+def test_a_turn_that_takes_too_long_makes_no_further_call(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """After its time the turn ends with everything that was said so far."""
+    clock = iter([0.0, 1.0, 6.0])
+    monkeypatch.setattr(turn, "perf_counter", lambda: next(clock, 7.0))
+    result = run([calls(("look", {"at": 1}))], options=AgentOptions(max_duration=5))
 
-    async def slow(_: ChatRequest) -> Message:
-        await asyncio.sleep(0.02)
-        return calls(("look", {"at": 1}))
-
-    result = run([slow], options=AgentOptions(max_duration=0.01))
-
-    assert result.termination_reason == "Maximum duration (0.01 s) reached"
+    assert result.termination_reason == "Maximum duration (5 s) reached"
     assert result.iterations == 1
 
 
@@ -282,6 +284,38 @@ def test_a_turn_keeps_others_out_of_its_thread_object() -> None:
         assert (await first).text == "fine"
 
     asyncio.run(live())
+
+
+def test_a_message_through_the_same_object_ends_the_turn() -> None:
+    """The answer is not stored after a message that was being stored while the model answered."""
+
+    class Slow(MemoryStorage):
+        adding: asyncio.Event | None = None
+
+        async def commit(self, key: ThreadKey, change: Change) -> None:
+            if self.adding is not None and not self.adding.is_set():
+                self.adding.set()
+                for _ in range(50):
+                    await asyncio.sleep(0)
+            await super().commit(key, change)
+
+    async def live() -> list[str]:
+        storage = Slow()
+        thread = await ThreadStore(storage).thread("t")
+        adding: list[asyncio.Task[None]] = []
+
+        async def answer(_: ChatRequest) -> str:
+            storage.adding = asyncio.Event()
+            adding.append(asyncio.create_task(thread.add_message(Message.user("wait"))))
+            await storage.adding.wait()
+            return "fine"
+
+        with pytest.raises(ThreadConflictError):
+            await Agent(ScriptedModel([answer])).run("hi", thread=thread)
+        await asyncio.wait(adding)
+        return [message.text for message in await thread.get_messages()]
+
+    assert asyncio.run(live()) == ["hi", "wait"]
 
 
 def test_a_model_that_says_nothing_ends_the_turn() -> None:

@@ -26,9 +26,7 @@ def look_up(order: str) -> str:
 
 
 def test_a_single_agent_answers_directly() -> None:
-    """
-    With one agent no orchestrator is needed: the strategy is `SingleAgent`, and deciding takes no time.
-    """
+    """With one agent no orchestrator is needed, and the strategy is `SingleAgent`."""
     conversation = Conversation(agent_named("helper", "Hello."))
 
     result = asyncio.run(conversation.send("Hi"))
@@ -101,9 +99,7 @@ def test_no_agents_is_an_error(agents: Sequence[Agent] | Mapping[str, Agent]) ->
 
 
 def test_names_are_unique() -> None:
-    """
-    Two agents of one name could not be told apart, and a key that is not the name would hide it.
-    """
+    """Two agents cannot have one name, and the key of an agent is its name."""
     with pytest.raises(ConfigError, match="different names, got a twice"):
         Conversation([agent_named("a"), agent_named("a")], orchestrator=RoundRobin())
     with pytest.raises(ConfigError, match="the key of an agent must be its name"):
@@ -178,9 +174,7 @@ def test_one_answer_at_a_time() -> None:
 
 
 def test_the_reduction_is_applied_before_the_response_is_appended() -> None:
-    """
-    After a fold thread and result have the record, and it stands for messages before the answer.
-    """
+    """After a fold thread and result have the record of the messages before the answer."""
     conversation = Conversation(folding())
 
     async def talk() -> None:
@@ -255,9 +249,7 @@ def test_a_named_agent_may_answer_always() -> None:
 
 
 def test_two_handles_of_one_thread_do_not_mix() -> None:
-    """
-    Of two conversations on the same thread the one that has not seen the other's message is refused.
-    """
+    """Of two conversations on a thread the one that is behind is refused."""
 
     async def talk() -> None:
         async with MemoryStore() as store:
@@ -273,9 +265,7 @@ def test_two_handles_of_one_thread_do_not_mix() -> None:
 
 
 def test_twenty_threads_at_once(tmp_path: Path) -> None:
-    """
-    The same agents and the same orchestrator serve twenty conversations at once, each as if alone.
-    """
+    """One orchestrator and its agents serve twenty conversations, each as if alone."""
 
     def repeated(request: ChatRequest) -> str:
         return f"a: {request.messages[-1].text}"

@@ -51,9 +51,7 @@ def test_the_orchestrator_of_the_documents_works() -> None:
 
 
 def test_the_two_ways_to_answer_leave_the_same_thread() -> None:
-    """
-    Said on the thread or returned as a response: the messages and the reductions are the same.
-    """
+    """On the thread or as a response: the messages and the reductions are the same."""
 
     async def on_the_thread(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
         turn = await agents["agent"].run()
@@ -72,9 +70,7 @@ def test_the_two_ways_to_answer_leave_the_same_thread() -> None:
 
 
 def test_the_orchestrator_is_told_everything() -> None:
-    """
-    It gets the full history, the new message last, and in the options what there is to know besides.
-    """
+    """It gets the full history, the new message last, and the options."""
 
     async def act(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
         turn = await agents["agent"].run()
@@ -161,9 +157,7 @@ def test_nothing_is_stored_twice(act: Act) -> None:
 
 
 def test_what_is_said_beside_a_turn_is_stored_too() -> None:
-    """
-    A last word that the orchestrator adds to a turn is not lost, and the agent is the last one.
-    """
+    """A message that the orchestrator adds to a turn is stored after it."""
 
     async def act(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
         turn = await agents["a"].run()
@@ -235,9 +229,7 @@ def test_a_stored_response_tells_who_said_it(act: Act) -> None:
 
 
 def test_a_reduction_of_other_messages_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
-    """
-    A record that does not stand for the messages of the thread is not applied; the answer is kept.
-    """
+    """A reduction of other messages is not applied; the answer is kept."""
 
     async def act(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
         changed = [Message.user("something else"), *history[1:]]
@@ -268,9 +260,7 @@ def last_alone(history: Sequence[Message]) -> list[Message]:
 def test_a_changed_history_is_answered_as_it_is(
     change: Callable[[Sequence[Message]], list[Message]],
 ) -> None:
-    """
-    The reduction of the thread is not used where it does not stand for the history handed over.
-    """
+    """The reduction of the thread is used only if it matches the given history."""
 
     async def act(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
         if len(history) < 9:

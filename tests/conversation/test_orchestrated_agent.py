@@ -1,6 +1,4 @@
-"""
-Agents in the hands of an orchestrator: one after the other, at once, and instead of each other.
-"""
+"""Agents in an orchestrator: one after the other, at once, and in place of each other."""
 
 import asyncio
 from collections.abc import Sequence
@@ -28,9 +26,7 @@ from tests.conversation.stories import agent_named, texts
 
 
 def test_several_agents_may_answer_in_one_message() -> None:
-    """
-    Two turns on the thread come one after the other, and the second sees what the first one said.
-    """
+    """Two turns on the thread follow each other; the second sees the first."""
 
     async def act(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
         first = await agents["a"].run()
@@ -139,9 +135,7 @@ def look() -> str:
 
 
 def test_an_agent_that_is_too_slow_may_be_given_up() -> None:
-    """
-    A response instead of a turn that was cancelled inside a tool leaves nothing pending behind.
-    """
+    """A response after a turn that was cancelled in a tool leaves nothing pending."""
 
     async def act(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
         with pytest.raises(TimeoutError):

@@ -99,9 +99,7 @@ def test_a_crash_between_the_message_and_the_choice(tmp_path: Path) -> None:
 
 
 def test_an_open_run_is_resumed_by_its_own_agent() -> None:
-    """
-    Where the model failed inside a turn, the same agent goes on, and nobody is asked to choose again.
-    """
+    """If the model fails in a turn, the same agent continues; nobody chooses again."""
     broken = ScriptedModel([ModelError("out of order"), "a again"])
     agents = [Agent(broken, name="a"), agent_named("b")]
     orchestrator = RoundRobin()
@@ -123,9 +121,7 @@ def test_an_open_run_is_resumed_by_its_own_agent() -> None:
 
 
 def test_a_run_of_an_unknown_agent_is_told() -> None:
-    """
-    Where the agent of an open run is not in the conversation, the error names it and the others.
-    """
+    """If the agent of an open run is missing, the error names it and the others."""
     broken = Agent(ScriptedModel([ModelError("out of order")]), name="gone")
 
     async def talk() -> None:
@@ -171,9 +167,7 @@ async def failing(order: str) -> str:
 
 @pytest.mark.parametrize("orchestrator", [None, RoundRobin()], ids=kind)
 def test_with_nothing_to_answer_nothing_is_asked(orchestrator: Orchestrator | None) -> None:
-    """
-    `resume` gives None where the last message is answered, and `send` without a message says so.
-    """
+    """`resume` gives None if nothing waits, and `send` without a message says so."""
 
     async def talk() -> None:
         conversation = Conversation(agent_named("a"), orchestrator=orchestrator)
@@ -208,9 +202,7 @@ ORCHESTRATORS: list[Orchestrator | None] = [None, RoundRobin(), Custom()]
 def test_a_crash_at_any_commit_loses_nothing(
     orchestrator: Orchestrator | None, *, behind: bool
 ) -> None:
-    """
-    Whichever commit is the last one, a new process goes on, and in the end everything was said once.
-    """
+    """Whichever commit is the last, a new process continues, and all was said once."""
     want = ["one", "", "on its way", "It is on its way.", "two", "", "on its way"]
     want += ["It is on its way."]
     crashes = 0

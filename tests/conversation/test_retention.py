@@ -19,9 +19,7 @@ from tests.conversation.stories import folding, said
 def test_folded_messages_go_and_come_back(
     orchestrator: Orchestrator | None, tmp_path: Path
 ) -> None:
-    """
-    A fold archives its messages, and undoing it brings them back byte for byte; the thread has all.
-    """
+    """A fold archives its messages, and undoing it brings them back byte for byte."""
 
     async def talk() -> None:
         async with SQLiteStore(tmp_path / "chat.db") as store:

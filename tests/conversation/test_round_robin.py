@@ -49,9 +49,7 @@ def test_the_turn_survives_folds() -> None:
 
 
 def test_a_rewind_and_a_fork_find_the_same_agent() -> None:
-    """
-    What is said again after a rewind, or on a fork, is answered by the agent whose turn it was.
-    """
+    """After a rewind, or on a fork, the agent whose turn it was answers."""
 
     async def talk() -> None:
         async with MemoryStore() as store:

@@ -1,6 +1,4 @@
-"""
-Telemetry of a real agent: spans of its turns, calls, tools and folds, however they run and end.
-"""
+"""Telemetry of a real agent: spans of its turns, calls, tools and folds."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -129,9 +127,7 @@ def test_a_turn_is_traced_with_all_that_it_does() -> None:
 
 
 def test_the_span_of_a_caller_is_the_parent_of_the_turn() -> None:
-    """
-    A turn belongs to what its caller traces, also from a stream and through the blocking face.
-    """
+    """A turn belongs to the caller's span, also from a stream and the blocking face."""
     watched = watch()
     agent = agent_of(watched, "one", "two", "three")
     tracer = watched.provider.get_tracer("caller")
@@ -149,9 +145,7 @@ def test_the_span_of_a_caller_is_the_parent_of_the_turn() -> None:
 
 
 def test_a_stream_is_traced_as_a_stream() -> None:
-    """
-    The call of a stream says so and when its first piece came; the vendor's spans nest under it.
-    """
+    """A streamed call says so and when it began; the vendor's spans nest under it."""
     watched = watch()
 
     async def main() -> None:
@@ -167,9 +161,7 @@ def test_a_stream_is_traced_as_a_stream() -> None:
 
 
 def test_a_fold_is_one_span_and_the_calls_behind_it_are_compacted() -> None:
-    """
-    One `compact_history` for the fold, none for the hit; both calls are sent a compacted view.
-    """
+    """One `compact_history` for the fold, none for the hit; both views are compacted."""
     watched = watch()
     writer = Writer(watched.provider.get_tracer("writer"))
     agent = agent_of(watched, "one", "two", history_reduction=REDUCING, summarizer=writer)

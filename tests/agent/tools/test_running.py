@@ -299,9 +299,7 @@ def test_a_tool_that_does_not_exist_is_told(name: str, known: list[str], said: s
 
 
 def test_an_exception_is_logged_and_may_be_hidden(caplog: pytest.LogCaptureFixture) -> None:
-    """
-    The log names the tool and the type, the model reads the message only where that is wanted.
-    """
+    """The log names tool and type; the model reads the message only if it should."""
 
     def broken() -> None:
         message = "the password is hunter2"
