@@ -11,14 +11,8 @@ from types import ModuleType
 import pytest
 
 
-# What needs extras: programs, guests of frameworks, what tests are made with, and the inside of the
-# stores on servers, which is loaded when a store is made.
-WITH_EXTRAS = (
-    "foldline.apps",
-    "foldline.integrations",
-    "foldline.testing",
-    *(f"foldline.threads.stores.redis.{name}" for name in ("link", "migration", "storage")),
-)
+# Rooms whose modules need extras: programs, guests of frameworks, and what tests are made with.
+WITH_EXTRAS = ("foldline.apps", "foldline.integrations", "foldline.testing")
 
 PROBE = """
 import importlib, json, os, sys

@@ -129,8 +129,6 @@ def test_missing_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the driver the error names the extra, at once."""
     for name in ("redis", "redis.asyncio"):
         monkeypatch.setitem(sys.modules, name, None)
-    for name in ("storage", "migration", "link"):
-        monkeypatch.delitem(sys.modules, f"foldline.threads.stores.redis.{name}", raising=False)
 
     with pytest.raises(MissingExtraError) as caught:
         RedisStore("redis://h")

@@ -5,21 +5,19 @@ In any mode a commit is written whole or not at all. A crash loses the newest co
 remain are a consistent beginning.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from types import MappingProxyType
-from typing import Any, Final, Literal, TypeAlias, get_args
+from typing import Final, Literal, TypeAlias, get_args
 
 from msgspec import Struct
 
 from foldline.errors import StoreError
 from foldline.threads.stores.fact import Fact
+from foldline.threads.stores.redis.link import RedisLink
 
 
-__all__ = ["Ask", "RedisDurability", "RedisPromise", "check_policy", "read_promise", "redis_facts"]
+__all__ = ["RedisDurability", "RedisPromise", "check_policy", "read_promise", "redis_facts"]
 
-
-Ask: TypeAlias = Callable[..., Awaitable[Any]]
-"""Returns the answer of a Redis to the words of a command."""
 
 RedisDurability: TypeAlias = Literal["always", "everysec", "no", "snapshot", "memory", "unknown"]
 """
@@ -56,16 +54,16 @@ class RedisPromise(Struct, frozen=True):
         return _LOSSES[self.durability]
 
 
-async def read_promise(ask: Ask) -> RedisPromise:
+async def read_promise(link: RedisLink) -> RedisPromise:
     """
-    Return what the Redis that *ask* leads to may lose.
+    Return what the Redis of *link* may lose.
 
     Raises:
         StoreError: It cannot be reached.
     """
-    appends = await _fact(ask, "aof_enabled") == "1"
+    appends = await _fact(link, "aof_enabled") == "1"
     try:
-        answer: list[bytes] = await ask("CONFIG", "GET", "appendfsync" if appends else "save")
+        answer: list[bytes] = await link.ask("CONFIG", "GET", "appendfsync" if appends else "save")
     except StoreError:
         return RedisPromise("unknown")
     value = b"".join(answer[1:2]).decode().strip()
@@ -75,16 +73,16 @@ async def read_promise(ask: Ask) -> RedisPromise:
     return RedisPromise(next((mode for mode in modes if mode == value), "unknown"))
 
 
-async def check_policy(ask: Ask) -> None:
+async def check_policy(link: RedisLink) -> None:
     """
-    Check that the Redis that *ask* leads to drops nothing when its memory is full.
+    Check that the Redis of *link* drops nothing when its memory is full.
 
     Policies that drop only what expires are harmless: no key of a store expires by itself.
 
     Raises:
         StoreError: It may drop threads, or cannot be reached.
     """
-    policy = await _fact(ask, "maxmemory_policy")
+    policy = await _fact(link, "maxmemory_policy")
     if policy.startswith("allkeys-"):
         message = (
             f"Redis may drop threads when its memory is full (maxmemory-policy {policy}): "
@@ -101,14 +99,12 @@ async def redis_facts(url: str) -> AsyncIterator[Fact]:
         MissingExtraError: The `redis` extra is not installed.
         StoreError: The server cannot be reached.
     """
-    from foldline.threads.stores.redis.link import RedisLink  # noqa: PLC0415 - an optional package
-
     link = RedisLink(url, timeout=_TIMEOUT)
     link.open()
     try:
-        version = await _fact(link.ask, "redis_version")
-        policy = await _fact(link.ask, "maxmemory_policy")
-        promise = await read_promise(link.ask)
+        version = await _fact(link, "redis_version")
+        policy = await _fact(link, "maxmemory_policy")
+        promise = await read_promise(link)
     finally:
         await link.close()
     yield Fact(name="Redis", value=version)
@@ -126,7 +122,7 @@ async def redis_facts(url: str) -> AsyncIterator[Fact]:
     )
 
 
-async def _fact(ask: Ask, name: str) -> str:
+async def _fact(link: RedisLink, name: str) -> str:
     """Return a value of `INFO` by its name."""
-    facts: dict[str, object] = await ask("INFO")
+    facts: dict[str, object] = await link.ask("INFO")
     return str(facts.get(name, "unknown"))

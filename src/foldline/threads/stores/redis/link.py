@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha1
 from types import MappingProxyType
-from typing import Any, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from foldline.errors import (
     CommitUnknownError,
@@ -18,29 +18,11 @@ from foldline.errors import (
 from foldline.threads.stores.home import Home
 
 
-try:
+if TYPE_CHECKING:
     from redis.asyncio import ConnectionPool, Redis
-    from redis.asyncio.retry import Retry
-    from redis.backoff import NoBackoff
-    from redis.exceptions import (
-        AuthenticationError,
-        AuthorizationError,
-        BusyLoadingError,
-        MasterDownError,
-        MovedError,
-        NoPermissionError,
-        NoScriptError,
-        OutOfMemoryError,
-        ReadOnlyError,
-        RedisError,
-        ResponseError,
-    )
-    from redis.exceptions import TimeoutError as RedisTimeoutError
-except ImportError:
-    raise MissingExtraError(package="redis", extra="redis") from None
 
 
-__all__ = ["RedisLink", "Word", "is_elsewhere", "store_error"]
+__all__ = ["RedisLink", "Word", "store_error"]
 
 
 Word: TypeAlias = bytes | str | int
@@ -48,16 +30,18 @@ Word: TypeAlias = bytes | str | int
 
 _MOST_CONNECTIONS: Final = 16
 _PACKAGE: Final = "foldline.threads.stores.redis"
-# The driver removes these codes from the text.
-_KINDS: Final = (
-    (AuthenticationError, "WRONGPASS"),
-    (AuthorizationError, "WRONGPASS"),
-    (BusyLoadingError, "LOADING"),
-    (MasterDownError, "MASTERDOWN"),
-    (MovedError, "MOVED"),
-    (NoPermissionError, "NOPERM"),
-    (OutOfMemoryError, "OOM"),
-    (ReadOnlyError, "READONLY"),
+# The driver makes these codes classes, and removes them from the text.
+_CLASSES: Mapping[str, str] = MappingProxyType(
+    {
+        "AuthenticationError": "WRONGPASS",
+        "AuthorizationError": "WRONGPASS",
+        "BusyLoadingError": "LOADING",
+        "MasterDownError": "MASTERDOWN",
+        "MovedError": "MOVED",
+        "NoPermissionError": "NOPERM",
+        "OutOfMemoryError": "OOM",
+        "ReadOnlyError": "READONLY",
+    }
 )
 # Redis 6 puts the code of a call that failed in a script after the place in the script.
 _CODE: Final = re.compile(r"(?:^|-|: )([A-Z]{3,})\b")
@@ -78,7 +62,8 @@ _TROUBLE: Mapping[str, str] = MappingProxyType(
     }
 )
 _BUSY: Final = frozenset({"BUSY", "LOADING"})
-# The answers of a Redis that is the wrong one, or not yet ready.
+# The answers of a Redis that is the wrong one, or not yet ready, and has done nothing: after a
+# failover the address leads to another one, but the connections still lead to it.
 _ELSEWHERE: Final = frozenset({"LOADING", "MASTERDOWN", "MOVED", "READONLY"})
 
 
@@ -96,24 +81,16 @@ def store_error(error: Exception, *, is_unknown: bool) -> StoreError:
         return kind(f"{_TROUBLE.get(code, 'Redis refused a call')} ({code})")
     if is_unknown:
         return CommitUnknownError(f"the connection to Redis broke in a commit ({name})")
-    if isinstance(error, RedisTimeoutError | TimeoutError):
+    if name == "TimeoutError":
         return StoreBusyError(f"Redis did not answer in time ({name})")
     return StoreError(f"Redis cannot be reached ({name})")
 
 
-def is_elsewhere(error: Exception) -> bool:
-    """
-    Return whether a Redis refused a call, and did nothing, that another one may accept.
-
-    After a failover the address leads to that one, but the connections still lead to the old one.
-    """
-    return _code(error) in _ELSEWHERE
-
-
 def _code(error: Exception) -> str:
     """Return the code of a refusal; empty if no Redis has answered."""
-    known = next((code for kind, code in _KINDS if isinstance(error, kind)), "")
-    if known or not isinstance(error, ResponseError):
+    names = {kind.__name__ for kind in type(error).__mro__}
+    known = next((code for name, code in _CLASSES.items() if name in names), "")
+    if known or "ResponseError" not in names:
         return known
     found = _CODE.search(str(error))
     if found is None and _NO_RIGHT in str(error):
@@ -145,29 +122,17 @@ class RedisLink:
 
         Raises:
             ConfigError: *url* is not such an address.
+            MissingExtraError: The `redis` extra is not installed.
         """
+        try:
+            from redis.asyncio import ConnectionPool, Redis  # noqa: PLC0415 - an optional package
+            from redis.asyncio.retry import Retry  # noqa: PLC0415
+            from redis.backoff import NoBackoff  # noqa: PLC0415
+            from redis.exceptions import NoScriptError, RedisError  # noqa: PLC0415
+        except ImportError:
+            raise MissingExtraError(package="redis", extra="redis") from None
         from importlib.resources import files  # noqa: PLC0415 - a quarter of the whole import
 
-        self._url = url
-        self._timeout = timeout
-        try:
-            pool = self._make_client().connection_pool
-            # Making one, without connecting it, shows whether the options are known.
-            pool.connection_class(**pool.connection_kwargs)
-        except (AttributeError, TypeError, ValueError, RedisError):
-            # It may hold a password, so it is not quoted.
-            message = "url must be a redis://, rediss:// or unix:// address"
-            raise ConfigError(message) from None
-        self._script = (files(_PACKAGE) / "store.lua").read_bytes()
-        # Redis names scripts so; nothing is protected by it.
-        self._digest = sha1(self._script, usedforsecurity=False).hexdigest()
-        self._places = asyncio.Semaphore(_MOST_CONNECTIONS)
-        self._client: Redis | None = None
-        self._home = Home()
-        # What was opened elsewhere must not be touched, not even by garbage collection.
-        self._left: list[object] = []
-
-    def _make_client(self) -> Redis:
         options: dict[str, object] = {
             "decode_responses": False,
             "encoding_errors": "surrogatepass",
@@ -176,14 +141,37 @@ class RedisLink:
             "retry": Retry(NoBackoff(), 0),
             "retry_on_error": [],
             "retry_on_timeout": False,
-            "socket_connect_timeout": self._timeout,
-            "socket_timeout": self._timeout,
+            "socket_connect_timeout": timeout,
+            "socket_timeout": timeout,
         }
-        from_url = cast("Callable[..., ConnectionPool]", ConnectionPool.from_url)
-        pool = from_url(self._url, **options)
-        # Otherwise the options of the address would win.
-        pool.connection_kwargs.update(options)
-        return Redis(connection_pool=pool)
+
+        def client() -> Redis:
+            from_url = cast("Callable[..., ConnectionPool]", ConnectionPool.from_url)
+            pool = from_url(url, **options)
+            # Otherwise the options of the address would win.
+            pool.connection_kwargs.update(options)
+            # Making one, without connecting it, shows whether the options are known.
+            pool.connection_class(**pool.connection_kwargs)
+            return Redis(connection_pool=pool)
+
+        try:
+            client()
+        except (AttributeError, TypeError, ValueError, RedisError):
+            # It may hold a password, so it is not quoted.
+            message = "url must be a redis://, rediss:// or unix:// address"
+            raise ConfigError(message) from None
+        self._make_client = client
+        self._failures = (RedisError, OSError)
+        self._unknown_script = NoScriptError
+        self._timeout = timeout
+        self._script = (files(_PACKAGE) / "store.lua").read_bytes()
+        # Redis names scripts so; nothing is protected by it.
+        self._digest = sha1(self._script, usedforsecurity=False).hexdigest()
+        self._places = asyncio.Semaphore(_MOST_CONNECTIONS)
+        self._client: Redis | None = None
+        self._home = Home()
+        # What was opened elsewhere must not be touched, not even by garbage collection.
+        self._left: list[object] = []
 
     @property
     def is_open(self) -> bool:
@@ -261,7 +249,7 @@ class RedisLink:
                     raise store_error(broken.reason, is_unknown=is_unknown) from None
                 is_last = True
 
-    def _opened(self) -> Redis:
+    def _opened(self) -> "Redis":
         if self._client is None:
             message = "the store is not open: use `async with`, or await `open()`"
             raise StoreError(message)
@@ -278,12 +266,13 @@ class RedisLink:
                 try:
                     await client.initialize()
                     is_sent = True
-                    return await _first_known(client, attempts)
+                    return await self._attempt(client, attempts)
                 finally:
                     await self._release(opened, client)
-        except (RedisError, OSError) as error:
-            is_misled = is_elsewhere(error)
-            if isinstance(error, ResponseError) and not is_misled:
+        except self._failures as error:
+            code = _code(error)
+            is_misled = code in _ELSEWHERE
+            if code and not is_misled:
                 raise store_error(error, is_unknown=False) from None
             if is_misled and self._client is opened:
                 # Connections in use now must not be used again: they are not of the new client.
@@ -292,22 +281,21 @@ class RedisLink:
             await self._hang_up(opened)
             raise _BrokenError(error, may_be_done=is_sent and not is_misled) from None
 
-    async def _release(self, opened: Redis, client: Redis) -> None:
+    async def _release(self, opened: "Redis", client: "Redis") -> None:
         await client.aclose(close_connection_pool=False)
         if self._client is not opened:
             await self._hang_up(opened)
 
-    async def _hang_up(self, client: Redis, *, in_use: bool = False) -> None:
-        with suppress(RedisError, OSError):
+    async def _hang_up(self, client: "Redis", *, in_use: bool = False) -> None:
+        with suppress(*self._failures):
             async with asyncio.timeout(self._timeout):
                 await client.connection_pool.disconnect(inuse_connections=in_use)
 
-
-async def _first_known(client: Redis, attempts: Sequence[tuple[Word, ...]]) -> Any:
-    ask = cast("Callable[..., Awaitable[Any]]", client.execute_command)
-    *others, last = attempts
-    for words in others:
-        # Redis forgets scripts when it restarts; it has done nothing.
-        with suppress(NoScriptError):
-            return await ask(*words)
-    return await ask(*last)
+    async def _attempt(self, client: "Redis", attempts: Sequence[tuple[Word, ...]]) -> Any:
+        ask = cast("Callable[..., Awaitable[Any]]", client.execute_command)
+        *others, last = attempts
+        for words in others:
+            # Redis forgets scripts when it restarts; it has done nothing.
+            with suppress(self._unknown_script):
+                return await ask(*words)
+        return await ask(*last)

@@ -109,7 +109,7 @@ class RedisStorage:
             if found is not None and found not in {FORMAT, *OLD_FORMATS}:
                 raise _newer(found)
             if not self._allow_eviction:
-                await check_policy(self.link.ask)
+                await check_policy(self.link)
             if found in OLD_FORMATS:
                 await migrate(self.link, self._base)
             undo.pop_all()

@@ -8,6 +8,7 @@ from foldline.threads.cipher import Cipher
 from foldline.threads.storage import CheckpointRetention
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.redis.doctor import RedisPromise, read_promise
+from foldline.threads.stores.redis.storage import RedisStorage
 
 
 __all__ = ["RedisStore"]
@@ -55,12 +56,8 @@ class RedisStore(ThreadStore):
             ConfigError: An argument is invalid.
             MissingExtraError: The `redis` extra is not installed.
         """
-        from foldline.threads.stores.redis.storage import (  # noqa: PLC0415 - an optional package
-            RedisStorage,
-        )
-
         storage = RedisStorage(url, prefix=prefix, timeout=timeout, allow_eviction=allow_eviction)
-        self._ask = storage.link.ask
+        self._link = storage.link
         super().__init__(
             storage, counter=counter, cipher=cipher, checkpoints=checkpoints, clock=clock
         )
@@ -72,4 +69,4 @@ class RedisStore(ThreadStore):
         Raises:
             StoreError: Redis cannot be reached.
         """
-        return await read_promise(self._ask)
+        return await read_promise(self._link)
