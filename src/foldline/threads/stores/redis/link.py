@@ -98,6 +98,45 @@ def _code(error: Exception) -> str:
     return found[1] if found else "ERR"
 
 
+def _client_maker(url: str, timeout: float) -> "Callable[[], Redis]":
+    """Return what makes clients with the same options, whatever the address says."""
+    try:
+        from redis.asyncio import ConnectionPool, Redis  # noqa: PLC0415 - an optional package
+        from redis.asyncio.retry import Retry  # noqa: PLC0415
+        from redis.backoff import NoBackoff  # noqa: PLC0415
+        from redis.exceptions import RedisError  # noqa: PLC0415
+    except ImportError:
+        raise MissingExtraError(package="redis", extra="redis") from None
+    options: dict[str, object] = {
+        "decode_responses": False,
+        "encoding_errors": "surrogatepass",
+        "health_check_interval": 0,
+        "protocol": 2,
+        "retry": Retry(NoBackoff(), 0),
+        "retry_on_error": [],
+        "retry_on_timeout": False,
+        "socket_connect_timeout": timeout,
+        "socket_timeout": timeout,
+    }
+
+    def make() -> Redis:
+        from_url = cast("Callable[..., ConnectionPool]", ConnectionPool.from_url)
+        pool = from_url(url, **options)
+        # Otherwise the options of the address would win.
+        pool.connection_kwargs.update(options)
+        # Making one, without connecting it, shows whether the options are known.
+        pool.connection_class(**pool.connection_kwargs)
+        return Redis(connection_pool=pool)
+
+    try:
+        make()
+    except (AttributeError, TypeError, ValueError, RedisError):
+        # It may hold a password, so it is not quoted.
+        message = "url must be a redis://, rediss:// or unix:// address"
+        raise ConfigError(message) from None
+    return make
+
+
 class _BrokenError(Exception):
     """A connection broke, no answer came in time, or it led to a Redis that cannot answer."""
 
@@ -124,43 +163,11 @@ class RedisLink:
             ConfigError: *url* is not such an address.
             MissingExtraError: The `redis` extra is not installed.
         """
-        try:
-            from redis.asyncio import ConnectionPool, Redis  # noqa: PLC0415 - an optional package
-            from redis.asyncio.retry import Retry  # noqa: PLC0415
-            from redis.backoff import NoBackoff  # noqa: PLC0415
-            from redis.exceptions import NoScriptError, RedisError  # noqa: PLC0415
-        except ImportError:
-            raise MissingExtraError(package="redis", extra="redis") from None
         from importlib.resources import files  # noqa: PLC0415 - a quarter of the whole import
 
-        options: dict[str, object] = {
-            "decode_responses": False,
-            "encoding_errors": "surrogatepass",
-            "health_check_interval": 0,
-            "protocol": 2,
-            "retry": Retry(NoBackoff(), 0),
-            "retry_on_error": [],
-            "retry_on_timeout": False,
-            "socket_connect_timeout": timeout,
-            "socket_timeout": timeout,
-        }
+        self._make_client = _client_maker(url, timeout)
+        from redis.exceptions import NoScriptError, RedisError  # noqa: PLC0415 - as above
 
-        def client() -> Redis:
-            from_url = cast("Callable[..., ConnectionPool]", ConnectionPool.from_url)
-            pool = from_url(url, **options)
-            # Otherwise the options of the address would win.
-            pool.connection_kwargs.update(options)
-            # Making one, without connecting it, shows whether the options are known.
-            pool.connection_class(**pool.connection_kwargs)
-            return Redis(connection_pool=pool)
-
-        try:
-            client()
-        except (AttributeError, TypeError, ValueError, RedisError):
-            # It may hold a password, so it is not quoted.
-            message = "url must be a redis://, rediss:// or unix:// address"
-            raise ConfigError(message) from None
-        self._make_client = client
         self._failures = (RedisError, OSError)
         self._unknown_script = NoScriptError
         self._timeout = timeout
