@@ -222,7 +222,7 @@ a document is cleared and then written again
 +             self.connection.execute("BEGIN IMMEDIATE")
 +             self.run("put_document"
 
-threads/stores/sqlite/tables.py: threads/test_deletion.py::test_clear_leaves_no_byte
+threads/stores/sqlite/tables.py: threads/test_deletion.py::test_nothing_leaves_a_byte
 a clear leaves replaced rows
 -             self._drop_rows(pk, live)
 -             self.run("drop_epochs", pk, number)
