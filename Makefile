@@ -29,14 +29,13 @@ demo: $(VENV)/.demo ## Replay a recorded session; needs no key, no network and n
 	@$(BIN)/foldline demo
 
 test: $(VENV)/.dev ## Run the checks and the tests that fit into three minutes on two cores
-	@$(MAKE) --no-print-directory check
-	@$(call both,-m "not slow and not long",)
+	@$(call both,$(MAKE) --no-print-directory check,-m "not slow and not long",)
 
 test-all: check test-rest ## Run every check, and every test with coverage; takes ten minutes
 
 test-rest: $(VENV)/.dev ## Run what `make test` leaves out: the other type checker, slow tests, coverage
-	@$(RUN) mypy
-	@export HYPOTHESIS_PROFILE=thorough; $(call both,-m "not long",--cov --cov-report=)
+	@export HYPOTHESIS_PROFILE=thorough; \
+	$(call both,$(RUN) mypy,-m "not long",--cov --cov-report=)
 	@$(RUN) coverage report
 	@$(RUN) coverage report --include='src/foldline/history/*,src/foldline/reduction/*' \
 		--fail-under=100
@@ -92,27 +91,27 @@ clean: ## Delete everything that make made
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Two processes, since the smallest machine has two cores. The first, whose output comes last, runs
-# what starts and ends processes by the thousand and what goes over the same lines by the thousand,
-# so that coverage is measured in the other one alone. Failures of both are named once more at the
-# very end, where a log that was cut still shows them.
+# the static checks, then what starts and ends processes by the thousand and what goes over the same
+# lines by the thousand, so that coverage is measured in the other one alone. Failures of both are
+# named once more at the very end, where a log that was cut still shows them.
 APART := tests/faults tests/properties tests/threads/crashes tests/threads/concurrency \
 	tests/agent/crashes tests/agent/test_cancellation.py tests/replay/test_shared_data.py \
 	tests/scenarios tests/threads/stores/test_network.py
 PYTEST := $(RUN) pytest
 
-# both,ARGUMENTS,COVERAGE
+# both,STATIC CHECKS,ARGUMENTS,COVERAGE
 define both
-$(PYTEST) $(1) $(APART) > $(VENV)/apart.log 2>&1 & \
+{ $(1) && $(PYTEST) $(2) $(APART); } > $(VENV)/apart.log 2>&1 & \
 apart=$$!; \
 trap 'kill $$apart; exit 130' INT TERM; \
 status=0; \
-{ $(PYTEST) $(1) $(2) $(APART:%=--ignore=%) 2>&1; echo $$? > $(VENV)/rest.status; } \
+{ $(PYTEST) $(2) $(3) $(APART:%=--ignore=%) 2>&1; echo $$? > $(VENV)/rest.status; } \
 	| tee $(VENV)/rest.log; \
 read status < $(VENV)/rest.status; \
 wait $$apart || status=$$?; \
 cat $(VENV)/apart.log; \
 if [ "$$status" != 0 ]; then \
-	grep -hE -A 3 '^(E  |FAILED|ERROR|Using --randomly-seed|_+ .* _+$$|Timeout)' \
+	grep -hE -A 3 '^(E  |FAILED|ERROR|make.*Error|.*: error: |Using --randomly-seed|_+ .* _+$$|Timeout)' \
 		$(VENV)/rest.log $(VENV)/apart.log | tail -n 60; \
 fi; \
 exit $$status

@@ -15,9 +15,7 @@ ADVICE = (
 
 
 class Cut(MemoryStorage):
-    """
-    A storage that loses its connection in the commit number *at*, counted from 1, and is away then.
-    """
+    """A storage that loses its connection in commit number *at*, counted from 1."""
 
     def __init__(self, at: int, *, makes: bool) -> None:
         super().__init__()

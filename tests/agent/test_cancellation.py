@@ -1,6 +1,4 @@
-"""
-A turn that is cancelled, at every place where one of its tasks waits: it can be resumed at once.
-"""
+"""A turn that is cancelled at every place where one of its tasks waits can be resumed."""
 
 import asyncio
 import gc
@@ -61,7 +59,7 @@ When the turn is cancelled.
 """
 
 MODES: tuple[Mode, ...] = ("early", "late", "twice")
-# Each way of being cancelled is tried on one scene in `make test`, and on all in `make test-all`.
+# Each way of being cancelled is tried on one scene in `make test`, and on all in `make test-rest`.
 FAST: Mapping[str, Mode] = MappingProxyType(
     {PLAIN.name: "early", AT_ONCE.name: "twice", WITH_FOLD.name: "late"}
 )
@@ -94,9 +92,7 @@ Inner = Coroutine[Any, Any, Any]
 
 
 class Watch:
-    """
-    Counts the waits of a task and of all that it starts, and cancels it at the one number *at*.
-    """
+    """Counts the waits of a task and all that it starts, and cancels it at number *at*."""
 
     def __init__(self, at: int, mode: Mode) -> None:
         self._at = at
@@ -191,9 +187,7 @@ async def talking(scene: Scene, ground: Ground, book: Book) -> AsyncGenerator[Ta
 
 
 async def resumed(talk: Talk, model: Model, ground: Ground) -> set[str]:
-    """
-    Use the object of a turn that was cancelled at once; return what is broken before and behind.
-    """
+    """Use the object of a cancelled turn at once; return what is broken before and after."""
     others = asyncio.all_tasks() - {asyncio.current_task()}
     broken = {f"left: {task.get_name()}" for task in others}
     talk.book.write("end", "killed", "0")
@@ -216,10 +210,12 @@ async def check_point(
         return watch.waits > at, await resumed(talk, model, ground)
 
 
-def points(scene: Scene, grounds: Grounds, mode: Mode) -> tuple[int, Counter[str]]:
-    """Cancel a talk at every place; return how many there were, and how often what was broken."""
+def points(
+    scene: Scene, grounds: Grounds, mode: Mode, *, step: int = 1
+) -> tuple[int, Counter[str]]:
+    """Cancel a talk at every *step*-th place; return how many there were, and what was broken."""
     model, broken = model_of(scene), Counter[str]()
-    for at in range(MOST):
+    for at in range(0, MOST, step):
         with grounds() as ground:
             has_next, found = asyncio.run(check_point(scene, ground, at, mode, model))
         broken.update(found)
@@ -239,19 +235,20 @@ def held() -> set[str]:
 
 
 @pytest.mark.parametrize(
-    ("scene", "mode"),
+    ("scene", "mode", "step"),
     [
-        pytest.param(scene, mode, marks=() if FAST.get(scene.name) == mode else pytest.mark.slow)
-        for scene in SCENES
-        for mode in MODES
+        *((scene, FAST[scene.name], 3) for scene in SCENES if scene.name in FAST),
+        *(
+            pytest.param(scene, mode, 1, marks=pytest.mark.slow)
+            for scene in SCENES
+            for mode in MODES
+        ),
     ],
     ids=str,
 )
-def test_a_cancelled_turn_is_resumed(scene: Scene, mode: Mode) -> None:
-    """
-    Cancelled anywhere, a turn leaves no task and no half step, and goes on from there at once.
-    """
-    count, broken = points(scene, in_memory, mode)
+def test_a_cancelled_turn_is_resumed(scene: Scene, mode: Mode, step: int) -> None:
+    """Cancelled anywhere, a turn leaves no task and no half step, and continues at once."""
+    count, broken = points(scene, in_memory, mode, step=step)
 
     assert broken == {}
     assert count >= FEWEST
@@ -261,7 +258,7 @@ def test_a_cancelled_turn_is_resumed(scene: Scene, mode: Mode) -> None:
 def test_a_cancelled_turn_is_resumed_in_a_file(scene: Scene) -> None:
     """The same on a file; neither a thread nor a handle is left of it."""
     before = held()
-    count, broken = points(scene, in_file, "late")
+    count, broken = points(scene, in_file, "late", step=4)
 
     assert broken == {}
     assert count >= FEWEST // 2
@@ -327,18 +324,6 @@ async def lose_patience(stream: StreamingTurnResult, count: int) -> bool:
     return True
 
 
-async def lose_patience_at_once(stream: StreamingTurnResult, count: int) -> bool:
-    for _ in range(count):
-        try:
-            await anext(stream)
-        except StopAsyncIteration:
-            return False
-    with suppress(TimeoutError):
-        await asyncio.wait_for(anext(stream), 0)
-    await stream.aclose()
-    return True
-
-
 async def stop_waiting(stream: StreamingTurnResult, count: int) -> bool:
     async def result() -> object:
         return await stream.final_result
@@ -354,9 +339,7 @@ async def stop_waiting(stream: StreamingTurnResult, count: int) -> bool:
 
 
 async def left(scene: Scene, ground: Ground, part: Leaving, count: int) -> tuple[bool, set[str]]:
-    """
-    Leave a stream behind *count* of its events; return whether it went on, and what is broken.
-    """
+    """Leave a stream after *count* events; return whether it went on, and what is broken."""
     book = Book()
     async with talking(scene, ground, book) as talk:
         agent = agent_of(scene, talk.life, book)
@@ -364,22 +347,20 @@ async def left(scene: Scene, ground: Ground, part: Leaving, count: int) -> tuple
         return goes_on, await resumed(talk, MODEL, ground)
 
 
+WAYS = (close, leave, stop_waiting, forget, lose_patience)
+
+
 @pytest.mark.parametrize(
-    "part",
+    ("part", "step"),
     [
-        close,
-        leave,
-        stop_waiting,
-        *(
-            pytest.param(part, marks=pytest.mark.slow)
-            for part in (forget, lose_patience, lose_patience_at_once)
-        ),
+        *((part, 9) for part in WAYS),
+        *(pytest.param(part, 1, marks=pytest.mark.slow) for part in WAYS),
     ],
 )
-def test_a_stream_is_left(part: Leaving) -> None:
+def test_a_stream_is_left(part: Leaving, step: int) -> None:
     """Left at any event, in any way, a stream stops its turn, which can be resumed."""
     broken, count = Counter[str](), 0
-    for count in range(0, MOST, 5 if part is forget else 1):
+    for count in range(0, MOST, step):
         with in_memory() as ground:
             goes_on, found = asyncio.run(left(STREAMED, ground, part, count))
         broken.update(found)
@@ -390,21 +371,17 @@ def test_a_stream_is_left(part: Leaving) -> None:
     assert 40 <= count < MOST
 
 
-def test_a_stream_is_closed_while_somebody_reads_it() -> None:
+async def test_a_stream_is_closed_while_somebody_reads_it() -> None:
     """Who waits for an event of a stream that somebody else closes comes to its end."""
-
-    async def run() -> tuple[int, set[str]]:
-        book = Book()
-        with in_memory() as ground:
-            async with talking(STREAMED, ground, book) as talk:
-                agent = agent_of(STREAMED, talk.life, book)
-                stream = agent.run_stream(STREAMED.questions[0], thread=talk.thread)
-                reading = asyncio.create_task(read(stream))
-                await asyncio.sleep(0)
-                await stream.aclose()
-                return await reading, await resumed(talk, MODEL, ground)
-
-    count, broken = asyncio.run(run())
+    book = Book()
+    with in_memory() as ground:
+        async with talking(STREAMED, ground, book) as talk:
+            agent = agent_of(STREAMED, talk.life, book)
+            stream = agent.run_stream(STREAMED.questions[0], thread=talk.thread)
+            reading = asyncio.create_task(read(stream))
+            await asyncio.sleep(0)
+            await stream.aclose()
+            count, broken = await reading, await resumed(talk, MODEL, ground)
 
     assert broken == set()
     assert count == 0

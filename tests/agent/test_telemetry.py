@@ -68,9 +68,7 @@ def play(watched: Watched, *threads: str) -> None:
 
 
 def test_a_turn_is_a_span_of_the_conventions() -> None:
-    """
-    A turn is `invoke_agent` with the agent, the thread, the model, how it ran and what it took.
-    """
+    """A turn is `invoke_agent` with agent, thread, model, how it ran and what it took."""
     watched = watch()
     play(watched, "t-1")
     span = watched.span("invoke_agent helper")
@@ -138,9 +136,7 @@ def test_a_tool_is_a_span_of_the_conventions() -> None:
 
 
 def test_a_fold_is_one_span() -> None:
-    """
-    A fold is `compact_history` with its counts, tokens, status, reason and who wrote the summary.
-    """
+    """A fold is `compact_history` with its counts, tokens, status, reason and summarizer."""
     watched = watch()
     play(watched, "t-1")
 
@@ -165,9 +161,7 @@ def test_a_fold_is_one_span() -> None:
 
 
 def test_turns_at_once_are_never_mixed() -> None:
-    """
-    Of a hundred turns in one loop each is a trace of its own, with all of its spans and no other.
-    """
+    """Of a hundred turns in one loop each is a trace of its own with all its spans."""
     watched = watch()
     names = [f"t-{at}" for at in range(100)]
     play(watched, *names)

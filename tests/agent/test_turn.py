@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import pytest
 
 from foldline import Agent, AgentOptions, MemoryStore, Message, ToolContext, TurnResult, Usage
+from foldline.agent import turn
 from foldline.agent.turn import repeated_call, termination
-from foldline.errors import ModelError, RunStartError
+from foldline.errors import ModelError, RunStartError, ThreadConflictError
 from foldline.events import (
     DecisionEvent,
     IterationStartedEvent,
@@ -19,7 +20,11 @@ from foldline.history.messages import Native, NativeFormat
 from foldline.history.parts import ToolCallPart
 from foldline.providers.model import ChatModel, ChatRequest, ChatResponse
 from foldline.testing.model import ModelStep, ScriptedModel, calls
+from foldline.threads.change import Change
+from foldline.threads.key import ThreadKey
 from foldline.threads.loop_state import COMPLETED, AgentLoopState
+from foldline.threads.store import ThreadStore
+from foldline.threads.stores.memory import MemoryStorage
 
 
 def look(at: int) -> str:
@@ -148,9 +153,7 @@ def _state() -> AgentLoopState:
 
 
 def test_what_is_decided() -> None:
-    """
-    A terminated state, failures, iterations and time end a turn, in this order; else it goes on.
-    """
+    """A terminated state, failures, iterations and time end a turn, in this order."""
     options = AgentOptions(max_duration=5, max_iterations=2)
     failed = _state().with_failure().with_failure().with_failure()
 
@@ -163,16 +166,15 @@ def test_what_is_decided() -> None:
     )
 
 
-def test_a_turn_that_takes_too_long_makes_no_further_call() -> None:
+def test_a_turn_that_takes_too_long_makes_no_further_call(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """After its time the turn ends with everything that was said so far."""
+    clock = iter([0.0, 1.0, 6.0])
+    monkeypatch.setattr(turn, "perf_counter", lambda: next(clock, 7.0))
+    result = run([calls(("look", {"at": 1}))], options=AgentOptions(max_duration=5))
 
-    async def slow(_: ChatRequest) -> Message:
-        await asyncio.sleep(0.02)
-        return calls(("look", {"at": 1}))
-
-    result = run([slow], options=AgentOptions(max_duration=0.01))
-
-    assert result.termination_reason == "Maximum duration (0.01 s) reached"
+    assert result.termination_reason == "Maximum duration (5 s) reached"
     assert result.iterations == 1
 
 
@@ -195,7 +197,7 @@ def test_unknown_tools_can_end_the_turn() -> None:
 
 
 @pytest.mark.parametrize("parallel", [True, False], ids=["parallel", "sequential"])
-def test_answers_stand_in_the_order_of_the_calls(*, parallel: bool) -> None:
+async def test_answers_stand_in_the_order_of_the_calls(*, parallel: bool) -> None:
     """Whichever tool finishes first, the history has the order of the calls."""
     finished: list[int] = []
 
@@ -204,23 +206,20 @@ def test_answers_stand_in_the_order_of_the_calls(*, parallel: bool) -> None:
         finished.append(milliseconds)
         return milliseconds
 
-    async def live() -> TurnResult:
-        asked = calls(*(("wait", {"milliseconds": number}) for number in (30, 1, 15)))
-        agent = Agent(
-            ScriptedModel([asked, "fine"]),
-            tools=[wait],
-            options=AgentOptions(parallel_tool_calls=parallel),
-        )
-        return await agent.run("wait")
-
-    result = asyncio.run(live())
+    asked = calls(*(("wait", {"milliseconds": number}) for number in (30, 1, 15)))
+    agent = Agent(
+        ScriptedModel([asked, "fine"]),
+        tools=[wait],
+        options=AgentOptions(parallel_tool_calls=parallel),
+    )
+    result = await agent.run("wait")
     answers = [one.tool_call_responses[0].response for one in result.messages if one.role == "tool"]
 
     assert answers == ["30", "1", "15"]
     assert finished == ([1, 15, 30] if parallel else [30, 1, 15])
 
 
-def test_a_tool_knows_its_call() -> None:
+async def test_a_tool_knows_its_call() -> None:
     """A parameter of the kind `ToolContext` is filled in; the key differs from call to call."""
     seen: list[ToolContext] = []
 
@@ -228,12 +227,9 @@ def test_a_tool_knows_its_call() -> None:
         seen.append(context)
         return "noted"
 
-    async def live() -> None:
-        asked = calls(("note", {"at": 1}), ("note", {"at": 2}))
-        thread = await MemoryStore().thread("t1", tenant="acme")
-        await Agent(ScriptedModel([asked, "fine"]), tools=[note]).run("note", thread=thread)
-
-    asyncio.run(live())
+    asked = calls(("note", {"at": 1}), ("note", {"at": 2}))
+    thread = await MemoryStore().thread("t1", tenant="acme")
+    await Agent(ScriptedModel([asked, "fine"]), tools=[note]).run("note", thread=thread)
     one, two = sorted(seen, key=lambda context: context.call_id)
 
     assert (one.thread_id, one.tenant, one.iteration, one.attempt) == ("t1", "acme", 0, 1)
@@ -241,18 +237,14 @@ def test_a_tool_knows_its_call() -> None:
     assert one.idempotency_key != two.idempotency_key
 
 
-def test_calls_without_ids_get_ids_of_their_own() -> None:
+async def test_calls_without_ids_get_ids_of_their_own() -> None:
     """Two calls that a vendor gave no id, or the same, are told apart; their own item goes."""
     native = Native(format=NativeFormat.OPENAI_CHAT, item="{}")
     parts = tuple(ToolCallPart(name, "look", '{"at":1}') for name in ("", "x", "x"))
     step = Message(role="assistant", parts=parts, native=native)
-
-    async def live() -> TurnResult:
-        model = ScriptedModel([ChatResponse(messages=(step,)), "fine"])
-        return await Agent(model, tools=[look]).run("look")
-
     # The scripted model numbers what has no id; a duplicate is left to the turn.
-    result = asyncio.run(live())
+    model = ScriptedModel([ChatResponse(messages=(step,)), "fine"])
+    result = await Agent(model, tools=[look]).run("look")
     said = result.messages[1]
 
     assert len({call.id for call in said.tool_calls}) == 3
@@ -262,26 +254,52 @@ def test_calls_without_ids_get_ids_of_their_own() -> None:
     ]
 
 
-def test_a_turn_keeps_others_out_of_its_thread_object() -> None:
+async def test_a_turn_keeps_others_out_of_its_thread_object() -> None:
     """A second turn on the same object is refused while the first runs."""
+    thread = await MemoryStore().thread("t")
+    gate = asyncio.Event()
 
-    async def live() -> None:
-        thread = await MemoryStore().thread("t")
-        gate = asyncio.Event()
+    async def answer(_: ChatRequest) -> str:
+        gate.set()
+        await asyncio.sleep(0.02)
+        return "fine"
 
-        async def answer(_: ChatRequest) -> str:
-            gate.set()
-            await asyncio.sleep(0.02)
-            return "fine"
+    agent = Agent(ScriptedModel([answer]))
+    first = asyncio.create_task(agent.run("hi", thread=thread))
+    await gate.wait()
+    with pytest.raises(RunStartError, match="a turn is running"):
+        await agent.run("hi again", thread=thread)
+    assert (await first).text == "fine"
 
-        agent = Agent(ScriptedModel([answer]))
-        first = asyncio.create_task(agent.run("hi", thread=thread))
-        await gate.wait()
-        with pytest.raises(RunStartError, match="a turn is running"):
-            await agent.run("hi again", thread=thread)
-        assert (await first).text == "fine"
 
-    asyncio.run(live())
+async def test_a_message_through_the_same_object_ends_the_turn() -> None:
+    """The answer is not stored after a message that was being stored while the model answered."""
+
+    class Slow(MemoryStorage):
+        adding: asyncio.Event | None = None
+
+        async def commit(self, key: ThreadKey, change: Change) -> None:
+            if self.adding is not None and not self.adding.is_set():
+                self.adding.set()
+                for _ in range(50):
+                    await asyncio.sleep(0)
+            await super().commit(key, change)
+
+    storage = Slow()
+    thread = await ThreadStore(storage).thread("t")
+    adding: list[asyncio.Task[None]] = []
+
+    async def answer(_: ChatRequest) -> str:
+        storage.adding = asyncio.Event()
+        adding.append(asyncio.create_task(thread.add_message(Message.user("wait"))))
+        await storage.adding.wait()
+        return "fine"
+
+    with pytest.raises(ThreadConflictError):
+        await Agent(ScriptedModel([answer])).run("hi", thread=thread)
+    await asyncio.wait(adding)
+
+    assert [message.text for message in await thread.get_messages()] == ["hi", "wait"]
 
 
 def test_a_model_that_says_nothing_ends_the_turn() -> None:
@@ -299,7 +317,7 @@ def test_a_model_that_says_nothing_ends_the_turn() -> None:
         (ChatResponse(messages=(Message.user("hi"),)), "must return assistant messages, got role"),
     ],
 )
-def test_a_model_that_answers_nonsense_is_named(answer: object, says: str) -> None:
+async def test_a_model_that_answers_nonsense_is_named(answer: object, says: str) -> None:
     """What is no response is an error of the model, and the turn stays open."""
 
     class Odd:
@@ -308,14 +326,13 @@ def test_a_model_that_answers_nonsense_is_named(answer: object, says: str) -> No
         async def respond(self, request: ChatRequest) -> object:
             return answer
 
-    async def live() -> bool:
-        thread = await MemoryStore().thread("t")
-        model: ChatModel = Odd()  # type: ignore[assignment]
-        with pytest.raises(ModelError, match=says):
-            await Agent(model).run("hi", thread=thread)
-        return thread.execution_state is not None and thread.execution_state.is_open
+    thread = await MemoryStore().thread("t")
+    model: ChatModel = Odd()  # type: ignore[assignment]
+    with pytest.raises(ModelError, match=says):
+        await Agent(model).run("hi", thread=thread)
 
-    assert asyncio.run(live())
+    assert thread.execution_state is not None
+    assert thread.execution_state.is_open
 
 
 def test_each_iteration_shows_its_state_once() -> None:
@@ -335,14 +352,10 @@ def test_decisions_are_told() -> None:
     assert decisions == ["call_model", "call_model", "complete"]
 
 
-def test_a_message_says_which_agent_said_it() -> None:
+async def test_a_message_says_which_agent_said_it() -> None:
     """The name is stored with the message, and is neither sent nor hashed."""
-
-    async def live() -> tuple[TurnResult, ScriptedModel]:
-        model = ScriptedModel(["fine"])
-        return await Agent(model, name="helper").run("hi"), model
-
-    result, _ = asyncio.run(live())
+    model = ScriptedModel(["fine"])
+    result, _ = await Agent(model, name="helper").run("hi"), model
 
     assert result.messages[-1].metadata == {"agent": "helper"}
 

@@ -49,9 +49,7 @@ async def follow(agent: Agent, thread: ConversationThread, text: str) -> None:
 def test_the_advice_brings_a_turn_to_its_end(
     text: str, want: str, least: int, *, makes: bool, parallel: bool
 ) -> None:
-    """
-    Whichever step is unknown, in the end the input was said and answered once, and no tool ran twice.
-    """
+    """Whichever commit is unknown, in the end all was said and answered once."""
 
     async def turn(at: int) -> bool:
         # The thread is made, and says one thing, before.

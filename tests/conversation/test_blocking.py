@@ -32,9 +32,7 @@ def test_a_blocking_program_keeps_a_conversation(tmp_path: Path) -> None:
 
 
 def test_several_threads_share_a_store(tmp_path: Path) -> None:
-    """
-    Sixteen conversations in eight threads of the program go on at once in one store, and none mixes.
-    """
+    """Sixteen conversations in eight threads share one store, and none mixes."""
     store = SQLiteStore(tmp_path / "chat.db")
     agents = [
         Agent(ScriptedModel(repeat=lambda r: f"a: {r.messages[-1].text}", delay=0), name="a"),

@@ -51,9 +51,7 @@ def test_the_orchestrator_of_the_documents_works() -> None:
 
 
 def test_the_two_ways_to_answer_leave_the_same_thread() -> None:
-    """
-    Said on the thread or returned as a response: the messages and the reductions are the same.
-    """
+    """On the thread or as a response: the messages and the reductions are the same."""
 
     async def on_the_thread(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
         turn = await agents["agent"].run()
@@ -71,10 +69,8 @@ def test_the_two_ways_to_answer_leave_the_same_thread() -> None:
     assert first.last_reduction.message_hash == second.last_reduction.message_hash
 
 
-def test_the_orchestrator_is_told_everything() -> None:
-    """
-    It gets the full history, the new message last, and in the options what there is to know besides.
-    """
+async def test_the_orchestrator_is_told_everything() -> None:
+    """It gets the full history, the new message last, and the options."""
 
     async def act(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
         turn = await agents["agent"].run()
@@ -82,12 +78,8 @@ def test_the_orchestrator_is_told_everything() -> None:
 
     orchestrator = Recorded(act)
     conversation = Conversation(folding(), orchestrator=orchestrator)
-
-    async def tell() -> None:
-        await talk(conversation, 4)
-        await conversation.send("and?", options={"mood": "calm"}, config=AgentRunConfig())
-
-    asyncio.run(tell())
+    await talk(conversation, 4)
+    await conversation.send("and?", options={"mood": "calm"}, config=AgentRunConfig())
     thread = thread_of(conversation)
     first, last = orchestrator.options[0], orchestrator.options[-1]
     assert [len(history) for history in orchestrator.histories] == [1, 3, 5, 7, 9]
@@ -148,22 +140,16 @@ async def own_words(history: Sequence[Message], agents: Agents) -> Orchestration
 
 
 @pytest.mark.parametrize("act", [keep, copy, empty, final_history, plain_agent, own_words])
-def test_nothing_is_stored_twice(act: Act) -> None:
+async def test_nothing_is_stored_twice(act: Act) -> None:
     """Whichever way the response comes, each message is on the thread once."""
     conversation = Conversation([agent_named("a")], orchestrator=Recorded(act))
-
-    async def tell() -> None:
-        await conversation.send("one")
-        await conversation.send("two")
-
-    asyncio.run(tell())
-    assert texts(asyncio.run(conversation.messages())) == ["one", "a here", "two", "a here"]
+    await conversation.send("one")
+    await conversation.send("two")
+    assert texts(await conversation.messages()) == ["one", "a here", "two", "a here"]
 
 
-def test_what_is_said_beside_a_turn_is_stored_too() -> None:
-    """
-    A last word that the orchestrator adds to a turn is not lost, and the agent is the last one.
-    """
+async def test_what_is_said_beside_a_turn_is_stored_too() -> None:
+    """A message that the orchestrator adds to a turn is stored after it."""
 
     async def act(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
         turn = await agents["a"].run()
@@ -171,13 +157,9 @@ def test_what_is_said_beside_a_turn_is_stored_too() -> None:
 
     orchestrator = Recorded(act)
     conversation = Conversation([agent_named("a")], orchestrator=orchestrator)
-
-    async def tell() -> OrchestrationResult:
-        await conversation.send("one")
-        return await conversation.send("two")
-
-    result = asyncio.run(tell())
-    assert texts(asyncio.run(conversation.messages()))[-2:] == ["a here", "That was a."]
+    await conversation.send("one")
+    result = await conversation.send("two")
+    assert texts(await conversation.messages())[-2:] == ["a here", "That was a."]
     assert texts(result.response) == ["a here", "That was a."]
     assert orchestrator.options[1].last_agent == "host"
 
@@ -235,9 +217,7 @@ def test_a_stored_response_tells_who_said_it(act: Act) -> None:
 
 
 def test_a_reduction_of_other_messages_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
-    """
-    A record that does not stand for the messages of the thread is not applied; the answer is kept.
-    """
+    """A reduction of other messages is not applied; the answer is kept."""
 
     async def act(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
         changed = [Message.user("something else"), *history[1:]]
@@ -268,9 +248,7 @@ def last_alone(history: Sequence[Message]) -> list[Message]:
 def test_a_changed_history_is_answered_as_it_is(
     change: Callable[[Sequence[Message]], list[Message]],
 ) -> None:
-    """
-    The reduction of the thread is not used where it does not stand for the history handed over.
-    """
+    """The reduction of the thread is used only if it matches the given history."""
 
     async def act(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
         if len(history) < 9:

@@ -49,9 +49,7 @@ def test_the_model_chooses() -> None:
 
 
 def test_the_model_is_told_what_the_agents_are_for() -> None:
-    """
-    The request holds names and descriptions, by default the instructions, and what was said, fenced.
-    """
+    """The request holds names, descriptions and what was said, fenced."""
     model = ScriptedModel(["billing"])
     router = ModelRouter(model, descriptions={"tech": "Repairs   things."})
     conversation = Conversation([BILLING, TECH, agent_named("host")], orchestrator=router)
@@ -70,9 +68,7 @@ def test_the_model_is_told_what_the_agents_are_for() -> None:
 
 
 def test_the_request_is_bounded() -> None:
-    """
-    On a long thread with long messages and long instructions the model reads no more than on a short one.
-    """
+    """The request does not grow with the thread, its messages or the instructions."""
     words = "a word " * 20_000
     model = ScriptedModel(repeat="tech")
     agents = [Agent(ScriptedModel(repeat=words), name=name, instructions=words) for name in "ab"]
@@ -107,9 +103,7 @@ def test_without_a_name_the_last_agent_goes_on(word: ModelStep, reason: str) -> 
 
 
 def test_a_last_agent_that_is_gone_is_not_chosen() -> None:
-    """
-    Without a name the first agent answers, where the one that answered last does not exist any more.
-    """
+    """Without a name the first agent answers if the last one does not exist any more."""
     conversation, _ = routed("tech")
     send(conversation, "one")
     other = Conversation(

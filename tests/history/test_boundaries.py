@@ -7,10 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foldline.history.boundaries import is_safe_cut, safe_cut
-from foldline.history.history import History
+from foldline.history.history import COUNTING_UNITS, CountingUnit, History
 from foldline.history.messages import Message, Role
 from foldline.history.parts import Part, ReasoningPart, TextPart, ToolCallPart, ToolCallResponsePart
-from foldline.history.units import COUNTING_UNITS, CountingUnit
 
 
 WORDS = st.lists(

@@ -23,23 +23,23 @@ tenants share a cache
 
 agent/portal.py: agent/test_folding.py
 a new loop for each blocking call
-- if self._loop is None:
-+ if True:
+- loop = self._loops.setdefault(getpid(), made)
++ loop = self._loops[getpid()] = made
 
 agent/reducer.py: agent/test_folding.py
 the same fold is made by everybody
 - async with self._cache.folds.alone(place):
 + async with self._cache.folds.alone(object()):
 a failed fold shows what was not in force
-- active = result.state or call.verdict.state
-+ active = result.state or call.given
+- result.state or call.verdict.state,
++ result.state or call.given,
 
 agent/reducer.py: agent/test_reducer.py
 the failure of a summarizer fails the turn
 - return SummaryFailure(type(error).__name__, defect=defect)
 + raise error
 
-agent/tools/signature.py: agent/test_linear.py
+agent/tools/signature.py: properties/test_linear.py::test_no_pattern_is_worse_than_linear
 spaces in a docstring take quadratic time
 - (\w+)(?:\s*\(.*?\))?\s*:(?:
 + (\w+)\s*(?:\(.*?\))?\s*:(?:

@@ -68,6 +68,11 @@ a conflict is tried again blindly
 -             return
 +             return
 
+agent/progress.py: agent/test_turn.py::test_a_message_through_the_same_object_ends_the_turn
+a step overtakes what is being stored through the same object
+- return structs.replace(change, expected=thread.head.revision)
++ return change
+
 agent/tool_batch.py: agent/crashes/test_handles.py
 a handle that has lost writes to a run that goes on
 - if state is None or len(state.current_messages) == thread.count or not runs:
@@ -126,7 +131,7 @@ an earlier answer is taken for a later one
 
 agent/turn.py: agent/test_interrupted_tools.py
 what tools have done is lost where somebody speaks
--                 await batch.keep()
+-                 await batch.keep(conflict)
 +                 pass
 
 threads/thread.py: agent/test_cancellation.py::test_a_cancelled_turn_is_resumed

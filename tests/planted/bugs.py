@@ -35,8 +35,9 @@ ROOMS: Final[Mapping[str, tuple[Bug, ...]]] = MappingProxyType(
 )
 """The bugs of each room."""
 
-# What `make test` runs has to notice most bugs; the rest is tried only if it does not.
-_MARKS = ("not slow and not long", "slow and not long")
+# What `make test` runs has to notice most bugs; the full depth is tried only if it does not.
+_DEPTHS = (("fast", "not slow and not long"), ("thorough", "not long"))
+_PATIENCE = 200.0
 _ROOT = Path(__file__).resolve().parents[2]
 _FAILED = re.compile(r"^FAILED (\S+?::\w+(?:\[.*?\])?)(?: - .*)?$", re.MULTILINE)
 
@@ -55,33 +56,52 @@ def failing(bug: Bug, folder: Path) -> str | None:
     module = source / "foldline" / bug.module
     text = module.read_text(encoding="utf-8")
     module.write_text(text.replace(bug.old, bug.new), encoding="utf-8")
-    for mark in _MARKS:
-        failed = _failed(source, folder, [f"tests/{bug.tests}"], "-x", "-m", mark)
+    for depth in _DEPTHS:
+        failed = _failed(source, folder, [f"tests/{bug.tests}"], depth, patience=_PATIENCE)
         if failed:
             return failed[0]
     return None
 
 
-def _failed(source: Path, folder: Path, tests: Iterable[str], *options: str) -> list[str]:
-    """Return which of *tests* fail with the package in *source*."""
-    command = [sys.executable, "-m", "pytest", "-q", "--no-header", "--tb=no", *options]
-    done = subprocess.run(
-        [*command, "-p", "no:cacheprovider", "-p", "no:randomly", *tests],
-        cwd=_ROOT,
-        env={
-            **os.environ,
-            "PYTHONPATH": str(source),
-            "HYPOTHESIS_PROFILE": "thorough",
-            "PYTHONDONTWRITEBYTECODE": "1",
-            # Wide, so that no line of the report is cut.
-            "COLUMNS": "500",
-            # What fails because of a bug is not remembered for later runs.
-            "HYPOTHESIS_STORAGE_DIRECTORY": str(folder / "examples"),
-        },
-        stdout=subprocess.PIPE,
-        text=True,
-        check=False,
-    )
+def _failed(
+    source: Path,
+    folder: Path,
+    tests: Iterable[str],
+    depth: tuple[str, str] = _DEPTHS[-1],
+    *,
+    patience: float | None = None,
+) -> list[str]:
+    """
+    Return the first of *tests* that fails with the package in *source*, or those that do not end.
+
+    Without *patience* all that fail are returned, however long it takes.
+    """
+    profile, mark = depth
+    command = [sys.executable, "-m", "pytest", "-q", "--no-header", "--tb=no", "-m", mark]
+    if patience is not None:
+        command.append("-x")
+    try:
+        done = subprocess.run(
+            [*command, "-p", "no:cacheprovider", "-p", "no:randomly", *tests],
+            cwd=_ROOT,
+            env={
+                **os.environ,
+                "PYTHONPATH": str(source),
+                "HYPOTHESIS_PROFILE": profile,
+                "PYTHONDONTWRITEBYTECODE": "1",
+                # Wide, so that no line of the report is cut.
+                "COLUMNS": "500",
+                # What fails because of a bug is not remembered for later runs.
+                "HYPOTHESIS_STORAGE_DIRECTORY": str(folder / "examples"),
+            },
+            stdout=subprocess.PIPE,
+            text=True,
+            check=False,
+            timeout=patience,
+        )
+    except subprocess.TimeoutExpired:
+        # A bug may leave a task that nothing ends.
+        return [*tests]
     return _FAILED.findall(done.stdout)
 
 

@@ -50,6 +50,9 @@ cut inside a tool group
 cut counted over system messages
 - index = len(self) - size
 + index = self.total - size
+one answer is cut in two
+- if before is not None and before.role == role and before.name == message.name:
++ if False:
 a call that was given up holds the cut
 - self._open.clear()
 + self._open.copy()

@@ -68,6 +68,9 @@ reduction/verdict.py: reduction/test_verdict.py
 a reduction of another configuration is used
 - one.config_fingerprint == config_fingerprint
 + True
+the stored threshold decides
+- units > config.limits.ceiling
++ units > (active.target_count + active.reduction_threshold if active else config.limits.ceiling)
 the trigger is not strict
 - > config.limits.ceiling
 + >= config.limits.ceiling

@@ -152,11 +152,7 @@ class Agent:
         return self._setup.reducer
 
     async def close(self) -> None:
-        """
-        Close the connections of the models that the agent has opened, like leaving its context.
-
-        Models that were passed in stay open.
-        """
+        """Close the connections of the models that the agent has opened, not of those passed in."""
         for model in self._opened:
             if isinstance(model, _Closing):
                 await model.close()
@@ -265,7 +261,6 @@ def _reducer(
     options: AgentOptions,
     observer: Observer | None,
 ) -> tuple[HistoryReducer, ChatModel | None]:
-    """Return the reducer, and the model that was opened for its summaries, if any."""
     chain, opened = given or (), None
     if given is None and config.enabled and config.strategy == "summarizing":
         provider = config.summarizer_provider

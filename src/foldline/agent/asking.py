@@ -38,11 +38,7 @@ _TAKEN_SHARE = 0.9
 
 
 class Asking:
-    """
-    One model call with the reduction before it.
-
-    After `run`, either `response` is set, or a fold has ended the turn.
-    """
+    """One model call with the reduction before it: sets `response`, unless a fold ends the turn."""
 
     def __init__(
         self,
@@ -98,11 +94,7 @@ class Asking:
                 return
 
     async def _window(self, *, waits: bool = False) -> ThreadWindow:
-        """
-        Return the part of the thread that the call needs, and report a background fold in it.
-
-        With *waits* it is read after the background fold that is running.
-        """
+        """Return what the call needs of the thread; with *waits*, after the running fold."""
         reducer, thread = self._setup.reducer, self._progress.thread
         background = self._setup.background
         if background is not None and waits and background.is_running(self._fold_key):
@@ -182,18 +174,18 @@ class Asking:
     async def _keep(self, fold: ReductionMetadata, reason: str | None) -> None:
         """Store *fold*; if it ends the turn for a *reason*, in the commit that ends it."""
         self.reduction = fold
+        change = Change(reduction=fold.state, archive=self._archives)
         try:
             if reason is None:
-                change = Change(reduction=fold.state, archive=self._archives)
                 await self._progress.commit(change)
             else:
-                await self._progress.end(reason, reduction=fold.state, archive=self._archives)
+                await self._progress.end(reason, change)
         except ConfigError:
             if not fold.state.goes_back_from(self._progress.thread.last_reduction):
                 raise
             # Another writer has folded further meanwhile; that fold stays.
             if reason is not None:
-                await self._progress.end(reason)
+                await self._progress.end(reason, Change())
 
     def _is_too_long(self, event: HistoryReductionEvent | None) -> bool:
         """Whether the vendor would refuse the view of *event*, judging by its earlier refusals."""

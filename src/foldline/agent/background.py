@@ -56,12 +56,7 @@ class BackgroundFold:
         return key in self._flights
 
     def start(self, key: FoldKey, fold: Callable[[], Awaitable[ReductionMetadata | None]]) -> None:
-        """
-        Make a fold with *fold*, which also stores it, unless one of *key* is running.
-
-        Raises:
-            ConfigError: This was not entered, or in another event loop.
-        """
+        """Make a fold with *fold*, which also stores it, unless one of *key* is running."""
         if self._loop is not asyncio.get_running_loop():
             message = "enter BackgroundFold with `async with`, in the event loop of the turns, before them"
             raise ConfigError(message)
@@ -73,12 +68,7 @@ class BackgroundFold:
     def landed(
         self, key: FoldKey, reduction: HistoryReductionState | None
     ) -> ReductionMetadata | None:
-        """
-        Return the last finished fold of *key*, once, if *reduction* came from it.
-
-        A fold that was undone, or whose thread was cleared or deleted, is never returned; one that
-        the caller does not see yet is kept for later.
-        """
+        """Return the last finished fold of *key*, once, if *reduction* came from it."""
         made = self._landed.get(key)
         if made is None or not made.state.is_same_as(reduction):
             return None

@@ -31,12 +31,7 @@ class Outcome(Struct, Generic[_Value], frozen=True, kw_only=True):
 async def bounded(
     work: Callable[[], Awaitable[_Value]], *, seconds: float | None
 ) -> Outcome[_Value]:
-    """
-    Return the outcome of *work* after at most *seconds* and the time it needs to clean up.
-
-    It runs in a task of its own, with a copy of the context variables. If it ignores being cancelled,
-    nobody waits for it any longer, and whatever it returns or raises then is dropped.
-    """
+    """Return the outcome of *work*; if it ignores being cancelled, nobody waits any longer."""
     task = asyncio.create_task(_outcome(work))
     try:
         done, _ = await asyncio.wait([task], timeout=seconds)

@@ -17,11 +17,7 @@ __all__ = ["ReductionCache", "SingleFlight"]
 
 
 class SingleFlight:
-    """
-    Lets one task at a time work on each key; the others wait for it.
-
-    Tasks of different event loops do not wait for each other. Unused keys are forgotten.
-    """
+    """Lets one task of a loop at a time work on each key; the others wait for it."""
 
     def __init__(self) -> None:
         self._locks: WeakValueDictionary[

@@ -54,8 +54,6 @@ _BLOCKS: Mapping[type[ChatDelta], _Block] = MappingProxyType(
 
 
 class _Deltas(Struct):
-    """Turns the pieces of one response into events that start, continue and end."""
-
     iteration: int
     emit: Callable[[AgentEvent], None]
     open: _Block | None = None
@@ -113,11 +111,7 @@ async def ask_model(
     observer: Observer | None,
     reduction: HistoryReductionEvent | None,
 ) -> ChatResponse:
-    """
-    Return the answer of *model* to *request*, and emit it while it arrives.
-
-    *streams* asks the model to stream if it can; *reduction* is how the request's view was made.
-    """
+    """Return the answer of *model* to *request*, and emit it while it arrives."""
     deltas = _Deltas(iteration, emit)
     streaming = model if streams and isinstance(model, StreamingChatModel) else None
     observed: Observation[ChatResponse] | nullcontext[None] = nullcontext()

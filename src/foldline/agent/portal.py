@@ -11,7 +11,7 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import wait
 from contextlib import suppress
 from os import getpid
-from threading import Lock, Thread
+from threading import Thread
 from typing import TypeVar, TypeVarTuple
 
 from msgspec import Struct
@@ -30,43 +30,26 @@ _PATIENCE = 0.5
 
 
 class _Ended(Struct, frozen=True):
-    """The work raised something that ends the process."""
-
     error: BaseException
 
 
 class Portal:
-    """
-    Runs coroutine functions for callers without an event loop, all of them in one loop.
-
-    Any number of threads may call it at once. Its own thread starts with the first call, and again
-    in a forked process; it never keeps a process from ending.
-    """
+    """Runs coroutine functions in one loop for any number of threads without one."""
 
     def __init__(self) -> None:
-        self._threads: dict[int, _LoopThread] = {}
+        # By process: a fork has no such thread.
+        self._loops: dict[int, asyncio.AbstractEventLoop] = {}
 
     def run(
         self,
         work: Callable[[*_Arguments], Coroutine[object, object, _Result]],
         *arguments: *_Arguments,
     ) -> _Result:
-        """
-        Return what `await work(*arguments)` returns, or raise what it raises.
-
-        The work sees the context variables of the caller. It is cancelled if the caller is
-        interrupted, for example by Ctrl-C.
-
-        Raises:
-            BlockingCallError: An event loop is running in this thread.
-        """
+        """Return what `await work(*arguments)` returns, or raise what it raises."""
         # The public function raises if there is no loop.
         if asyncio._get_running_loop() is not None:  # noqa: SLF001
             raise BlockingCallError
-        # By process: a fork has no such thread, and may have a lock that nothing releases.
-        thread = self._threads.get(getpid()) or self._threads.setdefault(getpid(), _LoopThread())
-        loop = thread.loop()
-        future = asyncio.run_coroutine_threadsafe(_outcome(work, *arguments), loop)
+        future = asyncio.run_coroutine_threadsafe(_outcome(work, *arguments), self._loop())
         try:
             while not wait((future,), timeout=_PATIENCE).done:
                 pass
@@ -77,22 +60,17 @@ class Portal:
             raise result.error
         return result
 
-
-class _LoopThread:
-    """A daemon thread in which a loop runs forever."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._loop: asyncio.AbstractEventLoop | None = None
-
-    def loop(self) -> asyncio.AbstractEventLoop:
-        """Return the running loop."""
-        with self._lock:
-            if self._loop is None:
-                loop = asyncio.new_event_loop()
+    def _loop(self) -> asyncio.AbstractEventLoop:
+        loop = self._loops.get(getpid())
+        if loop is None:
+            made = asyncio.new_event_loop()
+            # No lock: in a fork it might be one that nothing releases.
+            loop = self._loops.setdefault(getpid(), made)
+            if loop is made:
                 Thread(target=_serve, args=(loop,), name="foldline-portal", daemon=True).start()
-                self._loop = loop
-            return self._loop
+            else:
+                made.close()
+        return loop
 
 
 def _serve(loop: asyncio.AbstractEventLoop) -> None:

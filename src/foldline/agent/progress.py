@@ -1,10 +1,10 @@
 """What the turns of an agent share, and how far one of them has come."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from operator import attrgetter
 
-from msgspec import UNSET, Struct, UnsetType, structs
+from msgspec import Struct, structs
 
 from foldline.agent.background import BackgroundFold
 from foldline.agent.config import AgentOptions
@@ -15,7 +15,6 @@ from foldline.agent.tools import Tool
 from foldline.errors import CommitUnknownError, ThreadConflictError
 from foldline.history.messages import Message
 from foldline.providers.model import ChatModel
-from foldline.reduction.state import HistoryReductionState
 from foldline.threads.change import Change
 from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.thread import ConversationThread
@@ -92,23 +91,11 @@ class Progress:
         run = None if state is None else (state.run_id, state.iteration, state.is_open)
         return thread.head.created_at, thread.head.count, run, tuple(thread.pending_tools)
 
-    async def end(
-        self,
-        reason: str,
-        *,
-        messages: Sequence[Message] = (),
-        reduction: HistoryReductionState | UnsetType = UNSET,
-        archive: bool = False,
-    ) -> None:
-        """Commit the end of the turn, for *reason*."""
-        change = Change(
-            messages=messages,
-            execution=self.state.terminated(reason),
-            reduction=reduction,
-            archive=archive,
-            settled=list(map(attrgetter("call_id"), self.thread.pending_tools)),
-        )
-        await self.commit(change)
+    async def end(self, reason: str, change: Change) -> None:
+        """Commit the end of the turn, for *reason*, with *change*."""
+        settled = list(map(attrgetter("call_id"), self.thread.pending_tools))
+        ended = self.state.terminated(reason)
+        await self.commit(structs.replace(change, execution=ended, settled=settled))
         self.emit_checkpoint("saved")
 
     def emit_checkpoint(self, operation: CheckpointOperation, *, pending: int = 0) -> None:

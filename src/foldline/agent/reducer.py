@@ -15,13 +15,12 @@ from msgspec import Struct, structs
 from foldline.agent.arguments import summarizer_chain
 from foldline.agent.bounded import bounded
 from foldline.agent.cache import ReductionCache
-from foldline.agent.call import Call, age, event_of
 from foldline.agent.portal import PORTAL
 from foldline.agent.telemetry import Observer
-from foldline.agent.wire import read_items
+from foldline.agent.wire import Items, read_items
 from foldline.checks import expect, expect_seconds, expect_whole
 from foldline.errors import BlockingCallError, SummarizerError
-from foldline.history.history import History
+from foldline.history.history import CountingUnit, History
 from foldline.history.messages import Message, NativeFormat, total_usage
 from foldline.history.tokens import TokenCounter
 from foldline.providers.digest.summarizer import DigestSummarizer
@@ -29,6 +28,7 @@ from foldline.providers.summarizer import Summarizer, metered
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig, fingerprint
 from foldline.reduction.event import (
     CIRCUIT_BREAKER_TERMINATION,
+    EarlierReduction,
     HistoryReductionEvent,
     Reason,
     ReductionStatus,
@@ -36,9 +36,9 @@ from foldline.reduction.event import (
 from foldline.reduction.fold import DEFAULT_SUMMARY_BUDGET, FoldOptions, FoldResult, fold
 from foldline.reduction.request import Reply, SummaryFailure, SummaryRequest, run_flow
 from foldline.reduction.state import HistoryReductionState, hash_of
-from foldline.reduction.verdict import Verdict, decide
+from foldline.reduction.verdict import Verdict, decide, outcome_of
 from foldline.reduction.version_1 import carried_over
-from foldline.reduction.view import view_of
+from foldline.reduction.view import view_of, view_tokens
 
 
 __all__ = ["DEFAULT_TIMEOUT", "HistoryReducer", "ReducedHistory"]
@@ -72,6 +72,19 @@ class ReducedHistory(Struct, Generic[_Item], frozen=True, kw_only=True):
         """Why the turn should end before the model call; None if it should continue."""
         performed = self.event is not None and self.event.status == "performed"
         return CIRCUIT_BREAKER_TERMINATION if performed and self.verdict.kind == "halt" else None
+
+
+class _Call(Struct, frozen=True, kw_only=True):
+    """One call of a reducer, up to its verdict."""
+
+    items: Items
+    given: HistoryReductionState | None
+    """The reduction that was passed in, or found in the cache."""
+
+    overrides: AgentRunConfig | None
+    scope: str
+    started: float
+    verdict: Verdict
 
 
 class HistoryReducer:
@@ -246,7 +259,7 @@ class HistoryReducer:
         overrides: AgentRunConfig | None,
         format: NativeFormat | None,
         scope: str,
-    ) -> Call:
+    ) -> _Call:
         started = perf_counter()
         if state is not None:
             hint = "read JSON with HistoryReductionState.from_json"
@@ -259,8 +272,7 @@ class HistoryReducer:
             carried = carried_over(state, items.history)
             if carried is not state:
                 state, verdict = carried, self._decided(items.history, carried, overrides)
-        call = Call(
-            config=self.config,
+        call = _Call(
             items=items,
             given=state,
             overrides=overrides,
@@ -279,7 +291,7 @@ class HistoryReducer:
         made = self.config_fingerprint
         return decide(history, self.config, state, config_fingerprint=made, overrides=overrides)
 
-    def _looked_up(self, call: Call, cache: ReductionCache) -> Call:
+    def _looked_up(self, call: _Call, cache: ReductionCache) -> _Call:
         """Return *call* decided with the reduction in *cache*, if that one covers more."""
         history, active = call.items.history, call.verdict.state
         if active is not None and not call.verdict.folds:
@@ -292,7 +304,7 @@ class HistoryReducer:
         verdict = self._decided(history, found, call.overrides)
         return structs.replace(call, given=found, verdict=verdict)
 
-    async def _settled(self, call: Call) -> ReducedHistory[Any]:
+    async def _settled(self, call: _Call) -> ReducedHistory[Any]:
         """Fold as *call* asks; if the same fold is being made already, wait for it and look again."""
         if self._cache is None:
             return await self._made(call)
@@ -304,23 +316,37 @@ class HistoryReducer:
                     return await self._made(call)
         return self._served(call)
 
-    def _place(self, call: Call) -> tuple[str, str, str]:
+    def _place(self, call: _Call) -> tuple[str, str, str]:
         """Return the same key for two calls that would make the same fold."""
         prefix = hash_of(call.items.history, call.verdict.cut)
         return call.scope, self.config_fingerprint, prefix
 
-    async def _made(self, call: Call) -> ReducedHistory[Any]:
+    async def _made(self, call: _Call) -> ReducedHistory[Any]:
         observed = nullcontext() if self.telemetry is None else self.telemetry.fold()
         with observed as made, metered() as spent:
-            reduced = self._folded(call, await self._fold(call))
-            assert reduced.event is not None
-            usage = total_usage(spent) if spent else None
-            event = structs.replace(reduced.event, summarizer_usage=usage)
-            if made is not None:
-                made(event)
-        return structs.replace(reduced, event=event)
+            result = await self._fold(call)
+            writing, wrote = result.writing, result.writing.summarizer
+            status: ReductionStatus = "failed" if result.state is None else "performed"
+            if self._cache is not None and result.state is not None:
+                self._cache.put(result.state, scope=call.scope)
+            if writing.failures:
+                _LOG.warning("summarizing went wrong (fold %s): %s", status, writing.failures)
+            reduced = self._shown(
+                call,
+                result.state or call.verdict.state,
+                status,
+                reason=result.reason,
+                summarizer=None if wrote is None else self._summarizers[wrote].name,
+                summarizer_calls=writing.calls,
+                summarizer_tokens=writing.tokens_read,
+                summarizer_usage=total_usage(spent) if spent else None,
+                failures=writing.failures,
+            )
+            if made is not None and reduced.event is not None:
+                made(reduced.event)
+        return reduced
 
-    async def _fold(self, call: Call) -> FoldResult:
+    async def _fold(self, call: _Call) -> FoldResult:
         history = call.items.history
         # The digest counts as the history does, so that its text keeps to the budget.
         digest = DigestSummarizer(counter=history.counter)
@@ -356,41 +382,44 @@ class HistoryReducer:
         expect("clock()", now, datetime)
         return now
 
-    def _served(self, call: Call) -> ReducedHistory[Any]:
-        verdict = call.verdict
-        if not self.config.enabled:
-            return ReducedHistory(
-                messages=call.items.given(), state=call.given, event=None, verdict=verdict
-            )
-        active, cache_age = verdict.state, None
-        if active is not None:
-            cache_age = age(active.created_at, self._now())
-        status: ReductionStatus = "skipped" if active is None else "cache_hit"
-        view = view_of(call.items.history, active)
+    def _served(self, call: _Call) -> ReducedHistory[Any]:
+        if self.config.enabled:
+            active = call.verdict.state
+            return self._shown(call, active, "skipped" if active is None else "cache_hit")
         return ReducedHistory(
-            messages=call.items.write(view),
-            state=verdict.state or call.given,
-            event=event_of(call, active, shown=len(view), status=status, cache_age=cache_age),
-            verdict=verdict,
+            messages=call.items.given(), state=call.given, event=None, verdict=call.verdict
         )
 
-    def _folded(self, call: Call, result: FoldResult) -> ReducedHistory[Any]:
-        active = result.state or call.verdict.state
-        if self._cache is not None and result.state is not None:
-            self._cache.put(result.state, scope=call.scope)
-        view = view_of(call.items.history, active)
-        status: ReductionStatus = "failed" if result.state is None else "performed"
-        writing = result.writing
-        if writing.failures:
-            _LOG.warning("summarizing went wrong (fold %s): %s", status, writing.failures)
-        wrote = writing.summarizer
-        event = structs.replace(
-            event_of(call, active, shown=len(view), status=status),
-            reason=result.reason,
-            summarizer=None if wrote is None else self._summarizers[wrote].name,
-            summarizer_calls=writing.calls,
-            summarizer_tokens=writing.tokens_read,
-            failures=writing.failures,
+    def _shown(
+        self,
+        call: _Call,
+        active: HistoryReductionState | None,
+        status: ReductionStatus,
+        **outcome: Any,
+    ) -> ReducedHistory[Any]:
+        """Return the view with *active*, and its event with the *outcome* of a fold."""
+        history, removed = call.items.history, 0
+        view = view_of(history, active)
+        facts: dict[str, Any] = {"reason": call.verdict.reason}
+        if active is not None:
+            removed = active.summarized_up_to_index - (active.pinned_index is not None)
+            facts["summary"] = active.summary_content or None
+            if status == "cache_hit":
+                made, now = _zoned(active.created_at), _zoned(self._now())
+                facts["cache_age"] = (now - made).total_seconds()
+        event = HistoryReductionEvent(
+            status=status,
+            strategy=self.config.strategy,
+            counting_unit=self.config.counting_unit,
+            units=call.verdict.units,
+            original_count=history.total,
+            reduced_count=len(view),
+            removed_count=removed,
+            original_tokens=history.system_tokens + history.tokens(),
+            reduced_tokens=view_tokens(history, active),
+            earlier=_outcome_of_given(call, self.config.counting_unit) if call.given else "none",
+            duration=perf_counter() - call.started,
+            **(facts | outcome),
         )
         return ReducedHistory(
             messages=call.items.write(view),
@@ -398,3 +427,17 @@ class HistoryReducer:
             event=event,
             verdict=call.verdict,
         )
+
+
+def _outcome_of_given(call: _Call, unit: CountingUnit) -> EarlierReduction:
+    given = call.given
+    if given is call.verdict.state:
+        return "used"
+    if given is None or call.verdict.reason is Reason.SKIPPED_BY_RUN:
+        return "none"
+    return outcome_of(call.items.history, given, call.verdict.state, unit=unit)
+
+
+def _zoned(moment: datetime) -> datetime:
+    """Return *moment*; without a zone it is taken as UTC."""
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment

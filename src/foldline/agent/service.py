@@ -85,11 +85,7 @@ def _answered(news: Sequence[Message]) -> set[str]:
 
 
 def begun(thread: ConversationThread, *, run_id: str, agent: str) -> AgentLoopState:
-    """
-    Return the state of a run that *agent* begins on *thread*.
-
-    It includes what outlives a run: what the vendor stores, and what its refusals revealed.
-    """
+    """Return the state of a run that *agent* begins, with what outlives a run."""
     state = AgentLoopState(
         run_id=run_id,
         conversation_id=thread.id,

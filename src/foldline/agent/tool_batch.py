@@ -23,13 +23,11 @@ from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
 from foldline.threads.change import Change
 from foldline.threads.loop_state import AgentLoopState
+from foldline.threads.thread import ConversationThread
 from foldline.threads.tools import INTERRUPTED, ToolRun, answer_of, idempotency_key
 
 
 __all__ = ["ToolBatch"]
-
-
-_ATTEMPTS = 8
 
 
 class _Job(Struct):
@@ -158,33 +156,20 @@ class ToolBatch:
         pending = len(self._progress.thread.pending_tools)
         self._progress.emit_checkpoint("pending_saved", pending=pending)
 
-    async def keep(self) -> None:
-        """
-        Store the results that are not stored, after another writer has added a message.
+    async def keep(self, conflict: ThreadConflictError) -> None:
+        """Store what is not stored, after the message of another writer; or raise *conflict*."""
 
-        The run cannot continue then, but the caller that ends it finds what the tools have done. If the other
-        writer continues this very run, it settles the calls itself, and nothing is stored.
-        """
-        thread = self._progress.thread
-        for attempt in range(_ATTEMPTS, 0, -1):
-            await thread.refresh()
-            state = thread.execution_state
-            runs = [
-                job.finished
-                for job in self._jobs
-                if job.answer is not None
-                and not job.run.is_finished
-                and job.run in thread.pending_tools
-            ]
+        def _decide(thread: ConversationThread) -> Change:
+            state, pending = thread.execution_state, thread.pending_tools
+            ran = [job for job in self._jobs if job.answer is not None and job.run in pending]
+            runs = [job.finished for job in ran if not job.run.is_finished]
+            # Another writer that continues this very run settles the calls itself.
             if state is None or len(state.current_messages) == thread.count or not runs:
-                break
-            try:
-                await thread.commit(Change(tools=runs))
-            except ThreadConflictError:
-                if attempt == 1:
-                    raise
-            else:
-                break
+                raise conflict
+            return Change(tools=runs, expected=thread.head.revision)
+
+        await self._progress.thread.refresh()
+        await self._progress.thread.retry(_decide)
 
     async def _run(self, job: _Job) -> None:
         assert job.tool is not None

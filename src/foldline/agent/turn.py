@@ -162,7 +162,7 @@ class Turn:
         reason = termination(state, self._setup.options, elapsed=elapsed)
         if reason is not None:
             self._decide("terminate", reason)
-            await self._at.end(reason)
+            await self._at.end(reason, Change())
             return
         self._decide("call_model")
         overrides = self._overrides
@@ -180,7 +180,6 @@ class Turn:
         await self._answered(asking.response)
 
     async def _answered(self, response: ChatResponse) -> None:
-        """Store the model's answer, and run the tools that it calls."""
         iteration = self._at.state.iteration
         sign = partial(signed, now=self._thread.now(), agent=self._setup.agent)
         said = list(map(sign, response.messages))
@@ -202,7 +201,7 @@ class Turn:
             # An answer that was cut off or filtered is stored too, but the turn is not complete.
             is_whole = response.finish_reason in {"stop", "tool_call"}
             reason = None if is_whole else f"The model stopped early: {response.finish_reason}"
-            await self._at.end(reason or COMPLETED, messages=said)
+            await self._at.end(reason or COMPLETED, Change(messages=said))
             self._decide("complete" if is_whole else "terminate", reason)
         finished = IterationFinishedEvent(
             iteration=iteration,
@@ -226,7 +225,8 @@ class Turn:
             self._emit(repeat)
         if reason is not None:
             self._decide("terminate", reason)
-            await self._at.end(reason, messages=[*said, *self._refusals(calls, reason)])
+            change = Change(messages=[*said, *self._refusals(calls, reason)])
+            await self._at.end(reason, change)
             return
         for call in calls:
             state = state.with_tool_call(call.name, call_signature(call.arguments))
@@ -249,9 +249,9 @@ class Turn:
             pending = len(self._thread.pending_tools)
             change = Change(messages=batch.answers, execution=batch.next_state())
             await self._at.commit(change)
-        except ThreadConflictError:
+        except ThreadConflictError as conflict:
             with suppress(StoreError, UsageError):
-                await batch.keep()
+                await batch.keep(conflict)
             raise
         self._at.emit_checkpoint("saved")
         if pending:
@@ -288,11 +288,7 @@ def termination(state: AgentLoopState, options: AgentOptions, *, elapsed: float)
 def repeated_call(
     state: AgentLoopState, calls: Sequence[ToolCallPart], options: AgentOptions
 ) -> RepeatBreakerEvent | None:
-    """
-    Return the event of the first of *calls* that would be one repetition too many.
-
-    The ids of calls and the order of arguments do not matter.
-    """
+    """Return the event of the first of *calls* that would be one repetition too many."""
     for call in calls:
         state = state.with_tool_call(call.name, call_signature(call.arguments))
         count = state.repeat_counts[call.name]
@@ -310,7 +306,6 @@ def repeated_call(
 def _unknown_tools(
     calls: Sequence[ToolCallPart], known: Sequence[str], options: AgentOptions
 ) -> str | None:
-    """Return why the turn ends because of unknown tools; None if it continues."""
     unknown = sorted({call.name for call in calls}.difference(known))
     if not unknown or not options.terminate_on_unknown_tools:
         return None

@@ -84,8 +84,11 @@ class Items(Struct, frozen=True, kw_only=True):
     writer: _Writer | None = None
     """Writes a view in the format that was given; None if messages were given."""
 
-    pairs: Sequence[tuple[Message, Sequence[_Dict]]] = ()
-    """The messages that were read from dictionaries, with what each was read from."""
+    messages: Sequence[Message] = ()
+    """What was read from dictionaries."""
+
+    sources: Sequence[_Dict | list[_Dict]] = ()
+    """The dictionary that each of these was read from, or a list of them."""
 
     def given(self) -> list[Any]:
         """Return what was passed in."""
@@ -97,8 +100,13 @@ class Items(Struct, frozen=True, kw_only=True):
         """Return *view* in the caller's form; what is unchanged is the caller's own object."""
         if self.writer is None:
             return view
-        originals = {id(message): items for message, items in self.pairs}
-        written = self.writer(view, original=lambda message: originals.get(id(message)))
+        sources = dict(zip(map(id, self.messages), self.sources, strict=True))
+
+        def original(message: Message) -> list[_Dict] | None:
+            source = sources.get(id(message))
+            return [source] if isinstance(source, dict) else source
+
+        written = self.writer(view, original=original)
         if not any(message.native is not None and message.native.continues for message in view):
             return written
         # An item that was read as several messages is the caller's own if all of them are here.
@@ -158,12 +166,12 @@ def _read_dicts(
         known = ", ".join(sorted(one.value for one in _CONVERTERS))
         text = f"format must be one that models accept ({known}), got {wire.value!r}"
         raise FormatError(text)
-    pairs = converter.pairs(items)
+    messages, sources = converter.read(items)
     # A caller who names a format knows what is to come.
     is_detected = format is None and wire is NativeFormat.OPENAI_CHAT
     writer = _detected_chat_messages if is_detected else _WRITERS[wire]
-    history = History((message for message, _ in pairs), counter=counter)
-    return Items(history=history, kept=items, writer=writer, pairs=pairs)
+    history = History(messages, counter=counter)
+    return Items(history=history, kept=items, writer=writer, messages=messages, sources=sources)
 
 
 def _first_block(item: _Dict) -> int:

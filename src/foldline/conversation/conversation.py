@@ -124,11 +124,7 @@ class Conversation:
         config: AgentRunConfig | None = None,
         options: Mapping[str, object] | None = None,
     ) -> OrchestrationResult | None:
-        """
-        Answer what waits on the thread; return None if nothing does.
-
-        Arguments and errors are those of `send` without a message.
-        """
+        """Answer what waits on the thread like `send` without a message; None if nothing waits."""
         thread = self._thread
         if thread is None:
             return None
@@ -198,28 +194,26 @@ class Conversation:
 
 
 def _by_name(given: object) -> Mapping[str, Agent]:
+    keys: list[object] = []
+    agents: list[object] = [given]
     if isinstance(given, Mapping):
         named = cast("Mapping[object, object]", given)
-        agents = [_agent(one) for one in named.values()]
-        for key, agent in zip(named, agents, strict=True):
-            if key != agent.name:
-                message = f"the key of an agent must be its name {agent.name!r}, got {key!r}"
-                raise ConfigError(message)
+        keys, agents = list(named), list(named.values())
     elif isinstance(given, list | tuple):
-        agents = [_agent(one) for one in cast("Sequence[object]", given)]
-    else:
-        agents = [_agent(given)]
-    by_name = {agent.name: agent for agent in agents}
-    if len(by_name) < len(agents):
-        names = ", ".join(agent.name for agent in agents)
-        message = f"agents must have different names, got {names}"
-        raise ConfigError(message)
+        agents = list(cast("Sequence[object]", given))
+    by_name: dict[str, Agent] = {}
+    for agent in agents:
+        expect("agent", agent, Agent)
+        assert isinstance(agent, Agent)
+        if agent.name in by_name:
+            message = f"agents must have different names, got {agent.name} twice"
+            raise ConfigError(message)
+        by_name[agent.name] = agent
+    for key, name in zip(keys, by_name, strict=False):
+        if key != name:
+            message = f"the key of an agent must be its name {name!r}, got {key!r}"
+            raise ConfigError(message)
     return MappingProxyType(by_name)
-
-
-def _agent(given: object) -> Agent:
-    expect("agent", given, Agent)
-    return cast("Agent", given)
 
 
 def _is_orchestrator(given: object) -> bool:

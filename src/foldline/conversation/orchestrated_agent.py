@@ -94,11 +94,7 @@ class OrchestratedAgent:
         return await self._turn(message, self._stage.listen, takes_over=True)
 
     async def resume(self) -> TurnResult:
-        """
-        Resume the open run of the thread, whichever agent has started it.
-
-        Errors are those of `run`.
-        """
+        """Resume the open run of the thread, whichever agent has started it, like `run`."""
         return await self._turn(None, self._stage.listen, takes_over=False)
 
     def run_stream(self, message: TurnInput = None) -> StreamingTurnResult:

@@ -14,7 +14,7 @@ answered.
 
 import logging
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from os import urandom
 from time import perf_counter
@@ -22,7 +22,6 @@ from time import perf_counter
 from msgspec import UNSET, UnsetType, structs
 
 from foldline.agent.agent import Agent
-from foldline.agent.events import AgentEvent
 from foldline.agent.progress import Progress
 from foldline.agent.result import ReductionMetadata, signed
 from foldline.agent.service import begun
@@ -55,8 +54,6 @@ __all__ = ["Sending", "is_waiting"]
 
 
 _LOG = logging.getLogger("foldline")
-
-_Pieces = AsyncGenerator[ConversationEvent | OrchestrationResult, None]
 
 
 class Sending:
@@ -155,10 +152,17 @@ class Sending:
             return await orchestrator.orchestrate(
                 self._history, self._agents, conversation_id, options
             )
-        pieces = orchestrator.orchestrate_stream(
+        result = None
+        stream = orchestrator.orchestrate_stream(
             self._history, self._agents, conversation_id, options
         )
-        return await _heard(pieces, listen)
+        async with aclosing(stream) as pieces:
+            async for piece in pieces:
+                if isinstance(piece, OrchestrationResult):
+                    result = piece
+                else:
+                    listen(piece)
+        return result
 
     async def _turn_number(self) -> int:
         window = await self._thread.window()
@@ -226,7 +230,8 @@ class Sending:
                 settled=[run.call_id for run in thread.pending_tools] if answers else (),
                 source="loop" if answers else "input",
             )
-            await Progress(thread, ended, _nobody).commit(change)
+            # A step of the conversation is not a step of a turn: it has no event.
+            await Progress(thread, ended, lambda _: None).commit(change)
         self._stage.look()
 
     async def _filled(self, result: OrchestrationResult) -> OrchestrationResult:
@@ -256,43 +261,20 @@ async def is_waiting(thread: ConversationThread) -> bool:
     return any(one.role != "assistant" or one.tool_calls for one in last)
 
 
-async def _heard(
-    pieces: _Pieces, listen: Callable[[ConversationEvent], None]
-) -> OrchestrationResult | None:
-    result = None
-    async with aclosing(pieces):
-        async for piece in pieces:
-            if isinstance(piece, OrchestrationResult):
-                result = piece
-            else:
-                listen(piece)
-    return result
-
-
-def _nobody(_: AgentEvent) -> None:
-    """Drop the event: a step of the conversation is not a step of a turn."""
-
-
 def _without_history(
     response: Sequence[Message], history: Sequence[Message]
 ) -> tuple[Message, ...]:
     """Return *response* without *history*, if it begins with all of it."""
     size = len(history)
-    if len(response) >= size and all(map(_is_same, response, history)):
-        return tuple(response[size:])
-    return tuple(response)
-
-
-def _is_same(one: Message, other: Message) -> bool:
-    return one is other or message_digest(one) == message_digest(other)
+    begins = len(response) >= size and all(
+        one is other or message_digest(one) == message_digest(other)
+        for one, other in zip(response, history, strict=False)
+    )
+    return tuple(response[size:] if begins else response)
 
 
 def _without_stored(response: Iterable[Message], stored: Iterable[Message]) -> list[Message]:
-    """
-    Return those of *response* that are not in *stored*; each stored message counts once.
-
-    Two messages are the same if their roles, names and parts are.
-    """
+    """Return those of *response* that are not in *stored*; each stored message counts once."""
     left = Counter(map(message_digest, stored))
     news: list[Message] = []
     for message in response:

@@ -28,8 +28,7 @@ only such an index will do.
 Every caller uses `safe_cut`; no strategy has a rule of its own.
 """
 
-from foldline.history.history import History
-from foldline.history.units import CountingUnit
+from foldline.history.history import CountingUnit, History
 
 
 __all__ = ["is_safe_cut", "safe_cut"]

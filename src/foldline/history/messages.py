@@ -177,9 +177,9 @@ class Message(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     @property
     def tool_calls(self) -> tuple[ToolCallPart, ...]:
         """The calls that the message makes, in order."""
-        return tuple(part for part in self.parts if isinstance(part, ToolCallPart))
+        return tuple([part for part in self.parts if isinstance(part, ToolCallPart)])
 
     @property
     def tool_call_responses(self) -> tuple[ToolCallResponsePart, ...]:
         """The results that the message carries, in order."""
-        return tuple(part for part in self.parts if isinstance(part, ToolCallResponsePart))
+        return tuple([part for part in self.parts if isinstance(part, ToolCallResponsePart)])

@@ -16,15 +16,16 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from foldline.history.formats.fields import (
+from foldline.history.formats.wire import (
     Object,
+    as_text,
+    check_role,
     first_text,
     maybe_list,
     maybe_object,
     maybe_text,
     maybe_time,
 )
-from foldline.history.formats.wire import as_text, check_role
 from foldline.history.messages import Message
 from foldline.logs.document import Document
 from foldline.logs.importer import Importer, Session, lists_in, printed_message, read_each

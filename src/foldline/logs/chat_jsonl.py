@@ -23,16 +23,17 @@ from msgspec.structs import replace
 from foldline.errors import FormatError
 from foldline.history.codec import decode_json
 from foldline.history.formats.anthropic import message_from_anthropic
-from foldline.history.formats.chat_items import CHAT_FIELDS, chat_message
-from foldline.history.formats.fields import (
+from foldline.history.formats.openai_chat import CHAT_FIELDS, chat_message
+from foldline.history.formats.openai_responses import message_from_openai_responses
+from foldline.history.formats.wire import (
     Object,
+    as_text,
+    check_role,
     first_text,
     maybe_object,
     maybe_text,
     maybe_time,
 )
-from foldline.history.formats.openai_responses import message_from_openai_responses
-from foldline.history.formats.wire import as_text, check_role
 from foldline.history.messages import Message, NativeFormat
 from foldline.history.parts import ToolCallResponsePart
 from foldline.logs.document import Document, Record

@@ -24,17 +24,18 @@ from msgspec.structs import replace
 
 from foldline.errors import FormatError
 from foldline.history.formats.anthropic import message_from_anthropic
-from foldline.history.formats.fields import (
+from foldline.history.formats.responses import anthropic_usage
+from foldline.history.formats.wire import (
     Object,
+    as_object,
     first_text,
+    json_text,
     maybe_list,
     maybe_object,
     maybe_text,
     maybe_time,
     scalars,
 )
-from foldline.history.formats.usage import anthropic_usage
-from foldline.history.formats.wire import as_object, json_text
 from foldline.history.messages import Message
 from foldline.logs.branches import Line, abandoned
 from foldline.logs.document import Document, Record

@@ -9,8 +9,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from foldline.errors import FormatError
-from foldline.history.formats.fields import Object, at, first_text, maybe_list, maybe_object
-from foldline.history.formats.wire import as_object
+from foldline.history.formats.wire import (
+    Object,
+    as_object,
+    at,
+    first_text,
+    maybe_list,
+    maybe_object,
+)
 from foldline.history.messages import Message
 from foldline.history.parts import TextPart
 from foldline.logs.document import Document, Record

@@ -11,23 +11,21 @@ JSON) and, if both are empty, from the vendor's own in `additional_kwargs`.
 from collections.abc import Iterator
 from typing import Any
 
-from foldline.history.formats.fields import (
-    Object,
-    first_text,
-    maybe_count,
-    maybe_list,
-    maybe_object,
-    maybe_text,
-    scalars,
-)
-from foldline.history.formats.usage import usage_or_none
+from foldline.history.formats.responses import usage_or_none
 from foldline.history.formats.wire import (
+    Object,
     as_list,
     as_object,
     as_text,
     check_role,
+    first_text,
     json_text,
+    maybe_count,
+    maybe_list,
+    maybe_object,
+    maybe_text,
     media_from_url,
+    scalars,
 )
 from foldline.history.messages import Message, Role, Usage
 from foldline.history.parts import (

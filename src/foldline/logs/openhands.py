@@ -16,16 +16,17 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from foldline.history.formats.fields import (
+from foldline.history.formats.responses import read_response
+from foldline.history.formats.wire import (
     Object,
     first_text,
+    json_text,
     maybe_list,
     maybe_object,
     maybe_text,
     maybe_time,
+    media_from_url,
 )
-from foldline.history.formats.responses import read_response
-from foldline.history.formats.wire import json_text, media_from_url
 from foldline.history.messages import Message, NativeFormat
 from foldline.history.parts import TextPart, ToolCallPart
 from foldline.logs.document import Document, Record

@@ -9,9 +9,14 @@ signature belongs to the vendor's request that made it and is left out.
 
 from functools import partial
 
-from foldline.history.formats.fields import (
+from foldline.history.formats.responses import usage_or_none
+from foldline.history.formats.wire import (
     Object,
+    as_list,
+    as_object,
+    as_text,
     first_text,
+    json_text,
     maybe_count,
     maybe_list,
     maybe_object,
@@ -19,8 +24,6 @@ from foldline.history.formats.fields import (
     maybe_time,
     scalars,
 )
-from foldline.history.formats.usage import usage_or_none
-from foldline.history.formats.wire import as_list, as_object, as_text, json_text
 from foldline.history.messages import Message, Role, Usage
 from foldline.history.parts import (
     BlobPart,

@@ -9,8 +9,8 @@ stays so here. If one observation answers several calls, the first carries its t
 
 from msgspec.structs import replace
 
-from foldline.history.formats.chat_items import chat_message
-from foldline.history.formats.fields import (
+from foldline.history.formats.openai_chat import chat_message
+from foldline.history.formats.wire import (
     Object,
     first_text,
     maybe_list,

@@ -10,7 +10,7 @@ from typing import Any
 
 from foldline.errors import FormatError
 from foldline.history.formats.detect import BLOCKS
-from foldline.history.formats.fields import Object, maybe_list, maybe_object, maybe_text
+from foldline.history.formats.wire import Object, maybe_list, maybe_object, maybe_text
 from foldline.history.messages import NativeFormat
 from foldline.logs.document import Document, Record
 

@@ -15,12 +15,20 @@ from typing import Any
 from foldline.errors import FormatError
 from foldline.history.codec import decode_history, decode_json, decode_message
 from foldline.history.formats.anthropic import from_anthropic
-from foldline.history.formats.fields import Object, at, first_text, maybe_object
 from foldline.history.formats.openai_chat import from_openai_chat
 from foldline.history.formats.openai_responses import from_openai_responses
 from foldline.history.formats.otel import from_otel
 from foldline.history.formats.responses import joined_stream, read_response
-from foldline.history.formats.wire import as_list, as_object, as_text, json_text
+from foldline.history.formats.wire import (
+    Object,
+    as_list,
+    as_object,
+    as_text,
+    at,
+    first_text,
+    json_text,
+    maybe_object,
+)
 from foldline.history.messages import Message, NativeFormat
 from foldline.logs.document import Document
 from foldline.logs.growth import Recording, joined

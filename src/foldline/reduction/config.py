@@ -10,7 +10,7 @@ from msgspec import Struct
 from foldline.checks import expect, expect_choice, expect_share, expect_whole
 from foldline.errors import ConfigError
 from foldline.history.codec import canonical_json
-from foldline.history.units import CountingUnit
+from foldline.history.history import CountingUnit
 
 
 __all__ = [

@@ -25,10 +25,9 @@ from foldline.errors import (
 )
 from foldline.history.codec import canonical_json, without_values
 from foldline.history.digest import prefix_digest
-from foldline.history.history import History
+from foldline.history.history import CountingUnit, History
 from foldline.history.messages import SUMMARY_KEY, Message
 from foldline.history.parts import TextPart
-from foldline.history.units import CountingUnit
 from foldline.reduction.contract import cleaned
 
 

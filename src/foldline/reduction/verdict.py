@@ -30,8 +30,7 @@ import msgspec
 from msgspec import Struct
 
 from foldline.history.boundaries import safe_cut
-from foldline.history.history import History
-from foldline.history.units import CountingUnit
+from foldline.history.history import CountingUnit, History
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
 from foldline.reduction.event import EarlierReduction, Reason
 from foldline.reduction.state import HistoryReductionState, hash_of, same_hash

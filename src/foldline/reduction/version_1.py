@@ -8,9 +8,9 @@ from msgspec.structs import replace
 from foldline.history.digest import EMPTY_DIGEST, chain_digest_1
 from foldline.history.formats.anthropic import ANTHROPIC
 from foldline.history.formats.converter import Converter
-from foldline.history.formats.fields import Object
 from foldline.history.formats.openai_chat import OPENAI_CHAT
 from foldline.history.formats.openai_responses import OPENAI_RESPONSES
+from foldline.history.formats.wire import Object
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.reduction.state import HistoryReductionState, SummaryLayer, hash_text

@@ -28,6 +28,7 @@ __all__ = [
     "Checkpoint",
     "CheckpointSource",
     "CurrentMessages",
+    "to_plain",
 ]
 
 
@@ -285,7 +286,7 @@ class AgentLoopState(Struct, frozen=True, kw_only=True, omit_defaults=True):
             return _ENCODER.encode(self)
         except UnicodeEncodeError:
             # A name that a model made up may contain a lone surrogate.
-            return encode_json(msgspec.to_builtins(self, enc_hook=_to_plain))
+            return encode_json(msgspec.to_builtins(self, enc_hook=to_plain))
 
     @classmethod
     def from_json(cls, data: bytes | str) -> "AgentLoopState":
@@ -354,7 +355,8 @@ class _Format(Struct):
     format: int = 1
 
 
-def _to_plain(value: Any) -> Any:
+def to_plain(value: object) -> Any:
+    """Return what msgspec writes in place of *value*, the messages of a state."""
     if isinstance(value, CurrentMessages):
         return {"count": len(value), "digest": value.digest.hex()}
     raise NotImplementedError
@@ -378,5 +380,5 @@ class _Plain(Struct):
 
 
 # A set has another order in each process.
-_ENCODER = msgspec.json.Encoder(enc_hook=_to_plain, order="deterministic")
+_ENCODER = msgspec.json.Encoder(enc_hook=to_plain, order="deterministic")
 _DECODER = msgspec.json.Decoder(AgentLoopState, dec_hook=_from_plain)

@@ -13,15 +13,14 @@ from foldline.errors import (
     ThreadExistsError,
     ThreadNotFoundError,
 )
-from foldline.history.history import History
+from foldline.history.history import CountingUnit, History
 from foldline.history.messages import Message
-from foldline.history.units import CountingUnit
 from foldline.reduction.state import HistoryReductionState
 from foldline.threads.commit import carry_out
 from foldline.threads.head import Head, ThreadRecord, open_head
 from foldline.threads.key import ThreadKey
 from foldline.threads.loop_state import AgentLoopState, CurrentMessages
-from foldline.threads.reader import Match, ThreadReader, find_messages
+from foldline.threads.reader import Match, ThreadReader
 from foldline.threads.snapshot import encode_snapshot
 from foldline.threads.start import (
     check_place,
@@ -273,18 +272,22 @@ class ReadOnlyThread:
             ThreadConflictError: Somebody has cleared the thread since it was read.
             ThreadNotFoundError: Somebody has deleted it.
         """
-        return await self._guarded(lambda reader: find_messages(reader, text, limit=limit))
+        return await self._guarded(lambda reader: reader.search(text, limit=limit))
 
     async def _fork(self, thread_id: str, at: int | None) -> ThreadRecord:
-        context, key = self._context, ThreadKey(self.tenant, thread_id)
-        if is_expired(context, self._record):
+        context, record, key = self._context, self._record, ThreadKey(self.tenant, thread_id)
+        if is_expired(context, record):
             raise ThreadNotFoundError(thread_id=self.id)
-        planned = await self._guarded(lambda _: forked(context, self._record, key, at))
+        planned = await self._guarded(lambda reader: forked(reader, record, key, at))
         # Somebody else may have let this thread expire since it was read.
         await make_room(context, self.key)
-        await make_room(context, key)
         try:
-            await carry_out(context, planned)
+            try:
+                await carry_out(context, planned)
+            except ThreadConflictError:
+                # The one that is there may have expired.
+                await make_room(context, key)
+                await carry_out(context, planned)
         except ThreadConflictError:
             raise ThreadExistsError(thread_id=thread_id) from None
         except ThreadNotFoundError:

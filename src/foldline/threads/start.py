@@ -212,19 +212,18 @@ def _fitting(
 
 
 async def forked(
-    context: StoreContext, record: ThreadRecord, key: ThreadKey, at: int | None
+    reader: ThreadReader, record: ThreadRecord, key: ThreadKey, at: int | None
 ) -> Planned:
     """Return the commit that makes the thread *key* of the first *at* messages of *record*."""
+    context = reader.context
     at = record.head.length if at is None else at
     check_place("at", at, record.head.length)
-    reader = ThreadReader(context, record.key, record.head)
-    seq = await reader.seq_behind(at)
     covered, _ = _split(await stored_reductions(context, record), at)
     kept = await fitting_reductions(reader, covered)
+    base, seq = await _cut(reader, record, at, kept)
     now = context.clock()
-    head = (await reader.head_at(seq)).opened(context.random_bytes(EPOCH_SIZE))
     head = replace(
-        head.with_folds({int(one.name): one.reach for one in kept}),
+        base.head,
         created_at=now,
         last_activity=now,
         revision=0,
@@ -232,18 +231,27 @@ async def forked(
         recent=(),
         rewinds=0,
     )
-    empty = ThreadRecord(key=key, head=head).fallen_back(kept[0] if kept else None)
     change = Change(
         copies=Copy(record.key, record.head.epoch, seq),
         metadata={**record.metadata, "forked_from": record.key.id, "forked_at": at},
-        display_name=record.display_name,
         source="fork",
         put=[
             document(context.vault, key, "reduction", one.state.to_json(), name=one.name)
             for one in kept
         ],
     )
-    return plan(context, empty, change)
+    return plan(context, replace(base, key=key, head=head), change)
+
+
+async def _cut(
+    reader: ThreadReader, record: ThreadRecord, at: int, kept: Sequence[StoredReduction]
+) -> tuple[ThreadRecord, int]:
+    """Return *record* without what comes after *at* messages, in a new epoch, and its row count."""
+    seq = await reader.seq_of(at)
+    head = (await reader.head_at(seq)).opened(reader.context.random_bytes(EPOCH_SIZE))
+    head = head.with_folds({int(one.name): one.reach for one in kept})
+    base = replace(record, head=head, execution=None, tools=(), tail=())
+    return base.fallen_back(kept[0] if kept else None), seq
 
 
 async def fitting_reductions(
@@ -267,7 +275,7 @@ async def _fits(reader: ThreadReader, known: StoredReduction) -> bool:
 
 
 async def rewound(
-    context: StoreContext, record: ThreadRecord, at: int, messages: Sequence[Message] = ()
+    reader: ThreadReader, record: ThreadRecord, at: int, messages: Sequence[Message] = ()
 ) -> tuple[ThreadRecord, Change]:
     """
     Return what takes back everything from the index *at* on and appends *messages* there.
@@ -276,33 +284,27 @@ async def rewound(
     execution state and waiting tool calls.
     """
     check_place("at", at, record.head.length)
-    reader = ThreadReader(context, record.key, record.head)
-    seq = await reader.seq_behind(at)
-    epoch = Epoch(context.random_bytes(EPOCH_SIZE), seq)
-    kept, gone = _split(await stored_reductions(context, record), at)
-    head = (await reader.head_at(seq)).opened(epoch.id)
-    head = head.with_folds({int(one.name): one.reach for one in kept})
-    base = replace(record, head=head, execution=None, tools=(), tail=())
+    kept, gone = _split(await stored_reductions(reader.context, record), at)
+    base, seq = await _cut(reader, record, at, kept)
     change = Change(
         messages=messages,
         epoch=record.head.epoch,
-        opens=epoch,
+        opens=Epoch(base.head.epoch, seq),
         drop=[*_RUN_KINDS, *(("reduction", one.name) for one in gone)],
     )
-    return base.fallen_back(kept[0] if kept else None), change
+    return base, change
 
 
 async def edited(
-    context: StoreContext, record: ThreadRecord, index: int, message: Message
+    reader: ThreadReader, record: ThreadRecord, index: int, message: Message
 ) -> tuple[ThreadRecord, Change]:
     """Return what puts *message* in the place of the one at *index*; all that follows stays."""
     check_place("index", index, record.head.length - 1)
     if message.role == "system":
         text = "a system message has no index: it cannot take the place of another message"
         raise ConfigError(text)
-    reader = ThreadReader(context, record.key, record.head)
     following = await reader.messages(await reader.seq_of(index) + 1, record.head.count)
-    return await rewound(context, record, index, (message, *following))
+    return await rewound(reader, record, index, (message, *following))
 
 
 def check_place(name: str, index: int, most: int) -> None:
@@ -326,9 +328,9 @@ def _split(
     return [one for one in known if one.reach <= at], [one for one in known if one.reach > at]
 
 
-async def undone(context: StoreContext, record: ThreadRecord) -> tuple[ThreadRecord, Change] | None:
+async def undone(reader: ThreadReader, record: ThreadRecord) -> tuple[ThreadRecord, Change] | None:
     """Return what revokes the newest reduction; None if there is none."""
-    known = await stored_reductions(context, record)
+    known = await stored_reductions(reader.context, record)
     if not known:
         # If there was one when the thread was read, the commit is refused.
         return None if record.reduction is None else (record, Change())
@@ -336,11 +338,11 @@ async def undone(context: StoreContext, record: ThreadRecord) -> tuple[ThreadRec
     return base, Change(drop=[("reduction", known[0].name)])
 
 
-async def cleared(context: StoreContext, record: ThreadRecord) -> tuple[ThreadRecord, Change]:
+async def cleared(reader: ThreadReader, record: ThreadRecord) -> tuple[ThreadRecord, Change]:
     """Return what deletes everything that was said and stored with it."""
     head = record.head
     empty = replace(
-        _new_head(context, head.created_at),
+        _new_head(reader.context, head.created_at),
         last_activity=head.last_activity,
         revision=head.revision,
         folds=head.folds,

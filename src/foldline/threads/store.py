@@ -5,8 +5,7 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from types import TracebackType
-from typing import Protocol, Self, runtime_checkable
+from typing import Final, Protocol, Self, runtime_checkable
 
 from foldline.checks import expect, expect_choice
 from foldline.errors import (
@@ -68,7 +67,8 @@ class ThreadStore:
     Threads by their names, over any storage.
 
     Use it as an asynchronous context manager. It holds no thread: two tasks that ask for the same
-    thread get two objects, and of two that write at once one gets a `ThreadConflictError`.
+    thread get two objects, and of two that write at once one gets a `ThreadConflictError`. An id or
+    a tenant is 1 to 200 of letters, digits and `. _ : -`; any other raises `ThreadIdError`.
     """
 
     def __init__(
@@ -98,18 +98,14 @@ class ThreadStore:
         expect("storage", storage, ThreadStorage)
         _check_cipher(cipher)
         expect_choice("checkpoints", checkpoints, ("latest", "full"))
-        self._context = StoreContext(
+        self.context: Final = StoreContext(
             storage=storage,
             counter=counter or TokenEstimator(),
             vault=Vault(cipher),
             clock=partial(datetime.now, UTC) if clock is None else partial(_in_utc, clock),
             checkpoints=checkpoints,
         )
-
-    @property
-    def context(self) -> StoreContext:
         """What the threads of this store have in common."""
-        return self._context
 
     async def open(self) -> Self:
         """
@@ -119,7 +115,7 @@ class ThreadStore:
             StoreError: The storage cannot be opened.
             StoreKeyError: What it holds was written with another key, or without one.
         """
-        await self._context.storage.open()
+        await self.context.storage.open()
         try:
             await self._check_key()
         except BaseException:
@@ -132,22 +128,17 @@ class ThreadStore:
         # Damage and newer formats are reported to those who ask for what they are in.
         with suppress(StoreCorruptError, StoreVersionError):
             for tenant in (await self.tenants())[:1]:
-                for stored in await self._context.storage.threads(tenant, limit=1):
-                    decode_record(stored, self._context.vault)
+                for stored in await self.context.storage.threads(tenant, limit=1):
+                    decode_record(stored, self.context.vault)
 
     async def close(self) -> None:
         """Release everything, as leaving the context does."""
-        await self._context.storage.close()
+        await self.context.storage.close()
 
     async def __aenter__(self) -> Self:
         return await self.open()
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def thread(
@@ -157,27 +148,26 @@ class ThreadStore:
         Return the thread of that id, made if there is none.
 
         Args:
-            thread_id: The id within the tenant: 1 to 200 of letters, digits and `. _ : -`.
+            thread_id: The id within the tenant.
             tenant: The owner.
             ttl: How long a thread that is made lives; None for ever. It changes nothing about one
                 that is there.
 
         Raises:
             ConfigError: *ttl* is not above zero, or ends after the year 9999.
-            ThreadIdError: The id or the tenant has characters that are not allowed.
             StoreCorruptError: The stored thread is damaged.
         """
         key = ThreadKey(tenant, thread_id)
-        expires_at = None if ttl is None else moved("ttl", self._context.clock(), ttl)
+        expires_at = None if ttl is None else moved("ttl", self.context.clock(), ttl)
         for _ in range(_ATTEMPTS):
-            found = await self._find(key)
+            found = await self.find(thread_id, tenant=tenant)
             if found is not None:
                 return found
             try:
-                return await self._new(plan_new(self._context, key, expires_at=expires_at))
+                return await self._new(plan_new(self.context, key, expires_at=expires_at))
             except ThreadConflictError:
                 # Somebody else has made it in the meantime, or one that has expired is there.
-                await make_room(self._context, key)
+                await make_room(self.context, key)
         message = f"thread {thread_id!r} is made and deleted again and again: try later"
         raise StoreError(message)
 
@@ -188,10 +178,16 @@ class ThreadStore:
         Return the thread of that id, or None if there is none.
 
         Raises:
-            ThreadIdError: The id or the tenant has characters that are not allowed.
             StoreCorruptError: The stored thread is damaged.
         """
-        return await self._find(ThreadKey(tenant, thread_id))
+        stored = await self.context.storage.load(ThreadKey(tenant, thread_id))
+        if stored is None:
+            return None
+        record = decode_record(stored, self.context.vault)
+        if is_expired(self.context, record):
+            # Reading deletes nothing: the clock of this reader may be ahead.
+            return None
+        return ConversationThread(self.context, record)
 
     async def restore(
         self, data: bytes | str, *, thread_id: str | None = None, tenant: str = DEFAULT_TENANT
@@ -213,31 +209,20 @@ class ThreadStore:
             StoreVersionError: It was written by a newer foldline.
             CheckpointStaleError: Its execution state belongs to more messages than it has.
             CheckpointError: A number in that state is invalid.
-            ThreadIdError: The id has characters that are not allowed.
             ThreadExistsError: There is a thread of that id.
         """
         snapshot = decode_snapshot(data)
         key = ThreadKey(tenant, snapshot.id if thread_id is None else thread_id)
-        planned = plan_restore(self._context, key, snapshot)
-        await make_room(self._context, key)
+        planned = plan_restore(self.context, key, snapshot)
+        await make_room(self.context, key)
         try:
             return await self._new(planned)
         except ThreadConflictError:
             raise ThreadExistsError(thread_id=key.id) from None
 
-    async def _find(self, key: ThreadKey) -> ConversationThread | None:
-        stored = await self._context.storage.load(key)
-        if stored is None:
-            return None
-        record = decode_record(stored, self._context.vault)
-        if is_expired(self._context, record):
-            # Reading deletes nothing: the clock of this reader may be ahead.
-            return None
-        return ConversationThread(self._context, record)
-
     async def _new(self, planned: Planned) -> ConversationThread:
-        thread = ConversationThread(self._context, planned.record)
-        await carry_out(self._context, planned)
+        thread = ConversationThread(self.context, planned.record)
+        await carry_out(self.context, planned)
         return thread
 
     async def threads(self, *, tenant: str = DEFAULT_TENANT) -> AsyncIterator[ConversationThread]:
@@ -247,32 +232,32 @@ class ThreadStore:
         One that is damaged, or that a newer foldline wrote, is skipped, and the log names it.
 
         Raises:
-            ThreadIdError: The tenant has characters that are not allowed.
             StoreCorruptError: The store is damaged so that its threads cannot be listed.
         """
         check_tenant(tenant)
-        async for stored in stored_threads(self._context.storage, tenant):
-            record = self._whole(stored)
-            if record is not None and not is_expired(self._context, record):
-                yield ConversationThread(self._context, record)
+        async for _, record in self._whole(tenant):
+            if not is_expired(self.context, record):
+                yield ConversationThread(self.context, record)
 
-    def _whole(self, stored: StoredThread) -> ThreadRecord | None:
-        try:
-            return decode_record(stored, self._context.vault)
-        except StoreCorruptError:
-            why = "is damaged: see `foldline verify`"
-        except StoreVersionError:
-            why = "was written by a newer foldline and is skipped: upgrade foldline"
-        _LOG.warning("thread %r %s", stored.key.id, why)
-        return None
+    async def _whole(self, tenant: str) -> AsyncIterator[tuple[StoredThread, ThreadRecord]]:
+        async for stored in stored_threads(self.context.storage, tenant):
+            try:
+                yield stored, decode_record(stored, self.context.vault)
+            except StoreCorruptError:
+                _LOG.warning("thread %r is damaged: see `foldline verify`", stored.key.id)
+            except StoreVersionError:
+                _LOG.warning(
+                    "thread %r was written by a newer foldline and is skipped: upgrade foldline",
+                    stored.key.id,
+                )
 
     async def tenants(self) -> list[str]:
         """Return every tenant that has a thread, in order."""
-        return await self._context.storage.tenants()
+        return await self.context.storage.tenants()
 
     async def delete(self, thread_id: str, *, tenant: str = DEFAULT_TENANT) -> bool:
         """Delete a thread with everything stored for it; False if there is none."""
-        return await self._context.storage.delete(ThreadKey(tenant, thread_id))
+        return await self.context.storage.delete(ThreadKey(tenant, thread_id))
 
     async def purge_expired(self) -> int:
         """
@@ -282,10 +267,9 @@ class ThreadStore:
         """
         deleted = 0
         for tenant in await self.tenants():
-            async for stored in stored_threads(self._context.storage, tenant):
-                record = self._whole(stored)
-                if record is not None and is_expired(self._context, record):
-                    deleted += await delete_expired(self._context, stored)
+            async for stored, record in self._whole(tenant):
+                if is_expired(self.context, record):
+                    deleted += await delete_expired(self.context, stored)
         return deleted
 
     async def delete_inactive(
@@ -303,15 +287,13 @@ class ThreadStore:
 
         Raises:
             ConfigError: *threshold* is not above zero, or reaches back before the year 1.
-            ThreadIdError: The tenant has characters that are not allowed.
         """
         check_tenant(tenant)
-        latest = moved("threshold", self._context.clock(), threshold, sign=-1)
+        latest = moved("threshold", self.context.clock(), threshold, sign=-1)
         count = 0
-        async for stored in stored_threads(self._context.storage, tenant):
-            record = self._whole(stored)
-            if record is not None and record.head.last_activity <= latest:
-                count += 1 if dry_run else await delete_expired(self._context, stored)
+        async for stored, record in self._whole(tenant):
+            if record.head.last_activity <= latest:
+                count += 1 if dry_run else await delete_expired(self.context, stored)
         return count
 
 

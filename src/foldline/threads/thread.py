@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from functools import partial
 
 from msgspec import structs
 
@@ -20,8 +21,9 @@ from foldline.threads.change import COMMIT_ID_SIZE, Change, check_change, check_
 from foldline.threads.commit import OneLoopLock, carry_out, plan
 from foldline.threads.head import ThreadRecord, decode_record
 from foldline.threads.read_only import ReadOnlyThread
+from foldline.threads.reader import ThreadReader
 from foldline.threads.row import KnownRow, extend_history
-from foldline.threads.start import cleared, edited, rewound, undone
+from foldline.threads.start import cleared, edited, is_expired, rewound, undone
 from foldline.threads.storage import StoreContext
 from foldline.threads.tools import answer_of
 
@@ -70,12 +72,7 @@ class ConversationThread(ReadOnlyThread):
             self._in_turn = False
 
     async def refresh(self) -> None:
-        """
-        Read what the store holds now.
-
-        Raises:
-            ThreadNotFoundError: Somebody has deleted the thread.
-        """
+        """Read what the store holds now; raise ThreadNotFoundError if the thread was deleted."""
         await self._reload()
 
     async def _reload(self, *, created_at: datetime | None = None) -> None:
@@ -139,8 +136,7 @@ class ConversationThread(ReadOnlyThread):
                 raise IntegrityError(index=index)
 
     async def _write(self, base: ThreadRecord, change: Change) -> None:
-        expires_at = self._record.head.expires_at
-        if expires_at is not None and expires_at <= self._context.clock():
+        if is_expired(self._context, self._record):
             # The next call would find it gone, and this commit with it.
             raise ThreadNotFoundError(thread_id=self.id)
         planned = plan(self._context, base, change)
@@ -228,22 +224,18 @@ class ConversationThread(ReadOnlyThread):
         """
         change = Change(reduction=reduction, archive=archive)
         check_change(change)
-        began, known = epoch or self.head.epoch, self._newest_reduction()
+        record, began = self._record, epoch or self.head.epoch
+        # A number is used again once its reduction was undone.
+        known = record.reduction_name, record.reduction
 
         def _decide(_: ConversationThread) -> Change:
-            is_same = self.head.epoch == began and self._newest_reduction() == known
+            newest = self._record.reduction_name, self._record.reduction
+            is_same = self.head.epoch == began and newest == known
             if not is_same or reduction.goes_back_from(self.last_reduction):
                 raise self._conflict(self.head.revision)
             return structs.replace(change, expected=self.head.revision)
 
         await self.retry(_decide)
-
-    def _newest_reduction(self) -> tuple[object, ...]:
-        newest = self._record.reduction
-        if newest is None:
-            return ()
-        # A number is used again once its reduction was undone.
-        return self._record.reduction_name, newest.message_hash, newest.created_at
 
     async def set_metadata(
         self, metadata: Mapping[str, object] | None = None, *, display_name: str | None = None
@@ -252,18 +244,12 @@ class ConversationThread(ReadOnlyThread):
         Replace the owner's values, the display name, or both.
 
         Raises:
-            ConfigError: A key is blank.
             FormatError: A value cannot be written as JSON.
         """
         await self.commit(Change(metadata=metadata, display_name=display_name))
 
     async def set_expiry(self, expires_at: datetime | None) -> None:
-        """
-        Set or clear the time when the thread expires.
-
-        Raises:
-            ConfigError: *expires_at* has no time zone.
-        """
+        """Set or clear the time, with a time zone, when the thread expires."""
         await self.commit(Change(expires_at=expires_at))
 
     async def answer_tool(self, call_id: str, text: str, *, is_error: bool = False) -> None:
@@ -312,7 +298,7 @@ class ConversationThread(ReadOnlyThread):
         Raises:
             ConfigError: There are fewer messages than *at*.
         """
-        await self._redo(lambda record: rewound(self._context, record, at))
+        await self._redo(partial(rewound, at=at))
 
     async def edit(self, index: int, message: Message) -> None:
         """
@@ -324,7 +310,7 @@ class ConversationThread(ReadOnlyThread):
             ConfigError: There is no message at *index*, or *message* is a system message.
         """
         check_messages([message])
-        await self._redo(lambda record: edited(self._context, record, index, message))
+        await self._redo(partial(edited, index=index, message=message))
 
     async def undo_reduction(self) -> HistoryReductionState | None:
         """
@@ -332,12 +318,12 @@ class ConversationThread(ReadOnlyThread):
 
         Messages that it had archived are in the working history again, byte for byte.
         """
-        await self._redo(lambda record: undone(self._context, record))
+        await self._redo(undone)
         return self._record.reduction
 
     async def clear(self) -> None:
         """Delete all messages, reductions, checkpoints and metadata; the thread itself stays."""
-        await self._redo(lambda record: cleared(self._context, record))
+        await self._redo(cleared)
 
     async def fork(self, thread_id: str, *, at: int | None = None) -> "ConversationThread":
         """
@@ -360,11 +346,14 @@ class ConversationThread(ReadOnlyThread):
         return ConversationThread(self._context, await self._fork(thread_id, at))
 
     async def _redo(
-        self, decide: Callable[[ThreadRecord], Awaitable[tuple[ThreadRecord, Change] | None]]
+        self,
+        decide: Callable[
+            [ThreadReader, ThreadRecord], Awaitable[tuple[ThreadRecord, Change] | None]
+        ],
     ) -> None:
         """Commit the change that *decide* makes, on the earlier record that it returns with it."""
         async with self._lock.held():
-            decided = await self._guarded(lambda _: decide(self._record))
+            decided = await self._guarded(lambda reader: decide(reader, self._record))
             if decided is not None:
                 await self._write(*decided)
 

@@ -1,6 +1,4 @@
-"""
-What the world outside a process remembers of it: effects of tools, summaries, refused requests.
-"""
+"""What the world outside a process remembers: effects of tools, summaries, refused requests."""
 
 import os
 from pathlib import Path

@@ -1,6 +1,4 @@
-"""
-One case: lives that end, the one behind the other, and a last one that comes to the end of the work.
-"""
+"""One case: lives that end one after the other, and a last one that finishes the work."""
 
 import asyncio
 from collections import Counter
@@ -71,9 +69,7 @@ def _case(scene: Scene, model: Model, ground: Ground, ends: Sequence[int]) -> tu
 
 
 def killed(scene: Scene, grounds: Grounds, *, step: int = 1) -> tuple[int, Counter[str]]:
-    """
-    End a life at every *step*-th moment; return how many ended, and how often what was broken.
-    """
+    """End a life at every *step*-th moment; return how many ended, and what broke how often."""
     model, broken, count = model_of(scene), Counter[str](), 0
     for end in range(1, _MOST, step):
         with grounds() as ground:
@@ -86,9 +82,7 @@ def killed(scene: Scene, grounds: Grounds, *, step: int = 1) -> tuple[int, Count
 
 
 def killed_twice(scene: Scene, grounds: Grounds, *, step: int = 1) -> tuple[int, Counter[str]]:
-    """
-    End a life, and the one that goes on behind it; return how many pairs ended, and what broke.
-    """
+    """End a life, and the one that resumes it; return how many pairs ended, and what broke."""
     model, broken, count = model_of(scene), Counter[str](), 0
     for first in range(1, _MOST, step):
         ended = 0
@@ -105,9 +99,7 @@ def killed_twice(scene: Scene, grounds: Grounds, *, step: int = 1) -> tuple[int,
 
 
 def killed_often(scene: Scene, grounds: Grounds, *, seeds: int) -> tuple[int, Counter[str]]:
-    """
-    End four lives of one run, the one behind the other, at moments that each of the seeds draws.
-    """
+    """End four lives of one run, one after the other, at moments that each seed draws."""
     model, broken, count = model_of(scene), Counter[str](), 0
     for seed in range(seeds):
         draw = Random(f"{scene.name} {seed}")

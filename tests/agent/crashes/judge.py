@@ -1,6 +1,4 @@
-"""
-What is wrong with a thread, its effects and its requests, wherever the lives of a scene ended.
-"""
+"""What is wrong with a thread, its effects and its requests after the lives of a scene."""
 
 import asyncio
 from collections import Counter
@@ -113,9 +111,7 @@ async def _model(scene: Scene) -> Model:
 
 
 def broken_between(model: Model, sight: Sight, *, acknowledged: int = 0) -> set[str]:
-    """
-    Return what is wrong with what a life has left, of which *acknowledged* messages are known.
-    """
+    """Return what is wrong after a life, of which *acknowledged* messages are known."""
     said = _unless_interrupted(sight.messages)
     found = {
         "lost": len(sight.messages) < acknowledged,

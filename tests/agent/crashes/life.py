@@ -54,9 +54,7 @@ class Life:
 
 
 class MortalStorage:
-    """
-    A storage that a life uses: a commit has a moment before it, and one before it is acknowledged.
-    """
+    """A storage that a life uses: there is a moment before and after each of its commits."""
 
     def __init__(self, inner: ThreadStorage, life: Life) -> None:
         self._inner = inner

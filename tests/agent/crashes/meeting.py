@@ -126,9 +126,7 @@ async def begun(scene: Scene, ground: Ground) -> None:
 
 
 async def met_at(met: Met, act: Act, at: int) -> bool:
-    """
-    Play the scene, let somebody else act at the moment *at*, and return whether it came to that.
-    """
+    """Play the scene and let another act at moment *at*; return whether there was one."""
     others: list[asyncio.Task[None]] = []
 
     async def meet(number: int, _: str) -> None:

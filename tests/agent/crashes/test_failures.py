@@ -82,9 +82,7 @@ async def _case(scene: Scene, model: Model, ground: Ground, at: int) -> tuple[bo
     ids=str,
 )
 def test_a_turn_that_failed_goes_on(scene: Scene) -> None:
-    """
-    Where a commit or the model fails, the same object of the thread continues with the same turn.
-    """
+    """If a commit or the model fails, the same thread object continues the same turn."""
     model, broken, count = model_of(scene), Counter[str](), 0
     for at in range(1, _MOST):
         with in_memory() as ground:

@@ -89,9 +89,7 @@ def _meetings(
 def _raced(
     scene: Scene, grounds: Grounds, *, dies_at: int | None = None
 ) -> tuple[int, Counter[str]]:
-    """
-    Let somebody else go on with the run at each moment of it; return how often, and what broke.
-    """
+    """Let another continue the run at each moment; return how often, and what broke."""
     model, broken, races = model_of(scene), Counter[str](), 0
     for met, _ in _meetings(scene, grounds, resume, dies_at=dies_at):
         if met.other is None:
@@ -120,9 +118,7 @@ def _finished(met: Met, model: Model) -> set[str]:
 @_BOTH
 @_SCENES
 def test_two_do_not_go_on_with_one_run(scene: Scene, grounds: Grounds) -> None:
-    """
-    Of a run and somebody who takes it for a crashed one, one comes to the end: no tool runs twice.
-    """
+    """If two continue one run, one comes to the end, and no tool runs twice."""
     races, broken = _raced(scene, grounds)
 
     assert broken == {}
@@ -156,9 +152,7 @@ def test_two_do_not_resume_one_run(scene: Scene) -> None:
 @_BOTH
 @_SCENES
 def test_a_turn_ends_where_somebody_speaks(scene: Scene, grounds: Grounds) -> None:
-    """
-    Where somebody else appends, his message is there, and nothing of the turn stands behind it.
-    """
+    """If another appends, the message is there, and nothing of the turn comes after it."""
     model, broken = model_of(scene), Counter[str]()
     for met, sight in _meetings(scene, grounds, say):
         if met.other is None:
@@ -178,9 +172,7 @@ def test_a_turn_ends_where_somebody_speaks(scene: Scene, grounds: Grounds) -> No
 @pytest.mark.parametrize("act", [rewind, edit, remove])
 @_SCENES
 def test_a_turn_ends_where_its_history_changes(scene: Scene, act: Act, grounds: Grounds) -> None:
-    """
-    Where somebody else takes back, changes or deletes what was said, the turn adds nothing to it.
-    """
+    """If another takes back, edits or deletes what was said, the turn adds nothing to it."""
     scene = structs.replace(scene, old=max(2, scene.old))
     broken, count, ended = Counter[str](), 0, 0
     # At the first moment the turn has not begun yet: it begins behind the change.

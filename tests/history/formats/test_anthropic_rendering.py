@@ -23,7 +23,7 @@ from foldline.history.parts import (
     TextPart,
 )
 from foldline.testing.grammars import check_anthropic
-from tests.history.formats.wire_values import SOME_TEXT
+from tests.history.formats.wire_values import SOME_TEXT, read_with_originals
 
 
 MARK = {"cache_control": {"type": "ephemeral"}}
@@ -46,11 +46,9 @@ def test_originals_are_used_as_they_are() -> None:
         {"role": "assistant", "content": [THOUGHT, {"type": "text", "text": "so", **MARK}, CALL]},
         {"role": "user", "content": [RESULT]},
     ]
-    pairs = ANTHROPIC.pairs(given_items)
-    messages = [message for message, _ in pairs]
-    own = {id(message): items for message, items in pairs}
+    messages, original = read_with_originals(ANTHROPIC, given_items)
 
-    view = render_anthropic(messages, original=lambda message: own[id(message)])
+    view = render_anthropic(messages, original=original)
 
     assert all(item is given for item, given in zip(view.messages, given_items, strict=True))
 

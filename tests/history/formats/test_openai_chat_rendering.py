@@ -19,7 +19,7 @@ from foldline.history.parts import (
     ToolCallPart,
 )
 from foldline.testing.grammars import check_openai_chat
-from tests.history.formats.wire_values import SOME_TEXT
+from tests.history.formats.wire_values import SOME_TEXT, read_with_originals
 
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
@@ -33,11 +33,9 @@ def test_originals_are_used_as_they_are() -> None:
         {"role": "assistant", "content": None, "tool_calls": [CALL]},
         {"role": "tool", "tool_call_id": "c1", "content": "found"},
     ]
-    pairs = OPENAI_CHAT.pairs(given_items)
-    messages = [message for message, _ in pairs]
-    own = {id(message): items for message, items in pairs}
+    messages, original = read_with_originals(OPENAI_CHAT, given_items)
 
-    view = render_openai_chat(messages, original=lambda message: own[id(message)])
+    view = render_openai_chat(messages, original=original)
 
     assert all(rendered is item for rendered, item in zip(view, given_items, strict=True))
 
@@ -129,12 +127,10 @@ DIRTY: list[list[dict[str, Any]]] = [
 def test_what_the_vendor_refuses_is_repaired(given_items: list[dict[str, Any]]) -> None:
     """A rendering is valid where the items it is made of are not, and leaves them untouched."""
     before = encode_json(given_items)
-    pairs = OPENAI_CHAT.pairs(given_items)
-    messages = [message for message, _ in pairs]
-    own = {id(message): items for message, items in pairs}
+    messages, original = read_with_originals(OPENAI_CHAT, given_items)
 
     assert check_openai_chat(render_openai_chat(messages)) == ()
-    rendered = render_openai_chat(messages, original=lambda message: own[id(message)])
+    rendered = render_openai_chat(messages, original=original)
     assert check_openai_chat(rendered) == ()
     assert encode_json(given_items) == before
 

@@ -30,7 +30,7 @@ from foldline.history.parts import (
     UriPart,
 )
 from foldline.testing.grammars import check_openai_responses
-from tests.history.formats.wire_values import SOME_TEXT, VALUES
+from tests.history.formats.wire_values import SOME_TEXT, VALUES, read_with_originals
 
 
 CALL = {"type": "function_call", "call_id": "c1", "name": "look", "arguments": "{}"}
@@ -282,11 +282,9 @@ def test_originals_are_used_as_they_are() -> None:
         {**CALL, "id": "fc_1"},
         OUTPUT,
     ]
-    pairs = OPENAI_RESPONSES.pairs(given_items)
-    messages = [message for message, _ in pairs]
-    own = {id(message): items for message, items in pairs}
+    messages, original = read_with_originals(OPENAI_RESPONSES, given_items)
 
-    view = render_openai_responses(messages, original=lambda message: own[id(message)])
+    view = render_openai_responses(messages, original=original)
 
     assert check_openai_responses(view) == ()
     assert all(rendered is item for rendered, item in zip(view, given_items, strict=True))

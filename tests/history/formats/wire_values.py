@@ -1,8 +1,13 @@
-"""Values that items of every wire format may hold."""
+"""Values that items of every wire format may hold, and how a caller's items are read."""
 
 import json
+from typing import Any
 
 from hypothesis import strategies as st
+
+from foldline.history.formats.converter import Converter
+from foldline.history.formats.renderings import Original
+from foldline.history.messages import Message
 
 
 # JSON cannot carry two halves of one character apart, so neither can any item.
@@ -16,3 +21,15 @@ VALUES = st.recursive(
     ),
     max_leaves=4,
 )
+
+
+def read_with_originals(
+    converter: Converter, items: list[dict[str, Any]]
+) -> tuple[list[Message], Original]:
+    """Return what *items* say, and what gives a rendering the items of a message."""
+    messages, sources = converter.read(items)
+    originals = {
+        id(message): source if isinstance(source, list) else [source]
+        for message, source in zip(messages, sources, strict=True)
+    }
+    return messages, lambda message: originals[id(message)]

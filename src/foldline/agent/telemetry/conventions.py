@@ -49,19 +49,14 @@ Attributes: TypeAlias = dict[str, str | bool | int | float | tuple[str, ...]]
 
 CONVERSATION_ID: Final = "gen_ai.conversation.id"
 """The thread."""
-
 ERROR_TYPE: Final = "error.type"
 """The kind of an error."""
-
 OPERATION: Final = "gen_ai.operation.name"
 """The kind of work."""
-
 REQUEST_MODEL: Final = "gen_ai.request.model"
 """The model that was asked."""
-
 RESPONSE_MODEL: Final = "gen_ai.response.model"
 """The model that answered."""
-
 _PROVIDER = "gen_ai.provider.name"
 # Vendors that the conventions name differently.
 _PROVIDERS: Mapping[str, str] = MappingProxyType(

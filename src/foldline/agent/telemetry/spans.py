@@ -64,13 +64,6 @@ class _Call(Struct):
     awaits_first: bool
     response: ChatResponse | None = None
 
-    def first_piece(self) -> None:
-        """Note when the first piece of a stream arrived."""
-        if self.awaits_first:
-            self.awaits_first = False
-            seconds = perf_counter() - self.started
-            self.span.set_attribute("gen_ai.response.time_to_first_chunk", seconds)
-
 
 class Telemetry:
     """
@@ -127,8 +120,10 @@ class Telemetry:
                     case TextStartEvent() | ReasoningStartEvent() | ToolCallStartEvent():
                         # Events are reported inside the call whose model begins to answer.
                         call = self._context.get_value(_CALL)
-                        if isinstance(call, _Call):
-                            call.first_piece()
+                        if isinstance(call, _Call) and call.awaits_first:
+                            call.awaits_first = False
+                            seconds = perf_counter() - call.started
+                            call.span.set_attribute("gen_ai.response.time_to_first_chunk", seconds)
                     case _:
                         return
 
@@ -264,42 +259,34 @@ class Telemetry:
 
 
 class _Metrics:
-    """Counts and measures model calls, folds and views."""
-
     def __init__(self, meter: "Meter") -> None:
         self._tokens = meter.create_histogram(
             "gen_ai.client.token.usage",
-            unit="{token}",
-            description="Number of input and output tokens used.",
+            "{token}",
+            "Number of input and output tokens used.",
             explicit_bucket_boundaries_advisory=_TOKEN_BOUNDARIES,
         )
-        self._durations = meter.create_histogram(
-            "gen_ai.client.operation.duration",
-            unit="s",
-            description="GenAI operation duration.",
-            explicit_bucket_boundaries_advisory=_SECOND_BOUNDARIES,
+        self._durations, self._fold_durations = (
+            meter.create_histogram(
+                name, "s", description, explicit_bucket_boundaries_advisory=_SECOND_BOUNDARIES
+            )
+            for name, description in (
+                ("gen_ai.client.operation.duration", "GenAI operation duration."),
+                ("foldline.fold.duration", "Duration of folds."),
+            )
         )
-        self._folds = meter.create_counter(
-            "foldline.folds", unit="{fold}", description="Folds that were tried."
-        )
-        self._fold_durations = meter.create_histogram(
-            "foldline.fold.duration",
-            unit="s",
-            description="Duration of folds.",
-            explicit_bucket_boundaries_advisory=_SECOND_BOUNDARIES,
-        )
-        self._hits = meter.create_counter(
-            "foldline.hits",
-            unit="{hit}",
-            description="Model calls that used an existing reduction.",
-        )
-        self._saved = meter.create_counter(
-            "foldline.tokens.saved",
-            unit="{token}",
-            description="Estimated tokens that views saved, summed over model calls.",
-        )
-        self._summarizer_calls = meter.create_counter(
-            "foldline.summarizer.calls", unit="{call}", description="Calls of summarizers."
+        self._folds, self._hits, self._saved, self._summarizer_calls = (
+            meter.create_counter(f"foldline.{name}", unit, description)
+            for name, unit, description in (
+                ("folds", "{fold}", "Folds that were tried."),
+                ("hits", "{hit}", "Model calls that used an existing reduction."),
+                (
+                    "tokens.saved",
+                    "{token}",
+                    "Estimated tokens that views saved, summed over model calls.",
+                ),
+                ("summarizer.calls", "{call}", "Calls of summarizers."),
+            )
         )
 
     def called(
@@ -310,7 +297,6 @@ class _Metrics:
         *,
         error: str | None = None,
     ) -> None:
-        """Count a model call; *named* are the attributes of the model."""
         attributes: Attributes = {OPERATION: "chat"} | named
         if response is not None and response.model is not None:
             attributes[RESPONSE_MODEL] = response.model
@@ -322,7 +308,6 @@ class _Metrics:
         self._durations.record(seconds, attributes | failed)
 
     def folded(self, event: HistoryReductionEvent) -> None:
-        """Count a fold."""
         attributes = {
             "foldline.fold.status": event.status,
             "foldline.fold.strategy": event.strategy,
@@ -332,7 +317,6 @@ class _Metrics:
         self._summarizer_calls.add(event.summarizer_calls, attributes)
 
     def viewed(self, event: HistoryReductionEvent) -> None:
-        """Count the view that a model call sends."""
         attributes = {"foldline.fold.strategy": event.strategy}
         if event.status == "cache_hit":
             self._hits.add(1, attributes)

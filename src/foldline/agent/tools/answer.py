@@ -48,14 +48,7 @@ class ToolAnswer(Struct, frozen=True):
 
 
 def answer_of(value: object, *, max_result_chars: int = MAX_RESULT_CHARS) -> ToolAnswer:
-    """
-    Return what the model reads when a tool returns *value*.
-
-    A string stays as it is, None becomes `null`, bytes are decoded as UTF-8 or else counted, a part or
-    a list of parts stays, and anything else becomes JSON, or what `str` makes of it. A text of more
-    than *max_result_chars* characters loses its middle. A generator or a coroutine is a failure: its
-    body never ran.
-    """
+    """Return what the model reads when a tool returns *value*."""
     if isinstance(value, _UNRUN):
         kind = type(cast("object", value)).__name__
         return error_answer(f"the tool returned a {kind} that was never run")

@@ -36,13 +36,7 @@ class ArgumentReader(Struct, frozen=True, kw_only=True):
     def read(
         self, text: str, context: ToolContext, *, schema: Mapping[str, Any]
     ) -> dict[str, object]:
-        """
-        Return the keyword arguments.
-
-        Types must match, except for what is harmless: a number or boolean as a string, a whole number
-        as `3.0`, 0 and 1 as booleans, a time in seconds. If a key is repeated, the last one counts; an
-        empty *text* is an empty object. The function's defaults fill in what the model does not give.
-        """
+        """Return the keyword arguments in *text*; numbers and booleans may be strings."""
         text = text if text.strip() else "{}"
         given = _any_object(text) if self.fields is None else _checked(text, self.fields, schema)
         return given | dict.fromkeys(self.contexts, context)

@@ -33,11 +33,7 @@ _MOST_NAMED = 20
 
 
 def call_signature(arguments_json: str) -> str:
-    """
-    Return a digest that is equal for equal arguments, whatever the order of their keys.
-
-    Arguments that are not JSON are compared as strings.
-    """
+    """Return a digest that is equal for equal arguments, whatever the order of their keys."""
     try:
         data = b"=" + canonical_json(
             decode_json(arguments_json if arguments_json.strip() else "{}")
@@ -51,13 +47,9 @@ async def run_tool(tool: Tool, arguments_json: str, context: ToolContext) -> Too
     """
     Run *tool* and return what the model reads; only the end of the turn is raised.
 
-    Wrong arguments, an exception of the tool and a timeout become short error texts. That of an
-    exception has its type and message, so **the message goes to the model** unless `shows_errors` is
-    false. Exceptions are logged by their type, and in full at the level DEBUG.
-
-    An async function runs in a task of its own, any other in a thread of its own, both with a copy of
-    the context variables. After a timeout or the end of the turn the task is cancelled. A thread
-    cannot be stopped and runs on, and so does a task that ignores being cancelled.
+    Wrong arguments, an exception and a timeout become short error texts; **the message of an
+    exception goes to the model** unless `shows_errors` is false. A thread cannot be stopped and
+    runs on, and so does a task that ignores being cancelled.
     """
     try:
         arguments = tool.reader.read(arguments_json, context, schema=tool.parameters)
@@ -81,12 +73,7 @@ async def _answer(tool: Tool, arguments: dict[str, object]) -> ToolAnswer:
 
 
 async def _in_thread(function: Callable[[], _Result], *, name: str) -> _Result:
-    """
-    Return what *function* returns, which runs in a thread of its own.
-
-    The thread is a daemon: if it hangs, it neither takes a place in a pool nor holds up the end of the
-    loop or the process.
-    """
+    """Return what *function* returns, which runs in a thread of its own."""
     future: asyncio.Future[Outcome[_Result]] = asyncio.get_running_loop().create_future()
     call = partial(copy_context().run, function)
     Thread(target=_work, args=(call, future), name=name, daemon=True).start()

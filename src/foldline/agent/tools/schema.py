@@ -6,7 +6,8 @@ Definitions are inlined, since not every vendor follows references; only recursi
 which others do. Types with a schema of their own, such as pydantic models, are known by their methods.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Final, Protocol, TypeAlias, cast, runtime_checkable
 
@@ -24,7 +25,7 @@ JsonSchema: TypeAlias = dict[str, Any]
 """A JSON schema, or a part of one."""
 
 _REFERENCE: Final = "#/$defs/"
-_NAMED = frozenset({"properties", "patternProperties", "$defs"})
+_NAMED = frozenset({"properties", "patternProperties"})
 _NOISE = frozenset({"title", "discriminator"})
 _VALUES = frozenset({"const", "default", "enum", "examples"})
 _KINDS: Mapping[type, str] = MappingProxyType({str: "string", int: "integer", bool: "boolean"})
@@ -33,39 +34,40 @@ _KINDS: Mapping[type, str] = MappingProxyType({str: "string", int: "integer", bo
 def schema_of(parameters: Sequence[Parameter], *, name: str) -> JsonSchema:
     """Return the schema of the arguments that the tool *name* takes."""
     schemas, definitions = _components(parameters, name)
-    references = _References.of(schemas, definitions)
+    flat = _Flat(definitions)
     properties: JsonSchema = {}
     for one, schema in zip(parameters, schemas, strict=True):
         told = {"description": one.description} if one.description else {}
-        given = _default(one.default)
-        properties[one.name] = {**_tidy(references.inlined(schema)), **told, **given}
+        properties[one.name] = {**flat.of(schema), **told, **_default(one.default)}
     required = [one.name for one in parameters if one.default is UNSET]
     whole: JsonSchema = {"type": "object", "properties": properties}
     if required:
         whole["required"] = required
     whole["additionalProperties"] = False
-    kept = references.kept(properties)
-    return {**whole, "$defs": _tidy(kept, is_named=True)} if kept else whole
+    return {**whole, "$defs": flat.recursive} if flat.recursive else whole
 
 
 def _components(
     parameters: Iterable[Parameter], name: str
-) -> tuple[list[JsonSchema], dict[str, JsonSchema]]:
+) -> tuple[tuple[JsonSchema, ...], dict[str, JsonSchema]]:
     annotations: list[Any] = []
     schemas: tuple[JsonSchema, ...] = ()
     definitions: dict[str, JsonSchema] = {}
+    foreign: dict[str, JsonSchema] = {}
     # All parameters so far each time, so that the failing one is known and names are unique.
     for one in parameters:
         annotations.append(one.annotation)
         try:
             schemas, definitions = msgspec.json.schema_components(
-                annotations, schema_hook=_foreign_schema, ref_template=_REFERENCE + "{name}"
+                annotations,
+                schema_hook=partial(_foreign_schema, foreign),
+                ref_template=_REFERENCE + "{name}",
             )
         except (TypeError, ValueError, NameError) as error:
             reason = str(error).partition("\n")[0]
             message = f"parameter {one.name!r} of tool {name!r} has no JSON schema: {reason}"
             raise ConfigError(message) from error
-    return list(schemas), definitions
+    return schemas, {**definitions, **foreign}
 
 
 def _default(value: object) -> JsonSchema:
@@ -78,26 +80,48 @@ def _default(value: object) -> JsonSchema:
         return {}
 
 
-def _tidy(value: Any, *, is_named: bool = False) -> Any:
-    """Return the schema *value* without titles, and with `items` in every array."""
-    if isinstance(value, list):
-        items: list[Any] = value  # pyright: ignore[reportUnknownVariableType] - of any kind
-        return [_tidy(one) for one in items]
-    if not isinstance(value, dict):
-        return value
-    schema = cast("JsonSchema", value)
-    if is_named:
-        return {key: _tidy(one) for key, one in schema.items()}
-    tidy: JsonSchema = {
-        key: one if key in _VALUES else _tidy(one, is_named=key in _NAMED)
-        for key, one in schema.items()
-        if key not in _NOISE
-    }
-    if tidy.get("type") == "array" and not isinstance(tidy.get("items"), dict):
-        tidy["items"] = _items(tidy.get("prefixItems", []))
-    if "enum" in tidy and "type" not in tidy:
-        tidy |= _kind(tidy["enum"])
-    return tidy
+class _Flat(Struct):
+    """Writes schemas without titles, with `items` in every array, and with inlined definitions."""
+
+    definitions: Mapping[str, JsonSchema]
+    recursive: JsonSchema = {}
+    """Those definitions that are still referred to."""
+
+    def of(self, value: Any, inside: tuple[str, ...] = ()) -> Any:
+        """Return *value*, a part of a schema that is *inside* of definitions."""
+        if isinstance(value, list):
+            items: list[Any] = value  # pyright: ignore[reportUnknownVariableType] - of any kind
+            return [self.of(one, inside) for one in items]
+        if not isinstance(value, dict):
+            return value
+        schema = cast("JsonSchema", value)
+        key = str(schema.get("$ref", "")).removeprefix(_REFERENCE)
+        if key in inside:
+            self.recursive.setdefault(key, {})
+        if key in self.recursive:
+            return schema
+        if key not in self.definitions:
+            return self._tidy(schema, inside)
+        whole = self.of(self.definitions[key], (*inside, key))
+        if key in self.recursive:
+            self.recursive[key] = whole
+            return schema
+        return {**whole, **{name: one for name, one in schema.items() if name != "$ref"}}
+
+    def _tidy(self, schema: JsonSchema, inside: tuple[str, ...]) -> JsonSchema:
+        tidy: JsonSchema = {}
+        for name, one in schema.items():
+            if name in _VALUES:
+                tidy[name] = one
+            elif name in _NAMED:
+                tidy[name] = {key: self.of(inner, inside) for key, inner in one.items()}
+            elif name not in _NOISE:
+                tidy[name] = self.of(one, inside)
+        if tidy.get("type") == "array" and not isinstance(tidy.get("items"), dict):
+            tidy["items"] = _items(tidy.get("prefixItems", []))
+        if "enum" in tidy and "type" not in tidy:
+            tidy |= _kind(tidy["enum"])
+        return tidy
 
 
 def _items(first: Sequence[JsonSchema]) -> JsonSchema:
@@ -110,82 +134,6 @@ def _kind(values: Iterable[object]) -> JsonSchema:
     return {"type": kinds.pop()} if len(kinds) == 1 and None not in kinds else {}
 
 
-class _References(Struct, frozen=True, kw_only=True):
-    """The definitions that a schema refers to; recursive ones cannot be inlined."""
-
-    definitions: Mapping[str, JsonSchema]
-    recursive: frozenset[str]
-
-    @classmethod
-    def of(
-        cls, schemas: Iterable[JsonSchema], definitions: Mapping[str, JsonSchema]
-    ) -> "_References":
-        """Find the definitions in *schemas* and *definitions*."""
-        found = dict(definitions)
-        for schema in (*schemas, *definitions.values()):
-            found.update(_inner(schema))
-        return cls(
-            definitions=found,
-            recursive=frozenset(key for key in found if key in _reached(found[key], found)),
-        )
-
-    def inlined(self, value: Any) -> Any:
-        """Return *value*, a part of a schema, with definitions in place of references."""
-        if isinstance(value, list):
-            items: list[Any] = value  # pyright: ignore[reportUnknownVariableType] - of any kind
-            return [self.inlined(one) for one in items]
-        if not isinstance(value, dict):
-            return value
-        schema = cast("JsonSchema", value)
-        key = _target(schema)
-        if key is None or key in self.recursive or key not in self.definitions:
-            return {name: self.inlined(one) for name, one in schema.items() if name != "$defs"}
-        beside = {name: one for name, one in schema.items() if name != "$ref"}
-        return self.inlined({**self.definitions[key], **beside})
-
-    def kept(self, schema: JsonSchema) -> JsonSchema:
-        """Return the definitions that the inlined *schema* still refers to."""
-        reached = _reached(schema, self.definitions)
-        return {key: self.inlined(self.definitions[key]) for key in sorted(reached)}
-
-
-def _target(value: Mapping[str, object]) -> str | None:
-    reference = value.get("$ref")
-    return reference.removeprefix(_REFERENCE) if isinstance(reference, str) else None
-
-
-def _parts(value: Any) -> Iterator[JsonSchema]:
-    """Yield every object in *value*, itself included."""
-    inside: Iterable[Any] = ()
-    if isinstance(value, dict):
-        schema = cast("JsonSchema", value)
-        yield schema
-        inside = schema.values()
-    elif isinstance(value, list):
-        items: list[Any] = value  # pyright: ignore[reportUnknownVariableType] - of any kind
-        inside = items
-    for one in inside:
-        yield from _parts(one)
-
-
-def _inner(schema: JsonSchema) -> JsonSchema:
-    found: JsonSchema = {}
-    for part in _parts(schema):
-        found.update(part.get("$defs", {}))
-    return found
-
-
-def _reached(schema: JsonSchema, definitions: Mapping[str, JsonSchema]) -> set[str]:
-    reached: set[str] = set()
-    waiting = [schema]
-    while waiting:
-        targets = {_target(part) for part in _parts(waiting.pop())}
-        new = {one for one in targets if one is not None and one in definitions} - reached
-        reached |= new
-        waiting.extend(definitions[one] for one in new)
-    return reached
-
-
 @runtime_checkable
 class _Model(Protocol):
     def model_validate(self, value: object) -> object: ...
@@ -193,25 +141,21 @@ class _Model(Protocol):
     def model_json_schema(self, *, ref_template: str) -> JsonSchema: ...
 
 
-def _foreign_schema(kind: type) -> JsonSchema:
+def _foreign_schema(definitions: JsonSchema, kind: type) -> JsonSchema:
+    """Return the schema of *kind*, a model of another library, and note its *definitions*."""
     if not isinstance(kind, _Model):
         message = f"{kind} has no JSON schema"
         raise TypeError(message)
     # With the full name in front, definitions of two models never collide.
     prefix = f"{kind.__module__}.{kind.__qualname__}."
     schema = dict(kind.model_json_schema(ref_template=f"{_REFERENCE}{prefix}{{model}}"))
-    if "$defs" in schema:
-        schema["$defs"] = {f"{prefix}{key}": one for key, one in schema["$defs"].items()}
+    for name, one in schema.pop("$defs", {}).items():
+        definitions[f"{prefix}{name}"] = one
     return schema
 
 
 def foreign_value(kind: type, value: object) -> object:
-    """
-    Return *value*, which was read from JSON, as an instance of *kind*.
-
-    Raises:
-        ValueError: *kind* does not accept it.
-    """
+    """Return *value*, which was read from JSON, as an instance of *kind*."""
     try:
         # A type without a schema was refused when the tool was made.
         return cast("_Model", kind).model_validate(value)

@@ -128,11 +128,7 @@ def without_partial(function: ToolFunction) -> ToolFunction:
 
 
 def read_signature(function: ToolFunction, *, name: str) -> Signature:
-    """
-    Read the parameters of *function*, for the tool *name*.
-
-    Arguments that a `partial` binds by name are no parameters: the model neither sees nor sets them.
-    """
+    """Read the parameters of *function*, without those that a `partial` binds by name."""
     _check(function, name)
     plain = without_partial(function)
     hints = _hints(plain, name)
@@ -220,7 +216,6 @@ def _own_description(hint: object) -> str:
 
 
 def _readable(hint: Any) -> Any:
-    """Return *hint* with types that msgspec can read, or describes better."""
     if isinstance(hint, type) and hint in _INSTEAD:
         return _INSTEAD[hint]
     origin, inner = typing.get_origin(hint), typing.get_args(hint)

@@ -161,12 +161,7 @@ def _name_of(function: ToolFunction) -> str:
 
 
 def as_tool(given: Tool | ToolFunction) -> Tool:
-    """
-    Return *given* as a tool; a typed function becomes one with the default options.
-
-    Raises:
-        ConfigError: It cannot be one.
-    """
+    """Return *given* as a tool; a typed function becomes one with the default options."""
     return given if isinstance(given, Tool) else _made(given)
 
 

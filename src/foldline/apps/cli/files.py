@@ -82,7 +82,8 @@ def write_files(contents: Mapping[str, bytes]) -> None:
             if target.exists() and not target.is_file():
                 target.write_bytes(data)
             else:
-                drafts[target] = _draft(target, data)
+                drafts[target] = target.with_name(f".{target.name}.{os.getpid()}.draft")
+                _write(drafts[target], data, like=target)
         for target, draft in drafts.items():
             name = str(target)
             draft.replace(target)
@@ -92,23 +93,17 @@ def write_files(contents: Mapping[str, bytes]) -> None:
         raise kind(message) from error
     finally:
         for draft in drafts.values():
-            draft.unlink(missing_ok=True)
+            with suppress(OSError):
+                draft.unlink()
 
 
-def _draft(target: Path, data: bytes) -> Path:
-    draft = target.with_name(f".{target.name}.{os.getpid()}.draft")
-    try:
-        with draft.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        if target.exists():
-            shutil.copymode(target, draft)
-    except OSError:
-        with suppress(OSError):
-            draft.unlink()
-        raise
-    return draft
+def _write(draft: Path, data: bytes, *, like: Path) -> None:
+    with draft.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    if like.exists():
+        shutil.copymode(like, draft)
 
 
 def print_document(data: bytes) -> None:

@@ -24,7 +24,7 @@ from foldline.logs.importer import Session
 from foldline.logs.sessions import FORMATS
 
 
-__all__ = ["TARGETS", "formats", "left_out_note", "target_format", "view_document"]
+__all__ = ["TARGETS", "formats", "left_out_note", "target_format"]
 
 
 _DEFAULT_TARGET = "openai-chat"
@@ -46,28 +46,21 @@ TARGETS: Mapping[str, Callable[[Sequence[Message]], bytes]] = MappingProxyType(
         "foldline": encode_history,
     }
 )
-"""What writes a view in each format."""
+"""What writes a view as JSON in each format, valid for its vendor."""
 
 
 def target_format(wanted: str | None, *, source: str) -> str:
-    """
-    Return the format to write in: the *wanted* one, else that of the *source* if it is a target.
-    """
+    """Return the *wanted* format to write in, else that of the *source* if it is a target."""
     if wanted is None:
         return source if source in TARGETS else _DEFAULT_TARGET
     expect_choice("--to", wanted, tuple(TARGETS))
     return wanted
 
 
-def view_document(view: Sequence[Message], target: str) -> bytes:
-    """Return *view* as JSON in the format *target*, valid for its vendor."""
-    return TARGETS[target](view)
-
-
 def left_out_note(view: Sequence[Message], target: str) -> tuple[int, str]:
     """Return how many messages of *view* the format *target* has no place for, and a note of it."""
-    nothing = view_document([_ANSWER], target)
-    left = [one for one in view if view_document([one, _ANSWER], target) == nothing]
+    written = TARGETS[target]
+    left = [one for one in view if written([one, _ANSWER]) == written([_ANSWER])]
     if not left:
         return 0, ""
     held = " and ".join(sorted({kind for one in left for kind in _held(one)}))

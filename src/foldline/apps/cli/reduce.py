@@ -10,7 +10,7 @@ from rich.text import Text
 
 from foldline.agent.reducer import HistoryReducer, ReducedHistory
 from foldline.apps.cli.files import check_targets, print_document, print_json, write_files
-from foldline.apps.cli.formats import left_out_note, target_format, view_document
+from foldline.apps.cli.formats import TARGETS, left_out_note, target_format
 from foldline.apps.cli.options import JsonOption, RunOptions, takes
 from foldline.apps.cli.sources import (
     configured,
@@ -120,7 +120,7 @@ def reduce(options: _ReduceOptions) -> None:
     reduced = HistoryReducer(run.config).reduce_sync(
         run.history, state=run.state, overrides=run.overrides
     )
-    document = view_document(reduced.messages, target) if has_document else b""
+    document = TARGETS[target](reduced.messages) if has_document else b""
     files: dict[str, bytes] = {}
     if options.output is not None:
         files[options.output] = document + b"\n"

@@ -99,15 +99,16 @@ def replay(options: _ReplayOptions) -> None:
 
 
 def _configs(options: _ReplayOptions) -> Mapping[str, HistoryReductionConfig]:
+    named = [
+        (PurePath(name).stem or name, configured(options, read_config(name)))
+        for name in options.config or ()
+    ]
+    if not named and is_configured(options):
+        named.append(("given", configured(options)))
+    if not named or options.compare:
+        named.extend(USUAL.items())
     configs: dict[str, HistoryReductionConfig] = {}
-    for name in options.config or ():
-        config = configured(options, read_config(name))
-        configs[_free(PurePath(name).stem or name, configs)] = config
-    if not configs and is_configured(options):
-        configs["given"] = configured(options)
-    if configs and not options.compare:
-        return configs
-    for name, config in USUAL.items():
+    for name, config in named:
         configs[_free(name, configs)] = config
     return configs
 

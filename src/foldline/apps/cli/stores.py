@@ -13,9 +13,9 @@ import typer
 from msgspec import Struct
 
 from foldline.apps.cli.files import read_file
+from foldline.apps.cli.options import JsonOption
 from foldline.errors import (
     ConfigError,
-    MissingExtraError,
     StoreCorruptError,
     StoreKeyError,
     StoreVersionError,
@@ -34,11 +34,11 @@ from foldline.threads.thread import ConversationThread
 
 __all__ = [
     "DAMAGED",
-    "VARIABLE",
     "WAY_FORWARD",
     "KeyOptions",
     "StoreOptions",
     "TenantOptions",
+    "ThreadOptions",
     "address_of",
     "file_of",
     "folded_in",
@@ -55,15 +55,13 @@ __all__ = [
 DAMAGED: Final = 1
 """The exit code if something is damaged."""
 
-VARIABLE: Final = "FOLDLINE_STORE"
-"""The environment variable that names the store."""
-
 WAY_FORWARD: Final = (
     "restore a backup (`foldline restore BACKUP STORE`), or save what can be read "
     "(`foldline threads export ID --whole-rows`)"
 )
 """What to do about a damaged store."""
 
+_VARIABLE: Final = "FOLDLINE_STORE"
 _Result = TypeVar("_Result")
 
 # Part of every error that comes from SQLite.
@@ -73,13 +71,13 @@ _HEADER_SIZE = 100
 _MARK = slice(68, 72)
 _ADDRESS = re.compile(r"([a-z]+)://", re.IGNORECASE).match
 _MOST_TENANTS = 5
-# The scheme of an address: the module of the store, its class, and the extra that it needs.
+# The scheme of an address: the package of its store, which is the name of the extra too.
 _SERVERS = {
-    "postgresql": ("postgres", "PostgresStore", "postgres"),
-    "postgres": ("postgres", "PostgresStore", "postgres"),
-    "redis": ("redis", "RedisStore", "redis"),
-    "rediss": ("redis", "RedisStore", "redis"),
-    "unix": ("redis", "RedisStore", "redis"),
+    "postgresql": "postgres",
+    "postgres": "postgres",
+    "redis": "redis",
+    "rediss": "redis",
+    "unix": "redis",
 }
 _HEXADECIMAL = re.compile(rb"\s*([0-9a-fA-F]{32}|[0-9a-fA-F]{48}|[0-9a-fA-F]{64})\s*").fullmatch
 
@@ -93,11 +91,12 @@ class StoreOptions(Struct, frozen=True, kw_only=True):
             "--store",
             metavar="PATH|URL",
             help="The file of a SQLite store, or a postgresql:// or redis:// address; by default "
-            f"what the environment variable {VARIABLE} says.",
-            envvar=VARIABLE,
+            f"what the environment variable {_VARIABLE} says.",
+            envvar=_VARIABLE,
             show_envvar=False,
         ),
     ] = None
+    json: JsonOption = False
 
 
 class KeyOptions(StoreOptions, frozen=True, kw_only=True):
@@ -125,6 +124,12 @@ class TenantOptions(KeyOptions, frozen=True, kw_only=True):
     ] = DEFAULT_TENANT
 
 
+class ThreadOptions(TenantOptions, frozen=True, kw_only=True):
+    """Which thread of which store."""
+
+    id: Annotated[str, typer.Argument(metavar="ID", help="The id of the thread.")]
+
+
 @contextmanager
 def opened_store(
     options: KeyOptions, *, may_make: bool = False
@@ -133,11 +138,6 @@ def opened_store(
     Open the store that *options* name, with the event loop it is used in, and close it at the end.
 
     With *may_make* a file that does not exist is created.
-
-    Raises:
-        UsageError: No store is named, there is no such file, it is not a store, a newer foldline
-            wrote it, or it needs another key.
-        StoreError: It cannot be opened.
     """
     path = file_of(options, may_make=may_make)
     store = _store(options, path)
@@ -179,14 +179,9 @@ def _store(options: KeyOptions, path: Path | None) -> ThreadStore:
     if path is not None:
         return SQLiteStore(path, cipher=cipher)
     address = address_of(options)
-    module, name, extra = _SERVERS[_scheme(address)]
-    try:
-        kind: Any = getattr(import_module(f"foldline.threads.stores.{module}.store"), name)
-    except MissingExtraError:
-        raise
-    except ImportError as error:
-        raise MissingExtraError(package=error.name or extra, extra=extra) from error
-    store: ThreadStore = kind(address, cipher=cipher)
+    name = server_of(address)
+    module: Any = import_module(f"foldline.threads.stores.{name}.store")
+    store: ThreadStore = getattr(module, f"{name.capitalize()}Store")(address, cipher=cipher)
     return store
 
 
@@ -206,7 +201,7 @@ def address_of(options: StoreOptions) -> str:
     if not options.store:
         message = (
             "no store is named: give --store PATH or a postgresql:// or redis:// address, or set "
-            f"{VARIABLE}"
+            f"{_VARIABLE}"
         )
         raise UsageError(message)
     return options.store
@@ -214,7 +209,7 @@ def address_of(options: StoreOptions) -> str:
 
 def server_of(address: str) -> str:
     """Return the package of `foldline.threads.stores` that has the store at *address*."""
-    return _SERVERS[_scheme(address)][0]
+    return _SERVERS[_scheme(address)]
 
 
 def _scheme(address: str) -> str:
@@ -300,11 +295,11 @@ def tenants_note(tenants: Sequence[str]) -> str:
     return f"{has} threads ({named}): name one with --tenant"
 
 
-async def found_thread(store: ThreadStore, options: TenantOptions, id: str) -> ConversationThread:
-    """Return the thread of that id."""
-    thread = await store.find(id, tenant=options.tenant)
+async def found_thread(store: ThreadStore, options: ThreadOptions) -> ConversationThread:
+    """Return the thread that *options* name."""
+    thread = await store.find(options.id, tenant=options.tenant)
     if thread is None:
-        raise ThreadNotFoundError(thread_id=id)
+        raise ThreadNotFoundError(thread_id=options.id)
     return thread
 
 

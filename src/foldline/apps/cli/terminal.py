@@ -95,11 +95,7 @@ def command_name() -> str:
 def clean(text: str) -> str:
     """Return *text* with everything replaced that a terminal would obey."""
     lines = text.replace("\t", "    ").splitlines()
-    return "\n".join("".join(_shown(sign) for sign in line) for line in lines)
-
-
-def _shown(sign: str) -> str:
-    return sign if sign.isprintable() else "�"
+    return "\n".join("".join(one if one.isprintable() else "�" for one in line) for line in lines)
 
 
 def first_line(text: str, *, most: int = 200) -> str:

@@ -9,10 +9,11 @@ from rich.table import Table
 from rich.text import Text
 
 from foldline.apps.cli.files import print_json
-from foldline.apps.cli.options import JsonOption, takes
+from foldline.apps.cli.options import takes
 from foldline.apps.cli.stores import (
     DAMAGED,
     TenantOptions,
+    ThreadOptions,
     folded_in,
     found_thread,
     tenants_note,
@@ -46,7 +47,6 @@ from foldline.threads.verify import list_keys
 
 
 __all__ = [
-    "IdArgument",
     "delete_thread",
     "fork_thread",
     "list_threads",
@@ -55,9 +55,6 @@ __all__ = [
     "undo_reduction",
 ]
 
-
-IdArgument = Annotated[str, typer.Argument(metavar="ID", help="The id of the thread.")]
-"""The argument of most commands."""
 
 _USUAL_LAST = 20
 _TITLE = 48
@@ -69,7 +66,6 @@ class _ListOptions(TenantOptions, frozen=True, kw_only=True):
     limit: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="List only the first N threads.")
     ] = None
-    json: JsonOption = False
 
 
 @takes(_ListOptions)
@@ -174,12 +170,10 @@ def _facts(thread: ReadOnlyThread) -> dict[str, Any]:
     }
 
 
-class _ShowOptions(TenantOptions, frozen=True, kw_only=True):
-    id: IdArgument
+class _ShowOptions(ThreadOptions, frozen=True, kw_only=True):
     last: Annotated[
         int, typer.Option(metavar="N", min=0, help="How many of the newest messages to show.")
     ] = _USUAL_LAST
-    json: JsonOption = False
 
 
 @takes(_ShowOptions)
@@ -187,7 +181,7 @@ def show_thread(options: _ShowOptions) -> None:
     """Show a thread: its counts, its newest messages, how far it is folded, and its last run."""
 
     async def _read(store: ThreadStore) -> tuple[ReadOnlyThread, list[Message]]:
-        thread = await found_thread(store, options, options.id)
+        thread = await found_thread(store, options)
         return thread, await thread.get_messages(last=options.last)
 
     thread, messages = with_store(options, _read)
@@ -218,22 +212,17 @@ def _print(console: Console, thread: ReadOnlyThread, messages: list[Message]) ->
         grid.add_row(Text(name, style="dim"), Text(clean(value)))
     console.print(grid)
     cut = folded_in(thread.last_reduction)
-    length = sum(one.role != "system" for one in messages)
-    at = _place(messages, cut - (thread.head.length - length))
-    for number, part in enumerate((messages[:at], messages[at:])):
-        if number and cut and messages:
-            console.print(Rule(f"folded up to here: {cut:,} messages", style="yellow"))
-        if part:
-            console.print(show_view(part, summary_lines=None, most=len(part)))
-
-
-def _place(messages: list[Message], length: int) -> int:
-    """Return how many of *messages* hold the first *length* that are not system messages."""
-    for place, message in enumerate(messages):
-        if length <= 0:
-            return place
-        length -= message.role != "system"
-    return len(messages)
+    number = thread.head.length - sum(one.role != "system" for one in messages)
+    at = 0
+    for message in messages:
+        number += message.role != "system"
+        at += number <= cut
+    if at:
+        console.print(show_view(messages[:at], most=at))
+    if cut and messages:
+        console.print(Rule(f"folded up to here: {cut:,} messages", style="yellow"))
+    if messages[at:]:
+        console.print(show_view(messages[at:], most=len(messages)))
 
 
 def _lines(thread: ReadOnlyThread) -> dict[str, str]:
@@ -262,8 +251,7 @@ def _lines(thread: ReadOnlyThread) -> dict[str, str]:
     return lines
 
 
-class _SearchOptions(TenantOptions, frozen=True, kw_only=True):
-    id: IdArgument
+class _SearchOptions(ThreadOptions, frozen=True, kw_only=True):
     text: Annotated[
         str,
         typer.Argument(
@@ -274,7 +262,6 @@ class _SearchOptions(TenantOptions, frozen=True, kw_only=True):
     limit: Annotated[
         int, typer.Option(metavar="N", min=1, help="How many of the newest messages to list.")
     ] = _USUAL_LAST
-    json: JsonOption = False
 
 
 @takes(_SearchOptions)
@@ -282,7 +269,7 @@ def search_thread(options: _SearchOptions) -> None:
     """Find the messages of a thread that contain every word of TEXT, the newest first."""
 
     async def _search(store: ThreadStore) -> list[Match]:
-        thread = await found_thread(store, options, options.id)
+        thread = await found_thread(store, options)
         return await thread.search(options.text, limit=options.limit)
 
     found = with_store(options, _search)
@@ -301,8 +288,7 @@ def search_thread(options: _SearchOptions) -> None:
     console.print(f"{counted(len(found), 'message')} found")
 
 
-class _ForkOptions(TenantOptions, frozen=True, kw_only=True):
-    id: IdArgument
+class _ForkOptions(ThreadOptions, frozen=True, kw_only=True):
     new_id: Annotated[str, typer.Argument(metavar="NEW", help="The id of the new thread.")]
     at: Annotated[
         int | None,
@@ -311,7 +297,6 @@ class _ForkOptions(TenantOptions, frozen=True, kw_only=True):
             help="Take only the first N messages, not counting system messages.",
         ),
     ] = None
-    json: JsonOption = False
 
 
 @takes(_ForkOptions)
@@ -319,7 +304,7 @@ def fork_thread(options: _ForkOptions) -> None:
     """Make a new thread that begins with the first messages of another."""
 
     async def _fork(store: ThreadStore) -> int:
-        thread = await found_thread(store, options, options.id)
+        thread = await found_thread(store, options)
         return (await thread.fork(options.new_id, at=options.at)).count
 
     count = with_store(options, _fork)
@@ -329,13 +314,8 @@ def fork_thread(options: _ForkOptions) -> None:
         say(f"{options.new_id}: {counted(count, 'message')} of {options.id}")
 
 
-class _UndoOptions(TenantOptions, frozen=True, kw_only=True):
-    id: IdArgument
-    json: JsonOption = False
-
-
-@takes(_UndoOptions)
-def undo_reduction(options: _UndoOptions) -> None:
+@takes(ThreadOptions)
+def undo_reduction(options: ThreadOptions) -> None:
     """
     Take back the newest reduction of a thread; the one before it is active again.
 
@@ -343,7 +323,7 @@ def undo_reduction(options: _UndoOptions) -> None:
     """
 
     async def _undo(store: ThreadStore) -> tuple[bool, int, int]:
-        thread = await found_thread(store, options, options.id)
+        thread = await found_thread(store, options)
         before = thread.last_reduction
         after = await thread.undo_reduction()
         return before is not None, folded_in(before), folded_in(after)
@@ -358,10 +338,8 @@ def undo_reduction(options: _UndoOptions) -> None:
         say(f"{options.id}: there is no reduction to undo")
 
 
-class _DeleteOptions(TenantOptions, frozen=True, kw_only=True):
-    id: IdArgument
+class _DeleteOptions(ThreadOptions, frozen=True, kw_only=True):
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False
-    json: JsonOption = False
 
 
 @takes(_DeleteOptions)

@@ -17,12 +17,11 @@ from foldline.apps.cli.files import (
     read_file,
     write_files,
 )
-from foldline.apps.cli.formats import TARGETS, left_out_note, view_document
-from foldline.apps.cli.options import JsonOption, SourceOptions, takes
+from foldline.apps.cli.formats import TARGETS, left_out_note
+from foldline.apps.cli.options import SourceOptions, takes
 from foldline.apps.cli.sources import note_sessions, sessions_in
-from foldline.apps.cli.stores import DAMAGED, TenantOptions, found_thread, with_store
+from foldline.apps.cli.stores import DAMAGED, TenantOptions, ThreadOptions, found_thread, with_store
 from foldline.apps.cli.terminal import counted, note, progress, say
-from foldline.apps.cli.threads import IdArgument
 from foldline.checks import expect_choice
 from foldline.errors import (
     FormatError,
@@ -67,7 +66,6 @@ class _ImportOptions(TenantOptions, frozen=True, kw_only=True):
             "hyphen, if it holds several.",
         ),
     ] = None
-    json: JsonOption = False
 
 
 @takes(SourceOptions, _ImportOptions)
@@ -111,9 +109,7 @@ def import_threads(source: SourceOptions, options: _ImportOptions) -> None:
 async def _is_there(
     store: ThreadStore, key: ThreadKey, snapshot: ThreadSnapshot, *, is_log: bool
 ) -> bool:
-    """
-    Whether an earlier import of a log has made the thread *key*, with the messages of *snapshot*.
-    """
+    """Whether an earlier import of a log has made the thread *key* with the same messages."""
     thread = await store.find(key.id, tenant=key.tenant)
     if thread is None:
         return False
@@ -125,7 +121,6 @@ async def _is_there(
 
 
 async def _make(store: ThreadStore, key: ThreadKey, snapshot: ThreadSnapshot) -> int:
-    """Make a thread of *snapshot* and return how many messages it has."""
     planned = plan_restore(store.context, key, snapshot)
     await make_room(store.context, key)
     try:
@@ -153,7 +148,7 @@ def _found(source: SourceOptions, id: str | None) -> tuple[list[ThreadSnapshot],
         raise UsageError(message)
     note_sessions(sessions)
     ids = [id] if id is not None and len(sessions) == 1 else _ids(sessions, id or "")
-    return [_snapshot(id, session) for id, session in zip(ids, sessions, strict=True)], True
+    return list(map(_snapshot, ids, sessions)), True
 
 
 def _is_snapshot(data: bytes) -> bool:
@@ -189,8 +184,7 @@ def _ids(sessions: Sequence[Session], prefix: str) -> list[str]:
     return ids
 
 
-class _ExportOptions(TenantOptions, frozen=True, kw_only=True):
-    id: IdArgument
+class _ExportOptions(ThreadOptions, frozen=True, kw_only=True):
     to: Annotated[
         str,
         typer.Option(
@@ -212,7 +206,6 @@ class _ExportOptions(TenantOptions, frozen=True, kw_only=True):
             "ones; a message marks each gap.",
         ),
     ] = False
-    json: JsonOption = False
 
 
 class _Export(Struct):
@@ -266,7 +259,7 @@ def _check_output(options: _ExportOptions) -> None:
 
 async def _exported(store: ThreadStore, options: _ExportOptions) -> _Export:
     if not options.whole_rows:
-        thread = await found_thread(store, options, options.id)
+        thread = await found_thread(store, options)
         if options.to == _SNAPSHOT:
             return _Export(thread.count, await thread.to_snapshot())
         messages = await thread.get_messages()
@@ -288,12 +281,11 @@ def _of_messages(
     if is_lines:
         data = b"\n".join(encode_json(one) for one in render_openai_chat(marked))
     else:
-        data = view_document(marked, target)
+        data = TARGETS[target](marked)
     return _Export(len(messages) - left, data, damage, text)
 
 
 def _damage(found: WholeRows) -> str:
-    """Return how many messages are whole and where others were; empty if nothing is damaged."""
     if not found.faults:
         return ""
     total = "an unknown number of messages" if found.total is None else f"{found.total:,} messages"

@@ -60,14 +60,11 @@ _EXTRAS = {"cli": "typer", "crypto": "cryptography", "postgres": "psycopg", "red
 
 
 class _VerifyOptions(KeyOptions, frozen=True, kw_only=True):
-    id: Annotated[str | None, typer.Argument(metavar="[ID]", help="Verify only this thread.")] = (
-        None
-    )
+    id: Annotated[str | None, typer.Argument(metavar="[ID]", help="Only this thread.")] = None
     tenant: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="The owner of the threads; all tenants by default."),
     ] = None
-    json: JsonOption = False
 
 
 @takes(_VerifyOptions)
@@ -139,7 +136,6 @@ class _BackupOptions(StoreOptions, frozen=True, kw_only=True):
     target: Annotated[
         str, typer.Argument(metavar="TARGET", help="The file to create; it must not exist.")
     ]
-    json: JsonOption = False
 
 
 @takes(_BackupOptions)
@@ -166,9 +162,7 @@ class _RestoreOptions(Struct, frozen=True, kw_only=True):
     target: Annotated[
         str, typer.Argument(metavar="STORE", help="The file of the store; programs must close it.")
     ]
-    force: Annotated[bool, typer.Option("--force", help="Overwrite the store without asking.")] = (
-        False
-    )
+    force: Annotated[bool, typer.Option("--force", help="Overwrite without asking.")] = False
     json: JsonOption = False
 
 
@@ -236,12 +230,8 @@ def _finish(made: Backup, *, as_json: bool, path: Path | None = None) -> None:
         raise typer.Exit(DAMAGED)
 
 
-class _DoctorOptions(StoreOptions, frozen=True, kw_only=True):
-    json: JsonOption = False
-
-
-@takes(_DoctorOptions)
-def doctor(options: _DoctorOptions) -> None:
+@takes(StoreOptions)
+def doctor(options: StoreOptions) -> None:
     """
     Check a store's environment: versions, modes, locks, sizes and the disk.
 

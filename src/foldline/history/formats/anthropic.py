@@ -75,11 +75,10 @@ def _role(given: Any, parts: tuple[Part, ...]) -> Role:
 def _parts(content: Any) -> tuple[Part, ...]:
     if isinstance(content, str):
         return (TextPart(content),)
-    return tuple(
-        part
-        for block, field in blocks_in(content, "content")
-        for part in _block_parts(block, field)
-    )
+    parts: list[Part] = []
+    for block, field in blocks_in(content, "content"):
+        parts += _block_parts(block, field)
+    return tuple(parts)
 
 
 def _block_parts(block: dict[str, Any], field: str) -> tuple[Part, ...]:

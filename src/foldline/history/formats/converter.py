@@ -11,9 +11,8 @@ beside the parts as JSON text.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import nullcontext
 from itertools import chain
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from msgspec import Struct
@@ -21,8 +20,7 @@ from msgspec.structs import replace
 
 from foldline.errors import FormatError
 from foldline.history.codec import decode_json
-from foldline.history.formats.fields import Object, at
-from foldline.history.formats.wire import as_object, is_list, json_text
+from foldline.history.formats.wire import Object, as_object, is_list, json_text, listed_blocks
 from foldline.history.messages import Message, Native, NativeFormat
 from foldline.history.parts import Part, TextPart, ToolCallPart, ToolCallResponsePart
 
@@ -66,7 +64,7 @@ class Converter(Struct, frozen=True, kw_only=True):
         Raises:
             FormatError: An item has the wrong shape; the error names its place and the field.
         """
-        return tuple([message for message, _ in self.pairs(items)])
+        return tuple(self.read(items)[0])
 
     def items(self, messages: Iterable[Message]) -> list[Object]:
         """Write *messages* as items; those that were read from this format come out as they were."""
@@ -78,9 +76,9 @@ class Converter(Struct, frozen=True, kw_only=True):
             continues = native is not None and native.format is self.format and native.continues
             if continues and items and own and items[-1].get("role") == own[0].get("role"):
                 if blocks is None:
-                    blocks = self._listed(items[-1])
+                    blocks = listed_blocks(items[-1].get(self.list_key))
                     items[-1] = {**items[-1], self.list_key: blocks}
-                blocks.extend(self._listed(own[0]))
+                blocks.extend(listed_blocks(own[0].get(self.list_key)))
             else:
                 items.extend(own)
                 blocks = None
@@ -93,23 +91,8 @@ class Converter(Struct, frozen=True, kw_only=True):
         Raises:
             FormatError: *item* has the wrong shape.
         """
-        plain = self._plain(item)
-        if plain is not None:
-            return plain
         fields = as_object(item, "the message")
         return self._kept(self.parse(fields), [fields])
-
-    def _plain(self, item: Any) -> Message | None:
-        """Return the message that *item* is if it is a role and one str, as most items are."""
-        if type(item) is not dict or len(item) != len(_PLAIN_KEYS):
-            return None
-        content = item.get("content")
-        if type(content) is not str or next(iter(item)) != "role":
-            return None
-        role = item["role"]
-        if role not in self.plain_roles:
-            return None
-        return Message(role=role, parts=(TextPart(content),))
 
     def own_items(self, message: Message) -> list[Object]:
         """Write one message: as the items that it was read from, or from its parts."""
@@ -124,11 +107,12 @@ class Converter(Struct, frozen=True, kw_only=True):
         kept = decode_json(native.item)
         return [as_object(item, "the kept item") for item in (kept if is_list(kept) else [kept])]
 
-    def pairs(self, items: object) -> list[tuple[Message, list[Object]]]:
+    def read(self, items: object) -> tuple[list[Message], list[Object | list[Object]]]:
         """
-        Read *items* as `messages` does, each message with the items that it was read from.
+        Read *items* as `messages` does, with what each message was read from.
 
-        Of an item that is several messages each one has a piece, which holds the item's own blocks.
+        That is an item, a list of items that are one answer, or a piece of an item that is several
+        messages, which holds the item's own blocks.
 
         Raises:
             FormatError: An item has the wrong shape; the error names its place and the field.
@@ -136,28 +120,24 @@ class Converter(Struct, frozen=True, kw_only=True):
         if isinstance(items, (str, bytes, dict)) or not isinstance(items, Iterable):
             text = "the messages are not a list"
             raise FormatError(text)
-        pairs: list[tuple[Message, list[Object]]] = []
-        # The answer that the last of the pairs is, as far as it was read.
-        run: list[Message] = []
-        is_open, place = False, 0
-        for place, item in enumerate(items):
-            plain = self._plain(item)
-            pieces = self._pieces(item, place) if plain is None else ((plain, item),)
-            for message, own in pieces:
-                is_answer = message.role == "assistant"
-                if is_answer and run and run[-1].name == message.name:
-                    pairs[-1][1].append(own)
-                    run.append(message)
-                    is_open = True
-                    continue
+        messages: list[Message] = []
+        sources: list[Object | list[Object]] = []
+        # Where the last answer begins, and whether its items have to be looked at together.
+        start, is_open, place = -1, False, -1
+        for place, message, item, is_plain in self._pieces(items):
+            is_answer = message.role == "assistant"
+            if is_answer and start >= 0 and messages[start].name == message.name:
+                is_open = True
+            else:
                 if is_open:
-                    self._join(pairs, run, place)
-                pairs.append((message, [own]))
-                run = [message] if is_answer else []
-                is_open = is_answer and plain is None
+                    self._join(messages, sources, start, place)
+                start = len(messages) if is_answer else -1
+                is_open = is_answer and not is_plain
+            messages.append(message)
+            sources.append(item)
         if is_open:
-            self._join(pairs, run, place + 1)
-        return pairs
+            self._join(messages, sources, start, place + 1)
+        return messages, sources
 
     def split(self, item: Object) -> list[Object]:
         """
@@ -223,30 +203,42 @@ class Converter(Struct, frozen=True, kw_only=True):
                 edited.append(item)
         return edited
 
-    def _pieces(self, item: Any, place: int) -> Sequence[tuple[Message, Object]]:
-        try:
-            fields = as_object(item, "the message")
-            first, *others = self.split(fields)
-            message = self.parse(first)
-            if not others and message.role == "assistant":
-                # Of an answer all items are compared at once.
-                return ((message, first),)
-            pieces = [(self._kept(message, [first]), first)]
-            for piece in others:
-                message = self._kept(self.parse(piece), [piece])
+    def _pieces(self, items: Iterable[Any]) -> Iterator[tuple[int, Message, Object, bool]]:
+        """
+        Yield the messages of each item: its place, message and piece, and whether that is all.
+
+        Of an answer it is not: all its items are compared at once.
+        """
+        roles = self.plain_roles
+        for place, item in enumerate(items):
+            if type(item) is dict and tuple(item) == _PLAIN_KEYS:
+                role, content = item.values()
+                if type(content) is str and role in roles:
+                    yield place, Message(role=role, parts=(TextPart(content),)), item, True
+                    continue
+            try:
+                for message, piece in self._parsed(as_object(item, "the message")):
+                    yield place, message, piece, message.role != "assistant"
+            except FormatError as error:
+                text = f"message {place}: {error}"
+                raise FormatError(text) from error
+
+    def _parsed(self, item: Object) -> Iterator[tuple[Message, Object]]:
+        for number, piece in enumerate(self.split(item)):
+            message = self.parse(piece)
+            if message.role != "assistant":
+                message = self._kept(message, [piece])
+            if number:
                 own = "" if message.native is None else message.native.item
                 native = Native(format=self.format, item=own, continues=True)
-                pieces.append((replace(message, native=native), piece))
-        except FormatError as error:
-            text = f"message {place}: {error}"
-            raise FormatError(text) from error
-        return pieces
+                message = replace(message, native=native)
+            yield message, piece
 
     def _join(
-        self, pairs: list[tuple[Message, list[Object]]], run: Sequence[Message], end: int
+        self, messages: list[Message], sources: list[Object | list[Object]], start: int, place: int
     ) -> None:
-        """Put one message for all of *run* in the last of *pairs*, which has the items of it."""
-        joined, items = run[0], pairs[-1][1]
+        """Make one message of those from *start* on: the answer that ends before *place*."""
+        joined, run = messages[start], messages[start:]
         if len(run) > 1:
             joined = Message(
                 role=joined.role,
@@ -254,7 +246,9 @@ class Converter(Struct, frozen=True, kw_only=True):
                 id=next((message.id for message in run if message.id is not None), None),
                 name=joined.name,
             )
-        pairs[-1] = (self._kept(joined, items, start=end - len(run)), items)
+        items = cast("list[Object]", sources[start:])
+        messages[start:] = [self._kept(joined, items, place - len(items))]
+        sources[start:] = [items]
 
     def _kept(self, message: Message, items: list[Object], start: int | None = None) -> Message:
         """
@@ -265,19 +259,18 @@ class Converter(Struct, frozen=True, kw_only=True):
             items: The items.
             start: The place of the first of them, for an error that names it.
         """
-        built = self.build(message)
-        if _is_same(built, items):
+        if _is_same(self.build(message), items):
             return message
         texts: list[str] = []
-        for place, item in enumerate(items, start or 0):
-            with at(f"message {place}") if start is not None else nullcontext():
+        for item in items:
+            try:
                 texts.append(json_text(item))
+            except FormatError as error:
+                where = "" if start is None else f"message {start + len(texts)}: "
+                text = f"{where}{error}"
+                raise FormatError(text) from error
         text = texts[0] if len(texts) == 1 else f"[{','.join(texts)}]"
         return replace(message, native=Native(format=self.format, item=text))
-
-    def _listed(self, item: Object) -> list[Any]:
-        blocks = item.get(self.list_key)
-        return [{"type": "text", "text": blocks}] if isinstance(blocks, str) else list(blocks or ())
 
 
 def _is_same(built: list[Object], items: list[Object]) -> bool:

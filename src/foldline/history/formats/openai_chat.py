@@ -12,8 +12,11 @@ short mark; a message with tool results becomes one item per result, then one fo
 from collections.abc import Iterable
 from typing import Any
 
+from msgspec.structs import replace
+
 from foldline.history.formats.converter import Converter
 from foldline.history.formats.wire import (
+    Object,
     as_list,
     as_object,
     as_text,
@@ -23,6 +26,7 @@ from foldline.history.formats.wire import (
     data_url,
     is_object,
     json_text,
+    maybe_object,
     media_from_url,
     speaker,
     written_blocks,
@@ -43,7 +47,9 @@ from foldline.history.parts import (
 
 
 __all__ = [
+    "CHAT_FIELDS",
     "OPENAI_CHAT",
+    "chat_message",
     "from_openai_chat",
     "message_from_openai_chat",
     "to_openai_chat",
@@ -264,3 +270,50 @@ to_openai_chat = OPENAI_CHAT.items
 
 message_from_openai_chat = OPENAI_CHAT.message
 """Reads one item as one message."""
+
+CHAT_FIELDS = (
+    "role",
+    "tool_call_id",
+    "name",
+    "reasoning_content",
+    "content",
+    "refusal",
+    "annotations",
+    "audio",
+    "tool_calls",
+    "function_call",
+)
+"""The fields of a message, in the order in which they are read."""
+
+_EMPTY: tuple[Any, ...] = (None, [])
+_CALL_KEYS = frozenset({"id", "type", "function", "index"})
+
+
+def chat_message(item: Object) -> Message:
+    """
+    Read what *item* of a log says; keys that are no field of a message are left out.
+
+    A log is not what was sent: keys are in any order, nulls between them. They are put in the
+    vendor's usual order, so that the parts alone can write them and no copy is kept beside them.
+    """
+    sent = {
+        key: item.get(key) for key in CHAT_FIELDS if key == "content" or item.get(key) not in _EMPTY
+    }
+    if "tool_calls" in sent:
+        sent["tool_calls"] = [
+            _logged_call(call) for call in as_list(item["tool_calls"], "tool_calls")
+        ]
+    message = message_from_openai_chat(sent)
+    if message.role == "tool" and not message.tool_call_responses:
+        # What answers no call was printed; the vendor would refuse the item as it is.
+        return replace(message, native=None)
+    return message
+
+
+def _logged_call(call: Any) -> Any:
+    fields = maybe_object(call)
+    function = maybe_object(fields.get("function"))
+    if not fields.keys() <= _CALL_KEYS or function.keys() != {"name", "arguments"}:
+        return call
+    named = {"name": function["name"], "arguments": function["arguments"]}
+    return {"id": fields.get("id"), "type": fields.get("type", "function"), "function": named}

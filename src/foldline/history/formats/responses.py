@@ -14,22 +14,30 @@ from msgspec.structs import replace
 from foldline.errors import FormatError
 from foldline.history.codec import decode_json
 from foldline.history.formats.anthropic import message_from_anthropic
-from foldline.history.formats.chat_items import chat_message
-from foldline.history.formats.fields import (
+from foldline.history.formats.openai_chat import chat_message
+from foldline.history.formats.openai_responses import from_openai_responses
+from foldline.history.formats.wire import (
     Object,
+    as_list,
+    as_object,
     maybe_count,
     maybe_list,
     maybe_object,
     maybe_text,
+    object_from_json,
     scalars,
 )
-from foldline.history.formats.openai_responses import from_openai_responses
-from foldline.history.formats.usage import anthropic_usage, openai_usage
-from foldline.history.formats.wire import as_list, as_object, object_from_json
-from foldline.history.messages import Message, NativeFormat
+from foldline.history.messages import Message, NativeFormat, Usage
 
 
-__all__ = ["joined_events", "joined_stream", "read_response"]
+__all__ = [
+    "anthropic_usage",
+    "joined_events",
+    "joined_stream",
+    "openai_usage",
+    "read_response",
+    "usage_or_none",
+]
 
 
 _Call: TypeAlias = tuple[Object, list[str], list[str]]
@@ -204,3 +212,39 @@ def _grow_call(call: _Call, delta: Object) -> None:
 def _whole_call(call: _Call) -> Object:
     fields, name, arguments = call
     return {"function": {"name": "".join(name), "arguments": "".join(arguments)}, **fields}
+
+
+# Vendors disagree on what the input count covers: Anthropic's leaves out what the cache served. Here
+# it is always included.
+
+
+def openai_usage(report: Object) -> Usage | None:
+    """Return the counts of an OpenAI *report*, of either API; None without any."""
+    read = report.get("prompt_tokens_details") or report.get("input_tokens_details")
+    written = report.get("completion_tokens_details") or report.get("output_tokens_details")
+    return usage_or_none(
+        input_tokens=maybe_count(report.get("prompt_tokens", report.get("input_tokens"))),
+        output_tokens=maybe_count(report.get("completion_tokens", report.get("output_tokens"))),
+        cache_read_tokens=maybe_count(maybe_object(read).get("cached_tokens")),
+        cache_write_tokens=maybe_count(maybe_object(read).get("cache_write_tokens")),
+        reasoning_tokens=maybe_count(maybe_object(written).get("reasoning_tokens")),
+    )
+
+
+def anthropic_usage(report: Object) -> Usage | None:
+    """Return the counts of an Anthropic *report*; None without any."""
+    cache_read = maybe_count(report.get("cache_read_input_tokens"))
+    cache_write = maybe_count(report.get("cache_creation_input_tokens"))
+    written = maybe_object(report.get("output_tokens_details"))
+    return usage_or_none(
+        input_tokens=maybe_count(report.get("input_tokens")) + cache_read + cache_write,
+        output_tokens=maybe_count(report.get("output_tokens")),
+        cache_read_tokens=cache_read,
+        cache_write_tokens=cache_write,
+        reasoning_tokens=maybe_count(written.get("thinking_tokens")),
+    )
+
+
+def usage_or_none(**counts: int) -> Usage | None:
+    """Return the *counts* as a usage; None if all are 0: the call reported nothing."""
+    return Usage(**counts) if any(counts.values()) else None

@@ -1,7 +1,14 @@
-"""What the wire formats share: shapes of JSON, lists of blocks, media between words."""
+"""
+What the wire formats share: shapes of JSON, lists of blocks, media between words.
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeGuard
+What starts with `as_` raises a `FormatError` that names the field; what starts with `maybe_` reads
+what is missing or of another kind as empty, as the records of others have it.
+"""
+
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any, TypeAlias, TypeGuard
 
 from foldline.errors import FormatError
 from foldline.history.codec import decode_json, encode_json
@@ -20,39 +27,51 @@ from foldline.history.parts import (
 
 __all__ = [
     "FAILED",
+    "Object",
     "as_list",
     "as_object",
     "as_text",
     "as_text_or_none",
+    "at",
     "blocks_in",
     "check_role",
     "data_url",
+    "first_text",
     "is_failed",
     "is_list",
     "is_object",
     "json_text",
+    "listed_blocks",
+    "maybe_count",
+    "maybe_list",
+    "maybe_object",
+    "maybe_text",
+    "maybe_time",
     "media_from_url",
     "object_from_json",
     "readable_text",
+    "scalars",
     "speaker",
+    "text_block",
     "written_blocks",
 ]
 
 
+Object: TypeAlias = dict[str, Any]
+"""A JSON object."""
+
 FAILED = GenericPart("is_error", '{"type":"is_error"}')
 """What ends a result that the record marks as an error."""
+
+_MILLISECONDS = 1e11
+"""As seconds this is a time thousands of years away; a larger number counts milliseconds."""
 
 _ROLE_SHOWN = 32
 _ENDLESS = (TypeError, ValueError, OverflowError, RecursionError)
 
 
 def json_text(value: Any) -> str:
-    """
-    Return *value* as JSON text.
-
-    Raises:
-        FormatError: *value* is nothing that JSON has.
-    """
+    """Return *value* as JSON text."""
     try:
         return encode_json(value).decode()
     except _ENDLESS as error:
@@ -82,12 +101,7 @@ def is_list(value: Any) -> TypeGuard[list[Any] | tuple[Any, ...]]:
 
 
 def as_object(value: Any, field: str) -> dict[str, Any]:
-    """
-    Return *value*, which has to be an object.
-
-    Raises:
-        FormatError: It is not one.
-    """
+    """Return *value*, which has to be an object."""
     if not is_object(value):
         message = f"{field} is not an object"
         raise FormatError(message)
@@ -95,12 +109,7 @@ def as_object(value: Any, field: str) -> dict[str, Any]:
 
 
 def as_list(value: Any, field: str) -> list[Any] | tuple[Any, ...]:
-    """
-    Return *value*, which has to be a list.
-
-    Raises:
-        FormatError: It is not one.
-    """
+    """Return *value*, which has to be a list."""
     if not is_list(value):
         message = f"{field} is not a list"
         raise FormatError(message)
@@ -108,12 +117,7 @@ def as_list(value: Any, field: str) -> list[Any] | tuple[Any, ...]:
 
 
 def as_text(value: Any, field: str) -> str:
-    """
-    Return *value*, which has to be a string.
-
-    Raises:
-        FormatError: It is not one.
-    """
+    """Return *value*, which has to be a string."""
     if not isinstance(value, str):
         message = f"{field} is not a string"
         raise FormatError(message)
@@ -121,22 +125,12 @@ def as_text(value: Any, field: str) -> str:
 
 
 def as_text_or_none(value: Any, field: str) -> str | None:
-    """
-    Return *value*, which has to be a string or missing.
-
-    Raises:
-        FormatError: It is neither.
-    """
+    """Return *value*, which has to be a string or missing."""
     return None if value is None else as_text(value, field)
 
 
 def check_role(role: Any, known: Iterable[str]) -> str:
-    """
-    Return *role*, which has to be one of *known*.
-
-    Raises:
-        FormatError: It is not.
-    """
+    """Return *role*, which has to be one of *known*."""
     if isinstance(role, str) and role in known:
         return role
     shown = repr(role[:_ROLE_SHOWN]) if isinstance(role, str) else "which is not a string"
@@ -198,12 +192,7 @@ def speaker(message: Message) -> str:
 
 
 def blocks_in(content: Any, field: str) -> Iterator[tuple[dict[str, Any], str]]:
-    """
-    Give each block of *content*, which is no text, with the name of its place; None has none.
-
-    Raises:
-        FormatError: *content* is not a list of objects.
-    """
+    """Give each block of *content*, which is no text, with the name of its place; None has none."""
     if content is None:
         return
     if not is_list(content):
@@ -212,6 +201,16 @@ def blocks_in(content: Any, field: str) -> Iterator[tuple[dict[str, Any], str]]:
     for place, block in enumerate(content):
         name = f"{field}[{place}]"
         yield as_object(block, name), name
+
+
+def text_block(text: str) -> Object:
+    """Return the block that is *text*."""
+    return {"type": "text", "text": text}
+
+
+def listed_blocks(content: Any) -> list[Any]:
+    """Return *content*, a str or a list, as a list of blocks."""
+    return [text_block(content)] if isinstance(content, str) else list(content or ())
 
 
 def written_blocks(
@@ -230,3 +229,69 @@ def written_blocks(
         elif text is not None:
             blocks.append({"type": text_type, "text": text})
     return blocks
+
+
+def maybe_object(value: Any) -> Object:
+    """Return *value* if it is an object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def maybe_list(value: Any) -> list[Any]:
+    """Return *value* if it is a list, else an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def maybe_text(value: Any) -> str:
+    """Return *value* if it is a str, else an empty one."""
+    return value if isinstance(value, str) else ""
+
+
+def maybe_count(value: Any) -> int:
+    """Return *value* if it is a whole number and not negative, else 0."""
+    return value if type(value) is int and value > 0 else 0
+
+
+def maybe_time(value: Any) -> datetime | None:
+    """
+    Return the time that *value* is: ISO 8601 text, or seconds or milliseconds since 1970.
+
+    A time without a zone is taken as UTC, the only reading that is the same on every machine.
+    """
+    try:
+        if isinstance(value, str):
+            time = datetime.fromisoformat(value)
+            return time if time.tzinfo else time.replace(tzinfo=UTC)
+        if type(value) in {int, float}:
+            seconds = value / 1000 if value > _MILLISECONDS else value
+            return datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+    return None
+
+
+def first_text(record: Object, *keys: str) -> str:
+    """Return the first of *keys* in *record* that is a str or a whole number, as a str."""
+    for key in keys:
+        value = record.get(key)
+        if (isinstance(value, str) and value) or type(value) is int:
+            return str(value)
+    return ""
+
+
+def scalars(record: Object, keys: Iterable[str]) -> Object:
+    """Return those of *keys* in *record* that hold a str, a number or a bool."""
+    return {
+        key: record[key]
+        for key in keys
+        if isinstance(record.get(key), str | int | float) and record[key] != ""
+    }
+
+
+@contextmanager
+def at(place: str) -> Generator[None]:
+    """Name *place* in every `FormatError` that is raised inside."""
+    try:
+        yield
+    except FormatError as error:
+        message = f"{place}: {error}"
+        raise FormatError(message) from error

@@ -16,7 +16,7 @@ from email.utils import mktime_tz, parsedate_tz
 from typing import Any, TypeAlias, cast
 
 from foldline.errors import ContextOverflowError, FormatError, ModelError, ServiceThreadLostError
-from foldline.history.formats.fields import Object, maybe_count, maybe_object, maybe_text
+from foldline.history.formats.wire import Object, maybe_count, maybe_object, maybe_text
 
 
 __all__ = [

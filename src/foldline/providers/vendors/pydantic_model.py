@@ -13,11 +13,16 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from foldline.errors import ModelError, ServiceThreadLostError
-from foldline.history.formats.fields import Object, maybe_object
 from foldline.history.formats.renderings import OPENING_NOTE
 from foldline.history.formats.renderings.sending import scrubbed, summary_text
-from foldline.history.formats.usage import usage_or_none
-from foldline.history.formats.wire import is_failed, object_from_json, readable_text
+from foldline.history.formats.responses import usage_or_none
+from foldline.history.formats.wire import (
+    Object,
+    is_failed,
+    maybe_object,
+    object_from_json,
+    readable_text,
+)
 from foldline.history.messages import Message
 from foldline.history.parts import (
     BlobPart,

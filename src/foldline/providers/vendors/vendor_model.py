@@ -17,10 +17,8 @@ from typing import Any, ClassVar, Self
 
 from foldline.errors import ServiceThreadLostError
 from foldline.history.codec import decode_json
-from foldline.history.formats.fields import Object, maybe_list, maybe_object, maybe_text
-from foldline.history.formats.responses import read_response
-from foldline.history.formats.usage import openai_usage
-from foldline.history.formats.wire import as_object
+from foldline.history.formats.responses import openai_usage, read_response
+from foldline.history.formats.wire import Object, as_object, maybe_list, maybe_object, maybe_text
 from foldline.history.messages import Message, NativeFormat
 from foldline.providers.model import (
     ChatDelta,

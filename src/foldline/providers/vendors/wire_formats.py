@@ -18,21 +18,21 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from foldline.history.formats.fields import (
-    Object,
-    maybe_count,
-    maybe_list,
-    maybe_object,
-    maybe_text,
-)
 from foldline.history.formats.renderings import (
     render_anthropic,
     render_openai_chat,
     render_openai_responses,
 )
-from foldline.history.formats.responses import joined_events
-from foldline.history.formats.usage import anthropic_usage
-from foldline.history.formats.wire import is_object, json_text
+from foldline.history.formats.responses import anthropic_usage, joined_events
+from foldline.history.formats.wire import (
+    Object,
+    is_object,
+    json_text,
+    maybe_count,
+    maybe_list,
+    maybe_object,
+    maybe_text,
+)
 from foldline.history.messages import Message, Native, NativeFormat
 from foldline.providers.model import (
     ChatDelta,

@@ -33,7 +33,6 @@ __all__ = ["DEFAULT_STORE", "ChatOptions", "speaker_of"]
 DEFAULT_STORE = "chat.db"
 """The store if none is named: a file in the current folder."""
 
-_DEFAULT_THREAD = "chat"
 _TARGET = 40
 _THRESHOLD = 20
 _SCRIPTED = "scripted:"
@@ -60,11 +59,10 @@ class ChatOptions(TenantOptions, frozen=True, kw_only=True):
         str,
         typer.Option(
             metavar="ID",
-            help=f"The thread to continue, created if it does not exist; {_DEFAULT_THREAD} by "
-            "default.",
+            help="The thread to continue, created if it does not exist; chat by default.",
             show_default=False,
         ),
-    ] = _DEFAULT_THREAD
+    ] = "chat"
     instructions: Annotated[
         str | None,
         typer.Option(metavar="TEXT|@FILE", help="The instructions that start every request."),
@@ -136,12 +134,8 @@ def _usual(flags: ConfigOptions) -> HistoryReductionConfig:
     usual = HistoryReductionConfig(enabled=True, strategy="summarizing")
     if flags.unit is not None and flags.unit.lower() != "messages":
         return usual
-    return structs.replace(
-        usual,
-        counting_unit="messages",
-        target_count=_TARGET,
-        summarization_threshold=_THRESHOLD,
-    )
+    limits = {"target_count": _TARGET, "summarization_threshold": _THRESHOLD}
+    return structs.replace(usual, counting_unit="messages", **limits)
 
 
 def _agent_config(name: str | None, usual: HistoryReductionConfig) -> AgentConfig:
@@ -167,11 +161,10 @@ def _instructions(given: str | None, config: AgentConfig) -> str:
         return config.system_instructions
     if not given.startswith("@"):
         return given
-    name = given[1:]
     try:
-        return read_file(name).decode("utf-8-sig").strip()
+        return read_file(given[1:]).decode("utf-8-sig").strip()
     except UnicodeDecodeError:
-        message = f"{name}: not UTF-8 text: save it as UTF-8"
+        message = f"{given[1:]}: not UTF-8 text: save it as UTF-8"
     raise ConfigError(message)
 
 

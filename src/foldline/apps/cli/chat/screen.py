@@ -1,6 +1,6 @@
 """What a chat shows while a turn runs: for people, and as JSON lines for programs."""
 
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 from rich.console import Console
@@ -31,7 +31,7 @@ from foldline.errors import (
 from foldline.history.messages import Message, Usage
 from foldline.reduction.event import HistoryReductionEvent
 from foldline.replay.columns import short_number
-from foldline.threads.loop_state import COMPLETED, CurrentMessages
+from foldline.threads.loop_state import COMPLETED, to_plain
 from foldline.threads.read_only import ReadOnlyThread
 
 
@@ -55,24 +55,25 @@ class JsonLines:
 
     def hear(self, event: AgentEvent) -> None:
         """Print *event*."""
-        fields = msgspec.to_builtins(event, enc_hook=_plain)
+        fields = msgspec.to_builtins(event, enc_hook=to_plain)
         if isinstance(event, HistoryReductionEvent):
             fields = {"type": "history_reduction", **fields}
         print_json(fields)
 
     def end(self, result: TurnResult) -> None:
         """Print the result of the turn."""
-        fields = {
-            "type": "result",
-            "thread_id": result.thread.id,
-            "text": result.text,
-            "termination_reason": result.termination_reason,
-            "is_complete": result.is_complete,
-            "iterations": result.iterations,
-            "message_count": result.thread.count,
-            "usage": msgspec.structs.asdict(result.usage),
-        }
-        print_json(fields)
+        print_json(
+            {
+                "type": "result",
+                "thread_id": result.thread.id,
+                "text": result.text,
+                "termination_reason": result.termination_reason,
+                "is_complete": result.is_complete,
+                "iterations": result.iterations,
+                "message_count": result.thread.count,
+                "usage": result.usage,
+            }
+        )
 
     def note(self, text: str, *, style: str = "dim") -> None:  # noqa: ARG002 - a screen has styles
         """Print *text* on the standard error."""
@@ -87,12 +88,6 @@ def print_failure(code: str, text: str, thread_id: str, *, resumable: bool) -> N
     message = " ".join(text.split())
     fields = {"type": "error", "code": code, "message": message, "thread_id": thread_id}
     print_json({**fields, "resumable": resumable})
-
-
-def _plain(value: object) -> Any:
-    if isinstance(value, CurrentMessages):
-        return {"count": len(value), "digest": value.digest.hex()}
-    raise NotImplementedError
 
 
 class Screen:
@@ -155,10 +150,10 @@ class Screen:
                 self.note(f"→ {first_line(name)} {said}", style="cyan")
             case ToolResultEvent():
                 self.note(_result_line(event), style="red" if event.is_error else "green")
-            case HistoryReductionEvent(status="performed" | "failed"):
-                self.note(
-                    _fold_line(event), style="yellow" if event.status == "performed" else "red"
-                )
+            case HistoryReductionEvent(status="performed"):
+                self.note(_fold_line(event), style="yellow")
+            case HistoryReductionEvent(status="failed"):
+                self.note(_fold_line(event), style="red")
             case RepeatBreakerEvent(text=text):
                 self.note(text, style="yellow")
             case _:
@@ -178,7 +173,6 @@ def _result_line(event: ToolResultEvent) -> str:
 
 
 def _fold_line(event: HistoryReductionEvent) -> str:
-    """Return the outcome of a fold as one line."""
     facts = [
         f"fold {event.status.replace('_', ' ')}: {event.reason.value}",
         f"{counted(event.original_count, 'message')} → {event.reduced_count:,}",
@@ -205,9 +199,7 @@ def _usage_line(usage: Usage, *, calls: int, is_recorded: bool) -> str:
 
 
 async def place_line(thread: ReadOnlyThread) -> str:
-    """
-    Return the last question on *thread* and how far its turn came, as one line; empty without one.
-    """
+    """Return the last question on *thread* and how far its turn came; empty without one."""
     messages = await _since_question(thread)
     if not messages:
         return ""

@@ -2,12 +2,12 @@
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
-from types import MappingProxyType
+from typing import TypeAlias
 
 import typer
 from msgspec import structs
@@ -57,18 +57,11 @@ class Chat:
     """A conversation with a model."""
 
     def __init__(
-        self,
-        runner: asyncio.Runner,
-        thread: ConversationThread,
-        speaker: Speaker,
-        display: Display,
+        self, runner: asyncio.Runner, thread: ConversationThread, speaker: Speaker, display: Display
     ) -> None:
         self.thread = thread
-        """The thread, which `/fork` replaces."""
         self.speaker = speaker
-        """Who answers."""
         self.display = display
-        """What shows the turns."""
         self._runner = runner
 
     @property
@@ -170,13 +163,8 @@ async def _history(chat: Chat, argument: str, console: Console) -> None:
         if number == cut and message.role != "system":
             grid.add_row("", Text(f"folded up to here: {counted(cut, 'message')}", style="yellow"))
     console.print(grid)
-    shown = counted(thread.head.length, "message")
-    console.print(
-        Text(
-            f"{shown}, {counted((thread.head.tokens + thread.head.system_tokens), 'token')}",
-            style="dim",
-        )
-    )
+    tokens = counted(thread.head.tokens + thread.head.system_tokens, "token")
+    console.print(Text(f"{counted(thread.head.length, 'message')}, {tokens}", style="dim"))
 
 
 async def _summary(chat: Chat, _: str, console: Console) -> None:
@@ -256,20 +244,17 @@ def _number(argument: str, example: str, *, noun: str = "messages") -> int:
     return int(argument)
 
 
+_Command: TypeAlias = Callable[[Chat, str, Console], Coroutine[object, object, None]]
 # The argument of each slash command, what it does, and how.
-_COMMANDS: Mapping[str, tuple[str, str, Callable[[Chat, str, Console], Awaitable[None]]]] = (
-    MappingProxyType(
-        {
-            "/help": ("", "Show this.", _help),
-            "/history": ("[N]", "Show the last messages, 20 by default.", _history),
-            "/summary": ("", "Show the summary of what is folded.", _summary),
-            "/fold": ("[N]", "Fold now, to the usual target, or for once to N units.", _fold),
-            "/undo": ("", "Take back the newest fold.", _undo),
-            "/rewind": ("N", "Keep the first N messages, and take back the rest.", _rewind),
-            "/fork": ("ID", "Continue in a new thread with everything so far.", _fork),
-        }
-    )
-)
+_COMMANDS: dict[str, tuple[str, str, _Command]] = {
+    "/help": ("", "Show this.", _help),
+    "/history": ("[N]", "Show the last messages, 20 by default.", _history),
+    "/summary": ("", "Show the summary of what is folded.", _summary),
+    "/fold": ("[N]", "Fold now, to the usual target, or for once to N units.", _fold),
+    "/undo": ("", "Take back the newest fold.", _undo),
+    "/rewind": ("N", "Keep the first N messages, and take back the rest.", _rewind),
+    "/fork": ("ID", "Continue in a new thread with everything so far.", _fork),
+}
 
 
 @takes(ChatOptions, ConfigOptions, fixed={"file": ""})
@@ -369,9 +354,9 @@ def _say_once(talk: Chat, message: str, options: ChatOptions) -> int:
     if finished:
         return 0
     way_on = "; what was said is stored, and --resume resumes it" if talk.has_open_run else ""
-    talk.display.note(f"stopped{way_on}")
+    text = f"stopped{way_on}"
+    talk.display.note(text)
     if options.json:
-        text = f"stopped{way_on}"
         print_failure("interrupted", text, options.thread, resumable=talk.has_open_run)
     return _INTERRUPTED
 
@@ -453,8 +438,4 @@ def _obeyed(talk: Chat, line: str, console: Console) -> bool:
         hint = f"did you mean {near[0]}?" if near else "/help lists them"
         message = f"unknown command {name[:40]!r}: {hint} (start a message with // to send a /)"
         raise UsageError(message)
-
-    async def _work() -> None:
-        await command[-1](talk, argument.strip(), console)
-
-    return talk.do(_work)
+    return talk.do(lambda: command[-1](talk, argument.strip(), console))
