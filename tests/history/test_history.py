@@ -235,47 +235,14 @@ def test_tools_are_known_of_every_tail(messages: list[Message]) -> None:
         assert history.has_tools(start) is any(used[start:])
 
 
-@given(MESSAGES)
-def test_a_fork_is_the_history_that_was(messages: list[Message]) -> None:
-    """A fork holds what stood before the next message at the time, and answers like it."""
-    history = History(messages, counter=COUNTER)
-    places = [at for at, message in enumerate(messages) if message.role != "system"]
-
-    for at, place in enumerate([*places, len(messages)]):
-        copy = history.fork(at)
-        assert copy.everything() == messages[:place]
-        assert copy.digest() == history.digest(at)
-        assert copy.tokens() == history.tokens(0, at)
-        assert copy.counter is COUNTER
-
-
-@given(MESSAGES, MESSAGES)
-def test_a_fork_goes_its_own_way(messages: list[Message], more: list[Message]) -> None:
-    """What is appended to a fork leaves the history untouched."""
-    history = History(messages)
-    before = (history.digest(), history.tokens(), history.total, history.first_open_call())
-
-    history.fork(len(history)).extend(more)
-
-    assert history.everything() == messages
-    assert before == (
-        history.digest(),
-        history.tokens(),
-        history.total,
-        history.first_open_call(),
-    )
-
-
 @pytest.mark.parametrize("index", [-1, 3, 99])
 def test_a_prefix_that_is_not_there_is_an_error(index: int) -> None:
-    """`digest` and `fork` name the prefix that was asked for and the length that there is."""
+    """The error names the prefix that was asked for and the length that there is."""
     history = History([Message.user("one"), Message.user("two")])
     reason = f"no prefix of {index} messages in a history of 2"
 
     with pytest.raises(IndexError, match=reason):
         history.digest(index)
-    with pytest.raises(IndexError, match=reason):
-        history.fork(index)
 
 
 def test_an_empty_history_answers_everything() -> None:

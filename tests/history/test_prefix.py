@@ -8,9 +8,8 @@ import pytest
 from foldline.agent.reducer import HistoryReducer
 from foldline.errors import MessagesNotLoadedError
 from foldline.history.boundaries import is_safe_cut, safe_cut
-from foldline.history.history import COUNTING_UNITS, CountingUnit, History
+from foldline.history.history import COUNTING_UNITS, NO_PREFIX, CountingUnit, History, Prefix
 from foldline.history.messages import Message
-from foldline.history.prefix import NO_PREFIX, Prefix
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.state import HistoryReductionState
 from foldline.reduction.verdict import decide
@@ -170,7 +169,6 @@ def test_a_message_in_front_is_an_error_that_tells_how_to_read_it() -> None:
         lambda: window.digest(3),
         lambda: window.tokens(2),
         window.everything,
-        lambda: window.fork(5),
     ):
         with pytest.raises(MessagesNotLoadedError, match=r"begins at 4.*get_messages"):
             ask()

@@ -8,10 +8,9 @@ import msgspec
 import pytest
 
 from foldline.errors import ConfigError, FormatError, HistoryTooShortError, IntegrityError
-from foldline.history.history import History
+from foldline.history.history import History, Prefix
 from foldline.history.messages import SUMMARY_KEY, Message
 from foldline.history.parts import ToolCallPart
-from foldline.history.prefix import Prefix
 from foldline.reduction.state import (
     STATE_FORMAT,
     HistoryReductionState,

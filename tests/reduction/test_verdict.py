@@ -8,10 +8,9 @@ from typing import get_args
 import msgspec
 import pytest
 
-from foldline.history.history import History
+from foldline.history.history import History, Prefix
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
-from foldline.history.prefix import Prefix
 from foldline.reduction.config import AgentRunConfig, HistoryReductionConfig
 from foldline.reduction.event import Reason
 from foldline.reduction.state import HistoryReductionState, SummaryLayer, hash_of
@@ -286,8 +285,8 @@ def test_the_question_is_pinned_where_the_history_was_rewound() -> None:
         [Message.user("1"), Message.user("2"), Message.assistant("3"), Message.user("4")]
     )
     state = state_of(whole, 2)
-    rewound = judge(whole.fork(3), state).state
-    again = History([*whole.fork(3), Message.user("5")])
+    rewound = judge(History(whole[:3]), state).state
+    again = History([*whole[:3], Message.user("5")])
 
     assert judge(whole, state).state is state
     assert rewound is not None

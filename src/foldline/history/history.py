@@ -3,18 +3,19 @@
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal, NoReturn, TypeAlias, get_args, overload
+from typing import Literal, TypeAlias, get_args, overload
+
+from msgspec import Struct
 
 from foldline.errors import MessagesNotLoadedError
 from foldline.history.codec import not_a_message
-from foldline.history.digest import DIGEST_SIZE, chain_digest
+from foldline.history.digest import DIGEST_SIZE, EMPTY_DIGEST, chain_digest
 from foldline.history.messages import Message
 from foldline.history.parts import TextPart, ToolCallPart, ToolCallResponsePart
-from foldline.history.prefix import NO_PREFIX, Prefix
 from foldline.history.tokens import MESSAGE_TOKENS, TokenCounter, TokenEstimator, count_message
 
 
-__all__ = ["COUNTING_UNITS", "CountingUnit", "History"]
+__all__ = ["COUNTING_UNITS", "NO_PREFIX", "CountingUnit", "History", "Prefix"]
 
 
 CountingUnit: TypeAlias = Literal["messages", "exchanges", "tokens"]
@@ -28,6 +29,43 @@ the newest user message opens counts too. `tokens`: as the history's token count
 
 COUNTING_UNITS: tuple[CountingUnit, ...] = get_args(CountingUnit)
 """Every unit."""
+
+
+class Prefix(Struct, frozen=True, kw_only=True):
+    """
+    The first messages of a history, by their counts and their digest.
+
+    Positions and the length count the messages that are not system messages. `user` is the last
+    user message, if a view needs it. `last_tool` is not before the last message with a call or a
+    result; -1 for none. `system_at` has, for each system message, how many others come before it.
+    """
+
+    length: int = 0
+    digest: bytes = EMPTY_DIGEST
+    tokens: int = 0
+    users: int = 0
+    last_user: int | None = None
+    user: Message | None = None
+    user_tokens: int = 0
+    tokens_before_user: int = 0
+    last_tool: int = -1
+    system: tuple[Message, ...] = ()
+    system_at: tuple[int, ...] = ()
+    system_tokens: int = 0
+
+    def users_from(self, start: int) -> int:
+        """
+        Return how many user messages there are from the position *start* on.
+
+        It is known for the beginning and from the last user message on; no other is asked for.
+        """
+        if start == 0:
+            return self.users
+        return int(self.last_user is not None and start <= self.last_user)
+
+
+NO_PREFIX = Prefix()
+"""The prefix of a history that is in memory from its first message on."""
 
 
 class History(Sequence[Message]):
@@ -269,7 +307,13 @@ class History(Sequence[Message]):
             MessagesNotLoadedError: A part of the history is not in memory.
         """
         self._need_all()
-        return self._merged(len(self._messages))
+        result: list[Message] = []
+        start = 0
+        for at, message in zip(self._system_at, self._system, strict=True):
+            result += self._messages[start:at]
+            result.append(message)
+            start = at
+        return result + self._messages[start:]
 
     def at(self, index: int) -> Message:
         """
@@ -288,17 +332,6 @@ class History(Sequence[Message]):
             before += 1
         return self[index - before]
 
-    def _merged(self, stop: int) -> list[Message]:
-        result: list[Message] = []
-        start = 0
-        for at, message in zip(self._system_at, self._system, strict=True):
-            if at > stop:
-                break
-            result += self._messages[start:at]
-            result.append(message)
-            start = at
-        return result + self._messages[start:stop]
-
     def digest(self, index: int | None = None) -> bytes:
         """
         Return the digest of the first *index* messages, or of all of them.
@@ -311,15 +344,12 @@ class History(Sequence[Message]):
             return self._head
         place = index - self._first
         if not 0 <= place <= len(self._messages):
-            self._refuse_prefix(index)
+            if 0 < index < self._first:
+                raise MessagesNotLoadedError(index=index, start=self._first)
+            message = f"no prefix of {index} messages in a history of {len(self)}"
+            raise IndexError(message)
         start = place * DIGEST_SIZE
         return bytes(self._chain[start : start + DIGEST_SIZE])
-
-    def _refuse_prefix(self, index: int) -> NoReturn:
-        if 0 < index < self._prefix.length:
-            raise MessagesNotLoadedError(index=index, start=self._prefix.length)
-        message = f"no prefix of {index} messages in a history of {len(self)}"
-        raise IndexError(message)
 
     def tokens(self, start: int = 0, stop: int | None = None) -> int:
         """Return the tokens of the messages from *start* up to *stop*, or to the end."""
@@ -423,18 +453,3 @@ class History(Sequence[Message]):
     def has_tools(self, start: int) -> bool:
         """Whether a message from *start* on calls a tool or carries a result."""
         return self._last_tool >= start
-
-    def fork(self, at: int) -> "History":
-        """
-        Return a new history of the first *at* messages, with the system messages among them.
-
-        System messages that stand directly before the message at *at* are among them.
-
-        Raises:
-            IndexError: There are fewer messages than *at*.
-            MessagesNotLoadedError: A part of the history is not in memory.
-        """
-        self._need_all()
-        if not 0 <= at <= len(self._messages):
-            self._refuse_prefix(at)
-        return History(self._merged(at), counter=self._counter)

@@ -20,7 +20,7 @@ from foldline.threads.commit import carry_out
 from foldline.threads.head import Head, ThreadRecord, open_head
 from foldline.threads.key import ThreadKey
 from foldline.threads.loop_state import AgentLoopState, CurrentMessages
-from foldline.threads.reader import Match, ThreadReader, find_messages
+from foldline.threads.reader import Match, ThreadReader
 from foldline.threads.snapshot import encode_snapshot
 from foldline.threads.start import (
     check_place,
@@ -272,7 +272,7 @@ class ReadOnlyThread:
             ThreadConflictError: Somebody has cleared the thread since it was read.
             ThreadNotFoundError: Somebody has deleted it.
         """
-        return await self._guarded(lambda reader: find_messages(reader, text, limit=limit))
+        return await self._guarded(lambda reader: reader.search(text, limit=limit))
 
     async def _fork(self, thread_id: str, at: int | None) -> ThreadRecord:
         context, record, key = self._context, self._record, ThreadKey(self.tenant, thread_id)

@@ -33,6 +33,7 @@ from foldline.threads.cipher import Vault
 
 
 __all__ = [
+    "NO_SEAL",
     "ORIGIN_SIZE",
     "SEAL_SIZE",
     "KnownRow",
@@ -56,6 +57,9 @@ ORIGIN_SIZE: Final = 16
 
 SEAL_SIZE: Final = 16
 """The length of a chain hash in bytes."""
+
+NO_SEAL: Final = bytes(SEAL_SIZE)
+"""What stands for the chain hash of the row before the first."""
 
 _HEADER = ORIGIN_SIZE + SEAL_SIZE
 _SEQ_SIZE = 8
@@ -154,32 +158,14 @@ def read_body(body: bytes) -> Message:
 
 
 def seal_of(before: bytes, origin: bytes, seq: int, payload: bytes) -> bytes:
-    """
-    Return the chain hash of a row: 16 bytes.
-
-    Args:
-        before: The chain hash of the row before; 16 zero bytes for the first.
-        origin: The id of the epoch that writes it.
-        seq: Its number.
-        payload: Its payload, as it is stored.
-    """
+    """Return the chain hash of a row, from that of the row *before* and its payload as stored."""
     return sha256(before + origin + seq.to_bytes(_SEQ_SIZE, "big") + payload).digest()[:SEAL_SIZE]
 
 
 def write_row(
     counts: MessageRow, vault: Vault, *, before: bytes, origin: bytes, seq: int, system: bool
 ) -> StoredRow:
-    """
-    Return the stored form of *counts*.
-
-    Args:
-        counts: The payload.
-        vault: What encrypts it.
-        before: The chain hash of the row before; 16 zero bytes for the first.
-        origin: The id of the epoch that writes it.
-        seq: Its number.
-        system: Whether it is a system message.
-    """
+    """Return the stored form of *counts*, after the row with the chain hash *before*."""
     payload = _ENCODER.encode(counts)
     if vault.encrypts:
         payload = vault.close_row(payload, origin, seq, system=system)
@@ -238,14 +224,8 @@ def read_rows(rows: Iterable[StoredRow], vault: Vault) -> list[KnownRow]:
     return found
 
 
-def extend_history(history: History, rows: Iterable[KnownRow]) -> None:
-    """
-    Append the messages of *rows* to *history*, without counting and hashing them again.
-
-    Args:
-        history: The messages up to the first of *rows*; its tokens are those of all before.
-        rows: The rows that follow, in order.
-    """
+def extend_history(history: History, rows: Iterable[KnownRow]) -> History:
+    """Append the messages of *rows* to *history*, without counting and hashing them again."""
     tokens, system_tokens = history.tokens(), history.system_tokens
     for known in rows:
         counts = known.counts
@@ -254,6 +234,7 @@ def extend_history(history: History, rows: Iterable[KnownRow]) -> None:
         else:
             own, tokens = counts.tokens - tokens, counts.tokens
         history.append_known(known.message, tokens=own, digest=counts.digest)
+    return history
 
 
 def origin_of(runs: Runs, seq: int) -> tuple[bytes, int]:
@@ -279,22 +260,24 @@ def check_chain(
             first of *rows* is believed.
         runs: Which origin wrote which rows; None if that is unknown, so that any is accepted.
     """
-    origin, change = b"", _NEVER if runs is None else 0
+    origin, change = b"", 0
     # Most of what reading a thread takes is here, so it does what `seal_of` does by itself.
     for place, row in enumerate(rows):
         data, seq = row.data, row.seq
         if type(data) is not bytes:
             # A damaged file may return a value of any type.
             return place
-        if seq >= change:
-            origin, change = origin_of(runs or (), seq)
+        if runs is None:
+            origin = data[:ORIGIN_SIZE]
+        elif seq >= change:
+            origin, change = origin_of(runs, seq)
         if not data.startswith(origin):
             return place
-        seal = data[ORIGIN_SIZE:_HEADER]
-        if before is not None:
-            number = seq.to_bytes(_SEQ_SIZE, "big")
-            found = sha256(before + data[:ORIGIN_SIZE] + number + data[_HEADER:]).digest()
-            if found[:SEAL_SIZE] != seal:
-                return place
-        before = seal
+        if before is None:
+            before = row.seal
+            continue
+        hashed = before + origin + seq.to_bytes(_SEQ_SIZE, "big") + data[_HEADER:]
+        before = sha256(hashed).digest()[:SEAL_SIZE]
+        if not data.startswith(before, ORIGIN_SIZE):
+            return place
     return None

@@ -247,7 +247,7 @@ async def _cut(
     reader: ThreadReader, record: ThreadRecord, at: int, kept: Sequence[StoredReduction]
 ) -> tuple[ThreadRecord, int]:
     """Return *record* without what comes after *at* messages, in a new epoch, and its row count."""
-    seq = await reader.seq_behind(at)
+    seq = await reader.seq_of(at)
     head = (await reader.head_at(seq)).opened(reader.context.random_bytes(EPOCH_SIZE))
     head = head.with_folds({int(one.name): one.reach for one in kept})
     base = replace(record, head=head, execution=None, tools=(), tail=())

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from foldline.errors import FormatError
 from foldline.history.codec import decode_json
-from foldline.history.formats.wire import Object, as_object, is_list, json_text
+from foldline.history.formats.wire import Object, as_object, is_list, json_text, listed_blocks
 from foldline.history.messages import Message, Native, NativeFormat
 from foldline.history.parts import Part, TextPart, ToolCallPart, ToolCallResponsePart
 
@@ -76,9 +76,9 @@ class Converter(Struct, frozen=True, kw_only=True):
             continues = native is not None and native.format is self.format and native.continues
             if continues and items and own and items[-1].get("role") == own[0].get("role"):
                 if blocks is None:
-                    blocks = self._listed(items[-1])
+                    blocks = listed_blocks(items[-1].get(self.list_key))
                     items[-1] = {**items[-1], self.list_key: blocks}
-                blocks.extend(self._listed(own[0]))
+                blocks.extend(listed_blocks(own[0].get(self.list_key)))
             else:
                 items.extend(own)
                 blocks = None
@@ -271,10 +271,6 @@ class Converter(Struct, frozen=True, kw_only=True):
                 raise FormatError(text) from error
         text = texts[0] if len(texts) == 1 else f"[{','.join(texts)}]"
         return replace(message, native=Native(format=self.format, item=text))
-
-    def _listed(self, item: Object) -> list[Any]:
-        blocks = item.get(self.list_key)
-        return [{"type": "text", "text": blocks}] if isinstance(blocks, str) else list(blocks or ())
 
 
 def _is_same(built: list[Object], items: list[Object]) -> bool:

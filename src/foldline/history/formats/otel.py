@@ -7,12 +7,15 @@ Every part of ours has its place here, so nothing is dropped on the way from ano
 that format's own item holds beside the parts.
 """
 
-from typing import Any, assert_never
+from typing import Any
+
+import msgspec
 
 from foldline.errors import FormatError
 from foldline.history.codec import decode_json
 from foldline.history.formats.converter import Converter
 from foldline.history.formats.wire import (
+    Object,
     as_list,
     as_object,
     as_text,
@@ -21,6 +24,7 @@ from foldline.history.formats.wire import (
     is_list,
     is_object,
     json_text,
+    maybe_text,
 )
 from foldline.history.messages import Message, NativeFormat, Role
 from foldline.history.parts import (
@@ -48,10 +52,16 @@ _ROLES: dict[str, Role] = {
     "assistant": "assistant",
     "tool": "tool",
 }
+_SPOKEN: dict[str, type[TextPart | ReasoningPart | CompactionPart]] = {
+    "text": TextPart,
+    "reasoning": ReasoningPart,
+    "compaction": CompactionPart,
+}
+_MEDIA: Any = BlobPart | UriPart | FilePart
 _NOT_IN_RESPONSES = (ToolCallPart, ToolCallResponsePart, ReasoningPart, CompactionPart)
 
 
-def _message(fields: dict[str, Any]) -> Message:
+def _message(fields: Object) -> Message:
     role = _ROLES[check_role(fields.get("role"), _ROLES)]
     parts = tuple(
         _part(as_object(block, f"parts[{place}]"), f"parts[{place}]")
@@ -60,11 +70,11 @@ def _message(fields: dict[str, Any]) -> Message:
     return Message(role=role, parts=parts, name=as_text_or_none(fields.get("name"), "name"))
 
 
-def _part(block: dict[str, Any], field: str) -> Part:
+def _part(block: Object, field: str) -> Part:
     kind = as_text(block.get("type"), f"{field}.type")
     match kind:
         case "text" | "reasoning" | "compaction":
-            return _spoken(kind, as_text(block.get("content"), f"{field}.content"))
+            return _SPOKEN[kind](as_text(block.get("content"), f"{field}.content"))
         case "tool_call":
             call_id = as_text_or_none(block.get("id"), f"{field}.id") or ""
             name = as_text(block.get("name"), f"{field}.name")
@@ -74,27 +84,15 @@ def _part(block: dict[str, Any], field: str) -> Part:
             # Earlier versions of the conventions call it `result`.
             response = block.get("response", block.get("result"))
             return ToolCallResponsePart(call_id, _response(response))
+        case "blob" | "uri" | "file":
+            mime = maybe_text(block.get("mime_type"))
+            try:
+                medium: Part = msgspec.convert({**block, "mime_type": mime}, _MEDIA)
+            except msgspec.ValidationError:
+                medium = GenericPart(kind, json_text(block))
+            return medium
         case _:
-            return _media_part(block) or GenericPart(kind, json_text(block))
-
-
-def _spoken(kind: str, content: str) -> TextPart | ReasoningPart | CompactionPart:
-    if kind == "reasoning":
-        return ReasoningPart(content)
-    return CompactionPart(content) if kind == "compaction" else TextPart(content)
-
-
-def _media_part(block: dict[str, Any]) -> BlobPart | UriPart | FilePart | None:
-    match block:
-        case {"type": "blob", "modality": str() as modality, "content": str() as data}:
-            mime = block.get("mime_type")
-            return BlobPart(modality, mime if isinstance(mime, str) else "", data)
-        case {"type": "uri", "modality": str() as modality, "uri": str() as uri}:
-            return UriPart(modality, uri)
-        case {"type": "file", "modality": str() as modality, "file_id": str() as file_id}:
-            return FilePart(modality, file_id)
-        case _:
-            return None
+            return GenericPart(kind, json_text(block))
 
 
 def _as_json(value: Any) -> str:
@@ -114,7 +112,7 @@ def _response(value: Any) -> str | tuple[ResponseContent, ...]:
     return tuple(parts)
 
 
-def _response_part(block: dict[str, Any]) -> ResponseContent:
+def _response_part(block: Object) -> ResponseContent:
     try:
         part = _part(block, "response")
     except FormatError:
@@ -124,52 +122,28 @@ def _response_part(block: dict[str, Any]) -> ResponseContent:
     return part
 
 
-def _built(message: Message) -> list[dict[str, Any]]:
+def _built(message: Message) -> list[Object]:
     blocks = [_block(part) for part in message.parts]
-    item: dict[str, Any] = {"role": message.role, "parts": blocks}
+    item: Object = {"role": message.role, "parts": blocks}
     if message.name is not None:
         item["name"] = message.name
     return [item]
 
 
-def _block(part: Part) -> dict[str, Any]:
-    match part:
-        case TextPart() | ReasoningPart() | CompactionPart():
-            return {"type": part.__struct_config__.tag, "content": part.content}
-        case ToolCallPart(id=call_id, name=name, arguments=text):
-            value = _from_json(text)
-            return {"type": "tool_call", "id": call_id, "name": name, "arguments": value}
-        case ToolCallResponsePart(id=call_id, response=response):
-            if isinstance(response, str):
-                return _answer(call_id, response)
-            return _answer(call_id, [_block(inner) for inner in response])
-        case GenericPart(kind=kind, data=data):
-            return _generic(kind, data)
-        case _:
-            return _media_block(part)
-
-
-def _answer(call_id: str, response: Any) -> dict[str, Any]:
-    return {"type": "tool_call_response", "id": call_id, "response": response}
-
-
-def _media_block(part: BlobPart | UriPart | FilePart) -> dict[str, Any]:
-    match part:
-        case BlobPart(modality=modality, mime_type="", content=data):
-            return {"type": "blob", "modality": modality, "content": data}
-        case BlobPart(modality=modality, mime_type=mime, content=data):
-            return {
-                "type": "blob",
-                "modality": modality,
-                "mime_type": mime,
-                "content": data,
-            }
-        case UriPart(modality=modality, uri=uri):
-            return {"type": "uri", "modality": modality, "uri": uri}
-        case FilePart(modality=modality, file_id=file_id):
-            return {"type": "file", "modality": modality, "file_id": file_id}
-        case _:
-            assert_never(part)
+def _block(part: Part) -> Object:
+    """Write *part*: as msgspec does, since the names of parts are those of the conventions."""
+    if isinstance(part, GenericPart):
+        value = _from_json(part.data)
+        is_whole = is_object(value) and value.get("type") == part.kind
+        return value if is_whole else {"type": part.kind, "data": value}
+    block: Object = msgspec.to_builtins(part)
+    if isinstance(part, ToolCallPart):
+        block["arguments"] = _from_json(part.arguments)
+    elif isinstance(part, ToolCallResponsePart) and not isinstance(part.response, str):
+        block["response"] = [_block(inner) for inner in part.response]
+    elif isinstance(part, BlobPart) and not part.mime_type:
+        del block["mime_type"]
+    return block
 
 
 def _from_json(text: str) -> Any:
@@ -179,14 +153,7 @@ def _from_json(text: str) -> Any:
         return text
 
 
-def _generic(kind: str, data: str) -> dict[str, Any]:
-    value = _from_json(data)
-    if is_object(value) and value.get("type") == kind:
-        return value
-    return {"type": kind, "data": value}
-
-
-def _id_key(block: dict[str, Any]) -> str | None:
+def _id_key(block: Object) -> str | None:
     return "id" if block.get("type") in {"tool_call", "tool_call_response"} else None
 
 

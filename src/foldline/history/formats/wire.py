@@ -41,6 +41,7 @@ __all__ = [
     "is_list",
     "is_object",
     "json_text",
+    "listed_blocks",
     "maybe_count",
     "maybe_list",
     "maybe_object",
@@ -51,6 +52,7 @@ __all__ = [
     "readable_text",
     "scalars",
     "speaker",
+    "text_block",
     "written_blocks",
 ]
 
@@ -199,6 +201,16 @@ def blocks_in(content: Any, field: str) -> Iterator[tuple[dict[str, Any], str]]:
     for place, block in enumerate(content):
         name = f"{field}[{place}]"
         yield as_object(block, name), name
+
+
+def text_block(text: str) -> Object:
+    """Return the block that is *text*."""
+    return {"type": "text", "text": text}
+
+
+def listed_blocks(content: Any) -> list[Any]:
+    """Return *content*, a str or a list, as a list of blocks."""
+    return [text_block(content)] if isinstance(content, str) else list(content or ())
 
 
 def written_blocks(

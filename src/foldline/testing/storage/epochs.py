@@ -138,16 +138,19 @@ class Epochs(Lab):
         stale = scribe.epoch
         await scribe.rewind(2, 1)
         missing = self.scribe("missing")
-        changes = [late.copying(missing, count) for count in (0, 1)]
-        changes += [late.copying(scribe, 4), late.copying(scribe, 1, epoch=self.draw(16))]
-        current = late.copying(scribe, 2)
+        for count in (0, 1):
+            await late.refuses(late.copying(missing, count))
+        await late.refuses(late.copying(scribe, 4))
+        await late.refuses(late.copying(scribe, 1, epoch=self.draw(16)))
         await scribe.rewind(0, clears=True)
-        changes += [late.copying(scribe, count, epoch=stale) for count in (0, 1)]
+        for count in (0, 1):
+            await late.refuses(late.copying(scribe, count, epoch=stale))
         await _rewound(scribe)
-        changes += [late.copying(scribe, 1, epoch=epoch) for epoch in scribe.left]
+        pruned = [late.copying(scribe, 1, epoch=epoch) for epoch in scribe.left]
         await scribe.write(keeps=[])
-        for change in changes:
+        for change in pruned:
             await late.refuses(change)
+        current = late.copying(scribe, 2)
         await self.storage.delete(scribe.key)
         await late.refuses(current)
         # One under the same id is another thread.

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from foldline.history.formats.anthropic import ANTHROPIC
 from foldline.history.formats.renderings.sending import (
@@ -15,12 +16,10 @@ from foldline.history.formats.renderings.sending import (
     OPENING_NOTE,
     CallIds,
     Original,
-    own_items,
-    scrubbed,
-    summary_item,
+    sent_items,
     tool_name,
 )
-from foldline.history.formats.wire import is_object, object_from_json
+from foldline.history.formats.wire import is_object, listed_blocks, object_from_json, text_block
 from foldline.history.messages import Message
 
 
@@ -67,78 +66,54 @@ def render_anthropic(view: Iterable[Message], *, original: Original | None = Non
     system: list[dict[str, Any]] = []
     turns: list[_Turn] = []
     for message in view:
+        items = sent_items(message, _CONVERTER, original, _is_misplaced)
         if message.role == "system":
-            items = _items(message, original)
             system.extend(block for item in items for block in _system_blocks(item))
             continue
         continues = message.native is not None and message.native.continues
-        for turn in _turns(message, original, ids):
-            _append(turns, turn, continues=continues)
+        for turn in (_turn(item, ids) for item in items):
+            if turn.blocks:
+                _append(turns, turn, continues=continues)
     if not turns or turns[0].role != "user":
         note = {"role": "user", "content": OPENING_NOTE}
-        turns.insert(0, _Turn("user", [_text_block(OPENING_NOTE)], note))
+        turns.insert(0, _Turn("user", [text_block(OPENING_NOTE)], note))
     for turn in turns:
         _put_results_first(turn)
     _end_well(turns[-1])
     return _with_few_marks(system, turns)
 
 
-def _items(message: Message, original: Original | None) -> list[dict[str, Any]]:
-    items = own_items(message, ANTHROPIC, original)
-    if items is not None and not any(map(_is_misplaced, items)):
-        return items
-    return [_stripped(scrubbed(item)) for item in ANTHROPIC.build(message)]
+def _built(message: Message) -> list[dict[str, Any]]:
+    """Write *message* without white space at its end, which an answer must not have."""
+    return [
+        {**item, "content": item["content"].rstrip()}
+        if item["role"] == "assistant" and isinstance(item["content"], str)
+        else item
+        for item in ANTHROPIC.build(message)
+    ]
+
+
+_CONVERTER = replace(ANTHROPIC, build=_built)
 
 
 def _is_misplaced(item: dict[str, Any]) -> bool:
     """Whether *item* holds what only the other role may say, so that it has to be taken apart."""
     foreign = _FOREIGN.get(item["role"], frozenset())
-    return any(block["type"] in foreign for block in _blocks(item.get("content")))
-
-
-def _stripped(item: dict[str, Any]) -> dict[str, Any]:
-    """Return *item* without white space at its end, which an assistant message must not have."""
-    if item["role"] == "assistant" and isinstance(item["content"], str):
-        return {**item, "content": item["content"].rstrip()}
-    return item
+    return any(block["type"] in foreign for block in listed_blocks(item.get("content")))
 
 
 def _system_blocks(item: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    for block in _blocks(item.get("content")):
+    for block in listed_blocks(item.get("content")):
         if block["type"] == "text" and block["text"].strip():
             yield block
 
 
-def _text_block(text: str) -> dict[str, Any]:
-    return {"type": "text", "text": text}
-
-
-def _blocks(content: Any) -> list[dict[str, Any]]:
-    if isinstance(content, str):
-        return [_text_block(content)]
-    return list(content or ())
-
-
-def _turns(message: Message, original: Original | None, ids: CallIds) -> Iterator[_Turn]:
-    if message.is_summary:
-        item = summary_item(message)
-        yield _Turn("assistant", [_text_block(item["content"])], item)
-        return
-    items = _items(message, original)
-    if not items and message.role == "user":
-        items = [{"role": "user", "content": ""}]
-    for item in items:
-        turn = _turn(item, ids)
-        if turn.blocks:
-            yield turn
-
-
 def _turn(item: dict[str, Any], ids: CallIds) -> _Turn:
     role, content = item["role"], item.get("content")
-    given = _blocks(content)
+    given = listed_blocks(content)
     blocks = [clean for block in given if (clean := _clean(block, ids)) is not None]
     if role == "user" and not blocks:
-        return _Turn(role, [_text_block(EMPTY_NOTE)], None)
+        return _Turn(role, [text_block(EMPTY_NOTE)], None)
     return _Turn(role, given, item) if blocks == given else _Turn(role, blocks, None)
 
 

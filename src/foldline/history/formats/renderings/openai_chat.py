@@ -13,12 +13,10 @@ from foldline.history.formats.renderings.sending import (
     OPENING_NOTE,
     CallIds,
     Original,
-    built_items,
-    own_items,
-    summary_item,
+    sent_items,
     tool_name,
 )
-from foldline.history.formats.wire import is_object, json_text
+from foldline.history.formats.wire import is_object, json_text, listed_blocks
 from foldline.history.messages import Message
 
 
@@ -45,18 +43,9 @@ def render_openai_chat(
     ids = CallIds(_CALL_ID)
     items: list[dict[str, Any]] = []
     for message in view:
-        for item in _items(message, original):
+        for item in sent_items(message, OPENAI_CHAT, original, _is_legacy):
             _append(items, _valid(item, ids))
     return items or [{"role": "user", "content": OPENING_NOTE}]
-
-
-def _items(message: Message, original: Original | None) -> list[dict[str, Any]]:
-    if message.is_summary:
-        return [summary_item(message)]
-    items = own_items(message, OPENAI_CHAT, original)
-    if items is not None and not any(map(_is_legacy, items)):
-        return items
-    return built_items(message, OPENAI_CHAT)
 
 
 def _is_legacy(item: dict[str, Any]) -> bool:
@@ -81,11 +70,7 @@ def _append(items: list[dict[str, Any]], item: dict[str, Any]) -> None:
 def _joined(first: Any, second: Any) -> Any:
     if not first or not second:
         return first or second
-    return [*_blocks(first), *_blocks(second)]
-
-
-def _blocks(content: Any) -> list[Any]:
-    return [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
+    return [*listed_blocks(first), *listed_blocks(second)]
 
 
 def _valid(item: dict[str, Any], ids: CallIds) -> dict[str, Any]:

@@ -12,9 +12,7 @@ from foldline.history.formats.renderings.sending import (
     OPENING_NOTE,
     CallIds,
     Original,
-    built_items,
-    own_items,
-    summary_item,
+    sent_items,
     tool_name,
 )
 from foldline.history.messages import Message
@@ -49,7 +47,7 @@ def render_openai_responses(
     own_ids: set[str] = set()
     is_proven = False
     for message in view:
-        for item in _items(message, original):
+        for item in sent_items(message, OPENAI_RESPONSES, original):
             kind, is_new = _kind(item), _is_new(item, own_ids)
             if kind == "reasoning" and not is_new:
                 continue
@@ -58,13 +56,6 @@ def render_openai_responses(
             items.append(_valid(item, kind, ids, keep_id=is_new and (is_proven or is_input)))
         is_proven = is_proven and not message.is_summary
     return _followed(items) or [{"role": "user", "content": OPENING_NOTE}]
-
-
-def _items(message: Message, original: Original | None) -> list[dict[str, Any]]:
-    if message.is_summary:
-        return [summary_item(message)]
-    items = own_items(message, OPENAI_RESPONSES, original)
-    return built_items(message, OPENAI_RESPONSES) if items is None else items
 
 
 def _kind(item: dict[str, Any]) -> str:

@@ -7,7 +7,7 @@ from hashlib import sha256
 from typing import Any, TypeAlias
 
 from foldline.history.formats.converter import Converter
-from foldline.history.formats.wire import is_list, is_object
+from foldline.history.formats.wire import Object, is_list, is_object
 from foldline.history.messages import Message
 
 
@@ -17,10 +17,8 @@ __all__ = [
     "SUMMARY_HEADER",
     "CallIds",
     "Original",
-    "built_items",
-    "own_items",
     "scrubbed",
-    "summary_item",
+    "sent_items",
     "summary_text",
     "tool_name",
 ]
@@ -45,30 +43,28 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _NOT_IN_NAMES = re.compile("[^a-zA-Z0-9_-]")
 
 
-def own_items(
-    message: Message, converter: Converter, original: Original | None
-) -> list[dict[str, Any]] | None:
-    """Return the caller's or the vendor's own items for *message*, fit to be written as UTF-8."""
+def sent_items(
+    message: Message,
+    converter: Converter,
+    original: Original | None,
+    is_refused: Callable[[Object], bool] = lambda _: False,
+) -> list[Object]:
+    """
+    Return the caller's or the vendor's own items for *message*, if there are some to be sent.
+
+    Else it is written from its parts; a person or a rule that says nothing sendable leaves its
+    place. A summary is written as what the model said.
+    """
+    if message.is_summary:
+        return [scrubbed({"role": "assistant", "content": summary_text(message)})]
     items = original(message) if original is not None else None
     if items is None:
         items = converter.native_items(message)
-    return None if items is None else [scrubbed(item) for item in items]
-
-
-def built_items(message: Message, converter: Converter) -> list[dict[str, Any]]:
-    """
-    Write *message* from its parts; a person or a rule that says nothing sendable leaves its place.
-    """
-    items = converter.build(message)
-    if not items and message.role in {"user", "system"}:
-        items = [{"role": message.role, "content": ""}]
+    if items is None or any(map(is_refused, items)):
+        items = converter.build(message)
+        if not items and message.role in {"user", "system"}:
+            items = [{"role": message.role, "content": ""}]
     return [scrubbed(item) for item in items]
-
-
-def summary_item(message: Message) -> dict[str, Any]:
-    """Write a summary as what the model said."""
-    item: dict[str, Any] = scrubbed({"role": "assistant", "content": summary_text(message)})
-    return item
 
 
 def summary_text(message: Message) -> str:
