@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from random import Random
-from typing import Any, Self
+from typing import Self
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -233,7 +233,7 @@ class StorageCheck(Struct, frozen=True, kw_only=True):
     group: type[Lab]
     """The class with the method that proves it."""
 
-    check: Callable[[Any], Awaitable[None]]
+    check: Callable[..., Awaitable[None]]
     """The method."""
 
     needs_sharing: bool = False
