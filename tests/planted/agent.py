@@ -39,7 +39,7 @@ the failure of a summarizer fails the turn
 - return SummaryFailure(type(error).__name__, defect=defect)
 + raise error
 
-agent/tools/signature.py: agent/test_linear.py
+agent/tools/signature.py: properties/test_linear.py::test_no_pattern_is_worse_than_linear
 spaces in a docstring take quadratic time
 - (\w+)(?:\s*\(.*?\))?\s*:(?:
 + (\w+)\s*(?:\(.*?\))?\s*:(?:

@@ -1,6 +1,5 @@
 """Earlier moments of a thread: what is read of them knows nothing of what came later."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -56,34 +55,27 @@ async def _edited(thread: ConversationThread) -> None:
 
 
 @pytest.mark.parametrize("go_on", [_said_more, _edited])
-def test_a_moment_has_no_reduction_of_what_came_later(
+async def test_a_moment_has_no_reduction_of_what_came_later(
     go_on: Callable[[ConversationThread], Awaitable[object]],
 ) -> None:
     """One that stands for later messages, or for others in their place, is not served."""
+    moment = await moment_of(go_on)
+    known = await moment.reductions()
+    window = await moment.window(config_fingerprint="later")
 
-    async def run() -> None:
-        moment = await moment_of(go_on)
-        known = await moment.reductions()
-        window = await moment.window(config_fingerprint="later")
-
-        assert known == [moment.last_reduction] == [reduction(SAID, 2, "then")]
-        assert window.reduction is None
-        assert list(window.history) == SAID[:MOMENT]
-
-    asyncio.run(run())
+    assert known == [moment.last_reduction] == [reduction(SAID, 2, "then")]
+    assert window.reduction is None
+    assert list(window.history) == SAID[:MOMENT]
 
 
-def test_a_moment_has_a_later_reduction_of_its_own_messages() -> None:
+async def test_a_moment_has_a_later_reduction_of_its_own_messages() -> None:
     """What was folded later is served where it stands for messages of the moment alone."""
 
     async def go_on(thread: ConversationThread) -> None:
         await thread.add_messages(SAID[MOMENT:])
         await thread.save_reduction(reduction(SAID, MOMENT))
 
-    async def run() -> None:
-        window = await (await moment_of(go_on)).window(config_fingerprint="later")
+    window = await (await moment_of(go_on)).window(config_fingerprint="later")
 
-        assert window.reduction == reduction(SAID, MOMENT)
-        assert len(window.history) == MOMENT
-
-    asyncio.run(run())
+    assert window.reduction == reduction(SAID, MOMENT)
+    assert len(window.history) == MOMENT

@@ -20,16 +20,11 @@ class Column(NamedTuple):
     """One figure of a replay."""
 
     title: str
-    """The head of the column, in a few letters."""
-
     kind: Kind
-    """What it is a number of."""
-
     field: str
     """The figure's name in `Totals`."""
 
     meaning: str
-    """What the figure is, in one sentence."""
 
     def show(self, totals: Totals, *, short: bool = False) -> str:
         """Write the figure in full, or *short* if it is a large number of tokens."""
@@ -73,16 +68,9 @@ class Row(Struct, frozen=True, kw_only=True):
     """One configuration over all sessions that were played."""
 
     name: str
-    """Its name."""
-
     is_baseline: bool
-    """Whether it is what happens without foldline."""
-
     description: str
-    """What it does, in a few words."""
-
     totals: Totals
-    """The totals of all sessions."""
 
 
 def rows(sessions: Sequence[Sequence[ReplayReport]]) -> tuple[Row, ...]:

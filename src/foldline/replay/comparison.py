@@ -72,7 +72,6 @@ class Comparison(Struct, frozen=True, kw_only=True):
     """The baselines, then one report per configuration."""
 
     replays: Mapping[str, Replay]
-    """The result of each configuration, by its name."""
 
 
 def compare(

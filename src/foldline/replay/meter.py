@@ -21,14 +21,10 @@ class PrefixReading(Struct, frozen=True, kw_only=True):
     """What one request has in common with the one before."""
 
     tokens: int
-    """The tokens of the request."""
-
     kept: int
-    """Those of the messages that it begins with, as the request before did."""
+    """The tokens of the messages that it begins with, as the request before did."""
 
     kept_messages: int
-    """How many messages that are."""
-
     prior: int
     """The tokens of the request before; 0 for the first one."""
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 from foldline.agent.reducer import HistoryReducer, ReducedHistory
 from foldline.history.history import History
 from foldline.history.messages import Message
-from foldline.providers.digest import DigestSummarizer
+from foldline.providers.digest.summarizer import DigestSummarizer
 from foldline.providers.summarizer import Summarizer
 from foldline.reduction.config import HistoryReductionConfig
 from foldline.reduction.event import HistoryReductionEvent
@@ -38,9 +38,6 @@ class Replay(Struct, frozen=True, kw_only=True):
 
     view: tuple[Message, ...]
     """The last request."""
-
-    state: HistoryReductionState | None
-    """The last reduction; None if there was none."""
 
 
 def play(
@@ -81,12 +78,7 @@ class _Player:
     """One session on its way through a reducer."""
 
     def __init__(
-        self,
-        tape: Tape,
-        config: HistoryReductionConfig,
-        summarizer: Summarizer,
-        *,
-        check: bool,
+        self, tape: Tape, config: HistoryReductionConfig, summarizer: Summarizer, *, check: bool
     ) -> None:
         self._tape = tape
         self._config = config
@@ -113,7 +105,24 @@ class _Player:
         reading = self._meter.read(request)
         found = self._check_request(request, reading)
         self._request = request
-        self._records.append(self._record(position, first, reading, len(request), found))
+        event, verdict = first.event, first.verdict
+        record = CallRecord(
+            number=len(self._records) + 1,
+            position=position,
+            verdict=verdict.kind,
+            reason=(verdict if event is None else event).reason.value,
+            status="skipped" if event is None else event.status,
+            view_messages=len(request),
+            view_tokens=reading.tokens,
+            full_tokens=self._history.system_tokens + self._history.tokens(),
+            kept_tokens=reading.kept,
+            fresh_tokens=reading.fresh,
+            prior_tokens=reading.prior,
+            prefix_broke=reading.broke,
+            fold=self._fold(event, verdict.cut) if event and verdict.folds else None,
+            violations=found,
+        )
+        self._records.append(record)
 
     def _reduce(self) -> ReducedHistory[Message]:
         state = self._state and HistoryReductionState.from_json(self._state.to_json())
@@ -138,32 +147,6 @@ class _Player:
                 self._records[-1], violations=violations(self._request)
             )
 
-    def _record(
-        self,
-        position: int,
-        reduced: ReducedHistory[Message],
-        reading: PrefixReading,
-        view_messages: int,
-        found: tuple[str, ...],
-    ) -> CallRecord:
-        event, verdict = reduced.event, reduced.verdict
-        return CallRecord(
-            number=len(self._records) + 1,
-            position=position,
-            verdict=verdict.kind,
-            reason=(verdict if event is None else event).reason.value,
-            status="skipped" if event is None else event.status,
-            view_messages=view_messages,
-            view_tokens=reading.tokens,
-            full_tokens=self._history.system_tokens + self._history.tokens(),
-            kept_tokens=reading.kept,
-            fresh_tokens=reading.fresh,
-            prior_tokens=reading.prior,
-            prefix_broke=reading.broke,
-            fold=self._fold(event, verdict.cut) if event and verdict.folds else None,
-            violations=found,
-        )
-
     def _fold(self, event: HistoryReductionEvent, cut: int) -> FoldRecord:
         return FoldRecord(
             cut=cut,
@@ -184,7 +167,7 @@ class _Player:
             totals=Totals.of(self._records, most_reads=self._log.most, checked=self._check),
             calls=tuple(self._records),
         )
-        return Replay(report=report, view=self._request, state=self._state)
+        return Replay(report=report, view=self._request)
 
 
 class ReadingLog:

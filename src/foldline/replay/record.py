@@ -36,44 +36,22 @@ class SessionRecord(Struct, frozen=True, kw_only=True):
     """Which session was played."""
 
     id: str
-    """Its identity."""
-
     format: str
-    """The format that it was recorded in."""
-
     title: str
-    """Its name in the log; empty if it has none."""
-
     messages: int
-    """How many messages it holds, system messages included."""
-
     exchanges: int
-    """How many exchanges they make."""
-
     tokens: int
-    """The estimated tokens of all of them."""
 
 
 class ConfigRecord(Struct, frozen=True, kw_only=True):
     """The part of a configuration that a replay depends on; it holds no secret."""
 
     strategy: ReductionStrategy
-    """What replaces the messages that are folded away."""
-
     counting_unit: CountingUnit
-    """The unit of target and threshold."""
-
     target: int
-    """How much a fold keeps."""
-
     threshold: int
-    """How much more may gather before a fold."""
-
     layers: bool
-    """Whether there are layers of summaries."""
-
     enabled: bool = True
-    """Whether anything is reduced at all."""
 
     @classmethod
     def of(cls, config: HistoryReductionConfig) -> "ConfigRecord":
@@ -99,10 +77,7 @@ class FoldRecord(Struct, frozen=True, kw_only=True):
     """Which summarizer wrote the summary; None if nothing was written."""
 
     summarizer_calls: int
-    """How often a summarizer was asked."""
-
     tokens_read: int
-    """The estimated tokens that summarizers were given to read."""
 
     messages_read: tuple[tuple[int, int], ...]
     """Which messages they read, as ranges of indexes."""
@@ -112,28 +87,16 @@ class CallRecord(Struct, frozen=True, kw_only=True):
     """One model call of the session, and the request that was prepared for it."""
 
     number: int
-    """Its place among the calls, from 1 on."""
 
     position: int
     """How many messages had been said before."""
 
     verdict: VerdictKind
-    """What was decided."""
-
     reason: str
-    """Why."""
-
     status: ReductionStatus
-    """What happened to the history."""
-
     view_messages: int
-    """The messages of the request."""
-
     view_tokens: int
-    """Its estimated tokens."""
-
     full_tokens: int
-    """The estimated tokens of the full history."""
 
     kept_tokens: int
     """The tokens of the messages that the request before began with as well."""
@@ -148,7 +111,6 @@ class CallRecord(Struct, frozen=True, kw_only=True):
     """Whether the request before is not the beginning of this one."""
 
     fold: FoldRecord | None = None
-    """The fold that was made or failed; None if there was none."""
 
     violations: tuple[str, ...] = ()
     """What is wrong with the request; empty if it is valid, or was not checked."""
@@ -158,28 +120,16 @@ class Totals(Struct, frozen=True, kw_only=True):
     """The totals of the model calls of a replay, or of several."""
 
     calls: int = 0
-    """The model calls."""
-
     folds: int = 0
-    """The folds that made a new reduction."""
-
     failed_folds: int = 0
-    """The folds that failed."""
-
     summarizer_calls: int = 0
-    """How often a summarizer was asked."""
-
     summarizer_tokens: int = 0
-    """The estimated tokens that summarizers were given to read."""
 
     most_reads: int = 0
     """How often a summarizer read the message that was read most often."""
 
     sent_tokens: int = 0
-    """The estimated tokens of all requests together."""
-
     peak_tokens: int = 0
-    """Those of the largest request."""
 
     kept_tokens: int = 0
     """The tokens with which a request began as the one before did."""
@@ -230,35 +180,20 @@ class Totals(Struct, frozen=True, kw_only=True):
 
     def plus(self, other: "Totals") -> "Totals":
         """Return the totals of both."""
-        highest = {"most_reads", "peak_tokens"}
-        mine, others = msgspec.structs.asdict(self), msgspec.structs.asdict(other)
-        sums = {
-            name: max(value, others[name]) if name in highest else value + others[name]
-            for name, value in mine.items()
-            if name != "invalid_requests"
-        }
-        counts = [one.invalid_requests for one in (self, other)]
-        known = [count for count in counts if count is not None]
-        return Totals(**sums, invalid_requests=sum(known) if known else None)
+        sums: dict[str, int | None] = {}
+        for name in self.__struct_fields__:
+            known = [n for n in (getattr(self, name), getattr(other, name)) if n is not None]
+            joined = max if name in {"most_reads", "peak_tokens"} else sum
+            sums[name] = joined(known) if known else None
+        return msgspec.convert(sums, Totals)
 
 
 class ReplayReport(Struct, frozen=True, kw_only=True):
     """One session under one configuration."""
 
     name: str
-    """What the configuration is called."""
-
     kind: ReplayKind
-    """What prepared the requests."""
-
     config: ConfigRecord | None
-    """The configuration; None if the full history was sent."""
-
     session: SessionRecord
-    """The session."""
-
     totals: Totals
-    """The totals of its calls."""
-
     calls: tuple[CallRecord, ...]
-    """One record per model call."""

@@ -19,7 +19,6 @@ from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallResponsePart
 from foldline.testing.grammars import (
-    Violation,
     check_anthropic,
     check_openai_chat,
     check_openai_responses,
@@ -31,14 +30,16 @@ __all__ = ["losses", "violations", "violations_behind"]
 
 def violations(request: Sequence[Message]) -> tuple[str, ...]:
     """Return what OpenAI Chat, OpenAI Responses and Anthropic would refuse in *request*."""
-    chat = check_openai_chat(render_openai_chat(request))
-    responses = check_openai_responses(render_openai_responses(request))
     rendered = render_anthropic(request)
-    messages = check_anthropic(rendered.system, rendered.messages)
-    return (
-        *_named("openai-chat", chat),
-        *_named("openai-responses", responses),
-        *_named("anthropic", messages),
+    found = {
+        "openai-chat": check_openai_chat(render_openai_chat(request)),
+        "openai-responses": check_openai_responses(render_openai_responses(request)),
+        "anthropic": check_anthropic(rendered.system, rendered.messages),
+    }
+    return tuple(
+        f"{name}: message {one.index}: {one.text}"
+        for name, broken in found.items()
+        for one in broken
     )
 
 
@@ -74,7 +75,3 @@ def _holds(request: Sequence[Message], said: Message) -> bool:
         message.role == "user" and [part for part in message.parts if part in words] == words
         for message in request
     )
-
-
-def _named(grammar: str, found: Sequence[Violation]) -> tuple[str, ...]:
-    return tuple(f"{grammar}: message {one.index}: {one.text}" for one in found)

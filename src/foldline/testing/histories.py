@@ -11,7 +11,7 @@ from random import Random
 import msgspec
 
 from foldline.history.formats.openai_responses import message_from_openai_responses
-from foldline.history.messages import Message, Role
+from foldline.history.messages import Message
 from foldline.history.parts import (
     BlobPart,
     CompactionPart,
@@ -29,54 +29,29 @@ from foldline.history.parts import (
 __all__ = ["DAMAGES", "damaged_history", "legal_history", "text"]
 
 
-_WORDS = [
-    "the",
-    "cache",
-    "holds",
-    "a",
-    "summary",
-    "of",
-    "every",
-    "flight",
-    "booked",
-    "before",
-    "noon",
-    "so",
-    "ask",
-    "again",
-    "about",
-    "order",
-    "R2-D2-4711",
-    "in",
-    "src/app/main.py",
-    "line",
-    "42",
-    "naïve",
-    "東京",
-    "поезд",
-    "🚂",
-    "done",
-]
+_SAID = (
+    "the cache holds a summary of every flight booked before noon so ask again about order "
+    "R2-D2-4711 in src/app/main.py line 42 naïve 東京 поезд 🚂 done"
+)
 _ODD_TEXTS = ("", " ", "\n", "\0", "a\0b", "\ud800", "x\udfff y", "\u2028", '{"a": 1}', "null")
-_HUGE = 100_000
 
 
 def text(random: Random) -> str:
-    """Return a text: mostly a few words, now and then nothing, something odd, or very much."""
+    """Return mostly a few words, now and then nothing, something odd, or very much."""
     draw = random.random()
     if draw < 0.08:
         return random.choice(_ODD_TEXTS)
     if draw < 0.082:
-        return "long " * (_HUGE // 5)
-    return " ".join(random.choices(_WORDS, k=random.randint(1, 30)))
+        return "long " * 20_000
+    return " ".join(random.choices(_SAID.split(), k=random.randint(1, 30)))
 
 
 def legal_history(random: Random, *, exchanges: int = 8) -> list[Message]:
     """
     Return the history of up to *exchanges* exchanges in which every call has its answers.
 
-    System messages stand anywhere between exchanges; parallel calls, reasoning, media, unknown
-    parts and items of the OpenAI Responses API occur.
+    System messages are anywhere between exchanges; parallel calls, reasoning, media, unknown parts
+    and items of the OpenAI Responses API occur.
     """
     messages: list[Message] = []
     if random.random() < 0.2:
@@ -230,12 +205,9 @@ def _same_id(random: Random, messages: list[Message]) -> None:
 
 
 def _renamed(message: Message) -> Message:
-    parts: list[Part] = [
-        msgspec.structs.replace(part, id="same")
-        if isinstance(part, ToolCallPart | ToolCallResponsePart)
-        else part
-        for part in message.parts
-    ]
+    kinds = (ToolCallPart, ToolCallResponsePart)
+    renamed = msgspec.structs.replace
+    parts = [renamed(one, id="same") if isinstance(one, kinds) else one for one in message.parts]
     return _changed(message, parts)
 
 
@@ -247,8 +219,7 @@ def _changed(message: Message, parts: Sequence[Part]) -> Message:
 def _other_role(random: Random, messages: list[Message]) -> None:
     if messages:
         index = random.randrange(len(messages))
-        roles: tuple[Role, ...] = ("user", "assistant", "tool", "system")
-        role = random.choice(roles)
+        role = random.choice(("user", "assistant", "tool", "system"))
         messages[index] = msgspec.structs.replace(messages[index], role=role, native=None)
 
 

@@ -23,14 +23,14 @@ from foldline.providers.model import (
     TextDelta,
     ToolCallDelta,
 )
-from foldline.testing.script import Script
+from foldline.testing.summarizer import Script
 
 
 __all__ = ["Answer", "ModelStep", "ScriptedModel", "calls"]
 
 
 Answer: TypeAlias = str | Message | ChatResponse | BaseException
-"""What a model does: say a text or a message, give a whole response, or fail with an error."""
+"""What a model does: say a string or a message, give a whole response, or fail with an error."""
 
 ModelStep: TypeAlias = Answer | Callable[[ChatRequest], Answer | Awaitable[Answer]]
 """One step of a script: an answer, or a function of the request that gives one, awaited or not."""
@@ -48,8 +48,8 @@ def calls(
     Make a message of the assistant that calls tools, as in `calls(("lookup", {"id": 1}))`.
 
     Args:
-        wanted: The name of a tool and its arguments, for each call; arguments that are a text stand
-            as they are, so they may be invalid.
+        wanted: The name of a tool and its arguments, for each call; a string of arguments is
+            unchanged, so it may be invalid.
         text: What is said before the calls.
         first: The number of the first call: 7 makes the ids `call_7`, `call_8` and so on. None
             leaves them to the model, which gives numbers that the conversation does not have.
@@ -67,10 +67,10 @@ def calls(
 
 class ScriptedModel(Script[ModelStep]):
     """
-    A `StreamingChatModel` that gives the answers it was told to, and remembers what it was asked.
+    A `StreamingChatModel` that gives the answers of a script, and remembers what it was asked.
 
-    As a context manager it fails at the end where it was asked too often or too seldom. One model
-    may answer several conversations at once; the steps are taken in the order of the requests.
+    As a context manager it fails at the end if it was asked too often or too seldom. One model may
+    answer several conversations at once; the steps are taken in the order of the requests.
     """
 
     def __init__(
@@ -98,7 +98,8 @@ class ScriptedModel(Script[ModelStep]):
                 lets others run, None does not wait at all.
         """
         super().__init__(steps, repeat, of="model")
-        self._name = name
+        self.name = name
+        """The identity of the model."""
         self._usage = usage
         self._delay = delay
         self._calls = 0
@@ -147,18 +148,8 @@ class ScriptedModel(Script[ModelStep]):
             delay=delay,
         )
 
-    @property
-    def name(self) -> str:
-        """The identity of the model."""
-        return self._name
-
     async def respond(self, request: ChatRequest) -> ChatResponse:
-        """
-        Return the next answer of the script.
-
-        Raises:
-            BaseException: The script says so, or has ended.
-        """
+        """Return the next answer of the script, or raise it if it is an error."""
         self.requests.append(request)
         step = self._next()
         if self._delay is not None:
@@ -169,12 +160,7 @@ class ScriptedModel(Script[ModelStep]):
         return self._finished(self._response(answer), request)
 
     async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta | ChatResponse, None]:
-        """
-        Give the next answer of the script in pieces, then as a whole.
-
-        Raises:
-            BaseException: The script says so, or has ended.
-        """
+        """Yield the next answer of the script in pieces, then as a whole."""
         response = await self.respond(request)
         for delta in _deltas(response):
             yield delta
@@ -189,7 +175,7 @@ class ScriptedModel(Script[ModelStep]):
             return answer
         said = Message.assistant(answer) if isinstance(answer, str) else answer
         if said.role != "assistant":
-            message = f"a step of {self._name} is a message of the {said.role}, not the assistant"
+            message = f"a step of {self.name} is a message of the {said.role}, not the assistant"
             raise ConfigError(message)
         return _response_of((said,))
 
@@ -202,7 +188,7 @@ class ScriptedModel(Script[ModelStep]):
         usage = response.usage
         if usage is None and self._usage:
             usage = _estimated(request, messages)
-        model = response.model or self._name
+        model = response.model or self.name
         return structs.replace(response, messages=messages, usage=usage, model=model)
 
     def _numbered(self, message: Message) -> Message:

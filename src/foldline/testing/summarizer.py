@@ -1,25 +1,59 @@
-"""A summarizer that answers from a script."""
+"""A script, and a summarizer that answers from one."""
 
 from collections.abc import Callable, Iterable
-from typing import TypeAlias
+from typing import Generic, Self, TypeAlias, TypeVar
 
 from foldline.reduction.request import SummaryRequest
-from foldline.testing.script import Script
 
 
-__all__ = ["ScriptedSummarizer", "Step"]
+__all__ = ["Script", "ScriptedSummarizer", "Step"]
 
 
 Step: TypeAlias = str | Exception | Callable[[SummaryRequest], str]
-"""One answer: a text, an error to raise, or a function of the request."""
+"""One answer: a string, an error to raise, or a function of the request."""
+
+_Step = TypeVar("_Step")
+
+
+class Script(Generic[_Step]):
+    """Steps that are taken one after the other, and how often one was wanted after the last."""
+
+    def __init__(self, steps: Iterable[_Step], repeat: _Step | None, *, of: str) -> None:
+        """Take *steps*, then *repeat* for ever; None makes that a surprise."""
+        self._steps = list(steps)
+        self._repeat = repeat
+        self._of = of
+        self.surprises = 0
+        """How often it was asked after the script had ended."""
+
+    def check(self) -> None:
+        """Raise AssertionError unless it was asked exactly as often as its script says."""
+        if self.surprises or self._steps:
+            message = f"{self.surprises} unexpected requests, {len(self._steps)} steps left over"
+            raise AssertionError(message)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self.check()
+
+    def _next(self) -> _Step:
+        step = self._steps.pop(0) if self._steps else self._repeat
+        if step is None:
+            self.surprises += 1
+            message = f"the script of the {self._of} has ended"
+            raise AssertionError(message)
+        return step
 
 
 class ScriptedSummarizer(Script[Step]):
     """
-    A `Summarizer` that gives the answers it was told to, and remembers what it was asked.
+    A `Summarizer` that gives the answers of a script, and remembers what it was asked.
 
-    As a context manager it fails at the end where it was asked too often or too seldom: a reducer
-    outlives a failing summarizer, so a surprise would otherwise pass unseen.
+    As a context manager it fails at the end if it was asked too often or too seldom: a reducer
+    survives a failing summarizer, so a surprise would otherwise pass unseen.
     """
 
     def __init__(
@@ -38,22 +72,13 @@ class ScriptedSummarizer(Script[Step]):
             name: The identity of the summarizer.
         """
         super().__init__(steps, repeat, of="summarizer")
-        self._name = name
+        self.name = name
+        """The identity of the summarizer."""
         self.requests: list[SummaryRequest] = []
         """What was asked, in order."""
 
-    @property
-    def name(self) -> str:
-        """The identity of the summarizer."""
-        return self._name
-
     async def summarize(self, request: SummaryRequest) -> str:
-        """
-        Return the next answer of the script.
-
-        Raises:
-            Exception: The script says so, or has ended.
-        """
+        """Return the next answer of the script, or raise it if it is an error."""
         self.requests.append(request)
         step = self._next()
         if isinstance(step, Exception):

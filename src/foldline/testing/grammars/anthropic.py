@@ -41,7 +41,7 @@ def check_anthropic(
     for index, item in enumerate(messages):
         found.extend(check_sendable(index, item))
         found.extend(_message(index, item, is_last=index == len(messages) - 1))
-    if messages and _role(messages[0]) != "user":
+    if messages and [one.get("role") for one in _objects(messages[:1])] != ["user"]:
         found.append(Violation(0, Rule.FIRST_ROLE, "the first message is not the user's"))
     found.extend(_pairs(messages))
     blocks = _objects(system or ()) + [block for item in messages for block in _blocks(item)]
@@ -68,10 +68,6 @@ def _objects(content: Any) -> list[dict[str, Any]]:
     if not is_list(content):
         return []
     return [block for block in content if is_object(block)]
-
-
-def _role(item: Any) -> Any:
-    return item.get("role") if is_object(item) else None
 
 
 def _blocks(item: Any) -> list[dict[str, Any]]:

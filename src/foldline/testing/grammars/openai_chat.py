@@ -131,7 +131,8 @@ def _call(index: int, field: str, call: dict[str, Any]) -> Iterator[Violation]:
 def _pairs(items: Sequence[Any]) -> Iterator[Violation]:
     """Every call is answered, once, before any other message; nothing else is answered."""
     opened_at, known, waiting = -1, set[str](), set[str]()
-    for index, item in enumerate(items):
+    end: dict[str, Any] = {}
+    for index, item in enumerate([*items, end]):
         if not is_object(item):
             continue
         if item.get("role") == "tool":
@@ -146,8 +147,6 @@ def _pairs(items: Sequence[Any]) -> Iterator[Violation]:
             yield Violation(opened_at, Rule.UNANSWERED, "a call has no answer after it")
         opened_at, known = index, _call_ids(item)
         waiting = set(known)
-    if waiting:
-        yield Violation(opened_at, Rule.UNANSWERED, "a call has no answer after it")
 
 
 def _call_ids(item: dict[str, Any]) -> set[str]:

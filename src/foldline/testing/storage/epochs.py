@@ -8,7 +8,7 @@ from foldline.testing.storage.check import (
     expect_conflict,
     expect_not_found,
 )
-from foldline.threads.change import Copy, Document
+from foldline.threads.change import Change, Copy, Document
 from foldline.threads.key import ThreadKey
 
 
@@ -207,18 +207,19 @@ async def _a_fork_of_nothing_is_refused(lab: Lab) -> None:
     await scribe.rewind(2, 1)
     missing = lab.scribe("missing")
     late = lab.scribe("fork")
-    changes = [
-        late.copying(missing, 0),
-        late.copying(missing, 1),
-        late.copying(scribe, 4),
-        late.copying(scribe, 1, epoch=lab.draw(16)),
-    ]
-    await scribe.clear()
-    changes += [late.copying(scribe, count, epoch=stale) for count in (0, 1)]
-    for change in changes:
+
+    async def refuse(change: Change) -> None:
         await expect_not_found(lab.storage.commit(late.key, change))
         expect(await lab.storage.load(late.key), None, "the fork")
         expect(await late.read(0, 9), [], "its rows")
+
+    await refuse(late.copying(missing, 0))
+    await refuse(late.copying(missing, 1))
+    await refuse(late.copying(scribe, 4))
+    await refuse(late.copying(scribe, 1, epoch=lab.draw(16)))
+    await scribe.clear()
+    await refuse(late.copying(scribe, 0, epoch=stale))
+    await refuse(late.copying(scribe, 1, epoch=stale))
 
 
 async def _a_fork_of_a_deleted_thread_is_refused(lab: Lab) -> None:
