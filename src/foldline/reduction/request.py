@@ -57,11 +57,14 @@ class SummaryRequest(Struct, frozen=True, kw_only=True):
     """The place, in the chain of summarizers, of the one that is asked."""
 
 
-class SummaryFailure(Struct, frozen=True):
-    """What is sent into a strategy if a summarizer failed."""
-
+# The reason alone is given by position.
+class _Failure(Struct, frozen=True):
     reason: str
     """The kind of the failure, never its message: that may quote the conversation."""
+
+
+class SummaryFailure(_Failure, frozen=True, kw_only=True):
+    """What is sent into a strategy if a summarizer failed."""
 
     defect: str = ""
     """What the summarizer should do better, in one sentence without text of the conversation."""
