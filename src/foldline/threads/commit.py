@@ -264,7 +264,7 @@ class OneLoopLock:
 
 
 async def carry_out(
-    context: StoreContext, planned: Planned, adopt: _Adopt = lambda *_: None
+    context: StoreContext, planned: Planned, adopt: _Adopt = lambda _record, _known: None
 ) -> None:
     """
     Make the commit *planned*; one that has begun ends even if the task is cancelled.
