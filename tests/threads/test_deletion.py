@@ -13,13 +13,7 @@ from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.stores.sqlite.store import SQLiteStore
 from foldline.threads.thread import ConversationThread
-from tests.threads.canaries import (
-    PLACES,
-    UNSHARED,
-    all_secrets,
-    found_in,
-    hide,
-)
+from tests.threads.canaries import PLACES, UNSHARED, all_secrets, found_in, hide
 from tests.threads.clock import DAY, Clock
 
 

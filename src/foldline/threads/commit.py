@@ -18,12 +18,7 @@ from typing import NamedTuple, TypeAlias
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from foldline.errors import (
-    CommitUnknownError,
-    StoreError,
-    ThreadConflictError,
-    ThreadNotFoundError,
-)
+from foldline.errors import CommitUnknownError, StoreError, ThreadConflictError, ThreadNotFoundError
 from foldline.history.codec import encode_json
 from foldline.reduction.state import FOLD_STRIDE, HistoryReductionState, is_kept
 from foldline.threads.change import COMMIT_ID_SIZE, Change, Document, DocumentKind
@@ -46,12 +41,7 @@ from foldline.threads.storage import StoreContext
 from foldline.threads.tools import document_name
 
 
-__all__ = [
-    "OneLoopLock",
-    "Planned",
-    "carry_out",
-    "plan",
-]
+__all__ = ["OneLoopLock", "Planned", "carry_out", "plan"]
 
 
 _NAME_WIDTH = 12

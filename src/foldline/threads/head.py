@@ -9,12 +9,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from foldline.errors import (
-    FormatError,
-    NewerFormatError,
-    StoreCorruptError,
-    StoreVersionError,
-)
+from foldline.errors import FormatError, NewerFormatError, StoreCorruptError, StoreVersionError
 from foldline.history.codec import decode_json, encode_json
 from foldline.history.digest import EMPTY_DIGEST, chain_digest
 from foldline.history.messages import Message

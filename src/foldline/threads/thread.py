@@ -203,11 +203,7 @@ class ConversationThread(ReadOnlyThread):
             await self.retry(lambda _: change)
 
     async def save_reduction(
-        self,
-        reduction: HistoryReductionState,
-        *,
-        archive: bool = False,
-        epoch: bytes | None = None,
+        self, reduction: HistoryReductionState, *, archive: bool = False, epoch: bytes | None = None
     ) -> None:
         """
         Store *reduction* as the newest one, whatever others have appended in the meantime.
