@@ -44,8 +44,6 @@ from foldline.threads.tools import document_name
 __all__ = ["OneLoopLock", "Planned", "carry_out", "plan"]
 
 
-_NAME_WIDTH = 12
-
 _row_of = attrgetter("row")
 
 # Takes over the thread after a commit, and its new rows; None for an unknown number.
@@ -178,7 +176,7 @@ def _thinned(fold: int) -> list[tuple[DocumentKind, str | None]]:
 
 
 def _fold_name(fold: int) -> str:
-    return f"{fold:0{_NAME_WIDTH}d}"
+    return f"{fold:012d}"
 
 
 def _documents(

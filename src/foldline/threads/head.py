@@ -253,18 +253,14 @@ class ThreadRecord(Struct, frozen=True, kw_only=True):
     tail: Sequence[StoredRow] = ()
     """The newest rows, if they were read along."""
 
-    def fallen_back(self, kept: StoredReduction | None) -> "ThreadRecord":
-        """Return the record with *kept* as the newest reduction, or with none."""
-        reduction = None if kept is None else kept.state
-        execution = self.execution
+    def fallen_back(self, known: Sequence[StoredReduction]) -> "ThreadRecord":
+        """Return the record with the first of *known* as the newest reduction, or with none."""
+        name, reduction = (known[0].name, known[0].state) if known else ("", None)
+        head, execution = self.head.fallen_back(int(name or 0)), self.execution
         if execution is not None:
             execution = execution.with_reduction(active(reduction))
         return replace(
-            self,
-            head=self.head.fallen_back(0 if kept is None else int(kept.name)),
-            execution=execution,
-            reduction=reduction,
-            reduction_name="" if kept is None else kept.name,
+            self, head=head, execution=execution, reduction=reduction, reduction_name=name
         )
 
 
