@@ -13,7 +13,7 @@ pruning needs nothing of the kept moments
 
 threads/cipher.py: threads/test_encryption.py::test_swapped_documents_are_refused
 a document is taken at any place
-- if check != sha256(checked).digest()[:_CHECK_SIZE]:
+- if check != _checksum(context, data):
 + if not check:
 
 threads/commit.py: threads/crashes/test_errors.py
@@ -109,7 +109,7 @@ no seal is checked
 
 threads/rescue.py: threads/test_verify.py
 a rescue believes a row that does not fit
-- is_damaged = bool(before) and self._is_proven and not is_right
+- is_damaged = bool(before) and is_proven and not is_right
 + is_damaged = False
 
 threads/row.py: threads/test_row.py
