@@ -116,10 +116,12 @@ class Vault:
 
     def close_up(self, data: bytes, *place: str) -> bytes:
         """Return *data* as it is stored at *place*."""
-        context = _context_of(place)
+        # None of the words has a NUL but the name of a document, which is the last.
+        context = "\0".join(place).encode("utf-8", "surrogatepass")
         if self._cipher is not None:
             return _ENCRYPTED + self._cipher.key_id + self._cipher.encrypt(data, context)
-        return _PLAIN + _checksum(context, data) + data
+        checked = b"%d\0%b%b" % (len(context), context, data)
+        return _PLAIN + sha256(checked).digest()[:_CHECK_SIZE] + data
 
     def open_up(self, stored: bytes, *place: str) -> bytes:
         """
@@ -133,14 +135,15 @@ class Vault:
         if type(stored) is not bytes or not all(type(word) is str for word in place):
             # A damaged file may return values and names of any type.
             raise _damaged(place)
-        context = _context_of(place)
+        context = "\0".join(place).encode("utf-8", "surrogatepass")
         mark, rest = stored[:_MARK_SIZE], stored[_MARK_SIZE:]
         if mark == _ENCRYPTED:
             return self._decrypted(rest, place, context)
         if mark != _PLAIN:
             raise _damaged(place)
         check, data = rest[:_CHECK_SIZE], rest[_CHECK_SIZE:]
-        if check != _checksum(context, data):
+        checked = b"%d\0%b%b" % (len(context), context, data)
+        if check != sha256(checked).digest()[:_CHECK_SIZE]:
             raise _damaged(place)
         if self._cipher is not None:
             message = f"{_named(place)} is not encrypted: open this store without a key"
@@ -183,15 +186,6 @@ class Vault:
         except ValueError as error:
             message = f"message row {seq} cannot be decrypted: another key, or damage"
             raise StoreCorruptError(message) from error
-
-
-def _context_of(place: tuple[str, ...]) -> bytes:
-    # None of the words has a NUL but the name of a document, which is the last.
-    return "\0".join(place).encode("utf-8", "surrogatepass")
-
-
-def _checksum(context: bytes, data: bytes) -> bytes:
-    return sha256(b"%d\0%b%b" % (len(context), context, data)).digest()[:_CHECK_SIZE]
 
 
 def _row_context(branch: bytes, seq: int, *, system: bool) -> bytes:
