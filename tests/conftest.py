@@ -2,11 +2,13 @@
 What every test needs: no vendor key, no network, own servers, the profile of the generators.
 """
 
+import asyncio
 import os
 import re
 import signal
 import socket
 from collections.abc import Iterator
+from inspect import iscoroutinefunction, signature
 from pathlib import Path
 
 import pytest
@@ -43,6 +45,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run the tests that fork first, while this process has no thread but its own."""
     items.sort(key=lambda item: not item.path.is_relative_to(_ROOT / "tests" / "faults"))
     items.sort(key=lambda item: "crashes" not in item.path.parts)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run an async test in a loop of its own."""
+    test = pyfuncitem.obj
+    if not iscoroutinefunction(test):
+        return None
+    asyncio.run(test(**{name: pyfuncitem.funcargs[name] for name in signature(test).parameters}))
+    return True
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,7 +1,6 @@
 """Folds in the background: no turn waits for a summary."""
 
 import asyncio
-from collections.abc import Sequence
 
 from foldline import (
     Agent,
@@ -67,28 +66,21 @@ def told(result: TurnResult) -> list[tuple[str, Reason]]:
     return [(event.status, event.reason) for event in events]
 
 
-def test_a_turn_goes_on_while_the_summary_is_written() -> None:
+async def test_a_turn_goes_on_while_the_summary_is_written() -> None:
     """The turn in which a fold is due sends what it has; the next one finds the reduction."""
-
-    async def live() -> tuple[Sequence[TurnResult], ScriptedModel]:
-        model, summarizer = ScriptedModel(repeat="fine"), GatedSummarizer()
-        thread = await filled()
-        async with BackgroundFold() as ahead:
-            agent = Agent(
-                model, history_reduction=CONFIG, summarizer=summarizer, background_fold=ahead
-            )
-            first = await agent.run("question 5", thread=thread)
-            assert len(ahead) == 1
-            summarizer.gate.set()
-            await ahead.wait(
-                (thread.storage, thread.tenant, thread.id, agent.reducer.config_fingerprint)
-            )
-            second = await agent.run("question 6", thread=thread)
-            third = await agent.run("question 7", thread=thread)
-        assert len(summarizer.requests) == 1
-        return (first, second, third), model
-
-    (first, second, third), model = asyncio.run(live())
+    model, summarizer = ScriptedModel(repeat="fine"), GatedSummarizer()
+    thread = await filled()
+    async with BackgroundFold() as ahead:
+        agent = Agent(model, history_reduction=CONFIG, summarizer=summarizer, background_fold=ahead)
+        first = await agent.run("question 5", thread=thread)
+        assert len(ahead) == 1
+        summarizer.gate.set()
+        await ahead.wait(
+            (thread.storage, thread.tenant, thread.id, agent.reducer.config_fingerprint)
+        )
+        second = await agent.run("question 6", thread=thread)
+        third = await agent.run("question 7", thread=thread)
+    assert len(summarizer.requests) == 1
 
     assert told(first) == [("skipped", Reason.FOLDING_BEHIND)]
     assert told(second)[0][0] == "performed"
@@ -99,80 +91,67 @@ def test_a_turn_goes_on_while_the_summary_is_written() -> None:
     assert (first.reduction, second.reduction is None) == (None, False)
 
 
-def test_a_turn_waits_where_too_much_has_gathered() -> None:
+async def test_a_turn_waits_where_too_much_has_gathered() -> None:
     """Beyond twice the threshold the turn waits for the running fold, and makes no other."""
-
-    async def live() -> tuple[list[tuple[str, Reason]], int]:
-        summarizer = GatedSummarizer()
-        thread = await filled()
-        async with BackgroundFold() as ahead:
-            agent = agent_of(ahead, summarizer)
-            for number in range(2):
-                await agent.run(f"question {number}", thread=thread)
-            asyncio.get_running_loop().call_later(0.05, summarizer.gate.set)
-            result = await agent.run("the last question", thread=thread)
-        return told(result), len(summarizer.requests)
-
-    events, requests = asyncio.run(live())
+    summarizer = GatedSummarizer()
+    thread = await filled()
+    async with BackgroundFold() as ahead:
+        agent = agent_of(ahead, summarizer)
+        for number in range(2):
+            await agent.run(f"question {number}", thread=thread)
+        asyncio.get_running_loop().call_later(0.05, summarizer.gate.set)
+        result = await agent.run("the last question", thread=thread)
+    events, requests = told(result), len(summarizer.requests)
 
     assert [status for status, _ in events] == ["performed", "cache_hit"]
     assert requests == 1
 
 
-def test_leaving_waits_for_what_is_running() -> None:
+async def test_leaving_waits_for_what_is_running() -> None:
     """A fold that began in the last turn is stored when the context has ended."""
+    summarizer = GatedSummarizer()
+    thread = await filled()
+    async with BackgroundFold() as ahead:
+        agent = agent_of(ahead, summarizer)
+        await agent.run("question 5", thread=thread)
+        asyncio.get_running_loop().call_later(0.02, summarizer.gate.set)
 
-    async def live() -> bool:
-        summarizer = GatedSummarizer()
-        thread = await filled()
-        async with BackgroundFold() as ahead:
-            agent = agent_of(ahead, summarizer)
-            await agent.run("question 5", thread=thread)
-            asyncio.get_running_loop().call_later(0.02, summarizer.gate.set)
-        return thread.last_reduction is not None
-
-    assert asyncio.run(live())
+    assert thread.last_reduction is not None
 
 
-def test_leaving_gives_up_what_takes_too_long() -> None:
+async def test_leaving_gives_up_what_takes_too_long() -> None:
     """Beyond its patience the fold is cancelled, nothing of it is stored, and no task is left."""
-
-    async def live() -> tuple[bool, int]:
-        thread = await filled()
-        async with BackgroundFold(patience=0.01) as ahead:
-            agent = agent_of(ahead, GatedSummarizer())
-            await agent.run("question 5", thread=thread)
-        return thread.last_reduction is None, len(asyncio.all_tasks())
-
     assert DEFAULT_TIMEOUT > 1
-    assert asyncio.run(live()) == (True, 1)
+    thread = await filled()
+    async with BackgroundFold(patience=0.01) as ahead:
+        agent = agent_of(ahead, GatedSummarizer())
+        await agent.run("question 5", thread=thread)
+
+    assert (thread.last_reduction is None, len(asyncio.all_tasks())) == (True, 1)
 
 
-def test_a_fold_beside_a_turn_does_not_disturb_it() -> None:
+async def test_a_fold_beside_a_turn_does_not_disturb_it() -> None:
     """The reduction is stored while the model still answers, and both are in the thread."""
+    summarizer = GatedSummarizer()
+    thread = await filled()
 
-    async def live() -> tuple[int, bool, str]:
-        summarizer = GatedSummarizer()
-        thread = await filled()
+    async def answer(_: object) -> str:
+        summarizer.gate.set()
+        await ahead.wait(
+            (thread.storage, thread.tenant, thread.id, agent.reducer.config_fingerprint)
+        )
+        return "fine"
 
-        async def answer(_: object) -> str:
-            summarizer.gate.set()
-            await ahead.wait(
-                (thread.storage, thread.tenant, thread.id, agent.reducer.config_fingerprint)
-            )
-            return "fine"
+    async with BackgroundFold() as ahead:
+        agent = Agent(
+            ScriptedModel([answer]),
+            history_reduction=CONFIG,
+            summarizer=summarizer,
+            background_fold=ahead,
+        )
+        result = await agent.run("question 5", thread=thread)
 
-        async with BackgroundFold() as ahead:
-            agent = Agent(
-                ScriptedModel([answer]),
-                history_reduction=CONFIG,
-                summarizer=summarizer,
-                background_fold=ahead,
-            )
-            result = await agent.run("question 5", thread=thread)
-        return thread.count, thread.last_reduction is not None, result.text
-
-    assert asyncio.run(live()) == (12, True, "fine")
+    assert (thread.count, thread.last_reduction is not None, result.text) == (12, True, "fine")
 
 
 def test_a_fold_that_is_asked_for_is_waited_for() -> None:

@@ -1,6 +1,5 @@
 """Background folds of threads that were changed before the fold ended."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -101,137 +100,107 @@ async def _undone(_: MemoryStore, thread: ConversationThread) -> ConversationThr
 
 
 @pytest.mark.parametrize("take_back", [_deleted, _cleared, _rewound, _undone])
-def test_a_fold_that_was_taken_back_is_told_to_nobody(take_back: _Way) -> None:
+async def test_a_fold_that_was_taken_back_is_told_to_nobody(take_back: _Way) -> None:
     """The next turn, of a new thread of that id too, hears neither of it nor of its summary."""
-
-    async def live() -> None:
-        async with MemoryStore() as store, BackgroundFold(patience=1) as ahead:
-            scene = await folded(ahead, store)
-            thread = await take_back(store, scene.thread)
-            result = await scene.agent.run("another question", thread=thread)
-            scene.summarizer.gate.set()
-            assert [status for status, _ in told(result)] == ["skipped"]
-            assert "they talked" not in repr(result.events)
-            assert result.reduction is None
-
-    asyncio.run(live())
+    async with MemoryStore() as store, BackgroundFold(patience=1) as ahead:
+        scene = await folded(ahead, store)
+        thread = await take_back(store, scene.thread)
+        result = await scene.agent.run("another question", thread=thread)
+        scene.summarizer.gate.set()
+        assert [status for status, _ in told(result)] == ["skipped"]
+        assert "they talked" not in repr(result.events)
+        assert result.reduction is None
 
 
-def test_the_fold_of_another_program_is_not_told_as_ours() -> None:
+async def test_the_fold_of_another_program_is_not_told_as_ours() -> None:
     """Where somebody has undone the fold and made another one, the turn tells of its hit alone."""
-
-    async def live() -> None:
-        async with MemoryStore() as store, BackgroundFold(patience=1) as ahead:
-            scene = await folded(ahead, store)
-            other = await store.thread("t")
-            await other.undo_reduction()
-            stranger = Agent(
-                ScriptedModel(repeat="fine"),
-                history_reduction=CONFIG,
-                summarizer=scene.summarizer,
-            )
-            scene.summarizer.gate.set()
-            forced = AgentRunConfig(trigger_history_reduction=True)
-            await stranger.run("from elsewhere", thread=other, config=forced)
-            await scene.thread.refresh()
-            result = await scene.agent.run("question 6", thread=scene.thread)
-            assert told(result) == [("cache_hit", Reason.REDUCTION_VALID)]
-            assert result.reduction is None
-
-    asyncio.run(live())
+    async with MemoryStore() as store, BackgroundFold(patience=1) as ahead:
+        scene = await folded(ahead, store)
+        other = await store.thread("t")
+        await other.undo_reduction()
+        stranger = Agent(
+            ScriptedModel(repeat="fine"),
+            history_reduction=CONFIG,
+            summarizer=scene.summarizer,
+        )
+        scene.summarizer.gate.set()
+        forced = AgentRunConfig(trigger_history_reduction=True)
+        await stranger.run("from elsewhere", thread=other, config=forced)
+        await scene.thread.refresh()
+        result = await scene.agent.run("question 6", thread=scene.thread)
+        assert told(result) == [("cache_hit", Reason.REDUCTION_VALID)]
+        assert result.reduction is None
 
 
-def test_a_turn_tells_of_the_fold_of_its_own_agent() -> None:
+async def test_a_turn_tells_of_the_fold_of_its_own_agent() -> None:
     """A fold of an agent with another configuration behind it is not taken for what was made."""
-
-    async def live() -> None:
-        async with MemoryStore() as store, BackgroundFold(patience=1) as ahead:
-            scene = await folded(ahead, store)
-            dropping = HistoryReductionConfig(
-                enabled=True, strategy="message_counting", target_count=1
-            )
-            other = Agent(ScriptedModel(repeat="fine"), history_reduction=dropping)
-            forced = AgentRunConfig(trigger_history_reduction=True)
-            await other.run("question 6", thread=scene.thread, config=forced)
-            result = await scene.agent.run("question 7", thread=scene.thread)
-            assert [status for status, _ in told(result)] == ["performed", "cache_hit"]
-            assert result.reduction is not None
-            assert result.reduction.state.summary_content == "they talked"
-
-    asyncio.run(live())
+    async with MemoryStore() as store, BackgroundFold(patience=1) as ahead:
+        scene = await folded(ahead, store)
+        dropping = HistoryReductionConfig(enabled=True, strategy="message_counting", target_count=1)
+        other = Agent(ScriptedModel(repeat="fine"), history_reduction=dropping)
+        forced = AgentRunConfig(trigger_history_reduction=True)
+        await other.run("question 6", thread=scene.thread, config=forced)
+        result = await scene.agent.run("question 7", thread=scene.thread)
+        assert [status for status, _ in told(result)] == ["performed", "cache_hit"]
+        assert result.reduction is not None
+        assert result.reduction.state.summary_content == "they talked"
 
 
-def test_a_fold_that_an_object_cannot_see_yet_is_told_later() -> None:
+async def test_a_fold_that_an_object_cannot_see_yet_is_told_later() -> None:
     """A turn that continues with what it read before the fold does not use up its event."""
-
-    async def live() -> None:
-        async with MemoryStore() as store, BackgroundFold(patience=1) as ahead:
-            failed = ModelError("down")
-            scene = await set_up(ahead, store, model=ScriptedModel(["fine", failed], repeat="fine"))
-            await scene.agent.run("question 5", thread=scene.thread)
-            with pytest.raises(ModelError):
-                await scene.agent.run("question 6", thread=scene.thread)
-            old = await store.thread("t")
-            await scene.land()
-            scene.summarizer.gate.set()
-            resumed = await scene.agent.run(thread=old)
-            later = await scene.agent.run("question 7", thread=old)
-            assert [status for status, _ in told(resumed)] == ["skipped"]
-            assert [status for status, _ in told(later)] == ["performed", "cache_hit"]
-            assert later.reduction is not None
-
-    asyncio.run(live())
-
-
-def test_a_turn_on_another_object_takes_the_fold_under_way() -> None:
-    """Where it has waited for a fold that goes through another object, it makes no second one."""
-
-    async def live() -> None:
-        async with MemoryStore() as store, BackgroundFold(patience=1) as ahead:
-            scene = await begun(ahead, store)
+    async with MemoryStore() as store, BackgroundFold(patience=1) as ahead:
+        failed = ModelError("down")
+        scene = await set_up(ahead, store, model=ScriptedModel(["fine", failed], repeat="fine"))
+        await scene.agent.run("question 5", thread=scene.thread)
+        with pytest.raises(ModelError):
             await scene.agent.run("question 6", thread=scene.thread)
-            stream = scene.agent.run_stream("question 7", thread=await store.thread("t"))
-            told_of = list[str]()
-            async for event in stream:
-                if isinstance(event, IterationStartedEvent):
-                    # The turn has stored its input, and reads what the fold has not moved yet.
-                    scene.summarizer.gate.set()
-                if isinstance(event, HistoryReductionEvent):
-                    told_of.append(event.status)
-            assert told_of == ["performed", "cache_hit"]
-            assert len(scene.summarizer.requests) == 1
-
-    asyncio.run(live())
+        old = await store.thread("t")
+        await scene.land()
+        scene.summarizer.gate.set()
+        resumed = await scene.agent.run(thread=old)
+        later = await scene.agent.run("question 7", thread=old)
+        assert [status for status, _ in told(resumed)] == ["skipped"]
+        assert [status for status, _ in told(later)] == ["performed", "cache_hit"]
+        assert later.reduction is not None
 
 
-def test_a_summary_that_was_taken_back_does_not_return_in_the_next() -> None:
+async def test_a_turn_on_another_object_takes_the_fold_under_way() -> None:
+    """Where it has waited for a fold that goes through another object, it makes no second one."""
+    async with MemoryStore() as store, BackgroundFold(patience=1) as ahead:
+        scene = await begun(ahead, store)
+        await scene.agent.run("question 6", thread=scene.thread)
+        stream = scene.agent.run_stream("question 7", thread=await store.thread("t"))
+        told_of = list[str]()
+        async for event in stream:
+            if isinstance(event, IterationStartedEvent):
+                # The turn has stored its input, and reads what the fold has not moved yet.
+                scene.summarizer.gate.set()
+            if isinstance(event, HistoryReductionEvent):
+                told_of.append(event.status)
+        assert told_of == ["performed", "cache_hit"]
+        assert len(scene.summarizer.requests) == 1
+
+
+async def test_a_summary_that_was_taken_back_does_not_return_in_the_next() -> None:
     """A fold based on a reduction that is undone meanwhile is not stored or reported."""
-
-    async def live() -> None:
-        async with MemoryStore() as store, BackgroundFold(patience=1) as ahead:
-            scene = await folded(ahead, store)
-            for number in range(3):
-                await scene.agent.run(f"{number} {TALK}", thread=scene.thread)
-            await scene.thread.undo_reduction()
-            await scene.land()
-            await scene.thread.refresh()
-            assert len(scene.summarizer.requests) == 2
-            assert scene.thread.last_reduction is None
-
-    asyncio.run(live())
+    async with MemoryStore() as store, BackgroundFold(patience=1) as ahead:
+        scene = await folded(ahead, store)
+        for number in range(3):
+            await scene.agent.run(f"{number} {TALK}", thread=scene.thread)
+        await scene.thread.undo_reduction()
+        await scene.land()
+        await scene.thread.refresh()
+        assert len(scene.summarizer.requests) == 2
+        assert scene.thread.last_reduction is None
 
 
-def test_a_fold_that_began_before_a_rewind_is_not_stored() -> None:
+async def test_a_fold_that_began_before_a_rewind_is_not_stored() -> None:
     """Even if the rewind is after its cut; the next turn reports nothing of it."""
-
-    async def live() -> None:
-        async with MemoryStore() as store, BackgroundFold(patience=1) as ahead:
-            scene = await begun(ahead, store)
-            await scene.thread.rewind(scene.thread.head.length - 2)
-            await scene.land()
-            result = await scene.agent.run("question 5, in other words", thread=scene.thread)
-            assert [status for status, _ in told(result)] == ["skipped"]
-            assert "they talked" not in repr(result.events)
-            assert await scene.thread.reductions() == []
-
-    asyncio.run(live())
+    async with MemoryStore() as store, BackgroundFold(patience=1) as ahead:
+        scene = await begun(ahead, store)
+        await scene.thread.rewind(scene.thread.head.length - 2)
+        await scene.land()
+        result = await scene.agent.run("question 5, in other words", thread=scene.thread)
+        assert [status for status, _ in told(result)] == ["skipped"]
+        assert "they talked" not in repr(result.events)
+        assert await scene.thread.reductions() == []

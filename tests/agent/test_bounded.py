@@ -66,13 +66,9 @@ def test_an_error_is_an_outcome(error: BaseException) -> None:
     assert asyncio.run(bounded(lambda: say("hi"), seconds=9.0)) == Outcome(value="hi")
 
 
-def test_work_that_gives_up_by_itself_has_failed() -> None:
+async def test_work_that_gives_up_by_itself_has_failed() -> None:
     """A cancellation that nobody asked for is an error of the work."""
-
-    async def run() -> Outcome[str]:
-        return await bounded(lambda: fail(asyncio.CancelledError()), seconds=9.0)
-
-    outcome = asyncio.run(run())
+    outcome = await bounded(lambda: fail(asyncio.CancelledError()), seconds=9.0)
 
     assert isinstance(outcome.error, asyncio.CancelledError)
     assert not outcome.has_expired
@@ -133,13 +129,9 @@ async def turn(work: Stubborn, *, seconds: float | None = None) -> str:
     return str(answer.response)
 
 
-def test_a_stubborn_tool_does_not_hold_up_the_turn() -> None:
+async def test_a_stubborn_tool_does_not_hold_up_the_turn() -> None:
     """The model reads that the tool was stopped, and the turn continues."""
-
-    async def run() -> str:
-        return await turn(Stubborn(), seconds=0.01)
-
-    assert "did not finish within 0.01 seconds" in asyncio.run(run())
+    assert "did not finish within 0.01 seconds" in (await turn(Stubborn(), seconds=0.01))
 
 
 def test_a_turn_with_a_stubborn_tool_can_be_cancelled() -> None:
@@ -164,16 +156,11 @@ async def reduced(write: Callable[[], Awaitable[str]], *, seconds: float = 9.0) 
     return (await reducer.reduce(TALK)).event
 
 
-def test_a_stubborn_summarizer_does_not_hold_up_a_fold() -> None:
+async def test_a_stubborn_summarizer_does_not_hold_up_a_fold() -> None:
     """The next summarizer writes the summary, and the event says why."""
-
-    async def run() -> Any:
-        work = Stubborn()
-        event = await reduced(work, seconds=0.01)
-        work.released.set()
-        return event
-
-    event = asyncio.run(run())
+    work = Stubborn()
+    event = await reduced(work, seconds=0.01)
+    work.released.set()
 
     assert (event.status, event.summarizer) == ("performed", "digest")
     assert set(event.failures) == {"TimeoutError"}

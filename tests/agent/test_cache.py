@@ -1,9 +1,10 @@
 """Reductions for callers who keep nothing."""
 
+import asyncio
 from datetime import UTC, datetime
-from threading import Thread
+from threading import Barrier, Thread
 
-from foldline.agent.cache import ReductionCache
+from foldline.agent.cache import ReductionCache, SingleFlight
 from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.reduction.state import HistoryReductionState
@@ -119,3 +120,21 @@ def test_threads_may_share_a_cache() -> None:
 
     assert failures == []
     assert len(cache) == 16
+
+
+def test_loops_do_not_wait_for_each_other() -> None:
+    """Two threads, each with a loop of its own, are inside with one key at the same time."""
+    flight, both = SingleFlight(), Barrier(2, timeout=10)
+
+    async def meet() -> None:
+        async with flight.alone("k"):
+            both.wait()
+
+    threads = [Thread(target=asyncio.run, args=(meet(),)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert not both.broken
+    assert len(flight) == 0

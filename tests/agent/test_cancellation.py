@@ -371,21 +371,17 @@ def test_a_stream_is_left(part: Leaving, step: int) -> None:
     assert 40 <= count < MOST
 
 
-def test_a_stream_is_closed_while_somebody_reads_it() -> None:
+async def test_a_stream_is_closed_while_somebody_reads_it() -> None:
     """Who waits for an event of a stream that somebody else closes comes to its end."""
-
-    async def run() -> tuple[int, set[str]]:
-        book = Book()
-        with in_memory() as ground:
-            async with talking(STREAMED, ground, book) as talk:
-                agent = agent_of(STREAMED, talk.life, book)
-                stream = agent.run_stream(STREAMED.questions[0], thread=talk.thread)
-                reading = asyncio.create_task(read(stream))
-                await asyncio.sleep(0)
-                await stream.aclose()
-                return await reading, await resumed(talk, MODEL, ground)
-
-    count, broken = asyncio.run(run())
+    book = Book()
+    with in_memory() as ground:
+        async with talking(STREAMED, ground, book) as talk:
+            agent = agent_of(STREAMED, talk.life, book)
+            stream = agent.run_stream(STREAMED.questions[0], thread=talk.thread)
+            reading = asyncio.create_task(read(stream))
+            await asyncio.sleep(0)
+            await stream.aclose()
+            count, broken = await reading, await resumed(talk, MODEL, ground)
 
     assert broken == set()
     assert count == 0

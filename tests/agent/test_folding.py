@@ -106,7 +106,7 @@ def test_a_hit_needs_no_loop() -> None:
     assert end.value.value.verdict.kind == "hit"
 
 
-def test_an_old_cancellation_is_not_a_new_one() -> None:
+async def test_an_old_cancellation_is_not_a_new_one() -> None:
     """In a task that outlived its cancellation a summarizer that gives up is a failure like any."""
 
     class GivingUp:
@@ -123,25 +123,23 @@ def test_an_old_cancellation_is_not_a_new_one() -> None:
             return None if event is None else event.summarizer
         return None
 
-    async def cancelled() -> str | None:
-        task = asyncio.create_task(outlive())
-        await asyncio.sleep(0)
-        task.cancel()
-        return await task
+    task = asyncio.create_task(outlive())
+    await asyncio.sleep(0)
+    task.cancel()
 
-    assert asyncio.run(cancelled()) == "digest"
+    assert (await task) == "digest"
 
 
-def test_ten_calls_at_once_make_one_fold() -> None:
+async def test_ten_calls_at_once_make_one_fold() -> None:
     """With a cache the same fold is made once: the others wait for it and are hits."""
     slow, cache = Slow(), ReductionCache()
     reducers = [HistoryReducer(CONFIG, summarizer=slow, cache=cache) for _ in range(2)]
+    calls = [reducers[n % 2].reduce(talk(9)) for n in range(10)]
 
-    async def ten() -> list[str]:
-        calls = [reducers[n % 2].reduce(talk(9)) for n in range(10)]
-        return [reduced.verdict.kind for reduced in await asyncio.gather(*calls)]
-
-    assert sorted(asyncio.run(ten())) == ["fold"] + ["hit"] * 9
+    assert (
+        sorted([reduced.verdict.kind for reduced in await asyncio.gather(*calls)])
+        == ["fold"] + ["hit"] * 9
+    )
     assert slow.asked == 1
     assert len(cache.folds) == 0
 
@@ -157,51 +155,51 @@ def test_threads_make_one_fold_too() -> None:
     assert slow.asked == 1
 
 
-def test_calls_with_an_older_state_make_one_fold_too() -> None:
+async def test_calls_with_an_older_state_make_one_fold_too() -> None:
     """Where a fold is due the cache is asked, also where a state was passed in that fits."""
     slow = Slow()
     one = HistoryReducer(CONFIG, summarizer=slow, cache=ReductionCache())
+    first = await one.reduce(talk(9))
+    again = [one.reduce(talk(14), state=first.state) for _ in range(5)]
 
-    async def twice() -> list[int]:
-        first = await one.reduce(talk(9))
-        again = [one.reduce(talk(14), state=first.state) for _ in range(5)]
-        return [reduced.verdict.cut for reduced in await asyncio.gather(*again)]
-
-    assert asyncio.run(twice()) == [10] * 5
+    assert [reduced.verdict.cut for reduced in await asyncio.gather(*again)] == [10] * 5
     assert slow.asked == 2
 
 
-def test_other_prefixes_tenants_and_endings_do_not_wait_in_vain() -> None:
+async def test_other_prefixes_tenants_and_endings_do_not_wait_in_vain() -> None:
     """Another scope folds for itself, and so does a history that has grown much further."""
     slow = Slow()
     one = HistoryReducer(CONFIG, summarizer=slow, cache=ReductionCache())
+    calls = [
+        one.reduce(talk(9)),
+        one.reduce(talk(9), scope="other"),
+        one.reduce(talk(30)),
+        one.reduce([*talk(8), Message.user("another end")]),
+    ]
 
-    async def several() -> list[str]:
-        calls = [
-            one.reduce(talk(9)),
-            one.reduce(talk(9), scope="other"),
-            one.reduce(talk(30)),
-            one.reduce([*talk(8), Message.user("another end")]),
-        ]
-        return [reduced.verdict.kind for reduced in await asyncio.gather(*calls)]
-
-    assert asyncio.run(several()) == ["fold", "fold", "fold", "hit"]
+    assert [reduced.verdict.kind for reduced in await asyncio.gather(*calls)] == [
+        "fold",
+        "fold",
+        "fold",
+        "hit",
+    ]
     assert slow.asked == 3
 
 
-def test_where_the_first_is_cancelled_the_next_takes_over() -> None:
+async def test_where_the_first_is_cancelled_the_next_takes_over() -> None:
     """A fold that nobody finishes is made by one of those who waited."""
     slow, cache = Slow(), ReductionCache()
     one = HistoryReducer(CONFIG, summarizer=slow, cache=cache)
+    first = asyncio.create_task(one.reduce(talk(9)))
+    others = [asyncio.create_task(one.reduce(talk(9))) for _ in range(3)]
+    await asyncio.sleep(0.005)
+    first.cancel()
 
-    async def scene() -> list[str]:
-        first = asyncio.create_task(one.reduce(talk(9)))
-        others = [asyncio.create_task(one.reduce(talk(9))) for _ in range(3)]
-        await asyncio.sleep(0.005)
-        first.cancel()
-        return [reduced.verdict.kind for reduced in await asyncio.gather(*others)]
-
-    assert asyncio.run(scene()) == ["fold", "hit", "hit"]
+    assert [reduced.verdict.kind for reduced in await asyncio.gather(*others)] == [
+        "fold",
+        "hit",
+        "hit",
+    ]
     assert slow.asked == 2
     assert len(cache.folds) == 0
 
@@ -272,15 +270,11 @@ def test_the_digest_counts_as_the_history_does() -> None:
     assert 0 < len(reduced.state.summary_content) <= 300
 
 
-def test_a_forced_fold_that_somebody_has_just_made_is_not_made_again() -> None:
+async def test_a_forced_fold_that_somebody_has_just_made_is_not_made_again() -> None:
     """Ten forced calls at once fold once, since then there is nothing left to cut."""
     slow = Slow()
     one = HistoryReducer(CONFIG, summarizer=slow, cache=ReductionCache())
     forced = AgentRunConfig(trigger_history_reduction=True)
-
-    async def ten() -> None:
-        await asyncio.gather(*(one.reduce(talk(10), overrides=forced) for _ in range(10)))
-
-    asyncio.run(ten())
+    await asyncio.gather(*(one.reduce(talk(10), overrides=forced) for _ in range(10)))
 
     assert slow.asked == 1

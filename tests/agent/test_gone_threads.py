@@ -51,18 +51,14 @@ async def ended(store: ThreadStore, thread: ConversationThread) -> FoldlineError
     return None
 
 
-def test_a_run_does_not_begin_on_a_thread_made_again() -> None:
+async def test_a_run_does_not_begin_on_a_thread_made_again() -> None:
     """A run on an object of a deleted thread writes nothing to a new one with its id."""
+    clock = Clock()
+    store = ThreadStore(MemoryStorage(), clock=clock)
+    thread = await old_thread(store)
+    await made_again(store, clock)
 
-    async def run() -> None:
-        clock = Clock()
-        store = ThreadStore(MemoryStorage(), clock=clock)
-        thread = await old_thread(store)
-        await made_again(store, clock)
-
-        assert isinstance(await ended(store, thread), ThreadNotFoundError)
-
-    asyncio.run(run())
+    assert isinstance(await ended(store, thread), ThreadNotFoundError)
 
 
 def test_a_run_ends_where_its_thread_is_made_again() -> None:
@@ -81,19 +77,15 @@ def test_a_run_ends_where_its_thread_is_made_again() -> None:
     assert [type(error) for error in errors] == [*[ThreadNotFoundError] * 3, type(None)]
 
 
-def test_a_run_does_not_continue_in_a_thread_made_again_meanwhile() -> None:
+async def test_a_run_does_not_continue_in_a_thread_made_again_meanwhile() -> None:
     """If the thread goes between a conflict and the reload, the run does not continue."""
+    clock, storage = Clock(), Watched()
+    store = ThreadStore(storage, clock=clock)
+    thread = await old_thread(store)
+    other = await store.find("t")
+    assert other is not None
+    await other.set_metadata({"note": "a commit that a run continues after"})
+    # The first read finds the conflict, the second one what to continue after.
+    storage.loads, storage.act = 2, lambda: made_again(store, clock)
 
-    async def run() -> None:
-        clock, storage = Clock(), Watched()
-        store = ThreadStore(storage, clock=clock)
-        thread = await old_thread(store)
-        other = await store.find("t")
-        assert other is not None
-        await other.set_metadata({"note": "a commit that a run continues after"})
-        # The first read finds the conflict, the second one what to continue after.
-        storage.loads, storage.act = 2, lambda: made_again(store, clock)
-
-        assert isinstance(await ended(store, thread), ThreadNotFoundError)
-
-    asyncio.run(run())
+    assert isinstance(await ended(store, thread), ThreadNotFoundError)

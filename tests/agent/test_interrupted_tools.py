@@ -1,7 +1,5 @@
 """Tool calls that a crash interrupted: what their policy makes of them."""
 
-import asyncio
-
 import pytest
 
 from foldline import (
@@ -12,7 +10,6 @@ from foldline import (
     Message,
     ThreadConflictError,
     ToolContext,
-    TurnResult,
 )
 from foldline.agent.tools import Tool, tool
 from foldline.errors import CheckpointStaleError, ToolDecisionError
@@ -55,19 +52,15 @@ def payer(paid: list[tuple[int, str, int]], policy: ToolPolicy) -> Tool:
         ("idempotent", "paid 5", [(5, "k1", 2)]),
     ],
 )
-def test_an_interrupted_tool_is_settled_by_its_policy(
+async def test_an_interrupted_tool_is_settled_by_its_policy(
     policy: ToolPolicy, answer: str, ran: list[tuple[int, str, int]]
 ) -> None:
     """At most once: not run again. Idempotent: the same key. Stored: used."""
     paid: list[tuple[int, str, int]] = []
-
-    async def live() -> TurnResult:
-        thread = await MemoryStore().thread("t")
-        await interrupted(policy, thread)
-        agent = Agent(ScriptedModel(["fine"]), tools=[payer(paid, policy)])
-        return await agent.run(thread=thread)
-
-    result = asyncio.run(live())
+    thread = await MemoryStore().thread("t")
+    await interrupted(policy, thread)
+    agent = Agent(ScriptedModel(["fine"]), tools=[payer(paid, policy)])
+    result = await agent.run(thread=thread)
     answers = [one.tool_call_responses[0].response for one in result.messages[2:4]]
 
     assert paid == ran
@@ -76,28 +69,24 @@ def test_an_interrupted_tool_is_settled_by_its_policy(
     assert result.thread.pending_tools == ()
 
 
-def test_a_manual_tool_waits_for_a_decision() -> None:
+async def test_a_manual_tool_waits_for_a_decision() -> None:
     """The error names the call; with an answer from outside the run continues."""
     paid: list[tuple[int, str, int]] = []
-
-    async def live() -> TurnResult:
-        thread = await MemoryStore().thread("t")
-        await interrupted("manual", thread)
-        agent = Agent(ScriptedModel(["fine"]), tools=[payer(paid, "manual")])
-        with pytest.raises(ToolDecisionError) as waiting:
-            await agent.run(thread=thread)
-        assert waiting.value.call_ids == ("call_1",)
-        await thread.answer_tool("call_1", "it was paid")
-        return await agent.run(thread=thread)
-
-    result = asyncio.run(live())
+    thread = await MemoryStore().thread("t")
+    await interrupted("manual", thread)
+    agent = Agent(ScriptedModel(["fine"]), tools=[payer(paid, "manual")])
+    with pytest.raises(ToolDecisionError) as waiting:
+        await agent.run(thread=thread)
+    assert waiting.value.call_ids == ("call_1",)
+    await thread.answer_tool("call_1", "it was paid")
+    result = await agent.run(thread=thread)
 
     assert result.messages[2].tool_call_responses[0].response == "it was paid"
     assert paid == []
 
 
 @pytest.mark.parametrize("parallel", [False, True], ids=["in turn", "at once"])
-def test_a_result_is_kept_where_somebody_else_has_spoken(parallel: bool) -> None:
+async def test_a_result_is_kept_where_somebody_else_has_spoken(parallel: bool) -> None:
     """If another has continued the thread, the tools' results are stored."""
     store = MemoryStore()
     paid: list[int] = []
@@ -109,26 +98,24 @@ def test_a_result_is_kept_where_somebody_else_has_spoken(parallel: bool) -> None
             await other.append([Message.user("by the way")])
         return f"paid {amount}"
 
-    async def live() -> list[str]:
-        thread = await store.thread("t")
-        model = ScriptedModel([calls(("pay", {"amount": 5}), ("pay", {"amount": 6}))])
-        options = AgentOptions(parallel_tool_calls=parallel)
-        with pytest.raises(ThreadConflictError):
-            await Agent(model, tools=[pay], options=options).run("pay both", thread=thread)
-        again = await store.thread("t")
-        assert [run.result for run in again.pending_tools] == ["paid 5", "paid 6"]
-        with pytest.raises(CheckpointStaleError, match=r"abandon_run\(\)"):
-            await Agent(model, tools=[pay], options=options).run(thread=again)
-        await again.abandon_run()
-        return [
-            str(one.tool_call_responses[0].response) for one in await again.get_messages(last=2)
-        ]
+    thread = await store.thread("t")
+    model = ScriptedModel([calls(("pay", {"amount": 5}), ("pay", {"amount": 6}))])
+    options = AgentOptions(parallel_tool_calls=parallel)
+    with pytest.raises(ThreadConflictError):
+        await Agent(model, tools=[pay], options=options).run("pay both", thread=thread)
+    again = await store.thread("t")
+    assert [run.result for run in again.pending_tools] == ["paid 5", "paid 6"]
+    with pytest.raises(CheckpointStaleError, match=r"abandon_run\(\)"):
+        await Agent(model, tools=[pay], options=options).run(thread=again)
+    await again.abandon_run()
 
-    assert asyncio.run(live()) == ["paid 5", "paid 6"]
+    assert [
+        str(one.tool_call_responses[0].response) for one in await again.get_messages(last=2)
+    ] == ["paid 5", "paid 6"]
     assert paid == [5, 6]
 
 
-def test_a_handle_that_has_lost_its_calls_writes_nothing() -> None:
+async def test_a_handle_that_has_lost_its_calls_writes_nothing() -> None:
     """If another has abandoned the run and gone further, the turn commits nothing."""
     store = MemoryStore()
     revisions: list[int] = []
@@ -141,19 +128,16 @@ def test_a_handle_that_has_lost_its_calls_writes_nothing() -> None:
         revisions.append(other.head.revision)
         return "paid"
 
-    async def live() -> None:
-        thread = await store.thread("t")
-        with pytest.raises(ThreadConflictError):
-            await Agent(ScriptedModel([calls(("pay", {}))]), tools=[pay]).run("pay", thread=thread)
-        revisions.append((await store.thread("t")).head.revision)
-
-    asyncio.run(live())
+    thread = await store.thread("t")
+    with pytest.raises(ThreadConflictError):
+        await Agent(ScriptedModel([calls(("pay", {}))]), tools=[pay]).run("pay", thread=thread)
+    revisions.append((await store.thread("t")).head.revision)
 
     assert len(revisions) == 2
     assert len(set(revisions)) == 1
 
 
-def test_a_result_that_is_stored_is_not_stored_again() -> None:
+async def test_a_result_that_is_stored_is_not_stored_again() -> None:
     """If another has answered the call of a resumed turn, the others are unchanged."""
     store = MemoryStore()
     revisions: list[int] = []
@@ -165,16 +149,14 @@ def test_a_result_that_is_stored_is_not_stored_again() -> None:
         revisions.append(other.head.revision)
         return f"paid {amount}"
 
-    async def live() -> list[object]:
-        thread = await store.thread("t")
-        await interrupted("idempotent", thread)
-        agent = Agent(ScriptedModel(), tools=[tool(pay, policy="idempotent")])
-        with pytest.raises(ThreadConflictError):
-            await agent.run(thread=thread)
-        left = await store.thread("t")
-        revisions.append(left.head.revision)
-        return [run.result for run in left.pending_tools]
+    thread = await store.thread("t")
+    await interrupted("idempotent", thread)
+    agent = Agent(ScriptedModel(), tools=[tool(pay, policy="idempotent")])
+    with pytest.raises(ThreadConflictError):
+        await agent.run(thread=thread)
+    left = await store.thread("t")
+    revisions.append(left.head.revision)
 
-    assert asyncio.run(live()) == ["paid at the counter", "paid 6"]
+    assert [run.result for run in left.pending_tools] == ["paid at the counter", "paid 6"]
     assert len(revisions) == 2
     assert len(set(revisions)) == 1

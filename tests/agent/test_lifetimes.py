@@ -51,54 +51,47 @@ def told(result: TurnResult) -> list[HistoryReductionEvent]:
     return [one for one in result.events if isinstance(one, HistoryReductionEvent)]
 
 
-def test_stores_share_no_folds() -> None:
+async def test_stores_share_no_folds() -> None:
     """Two stores with a thread of the same name have their own folds and events."""
-
-    async def live() -> tuple[list[str], list[str | None]]:
-        summarizer = Summarizer(0.01)
-        threads = [await filled(), await filled()]
-        async with BackgroundFold() as ahead:
-            agent = agent_of(ahead, summarizer)
-            for thread in threads:
-                await agent.run("question 5", thread=thread)
-            assert len(ahead) == 2
-            await asyncio.sleep(0.1)
-            results = [await agent.run("question 6", thread=thread) for thread in threads]
-        return [told(result)[0].status for result in results], [
-            told(result)[0].summary for result in results
-        ]
-
-    statuses, summaries = asyncio.run(live())
+    summarizer = Summarizer(0.01)
+    threads = [await filled(), await filled()]
+    async with BackgroundFold() as ahead:
+        agent = agent_of(ahead, summarizer)
+        for thread in threads:
+            await agent.run("question 5", thread=thread)
+        assert len(ahead) == 2
+        await asyncio.sleep(0.1)
+        results = [await agent.run("question 6", thread=thread) for thread in threads]
+    statuses, summaries = (
+        [told(result)[0].status for result in results],
+        [told(result)[0].summary for result in results],
+    )
 
     assert statuses == ["performed", "performed"]
     assert len(set(summaries)) == 2
 
 
 @pytest.mark.parametrize("forced", [True, False], ids=["forced", "overflow"])
-def test_a_fold_waits_for_the_one_under_way(*, forced: bool) -> None:
+async def test_a_fold_waits_for_the_one_under_way(*, forced: bool) -> None:
     """Neither a fold that is asked for nor one after a refusal runs beside another one."""
 
     def refused_once(_: ChatRequest) -> ContextOverflowError:
         return ContextOverflowError(model="scripted", status=400)
 
-    async def live() -> int:
-        summarizer = Summarizer(0.02)
-        thread = await filled(12)
-        config = HistoryReductionConfig(
-            enabled=True, strategy="summarizing", target_count=8, summarization_threshold=4
-        )
-        async with BackgroundFold() as ahead:
-            model = ScriptedModel(["fine", refused_once] if not forced else [], repeat="fine")
-            agent = Agent(
-                model, history_reduction=config, summarizer=summarizer, background_fold=ahead
-            )
-            await agent.run("one", thread=thread)
-            assert len(ahead) == 1
-            overrides = AgentRunConfig(trigger_history_reduction=forced)
-            await agent.run("two", thread=thread, config=overrides)
-        return summarizer.most
+    summarizer = Summarizer(0.02)
+    thread = await filled(12)
+    config = HistoryReductionConfig(
+        enabled=True, strategy="summarizing", target_count=8, summarization_threshold=4
+    )
+    async with BackgroundFold() as ahead:
+        model = ScriptedModel(["fine", refused_once] if not forced else [], repeat="fine")
+        agent = Agent(model, history_reduction=config, summarizer=summarizer, background_fold=ahead)
+        await agent.run("one", thread=thread)
+        assert len(ahead) == 1
+        overrides = AgentRunConfig(trigger_history_reduction=forced)
+        await agent.run("two", thread=thread, config=overrides)
 
-    assert asyncio.run(live()) == 1
+    assert summarizer.most == 1
 
 
 def test_folds_begin_only_inside() -> None:
@@ -171,21 +164,17 @@ def test_an_agent_closes_what_it_has_opened() -> None:
     assert asyncio.run(live()) == (2, False)
 
 
-def test_a_summarizer_has_the_time_that_the_options_give() -> None:
+async def test_a_summarizer_has_the_time_that_the_options_give() -> None:
     """One that hangs is given up after it, and the digest writes."""
-
-    async def live() -> HistoryReductionEvent:
-        agent = Agent(
-            ScriptedModel(["fine"]),
-            history_reduction=CONFIG,
-            summarizer=Summarizer(60),
-            options=AgentOptions(summarizer_timeout=0.02),
-        )
-        result = await agent.run("question 6", thread=await filled(12))
-        assert result.text == "fine"
-        return told(result)[0]
-
-    event = asyncio.run(live())
+    agent = Agent(
+        ScriptedModel(["fine"]),
+        history_reduction=CONFIG,
+        summarizer=Summarizer(60),
+        options=AgentOptions(summarizer_timeout=0.02),
+    )
+    result = await agent.run("question 6", thread=await filled(12))
+    assert result.text == "fine"
+    event = told(result)[0]
 
     assert (event.status, event.summarizer) == ("performed", "digest")
     assert set(event.failures) == {"TimeoutError"}

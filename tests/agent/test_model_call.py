@@ -63,27 +63,25 @@ ILL_TYPED: dict[str, tuple[str, dict[str, Any]]] = {
 
 @pytest.mark.parametrize("kind", [Own, OwnStream])
 @pytest.mark.parametrize("name", ILL_TYPED)
-def test_an_ill_typed_answer_ends_the_turn_and_not_the_thread(name: str, kind: type[Own]) -> None:
+async def test_an_ill_typed_answer_ends_the_turn_and_not_the_thread(
+    name: str, kind: type[Own]
+) -> None:
     """The error names model and field; the turn stays open, and continues with the next answer."""
     text, fields = ILL_TYPED[name]
     model = kind(ChatResponse(**{**GOOD, **fields}), ChatResponse(**GOOD))
-
-    async def live() -> None:
-        async with MemoryStore() as store:
-            thread = await store.thread("t")
-            with pytest.raises(ModelError, match=text) as caught:
-                await Agent(model).run("hello", thread=thread)
-            found = await store.find("t")
-            assert "own" in str(caught.value) or "messages[0]" in str(caught.value)
-            assert "secret" not in str(caught.value)
-            assert found is not None
-            assert found.execution_state is not None
-            assert found.execution_state.is_open
-            assert [message.text for message in await found.get_messages()] == ["hello"]
-            result = await Agent(model).run(thread=found)
-            assert (result.text, found.count) == ("fine", 2)
-
-    asyncio.run(live())
+    async with MemoryStore() as store:
+        thread = await store.thread("t")
+        with pytest.raises(ModelError, match=text) as caught:
+            await Agent(model).run("hello", thread=thread)
+        found = await store.find("t")
+        assert "own" in str(caught.value) or "messages[0]" in str(caught.value)
+        assert "secret" not in str(caught.value)
+        assert found is not None
+        assert found.execution_state is not None
+        assert found.execution_state.is_open
+        assert [message.text for message in await found.get_messages()] == ["hello"]
+        result = await Agent(model).run(thread=found)
+        assert (result.text, found.count) == ("fine", 2)
 
 
 def test_a_whole_answer_is_taken_as_it_is() -> None:

@@ -1,6 +1,5 @@
 """Threads that are moved in the middle of a turn, and those behind which somebody has spoken."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 
@@ -93,55 +92,49 @@ _ways = pytest.mark.parametrize("parallel", [False, True], ids=["in turn", "at o
 
 @_turns
 @_ways
-def test_a_thread_moves_behind_each_commit_and_goes_on(
+async def test_a_thread_moves_behind_each_commit_and_goes_on(
     end: ModelStep, most: int, *, parallel: bool
 ) -> None:
     """It is the same there, an open run is resumed, and no tool runs that has run already."""
     options = AgentOptions(parallel_tool_calls=parallel, max_iterations=most)
-
-    async def live() -> set[bool]:
-        ends = set[bool]()
-        for moment in await moments([*_CALLS, end], options):
-            thread = await restored(moment.snapshot)
-            assert await thread.to_snapshot() == moment.snapshot
-            state, paid = thread.execution_state, list(moment.paid)
-            assert state is not None
-            ends.add(not state.is_open)
-            if state.is_open:
-                said = sum(one.role == "assistant" for one in await thread.get_messages())
-                steps: list[ModelStep] = [*_CALLS, "done"]
-                await payer(paid, steps[said:], options=options).run(thread=thread)
-            assert len(paid) == len(set(paid))
-        return ends
-
     # What has failed is open behind its last commit too.
-    assert asyncio.run(live()) == ({False} if isinstance(end, ModelError) else {False, True})
+    ends = set[bool]()
+    for moment in await moments([*_CALLS, end], options):
+        thread = await restored(moment.snapshot)
+        assert await thread.to_snapshot() == moment.snapshot
+        state, paid = thread.execution_state, list(moment.paid)
+        assert state is not None
+        ends.add(not state.is_open)
+        if state.is_open:
+            said = sum(one.role == "assistant" for one in await thread.get_messages())
+            steps: list[ModelStep] = [*_CALLS, "done"]
+            await payer(paid, steps[said:], options=options).run(thread=thread)
+        assert len(paid) == len(set(paid))
+
+    assert ends == ({False} if isinstance(end, ModelError) else {False, True})
 
 
 @_turns
 @_ways
-def test_a_thread_moves_with_what_was_said_behind_its_run(
+async def test_a_thread_moves_with_what_was_said_behind_its_run(
     end: ModelStep, most: int, *, parallel: bool
 ) -> None:
     """It is what abandoning the run leaves, and no tool of that run runs again."""
     options = AgentOptions(parallel_tool_calls=parallel, max_iterations=most)
+    seen = await moments([*_CALLS, end], options)
+    for moment in seen:
+        thread = await restored(moment.snapshot)
+        await thread.append([NOTE])
+        moved = await restored(await thread.to_snapshot())
+        await thread.abandon_run()
+        assert await moved.get_messages() == await thread.get_messages()
+        assert moved.pending_tools == thread.pending_tools == ()
+        paid = list(moment.paid)
+        result = await payer(paid, ["fine"], options=options).run("go on", thread=moved)
+        assert (result.text, result.is_complete) == ("fine", True)
+        assert paid == list(moment.paid)
 
-    async def live() -> int:
-        seen = await moments([*_CALLS, end], options)
-        for moment in seen:
-            thread = await restored(moment.snapshot)
-            await thread.append([NOTE])
-            moved = await restored(await thread.to_snapshot())
-            await thread.abandon_run()
-            assert await moved.get_messages() == await thread.get_messages()
-            assert moved.pending_tools == thread.pending_tools == ()
-            paid = list(moment.paid)
-            result = await payer(paid, ["fine"], options=options).run("go on", thread=moved)
-            assert (result.text, result.is_complete) == ("fine", True)
-            assert paid == list(moment.paid)
-        return len(seen)
-
-    assert asyncio.run(live()) >= 4
+    assert len(seen) >= 4
 
 
 _Back = Callable[[ConversationThread], Awaitable[ConversationThread | None]]
@@ -160,16 +153,12 @@ async def _forked(thread: ConversationThread) -> ConversationThread:
 
 
 @pytest.mark.parametrize("go_back", [_rewound, _edited, _forked])
-def test_what_goes_back_in_a_turn_can_be_moved(go_back: _Back) -> None:
+async def test_what_goes_back_in_a_turn_can_be_moved(go_back: _Back) -> None:
     """A fork, a rewind and an edit leave the run, so that their snapshots are restored."""
-
-    async def live() -> None:
-        for moment in await moments([*_CALLS, "done"], AgentOptions()):
-            thread = await restored(moment.snapshot)
-            await thread.append([NOTE])
-            left = await go_back(thread) or thread
-            moved = await restored(await left.to_snapshot())
-            assert await moved.get_messages() == await left.get_messages()
-            assert (moved.execution_state, moved.pending_tools) == (None, ())
-
-    asyncio.run(live())
+    for moment in await moments([*_CALLS, "done"], AgentOptions()):
+        thread = await restored(moment.snapshot)
+        await thread.append([NOTE])
+        left = await go_back(thread) or thread
+        moved = await restored(await left.to_snapshot())
+        assert await moved.get_messages() == await left.get_messages()
+        assert (moved.execution_state, moved.pending_tools) == (None, ())

@@ -1,7 +1,6 @@
 """A vendor that finds a request too long: the view is folded harder and sent again."""
 
 import asyncio
-from collections.abc import Sequence
 
 import pytest
 
@@ -92,55 +91,43 @@ def test_a_refused_view_is_folded_and_sent_again(unit: str, *, tells: bool) -> N
     assert model.requests[-1].messages[-1].text == "and now?"
 
 
-def test_the_window_is_learned() -> None:
+async def test_the_window_is_learned() -> None:
     """The next turns keep below the window by themselves: no further request is refused."""
     model = small(1500)
-
-    async def live() -> list[int]:
-        thread = await filled(25)
-        one = agent(model)
-        sent: list[int] = []
-        for number in range(30):
-            before = len(model.requests)
-            await one.run(f"question {number} {TALK}", thread=thread)
-            sent.append(len(model.requests) - before)
-        return sent
-
-    sent = asyncio.run(live())
+    thread = await filled(25)
+    one = agent(model)
+    sent: list[int] = []
+    for number in range(30):
+        before = len(model.requests)
+        await one.run(f"question {number} {TALK}", thread=thread)
+        sent.append(len(model.requests) - before)
 
     assert sent[0] > 1
     assert sent[1:] == [1] * 29
 
 
-def test_the_window_is_known_after_a_restart() -> None:
+async def test_the_window_is_known_after_a_restart() -> None:
     """What a refusal taught is stored with the thread."""
     model = small(1500)
-
-    async def live() -> int | None:
-        thread = await filled(25)
-        await agent(model).run("and now?", thread=thread)
-        await thread.refresh()
-        return None if thread.execution_state is None else thread.execution_state.context_window
-
-    window = asyncio.run(live())
+    thread = await filled(25)
+    await agent(model).run("and now?", thread=thread)
+    await thread.refresh()
+    window = None if thread.execution_state is None else thread.execution_state.context_window
 
     assert window is not None
     assert 1400 < window <= 1500
 
 
-def test_attempts_are_bounded() -> None:
+async def test_attempts_are_bounded() -> None:
     """A vendor that refuses everything is asked four times, and the turn stays open."""
     refusal = ContextOverflowError(model="small", status=400)
     model = ScriptedModel(repeat=refusal)
+    thread = await filled(25)
+    with pytest.raises(ContextOverflowError):
+        await agent(model).run("and now?", thread=thread)
+    state = thread.execution_state
 
-    async def live() -> tuple[int, bool]:
-        thread = await filled(25)
-        with pytest.raises(ContextOverflowError):
-            await agent(model).run("and now?", thread=thread)
-        state = thread.execution_state
-        return len(model.requests), state is not None and state.is_open
-
-    assert asyncio.run(live()) == (4, True)
+    assert (len(model.requests), state is not None and state.is_open) == (4, True)
 
 
 def test_what_cannot_be_folded_is_not_sent_again() -> None:
@@ -165,47 +152,38 @@ def test_what_cannot_be_folded_is_not_sent_again() -> None:
     ],
     ids=["disabled", "skipped", "no attempts"],
 )
-def test_nobody_folds_who_was_not_asked_to(
+async def test_nobody_folds_who_was_not_asked_to(
     overrides: AgentRunConfig | None, options: AgentOptions, *, enabled: bool
 ) -> None:
     """Without reduction the refusal reaches the caller, and names what would help."""
     model = small(1500)
     config = HistoryReductionConfig(enabled=enabled, target_count=50)
+    thread = await filled(25)
+    one = Agent(model, history_reduction=config, options=options)
+    with pytest.raises(ContextOverflowError, match="history reduction"):
+        await one.run("and now?", thread=thread, config=overrides)
 
-    async def live() -> Sequence[ChatRequest]:
-        thread = await filled(25)
-        one = Agent(model, history_reduction=config, options=options)
-        with pytest.raises(ContextOverflowError, match="history reduction"):
-            await one.run("and now?", thread=thread, config=overrides)
-        return model.requests
-
-    assert len(asyncio.run(live())) == 1
+    assert len(model.requests) == 1
 
 
-def test_what_one_model_refused_another_is_still_sent() -> None:
+async def test_what_one_model_refused_another_is_still_sent() -> None:
     """The window that was learned is that of the model which taught it."""
     large = ScriptedModel(repeat="fine", name="large")
+    thread = await filled(25)
+    await agent(small(1500)).run("and now?", thread=thread)
+    await thread.undo_reduction()
+    await agent(large).run("and then?", thread=thread)
 
-    async def live() -> int:
-        thread = await filled(25)
-        await agent(small(1500)).run("and now?", thread=thread)
-        await thread.undo_reduction()
-        await agent(large).run("and then?", thread=thread)
-        return len(large.requests[0].messages)
-
-    assert asyncio.run(live()) > 50
+    assert len(large.requests[0].messages) > 50
 
 
-def test_what_cannot_be_made_smaller_is_sent_all_the_same() -> None:
+async def test_what_cannot_be_made_smaller_is_sent_all_the_same() -> None:
     """A window that was learned too low stops no turn: the vendor has the last word."""
     model = ScriptedModel(repeat="fine", name="small")
     long = f"one question {TALK * 30}"
+    thread = await filled(0)
+    state = AgentLoopState(run_id="r", conversation_id="long", started_at=thread.now())
+    state = state.with_context_window(100, model="small").terminated("done")
+    await thread.commit(Change(execution=state))
 
-    async def live() -> str:
-        thread = await filled(0)
-        state = AgentLoopState(run_id="r", conversation_id="long", started_at=thread.now())
-        state = state.with_context_window(100, model="small").terminated("done")
-        await thread.commit(Change(execution=state))
-        return (await agent(model).run(long, thread=thread)).text
-
-    assert asyncio.run(live()) == "fine"
+    assert (await agent(model).run(long, thread=thread)).text == "fine"

@@ -58,17 +58,13 @@ async def new_thread() -> ConversationThread:
     return await MemoryStore().thread("held")
 
 
-def test_only_what_is_new_is_sent() -> None:
+async def test_only_what_is_new_is_sent() -> None:
     """Each turn sends its question alone, and what the vendor holds is the whole conversation."""
     model = HoldingModel()
     agent = Agent(model, instructions="be brief")
-
-    async def live() -> None:
-        thread = await new_thread()
-        for text in ("one", "two", "three"):
-            await agent.run(text, thread=thread)
-
-    asyncio.run(live())
+    thread = await new_thread()
+    for text in ("one", "two", "three"):
+        await agent.run(text, thread=thread)
 
     assert [texts(request) for request in model.requests] == [
         ["be brief", "one"],
@@ -92,28 +88,24 @@ def test_tool_results_are_sent_alone() -> None:
     assert model.requests[1].service_thread_id == "conversation-1"
 
 
-def test_the_events_tell_of_a_delta() -> None:
+async def test_the_events_tell_of_a_delta() -> None:
     """The second request says that it continues a conversation, and counts what it sends."""
     agent = Agent(HoldingModel())
-
-    async def live() -> list[RequestSentEvent]:
-        thread = await new_thread()
-        results = [await agent.run(text, thread=thread) for text in ("one", "two")]
-        return [
-            event
-            for result in results
-            for event in result.events
-            if isinstance(event, RequestSentEvent)
-        ]
-
-    first, second = asyncio.run(live())
+    thread = await new_thread()
+    results = [await agent.run(text, thread=thread) for text in ("one", "two")]
+    first, second = [
+        event
+        for result in results
+        for event in result.events
+        if isinstance(event, RequestSentEvent)
+    ]
 
     assert (first.is_delta, second.is_delta) == (False, True)
     assert (first.message_count, second.message_count) == (1, 1)
     assert second.tokens < 20
 
 
-def test_a_fold_begins_a_new_conversation() -> None:
+async def test_a_fold_begins_a_new_conversation() -> None:
     """The vendor gets the whole view once more, and the next turn continues that conversation."""
     model = HoldingModel()
     agent = Agent(
@@ -124,13 +116,9 @@ def test_a_fold_begins_a_new_conversation() -> None:
         summarizer=ScriptedSummarizer(repeat="they talked"),
     )
     long = "about many things that take some words to say, and then some more of them"
-
-    async def live() -> None:
-        thread = await new_thread()
-        for number in range(4):
-            await agent.run(f"{number} {long}", thread=thread)
-
-    asyncio.run(live())
+    thread = await new_thread()
+    for number in range(4):
+        await agent.run(f"{number} {long}", thread=thread)
 
     assert [len(request.messages) for request in model.requests] == [1, 1, 2, 1]
     assert model.requests[2].service_thread_id is None
@@ -138,18 +126,14 @@ def test_a_fold_begins_a_new_conversation() -> None:
     assert texts(model.requests[3]) == [f"3 {long}"]
 
 
-def test_a_vendor_that_forgot_gets_everything_again() -> None:
+async def test_a_vendor_that_forgot_gets_everything_again() -> None:
     """Where the vendor no longer knows the conversation, the same call begins a new one."""
     model = HoldingModel()
     agent = Agent(model)
-
-    async def live() -> None:
-        thread = await new_thread()
-        await agent.run("one", thread=thread)
-        model.held.clear()
-        await agent.run("two", thread=thread)
-
-    asyncio.run(live())
+    thread = await new_thread()
+    await agent.run("one", thread=thread)
+    model.held.clear()
+    await agent.run("two", thread=thread)
 
     assert model.newest == ["one", "fine", "two", "fine"]
     assert [request.service_thread_id for request in model.requests] == [
@@ -159,19 +143,15 @@ def test_a_vendor_that_forgot_gets_everything_again() -> None:
     ]
 
 
-def test_a_response_without_an_id_ends_the_tracking() -> None:
+async def test_a_response_without_an_id_ends_the_tracking() -> None:
     """Once a response names no conversation, the next call sends everything."""
     model = HoldingModel()
     agent = Agent(model)
-
-    async def live() -> None:
-        thread = await new_thread()
-        await agent.run("one", thread=thread)
-        model.names_it = False
-        await agent.run("two", thread=thread)
-        await agent.run("three", thread=thread)
-
-    asyncio.run(live())
+    thread = await new_thread()
+    await agent.run("one", thread=thread)
+    model.names_it = False
+    await agent.run("two", thread=thread)
+    await agent.run("three", thread=thread)
 
     assert texts(model.requests[2]) == ["one", "fine", "two", "fine", "three"]
 
@@ -203,18 +183,14 @@ def test_a_history_that_diverged_is_sent_whole() -> None:
         assert asyncio.run(live(change)) == [None, None]
 
 
-def test_a_message_appended_between_runs_is_sent_too() -> None:
+async def test_a_message_appended_between_runs_is_sent_too() -> None:
     """What another has appended is after the watermark, and is sent with the question."""
     model = HoldingModel()
     agent = Agent(model)
-
-    async def live() -> None:
-        thread = await new_thread()
-        await agent.run("one", thread=thread)
-        await thread.add_message(Message.user("by the way"))
-        await agent.run("two", thread=thread)
-
-    asyncio.run(live())
+    thread = await new_thread()
+    await agent.run("one", thread=thread)
+    await thread.add_message(Message.user("by the way"))
+    await agent.run("two", thread=thread)
 
     assert texts(model.requests[1]) == ["by the way", "two"]
 
@@ -238,60 +214,52 @@ def test_another_model_or_other_instructions_begin_anew() -> None:
     assert asyncio.run(live(renamed)) == ["be brief", "one", "fine", "two"]
 
 
-def test_what_the_vendor_holds_survives_a_restart() -> None:
+async def test_what_the_vendor_holds_survives_a_restart() -> None:
     """Another agent on a thread that was read again continues the vendor's conversation."""
     model = HoldingModel()
-
-    async def live() -> None:
-        store = MemoryStore()
-        await Agent(model).run("one", thread=await store.thread("held"))
-        await Agent(model).run("two", thread=await store.thread("held"))
-
-    asyncio.run(live())
+    store = MemoryStore()
+    await Agent(model).run("one", thread=await store.thread("held"))
+    await Agent(model).run("two", thread=await store.thread("held"))
 
     assert texts(model.requests[1]) == ["two"]
 
 
-def test_calls_that_were_given_up_begin_anew() -> None:
+async def test_calls_that_were_given_up_begin_anew() -> None:
     """Where the vendor waits for answers that never came, the repaired view is sent instead."""
     steps = [calls(("look", {"at": 1}), first=1), Message.assistant("fine")]
     model = HoldingModel(lambda _: steps.pop(0))
+    begun = asyncio.Event()
 
-    async def live() -> None:
-        begun = asyncio.Event()
+    async def look(at: int) -> None:
+        begun.set()
+        await asyncio.sleep(60)
 
-        async def look(at: int) -> None:
-            begun.set()
-            await asyncio.sleep(60)
-
-        thread = await new_thread()
-        agent = Agent(model, tools=[look])
-        turn = asyncio.create_task(agent.run("look", thread=thread))
-        await begun.wait()
-        turn.cancel()
-        await asyncio.wait([turn])
-        await thread.abandon_run()
-        await agent.run("never mind", thread=thread)
-
-    asyncio.run(live())
+    thread = await new_thread()
+    agent = Agent(model, tools=[look])
+    turn = asyncio.create_task(agent.run("look", thread=thread))
+    await begun.wait()
+    turn.cancel()
+    await asyncio.wait([turn])
+    await thread.abandon_run()
+    await agent.run("never mind", thread=thread)
     last = model.requests[-1]
 
     assert last.service_thread_id is None
     assert [one.role for one in last.messages] == ["user", "assistant", "tool", "user"]
 
 
-def test_a_state_says_what_is_held() -> None:
+async def test_a_state_says_what_is_held() -> None:
     """The watermark counts messages of the full history, the vendor's own answer included."""
+    thread = await new_thread()
+    await thread.add_message(Message.system("be formal"))
+    await Agent(HoldingModel()).run("one", thread=thread)
+    state = thread.execution_state
+    assert state is not None
 
-    async def live() -> tuple[str | None, int]:
-        thread = await new_thread()
-        await thread.add_message(Message.system("be formal"))
-        await Agent(HoldingModel()).run("one", thread=thread)
-        state = thread.execution_state
-        assert state is not None
-        return state.service_thread_id, structs.asdict(state)["service_watermark"]
-
-    assert asyncio.run(live()) == ("conversation-1", 2)
+    assert (state.service_thread_id, structs.asdict(state)["service_watermark"]) == (
+        "conversation-1",
+        2,
+    )
 
 
 class KeepingModel:
@@ -321,46 +289,39 @@ class KeepingModel:
 
 
 @pytest.mark.parametrize("is_moment", [False, True], ids=["snapshot", "moment"])
-def test_a_restored_thread_hears_nothing_of_later(*, is_moment: bool) -> None:
+async def test_a_restored_thread_hears_nothing_of_later(*, is_moment: bool) -> None:
     """Nothing said after a snapshot is in a conversation that the restored thread uses."""
     model = KeepingModel(set())
+    store = MemoryStore(checkpoints="full")
+    thread = await store.thread("held")
+    agent, checkpointer = Agent(model), ThreadCheckpointer(store)
+    await agent.run("one", thread=thread)
+    data, newest = await thread.to_snapshot(), (await checkpointer.history("held"))[0].id
+    await agent.run("my number is 1234", thread=thread)
+    if is_moment:
+        moment = await checkpointer.load_at("held", newest)
+        assert moment is not None
+        data = await moment.to_snapshot()
+    await store.delete("held")
+    await agent.run("two", thread=await store.restore(data))
 
-    async def live() -> list[str]:
-        store = MemoryStore(checkpoints="full")
-        thread = await store.thread("held")
-        agent, checkpointer = Agent(model), ThreadCheckpointer(store)
-        await agent.run("one", thread=thread)
-        data, newest = await thread.to_snapshot(), (await checkpointer.history("held"))[0].id
-        await agent.run("my number is 1234", thread=thread)
-        if is_moment:
-            moment = await checkpointer.load_at("held", newest)
-            assert moment is not None
-            data = await moment.to_snapshot()
-        await store.delete("held")
-        await agent.run("two", thread=await store.restore(data))
-        return model.held["c2"]
-
-    assert asyncio.run(live()) == ["one", "fine", "two", "fine"]
+    assert model.held["c2"] == ["one", "fine", "two", "fine"]
 
 
 @pytest.mark.parametrize("abandons", [False, True], ids=["resumed", "abandoned"])
-def test_an_answer_that_was_lost_doubles_nothing(*, abandons: bool) -> None:
+async def test_an_answer_that_was_lost_doubles_nothing(*, abandons: bool) -> None:
     """Where the vendor may hold what nobody has stored, the next call begins a new conversation."""
     model = KeepingModel({2})
-
-    async def live() -> list[str]:
-        thread = await new_thread()
-        agent = Agent(model)
-        await agent.run("one", thread=thread)
-        with pytest.raises(ModelError):
-            await agent.run("pay", thread=thread)
-        if abandons:
-            await thread.abandon_run("changed my mind")
-            await agent.run("please", thread=thread)
-        else:
-            await agent.run(thread=thread)
-        return model.held["c2"]
-
-    held = asyncio.run(live())
+    thread = await new_thread()
+    agent = Agent(model)
+    await agent.run("one", thread=thread)
+    with pytest.raises(ModelError):
+        await agent.run("pay", thread=thread)
+    if abandons:
+        await thread.abandon_run("changed my mind")
+        await agent.run("please", thread=thread)
+    else:
+        await agent.run(thread=thread)
+    held = model.held["c2"]
 
     assert held == ["one", "fine", "pay", *(["please"] if abandons else []), "fine"]

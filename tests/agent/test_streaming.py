@@ -32,14 +32,11 @@ def look(at: int) -> str:
     return f"saw {at}"
 
 
-def test_the_events_come_in_their_order() -> None:
+async def test_the_events_come_in_their_order() -> None:
     """A turn with a tool tells everything once, from its start to its end."""
+    model = ScriptedModel([calls(("look", {"at": 1}), text="let me see"), "done"])
 
-    async def live() -> list[AgentEvent]:
-        model = ScriptedModel([calls(("look", {"at": 1}), text="let me see"), "done"])
-        return [event async for event in Agent(model, tools=[look]).run_stream("look")]
-
-    assert names(asyncio.run(live())) == [
+    assert names([event async for event in Agent(model, tools=[look]).run_stream("look")]) == [
         "TurnStarted",
         "Checkpoint",
         "IterationStarted",
@@ -89,63 +86,54 @@ def test_pieces_come_before_the_answer_is_whole() -> None:
     assert asyncio.run(live()) == ("one ", 1)
 
 
-def test_a_value_runs_the_turn_to_its_end() -> None:
+async def test_a_value_runs_the_turn_to_its_end() -> None:
     """Without iterating, history, result and reduction can be awaited, repeatedly."""
+    stream = Agent(ScriptedModel(["fine"])).run_stream("hi")
+    history = await stream.final_history
+    same = await stream.final_result is await stream.final_result
 
-    async def live() -> tuple[list[str], bool, object]:
-        stream = Agent(ScriptedModel(["fine"])).run_stream("hi")
-        history = await stream.final_history
-        same = await stream.final_result is await stream.final_result
-        return [message.text for message in history], same, await stream.reduction
-
-    assert asyncio.run(live()) == (["hi", "fine"], True, None)
+    assert ([message.text for message in history], same, await stream.reduction) == (
+        ["hi", "fine"],
+        True,
+        None,
+    )
 
 
-def test_nothing_happens_before_somebody_watches() -> None:
+async def test_nothing_happens_before_somebody_watches() -> None:
     """A stream that nobody iterates asks no model and stores nothing."""
+    model, thread = ScriptedModel(), await MemoryStore().thread("t")
+    stream = Agent(model).run_stream("hi", thread=thread)
+    await asyncio.sleep(0)
+    await stream.aclose()
 
-    async def live() -> tuple[int, int]:
-        model, thread = ScriptedModel(), await MemoryStore().thread("t")
-        stream = Agent(model).run_stream("hi", thread=thread)
-        await asyncio.sleep(0)
-        await stream.aclose()
-        return len(model.requests), thread.count
-
-    assert asyncio.run(live()) == (0, 0)
+    assert (len(model.requests), thread.count) == (0, 0)
 
 
-def test_an_error_reaches_who_iterates_and_who_awaits() -> None:
+async def test_an_error_reaches_who_iterates_and_who_awaits() -> None:
     """The error of the model ends the iteration, and the values raise it too."""
 
     async def drain(stream: StreamingTurnResult) -> None:
         async for _ in stream:
             pass
 
-    async def live() -> None:
-        stream = Agent(ScriptedModel([ModelError("down")])).run_stream("hi")
-        with pytest.raises(ModelError, match="down"):
-            await drain(stream)
-        with pytest.raises(ModelError, match="down"):
-            await stream.final_result
-
-    asyncio.run(live())
+    stream = Agent(ScriptedModel([ModelError("down")])).run_stream("hi")
+    with pytest.raises(ModelError, match="down"):
+        await drain(stream)
+    with pytest.raises(ModelError, match="down"):
+        await stream.final_result
 
 
-def test_two_watchers_share_the_events() -> None:
+async def test_two_watchers_share_the_events() -> None:
     """Each event reaches one of them, and both end."""
+    stream = Agent(ScriptedModel(["one two three"], delay=0)).run_stream("hi")
 
-    async def live() -> int:
-        stream = Agent(ScriptedModel(["one two three"], delay=0)).run_stream("hi")
+    async def watch() -> int:
+        return len([event async for event in stream])
 
-        async def watch() -> int:
-            return len([event async for event in stream])
-
-        return sum(await asyncio.gather(watch(), watch()))
-
-    assert asyncio.run(live()) == 15
+    assert sum(await asyncio.gather(watch(), watch())) == 15
 
 
-def test_a_model_that_streams_no_pieces_is_told_whole() -> None:
+async def test_a_model_that_streams_no_pieces_is_told_whole() -> None:
     """Where a stream gives the response alone, its text is told all the same."""
 
     class Whole:
@@ -157,14 +145,14 @@ def test_a_model_that_streams_no_pieces_is_told_whole() -> None:
         async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatResponse, None]:
             yield await self.respond(request)
 
-    async def live() -> list[str]:
-        stream = Agent(Whole()).run_stream("hi")
-        return [event.text async for event in stream if isinstance(event, TextDeltaEvent)]
+    stream = Agent(Whole()).run_stream("hi")
 
-    assert asyncio.run(live()) == ["all at once"]
+    assert [event.text async for event in stream if isinstance(event, TextDeltaEvent)] == [
+        "all at once"
+    ]
 
 
-def test_a_stream_that_breaks_closes_what_it_has_opened() -> None:
+async def test_a_stream_that_breaks_closes_what_it_has_opened() -> None:
     """A text that has begun ends also where the model fails in the middle of it."""
 
     class Broken:
@@ -182,10 +170,8 @@ def test_a_stream_that_breaks_closes_what_it_has_opened() -> None:
         async for event in Agent(Broken()).run_stream("hi"):
             found.append(event)  # noqa: PERF401 - what came before the error counts
 
-    async def live() -> list[str]:
-        found: list[AgentEvent] = []
-        with pytest.raises(ModelError):
-            await read(found)
-        return names(found)[-3:]
+    found: list[AgentEvent] = []
+    with pytest.raises(ModelError):
+        await read(found)
 
-    assert asyncio.run(live()) == ["TextStart", "TextDelta", "TextEnd"]
+    assert names(found)[-3:] == ["TextStart", "TextDelta", "TextEnd"]

@@ -197,7 +197,7 @@ def test_unknown_tools_can_end_the_turn() -> None:
 
 
 @pytest.mark.parametrize("parallel", [True, False], ids=["parallel", "sequential"])
-def test_answers_stand_in_the_order_of_the_calls(*, parallel: bool) -> None:
+async def test_answers_stand_in_the_order_of_the_calls(*, parallel: bool) -> None:
     """Whichever tool finishes first, the history has the order of the calls."""
     finished: list[int] = []
 
@@ -206,23 +206,20 @@ def test_answers_stand_in_the_order_of_the_calls(*, parallel: bool) -> None:
         finished.append(milliseconds)
         return milliseconds
 
-    async def live() -> TurnResult:
-        asked = calls(*(("wait", {"milliseconds": number}) for number in (30, 1, 15)))
-        agent = Agent(
-            ScriptedModel([asked, "fine"]),
-            tools=[wait],
-            options=AgentOptions(parallel_tool_calls=parallel),
-        )
-        return await agent.run("wait")
-
-    result = asyncio.run(live())
+    asked = calls(*(("wait", {"milliseconds": number}) for number in (30, 1, 15)))
+    agent = Agent(
+        ScriptedModel([asked, "fine"]),
+        tools=[wait],
+        options=AgentOptions(parallel_tool_calls=parallel),
+    )
+    result = await agent.run("wait")
     answers = [one.tool_call_responses[0].response for one in result.messages if one.role == "tool"]
 
     assert answers == ["30", "1", "15"]
     assert finished == ([1, 15, 30] if parallel else [30, 1, 15])
 
 
-def test_a_tool_knows_its_call() -> None:
+async def test_a_tool_knows_its_call() -> None:
     """A parameter of the kind `ToolContext` is filled in; the key differs from call to call."""
     seen: list[ToolContext] = []
 
@@ -230,12 +227,9 @@ def test_a_tool_knows_its_call() -> None:
         seen.append(context)
         return "noted"
 
-    async def live() -> None:
-        asked = calls(("note", {"at": 1}), ("note", {"at": 2}))
-        thread = await MemoryStore().thread("t1", tenant="acme")
-        await Agent(ScriptedModel([asked, "fine"]), tools=[note]).run("note", thread=thread)
-
-    asyncio.run(live())
+    asked = calls(("note", {"at": 1}), ("note", {"at": 2}))
+    thread = await MemoryStore().thread("t1", tenant="acme")
+    await Agent(ScriptedModel([asked, "fine"]), tools=[note]).run("note", thread=thread)
     one, two = sorted(seen, key=lambda context: context.call_id)
 
     assert (one.thread_id, one.tenant, one.iteration, one.attempt) == ("t1", "acme", 0, 1)
@@ -243,18 +237,14 @@ def test_a_tool_knows_its_call() -> None:
     assert one.idempotency_key != two.idempotency_key
 
 
-def test_calls_without_ids_get_ids_of_their_own() -> None:
+async def test_calls_without_ids_get_ids_of_their_own() -> None:
     """Two calls that a vendor gave no id, or the same, are told apart; their own item goes."""
     native = Native(format=NativeFormat.OPENAI_CHAT, item="{}")
     parts = tuple(ToolCallPart(name, "look", '{"at":1}') for name in ("", "x", "x"))
     step = Message(role="assistant", parts=parts, native=native)
-
-    async def live() -> TurnResult:
-        model = ScriptedModel([ChatResponse(messages=(step,)), "fine"])
-        return await Agent(model, tools=[look]).run("look")
-
     # The scripted model numbers what has no id; a duplicate is left to the turn.
-    result = asyncio.run(live())
+    model = ScriptedModel([ChatResponse(messages=(step,)), "fine"])
+    result = await Agent(model, tools=[look]).run("look")
     said = result.messages[1]
 
     assert len({call.id for call in said.tool_calls}) == 3
@@ -264,29 +254,25 @@ def test_calls_without_ids_get_ids_of_their_own() -> None:
     ]
 
 
-def test_a_turn_keeps_others_out_of_its_thread_object() -> None:
+async def test_a_turn_keeps_others_out_of_its_thread_object() -> None:
     """A second turn on the same object is refused while the first runs."""
+    thread = await MemoryStore().thread("t")
+    gate = asyncio.Event()
 
-    async def live() -> None:
-        thread = await MemoryStore().thread("t")
-        gate = asyncio.Event()
+    async def answer(_: ChatRequest) -> str:
+        gate.set()
+        await asyncio.sleep(0.02)
+        return "fine"
 
-        async def answer(_: ChatRequest) -> str:
-            gate.set()
-            await asyncio.sleep(0.02)
-            return "fine"
-
-        agent = Agent(ScriptedModel([answer]))
-        first = asyncio.create_task(agent.run("hi", thread=thread))
-        await gate.wait()
-        with pytest.raises(RunStartError, match="a turn is running"):
-            await agent.run("hi again", thread=thread)
-        assert (await first).text == "fine"
-
-    asyncio.run(live())
+    agent = Agent(ScriptedModel([answer]))
+    first = asyncio.create_task(agent.run("hi", thread=thread))
+    await gate.wait()
+    with pytest.raises(RunStartError, match="a turn is running"):
+        await agent.run("hi again", thread=thread)
+    assert (await first).text == "fine"
 
 
-def test_a_message_through_the_same_object_ends_the_turn() -> None:
+async def test_a_message_through_the_same_object_ends_the_turn() -> None:
     """The answer is not stored after a message that was being stored while the model answered."""
 
     class Slow(MemoryStorage):
@@ -299,23 +285,21 @@ def test_a_message_through_the_same_object_ends_the_turn() -> None:
                     await asyncio.sleep(0)
             await super().commit(key, change)
 
-    async def live() -> list[str]:
-        storage = Slow()
-        thread = await ThreadStore(storage).thread("t")
-        adding: list[asyncio.Task[None]] = []
+    storage = Slow()
+    thread = await ThreadStore(storage).thread("t")
+    adding: list[asyncio.Task[None]] = []
 
-        async def answer(_: ChatRequest) -> str:
-            storage.adding = asyncio.Event()
-            adding.append(asyncio.create_task(thread.add_message(Message.user("wait"))))
-            await storage.adding.wait()
-            return "fine"
+    async def answer(_: ChatRequest) -> str:
+        storage.adding = asyncio.Event()
+        adding.append(asyncio.create_task(thread.add_message(Message.user("wait"))))
+        await storage.adding.wait()
+        return "fine"
 
-        with pytest.raises(ThreadConflictError):
-            await Agent(ScriptedModel([answer])).run("hi", thread=thread)
-        await asyncio.wait(adding)
-        return [message.text for message in await thread.get_messages()]
+    with pytest.raises(ThreadConflictError):
+        await Agent(ScriptedModel([answer])).run("hi", thread=thread)
+    await asyncio.wait(adding)
 
-    assert asyncio.run(live()) == ["hi", "wait"]
+    assert [message.text for message in await thread.get_messages()] == ["hi", "wait"]
 
 
 def test_a_model_that_says_nothing_ends_the_turn() -> None:
@@ -333,7 +317,7 @@ def test_a_model_that_says_nothing_ends_the_turn() -> None:
         (ChatResponse(messages=(Message.user("hi"),)), "must return assistant messages, got role"),
     ],
 )
-def test_a_model_that_answers_nonsense_is_named(answer: object, says: str) -> None:
+async def test_a_model_that_answers_nonsense_is_named(answer: object, says: str) -> None:
     """What is no response is an error of the model, and the turn stays open."""
 
     class Odd:
@@ -342,14 +326,13 @@ def test_a_model_that_answers_nonsense_is_named(answer: object, says: str) -> No
         async def respond(self, request: ChatRequest) -> object:
             return answer
 
-    async def live() -> bool:
-        thread = await MemoryStore().thread("t")
-        model: ChatModel = Odd()  # type: ignore[assignment]
-        with pytest.raises(ModelError, match=says):
-            await Agent(model).run("hi", thread=thread)
-        return thread.execution_state is not None and thread.execution_state.is_open
+    thread = await MemoryStore().thread("t")
+    model: ChatModel = Odd()  # type: ignore[assignment]
+    with pytest.raises(ModelError, match=says):
+        await Agent(model).run("hi", thread=thread)
 
-    assert asyncio.run(live())
+    assert thread.execution_state is not None
+    assert thread.execution_state.is_open
 
 
 def test_each_iteration_shows_its_state_once() -> None:
@@ -369,14 +352,10 @@ def test_decisions_are_told() -> None:
     assert decisions == ["call_model", "call_model", "complete"]
 
 
-def test_a_message_says_which_agent_said_it() -> None:
+async def test_a_message_says_which_agent_said_it() -> None:
     """The name is stored with the message, and is neither sent nor hashed."""
-
-    async def live() -> tuple[TurnResult, ScriptedModel]:
-        model = ScriptedModel(["fine"])
-        return await Agent(model, name="helper").run("hi"), model
-
-    result, _ = asyncio.run(live())
+    model = ScriptedModel(["fine"])
+    result, _ = await Agent(model, name="helper").run("hi"), model
 
     assert result.messages[-1].metadata == {"agent": "helper"}
 

@@ -1,6 +1,5 @@
 """What a vendor holds, and what its refusals have taught, through answers that are no turn."""
 
-import asyncio
 from collections.abc import Sequence
 
 import pytest
@@ -65,7 +64,7 @@ def refusals(model: ScriptedModel) -> int:
 
 
 @pytest.mark.parametrize("act", [alternating, own_words])
-def test_a_learned_window_outlives_a_response(act: Act) -> None:
+async def test_a_learned_window_outlives_a_response(act: Act) -> None:
     """Anyone who answers in between, a vendor that has refused once is not asked too much again."""
     model = ScriptedModel(repeat=small, name="small")
     config = HistoryReductionConfig(
@@ -75,14 +74,10 @@ def test_a_learned_window_outlives_a_response(act: Act) -> None:
     agent = Agent(model, name="a", history_reduction=config, summarizer=summarizer)
     conversation = Conversation([agent, agent_named("b")], orchestrator=Recorded(act))
     windows: list[tuple[int | None, str]] = []
-
-    async def tell() -> None:
-        for text in said(24):
-            await conversation.send(text)
-            state = state_of(conversation)
-            windows.append((state.context_window, state.context_window_model))
-
-    asyncio.run(tell())
+    for text in said(24):
+        await conversation.send(text)
+        state = state_of(conversation)
+        windows.append((state.context_window, state.context_window_model))
     assert refusals(model) == 1
     learned = windows.index(windows[-1])
     assert windows[-1][1] == "small"
@@ -91,39 +86,32 @@ def test_a_learned_window_outlives_a_response(act: Act) -> None:
 
 
 @pytest.mark.parametrize("act", [alternating, own_words])
-def test_what_the_vendor_holds_outlives_a_response(act: Act) -> None:
+async def test_what_the_vendor_holds_outlives_a_response(act: Act) -> None:
     """The next turn continues with the vendor's conversation, and sends what it has not seen."""
     held: list[ModelStep] = [holding("c1"), holding("c2")]
     model = ScriptedModel(held)
     other = ScriptedModel([ChatResponse(messages=(Message.assistant("b here"),))])
     conversation = Conversation([named("a", model), named("b", other)], orchestrator=Recorded(act))
+    marks: list[tuple[str | None, int]] = []
+    for text in ("one", "two", "three"):
+        await conversation.send(text)
+        state = state_of(conversation)
+        marks.append((state.service_thread_id, state.service_watermark))
 
-    async def tell() -> list[tuple[str | None, int]]:
-        marks: list[tuple[str | None, int]] = []
-        for text in ("one", "two", "three"):
-            await conversation.send(text)
-            state = state_of(conversation)
-            marks.append((state.service_thread_id, state.service_watermark))
-        return marks
-
-    assert asyncio.run(tell()) == [("c1", 2), ("c1", 2), ("c2", 6)]
+    assert marks == [("c1", 2), ("c1", 2), ("c2", 6)]
     last = model.requests[-1]
     assert last.service_thread_id == "c1"
     assert texts(last.messages) == ["two", "b here", "three"]
 
 
-def test_a_response_is_no_part_of_what_the_vendor_holds() -> None:
+async def test_a_response_is_no_part_of_what_the_vendor_holds() -> None:
     """The vendor's conversation in which an agent responded is not taken for that of the thread."""
     steps: list[ModelStep] = [holding("c1"), holding("aside"), holding("c2")]
     model = ScriptedModel(steps)
     agents = [named("a", model), named("b", model)]
     conversation = Conversation(agents, orchestrator=Recorded(alternating))
-
-    async def tell() -> None:
-        for text in ("one", "two", "three"):
-            await conversation.send(text)
-
-    asyncio.run(tell())
+    for text in ("one", "two", "three"):
+        await conversation.send(text)
     assert [one.service_thread_id for one in model.requests] == [None, None, "c1"]
     assert texts(model.requests[1].messages) == ["one", "fine", "two"]
 
@@ -147,18 +135,16 @@ async def excused(history: Sequence[Message], agents: Agents) -> OrchestrationRe
     ("act", "said_last"),
     [(handed_over, ["one", "fine", "two"]), (excused, ["one", "fine", "two", "Sorry.", "three"])],
 )
-def test_a_run_that_failed_leaves_the_vendors_conversation(act: Act, said_last: list[str]) -> None:
+async def test_a_run_that_failed_leaves_the_vendors_conversation(
+    act: Act, said_last: list[str]
+) -> None:
     """The vendor may hold an answer that nobody has stored, so anyone who goes on sends everything."""
     steps: list[ModelStep] = [holding("c1"), ModelError("cut off"), holding("c2"), holding("c3")]
     model = ScriptedModel(steps)
     agents = [named("a", model), named("b", model)]
     conversation = Conversation(agents, orchestrator=Recorded(act))
-
-    async def tell() -> None:
-        for text in ("one", "two", "three"):
-            await conversation.send(text)
-
-    asyncio.run(tell())
+    for text in ("one", "two", "three"):
+        await conversation.send(text)
     assert [one.service_thread_id for one in model.requests[:3]] == [None, "c1", None]
     assert texts(model.requests[2].messages) == said_last
 

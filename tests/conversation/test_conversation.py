@@ -68,19 +68,15 @@ def test_a_response_holds_the_tools_and_not_the_question() -> None:
     assert result.text == "It is in Lisbon."
 
 
-def test_without_a_thread_one_in_memory_is_made() -> None:
+async def test_without_a_thread_one_in_memory_is_made() -> None:
     """The thread is there from the first use on, and everything goes on in it."""
     conversation = Conversation(agent_named("helper"))
-
-    async def talk() -> None:
-        assert (conversation.thread, await conversation.messages()) == (None, [])
-        await conversation.send("one")
-        thread = conversation.thread
-        result = await conversation.send("two")
-        assert conversation.thread is thread
-        assert result.turn_number == 2
-
-    asyncio.run(talk())
+    assert (conversation.thread, await conversation.messages()) == (None, [])
+    await conversation.send("one")
+    thread = conversation.thread
+    result = await conversation.send("two")
+    assert conversation.thread is thread
+    assert result.turn_number == 2
 
 
 def test_several_agents_need_an_orchestrator() -> None:
@@ -143,85 +139,65 @@ def test_a_wrong_message_is_refused(message: object) -> None:
     assert conversation.thread is None
 
 
-def test_a_message_may_be_more_than_a_text() -> None:
+async def test_a_message_may_be_more_than_a_text() -> None:
     """Messages are taken as they are, one or several, and stored in order."""
     conversation = Conversation(agent_named("a"), orchestrator=RoundRobin())
     messages = [Message.user("one", name="Ann"), Message.user("two", name="Bob")]
-
-    async def talk() -> None:
-        await conversation.send(messages)
-        await conversation.send(messages[0])
-
-    asyncio.run(talk())
-    told = asyncio.run(conversation.messages())
+    await conversation.send(messages)
+    await conversation.send(messages[0])
+    told = await conversation.messages()
     assert [message.name for message in told] == ["Ann", "Bob", None, "Ann", None]
     assert all(message.created_at for message in told)
 
 
-def test_one_answer_at_a_time() -> None:
+async def test_one_answer_at_a_time() -> None:
     """Who sends while an answer is being given is told to wait, and the first answer comes."""
     conversation = Conversation(Agent(ScriptedModel(["first"], delay=0.01)))
-
-    async def talk() -> None:
-        first = asyncio.create_task(conversation.send("one"))
-        await asyncio.sleep(0)
-        with pytest.raises(RunStartError, match="wait for its end"):
-            await conversation.send("two")
-        assert (await first).text == "first"
-        assert texts(await conversation.messages()) == ["one", "first"]
-
-    asyncio.run(talk())
+    first = asyncio.create_task(conversation.send("one"))
+    await asyncio.sleep(0)
+    with pytest.raises(RunStartError, match="wait for its end"):
+        await conversation.send("two")
+    assert (await first).text == "first"
+    assert texts(await conversation.messages()) == ["one", "first"]
 
 
-def test_the_reduction_is_applied_before_the_response_is_appended() -> None:
+async def test_the_reduction_is_applied_before_the_response_is_appended() -> None:
     """After a fold thread and result have the record of the messages before the answer."""
     conversation = Conversation(folding())
-
-    async def talk() -> None:
-        results = [await conversation.send(text) for text in said(4)]
-        assert [result.reduction is None for result in results] == [True, True, True, False]
-        reduction, thread = results[3].reduction, conversation.thread
-        assert thread is not None
-        assert reduction is not None
-        assert thread.last_reduction == reduction.state
-        assert reduction.state.summarized_up_to_index == 4
-        assert thread.count == 8
-
-    asyncio.run(talk())
+    results = [await conversation.send(text) for text in said(4)]
+    assert [result.reduction is None for result in results] == [True, True, True, False]
+    reduction, thread = results[3].reduction, conversation.thread
+    assert thread is not None
+    assert reduction is not None
+    assert thread.last_reduction == reduction.state
+    assert reduction.state.summarized_up_to_index == 4
+    assert thread.count == 8
 
 
-def test_overrides_last_for_one_message() -> None:
+async def test_overrides_last_for_one_message() -> None:
     """A fold that is asked for happens with this message and not with the next one."""
     conversation = Conversation(folding(target=1, threshold=9))
-
-    async def talk() -> None:
-        first, second, third = said(3)
-        await conversation.send(first)
-        now = AgentRunConfig(trigger_history_reduction=True)
-        forced = await conversation.send(second, config=now)
-        assert forced.reduction is not None
-        assert (await conversation.send(third)).reduction is None
-
-    asyncio.run(talk())
+    first, second, third = said(3)
+    await conversation.send(first)
+    now = AgentRunConfig(trigger_history_reduction=True)
+    forced = await conversation.send(second, config=now)
+    assert forced.reduction is not None
+    assert (await conversation.send(third)).reduction is None
 
 
-def test_a_fold_that_ends_the_turn_leaves_it_pending() -> None:
+async def test_a_fold_that_ends_the_turn_leaves_it_pending() -> None:
     """With the circuit breaker the message waits; sending nothing gives the answer."""
     conversation = Conversation(folding(behavior="circuit_breaker"))
-
-    async def talk() -> None:
-        results = [await conversation.send(text) for text in said(4)]
-        halted = results[3]
-        assert (halted.status, halted.is_complete, halted.response) == ("pending", False, ())
-        assert halted.text == ""
-        assert halted.metadata.context["MessagesRemovedCount"] == 4
-        assert halted.checkpoint is not None
-        assert halted.checkpoint.termination_reason == CIRCUIT_BREAKER_TERMINATION
-        answered = await conversation.send()
-        assert (answered.is_complete, answered.turn_number) == (True, 4)
-        assert (await conversation.messages())[-1].text == answered.text
-
-    asyncio.run(talk())
+    results = [await conversation.send(text) for text in said(4)]
+    halted = results[3]
+    assert (halted.status, halted.is_complete, halted.response) == ("pending", False, ())
+    assert halted.text == ""
+    assert halted.metadata.context["MessagesRemovedCount"] == 4
+    assert halted.checkpoint is not None
+    assert halted.checkpoint.termination_reason == CIRCUIT_BREAKER_TERMINATION
+    answered = await conversation.send()
+    assert (answered.is_complete, answered.turn_number) == (True, 4)
+    assert (await conversation.messages())[-1].text == answered.text
 
 
 def test_a_limit_is_a_failure() -> None:
@@ -248,20 +224,16 @@ def test_a_named_agent_may_answer_always() -> None:
         asyncio.run(Conversation(agents, orchestrator=SingleAgent("c")).send("x"))
 
 
-def test_two_handles_of_one_thread_do_not_mix() -> None:
+async def test_two_handles_of_one_thread_do_not_mix() -> None:
     """Of two conversations on a thread the one that is behind is refused."""
-
-    async def talk() -> None:
-        async with MemoryStore() as store:
-            mine, yours = await store.thread("t"), await store.thread("t")
-            await Conversation(agent_named("a"), thread=mine).send("me first")
-            with pytest.raises(ThreadConflictError):
-                await Conversation(
-                    [agent_named("a"), agent_named("b")], orchestrator=RoundRobin(), thread=yours
-                ).send("no, me")
-            assert texts(await mine.get_messages()) == ["me first", "a here"]
-
-    asyncio.run(talk())
+    async with MemoryStore() as store:
+        mine, yours = await store.thread("t"), await store.thread("t")
+        await Conversation(agent_named("a"), thread=mine).send("me first")
+        with pytest.raises(ThreadConflictError):
+            await Conversation(
+                [agent_named("a"), agent_named("b")], orchestrator=RoundRobin(), thread=yours
+            ).send("no, me")
+        assert texts(await mine.get_messages()) == ["me first", "a here"]
 
 
 def test_twenty_threads_at_once(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def test_the_two_ways_to_answer_leave_the_same_thread() -> None:
     assert first.last_reduction.message_hash == second.last_reduction.message_hash
 
 
-def test_the_orchestrator_is_told_everything() -> None:
+async def test_the_orchestrator_is_told_everything() -> None:
     """It gets the full history, the new message last, and the options."""
 
     async def act(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
@@ -78,12 +78,8 @@ def test_the_orchestrator_is_told_everything() -> None:
 
     orchestrator = Recorded(act)
     conversation = Conversation(folding(), orchestrator=orchestrator)
-
-    async def tell() -> None:
-        await talk(conversation, 4)
-        await conversation.send("and?", options={"mood": "calm"}, config=AgentRunConfig())
-
-    asyncio.run(tell())
+    await talk(conversation, 4)
+    await conversation.send("and?", options={"mood": "calm"}, config=AgentRunConfig())
     thread = thread_of(conversation)
     first, last = orchestrator.options[0], orchestrator.options[-1]
     assert [len(history) for history in orchestrator.histories] == [1, 3, 5, 7, 9]
@@ -144,19 +140,15 @@ async def own_words(history: Sequence[Message], agents: Agents) -> Orchestration
 
 
 @pytest.mark.parametrize("act", [keep, copy, empty, final_history, plain_agent, own_words])
-def test_nothing_is_stored_twice(act: Act) -> None:
+async def test_nothing_is_stored_twice(act: Act) -> None:
     """Whichever way the response comes, each message is on the thread once."""
     conversation = Conversation([agent_named("a")], orchestrator=Recorded(act))
-
-    async def tell() -> None:
-        await conversation.send("one")
-        await conversation.send("two")
-
-    asyncio.run(tell())
-    assert texts(asyncio.run(conversation.messages())) == ["one", "a here", "two", "a here"]
+    await conversation.send("one")
+    await conversation.send("two")
+    assert texts(await conversation.messages()) == ["one", "a here", "two", "a here"]
 
 
-def test_what_is_said_beside_a_turn_is_stored_too() -> None:
+async def test_what_is_said_beside_a_turn_is_stored_too() -> None:
     """A message that the orchestrator adds to a turn is stored after it."""
 
     async def act(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
@@ -165,13 +157,9 @@ def test_what_is_said_beside_a_turn_is_stored_too() -> None:
 
     orchestrator = Recorded(act)
     conversation = Conversation([agent_named("a")], orchestrator=orchestrator)
-
-    async def tell() -> OrchestrationResult:
-        await conversation.send("one")
-        return await conversation.send("two")
-
-    result = asyncio.run(tell())
-    assert texts(asyncio.run(conversation.messages()))[-2:] == ["a here", "That was a."]
+    await conversation.send("one")
+    result = await conversation.send("two")
+    assert texts(await conversation.messages())[-2:] == ["a here", "That was a."]
     assert texts(result.response) == ["a here", "That was a."]
     assert orchestrator.options[1].last_agent == "host"
 

@@ -134,7 +134,7 @@ def look() -> str:
     return "seen"
 
 
-def test_an_agent_that_is_too_slow_may_be_given_up() -> None:
+async def test_an_agent_that_is_too_slow_may_be_given_up() -> None:
     """A response after a turn that was cancelled in a tool leaves nothing pending."""
 
     async def act(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
@@ -145,14 +145,10 @@ def test_an_agent_that_is_too_slow_may_be_given_up() -> None:
 
     agent = Agent(ScriptedModel([calls(("wait", {}))]), name="a", tools=[wait])
     conversation = Conversation(agent, orchestrator=Recorded(act))
-
-    async def tell() -> None:
-        await conversation.send("one")
-        assert thread_of(conversation).pending_tools == ()
-        assert await conversation.resume() is None
-
-    asyncio.run(tell())
-    assert texts(asyncio.run(conversation.messages())) == ["one", "", "That takes too long."]
+    await conversation.send("one")
+    assert thread_of(conversation).pending_tools == ()
+    assert await conversation.resume() is None
+    assert texts(await conversation.messages()) == ["one", "", "That takes too long."]
 
 
 async def wait() -> str:
@@ -161,7 +157,7 @@ async def wait() -> str:
     return "done"
 
 
-def test_a_response_may_follow_a_turn_that_failed() -> None:
+async def test_a_response_may_follow_a_turn_that_failed() -> None:
     """An orchestrator that answers by itself after a failure leaves no open run behind."""
 
     async def act(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
@@ -171,17 +167,13 @@ def test_a_response_may_follow_a_turn_that_failed() -> None:
 
     broken = ScriptedModel(repeat=ModelError("out of order"))
     conversation = Conversation([named("a", broken)], orchestrator=Recorded(act))
-
-    async def tell() -> None:
-        await conversation.send("one")
-        await conversation.send("two")
-
-    asyncio.run(tell())
+    await conversation.send("one")
+    await conversation.send("two")
     sorry = "Sorry, not now."
-    assert texts(asyncio.run(conversation.messages())) == ["one", sorry, "two", sorry]
+    assert texts(await conversation.messages()) == ["one", sorry, "two", sorry]
 
 
-def test_a_lost_race_is_not_hidden() -> None:
+async def test_a_lost_race_is_not_hidden() -> None:
     """Where a turn has lost a race, an answer that the orchestrator gives instead is not stored."""
 
     async def act(history: Sequence[Message], agents: Agents) -> OrchestrationResult:
@@ -189,19 +181,16 @@ def test_a_lost_race_is_not_hidden() -> None:
             await agents["a"].run()
         return result_of([Message.assistant("as if nothing had happened")])
 
-    async def tell() -> None:
-        async with MemoryStore() as store:
-            mine, yours = await store.thread("t"), await store.thread("t")
+    async with MemoryStore() as store:
+        mine, yours = await store.thread("t"), await store.thread("t")
 
-            async def interrupted(request: ChatRequest) -> str:
-                await yours.append([Message.user("wait!")])
-                return "too late"
+        async def interrupted(request: ChatRequest) -> str:
+            await yours.append([Message.user("wait!")])
+            return "too late"
 
-            agent = named("a", ScriptedModel([interrupted]))
-            conversation = Conversation(agent, orchestrator=Recorded(act), thread=mine)
-            with pytest.raises(ThreadConflictError):
-                await conversation.send("one")
-            await yours.refresh()
-            assert texts(await yours.get_messages()) == ["one", "wait!"]
-
-    asyncio.run(tell())
+        agent = named("a", ScriptedModel([interrupted]))
+        conversation = Conversation(agent, orchestrator=Recorded(act), thread=mine)
+        with pytest.raises(ThreadConflictError):
+            await conversation.send("one")
+        await yours.refresh()
+        assert texts(await yours.get_messages()) == ["one", "wait!"]

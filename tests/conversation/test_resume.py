@@ -98,64 +98,52 @@ def test_a_crash_between_the_message_and_the_choice(tmp_path: Path) -> None:
     assert asyncio.run(stored()) == ["Hi", "b here"]
 
 
-def test_an_open_run_is_resumed_by_its_own_agent() -> None:
+async def test_an_open_run_is_resumed_by_its_own_agent() -> None:
     """If the model fails in a turn, the same agent continues; nobody chooses again."""
     broken = ScriptedModel([ModelError("out of order"), "a again"])
     agents = [Agent(broken, name="a"), agent_named("b")]
     orchestrator = RoundRobin()
-
-    async def talk() -> None:
-        conversation = Conversation(agents, orchestrator=orchestrator)
-        with pytest.raises(ModelError):
-            await conversation.send("Hi")
-        with pytest.raises(RunStartError, match="Cannot add new messages"):
-            await conversation.send("Are you there?")
-        result = await conversation.resume()
-        assert result is not None
-        assert (result.selected_agent, result.metadata.strategy_name) == ("a", "Resume")
-        assert texts(result.response) == ["a again"]
-        assert texts(await conversation.messages()) == ["Hi", "a again"]
-        assert await conversation.resume() is None
-
-    asyncio.run(talk())
+    conversation = Conversation(agents, orchestrator=orchestrator)
+    with pytest.raises(ModelError):
+        await conversation.send("Hi")
+    with pytest.raises(RunStartError, match="Cannot add new messages"):
+        await conversation.send("Are you there?")
+    result = await conversation.resume()
+    assert result is not None
+    assert (result.selected_agent, result.metadata.strategy_name) == ("a", "Resume")
+    assert texts(result.response) == ["a again"]
+    assert texts(await conversation.messages()) == ["Hi", "a again"]
+    assert await conversation.resume() is None
 
 
-def test_a_run_of_an_unknown_agent_is_told() -> None:
+async def test_a_run_of_an_unknown_agent_is_told() -> None:
     """If the agent of an open run is missing, the error names it and the others."""
     broken = Agent(ScriptedModel([ModelError("out of order")]), name="gone")
-
-    async def talk() -> None:
-        async with MemoryStore() as store:
-            thread = await store.thread("t")
-            with pytest.raises(ModelError):
-                await Conversation(broken, thread=thread).send("Hi")
-            several = Conversation(
-                [agent_named("a"), agent_named("b")], orchestrator=RoundRobin(), thread=thread
-            )
-            with pytest.raises(ConfigError, match="'gone', and the conversation has a, b"):
-                await several.resume()
-            # One agent alone has no need of the name.
-            assert (await Conversation(agent_named("a"), thread=thread).send()).text == "a here"
-
-    asyncio.run(talk())
+    async with MemoryStore() as store:
+        thread = await store.thread("t")
+        with pytest.raises(ModelError):
+            await Conversation(broken, thread=thread).send("Hi")
+        several = Conversation(
+            [agent_named("a"), agent_named("b")], orchestrator=RoundRobin(), thread=thread
+        )
+        with pytest.raises(ConfigError, match="'gone', and the conversation has a, b"):
+            await several.resume()
+        # One agent alone has no need of the name.
+        assert (await Conversation(agent_named("a"), thread=thread).send()).text == "a here"
 
 
-def test_an_abandoned_run_leaves_a_message_that_waits() -> None:
+async def test_an_abandoned_run_leaves_a_message_that_waits() -> None:
     """Where the last word is a call that nobody answered, the message is answered again."""
     steps: list[ModelStep] = [calls(("look_up", {"order": "AB12"})), "It is lost."]
     conversation = Conversation(Agent(ScriptedModel(steps), tools=[failing]))
-
-    async def talk() -> None:
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.5):
-                await conversation.send("Where is AB12?")
-        assert conversation.thread is not None
-        await conversation.thread.abandon_run()
-        result = await conversation.resume()
-        assert result is not None
-        assert (result.text, result.turn_number) == ("It is lost.", 1)
-
-    asyncio.run(talk())
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.5):
+            await conversation.send("Where is AB12?")
+    assert conversation.thread is not None
+    await conversation.thread.abandon_run()
+    result = await conversation.resume()
+    assert result is not None
+    assert (result.text, result.turn_number) == ("It is lost.", 1)
 
 
 @tool(name="look_up")
@@ -166,32 +154,24 @@ async def failing(order: str) -> str:
 
 
 @pytest.mark.parametrize("orchestrator", [None, RoundRobin()], ids=kind)
-def test_with_nothing_to_answer_nothing_is_asked(orchestrator: Orchestrator | None) -> None:
+async def test_with_nothing_to_answer_nothing_is_asked(orchestrator: Orchestrator | None) -> None:
     """`resume` gives None if nothing waits, and `send` without a message says so."""
-
-    async def talk() -> None:
-        conversation = Conversation(agent_named("a"), orchestrator=orchestrator)
-        assert await conversation.resume() is None
-        with pytest.raises(RunStartError, match="nothing to run on"):
-            await conversation.send()
-        await conversation.send("Hi")
-        assert await conversation.resume() is None
-        with pytest.raises(RunStartError, match="nothing waits for an answer"):
-            await conversation.send()
-        assert texts(await conversation.messages()) == ["Hi", "a here"]
-
-    asyncio.run(talk())
+    conversation = Conversation(agent_named("a"), orchestrator=orchestrator)
+    assert await conversation.resume() is None
+    with pytest.raises(RunStartError, match="nothing to run on"):
+        await conversation.send()
+    await conversation.send("Hi")
+    assert await conversation.resume() is None
+    with pytest.raises(RunStartError, match="nothing waits for an answer"):
+        await conversation.send()
+    assert texts(await conversation.messages()) == ["Hi", "a here"]
 
 
-def test_an_empty_thread_has_nothing_to_resume() -> None:
+async def test_an_empty_thread_has_nothing_to_resume() -> None:
     """On a thread without a message there is nothing to answer."""
-
-    async def talk() -> None:
-        async with MemoryStore() as store:
-            conversation = Conversation(agent_named("a"), thread=await store.thread("t"))
-            assert await conversation.resume() is None
-
-    asyncio.run(talk())
+    async with MemoryStore() as store:
+        conversation = Conversation(agent_named("a"), thread=await store.thread("t"))
+        assert await conversation.resume() is None
 
 
 ORCHESTRATORS: list[Orchestrator | None] = [None, RoundRobin(), Custom()]

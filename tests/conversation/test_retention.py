@@ -1,6 +1,5 @@
 """Conversations that take folded messages out of the working history."""
 
-import asyncio
 from pathlib import Path
 
 import pytest
@@ -16,44 +15,36 @@ from tests.conversation.stories import folding, said
 @pytest.mark.parametrize(
     "orchestrator", [None, RoundRobin(), Custom()], ids=["none", "durable", "returned"]
 )
-def test_folded_messages_go_and_come_back(
+async def test_folded_messages_go_and_come_back(
     orchestrator: Orchestrator | None, tmp_path: Path
 ) -> None:
     """A fold archives its messages, and undoing it brings them back byte for byte."""
+    async with SQLiteStore(tmp_path / "chat.db") as store:
+        thread = await store.thread("t")
+        conversation = Conversation(
+            folding(retention="reduced"), orchestrator=orchestrator, thread=thread
+        )
+        for text in said(3):
+            await conversation.send(text)
+        before = await thread.get_messages()
+        result = await conversation.send(said(4)[3])
 
-    async def talk() -> None:
-        async with SQLiteStore(tmp_path / "chat.db") as store:
-            thread = await store.thread("t")
-            conversation = Conversation(
-                folding(retention="reduced"), orchestrator=orchestrator, thread=thread
-            )
-            for text in said(3):
-                await conversation.send(text)
-            before = await thread.get_messages()
-            result = await conversation.send(said(4)[3])
+        assert result.reduction is not None
+        assert (thread.head.archived, thread.count) == (4, 8)
+        assert len(await thread.working_messages()) == 4
+        assert (await conversation.messages())[:6] == before
 
-            assert result.reduction is not None
-            assert (thread.head.archived, thread.count) == (4, 8)
-            assert len(await thread.working_messages()) == 4
-            assert (await conversation.messages())[:6] == before
-
-            assert await thread.undo_reduction() is None
-            working = await thread.working_messages()
-            assert thread.head.archived == 0
-            assert [*map(encode_message, working)][:6] == [*map(encode_message, before)]
-
-    asyncio.run(talk())
+        assert await thread.undo_reduction() is None
+        working = await thread.working_messages()
+        assert thread.head.archived == 0
+        assert [*map(encode_message, working)][:6] == [*map(encode_message, before)]
 
 
-def test_full_retention_archives_nothing() -> None:
+async def test_full_retention_archives_nothing() -> None:
     """By default a fold changes what the model sees, and nothing else."""
     conversation = Conversation(folding(), orchestrator=Custom())
-
-    async def talk() -> None:
-        for text in said(4):
-            await conversation.send(text)
-        assert conversation.thread is not None
-        assert conversation.thread.last_reduction is not None
-        assert conversation.thread.head.archived == 0
-
-    asyncio.run(talk())
+    for text in said(4):
+        await conversation.send(text)
+    assert conversation.thread is not None
+    assert conversation.thread.last_reduction is not None
+    assert conversation.thread.head.archived == 0

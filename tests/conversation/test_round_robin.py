@@ -13,14 +13,18 @@ from tests.conversation.stories import agent_named, folding, said, texts
 AGENTS = [agent_named("a"), agent_named("b"), agent_named("c")]
 
 
-def test_agents_answer_in_turn() -> None:
+async def test_agents_answer_in_turn() -> None:
     """Each agent answers one message, in the order in which they were given."""
     conversation = Conversation(AGENTS, orchestrator=RoundRobin())
-
-    async def talk() -> list[str]:
-        return [(await conversation.send(f"{n}")).selected_agent for n in range(7)]
-
-    assert asyncio.run(talk()) == ["a", "b", "c", "a", "b", "c", "a"]
+    assert [(await conversation.send(f"{n}")).selected_agent for n in range(7)] == [
+        "a",
+        "b",
+        "c",
+        "a",
+        "b",
+        "c",
+        "a",
+    ]
 
 
 def test_the_turn_survives_a_restart(tmp_path: Path) -> None:
@@ -35,15 +39,21 @@ def test_the_turn_survives_a_restart(tmp_path: Path) -> None:
     assert [asyncio.run(say(f"{n}")) for n in range(5)] == ["a", "b", "c", "a", "b"]
 
 
-def test_the_turn_survives_folds() -> None:
+async def test_the_turn_survives_folds() -> None:
     """The number of the exchange counts what a reduction stands for, archived or not."""
     agents = [folding("a", retention="reduced"), folding("b", retention="reduced")]
     conversation = Conversation(agents, orchestrator=RoundRobin())
-
-    async def talk() -> list[str]:
-        return [(await conversation.send(text)).selected_agent for text in said(9)]
-
-    assert asyncio.run(talk()) == ["a", "b", "a", "b", "a", "b", "a", "b", "a"]
+    assert [(await conversation.send(text)).selected_agent for text in said(9)] == [
+        "a",
+        "b",
+        "a",
+        "b",
+        "a",
+        "b",
+        "a",
+        "b",
+        "a",
+    ]
     assert conversation.thread is not None
     assert conversation.thread.head.archived > 0
 

@@ -72,71 +72,59 @@ def spoken(events: Sequence[ConversationEvent]) -> str:
     return "".join(event.text for event in events if isinstance(event, TextDeltaEvent))
 
 
-def test_the_chosen_agent_is_told_before_its_turn() -> None:
+async def test_the_chosen_agent_is_told_before_its_turn() -> None:
     """First comes who was selected, then every event of the turn, and the result at the end."""
     agents = [agent_named("a", "Hello there, friend."), agent_named("b")]
     conversation = Conversation(agents, orchestrator=RoundRobin())
-
-    async def talk() -> None:
-        stream = conversation.send_stream("Hi")
-        events = await told(stream)
-        assert conversation.thread is not None
-        first, second, last = events[0], events[1], events[-1]
-        assert first == AgentSelectedEvent(agent="a", conversation_id=conversation.thread.id)
-        assert isinstance(second, TurnStartedEvent)
-        assert isinstance(last, RunCompletedEvent)
-        assert spoken(events) == "Hello there, friend."
-        result = await stream.final_result
-        assert (result.text, result.selected_agent) == ("Hello there, friend.", "a")
-        assert texts(await stream.final_history) == ["Hi", "Hello there, friend."]
-
-    asyncio.run(talk())
+    stream = conversation.send_stream("Hi")
+    events = await told(stream)
+    assert conversation.thread is not None
+    first, second, last = events[0], events[1], events[-1]
+    assert first == AgentSelectedEvent(agent="a", conversation_id=conversation.thread.id)
+    assert isinstance(second, TurnStartedEvent)
+    assert isinstance(last, RunCompletedEvent)
+    assert spoken(events) == "Hello there, friend."
+    result = await stream.final_result
+    assert (result.text, result.selected_agent) == ("Hello there, friend.", "a")
+    assert texts(await stream.final_history) == ["Hi", "Hello there, friend."]
 
 
-def test_the_reduction_is_there_only_after_the_stream() -> None:
+async def test_the_reduction_is_there_only_after_the_stream() -> None:
     """Awaited behind the stream, it is the fold of this very message and of no other one."""
     conversation = Conversation(folding())
-
-    async def talk() -> None:
-        first, second, third, fourth, fifth = said(5)
-        for text in (first, second, third):
-            assert await conversation.send_stream(text).reduction is None
-        stream = conversation.send_stream(fourth)
-        events = await told(stream)
-        assert any(isinstance(event, HistoryReductionEvent) for event in events)
-        reduction = await stream.reduction
-        assert reduction is not None
-        assert reduction.summary_message is not None
-        assert reduction.summary_message.text == SUMMARY
-        assert (await stream.final_result).metadata.context["MessagesRemovedCount"] == 4
-        assert await conversation.send_stream(fifth).reduction is None
-
-    asyncio.run(talk())
+    first, second, third, fourth, fifth = said(5)
+    for text in (first, second, third):
+        assert await conversation.send_stream(text).reduction is None
+    stream = conversation.send_stream(fourth)
+    events = await told(stream)
+    assert any(isinstance(event, HistoryReductionEvent) for event in events)
+    reduction = await stream.reduction
+    assert reduction is not None
+    assert reduction.summary_message is not None
+    assert reduction.summary_message.text == SUMMARY
+    assert (await stream.final_result).metadata.context["MessagesRemovedCount"] == 4
+    assert await conversation.send_stream(fifth).reduction is None
 
 
-def test_leaving_stops_it_and_loses_nothing() -> None:
+async def test_leaving_stops_it_and_loses_nothing() -> None:
     """A stream that is left is stopped where it is; what was said stays, and a resume answers."""
     model = ScriptedModel(["never heard", "Hello."], delay=0)
     agents = [Agent(model, name="a"), agent_named("b")]
     conversation = Conversation(agents, orchestrator=RoundRobin())
-
-    async def talk() -> None:
-        async with conversation.send_stream("Hi") as stream:
-            async for event in stream:
-                if isinstance(event, TextDeltaEvent):
-                    break
-        with pytest.raises(TurnStoppedError):
-            await stream.final_result
-        assert texts(await conversation.messages()) == ["Hi"]
-        result = await conversation.resume()
-        assert result is not None
-        assert (result.text, result.selected_agent) == ("Hello.", "a")
-        assert texts(await conversation.messages()) == ["Hi", "Hello."]
-
-    asyncio.run(talk())
+    async with conversation.send_stream("Hi") as stream:
+        async for event in stream:
+            if isinstance(event, TextDeltaEvent):
+                break
+    with pytest.raises(TurnStoppedError):
+        await stream.final_result
+    assert texts(await conversation.messages()) == ["Hi"]
+    result = await conversation.resume()
+    assert result is not None
+    assert (result.text, result.selected_agent) == ("Hello.", "a")
+    assert texts(await conversation.messages()) == ["Hi", "Hello."]
 
 
-def test_who_is_cancelled_leaves_nothing_running() -> None:
+async def test_who_is_cancelled_leaves_nothing_running() -> None:
     """A cancelled reader waits until the turn has ended, also when it is cancelled once more."""
     ended: list[str] = []
     is_asked = asyncio.Event()
@@ -151,49 +139,37 @@ def test_who_is_cancelled_leaves_nothing_running() -> None:
         return "never"
 
     conversation = Conversation(Agent(ScriptedModel([slow])))
-
-    async def talk() -> None:
-        reader = asyncio.create_task(told(conversation.send_stream("Hi")))
-        await is_asked.wait()
-        reader.cancel()
-        await asyncio.sleep(0)
-        reader.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await reader
-        assert ended == ["turn"]
-        assert len(asyncio.all_tasks()) == 1
-        with pytest.raises(RunStartError, match="Cannot add"):
-            await conversation.send("again")
-
-    asyncio.run(talk())
+    reader = asyncio.create_task(told(conversation.send_stream("Hi")))
+    await is_asked.wait()
+    reader.cancel()
+    await asyncio.sleep(0)
+    reader.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await reader
+    assert ended == ["turn"]
+    assert len(asyncio.all_tasks()) == 1
+    with pytest.raises(RunStartError, match="Cannot add"):
+        await conversation.send("again")
 
 
-def test_a_turn_that_gives_up_is_cancelled() -> None:
+async def test_a_turn_that_gives_up_is_cancelled() -> None:
     """A model that cancels itself ends the stream with a cancellation."""
     conversation = Conversation(Agent(ScriptedModel([asyncio.CancelledError()])))
-
-    async def talk() -> None:
-        with pytest.raises(asyncio.CancelledError):
-            await told(conversation.send_stream("Hi"))
-
-    asyncio.run(talk())
+    with pytest.raises(asyncio.CancelledError):
+        await told(conversation.send_stream("Hi"))
 
 
-def test_an_orchestrator_may_stream_by_itself() -> None:
+async def test_an_orchestrator_may_stream_by_itself() -> None:
     """Its own events come as it gives them, and its result comes last; nothing is stored twice."""
     conversation = Conversation(
         [agent_named("a"), agent_named("b", "Hello.")], orchestrator=Narrator()
     )
-
-    async def talk() -> None:
-        stream = conversation.send_stream("Hi")
-        events = await told(stream)
-        assert spoken(events) == "Let us see. Hello."
-        result = await stream.final_result
-        assert (result.selected_agent, result.execution_order) == ("b", ("b",))
-        assert texts(await stream.final_history) == ["Hi", "Hello."]
-
-    asyncio.run(talk())
+    stream = conversation.send_stream("Hi")
+    events = await told(stream)
+    assert spoken(events) == "Let us see. Hello."
+    result = await stream.final_result
+    assert (result.selected_agent, result.execution_order) == ("b", ("b",))
+    assert texts(await stream.final_history) == ["Hi", "Hello."]
 
 
 def test_without_a_listener_it_does_not_stream() -> None:
@@ -206,21 +182,17 @@ def test_without_a_listener_it_does_not_stream() -> None:
     assert asyncio.run(conversation.send("Hi")).text == "not streamed"
 
 
-def test_a_stream_without_a_result_is_an_error() -> None:
+async def test_a_stream_without_a_result_is_an_error() -> None:
     """An orchestrator that ends without a result is told so; what its agent said is stored."""
     conversation = Conversation(agent_named("a"), orchestrator=Narrator(is_silent=True))
-
-    async def talk() -> None:
-        with pytest.raises(
-            ConfigError, match="Narrator must return an OrchestrationResult, got NoneType"
-        ):
-            await told(conversation.send_stream("Hi"))
-        assert texts(await conversation.messages()) == ["Hi", "a here"]
-
-    asyncio.run(talk())
+    with pytest.raises(
+        ConfigError, match="Narrator must return an OrchestrationResult, got NoneType"
+    ):
+        await told(conversation.send_stream("Hi"))
+    assert texts(await conversation.messages()) == ["Hi", "a here"]
 
 
-def test_a_host_that_answers_by_itself_is_told_too() -> None:
+async def test_a_host_that_answers_by_itself_is_told_too() -> None:
     """Where no agent had a turn, the selection is told when the result is there."""
 
     class Host:
@@ -235,10 +207,6 @@ def test_a_host_that_answers_by_itself_is_told_too() -> None:
             return await Narrator().orchestrate(history, agents, conversation_id, options)
 
     conversation = Conversation(agent_named("a"), orchestrator=Host())
-
-    async def talk() -> None:
-        (event,) = await told(conversation.send_stream("Hi"))
-        assert isinstance(event, AgentSelectedEvent)
-        assert event.agent == "host"
-
-    asyncio.run(talk())
+    (event,) = await told(conversation.send_stream("Hi"))
+    assert isinstance(event, AgentSelectedEvent)
+    assert event.agent == "host"

@@ -77,6 +77,9 @@ a rewound thread forgets who wrote its rows
 + ((0, epoch),)
 
 threads/head.py: threads/test_head.py
+an epoch keeps the origin of rows that it replaces
+- if one[0] < self.count), (self.count, epoch))
++ if one[0] <= self.count), (self.count, epoch))
 a newer head is read as one of today
 - if found > HEAD_FORMAT:
 + if found < 0:
@@ -126,6 +129,11 @@ threads/start.py: threads/test_archived.py
 what a dropped fold archived stays archived
 -     head = head.with_folds({int(one.name): one.reach for one in kept})
 
+threads/start.py: threads/test_decisions.py
+a rewind keeps the open run
+- drop=[*_RUN_KINDS, *(("reduction", one.name) for one in gone)],
++ drop=[("reduction", one.name) for one in gone],
+
 threads/start.py: threads/test_expiry.py
 an expired thread is found
 - return expires_at is not None and expires_at <= context.clock()
@@ -165,6 +173,11 @@ threads/thread.py: threads/crashes/test_errors.py
 each attempt of an append is another commit
 - messages=given, source="input", commit_id=name)
 + messages=given, source="input")
+
+threads/thread.py: threads/test_decisions.py
+a commit ignores the revision that it was decided on
+- if change.expected not in {None, head.revision}:
++ if change.expected == -1:
 
 threads/thread.py: threads/test_gone_threads.py
 what was said to a deleted thread enters the new one of its name

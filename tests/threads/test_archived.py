@@ -1,21 +1,19 @@
 """What is archived, where a thread goes back behind a part of its reductions."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime
 
 import pytest
+from msgspec import structs
 
-from foldline.history.history import CountingUnit, History
+from foldline.history.history import CountingUnit
 from foldline.history.messages import Message
-from foldline.reduction.state import HistoryReductionState
 from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.thread import ConversationThread
+from tests.threads.canaries import reduction_of
 from tests.threads.sample import faults_of
 
 
-NOW = datetime(2026, 11, 21, tzinfo=UTC)
 TALK = [Message.user(f"question {number}") for number in range(24)]
 GoBack = Callable[[ConversationThread], Awaitable[ConversationThread]]
 
@@ -37,16 +35,7 @@ async def _forked(thread: ConversationThread) -> ConversationThread:
 async def _fold(
     thread: ConversationThread, cut: int, unit: CountingUnit, *, archive: bool = False
 ) -> None:
-    state = HistoryReductionState.create(
-        History(TALK),
-        f"the first {cut}",
-        cut,
-        target_count=4,
-        reduction_threshold=2,
-        counting_unit=unit,
-        message_count_at_reduction=len(TALK),
-        created_at=NOW,
-    )
+    state = structs.replace(reduction_of(TALK, cut, f"the first {cut}"), counting_unit=unit)
     await thread.save_reduction(state, archive=archive)
 
 
@@ -54,67 +43,60 @@ async def _is_whole(thread: ConversationThread, store: ThreadStore) -> bool:
     return not await faults_of(store, thread.key)
 
 
+@pytest.fixture
+def store() -> ThreadStore:
+    """Return a store in memory."""
+    return MemoryStore()
+
+
 @pytest.mark.parametrize("go_back", [_rewound, _edited, _forked])
 @pytest.mark.parametrize("is_archived", [False, True])
-def test_no_more_is_archived_than_is_left(go_back: GoBack, *, is_archived: bool) -> None:
+async def test_no_more_is_archived_than_is_left(
+    store: ThreadStore, go_back: GoBack, *, is_archived: bool
+) -> None:
     """What was archived by a reduction that goes stays so only where another one stands for it."""
-
-    async def live() -> None:
-        async with MemoryStore() as store:
-            thread = await store.thread("t")
-            await thread.add_messages(TALK)
-            await _fold(thread, 4, "exchanges", archive=True)
-            await _fold(thread, 16, "exchanges", archive=True)
-            await _fold(thread, 10, "messages", archive=is_archived)
-            assert thread.head.archived == 16
-            back = await go_back(thread)
-            messages = await back.get_messages()
-            assert messages[:12] == TALK[:12]
-            assert back.head.archived == 10
-            assert await back.working_messages() == messages[10:]
-            assert await _is_whole(back, store)
-            await back.undo_reduction()
-            assert back.head.archived == 4
-            assert await back.working_messages() == messages[4:]
-            await back.undo_reduction()
-            assert await back.working_messages() == messages
-            assert await _is_whole(back, store)
-
-    asyncio.run(live())
+    thread = await store.thread("t")
+    await thread.add_messages(TALK)
+    await _fold(thread, 4, "exchanges", archive=True)
+    await _fold(thread, 16, "exchanges", archive=True)
+    await _fold(thread, 10, "messages", archive=is_archived)
+    assert thread.head.archived == 16
+    back = await go_back(thread)
+    messages = await back.get_messages()
+    assert messages[:12] == TALK[:12]
+    assert back.head.archived == 10
+    assert await back.working_messages() == messages[10:]
+    assert await _is_whole(back, store)
+    await back.undo_reduction()
+    assert back.head.archived == 4
+    assert await back.working_messages() == messages[4:]
+    await back.undo_reduction()
+    assert await back.working_messages() == messages
+    assert await _is_whole(back, store)
 
 
-def test_what_a_thinned_out_reduction_archived_stays_archived() -> None:
+async def test_what_a_thinned_out_reduction_archived_stays_archived(store: ThreadStore) -> None:
     """
     Going back behind no reduction changes nothing of what is archived, however long ago it was.
     """
-
-    async def archived() -> list[int]:
-        async with MemoryStore() as store:
-            thread = await store.thread("t")
-            await thread.add_messages(TALK)
-            await _fold(thread, 2, "exchanges", archive=True)
-            for cut in range(3, 21):
-                await _fold(thread, cut, "exchanges")
-            assert len(await thread.reductions()) < 19
-            await thread.rewind(22)
-            fork = await thread.fork("f")
-            return [thread.head.archived, fork.head.archived]
-
-    assert asyncio.run(archived()) == [2, 2]
+    thread = await store.thread("t")
+    await thread.add_messages(TALK)
+    await _fold(thread, 2, "exchanges", archive=True)
+    for cut in range(3, 21):
+        await _fold(thread, cut, "exchanges")
+    assert len(await thread.reductions()) < 19
+    await thread.rewind(22)
+    fork = await thread.fork("f")
+    assert [thread.head.archived, fork.head.archived] == [2, 2]
 
 
-def test_a_cleared_thread_has_nothing_archived() -> None:
+async def test_a_cleared_thread_has_nothing_archived(store: ThreadStore) -> None:
     """Clearing leaves no message, and none archived."""
-
-    async def live() -> None:
-        async with MemoryStore() as store:
-            thread = await store.thread("t")
-            await thread.add_messages(TALK)
-            await _fold(thread, 16, "exchanges", archive=True)
-            await _fold(thread, 10, "messages")
-            await thread.clear()
-            assert (thread.head.length, thread.head.archived) == (0, 0)
-            assert await thread.working_messages() == []
-            assert await _is_whole(thread, store)
-
-    asyncio.run(live())
+    thread = await store.thread("t")
+    await thread.add_messages(TALK)
+    await _fold(thread, 16, "exchanges", archive=True)
+    await _fold(thread, 10, "messages")
+    await thread.clear()
+    assert (thread.head.length, thread.head.archived) == (0, 0)
+    assert await thread.working_messages() == []
+    assert await _is_whole(thread, store)

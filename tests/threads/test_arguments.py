@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import msgspec
@@ -17,7 +17,7 @@ from foldline.history.parts import (
     ToolCallPart,
     ToolCallResponsePart,
 )
-from foldline.reduction.state import HistoryReductionState, SummaryLayer
+from foldline.reduction.state import SummaryLayer
 from foldline.threads.change import Change, Epoch
 from foldline.threads.checkpointer import ThreadCheckpointer
 from foldline.threads.loop_state import AgentLoopState
@@ -25,20 +25,12 @@ from foldline.threads.store import ThreadStore
 from foldline.threads.stores.memory import MemoryStore
 from foldline.threads.thread import ConversationThread
 from foldline.threads.tools import ToolRun
+from tests.threads.canaries import NOW, reduction_of
 
 
-NOW = datetime(2026, 11, 21, tzinfo=UTC)
 SAID = [Message.user("secret one"), Message.assistant("secret two")]
 STATE = AgentLoopState(run_id="r", conversation_id="t", started_at=NOW)
-REDUCTION = HistoryReductionState.create(
-    SAID,
-    "what was said",
-    2,
-    target_count=1,
-    reduction_threshold=1,
-    message_count_at_reduction=2,
-    created_at=NOW,
-)
+REDUCTION = reduction_of(SAID, 2, "what was said")
 Fields = Callable[[], dict[str, Any]]
 
 
@@ -70,19 +62,10 @@ ILL_TYPED: dict[str, tuple[str, Fields]] = {
     "metadata": ("metadata", state(metadata={"a": 1})),
     "metadata object": ("cannot be written as JSON", state(metadata={"a": object()})),
     "context_window": ("context_window", state(context_window=1.5)),
-    "context_window_model": ("context_window_model", state(context_window_model=None)),
     "service_thread_id": ("service_thread_id", state(service_thread_id=7)),
-    "service_watermark": ("service_watermark", state(service_watermark=None)),
-    "service_mark": ("service_mark", state(service_mark=b"x")),
-    "last_assistant_message_id": (
-        "last_assistant_message_id",
-        state(last_assistant_message_id=3),
-    ),
-    "completed_functions": ("completed_functions", state(completed_functions=frozenset([1]))),
     "repeat_counts": ("repeat_counts", state(repeat_counts={"a": "b"})),
     "iteration": ("iteration", state(iteration=True)),
     "started_at": ("started_at", state(started_at="2026-11-21T00:00:00Z")),
-    "is_terminated": ("is_terminated", state(is_terminated="no")),
     "current_messages": ("current_messages", state(current_messages=[SAID[0]])),
     "a newer state": ("format 1, got 9", state(format=9)),
     "a state that is a string": (
@@ -97,13 +80,10 @@ ILL_TYPED: dict[str, tuple[str, Fields]] = {
         "cannot be written as JSON: UnicodeEncodeError",
         tool(policy="\ud800"),
     ),
-    "is_error": ("is_error", tool(is_error="x")),
-    "place": ("place", tool(place=None)),
     "a run that is a string": (r"tools\[0\] must be a ToolRun, got str", lambda: {"tools": ["x"]}),
     "settled": (r"settled\[0\] must be a str, got int", lambda: {"settled": [5]}),
     "source": ("source must be 'root' or 'input'", lambda: {"execution": STATE, "source": "bad"}),
     "summary_tokens": ("summary_tokens", reduction(summary_tokens="x")),
-    "summary_content": ("summary_content", reduction(summary_content=5)),
     "half a summary": ("lone surrogate", reduction(summary_content="\ud800")),
     "layers": ("layers", reduction(layers=(1,))),
     "layer": (
@@ -142,34 +122,32 @@ ILL_TYPED: dict[str, tuple[str, Fields]] = {
 }
 
 
-def told(story: Callable[[ConversationThread, MemoryStore], Awaitable[None]]) -> None:
-    """Tell *story* of a thread that holds a conversation."""
+@pytest.fixture
+def store() -> ThreadStore:
+    """Return a store in memory."""
+    return MemoryStore(checkpoints="full")
 
-    async def run() -> None:
-        async with MemoryStore(checkpoints="full") as store:
-            thread = await store.thread("t")
-            await thread.add_messages(SAID)
-            await story(thread, store)
 
-    asyncio.run(run())
+async def begun(store: ThreadStore) -> ConversationThread:
+    """Return a thread that holds a conversation."""
+    thread = await store.thread("t")
+    await thread.add_messages(SAID)
+    return thread
 
 
 @pytest.mark.parametrize("name", ILL_TYPED)
-def test_what_could_not_be_read_again_is_refused(name: str) -> None:
+async def test_what_could_not_be_read_again_is_refused(store: ThreadStore, name: str) -> None:
     """
     A field of a wrong kind is an error that names it and holds no value, and nothing is written.
     """
     text, change = ILL_TYPED[name]
-
-    async def story(thread: ConversationThread, store: MemoryStore) -> None:
-        with pytest.raises(ConfigError, match=text) as caught:
-            await thread.commit(Change(**change()))
-        assert "secret" not in str(caught.value)
-        found = await store.find("t")
-        assert found is not None
-        assert (found.head.revision, await found.get_messages()) == (thread.head.revision, SAID)
-
-    told(story)
+    thread = await begun(store)
+    with pytest.raises(ConfigError, match=text) as caught:
+        await thread.commit(Change(**change()))
+    assert "secret" not in str(caught.value)
+    found = await store.find("t")
+    assert found is not None
+    assert (found.head.revision, await found.get_messages()) == (thread.head.revision, SAID)
 
 
 @pytest.mark.parametrize(
@@ -182,68 +160,58 @@ def test_what_could_not_be_read_again_is_refused(name: str) -> None:
         ("service_watermark", -2),
     ],
 )
-def test_a_number_that_no_snapshot_may_hold_is_refused(field: str, number: int) -> None:
+async def test_a_number_that_no_snapshot_may_hold_is_refused(
+    store: ThreadStore, field: str, number: int
+) -> None:
     """
     What `restore` refuses is not committed; a turn may begin behind all messages of its commit.
 
     A run that has ended is resumed by nobody, and hinders neither.
     """
     odd = msgspec.structs.replace(STATE, **{field: number})
-
-    async def story(thread: ConversationThread, store: MemoryStore) -> None:
-        with pytest.raises(CheckpointError, match=f"Checkpoint has invalid .*: {number}$"):
-            await thread.commit(Change(messages=[SAID[0]], execution=odd))
-        found = await store.find("t")
-        assert found is not None
-        assert (found.head.revision, found.execution_state) == (thread.head.revision, None)
-        whole = msgspec.structs.replace(STATE, turn_start=3)
-        for name, state in (("u", whole), ("v", odd.terminated("done"))):
-            await thread.commit(Change(messages=[SAID[0]], execution=state))
-            copy = await store.restore(await thread.to_snapshot(), thread_id=name)
-            assert copy.count == thread.count
-
-    told(story)
+    thread = await begun(store)
+    with pytest.raises(CheckpointError, match=f"Checkpoint has invalid .*: {number}$"):
+        await thread.commit(Change(messages=[SAID[0]], execution=odd))
+    found = await store.find("t")
+    assert found is not None
+    assert (found.head.revision, found.execution_state) == (thread.head.revision, None)
+    whole = msgspec.structs.replace(STATE, turn_start=3)
+    for name, state in (("u", whole), ("v", odd.terminated("done"))):
+        await thread.commit(Change(messages=[SAID[0]], execution=state))
+        copy = await store.restore(await thread.to_snapshot(), thread_id=name)
+        assert copy.count == thread.count
 
 
-def test_a_message_that_is_added_alone_is_checked_too() -> None:
+async def test_a_message_that_is_added_alone_is_checked_too(store: ThreadStore) -> None:
     """Adding, appending and editing refuse what committing refuses."""
     bad = Message(role="user", parts=("x",))  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
-
-    async def story(thread: ConversationThread, _: MemoryStore) -> None:
-        for write in (thread.add_message(bad), thread.append([bad]), thread.edit(0, bad)):
-            with pytest.raises(ConfigError, match=r"^messages\[0\] cannot be stored: .*parts\[0\]"):
-                await write
-
-    told(story)
+    thread = await begun(store)
+    for write in (thread.add_message(bad), thread.append([bad]), thread.edit(0, bad)):
+        with pytest.raises(ConfigError, match=r"^messages\[0\] cannot be stored: .*parts\[0\]"):
+            await write
 
 
 @pytest.mark.parametrize("given", [SAID[0], "text", "", b"x", {"a": 1}, None, 5])
-def test_what_is_no_list_is_refused(given: Any) -> None:
+async def test_what_is_no_list_is_refused(store: ThreadStore, given: Any) -> None:
     """A single value, a string and a mapping are no list of messages, tools or ids."""
-
-    async def story(thread: ConversationThread, _: MemoryStore) -> None:
-        for write in (thread.add_messages, thread.append):
-            with pytest.raises(ConfigError, match=r"^messages must be a"):
-                await write(given)
-        for name in ("messages", "tools", "settled"):
-            with pytest.raises(ConfigError, match=f"^{name} must be a list or tuple, got"):
-                await thread.commit(Change(**{name: given}))
-        assert thread.count == 2
-
-    told(story)
+    thread = await begun(store)
+    for write in (thread.add_messages, thread.append):
+        with pytest.raises(ConfigError, match=r"^messages must be a"):
+            await write(given)
+    for name in ("messages", "tools", "settled"):
+        with pytest.raises(ConfigError, match=f"^{name} must be a list or tuple, got"):
+            await thread.commit(Change(**{name: given}))
+    assert thread.count == 2
 
 
-def test_messages_may_come_in_anything_that_can_be_iterated() -> None:
+async def test_messages_may_come_in_anything_that_can_be_iterated(store: ThreadStore) -> None:
     """Messages may be a list, a tuple, a history, a generator or the values of a dict."""
-
-    async def story(thread: ConversationThread, _: MemoryStore) -> None:
-        ways = (SAID, tuple(SAID), History(SAID), iter(SAID), dict(enumerate(SAID)).values())
-        for given in ways:
-            await thread.add_messages(given)
-            await thread.append(one for one in SAID)
-        assert await thread.get_messages() == SAID * (1 + 2 * len(ways))
-
-    told(story)
+    thread = await begun(store)
+    ways = (SAID, tuple(SAID), History(SAID), iter(SAID), dict(enumerate(SAID)).values())
+    for given in ways:
+        await thread.add_messages(given)
+        await thread.append(one for one in SAID)
+    assert await thread.get_messages() == SAID * (1 + 2 * len(ways))
 
 
 WRONG: dict[str, tuple[str, Callable[[Any], Awaitable[Any]]]] = {
@@ -296,18 +264,15 @@ def _checkpointer(thread: ConversationThread) -> Any:
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_is_wrong_is_named(name: str) -> None:
+async def test_what_is_wrong_is_named(store: ThreadStore, name: str) -> None:
     """A wrong argument is an error that names it and what was expected, and writes nothing."""
     text, call = WRONG[name]
-
-    async def story(thread: ConversationThread, store: MemoryStore) -> None:
-        with pytest.raises(ConfigError, match=text):
-            await call(thread)
-        found = await store.find("t")
-        assert found is not None
-        assert found.head == thread.head
-
-    told(story)
+    thread = await begun(store)
+    with pytest.raises(ConfigError, match=text):
+        await call(thread)
+    found = await store.find("t")
+    assert found is not None
+    assert found.head == thread.head
 
 
 def test_a_checkpointer_needs_a_store() -> None:
@@ -317,16 +282,15 @@ def test_a_checkpointer_needs_a_store() -> None:
 
 
 @pytest.mark.parametrize("tenant", [None, 5, "a b", "\ud800", ""])
-def test_a_tenant_that_cannot_be_has_no_threads_to_list(tenant: Any) -> None:
+async def test_a_tenant_that_cannot_be_has_no_threads_to_list(
+    store: ThreadStore, tenant: Any
+) -> None:
     """Listing the threads of an owner that no thread can have is an error."""
-
-    async def story(_: ConversationThread, store: MemoryStore) -> None:
-        with pytest.raises(ThreadIdError, match="tenant of "):
-            await ThreadCheckpointer(store).list_ids(tenant=tenant)
-        with pytest.raises(ThreadIdError, match="tenant of "):
-            await store.delete_inactive(timedelta(days=1), tenant=tenant)
-
-    told(story)
+    await begun(store)
+    with pytest.raises(ThreadIdError, match="tenant of "):
+        await ThreadCheckpointer(store).list_ids(tenant=tenant)
+    with pytest.raises(ThreadIdError, match="tenant of "):
+        await store.delete_inactive(timedelta(days=1), tenant=tenant)
 
 
 def test_a_clock_returns_a_datetime() -> None:
@@ -339,20 +303,21 @@ def test_a_clock_returns_a_datetime() -> None:
         asyncio.run(run())
 
 
-@pytest.mark.parametrize("ttl", [timedelta.max, timedelta(days=365 * 8000), "1 day", timedelta(0)])
-@pytest.mark.parametrize("thread_id", ["t", "new"])
-def test_a_span_ends_within_the_calendar(ttl: Any, thread_id: str) -> None:
-    """A life whose end has no date is refused as one that is no span is, and no thread is made."""
+@pytest.mark.parametrize("span", [timedelta.max, timedelta(-30), timedelta(0), NOW, "a day"])
+async def test_a_span_is_above_zero_and_within_the_calendar(store: ThreadStore, span: Any) -> None:
+    """With any other span no thread is made, found to be old or deleted."""
+    await begun(store)
+    text = "not lead out of the years" if span == timedelta.max else "be a timedelta above zero"
+    for call in (
+        store.thread("t", ttl=span),
+        store.thread("new", ttl=span),
+        store.delete_inactive(span),
+        ThreadCheckpointer(store).delete_inactive(span),
+    ):
+        with pytest.raises(ConfigError, match=f"^(ttl|threshold) must {text}"):
+            await call
 
-    async def story(_: ConversationThread, store: MemoryStore) -> None:
-        with pytest.raises(ConfigError, match=r"^ttl must "):
-            await store.thread(thread_id, ttl=ttl)
-        assert [one.id async for one in store.threads()] == ["t"]
-        assert (
-            await store.thread("long", ttl=timedelta(days=365 * 7000))
-        ).head.expires_at is not None
-
-    told(story)
+    assert [one.id async for one in store.threads()] == ["t"]
 
 
 @pytest.mark.parametrize(
@@ -362,18 +327,15 @@ def test_a_span_ends_within_the_calendar(ttl: Any, thread_id: str) -> None:
         datetime.min.replace(tzinfo=timezone(timedelta(hours=5))),
     ],
 )
-def test_a_moment_has_a_year_in_utc(moment: datetime) -> None:
+async def test_a_moment_has_a_year_in_utc(store: ThreadStore, moment: datetime) -> None:
     """A time that is beyond the calendar in UTC, in which it is stored, is refused by its name."""
-
-    async def story(thread: ConversationThread, _: MemoryStore) -> None:
-        with pytest.raises(ConfigError, match=r"^expires_at must be between year 1 and 9999"):
-            await thread.set_expiry(moment)
-        assert thread.head.expires_at is None
-
-    told(story)
+    thread = await begun(store)
+    with pytest.raises(ConfigError, match=r"^expires_at must be between year 1 and 9999"):
+        await thread.set_expiry(moment)
+    assert thread.head.expires_at is None
 
 
-def test_odd_values_of_the_right_kind_are_taken() -> None:
+async def test_odd_values_of_the_right_kind_are_taken(store: ThreadStore) -> None:
     """
     Half characters, large numbers, numbers for keys, times and deep metadata are committed and read.
     """
@@ -390,43 +352,10 @@ def test_odd_values_of_the_right_kind_are_taken() -> None:
         STATE, metadata={"\ud800": "\0"}, iteration=2**70, termination_reason="\udfff"
     )
     run = ToolRun(call_id="c\ud800", name="n", result=(TextPart("\ud800"),))
-
-    async def story(thread: ConversationThread, store: MemoryStore) -> None:
-        await thread.commit(Change(messages=[rich], execution=odd, tools=[run], settled=["\ud800"]))
-        found = await store.find("t")
-        assert found is not None
-        assert (await found.get_messages())[-1].parts == rich.parts
-        assert found.execution_state == thread.execution_state
-        assert found.pending_tools == (run,)
-
-    told(story)
-
-
-@pytest.mark.parametrize(
-    ("threshold", "allowed"),
-    [
-        (timedelta.max, "not lead out of the years"),
-        (timedelta(days=-30), "be a timedelta above zero"),
-        (timedelta(0), "be a timedelta above zero"),
-        (NOW, "be a timedelta above zero"),
-        ("a day", "be a timedelta above zero"),
-        (None, "be a timedelta above zero"),
-    ],
-    ids=str,
-)
-def test_a_span_that_does_not_lie_behind_deletes_nothing(threshold: Any, allowed: str) -> None:
-    """
-    A span of the wrong sign deletes no thread, nor does what is no span; either is told in one line.
-    """
-
-    async def run() -> None:
-        store = MemoryStore()
-        await (await store.thread("t")).add_message(Message.user("said this moment"))
-        checkpointer = ThreadCheckpointer(store)
-        for delete in (store.delete_inactive, checkpointer.delete_inactive):
-            with pytest.raises(ConfigError, match=f"^threshold must {allowed}"):
-                await delete(threshold)
-
-        assert await store.find("t") is not None
-
-    asyncio.run(run())
+    thread = await begun(store)
+    await thread.commit(Change(messages=[rich], execution=odd, tools=[run], settled=["\ud800"]))
+    found = await store.find("t")
+    assert found is not None
+    assert (await found.get_messages())[-1].parts == rich.parts
+    assert found.execution_state == thread.execution_state
+    assert found.pending_tools == (run,)

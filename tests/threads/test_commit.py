@@ -24,29 +24,28 @@ ONE, TWO = Message.user("one"), Message.user("two")
 
 
 class Doubtful(MemoryStorage):
-    """
-    A storage whose connection breaks in the next commit, and which is then asked what became of it.
-    """
+    """A storage whose connection breaks in the next commit, and which is then asked about it."""
 
-    def __init__(self, *, steady: bool, makes: bool = False) -> None:
+    def __init__(self, *, steady: bool = False, makes: bool = False) -> None:
         super().__init__()
         self.ends_commits = steady
         self._makes = makes
         self.breaks = False
         self.blinds = False
+        self.others: Callable[[], Awaitable[object]] | None = None
         self.on_second_look: Callable[[], object] | None = None
 
     async def commit(self, key: ThreadKey, change: Change) -> None:
-        if not self.breaks:
+        is_broken, self.breaks = self.breaks, False
+        if self._makes or not is_broken:
             await super().commit(key, change)
-            return
-        self.breaks = False
-        if self._makes:
-            await super().commit(key, change)
-        if self.blinds:
-            self.on_second_look = _broken
-        message = "the connection broke"
-        raise CommitUnknownError(message)
+        if is_broken:
+            if self.others is not None:
+                await self.others()
+            if self.blinds:
+                self.on_second_look = _broken
+            message = "the connection broke"
+            raise CommitUnknownError(message)
 
     async def load(self, key: ThreadKey) -> StoredThread | None:
         if self.on_second_look is not None:
@@ -74,55 +73,45 @@ async def stored(store: ThreadStore) -> list[str]:
 
 @pytest.mark.parametrize("makes", [False, True], ids=["not made", "made"])
 @pytest.mark.parametrize("steady", [False, True], ids=["shielded", "steady"])
-def test_a_commit_cancelled_while_it_is_looked_for_is_there_once(steady: bool, makes: bool) -> None:
+async def test_a_commit_cancelled_while_it_is_looked_for_is_there_once(
+    steady: bool, makes: bool
+) -> None:
     """
     A task cancelled in the second look takes nothing for made, and the same commit again is made.
     """
-
-    async def run() -> list[str]:
-        storage = Doubtful(steady=steady, makes=makes)
-        store, thread = await begun(storage)
-        task = asyncio.create_task(thread.commit(Change(messages=[TWO], commit_id=NAME)))
-        storage.on_second_look = task.cancel
-        await asyncio.wait([task])
-        assert task.cancelled() or isinstance(task.exception(), StoreError)
-        assert thread.count <= len(await stored(store))
-        await thread.refresh()
-        await thread.commit(Change(messages=[TWO], commit_id=NAME))
-        return await stored(store)
-
-    assert asyncio.run(run()) == ["one", "two"]
+    storage = Doubtful(steady=steady, makes=makes)
+    store, thread = await begun(storage)
+    task = asyncio.create_task(thread.commit(Change(messages=[TWO], commit_id=NAME)))
+    storage.on_second_look = task.cancel
+    await asyncio.wait([task])
+    assert task.cancelled() or isinstance(task.exception(), StoreError)
+    assert thread.count <= len(await stored(store))
+    await thread.refresh()
+    await thread.commit(Change(messages=[TWO], commit_id=NAME))
+    assert await stored(store) == ["one", "two"]
 
 
-def test_what_was_not_made_can_be_tried_again_at_once() -> None:
+async def test_what_was_not_made_can_be_tried_again_at_once() -> None:
     """Behind the refusal of a commit that broke, the object stands where the store does."""
-
-    async def run() -> list[str]:
-        store, thread = await begun(Doubtful(steady=False))
-        with pytest.raises(StoreError, match="was not made"):
-            await thread.add_message(TWO)
+    store, thread = await begun(Doubtful(steady=False))
+    with pytest.raises(StoreError, match="was not made"):
         await thread.add_message(TWO)
-        return await stored(store)
+    await thread.add_message(TWO)
+    assert await stored(store) == ["one", "two"]
 
-    assert asyncio.run(run()) == ["one", "two"]
 
-
-def test_an_unknown_commit_tells_its_id() -> None:
+async def test_an_unknown_commit_tells_its_id() -> None:
     """
     Where nothing can be found out, the error holds the id under which the commit is made once.
     """
-
-    async def run() -> list[str]:
-        storage = Doubtful(steady=True, makes=True)
-        store, thread = await begun(storage)
-        storage.on_second_look = _broken
-        with pytest.raises(CommitUnknownError, match="commit again with the commit_id") as caught:
-            await thread.add_message(TWO)
-        await thread.refresh()
-        await thread.add_messages([TWO], commit_id=caught.value.commit_id)
-        return await stored(store)
-
-    assert asyncio.run(run()) == ["one", "two"]
+    storage = Doubtful(steady=True, makes=True)
+    store, thread = await begun(storage)
+    storage.on_second_look = _broken
+    with pytest.raises(CommitUnknownError, match="commit again with the commit_id") as caught:
+        await thread.add_message(TWO)
+    await thread.refresh()
+    await thread.add_messages([TWO], commit_id=caught.value.commit_id)
+    assert await stored(store) == ["one", "two"]
 
 
 _Call = Callable[[ThreadStore, ConversationThread], Awaitable[object]]
@@ -165,24 +154,20 @@ def _reduction() -> HistoryReductionState:
 
 
 @pytest.mark.parametrize("name", _CALLS)
-def test_an_error_names_the_id_of_what_can_be_committed_again(name: str) -> None:
+async def test_an_error_names_the_id_of_what_can_be_committed_again(name: str) -> None:
     """What `commit` takes can be made again under its id; for anything else it says where to look."""
-
-    async def run() -> CommitUnknownError:
-        storage = Doubtful(steady=True, makes=True)
-        store, thread = await begun(storage)
-        storage.breaks = False
-        await thread.commit(
-            Change(execution=open_state(thread, "note"), tools=[ToolRun(call_id="c", name="n")])
-        )
-        if name == "undo_reduction":
-            await thread.save_reduction(_reduction())
-        storage.breaks, storage.blinds = True, True
-        with pytest.raises(CommitUnknownError) as caught:
-            await _CALLS[name](store, thread)
-        return caught.value
-
-    error = asyncio.run(run())
+    storage = Doubtful(steady=True, makes=True)
+    store, thread = await begun(storage)
+    storage.breaks = False
+    await thread.commit(
+        Change(execution=open_state(thread, "note"), tools=[ToolRun(call_id="c", name="n")])
+    )
+    if name == "undo_reduction":
+        await thread.save_reduction(_reduction())
+    storage.breaks, storage.blinds = True, True
+    with pytest.raises(CommitUnknownError) as caught:
+        await _CALLS[name](store, thread)
+    error = caught.value
     way = "Refresh, and check whether it is there"
     is_named = name in {**_NAMED, **_OTHERS}
     if is_named:
@@ -196,114 +181,71 @@ def test_an_error_names_the_id_of_what_can_be_committed_again(name: str) -> None
 
 @pytest.mark.parametrize("makes", [False, True], ids=["not made", "made"])
 @pytest.mark.parametrize("name", _MAKING)
-def test_a_thread_that_may_have_been_made_is_looked_for(name: str, *, makes: bool) -> None:
+async def test_a_thread_that_may_have_been_made_is_looked_for(name: str, *, makes: bool) -> None:
     """`find` tells whether the thread of the error is there, and where it is not it can be made."""
-
-    async def run() -> None:
-        storage = Doubtful(steady=True, makes=makes)
-        store, thread = await begun(storage)
-        storage.blinds = True
-        with pytest.raises(CommitUnknownError, match="`find`"):
-            await _MAKING[name](store, thread)
-        assert (await store.find("u") is not None) == makes
-        if not makes:
-            await _MAKING[name](store, thread)
-            assert await store.find("u") is not None
-
-    asyncio.run(run())
+    storage = Doubtful(steady=True, makes=makes)
+    store, thread = await begun(storage)
+    storage.blinds = True
+    with pytest.raises(CommitUnknownError, match="`find`"):
+        await _MAKING[name](store, thread)
+    assert (await store.find("u") is not None) == makes
+    if not makes:
+        await _MAKING[name](store, thread)
+        assert await store.find("u") is not None
 
 
-class Crowded(MemoryStorage):
-    """A storage whose connection breaks behind a commit, and in which others write then."""
-
-    def __init__(self, *, others: int) -> None:
-        super().__init__()
-        self._others = others
-        self.breaks = False
-
-    async def commit(self, key: ThreadKey, change: Change) -> None:
-        await super().commit(key, change)
-        if not self.breaks:
-            return
-        self.breaks = False
-        other = await ThreadStore(self).find(key.id)
-        assert other is not None
-        for number in range(self._others):
-            await other.add_message(Message.user(f"other {number}"))
-        message = "the connection broke"
-        raise CommitUnknownError(message)
+async def say(thread: ConversationThread, count: int) -> None:
+    """Add *count* messages, one by one."""
+    for number in range(count):
+        await thread.add_message(Message.user(f"other {number}"))
 
 
 @pytest.mark.parametrize("others", [REMEMBERED_COMMITS - 1, REMEMBERED_COMMITS, 20])
 @pytest.mark.parametrize("name", _NAMED)
-def test_a_forgotten_commit_is_not_made_again(name: str, others: int) -> None:
+async def test_a_forgotten_commit_is_not_made_again(name: str, others: int) -> None:
     """Where others have written more than is remembered, the error has no id and says to look."""
+    storage = Doubtful(makes=True)
+    store, thread = await begun(storage)
 
-    async def run() -> tuple[CommitUnknownError | None, list[str]]:
-        storage = Crowded(others=others)
-        store = ThreadStore(storage)
-        thread = await store.thread("t")
-        storage.breaks = True
-        error = None
-        try:
-            await _NAMED[name](store, thread)
-        except CommitUnknownError as caught:
-            error = caught
-        return error, await stored(store)
+    async def crowd() -> None:
+        other = await store.find("t")
+        assert other is not None
+        await say(other, others)
 
-    error, texts = asyncio.run(run())
+    storage.others = crowd
+    error = None
+    try:
+        await _NAMED[name](store, thread)
+    except CommitUnknownError as caught:
+        error = caught
 
-    assert texts.count("two") == 1
+    assert (await stored(store)).count("two") == 1
     assert (error is None) == (others < REMEMBERED_COMMITS)
     if error is not None:
         assert error.commit_id is None
         assert str(error).endswith("Refresh, and check whether it is there")
 
 
-class Replaced(MemoryStorage):
-    """
-    A storage whose connection breaks before a commit, and in which the thread is made again then.
-    """
-
-    def __init__(self, *, others: int) -> None:
-        super().__init__()
-        self._others = others
-        self.breaks = False
-
-    async def commit(self, key: ThreadKey, change: Change) -> None:
-        if not self.breaks:
-            await super().commit(key, change)
-            return
-        self.breaks = False
-        await self.delete(key)
-        again = await ThreadStore(self).thread(key.id)
-        for number in range(self._others):
-            await again.add_message(Message.user(f"other {number}"))
-        message = "the connection broke"
-        raise CommitUnknownError(message)
-
-
 @pytest.mark.parametrize("others", [0, 1, 2, 20])
 @pytest.mark.parametrize("name", _NAMED)
-def test_a_commit_is_not_looked_for_in_a_thread_made_anew(name: str, others: int) -> None:
-    """
-    Where the thread of a commit that broke was made again, it is not found, and the new one is left.
-    """
+async def test_a_commit_is_not_looked_for_in_a_thread_made_anew(name: str, others: int) -> None:
+    """If the thread of a commit that broke was made again, the new one is left as it is."""
+    storage = Doubtful()
+    store, thread = await begun(storage)
 
-    async def run() -> tuple[int, list[str]]:
-        storage = Replaced(others=others)
-        store = ThreadStore(storage)
-        thread = await store.thread("t")
-        await thread.add_message(ONE)
-        storage.breaks = True
-        for _ in range(2):
-            with pytest.raises(ThreadNotFoundError, match="'t'"):
-                await _NAMED[name](store, thread)
-        found = await store.find("t")
-        assert found is not None
-        return found.head.revision, await stored(store)
+    async def replace() -> None:
+        await store.delete("t")
+        await say(await store.thread("t"), others)
 
-    assert asyncio.run(run()) == (others + 1, [f"other {number}" for number in range(others)])
+    storage.others = replace
+    for _ in range(2):
+        with pytest.raises(ThreadNotFoundError, match="'t'"):
+            await _NAMED[name](store, thread)
+    found = await store.find("t")
+
+    assert found is not None
+    assert found.head.revision == others + 1
+    assert await stored(store) == [f"other {number}" for number in range(others)]
 
 
 def _broken() -> None:
@@ -311,21 +253,17 @@ def _broken() -> None:
     raise StoreError(message)
 
 
-def test_an_append_is_repeated_under_its_id() -> None:
+async def test_an_append_is_repeated_under_its_id() -> None:
     """
     An append that was cancelled behind its beginning is stored once, however often it is repeated.
     """
-
-    async def run() -> list[str]:
-        store, thread = await begun(Doubtful(steady=False, makes=True))
-        task = asyncio.create_task(thread.append([TWO], commit_id=NAME))
-        await asyncio.sleep(0)
-        task.cancel()
-        await asyncio.wait([task])
-        other = await store.find("t")
-        assert other is not None
-        for each in (thread, other, thread):
-            await each.append([TWO], commit_id=NAME)
-        return await stored(store)
-
-    assert asyncio.run(run()) == ["one", "two"]
+    store, thread = await begun(Doubtful(steady=False, makes=True))
+    task = asyncio.create_task(thread.append([TWO], commit_id=NAME))
+    await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.wait([task])
+    other = await store.find("t")
+    assert other is not None
+    for each in (thread, other, thread):
+        await each.append([TWO], commit_id=NAME)
+    assert await stored(store) == ["one", "two"]

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from foldline.errors import StoreCorruptError, StoreVersionError
+from foldline.reduction.state import is_kept
 from foldline.threads.head import HEAD_FORMAT, Head, decode_head, encode_head
 
 
@@ -14,7 +15,7 @@ HEAD = Head(epoch=bytes(16), created_at=NOW, last_activity=NOW)
 
 
 def test_a_head_comes_back_equal() -> None:
-    """Every field of a head survives being written and read."""
+    """Every field of a head survives being written and read, and its format is always written."""
     head = Head(
         epoch=bytes(range(16)),
         created_at=NOW,
@@ -37,10 +38,6 @@ def test_a_head_comes_back_equal() -> None:
     assert decode_head(encode_head(head)) == head
     assert decode_head(encode_head(HEAD)) == HEAD
     assert head.length == 7
-
-
-def test_the_number_of_the_form_is_always_written() -> None:
-    """A stored head names its format even where it is the usual one."""
     assert msgspec.msgpack.decode(encode_head(HEAD))["format"] == HEAD_FORMAT
 
 
@@ -95,7 +92,7 @@ def test_what_was_archived_is_known_at_every_stored_fold() -> None:
             head = head.archiving(fold * 10, fold=fold)
         head = msgspec.structs.replace(head, folds=fold)
         archived[fold] = head.archived
-        stored = {one for one in stored | {fold} if _is_stored(one, newest=fold)}
+        stored = {one for one in stored | {fold} if is_kept(one, fold)}
     known = {fold: head.fallen_back(fold).archived for fold in stored}
 
     assert known == {fold: archived[fold] for fold in stored}
@@ -115,9 +112,3 @@ def test_what_was_archived_goes_with_its_reductions() -> None:
     assert head.with_folds({1: 2, 4: 1}).archives == ((4, 2),)
     assert head.with_folds({6: 20}).archives == ((6, 16),)
     assert head.with_folds({1: 2}).archives == head.with_folds({}).archives == ()
-
-
-def _is_stored(fold: int, *, newest: int) -> bool:
-    """Whether a fold is still stored: the last 16, of the last 256 every 16th, and so on."""
-    behind = newest - fold
-    return all(fold % stride == 0 for stride in (16, 256) if behind >= stride)

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 
 import pytest
+from msgspec import structs
 
 from foldline.errors import CheckpointError, CheckpointStaleError, RunStartError
 from foldline.threads.loop_state import AgentLoopState, CurrentMessages
@@ -18,23 +19,13 @@ OPEN = AgentLoopState(
 )
 
 
-def test_nothing_to_start_from_is_an_error_with_three_ways() -> None:
-    """Without checkpoint, input and history the error lists the three options."""
-    with pytest.raises(RunStartError) as caught:
-        run_start("t-1", None, count=0, has_input=False)
-
-    text = str(caught.value)
-    assert "'t-1'" in text
-    assert all(way in text for way in ("(1) pass new messages", "(2) use", "(3) resume"))
-
-
 @pytest.mark.parametrize("state", [None, OPEN.terminated("done")])
 def test_without_an_open_run_input_and_history_decide(state: AgentLoopState | None) -> None:
-    """Without a checkpoint, or with one of a run that has ended, a run is fresh or continues."""
+    """It is fresh with input, continues without, and has three options if there is nothing."""
     assert run_start("t", state, count=0, has_input=True) == "fresh"
     assert run_start("t", state, count=9, has_input=True) == "fresh"
     assert run_start("t", state, count=9, has_input=False) == "continue"
-    with pytest.raises(RunStartError):
+    with pytest.raises(RunStartError, match=r"'t' .*\(1\) pass new .*\(2\) use .*\(3\) resume"):
         run_start("t", state, count=0, has_input=False)
 
 
@@ -45,13 +36,9 @@ def test_an_open_run_is_resumed() -> None:
 
 def test_input_into_an_open_run_is_refused() -> None:
     """New messages on an open run are an error that names the thread and the iteration."""
-    with pytest.raises(RunStartError) as caught:
-        run_start("t-1", OPEN, count=5, has_input=True)
-
-    text = str(caught.value)
-    assert "Cannot add new messages when resuming mid-execution" in text
-    assert "'t-1' is at iteration 4" in text
-    assert "abandon_run" in text
+    text = "Cannot add new messages when resuming .*'t' is at iteration 4.*abandon_run"
+    with pytest.raises(RunStartError, match=text):
+        run_start("t", OPEN, count=5, has_input=True)
 
 
 def test_a_checkpoint_of_another_length_is_stale() -> None:
@@ -63,9 +50,5 @@ def test_a_checkpoint_of_another_length_is_stale() -> None:
 
 def test_a_checkpoint_that_cannot_be_is_refused() -> None:
     """An open run with an impossible number in it is not resumed."""
-    state = AgentLoopState(
-        run_id="r", conversation_id="c", started_at=OPEN.started_at, iteration=-1
-    )
-
     with pytest.raises(CheckpointError, match="invalid iteration: -1"):
-        run_start("t", state, count=0, has_input=False)
+        run_start("t", structs.replace(OPEN, iteration=-1), count=5, has_input=False)

@@ -1,6 +1,5 @@
 """Tool calls between intent and answer."""
 
-import asyncio
 from itertools import product
 
 import pytest
@@ -41,22 +40,20 @@ def test_a_key_differs_with_everything_it_is_made_of() -> None:
 
 
 @pytest.mark.parametrize("is_answered", [False, True], ids=["waiting", "answered"])
-def test_a_call_waits_for_an_answer_of_its_own(is_answered: bool) -> None:
+async def test_a_call_waits_for_an_answer_of_its_own(is_answered: bool) -> None:
     """
     An answer settles the call before it; a later one under the same id waits until it is answered.
     """
     call = ToolCallPart("c", "t", "{}")
     asked, answer = Message.assistant(tool_calls=[call]), Message.tool("c", "done")
     first, second = (ToolRun(call_id="c", name="t", key=key) for key in "12")
-
-    async def live() -> list[tuple[ToolRun, ...]]:
-        async with MemoryStore() as store:
-            thread = await store.thread("a")
-            await thread.commit(Change(messages=[asked], tools=[first]))
-            said = [answer, asked, answer] if is_answered else [answer, asked]
-            await thread.commit(Change(messages=said, tools=[second]))
-            found = await store.find("a")
-            assert found is not None
-            return [thread.pending_tools, found.pending_tools]
-
-    assert asyncio.run(live()) == ([(), ()] if is_answered else [(second,), (second,)])
+    async with MemoryStore() as store:
+        thread = await store.thread("a")
+        await thread.commit(Change(messages=[asked], tools=[first]))
+        said = [answer, asked, answer] if is_answered else [answer, asked]
+        await thread.commit(Change(messages=said, tools=[second]))
+        found = await store.find("a")
+        assert found is not None
+        assert [thread.pending_tools, found.pending_tools] == (
+            [(), ()] if is_answered else [(second,), (second,)]
+        )

@@ -144,15 +144,11 @@ def test_the_span_of_a_caller_is_the_parent_of_the_turn() -> None:
     assert [parent_of(span) for span in turns] == [request.get_span_context().span_id] * 3
 
 
-def test_a_stream_is_traced_as_a_stream() -> None:
+async def test_a_stream_is_traced_as_a_stream() -> None:
     """A streamed call says so and when it began; the vendor's spans nest under it."""
     watched = watch()
-
-    async def main() -> None:
-        async for _ in agent_of(watched, "hello you").run_stream("hi"):
-            pass
-
-    asyncio.run(main())
+    async for _ in agent_of(watched, "hello you").run_stream("hi"):
+        pass
     chat = watched.span("chat gpt-5-mini")
 
     assert attributes(chat)["gen_ai.request.stream"] is True
@@ -191,28 +187,24 @@ def test_a_fold_by_the_model_of_the_agent_is_a_call_inside_of_it() -> None:
     assert parent_of(answering) == parent_of(fold)
 
 
-def test_a_fold_in_the_background_belongs_to_its_turn() -> None:
+async def test_a_fold_in_the_background_belongs_to_its_turn() -> None:
     """A fold that nobody waits for is a child of the turn that wanted it, and counted once."""
     watched = watch()
     writer = Writer(watched.provider.get_tracer("writer"))
-
-    async def main() -> None:
-        async with BackgroundFold() as ahead:
-            agent = agent_of(
-                watched,
-                "one",
-                "two",
-                history_reduction=REDUCING,
-                summarizer=writer,
-                background_fold=ahead,
-            )
-            thread = await MemoryStore().thread("t-9")
-            await thread.add_messages(talk(10))
-            await agent.run("now", thread=thread)
-            await asyncio.sleep(0.01)
-            await agent.run("then", thread=thread)
-
-    asyncio.run(main())
+    async with BackgroundFold() as ahead:
+        agent = agent_of(
+            watched,
+            "one",
+            "two",
+            history_reduction=REDUCING,
+            summarizer=writer,
+            background_fold=ahead,
+        )
+        thread = await MemoryStore().thread("t-9")
+        await thread.add_messages(talk(10))
+        await agent.run("now", thread=thread)
+        await asyncio.sleep(0.01)
+        await agent.run("then", thread=thread)
 
     assert parent_of(watched.span("compact_history")) == id_of(
         named(watched, "invoke_agent helper")[0]
@@ -235,18 +227,14 @@ def test_a_refused_request_is_a_failed_call_before_the_next() -> None:
     assert watched.span("invoke_agent helper").status.status_code is StatusCode.UNSET
 
 
-def test_a_failing_model_fails_the_turn_and_resuming_is_a_turn_of_its_own() -> None:
+async def test_a_failing_model_fails_the_turn_and_resuming_is_a_turn_of_its_own() -> None:
     """The error is on call and turn; the turn that goes on says that it resumes."""
     watched = watch()
     agent = agent_of(watched, ModelError("the vendor is away"), "here again")
-
-    async def main() -> None:
-        thread = await MemoryStore().thread("t-1")
-        with pytest.raises(ModelError):
-            await agent.run("hi", thread=thread)
-        await agent.run(thread=thread)
-
-    asyncio.run(main())
+    thread = await MemoryStore().thread("t-1")
+    with pytest.raises(ModelError):
+        await agent.run("hi", thread=thread)
+    await agent.run(thread=thread)
     first, second = named(watched, "invoke_agent helper")
 
     assert attributes(first)["error.type"] == "model"
@@ -296,17 +284,13 @@ def test_a_cancelled_turn_ends_its_spans() -> None:
     assert all(span.status.status_code is StatusCode.UNSET for span in others)
 
 
-def test_a_stream_that_is_left_ends_its_spans() -> None:
+async def test_a_stream_that_is_left_ends_its_spans() -> None:
     """Closing a stream in the middle of an answer ends its call and its turn as cancelled."""
     watched = watch()
-
-    async def main() -> None:
-        async with agent_of(watched, "hello to all of you").run_stream("hi") as stream:
-            async for event in stream:
-                if isinstance(event, TextDeltaEvent):
-                    break
-
-    asyncio.run(main())
+    async with agent_of(watched, "hello to all of you").run_stream("hi") as stream:
+        async for event in stream:
+            if isinstance(event, TextDeltaEvent):
+                break
 
     assert "foldline.cancelled" in attributes(watched.span("invoke_agent helper"))
 

@@ -101,7 +101,7 @@ def test_what_cannot_be_read_does_not_run() -> None:
     assert ran == []
 
 
-def test_a_blocking_function_runs_beside_the_loop() -> None:
+async def test_a_blocking_function_runs_beside_the_loop() -> None:
     """It has a thread of its own, with the context variables of the turn, and blocks nobody."""
     seen: list[tuple[bool, str]] = []
     go = threading.Event()
@@ -111,14 +111,12 @@ def test_a_blocking_function_runs_beside_the_loop() -> None:
         WHO.set("the tool")
         return str(go.wait(5))
 
-    async def turn() -> tuple[ToolAnswer, str]:
-        WHO.set("the turn")
-        task = asyncio.create_task(run_tool(tool(block), "", CONTEXT))
-        await asyncio.sleep(0.01)
-        go.set()
-        return await task, WHO.get()
+    WHO.set("the turn")
+    task = asyncio.create_task(run_tool(tool(block), "", CONTEXT))
+    await asyncio.sleep(0.01)
+    go.set()
 
-    assert asyncio.run(turn()) == (good("True"), "the turn")
+    assert (await task, WHO.get()) == (good("True"), "the turn")
     assert seen == [(False, "the turn")]
 
 
@@ -216,17 +214,13 @@ def test_a_blocking_tool_outlives_its_timeout() -> None:
     assert ended.wait(5)
 
 
-def test_the_end_of_the_loop_does_not_wait_for_a_tool() -> None:
+async def test_the_end_of_the_loop_does_not_wait_for_a_tool() -> None:
     """A tool that hangs holds up neither the loop nor later tools."""
     go = threading.Event()
     started = time.monotonic()
-
-    async def turns() -> list[ToolAnswer]:
-        hanging = [tool(lambda: go.wait(9), name="t", timeout=0.02) for _ in range(64)]
-        answers = await asyncio.gather(*(run_tool(one, "", CONTEXT) for one in hanging))
-        return [*answers, await run_tool(tool(plain), '{"a": 1}', CONTEXT)]
-
-    *failed, last = asyncio.run(turns())
+    hanging = [tool(lambda: go.wait(9), name="t", timeout=0.02) for _ in range(64)]
+    answers = await asyncio.gather(*(run_tool(one, "", CONTEXT) for one in hanging))
+    *failed, last = [*answers, await run_tool(tool(plain), '{"a": 1}', CONTEXT)]
     waited = time.monotonic() - started
     go.set()
 
@@ -235,23 +229,19 @@ def test_the_end_of_the_loop_does_not_wait_for_a_tool() -> None:
     assert waited < 5
 
 
-def test_what_comes_too_late_is_dropped() -> None:
+async def test_what_comes_too_late_is_dropped() -> None:
     """A thread that ends after its turn was cancelled does no harm to the loop."""
     go, told = threading.Event(), list[dict[str, object]]()
-
-    async def turn() -> None:
-        asyncio.get_running_loop().set_exception_handler(lambda _, problem: told.append(problem))
-        task = asyncio.create_task(run_tool(tool(partial(go.wait, 9), name="t"), "", CONTEXT))
-        await asyncio.sleep(0.01)
-        task.cancel()
-        await asyncio.wait([task])
-        go.set()
-        for thread in threading.enumerate():
-            if thread.name == "tool t":
-                thread.join(5)
-        await asyncio.sleep(0)
-
-    asyncio.run(turn())
+    asyncio.get_running_loop().set_exception_handler(lambda _, problem: told.append(problem))
+    task = asyncio.create_task(run_tool(tool(partial(go.wait, 9), name="t"), "", CONTEXT))
+    await asyncio.sleep(0.01)
+    task.cancel()
+    await asyncio.wait([task])
+    go.set()
+    for thread in threading.enumerate():
+        if thread.name == "tool t":
+            thread.join(5)
+    await asyncio.sleep(0)
 
     assert told == []
 
