@@ -45,7 +45,7 @@ def each(name: str) -> list[Any]:
     ]
 
 
-def varied(draw: st.DrawFn, value: Any, key: str = "") -> Any:
+def varied(draw: Callable[[Any], Any], value: Any, key: str = "") -> Any:
     """Return *value* with other texts in it, unknown keys, and its keys in any order."""
     if isinstance(value, list):
         return [varied(draw, one) for one in value]
