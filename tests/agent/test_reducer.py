@@ -296,7 +296,7 @@ def test_what_went_wrong_is_logged_without_content(caplog: pytest.LogCaptureFixt
 def test_a_format_that_is_never_sent_is_refused() -> None:
     """Telemetry is read and written, but no model takes it."""
     items = [{"role": "user", "parts": [{"type": "text", "content": "a"}]}]
-    with pytest.raises(FormatError, match=r"format must be one that models accept .*, got 'otel'"):
+    with pytest.raises(FormatError, match=r"format must be one of .*, got 'otel'"):
         reducer().reduce_sync(items)
 
 

@@ -219,7 +219,10 @@ class Turn:
     async def _act(self, said: Sequence[Message], calls: Sequence[ToolCallPart]) -> None:
         options, state = self._setup.options, self._at.state
         repeat = repeated_call(state, calls, options)
-        reason = _unknown_tools(calls, tuple(self._setup.tools), options)
+        unknown = sorted({call.name for call in calls}.difference(self._setup.tools))
+        reason = None
+        if unknown and options.terminate_on_unknown_tools:
+            reason = f"Unknown tools requested: {', '.join(unknown)}"
         if repeat is not None:
             reason = repeat.text
             self._emit(repeat)
@@ -301,12 +304,3 @@ def repeated_call(
                 iteration=state.iteration, name=call.name, count=count, text=text
             )
     return None
-
-
-def _unknown_tools(
-    calls: Sequence[ToolCallPart], known: Sequence[str], options: AgentOptions
-) -> str | None:
-    unknown = sorted({call.name for call in calls}.difference(known))
-    if not unknown or not options.terminate_on_unknown_tools:
-        return None
-    return f"Unknown tools requested: {', '.join(unknown)}"
