@@ -142,7 +142,6 @@ class Turn:
             await self._answer_pending()
 
     async def _answer_pending(self) -> None:
-        """Answer the calls that a crash has left without answers."""
         calls = _unanswered(self._at.messages)
         pending = len(self._thread.pending_tools)
         if not calls:
@@ -240,7 +239,6 @@ class Turn:
         await self._run_tools(batch)
 
     def _refusals(self, calls: Sequence[ToolCallPart], reason: str) -> list[Message]:
-        """Return answers to calls that are not run, and the text that the user sees."""
         now = self._thread.now()
         answers = [Message.tool(call.id, f"Not run. {reason}", name=call.name) for call in calls]
         shown = signed(Message.assistant(reason), now, agent=self._setup.agent)
