@@ -43,6 +43,7 @@ ANY_READERS = (
     "threads/loop_state.py",  # tells msgspec how a field of its own looks as JSON
     "threads/snapshot.py",  # reads documents of other programs
     "threads/stores/postgres/",  # rows of a database have no type
+    "threads/stores/redis/",  # the same
     "threads/stores/sqlite/",  # the same
 )
 

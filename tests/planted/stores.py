@@ -62,35 +62,34 @@ PostgreSQL gives a thread to any tenant
 threads/stores/redis/link.py: threads/stores/test_redis_failover.py
 Redis stays with the node that was demoted
 -                 self._client = self._make_client()
--             await
 +                 pass
-+             await
 
-threads/stores/redis/lua/commit.lua: threads/stores/test_redis_storage.py::test_conformance
+threads/stores/redis/store.lua: threads/stores/test_redis_storage.py::test_conformance
 Redis takes any revision
-- if (actual or '0') ~= expected then
-+ if expected == '' then
+- if actual ~= change.revision then
++ if change.revision < 0 then
 Redis takes any epoch
-- if not is_new and current ~= epoch then
+- if not is_new and current ~= change.epoch then
 + if not is_new and not current then
+Redis makes a fork of what is left
+- if not copied or length < change.count then
++ if not copied then
 a rewind in Redis leaves marks of system messages
 -   redis.call('ZREMRANGEBYSCORE', of('systems', id), at, '+inf')
 Redis prunes what a kept epoch needs
 - if kept[one.id] then
-+ if one.id == after then
-
-threads/stores/redis/lua/flatten.lua: threads/stores/test_recordings.py::test_a_redis_is_what_it_was
-a migrated row in Redis names no origin
-- string.sub(row, 1, 1) .. origin .. string.sub(row, 2)
-+ row
-
-threads/stores/redis/lua/layout.lua: threads/stores/test_redis_storage.py::test_conformance
++ if one.id == current then
 tenants share the keys in Redis
 - return base .. '/' .. kind .. '/' .. tenant .. '/' .. name
 + return base .. '/' .. kind .. '/' .. name
 Redis shows the last rows that were replaced
 - if is_found and one.at < low then
 + if is_found then
+
+threads/stores/redis/store.lua: threads/stores/test_recordings.py::test_a_redis_is_what_it_was
+a migrated row in Redis names no origin
+- string.sub(row, 1, 1) .. origin .. string.sub(row, 2)
++ row
 
 threads/stores/sqlite/backup.py: threads/stores/test_sqlite_identity.py
 a backup is the same file as its store

@@ -109,7 +109,7 @@ no seal is checked
 
 threads/rescue.py: threads/test_verify.py
 a rescue believes a row that does not fit
-- is_damaged = bool(before) and self._is_proven and not is_right
+- is_damaged = bool(before) and is_proven and not is_right
 + is_damaged = False
 
 threads/row.py: threads/test_row.py

@@ -12,7 +12,6 @@ from foldline.errors import (
     ThreadConflictError,
     ThreadExistsError,
 )
-from foldline.history.history import History
 from foldline.history.messages import Message
 from foldline.history.parts import ToolCallPart
 from foldline.reduction.state import HistoryReductionState
@@ -20,7 +19,7 @@ from foldline.threads.change import Change
 from foldline.threads.loop_state import AgentLoopState
 from foldline.threads.store import MessageStore, ThreadStore
 from foldline.threads.tools import INTERRUPTED, ToolRun
-from tests.threads.canaries import NOW
+from tests.threads.canaries import NOW, reduction_of
 from tests.threads.clock import Clock
 
 
@@ -36,16 +35,7 @@ TALK = [
 
 
 def _reduction(messages: list[Message], cut: int) -> HistoryReductionState:
-    history = History(messages)
-    return HistoryReductionState.create(
-        history,
-        "summary",
-        cut,
-        target_count=2,
-        reduction_threshold=1,
-        message_count_at_reduction=len(history),
-        created_at=START,
-    )
+    return reduction_of(messages, cut, "summary")
 
 
 async def test_messages_are_readable_after_adding(store: ThreadStore) -> None:

@@ -74,12 +74,7 @@ class Planned(NamedTuple):
 
 
 def plan(context: StoreContext, record: ThreadRecord, change: Change) -> Planned:
-    """
-    Return the commit that makes *change* on *record*, which has revision 0 if the commit makes it.
-
-    Raises:
-        CheckpointError: A number in the execution state is invalid.
-    """
+    """Return the commit of *change* on *record*, which has revision 0 if the commit makes it."""
     reduction, vault = change.reduction, context.vault
     is_fold = isinstance(reduction, HistoryReductionState) and not reduction.is_same_as(
         record.reduction
@@ -123,13 +118,9 @@ def plan(context: StoreContext, record: ThreadRecord, change: Change) -> Planned
 
 
 def _settled(record: ThreadRecord, change: Change) -> set[str]:
-    """
-    Return the calls whose answers are messages now, and those that the change names.
-
-    A vendor may use the id of an answered call again: what is stored for such a call stays until
-    it has an answer of its own. So a change that makes a thread out of a history says itself which
-    calls wait.
-    """
+    """Return the calls whose answers are messages now, and those that the change names."""
+    # A vendor may use the id of an answered call again: what is stored for such a call stays until
+    # it has an answer of its own. So a change that makes a thread says itself which calls wait.
     if not record.head.revision:
         return set(change.settled)
     begun = {run.call_id for run in change.tools}
@@ -272,23 +263,15 @@ class OneLoopLock:
             self._users -= 1
 
 
-def _ignore(*_: object) -> None:
-    pass
-
-
-async def carry_out(context: StoreContext, planned: Planned, adopt: _Adopt = _ignore) -> None:
+async def carry_out(
+    context: StoreContext, planned: Planned, adopt: _Adopt = lambda *_: None
+) -> None:
     """
     Make the commit *planned*; one that has begun ends even if the task is cancelled.
 
     Once it was made, *adopt* gets the thread and its new rows, before anything is raised or
     returned. If an empty commit was made in its place, so that it cannot arrive any more, the rows
-    are None.
-
-    Raises:
-        ThreadConflictError: The thread is at another revision; nothing was written.
-        ThreadNotFoundError: There is no such thread any more.
-        StoreError: The storage failed; nothing was written.
-        CommitUnknownError: It failed, and whether it was written is unknown.
+    are None. It raises what `ThreadStorage.commit` does.
     """
     commit = _commit(context, planned, adopt)
     try:

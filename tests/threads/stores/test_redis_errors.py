@@ -4,7 +4,7 @@ import pytest
 from redis import exceptions
 
 from foldline.errors import CommitUnknownError, StoreBusyError, StoreError
-from foldline.threads.stores.redis.faults import is_elsewhere, store_error
+from foldline.threads.stores.redis.link import store_error
 
 
 SECRET = "the bride wore green"
@@ -20,8 +20,8 @@ SECRET = "the bride wore green"
         (exceptions.ReadOnlyError("x"), StoreError, "READONLY"),
         (exceptions.MovedError("3999 127.0.0.1:6381"), StoreError, "MOVED"),
         (exceptions.MasterDownError("x"), StoreError, "MASTERDOWN"),
-        (exceptions.ClusterDownError("x"), StoreError, "CLUSTERDOWN"),
-        (exceptions.ClusterCrossSlotError("x"), StoreError, "CROSSSLOT"),
+        (exceptions.ResponseError("Error running script: 9: WRONGTYPE x"), StoreError, "prefix"),
+        (exceptions.ResponseError("NOREPLICAS Not enough"), StoreError, "NOREPLICAS"),
         (exceptions.ResponseError("MISCONF Errors writing"), StoreError, "MISCONF"),
         (exceptions.ResponseError(f"BUSY {SECRET}"), StoreBusyError, "BUSY"),
         (
@@ -64,23 +64,3 @@ def test_errors_of_a_read(error: Exception, kind: type[StoreError]) -> None:
 
     assert type(found) is kind
     assert SECRET not in str(found)
-
-
-@pytest.mark.parametrize(
-    ("error", "expected"),
-    [
-        (exceptions.BusyLoadingError("x"), True),
-        (exceptions.MasterDownError("x"), True),
-        (exceptions.MovedError("3999 127.0.0.1:6381"), True),
-        (exceptions.ReadOnlyError("x"), True),
-        (exceptions.ResponseError("Error running script: @user_script:9: -READONLY x"), True),
-        (exceptions.ResponseError(f"unknown {SECRET}"), False),
-        (exceptions.NoPermissionError("x"), False),
-        (exceptions.OutOfMemoryError("x"), False),
-        (exceptions.ConnectionError("READONLY"), False),
-        (TimeoutError(), False),
-    ],
-)
-def test_errors_of_another_place(error: Exception, expected: bool) -> None:
-    """Only the refusal of a Redis that is the wrong one is worth a call elsewhere."""
-    assert is_elsewhere(error) is expected

@@ -1,7 +1,8 @@
 """Bringing a Redis store of layout 1 up to date."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
 from math import inf
 
 import pytest
@@ -19,30 +20,33 @@ from tests.threads.stores.redis_image import image, tell
 
 
 NAME = "redis-1"
-KINDS = {"epochs", "fence", "format", "live", "names", "replaced", "systems", "tenants", "thread"}
+KINDS = {"epochs", "format", "live", "names", "replaced", "systems", "tenants", "thread", "threads"}
+# How much of a migration is done when it is killed, in the slow tests.
+SHARES = (0.02, 0.6, 0.8, 0.95, 0.99)
 
 
 class Killed(BaseException):
     """What ends a migration in these tests."""
 
 
-class Calls:
-    """The calls to a Redis: how many there were, and after how many the program is killed."""
+@contextmanager
+def counted(most: float = inf) -> Generator[list[str]]:
+    """Yield the calls to any Redis; the program is killed after so many."""
+    made: list[str] = []
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, most: float = inf) -> None:
-        self.made = 0
-        self._most = most
-        for name in ("ask", "run"):
-            monkeypatch.setattr(RedisLink, name, self._counted(getattr(RedisLink, name)))
-
-    def _counted(self, call: Callable[..., Awaitable[object]]) -> Callable[..., Awaitable[object]]:
-        async def counted(*given: object, **options: object) -> object:
-            if self.made >= self._most:
+    def watched(call: Callable[..., Awaitable[object]]) -> Callable[..., Awaitable[object]]:
+        async def watching(*given: object, **options: object) -> object:
+            if len(made) >= most:
                 raise Killed
-            self.made += 1
+            made.append(call.__name__)
             return await call(*given, **options)
 
-        return counted
+        return watching
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("ask", "run"):
+            patch.setattr(RedisLink, name, watched(getattr(RedisLink, name)))
+        yield made
 
 
 async def migrate(url: str) -> None:
@@ -58,39 +62,39 @@ async def answers_of(url: str) -> dict[str, Json]:
         return await answers(store)
 
 
-def test_nothing_old_is_left(redis_url: str) -> None:
-    """After a migration there are keys of the new layout only."""
+@pytest.fixture(scope="module")
+def migrated(redis_server: RedisServer) -> tuple[int, dict[str, Json]]:
+    """Return how many calls a migration takes, and what can be read after it."""
+    redis_server.flush()
 
-    async def live() -> set[str]:
-        await materialize_redis(NAME, redis_url)
-        await migrate(redis_url)
-        return {key.decode().split("/")[1] for key in await image(redis_url)}
+    async def live() -> tuple[int, dict[str, Json]]:
+        await materialize_redis(NAME, redis_server.url)
+        with counted() as made:
+            await migrate(redis_server.url)
+        kinds = {key.decode().split("/")[1] for key in await image(redis_server.url)}
+        assert kinds <= KINDS, "keys of the old layout"
+        return len(made), await answers_of(redis_server.url)
 
-    assert asyncio.run(live()) <= KINDS | {"threads"}
+    return asyncio.run(live())
 
 
-@pytest.mark.parametrize("share", [0.02, 0.3, 0.6, 0.8, 0.9, 0.95, 0.99])
+@pytest.mark.parametrize(
+    "share", [0.3, 0.9, *(pytest.param(one, marks=pytest.mark.slow) for one in SHARES)]
+)
 def test_a_killed_migration_continues(
-    redis_server: RedisServer, redis_url: str, monkeypatch: pytest.MonkeyPatch, share: float
+    migrated: tuple[int, dict[str, Json]], redis_url: str, share: float
 ) -> None:
     """A migration that is killed at any call is ended by the next open, with the same answers."""
+    calls, wanted = migrated
 
-    async def live() -> tuple[object, dict[str, Json], dict[str, Json]]:
+    async def live() -> tuple[object, dict[str, Json]]:
         await materialize_redis(NAME, redis_url)
-        with monkeypatch.context() as patch:
-            calls = Calls(patch)
+        with counted(int(calls * share)), pytest.raises(Killed):
             await migrate(redis_url)
-        wanted = await answers_of(redis_url)
-        redis_server.flush()
-        await materialize_redis(NAME, redis_url)
-        with monkeypatch.context() as patch:
-            Calls(patch, most=int(calls.made * share))
-            with pytest.raises(Killed):
-                await migrate(redis_url)
         mark = await tell(redis_url, "GET", "{foldline}/format")
-        return mark, await answers_of(redis_url), wanted
+        return mark, await answers_of(redis_url)
 
-    mark, found, wanted = asyncio.run(live())
+    mark, found = asyncio.run(live())
 
     assert mark in {b"1", b"migrating"}
     assert found == wanted
@@ -103,7 +107,7 @@ def test_a_store_that_is_being_migrated_is_refused(redis_url: str) -> None:
     async def live() -> None:
         storage = RedisStorage(redis_url)
         await storage.open()
-        scribe = Lab(storage, lambda: storage, tenant="acme", is_shared=True).scribe()
+        scribe = Lab(storage, lambda: storage, tenant="acme").scribe()
         await scribe.write(1)
         await tell(redis_url, "SET", "{foldline}/format", "migrating")
         for call in (storage.load(scribe.key), scribe.write(1), storage.delete(scribe.key)):
@@ -114,21 +118,15 @@ def test_a_store_that_is_being_migrated_is_refused(redis_url: str) -> None:
     asyncio.run(live())
 
 
-def test_migrations_at_once(redis_server: RedisServer, redis_url: str) -> None:
+def test_migrations_at_once(migrated: tuple[int, dict[str, Json]], redis_url: str) -> None:
     """Programs that open an old store at once all find it migrated."""
 
-    async def live() -> list[dict[str, Json]]:
-        found: list[dict[str, Json]] = []
-        for programs in (1, 3):
-            redis_server.flush()
-            await materialize_redis(NAME, redis_url)
-            await asyncio.gather(*(migrate(redis_url) for _ in range(programs)))
-            found.append(await answers_of(redis_url))
-        return found
+    async def live() -> dict[str, Json]:
+        await materialize_redis(NAME, redis_url)
+        await asyncio.gather(*(migrate(redis_url) for _ in range(3)))
+        return await answers_of(redis_url)
 
-    one, three = asyncio.run(live())
-
-    assert three == one
+    assert asyncio.run(live()) == migrated[1]
 
 
 @pytest.mark.parametrize(

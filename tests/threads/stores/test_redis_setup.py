@@ -7,7 +7,7 @@ import pytest
 
 from foldline.errors import ConfigError, MissingExtraError, StoreError, StoreVersionError
 from foldline.history.messages import Message
-from foldline.threads.stores.redis.promise import RedisDurability
+from foldline.threads.stores.redis.doctor import RedisDurability
 from foldline.threads.stores.redis.store import RedisStore
 from tests.servers.redis import RedisServer, Sync
 from tests.threads.stores.redis_image import tell
@@ -127,8 +127,8 @@ def test_odd_timeouts(timeout: object) -> None:
 
 def test_missing_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the driver the error names the extra, at once."""
-    monkeypatch.setitem(sys.modules, "redis", None)
-    monkeypatch.setitem(sys.modules, "redis.asyncio", None)
+    for name in ("redis", "redis.asyncio"):
+        monkeypatch.setitem(sys.modules, name, None)
 
     with pytest.raises(MissingExtraError) as caught:
         RedisStore("redis://h")

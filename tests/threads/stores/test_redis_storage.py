@@ -25,7 +25,6 @@ from tests.threads.stores.writing import lab_of
 
 KINDS: tuple[DocumentKind, ...] = ("metadata", "execution", "reduction", "tool", "checkpoint")
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
-THREAD_KEYS = ("thread", "names", "live", "systems", "epochs")
 
 
 def key_of(kind: str, name: str = "t") -> bytes:
@@ -130,7 +129,9 @@ def test_conformance(redis_url: str, check: StorageCheck) -> None:
     assert asyncio.run(image(redis_url)) == {}
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 6))]
+)
 def test_walks_like_memory(redis_url: str, seed: int) -> None:
     """Any steps have the same answers as in memory, and no key is left after deleting all."""
 
@@ -148,46 +149,6 @@ def test_walks_like_memory(redis_url: str, seed: int) -> None:
     asyncio.run(walk())
 
     assert asyncio.run(image(redis_url)) == {}
-
-
-@pytest.mark.parametrize("kind", [*THREAD_KEYS, "threads"])
-def test_foreign_key_refuses_the_whole(redis_url: str, kind: str) -> None:
-    """If one key that a commit needs is of another program, nothing at all is written."""
-
-    async def attempt() -> tuple[object, object]:
-        async with lab_of(RedisStorage(redis_url)) as lab:
-            scribe = lab.scribe("t")
-            await scribe.write(4)
-            place = key_of(kind).removesuffix(b"/t" if kind == "threads" else b"")
-            await tell(redis_url, "SET", place, "foreign")
-            before = await image(redis_url)
-            change = scribe.rewinding(3, 9, put=[Document("metadata", "", b"x")], keeps=[])
-            with pytest.raises(StoreCorruptError):
-                await lab.storage.commit(scribe.key, change)
-            return before, await image(redis_url)
-
-    before, after = asyncio.run(attempt())
-
-    assert after == before
-
-
-@pytest.mark.parametrize("key", ["tenants", "threads/acme", "format", "fence"])
-def test_a_store_of_another_program_is_left_alone(redis_url: str, key: str) -> None:
-    """If a list of the store itself is of another program, a deletion is refused as a whole."""
-
-    async def attempt() -> tuple[object, object]:
-        async with lab_of(RedisStorage(redis_url)) as lab:
-            await lab.scribe("t").write(1)
-            await tell(redis_url, "DEL", f"{{foldline}}/{key}")
-            await tell(redis_url, "RPUSH", f"{{foldline}}/{key}", "x")
-            before = await image(redis_url)
-            with pytest.raises(StoreError, match=r"another prefix|of another program"):
-                await lab.storage.delete(lab.key("t"))
-            return before, await image(redis_url)
-
-    before, after = asyncio.run(attempt())
-
-    assert after == before
 
 
 @pytest.mark.parametrize("start", [0, 3, 5])
@@ -213,12 +174,9 @@ def test_gap_is_refused(redis_url: str, start: int) -> None:
     [
         ("HDEL", key_of("thread"), "head"),
         ("HDEL", key_of("thread"), "metadata/"),
-        ("HSET", key_of("thread"), "expires", "x"),
         ("DEL", key_of("names")),
-        ("SET", key_of("names"), "x"),
-        ("SET", key_of("live"), "x"),
     ],
-    ids=["head", "document", "expiry", "names", "other names", "other rows"],
+    ids=["head", "document", "names"],
 )
 def test_a_damaged_thread_hides_no_other(redis_url: str, damage: tuple[str | bytes, ...]) -> None:
     """A thread that has lost keys is refused as damaged, listed without head, and can be deleted."""
@@ -251,7 +209,7 @@ def test_a_thread_can_be_made_in_place_of_an_evicted_one(redis_url: str) -> None
             new = lab.scribe("t")
             await new.write(2)
             await new.verify()
-            assert await lab.documents(new.key, "tool") == {}
+            assert await new.documents() == {}
             await lab.storage.delete(new.key)
             return listed
 

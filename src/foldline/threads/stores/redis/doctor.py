@@ -1,18 +1,94 @@
-"""The environment of a Redis store: the server and its settings."""
+"""
+What a Redis keeps with its settings.
 
-from collections.abc import AsyncIterator
+In any mode a commit is written whole or not at all. A crash loses the newest commits: those that
+remain are a consistent beginning.
+"""
 
+from collections.abc import AsyncIterator, Mapping
+from types import MappingProxyType
+from typing import Final, Literal, TypeAlias, get_args
+
+from msgspec import Struct
+
+from foldline.errors import StoreError
 from foldline.threads.stores.fact import Fact
 from foldline.threads.stores.redis.link import RedisLink
-from foldline.threads.stores.redis.promise import RedisPromise, read_facts, read_promise
 
 
-__all__ = ["redis_facts"]
+__all__ = ["RedisDurability", "RedisPromise", "check_policy", "read_promise", "redis_facts"]
 
 
-_TIMEOUT = 10.0
-_HARMLESS = ("always", "everysec", "unknown")
-_UNKNOWN = "unknown"
+RedisDurability: TypeAlias = Literal["always", "everysec", "no", "snapshot", "memory", "unknown"]
+"""
+When a Redis writes to its disk what it has acknowledged.
+
+`always`: before it answers (`appendfsync always`). `everysec`: once a second. `no`: when the
+operating system chooses. `snapshot`: now and then, all of it (`save`, without `appendonly`).
+`memory`: never. `unknown`: this user may not read the settings.
+"""
+
+_LOSSES: Mapping[str, str] = MappingProxyType(
+    {
+        "always": "nothing that was acknowledged",
+        "everysec": "a kill of Redis or a power cut: commits of the last two seconds",
+        "no": "a kill of Redis: nothing; a power cut: commits of the last half minute or more",
+        "snapshot": "any crash: every commit since the last snapshot",
+        "memory": "any end of Redis: everything",
+        "unknown": "unknown: this user may not read the settings (CONFIG GET)",
+    }
+)
+_HARMLESS: Final = ("always", "everysec", "unknown")
+_TIMEOUT: Final = 10.0
+
+
+class RedisPromise(Struct, frozen=True):
+    """What a Redis may lose."""
+
+    durability: RedisDurability
+    """When it writes to its disk."""
+
+    @property
+    def loss(self) -> str:
+        """What a crash may lose, in words; a failover loses what the replica has not received."""
+        return _LOSSES[self.durability]
+
+
+async def read_promise(link: RedisLink) -> RedisPromise:
+    """
+    Return what the Redis of *link* may lose.
+
+    Raises:
+        StoreError: It cannot be reached.
+    """
+    appends = await _fact(link, "aof_enabled") == "1"
+    try:
+        answer: list[bytes] = await link.ask("CONFIG", "GET", "appendfsync" if appends else "save")
+    except StoreError:
+        return RedisPromise("unknown")
+    value = b"".join(answer[1:2]).decode().strip()
+    if not appends:
+        return RedisPromise("snapshot" if value else "memory")
+    modes = get_args(RedisDurability)[:3]
+    return RedisPromise(next((mode for mode in modes if mode == value), "unknown"))
+
+
+async def check_policy(link: RedisLink) -> None:
+    """
+    Check that the Redis of *link* drops nothing when its memory is full.
+
+    Policies that drop only what expires are harmless: no key of a store expires by itself.
+
+    Raises:
+        StoreError: It may drop threads, or cannot be reached.
+    """
+    policy = await _fact(link, "maxmemory_policy")
+    if policy.startswith("allkeys-"):
+        message = (
+            f"Redis may drop threads when its memory is full (maxmemory-policy {policy}): "
+            "set it to noeviction, or pass allow_eviction=True if threads may get lost"
+        )
+        raise StoreError(message)
 
 
 async def redis_facts(url: str) -> AsyncIterator[Fact]:
@@ -26,28 +102,27 @@ async def redis_facts(url: str) -> AsyncIterator[Fact]:
     link = RedisLink(url, timeout=_TIMEOUT)
     link.open()
     try:
-        facts = {**await read_facts(link, b"server"), **await read_facts(link, b"memory")}
+        version = await _fact(link, "redis_version")
+        policy = await _fact(link, "maxmemory_policy")
         promise = await read_promise(link)
     finally:
         await link.close()
-    yield Fact(name="Redis", value=facts.get("redis_version", _UNKNOWN))
-    yield _persistence(promise)
-    yield _policy(facts.get("maxmemory_policy", _UNKNOWN))
-
-
-def _persistence(promise: RedisPromise) -> Fact:
+    yield Fact(name="Redis", value=version)
     advice = "set appendonly yes and appendfsync always to lose nothing"
-    return Fact(
+    yield Fact(
         name="persistence",
         value=f"{promise.durability}; what may be lost: {promise.loss}",
         advice="" if promise.durability == "always" else advice,
         is_danger=promise.durability not in _HARMLESS,
     )
-
-
-def _policy(policy: str) -> Fact:
     evicts = policy.startswith("allkeys-")
     advice = "set it to noeviction: Redis may drop threads when its memory is full"
-    return Fact(
+    yield Fact(
         name="maxmemory-policy", value=policy, advice=advice if evicts else "", is_danger=evicts
     )
+
+
+async def _fact(link: RedisLink, name: str) -> str:
+    """Return a value of `INFO` by its name."""
+    facts: dict[str, object] = await link.ask("INFO")
+    return str(facts.get(name, "unknown"))

@@ -1,40 +1,140 @@
 """The connections to a Redis: a few, a deadline for every call, and no write done twice."""
 
 import asyncio
-from collections.abc import Callable
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Final, Protocol, cast
+from hashlib import sha1
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
-from foldline.errors import ConfigError, MissingExtraError, StoreError
+from foldline.errors import (
+    CommitUnknownError,
+    ConfigError,
+    MissingExtraError,
+    StoreBusyError,
+    StoreError,
+)
 from foldline.threads.stores.home import Home
-from foldline.threads.stores.redis.faults import is_elsewhere, store_error
-from foldline.threads.stores.redis.scripts import Script
 
 
-__all__ = ["RedisLink"]
+if TYPE_CHECKING:
+    from redis.asyncio import ConnectionPool, Redis
 
+
+__all__ = ["RedisLink", "Word", "store_error"]
+
+
+Word: TypeAlias = bytes | str | int
+"""What the driver sends as it is, or encodes."""
 
 _MOST_CONNECTIONS: Final = 16
+_PACKAGE: Final = "foldline.threads.stores.redis"
+# The driver makes these codes classes, and removes them from the text.
+_CLASSES: Mapping[str, str] = MappingProxyType(
+    {
+        "AuthenticationError": "WRONGPASS",
+        "AuthorizationError": "WRONGPASS",
+        "BusyLoadingError": "LOADING",
+        "MasterDownError": "MASTERDOWN",
+        "MovedError": "MOVED",
+        "NoPermissionError": "NOPERM",
+        "OutOfMemoryError": "OOM",
+        "ReadOnlyError": "READONLY",
+    }
+)
+# Redis 6 puts the code of a call that failed in a script after the place in the script.
+_CODE: Final = re.compile(r"(?:^|-|: )([A-Z]{3,})\b")
+# Redis 6 has no code for this one.
+_NO_RIGHT: Final = "can't run this command"
+_TROUBLE: Mapping[str, str] = MappingProxyType(
+    {
+        "BUSY": "Redis is busy with the script of another program",
+        "LOADING": "Redis has just started and is still reading its data",
+        "MASTERDOWN": "this Redis is a replica that has lost its primary",
+        "MISCONF": "Redis cannot write to its disk",
+        "MOVED": "the keys of this store are on another node of the cluster",
+        "NOPERM": "Redis does not let this user run a command",
+        "OOM": "Redis has reached its maxmemory: give it more, or delete threads",
+        "READONLY": "this Redis is a replica: give the address of the primary",
+        "WRONGPASS": "Redis refuses this user or password",
+        "WRONGTYPE": "a key of this store is of another program: choose another prefix",
+    }
+)
+_BUSY: Final = frozenset({"BUSY", "LOADING"})
+# The answers of a Redis that is the wrong one, or not yet ready, and has done nothing: after a
+# failover the address leads to another one, but the connections still lead to it.
+_ELSEWHERE: Final = frozenset({"LOADING", "MASTERDOWN", "MOVED", "READONLY"})
 
 
-class _Pool(Protocol):
-    """What is needed of the driver's connections."""
+def store_error(error: Exception, *, is_unknown: bool) -> StoreError:
+    """
+    Return *error* as an error of foldline, without the values that it may quote.
 
-    async def disconnect(self, *, inuse_connections: bool) -> None: ...
+    Args:
+        error: What the driver raised.
+        is_unknown: Whether a commit was sent, so that it may have been made without an answer.
+    """
+    code, name = _code(error), type(error).__name__
+    if code:
+        kind = StoreBusyError if code in _BUSY else StoreError
+        return kind(f"{_TROUBLE.get(code, 'Redis refused a call')} ({code})")
+    if is_unknown:
+        return CommitUnknownError(f"the connection to Redis broke in a commit ({name})")
+    if name == "TimeoutError":
+        return StoreBusyError(f"Redis did not answer in time ({name})")
+    return StoreError(f"Redis cannot be reached ({name})")
 
 
-class _Client(Protocol):
-    """What is needed of the driver's client."""
+def _code(error: Exception) -> str:
+    """Return the code of a refusal; empty if no Redis has answered."""
+    names = {kind.__name__ for kind in type(error).__mro__}
+    known = next((code for name, code in _CLASSES.items() if name in names), "")
+    if known or "ResponseError" not in names:
+        return known
+    found = _CODE.search(str(error))
+    if found is None and _NO_RIGHT in str(error):
+        return "NOPERM"
+    return found[1] if found else "ERR"
 
-    connection_pool: _Pool
 
-    def client(self) -> "_Client": ...
+def _client_maker(url: str, timeout: float) -> "Callable[[], Redis]":
+    """Return what makes clients with the same options, whatever the address says."""
+    try:
+        from redis.asyncio import ConnectionPool, Redis  # noqa: PLC0415 - an optional package
+        from redis.asyncio.retry import Retry  # noqa: PLC0415
+        from redis.backoff import NoBackoff  # noqa: PLC0415
+        from redis.exceptions import RedisError  # noqa: PLC0415
+    except ImportError:
+        raise MissingExtraError(package="redis", extra="redis") from None
+    options: dict[str, object] = {
+        "decode_responses": False,
+        "encoding_errors": "surrogatepass",
+        "health_check_interval": 0,
+        "protocol": 2,
+        "retry": Retry(NoBackoff(), 0),
+        "retry_on_error": [],
+        "retry_on_timeout": False,
+        "socket_connect_timeout": timeout,
+        "socket_timeout": timeout,
+    }
 
-    async def initialize(self) -> object: ...
+    def make() -> Redis:
+        from_url = cast("Callable[..., ConnectionPool]", ConnectionPool.from_url)
+        pool = from_url(url, **options)
+        # Otherwise the options of the address would win.
+        pool.connection_kwargs.update(options)
+        # Making one, without connecting it, shows whether the options are known.
+        pool.connection_class(**pool.connection_kwargs)
+        return Redis(connection_pool=pool)
 
-    async def execute_command(self, *words: bytes) -> object: ...
-
-    async def aclose(self, *, close_connection_pool: bool | None = None) -> None: ...
+    try:
+        make()
+    except (AttributeError, TypeError, ValueError, RedisError):
+        # It may hold a password, so it is not quoted.
+        message = "url must be a redis://, rediss:// or unix:// address"
+        raise ConfigError(message) from None
+    return make
 
 
 class _BrokenError(Exception):
@@ -48,7 +148,7 @@ class _BrokenError(Exception):
 
 class RedisLink:
     """
-    Runs commands and scripts.
+    Runs commands and the script.
 
     A broken connection is replaced by the next call, and all of them if one leads to a Redis that is
     no longer the primary. A call is then repeated once, except a write that may have been done:
@@ -63,36 +163,19 @@ class RedisLink:
             ConfigError: *url* is not such an address.
             MissingExtraError: The `redis` extra is not installed.
         """
-        try:
-            from redis.asyncio import ConnectionPool, Redis  # noqa: PLC0415 - an optional package
-            from redis.exceptions import NoScriptError, RedisError, ResponseError  # noqa: PLC0415
-        except ImportError:
-            raise MissingExtraError(package="redis", extra="redis") from None
-        options = _options(timeout)
+        from importlib.resources import files  # noqa: PLC0415 - a quarter of the whole import
 
-        def client() -> _Client:
-            from_url = cast("Callable[..., ConnectionPool]", ConnectionPool.from_url)
-            pool = from_url(url, max_connections=_MOST_CONNECTIONS, **options)
-            # Otherwise the options of the address would win.
-            pool.connection_kwargs.update(options)
-            pool.max_connections = _MOST_CONNECTIONS
-            # Making one, without connecting it, shows whether the options are known.
-            pool.connection_class(**pool.connection_kwargs)
-            return cast("_Client", Redis(connection_pool=pool))
+        self._make_client = _client_maker(url, timeout)
+        from redis.exceptions import NoScriptError, RedisError  # noqa: PLC0415 - as above
 
-        try:
-            client()
-        except (AttributeError, TypeError, ValueError, RedisError):
-            # It may hold a password, so it is not quoted.
-            message = "url must be a redis://, rediss:// or unix:// address"
-            raise ConfigError(message) from None
-        self._make_client = client
-        self._failure = RedisError
-        self._refusal = ResponseError
+        self._failures = (RedisError, OSError)
         self._unknown_script = NoScriptError
         self._timeout = timeout
+        self._script = (files(_PACKAGE) / "store.lua").read_bytes()
+        # Redis names scripts so; nothing is protected by it.
+        self._digest = sha1(self._script, usedforsecurity=False).hexdigest()
         self._places = asyncio.Semaphore(_MOST_CONNECTIONS)
-        self._client: _Client | None = None
+        self._client: Redis | None = None
         self._home = Home()
         # What was opened elsewhere must not be touched, not even by garbage collection.
         self._left: list[object] = []
@@ -123,7 +206,7 @@ class RedisLink:
         Those of another process are left alone, those of a closed event loop to the system.
 
         Raises:
-            StoreError: They belong to another event loop, which is not closed; or Redis failed.
+            StoreError: They belong to another event loop, which is not closed.
         """
         if self._client is not None and self._home.is_lost:
             self._left.append(self._client)
@@ -131,13 +214,9 @@ class RedisLink:
         elif self._client is not None:
             self._home.check()
             client, self._client = self._client, None
-            try:
-                async with asyncio.timeout(self._timeout):
-                    await client.aclose(close_connection_pool=True)
-            except (self._failure, OSError, TimeoutError) as error:
-                raise store_error(error, is_unknown=False) from None
+            await self._hang_up(client, in_use=True)
 
-    async def ask(self, *words: bytes) -> object:
+    async def ask(self, *words: Word) -> Any:
         """
         Return the answer to one command, which is harmless when repeated.
 
@@ -146,45 +225,44 @@ class RedisLink:
         """
         return await self._call([words], writes=False)
 
-    async def run(self, script: Script, *words: bytes, writes: bool = False) -> object:
+    async def run(self, base: str, *words: Word, writes: bool = False) -> list[Any]:
         """
-        Return the answer of a script to *words*.
+        Return the answer of the script.
 
         Args:
-            script: The script.
-            words: Its arguments, the first of which is the base of all keys.
+            base: What all keys begin with.
+            words: What it is to do, and with what.
             writes: Whether it must not be repeated.
 
         Raises:
             StoreError: Redis cannot be reached, did not answer in time, or refused.
             CommitUnknownError: It must not be repeated, was sent, and no answer came.
         """
-        given = (b"1", words[0] + b"/format", *words)
-        known = (b"EVALSHA", script.digest, *given)
-        return await self._call([known, (b"EVAL", script.text, *given)], writes=writes)
+        given = (1, f"{base}/format", base, *words)
+        attempts = [("EVALSHA", self._digest, *given), ("EVAL", self._script, *given)]
+        return cast("list[Any]", await self._call(attempts, writes=writes))
 
-    async def _call(self, attempts: list[tuple[bytes, ...]], *, writes: bool) -> object:
+    async def _call(self, attempts: Sequence[tuple[Word, ...]], *, writes: bool) -> Any:
         self._opened()
         self._home.check()
         clock = asyncio.get_running_loop().time
-        until = clock() + self._timeout
-        tries = 2
+        until, is_last = clock() + self._timeout, False
         while True:
             try:
                 return await self._try(attempts, until)
             except _BrokenError as broken:
-                tries -= 1
                 is_unknown = writes and broken.may_be_done
-                if is_unknown or not tries or clock() >= until:
+                if is_unknown or is_last or clock() >= until:
                     raise store_error(broken.reason, is_unknown=is_unknown) from None
+                is_last = True
 
-    def _opened(self) -> _Client:
+    def _opened(self) -> "Redis":
         if self._client is None:
             message = "the store is not open: use `async with`, or await `open()`"
             raise StoreError(message)
         return self._client
 
-    async def _try(self, attempts: list[tuple[bytes, ...]], until: float) -> object:
+    async def _try(self, attempts: Sequence[tuple[Word, ...]], until: float) -> Any:
         opened = self._opened()
         is_sent = False
         try:
@@ -198,50 +276,33 @@ class RedisLink:
                     return await self._attempt(client, attempts)
                 finally:
                     await self._release(opened, client)
-        except (self._failure, OSError, TimeoutError) as error:
-            is_misled = is_elsewhere(error)
-            if isinstance(error, self._refusal) and not is_misled:
+        except self._failures as error:
+            code = _code(error)
+            is_misled = code in _ELSEWHERE
+            if code and not is_misled:
                 raise store_error(error, is_unknown=False) from None
             if is_misled and self._client is opened:
                 # Connections in use now must not be used again: they are not of the new client.
                 self._client = self._make_client()
+            # What broke one connection has mostly broken all of them.
             await self._hang_up(opened)
             raise _BrokenError(error, may_be_done=is_sent and not is_misled) from None
 
-    async def _release(self, opened: _Client, client: _Client) -> None:
+    async def _release(self, opened: "Redis", client: "Redis") -> None:
         await client.aclose(close_connection_pool=False)
         if self._client is not opened:
             await self._hang_up(opened)
 
-    async def _hang_up(self, client: _Client) -> None:
-        """Close idle connections: what broke one has mostly broken all of them."""
-        with suppress(self._failure, OSError, TimeoutError):
+    async def _hang_up(self, client: "Redis", *, in_use: bool = False) -> None:
+        with suppress(*self._failures):
             async with asyncio.timeout(self._timeout):
-                await client.connection_pool.disconnect(inuse_connections=False)
+                await client.connection_pool.disconnect(inuse_connections=in_use)
 
-    async def _attempt(self, client: _Client, attempts: list[tuple[bytes, ...]]) -> object:
+    async def _attempt(self, client: "Redis", attempts: Sequence[tuple[Word, ...]]) -> Any:
+        ask = cast("Callable[..., Awaitable[Any]]", client.execute_command)
         *others, last = attempts
         for words in others:
-            try:
-                return await client.execute_command(*words)
-            except self._unknown_script:
-                # Redis forgets scripts when it restarts; it has done nothing.
-                continue
-        return await client.execute_command(*last)
-
-
-def _options(timeout: float) -> dict[str, object]:
-    """Return the options of every connection, whatever its address says."""
-    from redis.asyncio.retry import Retry  # noqa: PLC0415 - an optional package
-    from redis.backoff import NoBackoff  # noqa: PLC0415
-
-    return {
-        "decode_responses": False,
-        "health_check_interval": 0,
-        "protocol": 2,
-        "retry": Retry(NoBackoff(), 0),
-        "retry_on_error": [],
-        "retry_on_timeout": False,
-        "socket_connect_timeout": timeout,
-        "socket_timeout": timeout,
-    }
+            # Redis forgets scripts when it restarts; it has done nothing.
+            with suppress(self._unknown_script):
+                return await ask(*words)
+        return await ask(*last)

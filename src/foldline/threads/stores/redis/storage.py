@@ -2,8 +2,11 @@
 
 import asyncio
 import re
+from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack, suppress
-from typing import Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple, cast
+
+import msgspec
 
 from foldline.checks import expect, expect_seconds
 from foldline.errors import (
@@ -17,27 +20,13 @@ from foldline.errors import (
     ThreadNotFoundError,
 )
 from foldline.threads.change import Change, Document, DocumentKind
-from foldline.threads.key import ThreadKey, listed_key, name_of
+from foldline.threads.key import ThreadKey, listed_key
 from foldline.threads.row import StoredRow
 from foldline.threads.storage import StoredThread
 from foldline.threads.stores.outcome import judge
-from foldline.threads.stores.redis.link import RedisLink
+from foldline.threads.stores.redis.doctor import check_policy
+from foldline.threads.stores.redis.link import RedisLink, Word
 from foldline.threads.stores.redis.migration import FORMAT, OLD_FORMATS, migrate
-from foldline.threads.stores.redis.promise import RedisPromise, check_policy, read_promise
-from foldline.threads.stores.redis.scripts import scripts
-from foldline.threads.stores.redis.wire import (
-    Entry,
-    Piece,
-    commit_words,
-    documents_of,
-    flag_word,
-    listed_thread,
-    number_of,
-    number_word,
-    rows_of,
-    stored_thread,
-    text_word,
-)
 
 
 __all__ = ["RedisStorage"]
@@ -51,6 +40,8 @@ _MOST_ROWS: Final = 500_000
 _ATTEMPTS: Final = 32
 _PAUSE: Final = 0.05
 _GRACE: Final = 1.0
+_SYSTEM: Final = b"s"
+_OTHER: Final = b"m"
 
 
 class _Outcome(NamedTuple):
@@ -87,8 +78,7 @@ class RedisStorage:
             raise ConfigError(message)
         expect_seconds("timeout", timeout)
         self.link = RedisLink(url, timeout=timeout)
-        self._scripts = scripts()
-        self._base = b"{%b}" % prefix.encode()
+        self._base = f"{{{prefix}}}"
         self._allow_eviction = allow_eviction
         self._timeout = timeout
         # If the one in Redis is higher, a write does nothing and returns it.
@@ -109,36 +99,33 @@ class RedisStorage:
             return
         async with AsyncExitStack() as undo:
             undo.push_async_callback(self.link.close)
-            (found,) = cast("list[bytes | None]", await self._run("check", b""))
+            status, found = await self._ask("check", "")
+            if status == b"denied":
+                message = (
+                    f"Redis does not let this user run {found.decode()}: give it the right to all "
+                    "commands that read and write, or to none that writes"
+                )
+                raise StoreError(message)
             if found is not None and found not in {FORMAT, *OLD_FORMATS}:
                 raise _newer(found)
             if not self._allow_eviction:
                 await check_policy(self.link)
             if found in OLD_FORMATS:
-                await migrate(self.link, self._run, self._base)
+                await migrate(self.link, self._base)
             undo.pop_all()
 
     async def close(self) -> None:
         """Close all connections; harmless when repeated."""
         await self.link.close()
 
-    async def promise(self) -> RedisPromise:
-        """
-        Return what this Redis, with its settings, may lose in a crash.
-
-        Raises:
-            StoreError: Redis cannot be reached.
-        """
-        return await read_promise(self.link)
-
     async def load(self, key: ThreadKey) -> StoredThread | None:
         """Return a thread as of one moment, or None if there is none."""
-        (entry,) = await self._run("load", text_word(key.tenant), text_word(key.id))
-        return stored_thread(key, cast("Entry", entry))
+        _, entry = await self._ask("load", key.tenant, key.id)
+        return _stored(key, entry)
 
     async def commit(self, key: ThreadKey, change: Change) -> None:
         """
-        Do everything in *change*, or nothing; `promise` says how durable it is.
+        Do everything in *change*, or nothing; `RedisStore.promise` says how durable it is.
 
         Raises:
             ThreadConflictError: The thread is at another revision.
@@ -151,7 +138,7 @@ class RedisStorage:
                 f"a commit to Redis must have at most {_MOST_ROWS} messages, got {len(change.rows)}"
             )
             raise StoreError(message)
-        words = commit_words(key, change)
+        words = [_plan(change), change.head, *_contents(change)]
         found = await self._write("commit", key, words, expected=change.revision)
         if isinstance(found, _Outcome):
             judge(key, change, revision=found.revision, head=found.head, reason=found.reason)
@@ -161,44 +148,44 @@ class RedisStorage:
     ) -> list[StoredRow]:
         """Return the rows from number *start* up to *stop* as they were at *epoch*, in order."""
         found: list[StoredRow] = []
-        place = (text_word(key.tenant), text_word(key.id), epoch.hex().encode())
+        place = ("rows", key.tenant, key.id, epoch.hex())
         while start < stop:
-            numbers = (number_word(start), number_word(stop), number_word(_PAGE))
-            pieces = await self._run("rows", *place, *numbers, flag_word(is_set=system))
-            page = rows_of(cast("list[Piece]", pieces))
-            found += page
-            if len(page) < _PAGE:
+            end = stop if system else min(stop, start + _PAGE)
+            _, *pieces = await self._ask(*place, start, end, int(system))
+            page = [
+                StoredRow(number, data[:1] == _SYSTEM, data[1:])
+                for first, rows in pieces
+                for number, data in enumerate(rows, first)
+            ]
+            found += [row for row in page if row.system] if system else page
+            if len(page) < end - start:
                 break
-            start = page[-1].seq + 1
+            start = end
         return found
 
     async def documents(
         self, key: ThreadKey, kind: DocumentKind, *, limit: int | None = None
     ) -> list[Document]:
-        """Return the newest *limit* documents of *kind*, the newest first; all without a limit."""
-        most = number_word(-1 if limit is None else limit)
-        words = (text_word(key.tenant), text_word(key.id), kind.encode(), most)
-        (found,) = await self._run("documents", *words)
-        return documents_of(cast("list[bytes]", found))
+        """Return the newest *limit* documents of *kind*, the newest first."""
+        most = -1 if limit is None else limit
+        _, found = await self._ask("documents", key.tenant, key.id, kind, most)
+        if None in found:
+            raise _damaged(key)
+        return _documents(found)
 
     async def threads(
         self, tenant: str, *, after: str = "", limit: int | None = None
     ) -> list[StoredThread]:
-        """
-        Return the threads of *tenant* with ids after *after*, in order of their ids.
-
-        A damaged one is listed without its head.
-        """
+        """Return the threads of *tenant* with ids after *after*, in order of their ids."""
         found: list[StoredThread] = []
-        last = text_word(after)
+        last: Word = after
         while limit is None or len(found) < limit:
             most = _PAGE if limit is None else min(_PAGE, limit - len(found))
-            words = (text_word(tenant), last, number_word(most))
-            page = cast("list[Entry]", await self._run("threads", *words))
+            _, *page = await self._ask("threads", tenant, last, most)
             for entry in page:
                 last = entry[0]
-                key = listed_key(tenant, name_of(last))
-                stored = None if key is None else listed_thread(key, entry)
+                key = listed_key(tenant, entry[0].decode("utf-8", "replace"))
+                stored = None if key is None else _listed(key, entry)
                 if stored is not None:
                     found.append(stored)
             if len(page) < most:
@@ -207,8 +194,8 @@ class RedisStorage:
 
     async def tenants(self) -> list[str]:
         """Return every tenant that has a thread, in order."""
-        (found,) = await self._run("tenants", b"")
-        return [name_of(word) for word in cast("list[bytes]", found)]
+        _, found = await self._ask("tenants", "")
+        return [tenant.decode("utf-8", "replace") for tenant in found]
 
     async def check(self) -> list[str]:
         """Find nothing: a thread that has lost keys is reported when it is read."""
@@ -224,37 +211,38 @@ class RedisStorage:
             ThreadConflictError: It is not as *expected*.
             CommitUnknownError: The connection broke, and Redis cannot be asked.
         """
-        revision, head = (0, b"") if expected is None else (expected.revision, expected.head)
-        words = [text_word(key.id), flag_word(is_set=expected is not None)]
-        words += [number_word(revision), head]
-        found = await self._write("delete", key, words, expected=revision)
-        if isinstance(found, _Outcome):
-            if found.revision:
-                message = f"{found.reason}: nothing was deleted"
-                raise StoreError(message)
-            return True
-        return found == 1
+        revision, head = (-1, b"") if expected is None else (expected.revision, expected.head)
+        found = await self._write("delete", key, [revision, head], expected=revision)
+        if not isinstance(found, _Outcome):
+            return found == 1
+        if found.revision:
+            message = f"{found.reason}: nothing was deleted"
+            raise StoreError(message)
+        return True
 
     async def _write(
-        self, name: str, key: ThreadKey, words: list[bytes], *, expected: int
+        self, name: str, key: ThreadKey, words: Sequence[Word], *, expected: int
     ) -> int | _Outcome:
         """
-        Return the answer of the script *name*, or what the thread is if no answer came.
+        Return the answer of the action *name*, or what the thread is if no answer came.
 
         Raises:
             CommitUnknownError: No answer came, and Redis cannot be asked.
         """
-        tenant = text_word(key.tenant)
         for _ in range(_ATTEMPTS):
             fence, until = self._fence, asyncio.get_running_loop().time() + self._timeout
             try:
-                said, value = await self._run(
-                    name, tenant, fence, *words, key=key, expected=expected, writes=True
+                status, value = await self._ask(
+                    name, key.tenant, fence, key.id, *words, writes=True
                 )
             except CommitUnknownError as broken:
                 return await self._give_up(key, fence, until, str(broken))
-            if said == b"done":
+            if status == b"done":
                 return cast("int", value)
+            if status == b"gone":
+                raise ThreadNotFoundError(thread_id=key.id)
+            if status == b"conflict":
+                raise ThreadConflictError(thread_id=key.id, expected=expected, actual=value)
             # Another program has given up a write, and ours was refused with it.
             self._fence = cast("bytes", value)
         message = "the connections of other programs broke repeatedly: try again"
@@ -267,74 +255,113 @@ class RedisStorage:
         It may wait in a buffer on the way for any time, so a read alone would settle nothing.
         """
         until = max(until, asyncio.get_running_loop().time() + _GRACE)
-        words = (text_word(key.tenant), fence, text_word(key.id))
-        found: list[object] | None = None
+        answer: list[Any] | None = None
         with suppress(TimeoutError):
             async with asyncio.timeout_at(until):
-                found = await self._insist("fence", *words, until=until)
-        if found is None:
+                answer = await self._insist(until, "fence", key.tenant, fence, key.id)
+        if answer is None:
             raise CommitUnknownError(reason)
-        now, revision, head = cast("tuple[bytes, bytes, bytes]", tuple(found))
-        self._fence = now
-        number = number_of(revision)
-        if number is None:
-            raise CommitUnknownError(reason)
-        return _Outcome(number, head, reason)
+        _, self._fence, revision, head = answer
+        return _Outcome(revision, head, reason)
 
-    async def _insist(self, name: str, *words: bytes, until: float) -> list[object] | None:
-        """Return the answer of the script *name* as soon as Redis can be asked."""
+    async def _insist(self, until: float, *words: str | bytes) -> list[Any] | None:
         # The driver may hide the end of a time limit, so the time is compared too.
         while asyncio.get_running_loop().time() < until:
             with suppress(StoreError):
-                return await self._run(name, *words)
+                return await self._ask(*words)
             await asyncio.sleep(_PAUSE)
         return None
 
-    async def _run(
-        self,
-        name: str,
-        *words: bytes,
-        key: ThreadKey | None = None,
-        expected: int = 0,
-        writes: bool = False,
-    ) -> list[object]:
-        """Return the answer of the script *name*; *words* begin with the tenant."""
-        answer = await self.link.run(self._scripts[name], self._base, *words, writes=writes)
-        status, *rest = cast("list[object]", answer)
-        if status == b"ok":
-            return rest
-        if key is not None:
-            _check_thread(key, status, rest, expected=expected)
-        raise _refusal(status, rest)
-
-
-def _check_thread(key: ThreadKey, status: object, rest: list[object], *, expected: int) -> None:
-    """Check that a script has not refused to write to a thread as it is."""
-    if status == b"gone":
-        raise ThreadNotFoundError(thread_id=key.id)
-    if status == b"conflict":
-        actual = number_of(cast("bytes", rest[0]))
-        if actual is None:
-            message = f"the revision of thread {key.id!r} is damaged"
+    async def _ask(self, *words: Word, writes: bool = False) -> list[Any]:
+        """Return the answer of the script to an action, a tenant and more."""
+        answer = await self.link.run(self._base, *words, writes=writes)
+        if answer[0] == b"version":
+            raise _newer(answer[1])
+        if answer[0] == b"damaged":
+            message = "keys of this thread are missing"
             raise StoreCorruptError(message)
-        raise ThreadConflictError(thread_id=key.id, expected=expected, actual=actual)
+        return answer
 
 
 def _newer(found: bytes) -> StoreVersionError:
-    number, known = number_of(found), int(FORMAT)
+    known = int(FORMAT)
     # What is not a number was not written by this version either.
-    return StoreVersionError(
-        what="the store", found=known + 1 if number is None else number, known=known
+    number = int(found[:9]) if found.isdigit() else known + 1
+    return StoreVersionError(what="the store", found=number, known=known)
+
+
+def _plan(change: Change) -> bytes:
+    """Return what the script needs of *change* beside its bytes."""
+    opens, copies = change.opens, change.copies
+    plan = {
+        "revision": change.revision,
+        "epoch": change.epoch.hex(),
+        "after": change.current_epoch.hex(),
+        "active": change.active_at,
+        "expires": change.gone_at,
+        "at": None if opens is None else opens.at,
+        "clears": change.clears,
+        "source": None if copies is None else copies.source.id,
+        "source_epoch": None if copies is None else copies.epoch.hex(),
+        "count": None if copies is None else copies.count,
+        "keeps": None if change.keeps is None else [one.hex() for one in change.keeps],
+        "first": change.rows[0].seq if change.rows else None,
+        "drops": len(change.drop),
+        "puts": len(change.put),
+    }
+    # A null would be a value in Lua.
+    return msgspec.json.encode({name: one for name, one in plan.items() if one is not None})
+
+
+def _contents(change: Change) -> Iterator[Word]:
+    for kind, name in change.drop:
+        yield kind if name is None else f"{kind}/{name}"
+    for one in change.put:
+        yield f"{one.kind}/{one.name}"
+        yield one.data
+    for row in change.rows:
+        yield (_SYSTEM if row.system else _OTHER) + row.data
+
+
+def _stored(key: ThreadKey, entry: Sequence[Any]) -> StoredThread | None:
+    """
+    Return the thread in *entry*, or None if there is none.
+
+    Raises:
+        StoreCorruptError: A part of it is missing.
+    """
+    if len(entry) == 1:
+        return None
+    _, revision, head, expires, strays, found = entry
+    if strays or None in (revision, head, expires, *found):
+        raise _damaged(key)
+    return StoredThread(
+        key=key,
+        revision=int(revision),
+        head=head,
+        documents=_documents(found),
+        expires_at=float(expires) if expires else None,
     )
 
 
-def _refusal(status: object, rest: list[object]) -> StoreError:
-    if status == b"version":
-        return _newer(cast("bytes", rest[0]))
-    if status == b"denied":
-        command = cast("bytes", rest[0]).decode()
-        return StoreError(
-            f"Redis does not let this user run {command}: give it the right to all commands that "
-            "read and write, or to none that writes"
-        )
-    return StoreCorruptError("keys of this thread are missing, or of another program")
+def _listed(key: ThreadKey, entry: Sequence[Any]) -> StoredThread | None:
+    """Return the same, without a head if it is damaged: it is reported when it is read."""
+    try:
+        return _stored(key, entry)
+    except StoreCorruptError:
+        return StoredThread(key=key, revision=0, head=b"")
+
+
+def _documents(found: Sequence[bytes]) -> list[Document]:
+    """Return the documents in *found*, which has the name and the content of each in turn."""
+    names = (field.decode("utf-8", "surrogatepass").partition("/") for field in found[::2])
+    return [
+        Document(cast("DocumentKind", kind), name, data)
+        for (kind, _, name), data in zip(names, found[1::2], strict=True)
+    ]
+
+
+def _damaged(key: ThreadKey) -> StoreCorruptError:
+    return StoreCorruptError(
+        f"thread {key.id!r} has lost some of its keys: set maxmemory-policy to noeviction"
+    )

@@ -7,7 +7,7 @@ from foldline.history.tokens import TokenCounter
 from foldline.threads.cipher import Cipher
 from foldline.threads.storage import CheckpointRetention
 from foldline.threads.store import ThreadStore
-from foldline.threads.stores.redis.promise import RedisPromise
+from foldline.threads.stores.redis.doctor import RedisPromise, read_promise
 from foldline.threads.stores.redis.storage import RedisStorage
 
 
@@ -56,11 +56,10 @@ class RedisStore(ThreadStore):
             ConfigError: An argument is invalid.
             MissingExtraError: The `redis` extra is not installed.
         """
-        self._redis = RedisStorage(
-            url, prefix=prefix, timeout=timeout, allow_eviction=allow_eviction
-        )
+        storage = RedisStorage(url, prefix=prefix, timeout=timeout, allow_eviction=allow_eviction)
+        self._link = storage.link
         super().__init__(
-            self._redis, counter=counter, cipher=cipher, checkpoints=checkpoints, clock=clock
+            storage, counter=counter, cipher=cipher, checkpoints=checkpoints, clock=clock
         )
 
     async def promise(self) -> RedisPromise:
@@ -70,4 +69,4 @@ class RedisStore(ThreadStore):
         Raises:
             StoreError: Redis cannot be reached.
         """
-        return await self._redis.promise()
+        return await read_promise(self._link)

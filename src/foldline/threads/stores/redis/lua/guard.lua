@@ -1,5 +1,0 @@
-local format = redis.call('GET', base .. '/format')
-if format and format ~= FORMAT then
-  return {'version', format}
-end
-

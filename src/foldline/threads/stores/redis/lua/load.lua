@@ -1,1 +1,0 @@
-return {'ok', stored(take())}

@@ -1,1 +1,0 @@
-return {'ok', redis.call('ZRANGE', base .. '/tenants', 0, -1)}
