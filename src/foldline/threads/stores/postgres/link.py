@@ -86,7 +86,8 @@ class PostgresLink:
         try:
             import psycopg  # noqa: PLC0415 - an optional package
             import psycopg.conninfo  # noqa: PLC0415
-            import psycopg_pool  # noqa: PLC0415 - an optional package
+            import psycopg_pool  # noqa: PLC0415
+            from psycopg.types.numeric import Int8BinaryDumper  # noqa: PLC0415
         except ImportError:
             raise MissingExtraError(package="psycopg", extra="postgres") from None
         try:
@@ -99,6 +100,7 @@ class PostgresLink:
         self._schema = schema
         self._timeout = timeout
         self._is_relaxed = durability == "relaxed"
+        self._int8 = Int8BinaryDumper
         self._failure = psycopg.Error
         self._refusals = (psycopg_pool.PoolTimeout, psycopg_pool.PoolClosed)
         self._connect = psycopg.AsyncConnection.connect
@@ -150,21 +152,16 @@ class PostgresLink:
         self._pool = pool
 
     async def _prepare(self, connection: "AsyncConnection[Any]") -> None:
-        loop = asyncio.get_running_loop()
-        cut = loop.call_later(self._timeout, _cut, connection)
-
-        def alive() -> None:
-            nonlocal cut
-            cut.cancel()
-            cut = loop.call_later(self._timeout, _cut, connection)
+        async def run(sql: bytes, values: Values | None = None) -> Answer:
+            # Each statement has the time of a call, so a migration may take longer.
+            return await self._execute(connection, sql, values, self._until(), binary=False)
 
         try:
             await self._configure(connection)
-            await migrate(connection, self.sql, self._schema, alive=alive)
+            await migrate(run, self.sql, self._schema)
         except self._failure as error:
             raise store_error(error) from None
         finally:
-            cut.cancel()
             await connection.close()
 
     def _options(self) -> dict[str, Any]:
@@ -183,7 +180,9 @@ class PostgresLink:
             "lock_timeout": f"{math.ceil(1000 * _LOCK_SHARE * self._timeout)}",
             "relaxed": self._is_relaxed,
         }
-        await connection.execute(self.sql["session"], values)
+        # Numbers of one type, so that a statement is prepared once and not for each size.
+        connection.adapters.register_dumper(int, self._int8)
+        await self._execute(connection, self.sql["session"], values, self._until())
 
     async def _try_again(self, pool: "AsyncConnectionPool[AsyncConnection[Any]]") -> None:
         """Connect once more while a call waits for it."""
@@ -280,14 +279,20 @@ class PostgresLink:
         return str(self._late() if is_late else store_error(error))
 
     async def _execute(
-        self, connection: "AsyncConnection[Any]", sql: bytes, values: Values, until: float
+        self,
+        connection: "AsyncConnection[Any]",
+        sql: bytes,
+        values: Values | None,
+        until: float,
+        *,
+        binary: bool = True,
     ) -> Answer:
         # Even when cancelled, the driver waits for the server, but not for a socket that is shut.
         cut = asyncio.get_running_loop().call_at(until, _cut, connection)
         try:
-            async with connection.cursor(binary=True) as cursor:
+            async with connection.cursor(binary=binary) as cursor:
                 await cursor.execute(sql, values)
-                return await cursor.fetchall()
+                return await cursor.fetchall() if cursor.description else []
         finally:
             cut.cancel()
 
