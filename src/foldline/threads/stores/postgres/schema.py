@@ -33,15 +33,8 @@ async def migrate(run: _Run, sql: Mapping[str, bytes], schema: str) -> None:
     """
     Bring the tables in *schema* up to date, all of it in one transaction.
 
-    A user without the right to create tables can use those that are up to date.
-
-    Args:
-        run: Runs a statement with its values on a connection that nobody else uses.
-        sql: The statements of the store.
-        schema: The schema of the tables.
-
-    Raises:
-        StoreVersionError: A newer foldline has written there.
+    *run* runs a statement on a connection that nobody else uses. A user without the right to create
+    tables can use those that are up to date.
     """
     known, place = migrations(PACKAGE), {"schema": schema}
     newest = known[-1][0]
